@@ -14,8 +14,6 @@ import { buildApp } from '../../packages/server/src/http/app.ts';
 import type { HttpDeps } from '../../packages/server/src/http/context.ts';
 import { hashCredential, newId } from '../../packages/server/src/ids.ts';
 import { createLog } from '../../packages/server/src/log.ts';
-import { createRateLimit } from '../../packages/server/src/quota/rate-limit.ts';
-import { UsageMeter } from '../../packages/server/src/quota/usage-meter.ts';
 import type {
   AccountRecord,
   InboxRecord,
@@ -23,6 +21,8 @@ import type {
   Store,
 } from '../../packages/server/src/store/contract/index.ts';
 import { openSqlite } from '../../packages/server/src/store/sqlite/open.ts';
+import { RateLimit } from '../../packages/server/src/usage/rate-limit.ts';
+import { UsageMeter } from '../../packages/server/src/usage/usage-meter.ts';
 import { createWebhooks } from '../../packages/server/src/webhooks/registry.ts';
 
 /** Blocks of this month are leased as large as on the plan `developer`: a thousand requests. */
@@ -38,7 +38,7 @@ usage.start();
 const guard = { allow: [], resolve: async () => [] };
 const events = createEventBus();
 const deps: HttpDeps = {
-  ...{ store, clock, log, plans, usage, events, metrics: new Registry(), rate: createRateLimit(clock) },
+  ...{ store, clock, log, plans, usage, events, metrics: new Registry(), rate: new RateLimit(clock) },
   parsing: {
     attachment: async () => undefined,
     decode: async (bytes) => bytes,

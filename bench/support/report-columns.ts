@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { LruCache } from '../../packages/server/src/cache.ts';
+import { LruCache } from '../../packages/server/src/workers/ttl-cache.ts';
 
 const STATEMENTS_PER_ROUND = 20_000;
 const ROWS = 20;

@@ -1,4 +1,4 @@
-import { quoted, withoutCredentials } from './nearest.ts';
+import { quoted, withoutCredentials } from './text/nearest.ts';
 
 /**
  * The closed list of known errors. Each protocol translates a code in one place:

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LruCache } from '../src/cache.ts';
+import { LruCache } from '../src/workers/ttl-cache.ts';
 
 describe('LruCache', () => {
   it('keeps entries that are used and drops the others beyond its size', () => {

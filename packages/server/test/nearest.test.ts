@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { didYouMean, nearest, quoted } from '../src/nearest.ts';
+import { didYouMean, nearest, quoted } from '../src/text/nearest.ts';
 import { growth } from './support/growth.ts';
 
 const FIELDS = ['ttlMinutes', 'domain', 'localPart', 'address', 'labels', 'webhookUrl'];

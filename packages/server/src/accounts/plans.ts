@@ -1,4 +1,4 @@
-import { didYouMean, quoted } from '../nearest.ts';
+import { didYouMean, quoted } from '../text/nearest.ts';
 
 const MIB = 1024 * 1024;
 

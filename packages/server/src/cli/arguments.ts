@@ -2,7 +2,7 @@ import type { Plans } from '../accounts/plans.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../clock.ts';
 import { HOSTNAME } from '../config/values.ts';
 import { isId } from '../ids.ts';
-import { didYouMean, quoted } from '../nearest.ts';
+import { didYouMean, quoted } from '../text/nearest.ts';
 
 /** Wrong arguments, found before anything is done; the message is for the operator. */
 export class ArgumentError extends Error {

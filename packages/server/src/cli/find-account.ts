@@ -1,7 +1,7 @@
 import { everyAccount } from '../accounts/every-account.ts';
 import { isId } from '../ids.ts';
-import { quoted } from '../nearest.ts';
 import type { AccountRecord, Store } from '../store/contract/index.ts';
+import { quoted } from '../text/nearest.ts';
 
 /** Ids shown in an error about accounts of the same name. */
 const SHOWN_NAMESAKES = 5;

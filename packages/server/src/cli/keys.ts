@@ -1,7 +1,7 @@
 import { addKey } from '../accounts/keys.ts';
 import { hashCredential, hasValidChecksum, isId } from '../ids.ts';
-import { quoted } from '../nearest.ts';
 import type { KeyScope, ListedKey, Store } from '../store/contract/index.ts';
+import { quoted } from '../text/nearest.ts';
 import { ArgumentError, readFuture, readName } from './arguments.ts';
 import { findAccountOrFirst } from './find-account.ts';
 import { json, plain, table, time } from './text.ts';

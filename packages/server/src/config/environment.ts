@@ -1,4 +1,4 @@
-import { nearest, quoted } from '../nearest.ts';
+import { nearest, quoted } from '../text/nearest.ts';
 import { SETTINGS } from './settings.ts';
 
 /** The environment of a process, or anything shaped like it. */

@@ -2,6 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify from 'fastify';
 import { consolePages } from '../console/pages.ts';
+import { sessionRoutes } from '../console/session-api.ts';
+import { createAttachmentBytes } from '../messages/bytes/attachment-bytes.ts';
+import { createWholeMails } from '../messages/bytes/whole-mails.ts';
 import { createHeldDeps } from '../messages/held/held-deps.ts';
 import { type Cors, createCors } from './access/cors.ts';
 import { createGate, type Gate, guardRequests } from './access/gate.ts';
@@ -12,8 +15,6 @@ import { MAX_BODY_BYTES, MAX_PARAMETER } from './limits.ts';
 import { parseBodies, readInputs } from './request/body.ts';
 import { respondToExpect } from './request/expect-continue.ts';
 import { collectPaths, unknownPath } from './request/paths.ts';
-import { createAttachmentBytes } from './response/bytes/attachment-bytes.ts';
-import { createWholeMails } from './response/bytes/whole-mails.ts';
 import { setCommonHeaders } from './response/common-headers.ts';
 import {
   dropBody,
@@ -24,7 +25,6 @@ import {
 } from './response/finish.ts';
 import { createResponseCache } from './response/response-cache.ts';
 import { apiRoutes } from './routes/api.ts';
-import { sessionRoutes } from './routes/console/session.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { referenceRoutes } from './routes/reference.ts';
 import { createValidator } from './validators.ts';

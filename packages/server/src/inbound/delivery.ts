@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
-import type { MailAuthentication } from '../mail/authentication.ts';
+import type { MailAuthentication } from '../mail/mail.ts';
+import type { Parsing } from '../reading/pool/parser-pool.ts';
+import type { Authenticator } from '../reading/sender-checks/authenticator.ts';
 import type { MailEnvelope, NewMail, NewMailRecipient, Placed, Store } from '../store/contract/index.ts';
 import { encodeTrail, type Trail, type TrailEvent } from '../store/contract/trail.ts';
-import type { Authenticator } from './authentication/authenticator.ts';
-import type { Parsing } from './parsing/parser-pool.ts';
 import { receivedLine, TRACE_HEADROOM_BYTES, type Trace } from './received-line.ts';
 import { assertFits, inboxFull, noSuchInbox, type Recipient } from './recipients.ts';
 

@@ -1,7 +1,7 @@
 import { isSubdomainOf } from '../accounts/domains.ts';
-import { CACHE_TTL_MS, TtlCache } from '../cache.ts';
 import type { Clock } from '../clock.ts';
 import type { AddressedInbox, Store } from '../store/contract/index.ts';
+import { CACHE_TTL_MS, TtlCache } from '../workers/ttl-cache.ts';
 
 /** Cached addresses: those that receive more than one message at the same time. */
 const KNOWN_INBOXES = 1_000;

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { MailEnvelope } from '../store/contract/index.ts';
 import type { Trail, TrailEvent } from '../store/contract/trail.ts';
+import { sourceKey } from '../text/source-key.ts';
 import type { ReceivedMail, Staging } from './delivery.ts';
 import type { ByteBudget } from './in-flight/byte-budget.ts';
 import { readMessage } from './in-flight/read-message.ts';
@@ -10,7 +11,6 @@ import { TRACE_HEADROOM_BYTES } from './received-line.ts';
 import type { Receiver } from './receiver.ts';
 import { messageTooLarge, type Recipient } from './recipients.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
-import { sourceKey } from './source-key.ts';
 
 /** A message that is put into an inbox by a request. */
 export interface InjectedMessage {

@@ -1,11 +1,11 @@
 import { isSubdomainOf } from '../accounts/domains.ts';
-import { LruCache } from '../cache.ts';
 import { areDomainsAlike } from '../mail/matching/similar-addresses.ts';
+import { createRefusalLog } from '../refusals/refusal-log.ts';
+import { capturedMail, NO_RECIPIENT } from '../refusals/sql.ts';
 import type { FaultPoint, MailEnvelope, MetFault, Refusal, Store } from '../store/contract/index.ts';
-import { capturedMail, NO_RECIPIENT } from '../store/contract/refusals.ts';
+import { LruCache } from '../workers/ttl-cache.ts';
 import { type Delivering, Delivery, type DeliveryDeps, type Staging } from './delivery.ts';
 import { type Recipient, type RecipientDeps, Recipients } from './recipients.ts';
-import { createRefusalLog } from './refusal-log.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
 /** The rules of receiving, as the SMTP conversation asks for them. None of the reports delays a reply. */

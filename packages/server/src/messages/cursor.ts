@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import { LruCache } from '../cache.ts';
 import { AppError } from '../errors.ts';
 import { MAX_TIME, timeOfId } from '../ids.ts';
-import { quoted } from '../nearest.ts';
+import { quoted } from '../text/nearest.ts';
+import { LruCache } from '../workers/ttl-cache.ts';
 
 /** Enough of a hash to detect a mistyped cursor, or one of another inbox. It is not a secret. */
 const BINDING_LETTERS = 11;

@@ -1,6 +1,6 @@
 import { notFound } from '../errors.ts';
+import { liveInbox } from '../inboxes/live-inbox.ts';
 import type { FullMessageRecord, InboxRecord, Store } from '../store/contract/index.ts';
-import { liveInbox } from './live-inbox.ts';
 
 /** The inbox to which a request was admitted. */
 type Admitted = Pick<InboxRecord, 'id' | 'accountId'>;

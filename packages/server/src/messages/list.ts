@@ -1,12 +1,12 @@
 import { AppError } from '../errors.ts';
 import { timeOfId } from '../ids.ts';
+import { stillLiveInbox } from '../inboxes/live-inbox.ts';
 import type { Condition } from '../mail/matching/conditions.ts';
-import { quoted } from '../nearest.ts';
 import type { InboxRecord } from '../store/contract/index.ts';
+import { quoted } from '../text/nearest.ts';
 import { cursorAt, timeOfRfc3339, timeOfSince } from './cursor.ts';
 import { readUntil } from './held/change-signal.ts';
 import type { HeldDeps } from './held/held-deps.ts';
-import { stillLiveInbox } from './live-inbox.ts';
 import type { Newest } from './newest-cache.ts';
 import { continued, type Found, findNewest } from './search.ts';
 

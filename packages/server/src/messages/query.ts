@@ -2,7 +2,7 @@ import { MAX_SEARCH_TERMS } from '@mayfly/client/contract';
 import { AppError } from '../errors.ts';
 import { type Condition, conditionsOf, type TextField } from '../mail/matching/conditions.ts';
 import type { Filters } from '../mail/matching/filters.ts';
-import { didYouMean, quoted } from '../nearest.ts';
+import { didYouMean, quoted } from '../text/nearest.ts';
 import { timeOfRfc3339 } from './cursor.ts';
 
 /*

@@ -7,7 +7,7 @@ import type { Recipient } from '../inbound/recipients.ts';
 import type { CaptureTarget, FindCaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
 import { freeRead } from '../memory.ts';
-import type { SmtpMetrics } from '../monitoring/metrics.ts';
+import type { SmtpMetrics } from '../operations/metrics.ts';
 import type { FaultPoint, MailEnvelope } from '../store/contract/index.ts';
 import { isHelloName, readMail, readRcpt } from './commands.ts';
 import { type BareLineEndings, DataReader } from './data-reader.ts';

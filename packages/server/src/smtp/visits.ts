@@ -1,4 +1,4 @@
-import { LruCache } from '../cache.ts';
+import { LruCache } from '../workers/ttl-cache.ts';
 
 /** Clients that left early and are remembered; more in a minute are health checks. */
 const MAX_EARLY = 100;

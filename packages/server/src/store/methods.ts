@@ -1,4 +1,6 @@
+import type { Operation } from '../database/operations.ts';
 import { AppError } from '../errors.ts';
+import { operations } from '../store.ts';
 import type { Store } from './contract/index.ts';
 
 type Nouns = Omit<Store, 'ping' | 'close' | 'generation'>;
@@ -15,35 +17,11 @@ export type MethodPath = { [N in keyof Nouns]: `${N}.${keyof Nouns[N] & string}`
  */
 export type MethodKind = 'read' | 'search' | 'write' | 'add';
 
+/** Methods that are not operations of the table in `store.ts` yet. */
+type OwnPath = Exclude<MethodPath, `${keyof typeof operations}.${string}`>;
+
 /** The kind of every method. It does not compile if a method of the Store is missing. */
-export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
-  'accounts.createFirst': 'write',
-  'accounts.findFirst': 'read',
-  'accounts.find': 'read',
-  'accounts.create': 'write',
-  'accounts.list': 'read',
-  'accounts.setPlan': 'write',
-  'accounts.delete': 'write',
-  'keys.findByHash': 'read',
-  'keys.create': 'write',
-  'keys.list': 'read',
-  'keys.find': 'read',
-  'keys.revoke': 'write',
-  'keys.used': 'add',
-  'keys.newestHash': 'read',
-  'sessions.create': 'write',
-  'sessions.find': 'read',
-  'sessions.used': 'add',
-  'sessions.delete': 'write',
-  'usage.lease': 'add',
-  'usage.report': 'add',
-  'usage.read': 'read',
-  'limits.use': 'add',
-  'limits.admit': 'add',
-  'domains.add': 'write',
-  'domains.remove': 'write',
-  'domains.find': 'read',
-  'domains.list': 'read',
+const OWN: Readonly<Record<OwnPath, MethodKind>> = {
   'addresses.hold': 'write',
   'inboxes.create': 'write',
   'inboxes.find': 'read',
@@ -56,9 +34,6 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'inboxes.deleteByLabels': 'write',
   'inboxes.findByAddress': 'read',
   'inboxes.findTakers': 'read',
-  'faults.set': 'write',
-  'faults.read': 'read',
-  'faults.spend': 'add',
   'messages.addBatch': 'add',
   'messages.stage': 'add',
   'messages.unstage': 'add',
@@ -77,13 +52,6 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'messages.mark': 'add',
   'messages.delete': 'write',
   'messages.deleteAll': 'write',
-  'refusals.add': 'add',
-  'refusals.list': 'read',
-  'refusals.listConcerning': 'read',
-  'refusals.listByDomain': 'read',
-  'refusals.listByAccount': 'search',
-  'refusals.listAddresses': 'read',
-  'refusals.recent': 'read',
   'webhooks.create': 'write',
   'webhooks.find': 'read',
   'webhooks.list': 'read',
@@ -113,6 +81,20 @@ export const METHODS: Readonly<Record<MethodPath, MethodKind>> = {
   'upkeep.sweep': 'write',
   ping: 'write',
 };
+
+const kindOf = ({ kind, traits }: Operation<never, unknown>): MethodKind => {
+  if (kind === 'read' || kind === 'search') return kind;
+  return traits.keepsInboxes ? 'add' : 'write';
+};
+
+export const METHODS = {
+  ...OWN,
+  ...Object.fromEntries(
+    Object.entries(operations).flatMap(([noun, table]) =>
+      Object.entries(table).map(([name, operation]) => [`${noun}.${name}`, kindOf(operation)]),
+    ),
+  ),
+} as Readonly<Record<MethodPath, MethodKind>>;
 
 /** True for methods that may change stored data; `ping` takes the way of a write but changes nothing. */
 export function changesData(path: MethodPath): boolean {

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
-import type { WebhookMetrics } from '../monitoring/metrics.ts';
+import type { WebhookMetrics } from '../operations/metrics.ts';
 import type { AttemptResult, ClaimedDelivery, FailureStreak, Store } from '../store/contract/index.ts';
 import { createBatcher } from './batcher.ts';
 import { createEventBodies } from './event-body.ts';

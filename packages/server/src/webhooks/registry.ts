@@ -3,7 +3,6 @@ import { type Clock, DAY_MS } from '../clock.ts';
 import { AppError, notFound } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import { newId } from '../ids.ts';
-import { quoted } from '../nearest.ts';
 import type {
   AccountRecord,
   DeliveryRecord,
@@ -12,6 +11,7 @@ import type {
   WebhookChanges,
   WebhookRecord,
 } from '../store/contract/index.ts';
+import { quoted } from '../text/nearest.ts';
 import { checkUrl, type GuardSettings } from './outbound/address-guard.ts';
 import { newWebhookSecret } from './sign.ts';
 

@@ -5,8 +5,8 @@ import {
   HURRY_MS,
   MAX_BYTES_PER_SOURCE,
   MAX_CHECKS_PER_SOURCE,
-} from '../../src/inbound/authentication/authenticator.ts';
-import { authenticateMail } from '../../src/inbound/authentication/verify.ts';
+} from '../../src/reading/sender-checks/authenticator.ts';
+import { authenticateMail } from '../../src/reading/sender-checks/verify.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { compose, createSigner } from '../support/mail/signed-mail.ts';
 import { type NameServer, startNameServer } from '../support/name-server.ts';

@@ -10,15 +10,15 @@ import { createHttpServer } from '../../src/http/server.ts';
 import { hashCredential, newCredential, newId } from '../../src/ids.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from '../../src/inbound/in-flight/byte-budget.ts';
 import { createInjection } from '../../src/inbound/injection.ts';
-import { createParsing } from '../../src/inbound/parsing/parser-pool.ts';
 import { createReceiver } from '../../src/inbound/receiver.ts';
-import { createReplays } from '../../src/inbound/replay.ts';
 import { type MailContent, type MailSummary, NO_CONTENT } from '../../src/mail/mail.ts';
-import { createWaitLog } from '../../src/messages/wait/wait-log.ts';
-import { createRateLimit } from '../../src/quota/rate-limit.ts';
-import { UsageMeter } from '../../src/quota/usage-meter.ts';
+import { createParsing } from '../../src/reading/pool/parser-pool.ts';
+import { createReplays } from '../../src/recordings/replay.ts';
 import type { KeyScope, NewMail, Store } from '../../src/store/contract/index.ts';
 import { openSqlite } from '../../src/store/sqlite/open.ts';
+import { RateLimit } from '../../src/usage/rate-limit.ts';
+import { UsageMeter } from '../../src/usage/usage-meter.ts';
+import { createWaitLog } from '../../src/waits/wait-log.ts';
 import { parseCidrs } from '../../src/webhooks/outbound/address-guard.ts';
 import { createWebhooks } from '../../src/webhooks/registry.ts';
 import { type ApiClient, apiClient } from '../support/api-client.ts';
@@ -191,7 +191,7 @@ export async function startHttp(
       webhooks,
       waitLog: createWaitLog(store.reports, clock, (err) => log.error({ err }, 'ended waits were not kept')),
       plans,
-      rate: createRateLimit(clock),
+      rate: new RateLimit(clock),
       usage,
       refusalsWritten: () => hooks.refusalsWritten(),
       repliedAt: () => null,

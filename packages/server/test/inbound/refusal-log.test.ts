@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createRefusalLog } from '../../src/inbound/refusal-log.ts';
+import { createRefusalLog } from '../../src/refusals/refusal-log.ts';
 import type { Refusal } from '../../src/store/contract/index.ts';
 
 const refusal = (address: string): Refusal => ({

@@ -8,7 +8,7 @@ import { TRACE_HEADROOM_BYTES } from '../../src/inbound/received-line.ts';
 import type { HandshakeFailure, Receiver } from '../../src/inbound/receiver.ts';
 import type { Recipient } from '../../src/inbound/recipients.ts';
 import type { CaptureTarget, FindCaptureTarget } from '../../src/inbound/smtp-credentials.ts';
-import type { SmtpMetrics } from '../../src/monitoring/metrics.ts';
+import type { SmtpMetrics } from '../../src/operations/metrics.ts';
 import { createSmtpServer, type SmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
 import type { FaultPoint, MailEnvelope, MetFault, Placed, Refusal } from '../../src/store/contract/index.ts';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Config } from '../../config/config.ts';
-import { quoted } from '../../nearest.ts';
+import { quoted } from '../../text/nearest.ts';
 import { ArgumentError } from '../arguments.ts';
 import { SmtpRejection, sendMessage } from './smtp-client.ts';
 

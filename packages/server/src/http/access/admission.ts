@@ -1,10 +1,10 @@
 import type { Plan, Plans } from '../../accounts/plans.ts';
 import { AppError } from '../../errors.ts';
-import { quoted } from '../../nearest.ts';
-import type { Charge } from '../../quota/account-month.ts';
-import { limitsRate, type RateLimit, type Taken } from '../../quota/rate-limit.ts';
-import type { UsageMeter } from '../../quota/usage-meter.ts';
 import type { AccountRecord, KeyRecord } from '../../store/contract/index.ts';
+import { quoted } from '../../text/nearest.ts';
+import type { Charge } from '../../usage/account-month.ts';
+import { limitsRate, type RateLimit, type Taken } from '../../usage/rate-limit.ts';
+import type { UsageMeter } from '../../usage/usage-meter.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 
 /** A request with the state of its account's limits. */

@@ -1,7 +1,7 @@
-import { LruCache } from '../../cache.ts';
 import { AppError } from '../../errors.ts';
 import { hashCredential, hasValidChecksum } from '../../ids.ts';
 import type { AccountRecord, KeyRecord } from '../../store/contract/index.ts';
+import { LruCache } from '../../workers/ttl-cache.ts';
 
 /** The account of a request with one of its API keys. */
 export interface KeyCaller {

@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify';
-import { CACHE_TTL_MS, LruCache, TtlCache } from '../../cache.ts';
 import { type Clock, MINUTE_MS } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { hashCredential } from '../../ids.ts';
-import { liveInbox } from '../../messages/live-inbox.ts';
+import { liveInbox } from '../../inboxes/live-inbox.ts';
 import type { AccountRecord, InboxRecord, KeyRecord, Store } from '../../store/contract/index.ts';
+import { CACHE_TTL_MS, LruCache, TtlCache } from '../../workers/ttl-cache.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { ProblemCode } from '../response/problems.ts';
 import type { Admitted } from './admission.ts';

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../../errors.ts';
-import { quoted } from '../../nearest.ts';
 import { SESSION_MAX_MS } from '../../store/contract/retention.ts';
+import { quoted } from '../../text/nearest.ts';
 
 /*
  * The console signs in with a cookie that only HTTP carries. A browser adds it to every request for this host,

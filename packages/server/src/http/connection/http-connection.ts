@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { LimitedConnection } from '../../connection-limiter.ts';
-import { sourceKey } from '../../inbound/source-key.ts';
+import { sourceKey } from '../../text/source-key.ts';
 
 type Exchange = [IncomingMessage, ServerResponse];
 

@@ -1,6 +1,6 @@
 import { LABEL_NAME, PLAIN_TEXT, PRINTABLE_ASCII } from '@mayfly/client/contract';
 import { AppError, type FieldError } from '../../errors.ts';
-import { didYouMean, quoted, withoutCredentials } from '../../nearest.ts';
+import { didYouMean, quoted, withoutCredentials } from '../../text/nearest.ts';
 
 /** What a client can act on at once; a hostile body has thousands of unknown fields. */
 const MAX_FIELD_ERRORS = 20;

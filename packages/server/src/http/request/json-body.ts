@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts';
-import { quoted } from '../../nearest.ts';
+import { quoted } from '../../text/nearest.ts';
 
 /** Where a text stops being JSON (RFC 8259), and what would be right there. */
 export interface JsonFault {

@@ -1,6 +1,6 @@
 import { DEFAULT_LIMIT } from '@mayfly/client/contract';
 import { type IdPrefix, isId } from '../../ids.ts';
-import { quoted } from '../../nearest.ts';
+import { quoted } from '../../text/nearest.ts';
 import { invalidField } from './invalid-fields.ts';
 
 /** A page of a list that is newest first: at most `limit`, those before the id `before`. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../../errors.ts';
-import { nearest, quoted } from '../../nearest.ts';
+import { nearest, quoted } from '../../text/nearest.ts';
 import type { App } from '../context.ts';
 
 /** A longer path is no typing mistake. */

@@ -1,5 +1,5 @@
 import type { AppError } from '../../errors.ts';
-import { quoted } from '../../nearest.ts';
+import { quoted } from '../../text/nearest.ts';
 import { invalidField } from './invalid-fields.ts';
 
 /** The query parameters of a route that are not strings, by name. */

@@ -1,7 +1,7 @@
 import type { Problem } from '@mayfly/client/contract';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorCode } from '../../errors.ts';
-import { quoted } from '../../nearest.ts';
+import { quoted } from '../../text/nearest.ts';
 import { CONNECTION_LIMITS, MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_PARAMETER } from '../limits.ts';
 import { type RequestPart, type SchemaError, toInvalidRequest } from '../request/invalid-fields.ts';
 import { toTime } from './time.ts';

@@ -1,4 +1,3 @@
-import { CACHE_TTL_MS } from '../../cache.ts';
 import type { Clock } from '../../clock.ts';
 import type { Filters } from '../../mail/matching/filters.ts';
 import { listRecipients, type RecipientList } from '../../mail/matching/similar-addresses.ts';
@@ -9,6 +8,7 @@ import type {
   InboxRecord,
   Store,
 } from '../../store/contract/index.ts';
+import { CACHE_TTL_MS } from '../../workers/ttl-cache.ts';
 import { AbandonedSearch, type SearchTurns } from './search-turns.ts';
 
 /** Results kept at a time; more only costs reads. A page of summaries takes some 50 KB. */

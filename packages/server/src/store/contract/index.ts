@@ -1,21 +1,15 @@
-import type { AccountStore, DomainStore, KeyStore, SessionStore } from './accounts.ts';
-import type { FaultStore } from './faults.ts';
+import type { Operated } from '../../store.ts';
 import type { AddressStore, InboxStore } from './inboxes.ts';
-import type { LimitStore } from './limits.ts';
 import type { MessageStore } from './messages.ts';
-import type { RefusalStore } from './refusals.ts';
 import type { ReportStore } from './reports.ts';
-import type { UsageStore } from './usage.ts';
 import type { DeliveryStore, WebhookStore } from './webhooks.ts';
 
-export type * from './accounts.ts';
-export type * from './faults.ts';
+export type { AccountRecord, DomainRecord, KeyRecord, KeyScope, ListedKey } from '../../accounts/sql.ts';
+export type { FaultRuleRecord, FaultySender, MetFault } from '../../faults/sql.ts';
+export type { FaultPoint, Refusal, RefusedAddress } from '../../refusals/sql.ts';
 export type * from './inboxes.ts';
-export type * from './limits.ts';
 export type * from './messages.ts';
-export type * from './refusals.ts';
 export type * from './reports.ts';
-export type * from './usage.ts';
 export type * from './webhooks.ts';
 
 /**
@@ -34,18 +28,10 @@ export type * from './webhooks.ts';
  *   taken effect, completely. A caller may repeat a write that is harmless when done twice; of others it
  *   must assume the worse case. Over HTTP it is 503 `unavailable`, over SMTP 451.
  */
-export interface Store {
-  accounts: AccountStore;
-  keys: KeyStore;
-  sessions: SessionStore;
-  usage: UsageStore;
-  limits: LimitStore;
-  domains: DomainStore;
+export interface Store extends Operated {
   addresses: AddressStore;
   inboxes: InboxStore;
-  faults: FaultStore;
   messages: MessageStore;
-  refusals: RefusalStore;
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
   reports: ReportStore;

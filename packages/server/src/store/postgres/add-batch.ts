@@ -1,10 +1,10 @@
 import type { PoolClient } from 'pg';
+import { ConflictError, together } from '../../database/postgres/errors.ts';
 import { newId } from '../../ids.ts';
 import type { NewMail, Placed } from '../contract/index.ts';
 import { RAW_PIECE_BYTES } from '../contract/messages.ts';
 import { type BatchInbox, type BatchPlan, type PlannedMail, planBatch } from '../sql/messages/plan-batch.ts';
 import { envelopeJson } from '../sql/messages/rows.ts';
-import { ConflictError, together } from './errors.ts';
 
 /*
  * `addBatch` on PostgreSQL, in two flights of statements that are sent without waiting for each other's results.

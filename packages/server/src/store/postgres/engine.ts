@@ -1,14 +1,15 @@
-import type { PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
+import { PostgresDb } from '../../database/postgres/postgres-db.ts';
+import { runFlights, runTransaction } from '../../database/postgres/transactions.ts';
 import { randomFraction } from '../../ids.ts';
+import { addBridge } from '../sql/bridge.ts';
 import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
 import { createEvict } from '../sql/messages/eviction.ts';
 import { createSources } from '../sql/messages/sources.ts';
 import { createClaim } from '../sql/webhooks/claim.ts';
 import { addBatch, stageSource } from './add-batch.ts';
-import type { Connections } from './connections/connection.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
 import { createRecord } from './record-attempts.ts';
-import { runFlights, runTransaction } from './transactions.ts';
 
 /** In random order, so that several nodes do not begin with the same webhook. */
 const shuffled = (ids: string[]): string[] =>
@@ -18,7 +19,7 @@ const shuffled = (ids: string[]): string[] =>
     .map(({ id }) => id);
 
 /** The engine on a pool of connections. */
-export function postgresEngine(pool: Connections): Engine & { hot: HotCalls } {
+export function postgresEngine(pool: Pool): Engine & { hot: HotCalls } {
   const transactions = new WeakMap<PoolClient, Tx>();
   const txOn = (client: PoolClient): Tx => {
     const tx = transactions.get(client) ?? (kyselyOn(client) as Tx);
@@ -28,6 +29,14 @@ export function postgresEngine(pool: Connections): Engine & { hot: HotCalls } {
   const engine: Engine = {
     db: kyselyOn(pool),
     dialect: postgresDialect,
+    kit: {
+      db: new PostgresDb(pool),
+      transaction: (work) =>
+        runTransaction(pool, (client) =>
+          work(addBridge(new PostgresDb(client), { tx: txOn(client), engine })),
+        ),
+      flight: (work) => runFlights(pool, (client) => work(new PostgresDb(client))),
+    },
     transaction: (work) => runTransaction(pool, (client) => work(txOn(client))),
   };
   const evict = createEvict(engine, createSources(engine));

@@ -7,10 +7,10 @@ import {
   sql,
 } from 'kysely';
 import type { PoolClient } from 'pg';
+import { isConflict, toUnavailable } from '../../database/postgres/errors.ts';
 import { AppError } from '../../errors.ts';
 import { createKysely } from '../sql/create-kysely.ts';
 import { type Db, type Dialect, INVISIBLE_SET } from '../sql/engine.ts';
-import { isConflict, toUnavailable } from './errors.ts';
 
 /**
  * A named statement with all columns of a table would fail as soon as a newer server adds a column ("cached
@@ -56,14 +56,6 @@ export function kyselyOn(client: Pick<PoolClient, 'query'>): Db {
 }
 
 export const postgresDialect: Dialect = {
-  blob: 'bytea',
-  id: sql`text collate "C"`,
-  integer: 'bigint',
-  rowNumber: (column) => column.primaryKey().generatedByDefaultAsIdentity(),
-  keyed: (table) => table,
-  async onlyOnPostgres(db, statements) {
-    for (const statement of statements) await sql.raw(statement).execute(db);
-  },
   // Not `for update`, which the foreign keys of rows that the intake inserts would wait for.
   lockRows: (query) => query.forNoKeyUpdate(),
   keepRows: (query) => query.forKeyShare(),

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
-import { migrate } from '../sql/migrations/migrate.ts';
-import { isConflict, isLocked } from './errors.ts';
-import { kyselyOn, postgresDialect } from './kysely.ts';
+import { migrate } from '../../database/migrate.ts';
+import { isConflict, isLocked } from '../../database/postgres/errors.ts';
+import { PostgresDb } from '../../database/postgres/postgres-db.ts';
 
 /** Other servers go on between two attempts for so long, seconds. */
 const PAUSE_S = 1;
@@ -16,8 +16,12 @@ const MAX_ATTEMPTS = 40;
 export async function upgradeTables(client: Client): Promise<void> {
   for (let attempts = 1; ; attempts++) {
     try {
-      return await migrate(kyselyOn(client), postgresDialect);
+      await client.query('begin');
+      await migrate(new PostgresDb(client), 'postgres');
+      await client.query('commit');
+      return;
     } catch (error) {
+      await client.query('rollback');
       if (!isConflict(error) && !isLocked(error)) throw error;
       if (attempts >= MAX_ATTEMPTS) {
         throw new Error(

@@ -1,12 +1,5 @@
-import type {
-  ColumnDefinitionBuilder,
-  CreateTableBuilder,
-  Expression,
-  Kysely,
-  SelectQueryBuilder,
-  SqlBool,
-  Transaction,
-} from 'kysely';
+import type { Expression, Kysely, SelectQueryBuilder, SqlBool, Transaction } from 'kysely';
+import type { Kit } from '../../database/operations.ts';
 import type { AppError } from '../../errors.ts';
 import type { DeliveryStore, MessageStore } from '../contract/index.ts';
 import type { Tables } from './tables/index.ts';
@@ -32,6 +25,8 @@ export interface Engine {
   /** For reads. Writes outside a {@link transaction} are defects. */
   db: Db;
   dialect: Dialect;
+  /** Connection and transactions for operations that are written as SQL. */
+  kit: Kit;
   /**
    * Runs `work` in a transaction and resolves with its result once the transaction is on stable storage. An
    * engine may run `work` more than once, so it must change nothing but the database.
@@ -46,28 +41,8 @@ export interface Engine {
 export const INVISIBLE_SET =
   '[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]';
 
-type ColumnType = 'text' | 'integer' | 'bigint' | 'blob' | 'bytea' | Expression<unknown>;
-
 /** The differences between the engines' SQL, each with its reason. */
 export interface Dialect {
-  /** SQLite says `blob`, PostgreSQL `bytea`. */
-  blob: ColumnType;
-  /**
-   * Text compared byte by byte. PostgreSQL orders text by the database's locale unless the column says
-   * otherwise, and ids must sort by time.
-   */
-  id: ColumnType;
-  /** 64 bits. PostgreSQL's `integer` has 32, and milliseconds since 1970 need 41. */
-  integer: ColumnType;
-  /** Makes a column the row number: SQLite's `integer primary key` (the rowid), PostgreSQL's identity. */
-  rowNumber(column: ColumnDefinitionBuilder): ColumnDefinitionBuilder;
-  /**
-   * Declares that a table of small rows is stored in the order of its primary key. SQLite would store such a
-   * table twice, as rows and as an index, without `without rowid`; PostgreSQL has no such tables.
-   */
-  keyed<Name extends string, Columns extends string>(
-    table: CreateTableBuilder<Name, Columns>,
-  ): CreateTableBuilder<Name, Columns>;
   /**
    * Locks the rows that a query reads until the transaction ends. SQLite has one writer at a time, and `for
    * update` is an error there. On PostgreSQL it is `for no key update`, which does not hold up transactions
@@ -76,8 +51,6 @@ export interface Dialect {
   lockRows<TB extends keyof Tables, Row>(
     query: SelectQueryBuilder<Tables, TB, Row>,
   ): SelectQueryBuilder<Tables, TB, Row>;
-  /** Runs statements of a migration that concern how PostgreSQL stores rows; on SQLite it does nothing. */
-  onlyOnPostgres(db: Kysely<unknown>, statements: readonly string[]): Promise<void>;
   /** Keeps the rows that a query reads from being removed until the transaction ends, so that rows can refer to them. */
   keepRows<TB extends keyof Tables, Row>(
     query: SelectQueryBuilder<Tables, TB, Row>,

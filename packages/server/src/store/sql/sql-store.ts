@@ -1,23 +1,16 @@
+import { callsOn } from '../../database/operations.ts';
+import { operations } from '../../store.ts';
 import { createMailBatcher } from '../batcher.ts';
 import type { Store } from '../contract/index.ts';
-import { createAccountDeletion } from './accounts/account-deletion.ts';
-import { createAccounts } from './accounts/accounts.ts';
-import { createDomains } from './accounts/domains.ts';
-import { createKeys } from './accounts/keys.ts';
-import { createSessions } from './accounts/sessions.ts';
 import { createRemoval } from './delete-in-steps.ts';
 import type { Engine, HotCalls } from './engine.ts';
 import { createAddresses } from './inboxes/addresses.ts';
-import { createFaults } from './inboxes/faults.ts';
 import { createInboxes } from './inboxes/inboxes.ts';
-import { createRefusals } from './inboxes/refusals.ts';
-import { createLimits } from './limits.ts';
 import { createUpkeep } from './maintenance.ts';
 import { createMessages } from './messages/messages.ts';
 import { createExplained } from './reports/explained-waits.ts';
 import { createListLabels, createListRun } from './reports/list-run.ts';
 import { createAddWaits } from './reports/waits.ts';
-import { createUsage } from './usage.ts';
 import { createDeliveries } from './webhooks/deliveries.ts';
 import { createListOfMessage } from './webhooks/of-message.ts';
 import { createWebhooks } from './webhooks/webhooks.ts';
@@ -27,21 +20,14 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
   const { db, dialect, transaction, hot } = engine;
   const removal = createRemoval(engine);
   return {
-    accounts: { ...createAccounts(engine), delete: createAccountDeletion(engine, removal) },
-    keys: createKeys(engine),
-    sessions: createSessions(engine),
-    usage: createUsage(engine),
-    limits: createLimits(engine),
-    domains: createDomains(engine),
+    ...callsOn(operations, engine.kit),
     addresses: createAddresses(engine),
     inboxes: createInboxes(engine, removal),
-    faults: createFaults(engine),
     messages: {
       ...createMessages(engine, removal),
       addBatch: createMailBatcher(hot.addBatch, dialect.mayDependOnContent),
       stage: hot.stage,
     },
-    refusals: createRefusals(engine),
     webhooks: createWebhooks(engine),
     deliveries: {
       ...createDeliveries(engine),

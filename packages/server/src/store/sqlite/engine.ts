@@ -1,6 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { unavailable } from '../failures.ts';
-import type { Engine, HotCalls } from '../sql/engine.ts';
+import { unavailable } from '../../database/failures.ts';
+import { SqliteDb } from '../../database/sqlite-db.ts';
+import { addBridge } from '../sql/bridge.ts';
+import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
 import { createEvict } from '../sql/messages/eviction.ts';
 import { createSources } from '../sql/messages/sources.ts';
 import { createClaim } from '../sql/webhooks/claim.ts';
@@ -20,15 +22,26 @@ export function writingEngine(
   onStaged: (change: number) => void = () => undefined,
 ): Engine & { hot: HotCalls } {
   const db = kyselyOn(database);
+  const tx = new SqliteDb(database);
+  const run: <T>(unit: () => Promise<T>, of?: 'step') => Promise<T> = (unit, of) =>
+    of === 'step' ? transactions.step(unit) : transactions.run(unit);
   const engine: Engine = {
     db,
     dialect: sqliteDialect,
-    // There is one connection, so whatever runs during a transaction is part of it.
-    transaction(work, of) {
-      const unit = () => work(db as Parameters<typeof work>[0]);
-      return of === 'step' ? transactions.step(unit) : transactions.run(unit);
+    kit: {
+      db: tx,
+      transaction: (work, of) => run(() => work(tx), of),
+      flight: (work) =>
+        run(async () => {
+          const { result, written } = await work(tx);
+          await written;
+          return result;
+        }),
     },
+    // There is one connection, so whatever runs during a transaction is part of it.
+    transaction: (work, of) => run(() => work(db as Tx), of),
   };
+  addBridge(tx, { tx: db as Tx, engine });
   const sources = createSources(engine);
   const sourceWriter = new SourceWriter({ database, engine, sources, transactions, onStaged });
   const addBatch = createAddBatch(database, sourceWriter);
@@ -58,6 +71,7 @@ export function readingEngine(database: DatabaseSync): Engine & { hot: HotCalls 
   return {
     db: kyselyOn(database),
     dialect: sqliteDialect,
+    kit: { db: new SqliteDb(database), transaction: refuse, flight: refuse },
     transaction: refuse,
     hot: { addBatch: refuse, stage: refuse, claim: refuse, record: refuse },
   };

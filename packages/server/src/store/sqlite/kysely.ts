@@ -15,16 +15,6 @@ import { isBroken, isBusy, isRemoved, toUnavailable } from './errors.ts';
 /** More than the store has queries; queries with labels differ by the number of labels. */
 const MAX_STATEMENTS = 200;
 
-/** What Kysely's own adapter says of SQLite does not hold for this connection. */
-class Adapter extends SqliteAdapter {
-  override get supportsTransactionalDdl(): boolean {
-    return true;
-  }
-  override get supportsMultipleConnections(): boolean {
-    return true;
-  }
-}
-
 /** Kysely on an open connection, which all queries share: each is complete when its call returns. */
 export function kyselyOn(database: DatabaseSync): Db {
   /** Each statement is compiled once. */
@@ -55,7 +45,7 @@ export function kyselyOn(database: DatabaseSync): Db {
       },
     },
     {
-      createAdapter: () => new Adapter(),
+      createAdapter: () => new SqliteAdapter(),
       createIntrospector: (db) => new SqliteIntrospector(db),
       createQueryCompiler: () => new SqliteQueryCompiler(),
     },
@@ -63,14 +53,8 @@ export function kyselyOn(database: DatabaseSync): Db {
 }
 
 export const sqliteDialect: Dialect = {
-  blob: 'blob',
-  id: 'text',
-  integer: 'integer',
-  rowNumber: (column) => column.primaryKey(),
-  keyed: (table) => table.modifyEnd(sql`without rowid`),
   lockRows: (query) => query,
   keepRows: (query) => query,
-  onlyOnPostgres: async () => undefined,
   lockFreeRows: (query) => query,
   lockToRemove: (query) => query,
   lockFreeToRemove: (query) => query,

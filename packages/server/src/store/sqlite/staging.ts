@@ -1,8 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { unavailable } from '../../database/failures.ts';
 import { newId } from '../../ids.ts';
 import type { NewMail } from '../contract/index.ts';
 import { RAW_PIECE_BYTES } from '../contract/messages.ts';
-import { unavailable } from '../failures.ts';
 import { freeInSteps, freeNowOrLater } from '../sql/delete-in-steps.ts';
 import type { Engine } from '../sql/engine.ts';
 import { envelopeJson } from '../sql/messages/rows.ts';

@@ -1,7 +1,7 @@
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { AppError, codeOf } from '../../errors.ts';
-import { quoted } from '../../nearest.ts';
+import { quoted } from '../../text/nearest.ts';
 import type { Resolve } from './resolve.ts';
 
 /**

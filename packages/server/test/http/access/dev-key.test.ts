@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSignInCodes } from '../../../src/accounts/sessions.ts';
+import { createSignInCodes } from '../../../src/console/sign-in-codes.ts';
 import { type Answer, startHttp, type TestHttp } from '../start-http.ts';
 
 const PUBLIC = 'https://mail.example.com';

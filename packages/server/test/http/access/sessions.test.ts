@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSignInCodes } from '../../../src/accounts/sessions.ts';
+import { createSignInCodes } from '../../../src/console/sign-in-codes.ts';
 import { startHttp, type TestHttp } from '../start-http.ts';
 
 const HOUR = 60 * 60_000;

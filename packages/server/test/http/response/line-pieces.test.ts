@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { QuotedPrintablePieces, UuPieces } from '../../../src/http/response/bytes/line-pieces.ts';
 import { decodeTransfer, type TransferEncoding } from '../../../src/mail/mime/transfer-encoding.ts';
+import { QuotedPrintablePieces, UuPieces } from '../../../src/messages/bytes/line-pieces.ts';
 
 const text = (...pieces: string[]) =>
   fc.array(fc.constantFrom(...pieces), { maxLength: 120 }).map((all) => Buffer.from(all.join(''), 'latin1'));

@@ -2,13 +2,12 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import { openPostgres } from '../../../src/store/postgres/open.ts';
-import { MIGRATIONS } from '../../../src/store/sql/migrations/migrate.ts';
 import { inForm } from '../../support/form.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { startServer } from '../../support/server-process.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 import { startHttp } from '../../webhooks/receivers.ts';
-import { inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+import { T } from '../builders.ts';
 import { createDatabase } from './open-postgres.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
@@ -39,8 +38,7 @@ describe.skipIf(!IS_THERE)('an upgrade of the tables in PostgreSQL', () => {
       const url = await createDatabase(cluster);
       const stores = await Promise.all(Array.from({ length: STARTS }, () => openPostgres({ url })));
       await Promise.all(stores.map((store) => store.close()));
-      const rows = await query(url, 'select name from kysely_migration order by name');
-      expect(rows.map(({ name }) => name)).toEqual(Object.keys(MIGRATIONS));
+      expect(await query(url, 'select schema from schema_versions')).toEqual([{ schema: 1 }]);
     }
   });
 
@@ -59,7 +57,7 @@ describe.skipIf(!IS_THERE)('an upgrade of the tables in PostgreSQL', () => {
   async function upgradeByNextVersion(url: string): Promise<void> {
     const tables = await query(
       url,
-      "select table_name as name from information_schema.tables where table_schema = 'public' and table_name not like 'kysely%'",
+      "select table_name as name from information_schema.tables where table_schema = 'public' and table_name <> 'schema_versions'",
     );
     for (const { name } of tables) {
       await query(url, `alter table "${name}" add column next_a text`);
@@ -67,7 +65,7 @@ describe.skipIf(!IS_THERE)('an upgrade of the tables in PostgreSQL', () => {
       await query(url, `create index "${name}_next" on "${name}" (next_b)`);
     }
     await query(url, 'create table next_things (id text primary key)');
-    await query(url, "insert into kysely_migration values ('9999-next', '2030-01-01T00:00:00.000Z')");
+    await query(url, 'insert into schema_versions values (9999, 1)');
   }
 
   async function useEverything(app: TestApp, webhookUrl: string): Promise<void> {
@@ -136,28 +134,6 @@ describe.skipIf(!IS_THERE)('an upgrade of the tables in PostgreSQL', () => {
     await upgradeByNextVersion(url);
     await readOften();
     expect(await store.accounts.find(account.id)).toEqual(account);
-    await store.close();
-  });
-
-  it('gives servers before the migration 0008 places in the order that all servers use', async () => {
-    const url = await createDatabase(cluster);
-    const store = await openPostgres({ url });
-    const accountId = newId('acc', T);
-    await store.accounts.create({ id: accountId, name: 'a', plan: 'free', createdAt: T }, null);
-    const { inbox } = await store.inboxes.create(accountId, inboxAt(), 10, null);
-    // As servers took the places of a batch before.
-    const takePlaces = (count: number) =>
-      query(
-        url,
-        `update accounts set message_order = message_order + ${count} where id = '${accountId}' returning message_order`,
-      );
-    expect(await takePlaces(2)).toEqual([{ message_order: '2' }]);
-    await onlyPlaced(store, mailTo([inbox]), T);
-    await onlyPlaced(store, mailTo([inbox]), T);
-    expect(await takePlaces(3)).toEqual([{ message_order: '7' }]);
-    await onlyPlaced(store, mailTo([inbox]), T);
-    const listed = await store.messages.listByAccount(accountId, { after: 0, limit: 10 }, T);
-    expect(listed.map(({ accountOrder }) => accountOrder)).toEqual([3, 4, 8]);
     await store.close();
   });
 });

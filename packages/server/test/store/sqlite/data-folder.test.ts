@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeF
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { backUp, restore } from '../../../src/store/sqlite/backup.ts';
+import { backUp, restore } from '../../../src/operations/backup.ts';
 import { prepareFolder } from '../../../src/store/sqlite/data-folder.ts';
 import { openSqlite } from '../../../src/store/sqlite/open.ts';
 

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { migrate } from '../../../src/database/migrate.ts';
 import type { Store } from '../../../src/store/contract/index.ts';
-import { migrate } from '../../../src/store/sql/migrations/migrate.ts';
 import { createSqlStore } from '../../../src/store/sql/sql-store.ts';
 import { openWriter } from '../../../src/store/sqlite/connection.ts';
 import { writingEngine } from '../../../src/store/sqlite/engine.ts';
@@ -45,7 +45,7 @@ export function temporaryPath(): { path: string; remove(): void } {
 /** The engine's store alone, without the threads between it and its callers: it opens in a fifth of the time. */
 async function openHere(path: string): Promise<Store> {
   const engine = engineHere(path);
-  await migrate(engine.db, engine.dialect);
+  await engine.kit.transaction((tx) => migrate(tx, 'sqlite'));
   return createSqlStore(engine);
 }
 
@@ -87,9 +87,16 @@ async function opened(open: (path: string) => Promise<Store>): Promise<Opened & 
       const engine = engineHere(path);
       const another = createSqlStore({
         ...engine,
-        async transaction(work) {
+        async transaction(work, of) {
           await beforeTransaction();
-          return engine.transaction(work);
+          return engine.transaction(work, of);
+        },
+        kit: {
+          ...engine.kit,
+          async transaction(work, of) {
+            await beforeTransaction();
+            return engine.kit.transaction(work, of);
+          },
         },
       });
       others.push(another);

@@ -72,7 +72,7 @@ describe('opening the store on SQLite', () => {
     const { path, store } = await openWithInbox();
     await store.close();
     const database = new DatabaseSync(path);
-    database.exec(`insert into kysely_migration (name, timestamp) values ('9999-later', '')`);
+    database.exec(`insert into schema_versions (schema, usable_from) values (9999, 9999)`);
     database.close();
     await expect(openSqlite({ path })).rejects.toThrow(/newer version of Mayfly/);
   });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { systemClock } from '../../../src/clock.ts';
-import { Authenticator } from '../../../src/inbound/authentication/authenticator.ts';
+import { Authenticator } from '../../../src/reading/sender-checks/authenticator.ts';
 
 /** Checks the sender of a mail in a process of its own, so that its system calls can be read. */
 const [nameServer = '', file = ''] = process.argv.slice(2);

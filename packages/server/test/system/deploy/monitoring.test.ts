@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Metric, parsePrometheus } from '../../monitoring/prometheus.ts';
+import { type Metric, parsePrometheus } from '../../operations/prometheus.ts';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 import { ROOT } from '../docs/code-blocks.ts';

@@ -173,7 +173,7 @@ describe('a damaged page of the database', () => {
     ...['accounts', 'keys', 'sqlite_autoindex_keys_1', 'addresses', 'addresses_by_end', 'inboxes'],
     ...['sqlite_autoindex_inboxes_1', 'inboxes_of_account', 'inboxes_by_end', 'messages'],
     ...['messages_of_account', 'refusals', 'refusals_by_time', 'usage_months', 'account_orders'],
-    ...['kysely_migration', 'sqlite_schema'],
+    ...['schema_versions', 'sqlite_schema'],
   ];
   it.each(inForm(['accounts', 'inboxes', 'refusals_by_time', 'account_orders'], ALL))(
     'of %s does not end the server, or keeps it from starting with a sentence that says what to do',

@@ -1,21 +1,19 @@
-import { sql } from 'kysely';
-import { MIGRATIONS } from '../../../src/store/sql/migrations/migrate.ts';
+import { MIGRATIONS } from '../../../src/database/migrate.ts';
+import { constant } from '../../../src/database/sql.ts';
 
 /*
  * Loaded before the server (`node --import`), it makes the server one of a later version: TEST_MIGRATIONS has
- * the names of further migrations, each with the number of the oldest schema that it declares usable, or null.
+ * further migrations, as pairs of a schema and the oldest schema whose servers can use its tables.
  */
 
-const further: Record<string, number | null> = JSON.parse(process.env.TEST_MIGRATIONS ?? '{}');
-for (const [name, usableFrom] of Object.entries(further)) {
-  MIGRATIONS[name] = {
-    ...(usableFrom === null ? {} : { usableFrom }),
-    async up(db) {
-      for (const table of ['inboxes', 'messages', 'sources', 'accounts', 'deliveries']) {
-        await sql
-          .raw(`alter table ${table} add column next_${name.slice(0, 4)} bigint default 0 not null`)
-          .execute(db);
-      }
+const further: [schema: number, usableFrom: number][] = JSON.parse(process.env.TEST_MIGRATIONS ?? '[]');
+for (const [schema, usableFrom] of further) {
+  MIGRATIONS.push({
+    schema,
+    usableFrom,
+    async up(tx) {
+      for (const table of ['inboxes', 'messages', 'sources', 'accounts', 'deliveries'])
+        await tx.run(constant(`alter table ${table} add column next_${schema} bigint default 0 not null`));
     },
-  };
+  });
 }

@@ -10,12 +10,11 @@ const SOURCE = new URL('../../../src/', import.meta.url);
 const REASONED: Readonly<Record<string, string>> = {
   'cli/mail/smtp-client.ts': 'the command line sends a mail to the SMTP server that its user names',
   'http/openapi/page-requests.ts': 'runs in the browser that shows the reference page; here it is only text',
-  'inbound/authentication/dns-cache.ts':
+  'reading/sender-checks/dns-cache.ts':
     "asks the operator's name servers, and nobody else, for records of senders",
-  'inbound/authentication/verify.ts':
+  'reading/sender-checks/verify.ts':
     'uses three functions of mailauth, which ask for records by the function given',
-  'store/postgres/connections/connection.ts': 'connects to the database that MAYFLY_DATABASE_URL names',
-  'store/postgres/connections/servers.ts': 'makes the sockets of those connections',
+  'database/postgres/connection.ts': 'connects to the database that MAYFLY_DATABASE_URL names',
   'smtp/connection.ts': 'puts TLS upon sockets that clients have opened, as their server',
 };
 

@@ -1,6 +1,6 @@
 import { AppError } from '../../../errors.ts';
 import { domainOf } from '../../../mail/address.ts';
-import { quoted } from '../../../nearest.ts';
+import { quoted } from '../../../text/nearest.ts';
 import type { AddressStore, InboxKind } from '../../contract/index.ts';
 import { ADDRESS_QUARANTINE_MS } from '../../contract/retention.ts';
 import type { Engine, Tx } from '../engine.ts';

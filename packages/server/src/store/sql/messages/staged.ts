@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
+import { unavailable } from '../../../database/failures.ts';
 import { AppError } from '../../../errors.ts';
 import { newId } from '../../../ids.ts';
 import type { InboxRecord, MessageStore, StagedMails } from '../../contract/index.ts';
-import { unavailable } from '../../failures.ts';
 import type { Dialect, Engine, Tx } from '../engine.ts';
 
 /*

@@ -12,17 +12,9 @@ import type { WebhookTables } from './webhooks.ts';
 export interface Tables extends AccountTables, InboxTables, MessageTables, WebhookTables, ReportTables {
   markers: MarkersTable;
   shared_limits: SharedLimitsTable;
-  schema_compatibility: SchemaCompatibilityTable;
 }
 
-/**
- * `expires_at` of a deleted inbox: before every tombstone, so that no query finds it and the sweeper frees
- * it first.
- */
-export const DELETED = 0;
-
-/** `ends_at` of what does not end by itself: later than any time. */
-export const NEVER = Number.MAX_SAFE_INTEGER;
+export { DELETED, NEVER } from '../../../database/schema.ts';
 
 /** Things that are done once only, by the transaction that inserts the name. */
 interface MarkersTable {
@@ -35,12 +27,4 @@ interface SharedLimitsTable {
   /** JSON text of the times of events, oldest first; of a rate, how long its last uses take to refill. */
   times: string;
   ends_at: number;
-}
-
-/** Which older servers can use the tables after a migration; see migrations/migrate.ts. */
-interface SchemaCompatibilityTable {
-  /** The number of the migration. */
-  schema: number;
-  /** The number of the oldest migration whose servers can use the tables. */
-  usable_from: number;
 }

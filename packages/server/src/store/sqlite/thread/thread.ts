@@ -4,7 +4,7 @@
  * the database. Calls and answers are messages.
  */
 import { workerData } from 'node:worker_threads';
-import { migrate } from '../../sql/migrations/migrate.ts';
+import { migrate } from '../../../database/migrate.ts';
 import { createSqlStore } from '../../sql/sql-store.ts';
 import { type Served, serveThread } from '../../thread/serve.ts';
 import { openReader, openWriter } from '../connection.ts';
@@ -43,7 +43,7 @@ async function openForWriting(
   });
   const engine = writingEngine(database, transactions, reserve.noteStaged);
   try {
-    await migrate(engine.db, engine.dialect);
+    await engine.kit.transaction((tx) => migrate(tx, 'sqlite'));
     if (exclusive) giveUpUnfinished(database);
     return {
       store: createSqlStore(engine),

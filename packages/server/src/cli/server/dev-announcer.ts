@@ -1,0 +1,119 @@
+import type { RunningApp } from '../../app.ts';
+import { type Config, hasDevKey } from '../../config/config.ts';
+import { VERSION } from '../../version.ts';
+import type { Announcer } from './run-server.ts';
+
+/** Where `mayfly mail` sends to by default. */
+const DEFAULT_SMTP_SERVER = '127.0.0.1:2525';
+
+/** Hosts of listeners that only this machine reaches. */
+const LOOPBACK = /^(127\.|::1$|localhost$)/;
+
+/** Printed as soon as the key exists, because the start may still fail. */
+const firstKeyText = (key: string): string =>
+  `Mayfly ${VERSION} starts for the first time.
+
+  API key  ${key}
+           It is shown only now, because only its hash is stored. To create another: npx mayfly key create
+`;
+
+/** Where the operator finds a key that works. */
+function keyLines({ firstStart }: RunningApp, config: Config): string[] {
+  if (hasDevKey(config))
+    return ['  API key  dev, for programs of this machine; clients use it by themselves'];
+  if (config.apiKey !== null) return ['  API key  the value of MAYFLY_API_KEY'];
+  if (firstStart.made) return [];
+  const when = new Date(firstStart.account.createdAt).toISOString();
+  return [
+    `  API key  printed at the first start (${when}); only its hash is stored.`,
+    '           To create another: npx mayfly key create',
+  ];
+}
+
+/** Only a server on loopback prints a link that signs in: output is often kept in logs. */
+function consoleLink(consoleUrl: string, running: RunningApp, config: Config): string {
+  if (!LOOPBACK.test(config.httpHost) || config.publicUrl !== null) return consoleUrl;
+  return `${consoleUrl}console/open#${running.makeSignInCode()}   (signs in once)`;
+}
+
+/** Where the server listens. */
+function addressLines(running: RunningApp, config: Config): string[] {
+  const { http, smtp, metrics } = running;
+  const lines: string[] = [];
+  if (http) lines.push(`  API      ${http.url}   (reference: ${http.url}/docs)`);
+  if (http?.consoleUrl) lines.push(`  Console  ${consoleLink(http.consoleUrl, running, config)}`);
+  if (smtp) lines.push(`  SMTP     ${smtp.host}:${smtp.port}   (domains: ${config.domains.join(', ')})`);
+  if (metrics) lines.push(`  Metrics  ${metrics.url}`);
+  else if (config.metricsPort !== null) {
+    lines.push(
+      `  Metrics  off: port ${config.metricsPort} is in use. MAYFLY_METRICS_PORT selects another one.`,
+    );
+  }
+  return lines;
+}
+
+/** The first request to try. */
+function requestLines(url: string, { firstStart }: RunningApp, config: Config): string[] {
+  // A key that was given as MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept.
+  const generated = config.apiKey === null && firstStart.made ? firstStart.key : null;
+  const key = hasDevKey(config) ? 'dev' : generated;
+  return [
+    '',
+    key === null ? 'Create an inbox, with your API key in MAYFLY_API_KEY:' : 'Create an inbox:',
+    '',
+    `  curl -X POST ${url}/v1/inboxes -H "Authorization: Bearer ${key ?? '$MAYFLY_API_KEY'}"`,
+  ];
+}
+
+/** The first message to send. */
+function mailLines({ host, port }: { host: string; port: number }): string[] {
+  const server = `${host}:${port}`;
+  const option = server === DEFAULT_SMTP_SERVER ? '' : ` --server ${server}`;
+  return [
+    '',
+    'Send a message to its address, from another terminal in this folder:',
+    '',
+    `  npx mayfly mail ADDRESS${option}`,
+  ];
+}
+
+function startedText(running: RunningApp, config: Config): string {
+  const { http, smtp } = running;
+  const lines = [
+    `Mayfly ${VERSION} is ready. Press Ctrl+C to stop it.`,
+    '',
+    ...addressLines(running, config),
+  ];
+  if (smtp && config.sink === 'on') {
+    lines.push('  Sink     takes all mail that no inbox takes; list it with GET /v1/messages');
+  }
+  const data = config.databaseUrl === null ? config.dataDir : 'in PostgreSQL, by MAYFLY_DATABASE_URL';
+  lines.push(`  Data     ${data}`, ...keyLines(running, config));
+  if (http) lines.push(...requestLines(http.url, running, config));
+  if (smtp) lines.push(...mailLines(smtp));
+  return `${lines.join('\n')}\n`;
+}
+
+/**
+ * Text for the terminal of a developer.
+ * @param print writes a line to standard output
+ * @param warn writes a line to standard error
+ */
+export function createDevAnnouncer(
+  config: Config,
+  print: (text: string) => void,
+  warn: (text: string) => void,
+): Announcer {
+  return {
+    warning: warn,
+    firstKey: (key) => {
+      // The development key takes its place: "mayfly key create" makes those for other machines.
+      if (!hasDevKey(config)) print(firstKeyText(key));
+    },
+    started: (running) => print(startedText(running, config)),
+    stopping: (reason) => print(`Mayfly is stopping (${reason}). A second Ctrl+C ends it at once.`),
+    stopped: (ms) => print(`Mayfly has stopped after ${ms} ms.`),
+    stoppedByForce: (reason) =>
+      print(`Mayfly ends at once (${reason}). Messages that were acknowledged are stored.`),
+  };
+}

@@ -1,0 +1,56 @@
+import { read, write } from '../database/operations.ts';
+import { sql } from '../database/sql.ts';
+import { SESSION_IDLE_MS, SESSION_MAX_MS } from '../store/contract/retention.ts';
+
+/** A browser that signed in to the console. It may do what its credential may, as long as that is good. */
+export interface SessionRecord {
+  /** SHA-256 of the session's secret. */
+  hash: string;
+  /** Hash of the API key or read token that it was made with. */
+  credentialHash: string;
+  kind: 'key' | 'token';
+  createdAt: number;
+  /** The last use that was recorded, epoch milliseconds. */
+  usedAt: number;
+}
+
+interface SessionRow {
+  credential_hash: string;
+  kind: 'key' | 'token';
+  created_at: number;
+  used_at: number;
+}
+
+/** Sessions of the console. */
+export const sessions = {
+  create: write(async (tx, session: Omit<SessionRecord, 'usedAt'>): Promise<void> => {
+    const { hash, credentialHash, kind, createdAt } = session;
+    await tx.run(
+      sql`insert into sessions (hash, credential_hash, kind, created_at, used_at)
+        values (${hash}, ${credentialHash}, ${kind}, ${createdAt}, ${createdAt})`,
+    );
+  }),
+
+  /** The session with that hash, unless it was unused or is older than sessions may be (`retention.ts`). */
+  find: read(async (db, hash: string, now: number): Promise<SessionRecord | undefined> => {
+    const row = await db.first<SessionRow>(
+      sql`select credential_hash, kind, created_at, used_at from sessions
+        where hash = ${hash} and used_at > ${now - SESSION_IDLE_MS} and created_at > ${now - SESSION_MAX_MS}`,
+    );
+    if (!row) return undefined;
+    const { credential_hash: credentialHash, kind, created_at: createdAt, used_at: usedAt } = row;
+    return { hash, credentialHash, kind, createdAt, usedAt };
+  }),
+
+  /** Records a use; an earlier time than the recorded one changes nothing. */
+  used: write(
+    async (tx, hash: string, at: number): Promise<void> => {
+      await tx.run(sql`update sessions set used_at = ${at} where hash = ${hash} and used_at < ${at}`);
+    },
+    { keepsInboxes: true },
+  ),
+
+  delete: write(async (tx, hash: string): Promise<void> => {
+    await tx.run(sql`delete from sessions where hash = ${hash}`);
+  }),
+};

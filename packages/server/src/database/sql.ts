@@ -1,0 +1,137 @@
+/** SQL as SQL: a tagged template whose values become parameters, for SQLite and PostgreSQL alike. */
+
+export type Engine = 'sqlite' | 'postgres';
+
+/** What both engines store. Booleans are 0 and 1, lists and objects JSON text. */
+export type Value = string | number | bigint | null | Uint8Array;
+
+/** A piece of SQL with its values. Made by {@link sql} only, so that no value can become text. */
+export class Sql {
+  readonly strings: readonly string[];
+  readonly pieces: readonly Piece[];
+
+  constructor(strings: readonly string[], pieces: readonly Piece[]) {
+    this.strings = strings;
+    this.pieces = pieces;
+  }
+}
+
+/** A piece that differs between the engines. */
+class PerEngine {
+  readonly texts: Readonly<Record<Engine, Sql>>;
+
+  constructor(texts: Readonly<Record<Engine, Sql>>) {
+    this.texts = texts;
+  }
+}
+
+/** A list of values as one parameter, so that the text does not depend on its length. */
+class AnyOf {
+  readonly values: readonly (string | number)[];
+
+  constructor(values: readonly (string | number)[]) {
+    this.values = values;
+  }
+}
+
+export type Piece = Value | Sql | PerEngine | AnyOf;
+
+/** A query or a part of one: values become parameters, pieces of SQL are inserted. */
+export function sql(strings: TemplateStringsArray, ...pieces: readonly Piece[]): Sql {
+  return new Sql(strings, pieces);
+}
+
+/** Nothing, in place of a piece that a condition leaves out. */
+export const EMPTY = sql``;
+
+/** Pieces with a separator between them. @param separator constant SQL */
+export function join(pieces: readonly Sql[], separator: string): Sql {
+  if (pieces.length === 0) return EMPTY;
+  return new Sql(['', ...pieces.slice(1).map(() => separator), ''], pieces);
+}
+
+/** SQL that each engine writes in its own way. */
+export const perEngine = (texts: Readonly<Record<Engine, string | Sql>>): PerEngine => {
+  const toSql = (text: string | Sql): Sql => (typeof text === 'string' ? new Sql([text], []) : text);
+  return new PerEngine({ sqlite: toSql(texts.sqlite), postgres: toSql(texts.postgres) });
+};
+
+/**
+ * The time by which nodes agree, epoch milliseconds: that of the database, which machines with clocks of their own
+ * may use. SQLite has one server, and it is `now`.
+ */
+export const databaseTime = (now: number | null): PerEngine =>
+  perEngine({
+    sqlite: sql`${now}`,
+    postgres: '(extract(epoch from statement_timestamp()) * 1000)::bigint',
+  });
+
+/**
+ * A list as a table with one column `value`, for `from ${eachOf(rows)} as r`: one statement inserts any number of
+ * rows. Fields are `r.value ->> 'name'`, which PostgreSQL returns as text.
+ */
+export const eachOf = (rows: readonly object[]): Sql =>
+  sql`${perEngine({ sqlite: 'json_each', postgres: 'json_array_elements' })}(${JSON.stringify(rows)})`;
+
+/** A `LIKE` that ignores at least the case of ASCII letters. */
+export const LIKE = perEngine({ sqlite: 'like', postgres: 'ilike' });
+
+/**
+ * Locks the rows that a query reads until the transaction ends. SQLite has one writer at a time. Not `for update`,
+ * which the foreign keys of rows that the intake inserts would wait for.
+ */
+export const FOR_UPDATE = perEngine({ sqlite: '', postgres: 'for no key update' });
+/** The same, but leaves out rows that another transaction has locked instead of waiting. */
+export const FOR_UPDATE_SKIP_LOCKED = perEngine({ sqlite: '', postgres: 'for no key update skip locked' });
+
+/** For `where id ${anyOf(ids)}`: true for each of the values; for none where there are none. */
+export const anyOf = (values: readonly (string | number)[]): AnyOf => new AnyOf(values);
+
+/** Constant SQL, such as a list of columns. @param text never made of input */
+export const constant = (text: string): Sql => new Sql([text], []);
+
+/** A query as an engine takes it. Lists are parameters of PostgreSQL only. */
+export interface Compiled {
+  text: string;
+  values: (Value | readonly (string | number)[])[];
+}
+
+/** The texts of templates without pieces of SQL. */
+const texts: Readonly<Record<Engine, WeakMap<readonly string[], string>>> = {
+  sqlite: new WeakMap(),
+  postgres: new WeakMap(),
+};
+
+const isValue = (piece: Piece): piece is Value =>
+  typeof piece !== 'object' || piece === null || piece instanceof Uint8Array;
+
+/** Makes the text of a query and the list of its values. */
+export function compile(query: Sql, engine: Engine): Compiled {
+  const { strings, pieces } = query;
+  if (pieces.every(isValue)) {
+    const known = texts[engine].get(strings);
+    if (known !== undefined) return { text: known, values: [...pieces] };
+  }
+  const compiled: Compiled = { text: '', values: [] };
+  append(compiled, query, engine);
+  if (pieces.every(isValue)) texts[engine].set(strings, compiled.text);
+  return compiled;
+}
+
+function append(to: Compiled, { strings, pieces }: Sql, engine: Engine): void {
+  to.text += strings[0];
+  for (const [index, piece] of pieces.entries()) {
+    if (piece instanceof Sql) append(to, piece, engine);
+    else if (piece instanceof PerEngine) append(to, piece.texts[engine], engine);
+    else if (!(piece instanceof AnyOf)) to.text += parameter(to, piece, engine);
+    else if (engine === 'postgres') to.text += `= any(${parameter(to, piece.values, engine)})`;
+    else
+      to.text += `in (select value from json_each(${parameter(to, JSON.stringify(piece.values), engine)}))`;
+    to.text += strings[index + 1];
+  }
+}
+
+function parameter(to: Compiled, value: Compiled['values'][number], engine: Engine): string {
+  to.values.push(value);
+  return engine === 'postgres' ? `$${to.values.length}` : '?';
+}

@@ -1,0 +1,102 @@
+import {
+  DEFAULT_FAULT_TEXT,
+  type FaultRule,
+  Faults,
+  InboxParams,
+  ref,
+  SetFaults,
+} from '@mayfly/client/contract';
+import { callersInbox } from '../http/access/guard.ts';
+import type { App, RouteContext } from '../http/context.ts';
+import { empty, json } from '../http/openapi/responses.ts';
+import { invalidField } from '../http/request/invalid-fields.ts';
+import { throwEnded } from '../inboxes/ended-inbox.ts';
+import type { FaultRuleRecord } from '../store/contract/index.ts';
+
+const TAGS = ['Inboxes'];
+const URL = '/v1/inboxes/:id/faults';
+
+/** Fault rules: what senders of mail to an inbox meet in place of the usual replies. */
+export function faultRoutes(app: App, { deps }: RouteContext): void {
+  const { store, clock } = deps;
+
+  app.route({
+    method: 'PUT',
+    url: URL,
+    config: { access: 'inbox:write' },
+    schema: {
+      operationId: 'setFaults',
+      tags: TAGS,
+      summary: 'Let mail to an inbox fail',
+      description:
+        'Sets the fault rules of the inbox, in place of all before: senders get a 4yz or 5yz reply, a slow reply or a closed connection, so that the retries of an application can be tested. The rules are applied in their order, each `times` times over all servers and restarts; then mail is received as usual. A rule applies only to mail that would be accepted otherwise, and to SMTP only. It is in force for every RCPT that a server receives after the response.',
+      params: InboxParams,
+      body: ref(SetFaults),
+      response: { 200: json(Faults, 'The rules.') },
+    },
+    handler: async (request) => {
+      const rules = request.body.rules.map(toRecord);
+      const inbox = callersInbox(request);
+      const now = clock.now();
+      if (!(await store.faults.set(inbox.accountId, inbox.id, rules, now))) {
+        return throwEnded(store.inboxes, inbox, now);
+      }
+      return { rules };
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: URL,
+    config: { access: 'inbox:key-read' },
+    schema: {
+      operationId: 'getFaults',
+      tags: TAGS,
+      summary: 'Show the faults of an inbox',
+      description: 'The fault rules of the inbox, with how often each still applies.',
+      params: InboxParams,
+      response: { 200: json(Faults, 'The rules.') },
+    },
+    handler: async (request) => {
+      const inbox = callersInbox(request);
+      const now = clock.now();
+      const rules = await store.faults.read(inbox.accountId, inbox.id, now);
+      return rules ? { rules } : throwEnded(store.inboxes, inbox, now);
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: URL,
+    config: { access: 'inbox:write' },
+    schema: {
+      operationId: 'deleteFaults',
+      tags: TAGS,
+      summary: 'Remove the faults of an inbox',
+      description:
+        'Removes the fault rules of the inbox: mail is received as usual. A delay that has begun ends in its time.',
+      params: InboxParams,
+      response: { 204: empty('The inbox has no faults.') },
+    },
+    handler: async (request, reply) => {
+      const inbox = callersInbox(request);
+      const now = clock.now();
+      if (!(await store.faults.set(inbox.accountId, inbox.id, [], now))) {
+        return throwEnded(store.inboxes, inbox, now);
+      }
+      return reply.code(204).send();
+    },
+  });
+}
+
+/** @throws AppError `invalid_request` for a rule that would do nothing */
+function toRecord({ at, reply, delayMs = 0, disconnect = false, times = 1 }: FaultRule, index: number) {
+  if (!reply && delayMs === 0 && !disconnect) {
+    throw invalidField(
+      `/rules/${index}`,
+      `"rules[${index}]" does nothing. Give it a "reply", a "delayMs" or "disconnect": true.`,
+    );
+  }
+  const given = reply ? { code: reply.code, text: reply.text ?? DEFAULT_FAULT_TEXT } : null;
+  return { at, reply: given, delayMs, disconnect, times, left: times } satisfies FaultRuleRecord;
+}

@@ -1,0 +1,133 @@
+import { InboxParams, InjectQuery, Message } from '@mayfly/client/contract';
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { AppError } from '../errors.ts';
+import { callersInbox } from '../http/access/guard.ts';
+import type { App, RouteContext } from '../http/context.ts';
+import { created, JSON_TYPE } from '../http/openapi/responses.ts';
+import { bodyStream, withStreams } from '../http/request/body-stream.ts';
+import { invalidField } from '../http/request/invalid-fields.ts';
+import { baseUrl } from '../http/request/urls.ts';
+import { throwEnded } from '../inboxes/ended-inbox.ts';
+import { liveInbox } from '../inboxes/live-inbox.ts';
+import { parseAddress } from '../mail/address.ts';
+import { findMessage } from '../messages/find-message.ts';
+import { quoted } from '../text/nearest.ts';
+import { plainAddress } from '../text/source-key.ts';
+import { emptyMessage } from './injection.ts';
+
+/** The second is what generated clients send bytes as. */
+const ACCEPTS = ['message/rfc822', 'application/octet-stream'];
+/** A message as it is typed, with line feeds: it has a code, and an attachment. */
+const EXAMPLE = `From: Shop <no-reply@shop.example>
+To: signup-test@mayfly.test
+Subject: Please confirm your address
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=part
+
+--part
+
+Your code is 482913.
+--part
+Content-Disposition: attachment; filename=terms.txt
+
+The terms.
+--part--
+`;
+/** Without a `type`, because the body that validation sees is the stream of its bytes. */
+const MESSAGE_BODY = Type.Unsafe({
+  description: 'The bytes of the message (RFC 5322), header and body. They are stored as they are.',
+  examples: [EXAMPLE],
+});
+
+export function injectionRoutes(app: App, { options, deps, held, wholeMails }: RouteContext): void {
+  const { store, clock } = deps;
+
+  const targetOf = (request: FastifyRequest) => {
+    const { id: inboxId, accountId, address } = callersInbox(request);
+    return { inboxId, accountId, address };
+  };
+
+  /** An inbox that ended meanwhile is reported as to a request that came later. */
+  const reportEnd = (request: FastifyRequest) => (error: unknown) => {
+    const isGone = error instanceof AppError && error.code === 'unknown_recipient';
+    if (!isGone) throw error;
+    return throwEnded(store.inboxes, callersInbox(request), clock.now());
+  };
+
+  /** For a message that another request deleted, or the end of its inbox, before it could be returned. */
+  const reportDeletion = (request: FastifyRequest) => async (error: unknown) => {
+    if (!(error instanceof AppError && error.code === 'not_found')) throw error;
+    const { id, accountId } = callersInbox(request);
+    const now = clock.now();
+    liveInbox(await store.inboxes.find(accountId, id, now), now, id);
+    throw new AppError(
+      'not_found',
+      'The message was stored, and deleted before it could be returned. Send it again if it is still needed.',
+    );
+  };
+
+  withStreams(app, ACCEPTS, (scope) =>
+    scope.route({
+      method: 'POST',
+      url: '/v1/inboxes/:id/messages',
+      config: {
+        access: 'inbox:write',
+        accepts: ACCEPTS,
+        errors: ['inbox_full', 'message_too_large', 'malformed_message'],
+      },
+      schema: {
+        operationId: 'injectMessage',
+        tags: ['Messages'],
+        summary: 'Inject a message without SMTP',
+        description:
+          'Stores the body as a message of the inbox, as if it had been received over SMTP: the size limit of the plan and a full inbox apply, waits and streams see it, webhooks are sent, and it has its place in the order of the inbox and the account. The bytes are kept as they are, below a `Received` line of this service that says `with HTTP`. The sender is not checked: `authentication` is null.',
+        params: InboxParams,
+        querystring: InjectQuery,
+        body: { content: Object.fromEntries(ACCEPTS.map((type) => [type, { schema: MESSAGE_BODY }])) },
+        response: {
+          201: created(Message, 'The message. It is on stable storage, and readable by everyone.'),
+        },
+      },
+      // Before the body is read, and before the 100 response to `Expect: 100-continue`.
+      onRequest: async (request) => {
+        const declared = Number(request.headers['content-length'] ?? 0);
+        await deps.injection.check(targetOf(request), declared).catch(reportEnd(request));
+      },
+      handler: async (request, reply) => {
+        const inbox = callersInbox(request);
+        const { mailFrom = '', rcptTo = inbox.address } = request.query;
+        if (mailFrom !== '') assertAddress('mailFrom', mailFrom);
+        assertAddress('rcptTo', rcptTo);
+        const stream = bodyStream(request, ACCEPTS, emptyMessage);
+        const messageId = await deps.injection
+          .inject(targetOf(request), {
+            ...{ stream, mailFrom, rcptTo, requestId: request.id },
+            remoteAddress: plainAddress(request.ip),
+          })
+          .catch((error: unknown) => {
+            // The rest of a rejected message is read and dropped, so that its sender gets to the response.
+            stream.resume();
+            return reportEnd(request)(error);
+          });
+        const base = baseUrl(options.publicUrl, request);
+        const message = await findMessage(store, inbox, messageId, clock.now()).catch(
+          reportDeletion(request),
+        );
+        const json = await held.hold(reply, (signal) =>
+          wholeMails.json(message, base, signal).catch(reportDeletion(request)),
+        );
+        reply.code(201).header('location', `/v1/inboxes/${inbox.id}/messages/${messageId}`);
+        return reply.type(JSON_TYPE).send(json);
+      },
+    }),
+  );
+}
+
+function assertAddress(name: string, value: string): void {
+  if (parseAddress(value, { smtputf8: true })) return;
+  throw invalidField(
+    name,
+    `"${name}" must be an email address without a display name, such as "app@example.org", not ${quoted(value)}.`,
+  );
+}

@@ -1,0 +1,189 @@
+import type { CreateInbox } from '@mayfly/client/contract';
+import { usableDomains } from '../accounts/domains.ts';
+import { AppError } from '../errors.ts';
+import { ADDRESS_ATTEMPTS } from '../http/limits.ts';
+import { invalidField } from '../http/request/invalid-fields.ts';
+import { inboxAddress, isChosenLocalPart, isReservedLocalPart, parseAddress } from '../mail/address.ts';
+import { newLocalPart } from '../mail/local-part.ts';
+import type { InboxKind, Store } from '../store/contract/index.ts';
+import { didYouMean, quoted } from '../text/nearest.ts';
+
+/** More domains would make the message unreadable. */
+const MAX_LISTED_DOMAINS = 10;
+
+/** An address in its parts, lower case, without a tag. */
+export interface AddressParts {
+  address: string;
+  localPart: string;
+  domain: string;
+}
+
+/** The mail that a new inbox receives. */
+export interface Wanted {
+  kind: InboxKind;
+  /** Makes an address for it: always the same one, or another at random each time. */
+  parts(): AddressParts;
+  isRandom: boolean;
+}
+
+/** The local part of a catch-all inbox's own address. */
+const CATCH_ALL_LOCAL_PART = 'inbox';
+
+const partsOf = (localPart: string, domain: string): AddressParts => ({
+  address: `${localPart}@${domain}`,
+  localPart,
+  domain,
+});
+
+/** The domains that an account may use. */
+export interface DomainsOf {
+  accountId: string;
+  /** Those that all accounts share, the default first. */
+  configured: readonly string[];
+  /** Finds the account's own domains. Those of other accounts are treated as unknown. */
+  owned: Pick<Store['domains'], 'list'>;
+}
+
+/**
+ * The requested domain if it is served, or the default.
+ * @throws AppError `invalid_request` that lists those that the account may use
+ */
+export async function servedDomain(
+  wanted: string | undefined,
+  { accountId, configured, owned }: DomainsOf,
+  path = '/domain',
+): Promise<string> {
+  const [fallback = ''] = configured;
+  const domain = wanted?.toLowerCase() ?? fallback;
+  if (configured.includes(domain)) return domain;
+  const usable = usableDomains(configured, await owned.list(accountId)).map((one) => one.domain);
+  if (!usable.includes(domain)) {
+    const field = path.slice(1);
+    const part = field === 'domain' ? `"${field}"` : `The domain of "${field}"`;
+    const listed = usable.slice(0, MAX_LISTED_DOMAINS).map((one) => quoted(one));
+    const rest = usable.length > listed.length ? '; GET /v1/domains lists all' : '';
+    throw invalidField(
+      path,
+      `${part} must be one of the served domains, not ${quoted(wanted ?? domain)}. Served domains are ${listed.join(', ')}${rest}.${didYouMean(domain, usable)}`,
+    );
+  }
+  return domain;
+}
+
+function chosenLocalPart(localPart: string, path: string): string {
+  if (!isChosenLocalPart(localPart)) {
+    throw invalidField(
+      path,
+      `The local part ${quoted(localPart)} must have 1 to 64 of the characters a-z 0-9 . _ - and no leading, trailing or double dot.`,
+    );
+  }
+  if (isReservedLocalPart(localPart)) {
+    throw invalidField(
+      path,
+      `The local part ${quoted(localPart)} is reserved for the operator of the domain (RFC 2142). Choose another one.`,
+    );
+  }
+  return localPart;
+}
+
+const chosen = (localPart: string, domain: string): Wanted => ({
+  kind: 'address',
+  parts: () => partsOf(localPart, domain),
+  isRandom: false,
+});
+
+/** Any free address of a domain. */
+export const anyAddress = (domain: string): Wanted => ({
+  kind: 'address',
+  parts: () => partsOf(newLocalPart(), domain),
+  isRandom: true,
+});
+
+/**
+ * All addresses of the account's own domain, or of a new sub-domain of a shared one. The sub-domain is
+ * one label, because a wildcard MX record of the operator has to cover it.
+ */
+async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
+  for (const name of ['localPart', 'address'] as const) {
+    if (body[name] !== undefined) {
+      throw invalidField(
+        `/${name}`,
+        `"${name}" cannot be given together with "catchAll": a catch-all inbox takes every local part of its domain. Send "domain" instead.`,
+      );
+    }
+  }
+  const domain = await servedDomain(body.domain, domains);
+  const isShared = domains.configured.includes(domain);
+  const subdomain = () => `${newLocalPart().replaceAll('.', '-')}.${domain}`;
+  return {
+    kind: 'catch-all',
+    parts: () => partsOf(CATCH_ALL_LOCAL_PART, isShared ? subdomain() : domain),
+    isRandom: isShared,
+  };
+}
+
+/** Reads from the body which mail a new inbox receives. @throws AppError `invalid_request` */
+export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
+  const { address, localPart, domain } = body;
+  if (body.catchAll) return wantedCatchAll(body, domains);
+  if (address === undefined) {
+    const served = await servedDomain(domain, domains);
+    return localPart === undefined
+      ? anyAddress(served)
+      : chosen(chosenLocalPart(localPart, '/localPart'), served);
+  }
+  for (const [path, other] of [
+    ['/localPart', localPart],
+    ['/domain', domain],
+  ] as const) {
+    if (other !== undefined) {
+      const name = path.slice(1);
+      throw invalidField(
+        path,
+        `"${name}" cannot be given together with "address", which contains it. Send one of the two.`,
+      );
+    }
+  }
+  const at = address.lastIndexOf('@');
+  if (at < 0) {
+    throw invalidField(
+      '/address',
+      `"address" must be an email address such as "signup-test@${domains.configured[0]}", not ${quoted(address)}. To choose only the part before the @, send "localPart".`,
+    );
+  }
+  const served = await servedDomain(address.slice(at + 1), domains, '/address');
+  return chosen(chosenLocalPart(address.slice(0, at), '/address'), served);
+}
+
+/**
+ * Does something at the wanted address, or at random ones until one is free.
+ * @param attempt throws AppError `address_taken` when the address is not free
+ */
+export async function onFreeAddress<T>(
+  wanted: Pick<Wanted, 'parts' | 'isRandom'>,
+  attempt: (parts: AddressParts) => Promise<T>,
+): Promise<T> {
+  for (let left = wanted.isRandom ? ADDRESS_ATTEMPTS : 1; ; left--) {
+    try {
+      return await attempt(wanted.parts());
+    } catch (error) {
+      const taken = error instanceof AppError && error.code === 'address_taken';
+      if (!taken || left <= 1) throw error;
+    }
+  }
+}
+
+/**
+ * The inbox address that mail to `text` reaches: lower case, without a tag. A `+` that was not encoded
+ * in a URL arrives as a space, which an unquoted local part cannot contain, so it is read as `+`.
+ * @throws AppError `invalid_request` when `text` is not exactly one address
+ */
+export function addressOf(text: string): string {
+  const options = { smtputf8: true };
+  const parsed = parseAddress(text, options) ?? parseAddress(text.replaceAll(' ', '+'), options);
+  if (parsed && !text.startsWith('<')) return inboxAddress(parsed);
+  throw invalidField(
+    'address',
+    `"address" must be one email address such as "signup-test@mayfly.test", without a display name, not ${quoted(text)}.`,
+  );
+}

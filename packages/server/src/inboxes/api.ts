@@ -1,0 +1,260 @@
+import {
+  CreatedInbox,
+  CreateInbox,
+  DeletedInboxes,
+  IdempotencyHeaders,
+  Inbox,
+  InboxLabelQuery,
+  InboxList,
+  InboxParams,
+  InboxQuery,
+  ref,
+  UpdateInbox,
+} from '@mayfly/client/contract';
+import { MINUTE_MS } from '../clock.ts';
+import { callerOf, callersInbox, keyCaller } from '../http/access/guard.ts';
+import type { App, HttpDeps, RouteContext } from '../http/context.ts';
+import { created, empty, json } from '../http/openapi/responses.ts';
+import { invalidField } from '../http/request/invalid-fields.ts';
+import { readPage } from '../http/request/page.ts';
+import { labelsOf } from '../http/request/query.ts';
+import type { InboxRecord } from '../store/contract/index.ts';
+import { addressOf } from './address-parameters.ts';
+import { throwEnded } from './ended-inbox.ts';
+import { repeatableRequest } from './idempotency.ts';
+import { toInbox } from './json.ts';
+import { liveInbox } from './live-inbox.ts';
+import { createInbox, lifetime } from './new-inbox.ts';
+import { assertNoSink } from './permanent-inbox.ts';
+
+const TAGS = ['Inboxes'];
+
+export function inboxRoutes(app: App, context: RouteContext): void {
+  creation(app, context);
+  listing(app, context);
+  deletionByLabels(app, context);
+  fetching(app, context);
+  extension(app, context);
+  expiry(app, context);
+  deletion(app, context);
+}
+
+function creation(app: App, context: RouteContext): void {
+  app.route({
+    method: 'POST',
+    url: '/v1/inboxes',
+    config: {
+      access: 'account:write',
+      errors: [
+        'address_taken',
+        'limit_reached',
+        'idempotency_in_progress',
+        'idempotency_key_reused',
+        'webhook_url_refused',
+      ],
+    },
+    schema: {
+      operationId: 'createInbox',
+      tags: TAGS,
+      summary: 'Create an inbox',
+      description:
+        'Creates a disposable inbox. Only this response shows the read token, and the secret of the webhook that `webhookUrl` registers for this inbox. With `catchAll: true` the inbox takes mail for every local part: of a new sub-domain below a shared domain, or of a whole domain that belongs to your account. Inboxes with an address of their own on that domain come first, and an address whose inbox ended is refused with 550 for 7 days.',
+      headers: IdempotencyHeaders,
+      body: ref(CreateInbox),
+      response: { 201: created(CreatedInbox, 'The new inbox.') },
+    },
+    handler: async (request, reply) => {
+      const caller = keyCaller(request);
+      const repeat = repeatableRequest(request.headers['idempotency-key'], request.body);
+      const inbox = await createInbox(context, caller, request.body, { repeat });
+      reply.code(201).header('location', `/v1/inboxes/${inbox.id}`).header('cache-control', 'no-store');
+      return inbox;
+    },
+  });
+}
+
+function listing(app: App, { deps }: RouteContext): void {
+  const { store, clock, plans } = deps;
+
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes',
+    config: { access: 'account:read' },
+    schema: {
+      operationId: 'listInboxes',
+      tags: TAGS,
+      summary: 'List inboxes',
+      description:
+        "The account's live inboxes, newest first, all of them or those that carry the given labels. With `address`, the one inbox that receives mail for that address; the list is empty when the account has none.",
+      querystring: InboxQuery,
+      response: { 200: json(InboxList, 'A page of inboxes.') },
+    },
+    handler: async (request) => {
+      const { address } = request.query;
+      const page = {
+        labels: labelsOf(request.query),
+        ...(address !== undefined && { address: addressOf(address) }),
+        ...readPage(request.query, 'inb', 'an inbox'),
+      };
+      const { account } = keyCaller(request);
+      const { inboxes, hasMore } = await store.inboxes.list(account.id, page, clock.now());
+      return { inboxes: inboxes.map((inbox) => toInbox(inbox, plans.named(account.plan))), hasMore };
+    },
+  });
+}
+
+function deletionByLabels(app: App, { deps }: RouteContext): void {
+  const { store, clock, events } = deps;
+
+  app.route({
+    method: 'DELETE',
+    url: '/v1/inboxes',
+    config: { access: 'account:write' },
+    schema: {
+      operationId: 'deleteInboxes',
+      tags: TAGS,
+      summary: 'Delete inboxes by label',
+      description:
+        'Deletes the live inboxes that carry all the given labels, with all their messages. The sink is left out.',
+      querystring: InboxLabelQuery,
+      response: { 200: json(DeletedInboxes, 'The number of deleted inboxes.') },
+    },
+    handler: async (request) => {
+      const labels = labelsOf(request.query);
+      if (Object.keys(labels).length === 0) {
+        throw invalidField(
+          'label.NAME',
+          'At least one label is required, so that a request cannot delete all inboxes by mistake. Add "label.NAME=VALUE" to the query.',
+        );
+      }
+      const { account } = keyCaller(request);
+      const ids = await store.inboxes.deleteByLabels(account.id, labels, clock.now());
+      for (const id of ids) events.publishInboxChange(id);
+      return { deleted: ids.length };
+    },
+  });
+}
+
+function fetching(app: App, { deps }: RouteContext): void {
+  const { plans } = deps;
+
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'getInbox',
+      tags: TAGS,
+      summary: 'Fetch an inbox',
+      description:
+        'The metadata of the inbox with its expiry. For 24 hours after the expiry the response is 410 `inbox_expired`.',
+      params: InboxParams,
+      response: { 200: json(Inbox, 'The inbox.') },
+    },
+    handler: async (request) => {
+      const inbox = callersInbox(request);
+      return toInbox(inbox, plans.named(callerOf(request).account.plan));
+    },
+  });
+}
+
+function extension(app: App, { deps }: RouteContext): void {
+  const { clock, plans } = deps;
+
+  app.route({
+    method: 'PATCH',
+    url: '/v1/inboxes/:id',
+    config: { access: 'inbox:write', errors: ['permanent_inbox'] },
+    schema: {
+      operationId: 'updateInbox',
+      tags: TAGS,
+      summary: 'Extend or shorten an inbox',
+      description:
+        'Sets the expiry to `ttlMinutes` from now, but never past `maxExpiresAt`. The sink does not expire: 409 `permanent_inbox`.',
+      params: InboxParams,
+      body: ref(UpdateInbox),
+      response: { 200: json(Inbox, 'The inbox after the change.') },
+    },
+    handler: async (request) => {
+      const { account } = keyCaller(request);
+      const inbox = callersInbox(request);
+      assertNoSink(inbox);
+      const plan = plans.named(account.plan);
+      const ttlMinutes = lifetime(request.body.ttlMinutes, plan.maxTtlMinutes, account.plan);
+      const now = clock.now();
+      const expiresAt = Math.min(now + ttlMinutes * MINUTE_MS, inbox.maxExpiresAt);
+      const changed = await setExpiry(deps, inbox, { ttlMinutes, expiresAt }, now);
+      // Another request let it expire since `now` was read.
+      return toInbox(liveInbox(changed, clock.now(), inbox.id), plan);
+    },
+  });
+}
+
+function expiry(app: App, { deps }: RouteContext): void {
+  app.route({
+    method: 'POST',
+    url: '/v1/inboxes/:id/expire',
+    config: { access: 'inbox:write', errors: ['permanent_inbox'] },
+    schema: {
+      operationId: 'expireInbox',
+      tags: TAGS,
+      summary: 'Let an inbox expire now',
+      description:
+        'The inbox expires now, exactly as if its time had come, so that a test of expiry does not have to wait: every later request for it gets 410 `inbox_expired` with `expiredAt` for 24 hours, senders get 550, held waits end with 410, streams close, and its pending webhook deliveries are cancelled. This cannot be undone: an expired inbox cannot be extended.',
+      params: InboxParams,
+      response: { 204: empty('The inbox has expired.') },
+    },
+    handler: async (request, reply) => {
+      const inbox = callersInbox(request);
+      assertNoSink(inbox);
+      const now = deps.clock.now();
+      await setExpiry(deps, inbox, { ttlMinutes: inbox.ttlMinutes, expiresAt: now }, now);
+      return reply.code(204).send();
+    },
+  });
+}
+
+/**
+ * Sets the end of an inbox, and reports the change to those who wait.
+ * @throws AppError `inbox_expired` or `not_found` for an inbox that ended meanwhile
+ */
+async function setExpiry(
+  { store, events }: Pick<HttpDeps, 'store' | 'events'>,
+  inbox: InboxRecord,
+  change: { ttlMinutes: number; expiresAt: number },
+  now: number,
+): Promise<InboxRecord> {
+  const changed = await store.inboxes.setExpiry(inbox.accountId, inbox.id, change, now);
+  if (!changed) return throwEnded(store.inboxes, inbox, now);
+  events.publishInboxChange(inbox.id);
+  return changed;
+}
+
+function deletion(app: App, { options, deps }: RouteContext): void {
+  const { store, clock, events } = deps;
+
+  app.route({
+    method: 'DELETE',
+    url: '/v1/inboxes/:id',
+    config: { access: 'inbox:write', errors: ['permanent_inbox'] },
+    schema: {
+      operationId: 'deleteInbox',
+      tags: TAGS,
+      summary: 'Delete an inbox',
+      description:
+        'After the response the inbox, its messages, their sources and its read token are gone. Of an inbox with labels, its address, labels and figures are kept for 24 hours for `GET /v1/reports/runs`. The sink can be emptied, but not deleted while the server runs with `MAYFLY_SINK=on`: 409 `permanent_inbox`.',
+      params: InboxParams,
+      response: { 204: empty('Deleted.') },
+    },
+    handler: async (request, reply) => {
+      const { account } = keyCaller(request);
+      const inbox = callersInbox(request);
+      const now = clock.now();
+      if (options.sink) assertNoSink(inbox);
+      const deleted = await store.inboxes.delete(account.id, inbox.id, now);
+      if (!deleted) return throwEnded(store.inboxes, inbox, now);
+      events.publishInboxChange(inbox.id);
+      return reply.code(204).send();
+    },
+  });
+}

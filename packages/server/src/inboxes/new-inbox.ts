@@ -1,0 +1,98 @@
+import type { CreatedInbox, CreateInbox } from '@mayfly/client/contract';
+import type { Plan } from '../accounts/plans.ts';
+import { MINUTE_MS } from '../clock.ts';
+import type { KeyCaller } from '../http/access/credential.ts';
+import type { RouteContext } from '../http/context.ts';
+import { invalidField } from '../http/request/invalid-fields.ts';
+import { hashCredential, newCredential, newId } from '../ids.ts';
+import type { StagedMails } from '../store/contract/index.ts';
+import { quoted } from '../text/nearest.ts';
+import { onFreeAddress, wantedAddress } from './address-parameters.ts';
+import type { RepeatableRequest } from './idempotency.ts';
+import { toCreatedInbox } from './json.ts';
+import { hasSinkLabel } from './sink.ts';
+
+/** Lifetime of an inbox that does not name one, minutes; less where the plan allows less. */
+const DEFAULT_TTL_MINUTES = 60;
+
+/** What an inbox may have beside what its creation asks for. */
+export interface Extras {
+  /** Of a request that may be repeated: the same one returns the inbox that the first created. */
+  repeat?: RepeatableRequest | null;
+  /** Messages of it that are stored already, and when storing them began. */
+  staged?: Omit<StagedMails, 'now'> & { begunAt: number };
+  /** How long messages are replayed into it. */
+  replayMs?: number;
+}
+
+/**
+ * Creates an inbox of the caller's account.
+ * @throws AppError `invalid_request`, `address_taken`, `limit_reached`, `idempotency_…`, `webhook_url_refused`
+ */
+export async function createInbox(
+  { options, deps }: RouteContext,
+  { account }: KeyCaller,
+  body: CreateInbox,
+  { repeat = null, staged, replayMs }: Extras = {},
+): Promise<CreatedInbox> {
+  const { store, clock, plans, webhooks } = deps;
+  const plan = plans.named(account.plan);
+  if (hasSinkLabel(body.labels ?? {})) {
+    const message = 'The label "mayfly" with the value "sink" marks the sink. Use another name or value.';
+    throw invalidField('/labels/mayfly', message);
+  }
+  const ttlMinutes = lifetimeOfNew(body, plan, account.plan);
+  const wanted = await wantedAddress(body, {
+    accountId: account.id,
+    configured: options.domains,
+    owned: store.domains,
+  });
+  const token = repeat ? repeat.readToken(repeat.stored.nonce) : newCredential('mft');
+  const webhook = body.webhookUrl === undefined ? null : await webhooks.forNewInbox(account, body.webhookUrl);
+  const now = clock.now();
+  const createdAt = Math.min(staged?.begunAt ?? now, now);
+  const created = await onFreeAddress(wanted, (parts) =>
+    store.inboxes.create(
+      account.id,
+      {
+        id: newId('inb', createdAt),
+        kind: wanted.kind,
+        ...parts,
+        labels: body.labels ?? {},
+        tokenHash: hashCredential(token),
+        ttlMinutes,
+        createdAt,
+        expiresAt: now + ttlMinutes * MINUTE_MS,
+        maxExpiresAt: now + plan.maxTtlMinutes * MINUTE_MS,
+        ...(replayMs !== undefined && { replayUntil: now + replayMs }),
+      },
+      plan.maxLiveInboxes,
+      repeat?.stored ?? null,
+      webhook,
+      staged ? { ...staged, now } : null,
+    ),
+  );
+  const shown = repeat && created.nonce ? repeat.readToken(created.nonce) : token;
+  return toCreatedInbox(created, plan, shown);
+}
+
+/**
+ * The lifetime of an inbox that a request creates, minutes.
+ * @throws AppError `invalid_request` for one beyond the plan
+ */
+export function lifetimeOfNew(
+  { ttlMinutes }: CreateInbox,
+  { maxTtlMinutes }: Plan,
+  planName: string,
+): number {
+  return lifetime(ttlMinutes ?? Math.min(DEFAULT_TTL_MINUTES, maxTtlMinutes), maxTtlMinutes, planName);
+}
+
+/** Checks a lifetime against the plan. Never clamps it: an inbox that ends early would surprise its test. */
+export function lifetime(ttlMinutes: number, maximum: number, planName: string): number {
+  if (ttlMinutes >= 1 && ttlMinutes <= maximum) return ttlMinutes;
+  throw invalidField(
+    '/ttlMinutes',
+    `"ttlMinutes" must be from 1 to ${maximum} minutes, the maximum of the plan ${quoted(planName)}, not ${ttlMinutes}.`,
+  );
+}

@@ -1,0 +1,199 @@
+import { Readable } from 'node:stream';
+import {
+  InboxParams,
+  MarkMessage,
+  Message,
+  MessageParams,
+  MessageSummary,
+  ReadMessageQuery,
+  ref,
+} from '@mayfly/client/contract';
+import { callersInbox } from '../http/access/guard.ts';
+import type { App, RouteContext } from '../http/context.ts';
+import { andThen } from '../http/maybe-promise.ts';
+import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
+import { baseUrl } from '../http/request/urls.ts';
+import { contentTag, immutableTag, isFresh, sendJson } from '../http/response/etag.ts';
+import { throwEnded } from '../inboxes/ended-inbox.ts';
+import { fold } from '../mail/matching/fold.ts';
+import type { MessageRecord } from '../store/contract/index.ts';
+import { rawPieces } from './bytes/raw-source.ts';
+import { findMessage, throwMissing } from './find-message.ts';
+import { toMessage, toSummary } from './json.ts';
+import { messageWithAttachments } from './message-with-attachments.ts';
+
+const TAGS = ['Messages'];
+const RAW_TYPE = 'message/rfc822';
+const OCTETS = 'application/octet-stream';
+
+/** For clients that read bytes of this type only, generated ones among them (RFC 9110 section 12.5.1). */
+const wantsOctets = (accept = ''): boolean =>
+  accept.includes(OCTETS) && !accept.includes(RAW_TYPE) && !accept.includes('*/*');
+
+/** Reading and deleting single messages, and emptying an inbox. */
+export function messageRoutes(app: App, context: RouteContext): void {
+  readRoute(app, context);
+  rawRoute(app, context);
+  markRoute(app, context);
+  deleteRoutes(app, context);
+}
+
+function readRoute(
+  app: App,
+  { options, deps, held, attachmentBytes, wholeMails, responses }: RouteContext,
+): void {
+  const { store, clock } = deps;
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id/messages/:messageId',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'getMessage',
+      tags: TAGS,
+      summary: 'Read a message',
+      description:
+        'The message in full: text, HTML, headers, links, codes, attachments. Reading a message does not change it.',
+      params: MessageParams,
+      querystring: ReadMessageQuery,
+      headers: ConditionalHeaders,
+      response: { 200: json(Message, 'The message.', ETAG), 304: NOT_MODIFIED },
+    },
+    handler: (request, reply) => {
+      const inbox = callersInbox(request);
+      const { messageId } = request.params;
+      const { include } = request.query;
+      const base = baseUrl(options.publicUrl, request);
+      const response = responses.json(inbox, `${base} ${request.url}`, async () => {
+        const message = await findMessage(store, inbox, messageId, clock.now());
+        const tag = markedTag(message, include);
+        if (message.isPartial) {
+          // Of a message that is read as a whole, no attachment is included.
+          const fields = include ? { truncated: true as const } : {};
+          const json = await held.hold(reply, (signal) => wholeMails.json(message, base, signal, fields));
+          return { json, tag };
+        }
+        if (!include) return { json: JSON.stringify(toMessage(message, base)), tag };
+        const json = await held.hold(reply, (signal) =>
+          messageWithAttachments(message, base, attachmentBytes, signal),
+        );
+        return { json, tag };
+      });
+      return andThen(response, ({ body, tag }) => sendJson(request, reply, body, tag));
+    },
+  });
+}
+
+/** Of a message in full nothing changes but its marks. */
+const markedTag = ({ id, readAt, tags }: MessageRecord, include = ''): string =>
+  contentTag(Buffer.from(JSON.stringify([id, readAt, tags, include])));
+
+function markRoute(app: App, { deps }: RouteContext): void {
+  const { store, clock } = deps;
+  app.route({
+    method: 'PATCH',
+    url: '/v1/inboxes/:id/messages/:messageId',
+    config: { access: 'inbox:write' },
+    schema: {
+      operationId: 'markMessage',
+      tags: TAGS,
+      summary: 'Mark a message as read, or tag it',
+      description:
+        'Sets `readAt` and `tags`, by which `is:` and `tag:` search. Nothing else marks a message: reading it by this API does not.',
+      params: MessageParams,
+      body: ref(MarkMessage),
+      response: { 200: json(MessageSummary, 'The message after the change.') },
+    },
+    handler: async (request) => {
+      const { messageId } = request.params;
+      const { read, tags } = request.body;
+      const inbox = callersInbox(request);
+      const now = clock.now();
+      const changes = { read, tags: tags && onceEach(tags) };
+      const marked = await store.messages.mark(inbox.id, messageId, changes, now);
+      return toSummary(marked ?? (await throwMissing(store.inboxes, inbox, messageId, now)));
+    },
+  });
+}
+
+/** The first of those that differ only in case. */
+const onceEach = (tags: readonly string[]): string[] =>
+  [...Map.groupBy(tags, fold).values()].flatMap(([first]) => first ?? []);
+
+function rawRoute(app: App, { deps }: RouteContext): void {
+  const { store, clock } = deps;
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id/messages/:messageId/raw',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'getRawMessage',
+      tags: TAGS,
+      summary: "Read a message's raw source",
+      description:
+        'The message as it was received, byte for byte, after the Received line of this server. The media type is `application/octet-stream` if `Accept` names only that.',
+      params: MessageParams,
+      headers: ConditionalHeaders,
+      response: { 200: bytes([RAW_TYPE, OCTETS], 'The raw source.', ETAG), 304: NOT_MODIFIED },
+    },
+    handler: async (request, reply) => {
+      const inbox = callersInbox(request);
+      const message = await findMessage(store, inbox, request.params.messageId, clock.now());
+      const tag = immutableTag(`${message.id}.raw`);
+      reply.header('etag', tag);
+      if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
+      const source = rawPieces(store.messages, message, { start: 0, end: message.size }, () => clock.now());
+      return reply
+        .type(wantsOctets(request.headers.accept) ? OCTETS : RAW_TYPE)
+        .header('vary', 'accept')
+        .header('content-length', message.size)
+        .header('content-disposition', `attachment; filename="${message.id}.eml"`)
+        .send(Readable.from(source, { objectMode: false }));
+    },
+  });
+}
+
+function deleteRoutes(app: App, { deps }: RouteContext): void {
+  const { store, clock } = deps;
+  app.route({
+    method: 'DELETE',
+    url: '/v1/inboxes/:id/messages',
+    config: { access: 'inbox:write' },
+    schema: {
+      operationId: 'deleteMessages',
+      tags: TAGS,
+      summary: 'Empty an inbox',
+      description:
+        'Deletes all messages of the inbox. After the response none of them can be read, and their webhook deliveries that are still pending are cancelled. A message that arrives meanwhile is either deleted or kept, never half of it. The inbox keeps its address, its expiry and its `cursor`: a client that follows a cursor continues without missing or repeating anything.',
+      params: InboxParams,
+      response: { 204: empty('All messages are deleted.') },
+    },
+    handler: async (request, reply) => {
+      const inbox = callersInbox(request);
+      const now = clock.now();
+      if (!(await store.messages.deleteAll(inbox.id, now))) return throwEnded(store.inboxes, inbox, now);
+      return reply.code(204).send();
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/v1/inboxes/:id/messages/:messageId',
+    config: { access: 'inbox:write' },
+    schema: {
+      operationId: 'deleteMessage',
+      tags: TAGS,
+      summary: 'Delete a message',
+      description: 'After the response the message and its source are gone.',
+      params: MessageParams,
+      response: { 204: empty('Deleted.') },
+    },
+    handler: async (request, reply) => {
+      const { messageId } = request.params;
+      const inbox = callersInbox(request);
+      const now = clock.now();
+      const deleted = await store.messages.delete(inbox.id, messageId, now);
+      if (!deleted) return throwMissing(store.inboxes, inbox, messageId, now);
+      return reply.code(204).send();
+    },
+  });
+}

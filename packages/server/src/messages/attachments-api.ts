@@ -1,0 +1,99 @@
+import { AttachmentParams } from '@mayfly/client/contract';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { notFound } from '../errors.ts';
+import { callersInbox } from '../http/access/guard.ts';
+import type { App, RouteContext } from '../http/context.ts';
+import { bytes, ConditionalHeaders, ETAG, NOT_MODIFIED } from '../http/openapi/responses.ts';
+import { immutableTag, isFresh } from '../http/response/etag.ts';
+import { problem, sendProblem } from '../http/response/problems.ts';
+import type { MailAttachment } from '../mail/mail.ts';
+import { isMediaType } from '../mail/mime/parameters.ts';
+import { quoted } from '../text/nearest.ts';
+import type { AttachmentContent } from './bytes/attachment-bytes.ts';
+import { contentDisposition } from './bytes/content-disposition.ts';
+import { byteRange } from './bytes/range.ts';
+import { findMessage } from './find-message.ts';
+
+/** A mail's own HTML or SVG must never run as if it were ours, even when a browser opens it. */
+const SANDBOX = "sandbox; default-src 'none'";
+const ACCEPT_RANGES = Type.String({ description: '`bytes`.' });
+const CONTENT_RANGE = Type.String({ description: 'The range and the total number of bytes.' });
+/** The media type of the attachment, which is `application/octet-stream` where the mail names none. */
+const ANY_TYPE = ['application/octet-stream', '*/*'];
+
+const RangeHeaders = Type.Object({
+  ...ConditionalHeaders.properties,
+  range: Type.Optional(Type.String({ description: 'A single range of bytes.', examples: ['bytes=0-1023'] })),
+  'if-range': Type.Optional(
+    Type.String({ description: 'The range is used only if this is the current `ETag`.' }),
+  ),
+});
+
+export function attachmentRoutes(app: App, { deps, held, attachmentBytes, wholeMails }: RouteContext): void {
+  const { store, clock } = deps;
+
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id/messages/:messageId/attachments/:attachmentId',
+    config: { access: 'inbox:read', errors: ['range_not_satisfiable'] },
+    schema: {
+      operationId: 'getAttachment',
+      tags: ['Messages'],
+      summary: 'Download an attachment',
+      description: 'The decoded bytes of the attachment. `Content-Disposition` is always `attachment`.',
+      params: AttachmentParams,
+      headers: RangeHeaders,
+      response: {
+        200: bytes(ANY_TYPE, 'The bytes, with the media type of the attachment.', {
+          ...ETAG,
+          'Accept-Ranges': ACCEPT_RANGES,
+        }),
+        206: bytes(ANY_TYPE, 'The bytes of the range.', { ...ETAG, 'Content-Range': CONTENT_RANGE }),
+        304: NOT_MODIFIED,
+      },
+    },
+    handler: async (request, reply) => {
+      const { messageId, attachmentId } = request.params;
+      const found = await findMessage(store, callersInbox(request), messageId, clock.now());
+      const message = await held.hold(reply, (signal) => wholeMails.withAttachments(found, signal));
+      const attachment = message.content.attachments.find(({ id }) => id === attachmentId);
+      if (!attachment) throw notFound('attachment', attachmentId);
+      const tag = immutableTag(attachment.sha256);
+      reply.header('etag', tag).header('accept-ranges', 'bytes');
+      if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
+
+      return sendAttachment(request, reply, await attachmentBytes.open(message, attachment), attachment);
+    },
+  });
+}
+
+/** Sends the attachment, or the range of it that is asked for (RFC 9110 section 14). */
+export function sendAttachment(
+  { id: requestId, headers: { range, 'if-range': ifRange } }: FastifyRequest,
+  reply: FastifyReply,
+  content: AttachmentContent,
+  attachment: MailAttachment,
+): FastifyReply {
+  const { size } = content;
+  const isCurrent = ifRange === undefined || ifRange === immutableTag(attachment.sha256);
+  const part = isCurrent ? byteRange(range, size) : 'whole';
+  if (part === 'unsatisfiable') {
+    const detail = `The range ${quoted(range ?? '')} lies outside the attachment, which has ${size} bytes.`;
+    return sendProblem(reply, {
+      status: 416,
+      headers: { 'content-range': `bytes */${size}` },
+      body: problem('range_not_satisfiable', detail, requestId),
+    });
+  }
+  reply.headers(forDownload(attachment));
+  const { first, last } = part === 'whole' ? { first: 0, last: size - 1 } : part;
+  if (part !== 'whole') reply.code(206).header('content-range', `bytes ${first}-${last}/${size}`);
+  return reply.header('content-length', last + 1 - first).send(content.read({ first, last }));
+}
+
+const forDownload = ({ contentType, filename, id }: MailAttachment) => ({
+  'content-type': isMediaType(contentType) ? contentType : 'application/octet-stream',
+  'content-disposition': contentDisposition(filename ?? id),
+  'content-security-policy': SANDBOX,
+});

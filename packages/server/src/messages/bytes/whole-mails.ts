@@ -1,0 +1,108 @@
+import type { AttachmentList } from '../../mail/attachment-list.ts';
+import type { FullJson } from '../../mail/full-json.ts';
+import type { FullMessageRecord, Store } from '../../store/contract/index.ts';
+import { attachmentsUrl, messageHead, toMessage } from '../json.ts';
+import { rawRange } from './raw-source.ts';
+import { createTurns } from './turns.ts';
+
+/**
+ * Mails in memory as a whole at the same time, each of up to 50 MiB; two of them at most are of one account, so
+ * that another one's never waits for them.
+ */
+const MAX_WHOLE_MAILS = 3;
+
+interface Request {
+  flow: readonly string[];
+  signal: AbortSignal;
+}
+
+/** The part of parsing that reads whole mails for responses, on workers. The bytes are given to it. */
+export interface WholeMailParsing {
+  fullJson(raw: Uint8Array, about: FullJson, request: Request): Promise<Uint8Array>;
+  attachments(raw: Uint8Array, request: Request): Promise<AttachmentList>;
+  preview(
+    raw: Uint8Array,
+    imagesUrl: string,
+    request: Request,
+  ): Promise<{ page: Uint8Array; remoteCount: number }>;
+  /** UTF-8 JSON of what is wrong with a mail. */
+  lint(raw: Uint8Array, request: Request): Promise<Uint8Array>;
+}
+
+/**
+ * What needs the whole raw source of a message. A worker does the work; the main thread reads pieces from the
+ * database and sends bytes. All of it ends with `signal`, whose reason is then thrown.
+ * @throws AppError `not_found` when the message ends meanwhile; `unavailable` when the worker was terminated
+ */
+export interface WholeMails {
+  /**
+   * The JSON of a message in full.
+   * @param base of the URLs in it
+   * @param fields added to it
+   */
+  json(
+    message: FullMessageRecord,
+    base: string,
+    signal: AbortSignal,
+    fields?: { truncated?: true },
+  ): Promise<string | Buffer>;
+  /** A message with the list of its attachments, also where that is not stored. */
+  withAttachments(message: FullMessageRecord, signal: AbortSignal): Promise<FullMessageRecord>;
+  /** The page that shows a message. @param imagesUrl the URL of an image of it without the attachment id */
+  preview(
+    message: FullMessageRecord,
+    imagesUrl: string,
+    signal: AbortSignal,
+  ): Promise<{ page: Uint8Array; remoteCount: number }>;
+  /** UTF-8 JSON of a list of findings. */
+  lint(message: FullMessageRecord, signal: AbortSignal): Promise<Uint8Array>;
+}
+
+interface Deps {
+  messages: () => Pick<Store['messages'], 'readRaw'>;
+  parsing: () => WholeMailParsing;
+  now: () => number;
+}
+
+export function createWholeMails({ messages, parsing, now }: Deps): WholeMails {
+  const inTurn = createTurns(MAX_WHOLE_MAILS);
+
+  /** Calls `use` with the raw source, which it may give away. */
+  function withSource<T>(
+    message: FullMessageRecord,
+    signal: AbortSignal,
+    use: (raw: Uint8Array, request: Request) => Promise<T>,
+  ): Promise<T> {
+    return inTurn(message.accountId, async () => {
+      const raw = await rawRange(messages(), message, { start: 0, end: message.size }, now, signal);
+      return use(raw, { flow: [message.accountId, message.inboxId], signal });
+    });
+  }
+
+  return {
+    async json(message, base, signal, fields = {}) {
+      if (!message.isPartial) return JSON.stringify({ ...toMessage(message, base), ...fields });
+      const about: FullJson = {
+        head: JSON.stringify({ ...messageHead(message, base), ...fields }),
+        attachmentsUrl: attachmentsUrl(message, base),
+      };
+      const { buffer, byteOffset, length } = await withSource(message, signal, (raw, request) =>
+        parsing().fullJson(raw, about, request),
+      );
+      return Buffer.from(buffer, byteOffset, length);
+    },
+
+    async withAttachments(message, signal) {
+      if (!message.isPartial || message.index !== null) return message;
+      const { attachments, index } = await withSource(message, signal, (raw, request) =>
+        parsing().attachments(raw, request),
+      );
+      const listed = attachments.map((attachment) => ({ ...attachment, parameters: {} }));
+      return { ...message, content: { ...message.content, attachments: listed }, index };
+    },
+
+    preview: (message, imagesUrl, signal) =>
+      withSource(message, signal, (raw, request) => parsing().preview(raw, imagesUrl, request)),
+    lint: (message, signal) => withSource(message, signal, (raw, request) => parsing().lint(raw, request)),
+  };
+}

@@ -1,0 +1,79 @@
+import type { ServerResponse } from 'node:http';
+import { MESSAGE_RECEIVED, type StreamedMessage } from '@mayfly/client/contract';
+import { STREAM_QUIET_MS, STREAM_RETRY_MS, STREAM_STALLED_MS } from '../http/limits.ts';
+import type { MessageRecord } from '../store/contract/index.ts';
+import { type Followable, type Followed, follow } from './follow.ts';
+import type { WaitDeps } from './held/change-signal.ts';
+import { toSummary } from './json.ts';
+
+/** What a stream is written with. */
+export interface EventStream {
+  followable: Followable;
+  deps: WaitDeps;
+  events: EventTexts;
+  /** @throws AppError when the caller may not read on */
+  recheck(): Promise<unknown>;
+}
+
+/** Makes the text of each event once for all streams that send it at the same time. */
+export class EventTexts {
+  readonly #known = new WeakMap<MessageRecord, { cursor: string; text: string }>();
+
+  of({ message, cursor }: Followed): string {
+    const known = this.#known.get(message);
+    if (known?.cursor === cursor) return known.text;
+    const data: StreamedMessage = { inboxId: message.inboxId, message: toSummary(message) };
+    const text = `event: ${MESSAGE_RECEIVED}\nid: ${cursor}\ndata: ${JSON.stringify(data)}\n\n`;
+    this.#known.set(message, { cursor, text });
+    return text;
+  }
+}
+
+/** A line that clients pass over. */
+export const comment = (text: string): string => `: ${text}\n\n`;
+
+/**
+ * Writes messages as server-sent events until the signal ends it, or the reader stops reading: what it
+ * did not take is in the store, so it is cut off and loses nothing.
+ * @throws what {@link Followable.next} and `recheck` throw
+ */
+export async function writeEvents(
+  raw: ServerResponse,
+  { followable, deps, events, recheck }: EventStream,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock } = deps;
+  let checkedAt = clock.monotonic();
+  // An id alone makes no event, but a client that is cut before the first one knows where it began.
+  raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
+  for await (const page of follow(followable, { ...deps, quietMs: STREAM_QUIET_MS }, signal)) {
+    if (clock.monotonic() - checkedAt >= STREAM_QUIET_MS) {
+      await recheck();
+      checkedAt = clock.monotonic();
+    }
+    if (raw.destroyed) return;
+    raw.write(page.length > 0 ? page.map((one) => events.of(one)).join('') : comment('still here'));
+    if (!(await isDrained(raw, clock, signal))) {
+      raw.destroy();
+      return;
+    }
+  }
+}
+
+/** Waits until the reader has taken what was written; false when it does not, or the signal comes first. */
+async function isDrained(
+  raw: ServerResponse,
+  clock: WaitDeps['clock'],
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (!raw.writableNeedDrain) return true;
+  const over = new AbortController();
+  const end = () => over.abort();
+  raw.once('drain', end);
+  signal.addEventListener('abort', end);
+  if (signal.aborted) end();
+  await clock.sleep(STREAM_STALLED_MS, over.signal);
+  raw.off('drain', end);
+  signal.removeEventListener('abort', end);
+  return !raw.writableNeedDrain;
+}

@@ -1,0 +1,134 @@
+import {
+  AccountEventsQuery,
+  EventsHeaders,
+  InboxEventsQuery,
+  InboxParams,
+  StreamedMessage,
+} from '@mayfly/client/contract';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Asking, callersInbox, keyCaller } from '../http/access/guard.ts';
+import type { App, RouteContext } from '../http/context.ts';
+import { events } from '../http/openapi/responses.ts';
+import { toAppError } from '../http/response/problems.ts';
+import { placeAfter } from './account-list.ts';
+import { timeOfSince } from './cursor.ts';
+import { comment, EventTexts, writeEvents } from './event-stream.ts';
+import { type Followable, followAccount, followInbox } from './follow.ts';
+
+const TAGS = ['Messages'];
+const EVENT_STREAM = 'text/event-stream; charset=utf-8';
+const HOW =
+  'Server-sent events: `event: message.received`, `id` is a cursor, `data` a `StreamedMessage` as JSON. Every message is sent once and in order. After a disconnect, send the last `id` as `Last-Event-ID` to continue without a gap. A comment is sent every 15 seconds. A client that reads nothing for 30 seconds is disconnected and may resume.';
+
+export function eventRoutes(app: App, context: RouteContext): void {
+  const { deps } = context;
+  const stream = createStreaming(context);
+
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id/events',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'streamInboxEvents',
+      tags: TAGS,
+      summary: 'Follow an inbox as a stream',
+      description: `${HOW} When the inbox ends, the last comment says so, and the stream closes.`,
+      params: InboxParams,
+      querystring: InboxEventsQuery,
+      headers: EventsHeaders,
+      response: { 200: events(StreamedMessage, 'A stream of messages that does not end by itself.') },
+    },
+    handler: async (request, reply) => {
+      const inbox = callersInbox(request);
+      const since = request.headers['last-event-id'] || request.query.since;
+      const after = since === undefined ? 0 : timeOfSince(inbox.id, since);
+      const { followable, hasHad } = watched(followInbox(context.heldDeps, inbox, after));
+      const ended = await stream(request, reply, followable, 'inbox:read');
+      if (request.method !== 'HEAD') deps.waitLog.addHeld(inbox, 'stream', hasHad());
+      return ended;
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/events',
+    config: { access: 'account:read' },
+    schema: {
+      operationId: 'streamAccountEvents',
+      tags: TAGS,
+      summary: 'Follow all inboxes of the account as one stream',
+      description: `${HOW} Messages are sent in the order in which they were stored.`,
+      querystring: AccountEventsQuery,
+      headers: EventsHeaders,
+      response: { 200: events(StreamedMessage, 'A stream of messages that does not end by itself.') },
+    },
+    handler: async (request, reply) => {
+      const { account } = keyCaller(request);
+      const since = request.headers['last-event-id'] || request.query.since;
+      const after = await placeAfter(deps.store.messages, account.id, since);
+      return stream(request, reply, followAccount(context.heldDeps, account.id, after), 'account:read');
+    },
+  });
+}
+
+/** The same, and whether it had a message so far. */
+function watched(source: Followable): { followable: Followable; hasHad: () => boolean } {
+  let had = false;
+  const next: Followable['next'] = async (now) => {
+    const page = await source.next(now);
+    had ||= page.messages.length > 0;
+    return page;
+  };
+  return { followable: { ...source, next }, hasHad: () => had };
+}
+
+/** Responds to requests with streams, and says at the end of each why it ended. */
+function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContext) {
+  const events = new EventTexts();
+  /** @throws what a stream throws that has not begun */
+  const reasonOfEnd = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    streamed: () => Promise<string>,
+  ) => {
+    try {
+      return await streamed();
+    } catch (error) {
+      if (!reply.sent) throw error;
+      const expected = toAppError(error);
+      if (!expected) deps.log.error({ requestId: request.id, err: error }, 'A stream failed');
+      return expected?.message ?? 'The server failed. Resume with the header Last-Event-ID.';
+    }
+  };
+  return async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    followable: Followable,
+    access: Asking['access'],
+  ) => {
+    reply.header('content-type', EVENT_STREAM);
+    // nginx would gather events before it passes them on.
+    reply.header('x-accel-buffering', 'no');
+    if (request.method === 'HEAD') return reply.send();
+    const { raw } = reply;
+    const { id: inboxId } = request.params as { id?: string };
+    const { authorization } = request.headers;
+    const { session } = request;
+    const recheck = async () => guard.check({ authorization, session, access, inboxId });
+    if (request.admitted) reply.headers(admission.headers(request.admitted));
+    const reason = await reasonOfEnd(request, reply, () =>
+      held.hold(reply, async (signal) => {
+        raw.writeHead(200, reply.getHeaders() as Record<string, string>);
+        reply.hijack();
+        await writeEvents(raw, { followable, deps: heldDeps, events, recheck }, signal);
+        return 'The server is stopping. Resume with the header Last-Event-ID.';
+      }),
+    );
+    deps.log.info(
+      { requestId: request.id, why: raw.destroyed ? 'the client disconnected or stopped reading' : reason },
+      'A stream ended',
+    );
+    if (!raw.destroyed) raw.end(comment(reason));
+    return reply;
+  };
+}

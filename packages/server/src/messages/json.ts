@@ -1,0 +1,116 @@
+import type { Message, MessageSummary } from '@mayfly/client/contract';
+import { toTime, toTimeOrNull } from '../http/response/time.ts';
+import { contentFields } from '../mail/full-json.ts';
+import type { FullMessageRecord, MessageRecord, MessageRow } from '../store/contract/index.ts';
+
+/** A message in a list. */
+export function toSummary(message: MessageRecord): MessageSummary {
+  const { id, inboxId, receivedAt, size, summary, readAt, tags } = message;
+  return {
+    id,
+    inboxId,
+    from: summary.from,
+    to: summary.to,
+    cc: summary.cc,
+    subject: summary.subject,
+    preview: summary.preview,
+    receivedAt: toTime(receivedAt),
+    size,
+    attachmentCount: summary.attachmentCount,
+    inlineCount: summary.inlineCount,
+    hasAttachments: summary.attachmentCount > 0,
+    codes: summary.codes,
+    readAt: toTimeOrNull(readAt),
+    tags,
+  };
+}
+
+/** Each is in the JSON of a summary once: inside a string its quotes would be escaped. */
+const NO_ATTACHMENTS = '"attachmentCount":0';
+
+/** JSON text of what {@link toSummary} makes, around the stored text of the summary. */
+function rowJson(inboxId: string, row: MessageRow): string {
+  const { id, receivedAt, size, summary, readAt, tags } = row;
+  const time = toTime(receivedAt);
+  const marks = `"readAt":${JSON.stringify(toTimeOrNull(readAt))},"tags":${tags}`;
+  const hasAttachments = !summary.includes(NO_ATTACHMENTS);
+  return `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments},${marks}}`;
+}
+
+/** What the JSON of a page has beside its messages. */
+interface PageFields {
+  cursor: string;
+  hasMore: boolean;
+  before?: string | null;
+  /** Epoch ms. */
+  searchedTo: number | null;
+}
+
+/**
+ * The JSON of list pages. Of messages that are in memory longer than one request (messages/newest-cache.ts
+ * and held/shared-reads.ts bound how many) the text is made once, and so is the page that begins with one:
+ * clients that poll or wait for the same get the same bytes until a message arrives.
+ */
+export class ListTexts {
+  readonly #summaries = new WeakMap<MessageRow, string>();
+  readonly #pages = new WeakMap<MessageRow, { length: number; end: string; bytes: Buffer }>();
+
+  /** @param inboxId of each message */
+  page(messages: readonly MessageRow[], fields: PageFields, inboxId: (message: number) => string): Buffer {
+    const { searchedTo, ...rest } = fields;
+    const shown = searchedTo === null ? rest : { ...rest, searchedTo: toTime(searchedTo) };
+    const end = `],${JSON.stringify(shown).slice(1)}`;
+    // A row belongs to the one result that it was read with: the first one and the length say it all.
+    const [first] = messages;
+    const known = first && this.#pages.get(first);
+    if (known?.length === messages.length && known.end === end) return known.bytes;
+    const summaries = messages.map((message, at) => this.#summary(inboxId(at), message));
+    const bytes = Buffer.from(`{"messages":[${summaries.join(',')}${end}`);
+    if (first) this.#pages.set(first, { length: messages.length, end, bytes });
+    return bytes;
+  }
+
+  #summary(inboxId: string, message: MessageRow): string {
+    const known = this.#summaries.get(message);
+    if (known !== undefined) return known;
+    const json = rowJson(inboxId, message);
+    this.#summaries.set(message, json);
+    return json;
+  }
+}
+
+const urlOf = ({ inboxId, id }: FullMessageRecord, base: string): string =>
+  `${base}/v1/inboxes/${inboxId}/messages/${id}`;
+
+/** The URL of an attachment without its id. */
+export const attachmentsUrl = (message: FullMessageRecord, base: string): string =>
+  `${urlOf(message, base)}/attachments/`;
+
+/**
+ * The fields of a message in full that do not come from its content.
+ * @param base of the URLs in it
+ */
+export function messageHead(message: FullMessageRecord, base: string) {
+  const { envelope } = message;
+  return {
+    ...toSummary(message),
+    envelope: {
+      mailFrom: envelope.mailFrom,
+      rcptTo: message.rcptTo,
+      helo: envelope.helo,
+      remoteAddress: envelope.remoteAddress,
+      tls: envelope.tls,
+    },
+    authentication: message.authentication,
+    rawUrl: `${urlOf(message, base)}/raw`,
+    parseError: message.parseError,
+  };
+}
+
+/** A message in full, of which the store has returned the whole content. */
+export function toMessage(message: FullMessageRecord, base: string): Message {
+  return {
+    ...messageHead(message, base),
+    ...contentFields(message.content, message.index, attachmentsUrl(message, base)),
+  };
+}

@@ -1,0 +1,122 @@
+import { MessageParams, Preview, PreviewRequest, ref } from '@mayfly/client/contract';
+import type { FastifyRequest } from 'fastify';
+import { MINUTE_MS } from '../clock.ts';
+import { AppError, notFound } from '../errors.ts';
+import { callerOf, callersInbox } from '../http/access/guard.ts';
+import type { App, RouteContext } from '../http/context.ts';
+import { json } from '../http/openapi/responses.ts';
+import { baseUrl } from '../http/request/urls.ts';
+import { toTime } from '../http/response/time.ts';
+import { IMAGE_TYPES } from '../mail/preview/mail-preview.ts';
+import type { FullMessageRecord } from '../store/contract/index.ts';
+import { sendAttachment } from './attachments-api.ts';
+import { findMessage, throwMissing } from './find-message.ts';
+import { type LinkSources, readCapability, writeCapability } from './preview-link.ts';
+
+/** Long enough to look at a mail and to take a screenshot; the console asks for another link. */
+const LINK_MS = 10 * MINUTE_MS;
+/**
+ * The page can run nothing and load nothing but images of its own message, whatever frame it is in (CSP 3, section
+ * 6.4.1). Those are named by their path, on whatever host the page was opened: it has the signature of the link, which
+ * no mail knows, so that no mail can name it by itself.
+ */
+const policyOf = (isRemote: boolean, imagesPath: string): string => {
+  const remote = isRemote ? ' https: http:' : '';
+  return `sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'${remote}; img-src data: http://*:*${imagesPath}${remote}; font-src data:${remote}; base-uri 'none'; form-action 'none'`;
+};
+
+const PAGE_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': 'private, no-store',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'x-dns-prefetch-control': 'off',
+};
+
+export function previewRoutes(
+  app: App,
+  { options, deps, held, attachmentBytes, wholeMails }: RouteContext,
+): void {
+  const { store, clock } = deps;
+  const sources: LinkSources = {
+    findTokenHash: (inboxId) => store.inboxes.findTokenHash(inboxId, clock.now()),
+    async isLiveKey(keyId) {
+      const key = await store.keys.find(keyId);
+      return key !== undefined && clock.now() < (key.expiresAt ?? Number.POSITIVE_INFINITY);
+    },
+  };
+  const urlOf = (capability: string, request: FastifyRequest) =>
+    `${baseUrl(options.publicUrl, request)}/preview/${capability}`;
+
+  /** What a link leads to. @throws AppError `not_found` when the link or the message has ended */
+  async function opened(capability: string): Promise<{ message: FullMessageRecord; isRemote: boolean }> {
+    const link = await readCapability(capability, sources, clock.now());
+    if (!link) throw linkEnded();
+    const message = await store.messages.find(link.inboxId, link.messageId, clock.now());
+    if (!message) throw notFound('message', link.messageId);
+    return { message, isRemote: link.isRemote };
+  }
+
+  app.route({
+    method: 'POST',
+    url: '/v1/inboxes/:id/messages/:messageId/preview',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'previewMessage',
+      tags: ['Messages'],
+      summary: 'Show a message in a browser',
+      description:
+        'Returns a link to the message as a browser shows it, valid for 10 minutes, and no longer than the API key that asked for it. The page runs no script and loads nothing from other servers unless `remoteContent` is true; images of the message itself are loaded below the link.',
+      params: MessageParams,
+      body: ref(PreviewRequest),
+      response: { 200: json(Preview, 'The link.') },
+    },
+    handler: async (request, reply) => {
+      const inbox = callersInbox(request);
+      const { id: inboxId } = inbox;
+      const message = await findMessage(store, inbox, request.params.messageId, clock.now());
+      const { remoteContent: isRemote = false } = request.body;
+      const tokenHash = await sources.findTokenHash(inboxId);
+      // The inbox has ended since the message was read.
+      if (tokenHash === undefined) return throwMissing(store.inboxes, inbox, message.id, clock.now());
+      const endsAt = clock.now() + LINK_MS;
+      const keyId = callerOf(request).key?.key.id ?? null;
+      const link = { inboxId, messageId: message.id, isRemote, endsAt, keyId };
+      const capability = writeCapability(link, tokenHash);
+      const images = `${capability}/`;
+      const { remoteCount } = await held.hold(reply, (signal) => wholeMails.preview(message, images, signal));
+      reply.header('cache-control', 'no-store');
+      return {
+        url: urlOf(capability, request),
+        expiresAt: toTime(endsAt),
+        remoteCount,
+      } satisfies Preview;
+    },
+  });
+
+  app.get('/preview/:capability', { config: { access: 'public' } }, async (request, reply) => {
+    const { capability } = request.params as { capability: string };
+    const { message, isRemote } = await opened(capability);
+    // Below the page, so that they are found behind any proxy.
+    const images = `${capability}/`;
+    const { page } = await held.hold(reply, (signal) => wholeMails.preview(message, images, signal));
+    const { pathname } = new URL(`${urlOf(capability, request)}/`);
+    reply.headers({ ...PAGE_HEADERS, 'content-security-policy': policyOf(isRemote, pathname) });
+    return reply.send(Buffer.from(page.buffer, page.byteOffset, page.length));
+  });
+
+  app.get('/preview/:capability/:attachmentId', { config: { access: 'public' } }, async (request, reply) => {
+    const { capability, attachmentId } = request.params as { capability: string; attachmentId: string };
+    const { message: found } = await opened(capability);
+    const message = await held.hold(reply, (signal) => wholeMails.withAttachments(found, signal));
+    const image = message.content.attachments.find(({ id }) => id === attachmentId);
+    if (!image || !IMAGE_TYPES.has(image.contentType)) throw notFound('attachment', attachmentId);
+    return sendAttachment(request, reply, await attachmentBytes.open(message, image), image);
+  });
+}
+
+const linkEnded = (): AppError =>
+  new AppError(
+    'not_found',
+    'This link to a message has ended. Request a new one with POST /v1/inboxes/{id}/messages/{messageId}/preview.',
+  );

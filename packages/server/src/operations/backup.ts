@@ -1,0 +1,120 @@
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { messageOf } from '../errors.ts';
+import { PRIVATE_FILE, syncToDisk } from '../store/sqlite/data-folder.ts';
+import { lockForServer, openSqlite } from '../store/sqlite/open.ts';
+
+/** How long a backup waits for another process's lock on the database, milliseconds. */
+const BUSY_TIMEOUT_MS = 10_000;
+/** Suffixes of the files that SQLite keeps for a database. */
+const COMPANIONS = ['-wal', '-shm'];
+
+/** @throws Error if the file is damaged, or not a database of Mayfly */
+function requireSound(path: string): void {
+  let problem: unknown;
+  try {
+    const database = new DatabaseSync(path, { readOnly: true });
+    try {
+      problem = database.prepare('pragma integrity_check(1)').get()?.integrity_check;
+      database.prepare('select count(*) from inboxes').get();
+    } finally {
+      database.close();
+    }
+  } catch (cause) {
+    const reason = messageOf(cause);
+    throw new Error(`${path} is not a database of Mayfly (${reason}). Give a file made by "mayfly backup".`, {
+      cause,
+    });
+  }
+  if (problem !== 'ok') {
+    throw new Error(`${path} is damaged (${problem}). Give another file made by "mayfly backup".`);
+  }
+}
+
+/**
+ * Copies a database, also while a server writes to it: one read transaction sees one state, however long the
+ * copy takes. The target file appears only once it is complete and on stable storage.
+ * @returns the size of the copy, bytes
+ * @throws Error if there is no database, the target exists, or there is not enough disk space
+ */
+export function backUp(path: string, target: string): number {
+  if (!existsSync(path)) {
+    throw new Error(`There is no database ${path}. Set MAYFLY_DATA_DIR to the data folder of the server.`);
+  }
+  if (existsSync(target)) throw new Error(`${target} exists already. Give the name of a new file.`);
+  const partial = `${target}.partial`;
+  writeFileSync(partial, '', { mode: PRIVATE_FILE });
+  try {
+    const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+    try {
+      // Not SQLite's backup API: it restarts at every write of another process, and never ends while mail arrives.
+      database.prepare('vacuum into ?').run(partial);
+    } finally {
+      database.close();
+    }
+    requireSound(partial);
+    syncToDisk(partial);
+    renameSync(partial, target);
+    syncToDisk(dirname(target));
+    return statSync(target).size;
+  } finally {
+    rmSync(partial, { force: true });
+  }
+}
+
+/**
+ * Replaces a database by a backup. No server may run on it. The backup is checked, and its copy is migrated
+ * if an older version made it; the replaced database is kept.
+ * @param suffix appended to the name of the replaced database
+ * @returns the path of the replaced database; null if there was none
+ * @throws Error if a server runs on the database, or the backup cannot be used; then nothing was changed
+ */
+export async function restore(path: string, backup: string, suffix: string): Promise<string | null> {
+  if (!existsSync(backup)) throw new Error(`${backup} does not exist. Give a file made by "mayfly backup".`);
+  requireSound(backup);
+  const lock = lockForServer(path);
+  const copy = `${path}.restoring`;
+  try {
+    for (const end of ['', ...COMPANIONS, '.lock']) rmSync(copy + end, { force: true });
+    copyFileSync(backup, copy, constants.COPYFILE_FICLONE);
+    chmodSync(copy, PRIVATE_FILE);
+    await (await openSqlite({ path: copy })).close();
+    syncToDisk(copy);
+    const replaced = existsSync(path) ? keepAs(path, path + suffix) : null;
+    renameSync(copy, path);
+    syncToDisk(dirname(path));
+    return replaced;
+  } finally {
+    for (const end of ['', ...COMPANIONS, '.lock', '.lock-journal']) rmSync(copy + end, { force: true });
+    lock.close();
+  }
+}
+
+/**
+ * Gives a database a second name. Its write-ahead log must not stay: SQLite would apply it to the database
+ * that replaces it.
+ */
+function keepAs(path: string, name: string): string {
+  try {
+    // Closing the last connection moves the log into the database.
+    const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+    database.exec('pragma wal_checkpoint(truncate)');
+    database.close();
+  } catch {
+    // A damaged database is kept as it is, with its log.
+  }
+  linkSync(path, name);
+  for (const end of COMPANIONS) if (existsSync(path + end)) renameSync(path + end, name + end);
+  return name;
+}

@@ -1,0 +1,34 @@
+import { parentPort } from 'node:worker_threads';
+import { systemClock } from '../../clock.ts';
+import { attachmentListJson } from '../../mail/attachment-list.ts';
+import { fullJson } from '../../mail/full-json.ts';
+import { lintMail } from '../../mail/lint/lint.ts';
+import { attachmentBytes } from '../../mail/mime/part-index.ts';
+import { decodeTransfer } from '../../mail/mime/transfer-encoding.ts';
+import { indexMail, parseMail } from '../../mail/parse.ts';
+import { previewMail } from '../../mail/preview/mail-preview.ts';
+import { giveBackMemory } from '../../memory.ts';
+import { jsonLines } from './json-lines.ts';
+import { serve } from './serve.ts';
+
+/** A worker that was started for waiting mails has finished those by then, milliseconds. */
+const STARTED_MS = 1_000;
+
+/** The entry of a parse worker thread; see parser-pool.ts. */
+if (parentPort !== null) {
+  serve(parentPort, {
+    parse: parseMail,
+    attachment: (raw, id) => attachmentBytes(raw, indexMail(raw), id),
+    lint: (raw) => JSON.stringify(lintMail(raw)),
+    preview(raw, imagesUrl) {
+      const { html, ...about } = previewMail(raw, imagesUrl);
+      return { page: html, about: JSON.stringify(about) };
+    },
+    attachments: attachmentListJson,
+    fullJson,
+    jsonLines,
+    decode: ({ buffer, byteOffset, length }, encoding) =>
+      decodeTransfer(Buffer.from(buffer, byteOffset, length), encoding),
+  });
+  void systemClock.sleep(STARTED_MS).then(giveBackMemory);
+}

@@ -1,0 +1,84 @@
+import { Readable } from 'node:stream';
+import type { RecordedMessage, Recording } from '@mayfly/client/contract';
+import { RECORDING_VERSION } from '@mayfly/client/contract';
+import { ZipFile } from 'yazl';
+import { AppError, toError } from '../errors.ts';
+import { toTime } from '../http/response/time.ts';
+import { rawPieces } from '../messages/bytes/raw-source.ts';
+import type { FullMessageRecord, InboxRecord, Store } from '../store/contract/index.ts';
+
+/** Messages whose ids are read at once. */
+const PAGE = 200;
+/** Digits of the number in a file's name: an inbox holds up to 10,000 messages. */
+const NUMBER_DIGITS = 5;
+
+const fileOf = (number: number): string => `messages/${String(number).padStart(NUMBER_DIGITS, '0')}.eml`;
+
+const entryOf = (message: FullMessageRecord, file: string): RecordedMessage => ({
+  file,
+  receivedAt: toTime(message.receivedAt),
+  size: message.size,
+  envelope: { ...message.envelope, rcptTo: message.rcptTo },
+});
+
+/** The messages of an inbox, oldest first; those that are deleted meanwhile are left out. */
+async function* messagesOf(
+  store: Store,
+  inboxId: string,
+  now: () => number,
+): AsyncGenerator<FullMessageRecord> {
+  for (let after = 0; ; ) {
+    const page = await store.messages.listAfter(inboxId, { after, limit: PAGE }, now());
+    for (const { id } of page) {
+      const message = await store.messages.find(inboxId, id, now());
+      if (message) yield message;
+    }
+    const last = page.at(-1);
+    if (!last || page.length < PAGE) return;
+    after = last.receivedAt;
+  }
+}
+
+/**
+ * Writes the archive of an inbox as fast as it is read: raw sources byte for byte, then `inbox.json`. The stream
+ * fails when the inbox ends meanwhile, so that a part is never taken for the whole.
+ */
+export function recordingArchive(store: Store, inbox: InboxRecord, now: () => number): Readable {
+  const zip = new ZipFile();
+  // A PassThrough, which its types do not say.
+  const output = zip.outputStream as Readable;
+  const messages: RecordedMessage[] = [];
+  const write = async (): Promise<void> => {
+    for await (const message of messagesOf(store, inbox.id, now)) {
+      if (output.destroyed) return;
+      const entry = entryOf(message, fileOf(messages.length + 1));
+      const source = Readable.from(rawPieces(store.messages, message, { start: 0, end: message.size }, now), {
+        objectMode: false,
+      });
+      zip.addReadStream(source, entry.file, { mtime: new Date(message.receivedAt), size: message.size });
+      await new Promise<void>((resolve, reject) => {
+        const end = () => {
+          output.off('close', end);
+          resolve();
+        };
+        source.once('close', end).once('error', reject);
+        output.once('close', end);
+      });
+      messages.push(entry);
+    }
+    if (!(await store.inboxes.find(inbox.accountId, inbox.id, now()))) {
+      throw new AppError('not_found', 'The inbox ended while it was exported.');
+    }
+    const { address, labels, createdAt } = inbox;
+    const recording: Recording = {
+      format: 'mayfly-recording',
+      version: RECORDING_VERSION,
+      inbox: { address, labels, createdAt: toTime(createdAt) },
+      messages,
+    };
+    zip.addBuffer(Buffer.from(JSON.stringify(recording, null, 2)), 'inbox.json');
+    zip.end();
+  };
+  write().catch((error: unknown) => output.destroy(toError(error)));
+  return output;
+}

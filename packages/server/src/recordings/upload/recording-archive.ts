@@ -1,0 +1,185 @@
+import { stat } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Envelope, Labels, RECORDING_VERSION, RecordedMessage, Recording } from '@mayfly/client/contract';
+import { type TSchema, Type } from 'typebox';
+import Value from 'typebox/value';
+import { type Entry, openPromise, type ZipFile } from 'yauzl';
+import { AppError, messageOf } from '../../errors.ts';
+import type { Parsing } from '../../reading/pool/parser-pool.ts';
+import { quoted } from '../../text/nearest.ts';
+
+/** `inbox.json` of 10,000 messages with long envelopes has a few megabytes. */
+const MAX_INDEX_BYTES = 16 * 1024 * 1024;
+const INDEX = 'inbox.json';
+/** Bytes of the index without its messages: an address and 16 labels. */
+const MAX_HEAD_BYTES = 32 * 1024;
+/** Bytes of 20 messages of the index: each has at most 100 recipients of 320 characters. */
+const MAX_LINE_BYTES = 1024 * 1024;
+/**
+ * What the messages may have together: mail is compressed to a tenth at best, so more than these times the archive
+ * is not mail: such archives are made to exhaust the disk. Beside that, what small archives of equal mails need.
+ */
+const MAX_EXPANSION = 20;
+const EXPANSION_ALLOWANCE_BYTES = 64 * 1024 * 1024;
+const LF = 0x0a;
+/** The items of `messages` of the index. */
+const Messages = Type.Array(RecordedMessage);
+/** The named schemas that the index refers to. */
+const SCHEMAS = { 'Labels#': Labels, 'Envelope#': Envelope };
+
+type Entries = ReadonlyMap<string, Entry>;
+export type JsonParsing = Pick<Parsing, 'jsonLines'>;
+
+/** A recorded inbox whose index was read and checked; the messages are read one by one. */
+export interface OpenRecording {
+  recording: Recording;
+  /** @returns the raw source; it fails with AppError `malformed_recording` */
+  read(message: RecordedMessage): Readable;
+  close(): void;
+}
+
+const malformed = (text: string): AppError => new AppError('malformed_recording', text);
+/** The text of an error without its full stop. */
+const reasonOf = (error: unknown): string => messageOf(error).replace(/\.$/, '');
+
+/** Folders, and what macOS adds to archives. */
+const NO_FILE = /\/$|^__MACOSX\/|(?:^|\/)\.DS_Store$/;
+/** Entries that are left out, such as folders, cost a look each; more than so many for each file are a bomb. */
+const MAX_OTHERS_PER_FILE = 4;
+
+/** The files of an archive by their names. */
+async function entriesOf(zip: ZipFile, most: number): Promise<Map<string, Entry>> {
+  const entries = new Map<string, Entry>();
+  let others = 0;
+  for await (const entry of zip.eachEntry()) {
+    const isFile = !NO_FILE.test(entry.fileName);
+    if (isFile) entries.set(entry.fileName.replace(/^\.\//, ''), entry);
+    else others += 1;
+    if (entries.size > most || others > MAX_OTHERS_PER_FILE * most)
+      throw malformed(`The archive has more than ${most} files, the limit for this inbox.`);
+  }
+  return withoutFolder(entries);
+}
+
+/** The files of an archive that was unpacked and packed again as a folder: those of that folder. */
+function withoutFolder(entries: Map<string, Entry>): Map<string, Entry> {
+  if (entries.has(INDEX)) return entries;
+  const indexes = [...entries.keys()].filter((name) => name.split('/').slice(1).join('/') === INDEX);
+  const [only] = indexes;
+  if (only === undefined || indexes.length > 1) return entries;
+  const folder = only.slice(0, -INDEX.length);
+  const inside = [...entries].filter(([name]) => name.startsWith(folder));
+  return new Map(inside.map(([name, entry]) => [name.slice(folder.length), entry]));
+}
+
+/** @param pathOf the place in the index of a place in the value */
+function checked<T>(schema: TSchema, value: unknown, pathOf: (path: string) => string): T {
+  if (Value.Check(SCHEMAS, schema, value)) return value as T;
+  const [first] = Value.Errors(SCHEMAS, schema, value);
+  const where = first ? ` at ${quoted(pathOf(first.instancePath) || '/')}: it ${first.message}` : '';
+  throw malformed(
+    `"${INDEX}" in the archive is not a recording of version ${RECORDING_VERSION}${where}. Make recordings with GET /v1/inboxes/{id}/export.`,
+  );
+}
+
+/** The values of a text with one JSON value in each line; other work has its turns between two of them. */
+async function* valuesOf(lines: Uint8Array): AsyncGenerator<unknown> {
+  for (let start = 0; start < lines.length; ) {
+    const found = lines.indexOf(LF, start);
+    const end = found < 0 ? lines.length : found;
+    const most = start === 0 ? MAX_HEAD_BYTES : MAX_LINE_BYTES;
+    if (end - start > most) throw malformed(`"${INDEX}" in the archive has a field that is too long.`);
+    yield JSON.parse(new TextDecoder().decode(lines.subarray(start, end)));
+    start = end + 1;
+    await nextTurn();
+  }
+}
+
+async function readIndex(bytes: Uint8Array, parsing: JsonParsing, maxMessages: number): Promise<Recording> {
+  const { lines, problem } = await parsing.jsonLines(bytes, 'messages');
+  if (problem !== '') throw malformed(`"${INDEX}" in the archive is not JSON: ${reasonOf(problem)}.`);
+  const messages: RecordedMessage[] = [];
+  let head: Recording | undefined;
+  for await (const value of valuesOf(lines)) {
+    if (head) {
+      const placed = (path: string) =>
+        path.replace(/^\/(\d+)/, (_, at) => `/messages/${messages.length + Number(at)}`);
+      messages.push(...checked<RecordedMessage[]>(Messages, value, placed));
+    } else head = checked<Recording>(Recording, value, (path) => path);
+    if (messages.length > maxMessages) {
+      throw malformed(`The recording has more than ${maxMessages} messages, the limit for this inbox.`);
+    }
+  }
+  return { ...checked<Recording>(Recording, head, (path) => path), messages };
+}
+
+/** @throws AppError for messages that are together much larger than their archive */
+function assertInProportion(
+  messages: readonly RecordedMessage[],
+  entries: Entries,
+  archiveBytes: number,
+): void {
+  const most = MAX_EXPANSION * archiveBytes + EXPANSION_ALLOWANCE_BYTES;
+  const bytes = messages.reduce((sum, { file }) => sum + (entries.get(file)?.uncompressedSize ?? 0), 0);
+  if (bytes > most) {
+    throw malformed(
+      `The messages of the archive have ${bytes} bytes; for an archive of ${archiveBytes} bytes, ${most} is the limit. Import fewer messages at a time.`,
+    );
+  }
+}
+
+/**
+ * Opens the archive of a recorded inbox and checks its index; nothing else is read yet.
+ * @param maxMessages what the inbox may hold that will take the messages
+ * @throws AppError `malformed_recording` that names what is wrong
+ */
+export async function openRecording(
+  path: string,
+  maxMessages: number,
+  parsing: JsonParsing,
+): Promise<OpenRecording> {
+  const { size } = await stat(path);
+  const zip = await openPromise(path, { lazyEntries: true, autoClose: false }).catch((error: unknown) => {
+    throw malformed(
+      `The body is not a whole zip archive (${reasonOf(error)}). Send the file as GET /v1/inboxes/{id}/export returned it.`,
+    );
+  });
+  async function* bytesOf(entries: Map<string, Entry>, name: string): AsyncGenerator<Uint8Array> {
+    const entry = entries.get(name);
+    if (!entry)
+      throw malformed(
+        `The archive has no file ${quoted(name)}. Send it as GET /v1/inboxes/{id}/export returned it.`,
+      );
+    try {
+      // yauzl fails when an entry has more or fewer bytes than it says.
+      yield* await zip.openReadStreamPromise(entry);
+    } catch (error) {
+      throw malformed(`The file ${quoted(name)} of the archive cannot be read: ${reasonOf(error)}.`);
+    }
+  }
+  try {
+    const entries = await entriesOf(zip, maxMessages + 1).catch((error: unknown) => {
+      if (error instanceof AppError) throw error;
+      throw malformed(`The archive cannot be read: ${reasonOf(error)}.`);
+    });
+    if ((entries.get(INDEX)?.uncompressedSize ?? 0) > MAX_INDEX_BYTES) {
+      throw malformed(`"${INDEX}" in the archive has more than ${MAX_INDEX_BYTES} bytes.`);
+    }
+    const recording = await readIndex(await buffer(bytesOf(entries, INDEX)), parsing, maxMessages);
+    for (const { file } of recording.messages) {
+      if (!entries.has(file))
+        throw malformed(`The archive has no file ${quoted(file)}, which "${INDEX}" names.`);
+    }
+    assertInProportion(recording.messages, entries, size);
+    return {
+      recording,
+      read: ({ file }) => Readable.from(bytesOf(entries, file), { objectMode: false }),
+      close: () => zip.close(),
+    };
+  } catch (error) {
+    zip.close();
+    throw error;
+  }
+}

@@ -1,0 +1,47 @@
+import { DEFAULT_LIMIT, RefusalList, RefusalQuery, type RefusedMail } from '@mayfly/client/contract';
+import { keyCaller } from '../http/access/guard.ts';
+import type { App, RouteContext } from '../http/context.ts';
+import { json } from '../http/openapi/responses.ts';
+import { toTime } from '../http/response/time.ts';
+import { addressOf } from '../inboxes/address-parameters.ts';
+import { timeOf } from '../messages/cursor.ts';
+import type { Refusal } from '../store/contract/index.ts';
+
+/** As the API shows it. */
+export const toRefusedMail = (refusal: Refusal): RefusedMail => {
+  const { at, address, reply, mailFrom, helo, remoteAddress, fault = null } = refusal;
+  return { at: toTime(at), address, reply, mailFrom, helo, remoteAddress, fault };
+};
+
+/** Mail that SMTP refused, for all addresses of an account. */
+export function refusalRoutes(app: App, { deps }: RouteContext): void {
+  const { store, clock } = deps;
+  app.route({
+    method: 'GET',
+    url: '/v1/refusals',
+    config: { access: 'account:read' },
+    schema: {
+      operationId: 'listRefusals',
+      tags: ['Messages'],
+      summary: 'List refused mail',
+      description:
+        'Mail that SMTP refused within the last 24 hours, newest first: for addresses that the account has, holds, or had within the last 7 days, and for all addresses of its own domains. On a server with one account, also for addresses that no account ever had. The server keeps at most 50 refusals of an address and 10,000 in all.',
+      querystring: RefusalQuery,
+      response: { 200: json(RefusalList, 'The newest refusals.') },
+    },
+    handler: async (request) => {
+      const { account } = keyCaller(request);
+      const { since, address, limit = DEFAULT_LIMIT } = request.query;
+      const query = {
+        after: since === undefined ? 0 : timeOf(since),
+        ...(address !== undefined && { address: addressOf(address) }),
+        limit: limit + 1,
+      };
+      const found = await store.refusals.listByAccount(account.id, query, clock.now());
+      return {
+        refusals: found.slice(0, limit).map(toRefusedMail),
+        hasMore: found.length > limit,
+      };
+    },
+  });
+}

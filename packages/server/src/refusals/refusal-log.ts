@@ -1,0 +1,45 @@
+import type { Store } from '../store/contract/index.ts';
+import { createWriteBehind } from '../workers/write-behind.ts';
+import type { Refusal } from './sql.ts';
+
+/** Look-ups of {@link RefusalLog.addIf} at a time; a flood of refusals must not become one of queries. */
+const MAX_LOOKUPS = 1_000;
+
+/** Persists refusals asynchronously; the SMTP reply never waits for the disk. */
+export interface RefusalLog {
+  add(refusal: Refusal): void;
+  /** The same if `isWanted` resolves to true; the reply does not wait for that either. */
+  addIf(isWanted: () => Promise<boolean>, refusal: Refusal): void;
+  /** Resolves when all that was added before the call has been handed to the store. */
+  flushed(): Promise<void>;
+}
+
+/** @param onLost called with the error when a write or a look-up failed; those refusals are lost */
+export function createRefusalLog(
+  store: Pick<Store['refusals'], 'add'>,
+  onLost: (error: unknown) => void,
+): RefusalLog {
+  const { add, flushed } = createWriteBehind<Refusal>({ write: (refusals) => store.add(refusals), onLost });
+  const lookups = new Set<Promise<void>>();
+
+  const lookUp = async (isWanted: () => Promise<boolean>, refusal: Refusal): Promise<void> => {
+    try {
+      if (await isWanted()) add(refusal);
+    } catch (error) {
+      onLost(error);
+    }
+  };
+
+  return {
+    add,
+    addIf(isWanted, refusal) {
+      if (lookups.size === MAX_LOOKUPS) return;
+      const ended = lookUp(isWanted, refusal).finally(() => lookups.delete(ended));
+      lookups.add(ended);
+    },
+    async flushed() {
+      await Promise.all(lookups);
+      await flushed();
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import { type PlanLimits, Usage, type UsageDay } from '@mayfly/client/contract';
+import { limitOrNull, type Plan } from '../accounts/plans.ts';
+import { DAY_MS } from '../clock.ts';
+import { keyCaller } from '../http/access/guard.ts';
+import type { App, RouteContext } from '../http/context.ts';
+import { json } from '../http/openapi/responses.ts';
+import { toTime } from '../http/response/time.ts';
+import { dayOf, monthAround, monthOf } from './calendar.ts';
+import { type DayUsage, USAGE_THRESHOLDS } from './sql.ts';
+
+/** As long as the longest month, so that two months can be told apart. */
+const SHOWN_DAYS = 31;
+
+export function usageRoutes(app: App, { deps }: RouteContext): void {
+  const { store, clock, plans, usage } = deps;
+
+  app.route({
+    method: 'GET',
+    url: '/v1/usage',
+    // An account that exceeded its quota can still read its usage.
+    config: { access: 'account:read', free: true },
+    schema: {
+      operationId: 'getUsage',
+      tags: ['Accounts'],
+      summary: 'Show the usage of the account',
+      description:
+        'The plan with its limits, and the requests of this month and of the last 31 days. This request is free.',
+      response: { 200: json(Usage, 'Used and remaining requests.') },
+    },
+    handler: async (request) => {
+      const { account } = keyCaller(request);
+      const now = clock.now();
+      const plan = plans.named(account.plan);
+      const { taken, passed, days } = await store.usage.read(
+        account.id,
+        monthOf(now),
+        dayOf(now - (SHOWN_DAYS - 1) * DAY_MS),
+      );
+      const here = usage.pending(account.id);
+      const used = Math.max(0, taken - here.unspent);
+      const { start, end } = monthAround(now);
+      const hasQuota = Number.isFinite(plan.requestsPerMonth);
+      return {
+        plan: account.plan,
+        limits: toLimits(plan),
+        period: { start: toTime(start), end: toTime(end) },
+        used,
+        remaining: hasQuota ? Math.max(0, plan.requestsPerMonth - used) : null,
+        thresholds: hasQuota
+          ? USAGE_THRESHOLDS.map((percent) => {
+              const at = passed.find((one) => one.percent === percent)?.at;
+              return { percent, reachedAt: at === undefined ? null : toTime(at) };
+            })
+          : [],
+        days: lastDays(days, here.days, now),
+      };
+    },
+  });
+}
+
+const toLimits = (plan: Plan): PlanLimits => ({
+  requestsPerMonth: limitOrNull(plan.requestsPerMonth),
+  requestsPerSecond: limitOrNull(plan.requestsPerSecond),
+  burst: limitOrNull(plan.burst),
+  maxTtlMinutes: plan.maxTtlMinutes,
+  maxLiveInboxes: limitOrNull(plan.maxLiveInboxes),
+  maxMessagesPerInbox: plan.maxMessagesPerInbox,
+  maxMessageBytes: plan.maxMessageBytes,
+  maxWebhooks: limitOrNull(plan.maxWebhooks),
+});
+
+/** Each of the last days, newest first: those in the store and those that this node has not stored yet. */
+function lastDays(stored: DayUsage[], here: ReadonlyMap<string, number>, now: number): UsageDay[] {
+  const known = new Map(stored.map(({ day, requests }) => [day, requests]));
+  return Array.from({ length: SHOWN_DAYS }, (_, back) => {
+    const day = dayOf(now - back * DAY_MS);
+    return { day, requests: Math.max(0, (known.get(day) ?? 0) + (here.get(day) ?? 0)) };
+  });
+}

@@ -1,0 +1,101 @@
+import type { Plan } from '../accounts/plans.ts';
+import { type Clock, SECOND_MS } from '../clock.ts';
+
+/** Full buckets carry no information and are dropped this often, rather than searched for at every request. */
+const FORGET_EVERY_MS = 60_000;
+/** Tolerance for rounding of fractions: a client that waited for `Retry-After` is admitted. */
+const ROUNDING = 1e-6;
+
+/** The result of one request, and the state of its account's bucket. */
+export interface Taken {
+  /** 0 when the request is admitted, otherwise the seconds until the next one is. */
+  retryAfterSeconds: number;
+  /** Whole requests that are admitted at once now. */
+  left: number;
+  /** Seconds until the bucket is full again, rounded up. */
+  fullInSeconds: number;
+}
+
+interface Bucket {
+  tokens: number;
+  /** When `tokens` was computed, monotonic milliseconds. */
+  at: number;
+  /** When the bucket is full again without further requests. */
+  fullAt: number;
+  /** By the plan of the last request. */
+  size: number;
+  perMs: number;
+}
+
+/** True for a plan that limits the rate. */
+export const limitsRate = ({ requestsPerSecond, burst }: Plan): boolean =>
+  Number.isFinite(requestsPerSecond) && Number.isFinite(burst);
+
+/** Brings the tokens of a bucket up to now. */
+function refill(bucket: Bucket, now: number): void {
+  const { size, perMs, at, tokens } = bucket;
+  bucket.tokens = Math.min(size, tokens + Math.max(0, now - at) * perMs);
+  bucket.at = now;
+  bucket.fullAt = now + (size - bucket.tokens) / perMs;
+}
+
+/**
+ * The rate limit by account: a token bucket that holds `burst` and refills at `requestsPerSecond`. It is in memory: a
+ * restart loses a wait of at most `burst / requestsPerSecond` seconds.
+ */
+export class RateLimit {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #buckets = new Map<string, Bucket>();
+  #forgetAt: number;
+  #nodes = 1;
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+    this.#forgetAt = clock.monotonic() + FORGET_EVERY_MS;
+  }
+
+  /** Takes one request from the account's bucket, if there is one. @returns null for a plan without a rate limit */
+  take(accountId: string, plan: Plan): Taken | null {
+    if (!limitsRate(plan)) return null;
+    const bucket = this.#bucketOf(accountId, plan);
+    const { size, perMs } = bucket;
+    const missing = 1 - bucket.tokens;
+    const isAdmitted = missing <= ROUNDING;
+    if (isAdmitted) {
+      bucket.tokens -= 1;
+      bucket.fullAt += 1 / perMs;
+    }
+    return {
+      retryAfterSeconds: isAdmitted ? 0 : Math.ceil(missing / perMs / SECOND_MS),
+      left: Math.max(0, Math.floor(bucket.tokens + ROUNDING)),
+      fullInSeconds: Math.ceil((size - bucket.tokens) / perMs / SECOND_MS),
+    };
+  }
+
+  /** Gives each of so many nodes its part of every rate and burst. */
+  divideBy(nodes: number): void {
+    this.#nodes = Math.max(1, nodes);
+  }
+
+  /** The bucket, refilled up to now, with the size and the rate of the plan. */
+  #bucketOf(accountId: string, { burst, requestsPerSecond }: Plan): Bucket {
+    const now = this.#clock.monotonic();
+    this.#forgetFull(now);
+    const size = Math.max(1, burst / this.#nodes);
+    let bucket = this.#buckets.get(accountId);
+    if (!bucket) {
+      bucket = { tokens: size, at: now, fullAt: now, size, perMs: 0 };
+      this.#buckets.set(accountId, bucket);
+    }
+    bucket.size = size;
+    bucket.perMs = requestsPerSecond / this.#nodes / SECOND_MS;
+    refill(bucket, now);
+    return bucket;
+  }
+
+  #forgetFull(now: number): void {
+    if (now < this.#forgetAt) return;
+    this.#forgetAt = now + FORGET_EVERY_MS;
+    for (const [accountId, { fullAt }] of this.#buckets) if (fullAt <= now) this.#buckets.delete(accountId);
+  }
+}

@@ -1,0 +1,171 @@
+import { setImmediate } from 'node:timers/promises';
+import {
+  DEFAULT_WAIT,
+  FailedWait,
+  InboxParams,
+  ref,
+  type WaitExplanation,
+  WaitParams,
+  WaitRequest,
+  WaitResult,
+} from '@mayfly/client/contract';
+import { SECOND_MS } from '../clock.ts';
+import { notFound } from '../errors.ts';
+import { callerOf, callersInbox } from '../http/access/guard.ts';
+import type { App, RouteContext } from '../http/context.ts';
+import { json } from '../http/openapi/responses.ts';
+import { baseUrl } from '../http/request/urls.ts';
+import { sendJson } from '../http/response/etag.ts';
+import { toTime } from '../http/response/time.ts';
+import { timeOfId } from '../ids.ts';
+import { liveInbox } from '../inboxes/live-inbox.ts';
+import { NO_CONTENT } from '../mail/mail.ts';
+import { toMessage, toSummary } from '../messages/json.ts';
+import { toRefusedMail } from '../refusals/api.ts';
+import type { FullMessageRecord } from '../store/contract/index.ts';
+import { plainAddress } from '../text/source-key.ts';
+import type { Explanation, Outcome, WaitedMessage } from './outcome.ts';
+import { waitAndExplain } from './wait.ts';
+
+/** After making the JSON of a message of this size others have a turn. */
+const LONG_JSON_BYTES = 128 * 1024;
+
+export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteContext): void {
+  const texts = new MessageTexts();
+  app.route({
+    method: 'POST',
+    url: '/v1/inboxes/:id/wait',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'waitForMessages',
+      tags: ['Messages'],
+      summary: 'Wait for messages and learn why none arrived',
+      description:
+        'The response is held until `count` messages match, and contains them in full, **oldest first** (a list is newest first). Without `since` the wait begins with the first message of the inbox, so two identical waits return the same old message: pass the `cursor` of the first as `since` in the second. Without success the response explains why: which messages arrived and which conditions they did not meet, what SMTP refused, which similar addresses and other inboxes received mail, and which senders failed at the TLS handshake; `summary` says it in a sentence. Messages with more than 2 MiB of text and headers, and those beyond 8 MiB together, are returned without their content, with `truncated: true`: read them one by one. A wait changes nothing and can be repeated; it counts as one request.',
+      params: InboxParams,
+      body: ref(WaitRequest),
+      response: { 200: json(WaitResult, 'How the wait ended.') },
+    },
+    handler: async (request, reply) => {
+      const inbox = callersInbox(request);
+      const { match = {}, since, count = 1, timeoutSeconds = DEFAULT_WAIT } = request.body;
+      const { waitedSeconds = 0, askedSeconds } = request.body;
+      const expectation = {
+        ...{ match, since, count, waitMs: timeoutSeconds * SECOND_MS, waitedMs: waitedSeconds * SECOND_MS },
+        ...(askedSeconds !== undefined && { askedMs: askedSeconds * SECOND_MS }),
+      };
+      const caller = { ownsAccount: request.caller?.key != null, remoteAddress: plainAddress(request.ip) };
+      const { store, refusalsWritten, clock, waitLog, visits = null, receivesAll = false } = deps;
+      const begun = clock.monotonic();
+      const waitDeps = {
+        ...{ held: heldDeps, store, refusalsWritten, domains: options.domains },
+        ...{ visits, seesAllClients: receivesAll },
+      };
+      const outcome = await held.hold(reply, (signal) =>
+        waitAndExplain(waitDeps, inbox, expectation, caller, signal),
+      );
+      const waitedMs = Math.round(clock.monotonic() - begun) + expectation.waitedMs;
+      const explanation = outcome.explanation && toExplanation(outcome.explanation);
+      // The console looks into an inbox with a wait of 0 seconds: that is not a wait of the test run.
+      const waitId =
+        request.session === undefined
+          ? waitLog.add(inbox, expectation, { ...outcome, waitedMs }, explanation)
+          : undefined;
+      const explained = { ...(explanation && { explanation }), ...(waitId !== undefined && { waitId }) };
+      const json = await resultJson(outcome, explained, baseUrl(options.publicUrl, request), texts);
+      return sendJson(request, reply, json, null);
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id/waits/:waitId',
+    config: { access: 'inbox:read-ended' },
+    schema: {
+      operationId: 'getWait',
+      tags: ['Messages'],
+      summary: 'Read what a failed wait has explained',
+      description:
+        'A wait that failed returns a `waitId`. What it has explained is kept for 24 hours, for the last 20 failed waits of an inbox, and never changes; but what messages said is removed when the inbox ends. API keys read it also after that. Waits that end on another node can be read after a moment.',
+      params: WaitParams,
+      response: { 200: json(FailedWait, 'The failed wait.') },
+    },
+    handler: async (request) => {
+      const { id, waitId } = request.params;
+      const { account } = callerOf(request);
+      await deps.waitLog.flushed();
+      const now = deps.clock.now();
+      const found = await deps.store.reports.findWait(account.id, id, waitId, now);
+      if (!found) {
+        liveInbox(await deps.store.inboxes.find(account.id, id, now), now, id);
+        throw notFound('wait', waitId);
+      }
+      const { explanation, ...ended } = JSON.parse(found.plain);
+      const content = found.content === null ? {} : JSON.parse(found.content);
+      const endedAt = toTime(timeOfId('wai', waitId) ?? 0);
+      return {
+        ...{ id: waitId, inboxId: id, endedAt, hasContent: found.content !== null, ...ended },
+        explanation: { ...explanation, ...content },
+      };
+    },
+  });
+}
+
+/** Of a message that is too large. */
+const NO_ENVELOPE = { mailFrom: '', helo: '', remoteAddress: '', tls: false };
+
+/** Makes the JSON of messages in full, once for all waits that return the same one at the same time. */
+class MessageTexts {
+  readonly #known = new WeakMap<FullMessageRecord, { base: string; json: string }>();
+
+  of({ message, full }: WaitedMessage, base: string): string {
+    if (!full) {
+      const empty = {
+        ...{ content: NO_CONTENT, envelope: NO_ENVELOPE, authentication: null, index: null },
+        ...{ accountId: '', trail: [], isPartial: true },
+      };
+      return JSON.stringify({ ...toMessage({ ...message, ...empty }, base), truncated: true });
+    }
+    const known = this.#known.get(full);
+    if (known?.base === base) return known.json;
+    const json = JSON.stringify(toMessage(full, base));
+    this.#known.set(full, { base, json });
+    return json;
+  }
+}
+
+/** JSON of a {@link WaitResult}. */
+async function resultJson(
+  { matched, messages, cursor }: Outcome,
+  explained: Pick<WaitResult, 'explanation' | 'waitId'>,
+  base: string,
+  texts: MessageTexts,
+): Promise<Buffer> {
+  const result: Omit<WaitResult, 'messages'> = {
+    ...{ matched, cursor },
+    ...(messages.some(({ full }) => full === null) && { truncated: true }),
+    ...explained,
+  };
+  const pieces: Buffer[] = [Buffer.from(`${JSON.stringify(result).slice(0, -1)},"messages":[`)];
+  for (const [at, message] of messages.entries()) {
+    const piece = Buffer.from(`${at === 0 ? '' : ','}${texts.of(message, base)}`);
+    pieces.push(piece);
+    if (piece.length > LONG_JSON_BYTES) await setImmediate();
+  }
+  pieces.push(Buffer.from(']}'));
+  return Buffer.concat(pieces);
+}
+
+function toExplanation(explanation: Explanation): WaitExplanation {
+  const { reason, summary, causes, seenCount, seen, refused, nearMisses, otherMail, failedHandshakes } =
+    explanation;
+  return {
+    ...{ reason, summary, seenCount },
+    causes: causes.map(({ code, certainty, text }) => ({ code, certainty, text })),
+    seen: seen.map(({ message, failed }) => ({ message: toSummary(message), failed })),
+    refused: refused.map(toRefusedMail),
+    nearMisses: nearMisses.map((miss) => ({ ...miss, at: toTime(miss.at) })),
+    otherMail: otherMail.map((mail) => ({ ...mail, at: toTime(mail.at) })),
+    failedHandshakes: failedHandshakes.map(({ hasRecovered: _, ...one }) => ({ ...one, at: toTime(one.at) })),
+  };
+}

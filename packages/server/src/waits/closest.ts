@@ -1,0 +1,176 @@
+import type { FailedCondition, Filters } from '../mail/matching/filters.ts';
+import { typos } from '../mail/matching/similar-addresses.ts';
+import type { MessageRecord } from '../store/contract/index.ts';
+import { quoted } from '../text/nearest.ts';
+import type { SeenMessage } from './outcome.ts';
+
+/** The conditions that are one text. */
+type TextCondition = 'from' | 'to' | 'rcptTo' | 'subject' | 'text';
+const TEXT_CONDITIONS: readonly TextCondition[] = ['from', 'to', 'rcptTo', 'subject', 'text'];
+const isText = (condition: string): boolean => TEXT_CONDITIONS.some((name) => name === condition);
+
+/** The share of the words of a condition that a value must have to be alike. */
+const MIN_LIKENESS = 0.5;
+/** Shorter words are other words when a letter differs. */
+const MIN_MISTYPED = 5;
+
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+export const subjectOf = ({ summary }: MessageRecord): string =>
+  summary.subject === '' ? 'a message without a subject' : quoted(summary.subject);
+
+/** What remains of a text without accents, punctuation, spaces and case. */
+const loose = (text: string): string =>
+  text
+    .normalize('NFKD')
+    .toLowerCase()
+    .replaceAll('ß', 'ss')
+    .replace(/[^\p{L}\p{N}]/gu, '');
+
+const wordsOf = (text: string): string[] =>
+  text
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== '');
+
+const conditionsOf = (match: Filters): number =>
+  Object.values(match).filter((condition) => condition !== undefined).length;
+
+/** Kept for all waits that compare the same messages at the same time. */
+const compared = new WeakMap<MessageRecord, Map<string, { words: Set<string>; loose: string }>>();
+
+/** What a message has in the field of a text condition, or in the one that the condition was possibly meant for. */
+function comparedOf(message: MessageRecord, { condition, got }: FailedCondition) {
+  const ofMessage = compared.get(message) ?? new Map();
+  compared.set(message, ofMessage);
+  const known = ofMessage.get(condition);
+  if (known) return known;
+  const { preview, subject } = message.summary;
+  const text = `${got} ${{ subject: preview, text: subject }[condition as string] ?? ''}`;
+  const made = { words: new Set(wordsOf(text)), loose: loose(text) };
+  ofMessage.set(condition, made);
+  return made;
+}
+
+/**
+ * The share of the words of a text condition that a message has in its field, or in the field that the condition was
+ * possibly meant for; 0 where it is too little to be alike.
+ */
+function likeness(failed: FailedCondition, message: MessageRecord): number {
+  const { condition, expected } = failed;
+  if (!isText(condition)) return 0;
+  const words = wordsOf(expected);
+  const others = comparedOf(message, failed);
+  const wanted = loose(expected);
+  if (wanted !== '' && others.loose.includes(wanted)) return 1;
+  const isIn = (word: string): boolean =>
+    others.words.has(word) ||
+    (word.length >= MIN_MISTYPED &&
+      others.words.values().some((other: string) => typos(word, other, 1) <= 1));
+  const share = words.length === 0 ? 0 : words.filter(isIn).length / words.length;
+  return share >= MIN_LIKENESS ? share : 0;
+}
+
+/** A text says more about what was meant than whether there is a code or an attachment. */
+const weightOf = (condition: string): number => (isText(condition) ? 2 : 1);
+
+/** How much a message that did not match is like what is waited for; 0 when it is not. */
+export function likenessOf({ message, failed }: SeenMessage, match: Filters): number {
+  const given = Object.entries(match).filter(([, condition]) => condition !== undefined);
+  const all = given.reduce((sum, [name]) => sum + weightOf(name), 0);
+  return failed.reduce((sum, one) => sum - weightOf(one.condition) + likeness(one, message), all);
+}
+
+/** What a message has in place of what a condition demands, as a clause after its subject; '' for nothing to add. */
+function insteadOf({ condition, expected, got }: FailedCondition, { summary }: MessageRecord): string {
+  switch (condition) {
+    case 'subject':
+      return '';
+    case 'from':
+      return got === '' ? ' has no sender' : ` is from ${quoted(got)}`;
+    case 'to':
+      return got === '' ? ' has no recipients' : ` is to ${quoted(got)}`;
+    case 'rcptTo':
+      return ` was sent to ${quoted(got)}`;
+    case 'hasAttachments':
+      if (expected === 'false') return ` has ${counted(summary.attachmentCount, 'attachment')}`;
+      return summary.inlineCount === 0
+        ? ''
+        : ` has ${counted(summary.inlineCount, 'inline part')}, which is no attachment`;
+    case 'link':
+      return got === 'no link' ? '' : ` has ${quoted(got)}`;
+    case 'code':
+      if (got !== 'no code') return ` has ${quoted(got)}`;
+      return summary.preview === '' ? ' has no text' : ` begins with ${quoted(summary.preview)}`;
+    default:
+      return got === '' ? ' has no text' : ` begins with ${quoted(got)}`;
+  }
+}
+
+/**
+ * A message that did not match, with what it has instead.
+ * @param isOnly false for the closest one of several
+ */
+export function closestSentence({ message, failed }: SeenMessage, match: Filters, isOnly: boolean): string {
+  const [first] = failed;
+  if (!first) return '';
+  const lead = isOnly ? '' : 'Closest: ';
+  const subject = subjectOf(message);
+  const instead = insteadOf(first, message);
+  if (conditionsOf(match) === 1) {
+    return isOnly && instead === '' ? `Its subject is ${subject}.` : `${lead}${subject}${instead}.`;
+  }
+  if (failed.length > 1) {
+    const names = failed.map(({ condition }) => `"${condition}"`).join(' and ');
+    return `${lead}${subject} does not meet ${names}.`;
+  }
+  const it = instead === '' ? '' : `: it${instead}`;
+  return `${lead}${subject} meets all conditions but "${first.condition}"${it}.`;
+}
+
+/** Texts that look like a regular expression or a pattern of file names. */
+const PATTERN = /^\^|\.[*+]|\\[dwsbDWSB.]|\[[^\]]+\][*+]|\(\?[:=!]|^\/.+\/[a-z]*$|^\*|\*$|[^\d\s]\$$/;
+/** RFC 2047 section 2. */
+const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/i;
+
+/** Why a condition cannot match any message; '' when each of them can. */
+export function impossibleCondition(match: Filters): string {
+  for (const name of TEXT_CONDITIONS) {
+    const text = match[name];
+    if (text === undefined) continue;
+    if (ENCODED_WORD.test(text)) {
+      return `The condition "${name}" is an encoded word; messages are compared after decoding, so write plain text.`;
+    }
+    if (PATTERN.test(text)) {
+      return `The condition "${name}" looks like a regular expression or pattern, but conditions are plain text that must be contained.`;
+    }
+  }
+  return '';
+}
+
+/** Why a message that looks right does not match, and which condition would; '' where nothing is known. */
+export function closestHint({ message, failed }: SeenMessage): string {
+  const { subject, preview, attachmentCount, codes } = message.summary;
+  for (const { condition, expected, got } of failed) {
+    const wanted = loose(expected);
+    if (isText(condition) && expected !== expected.trim())
+      return `The condition "${condition}" begins or ends with white space.`;
+    if (isText(condition) && wanted !== '' && loose(got).includes(wanted)) {
+      return 'It differs only in accents, punctuation or spaces.';
+    }
+    if (condition === 'subject' && wanted !== '' && loose(preview).includes(wanted)) {
+      return 'Its text contains that: use the condition "text".';
+    }
+    if (condition === 'text' && wanted !== '' && loose(subject).includes(wanted)) {
+      return 'Its subject contains that: use the condition "subject".';
+    }
+    if (condition === 'link' && got === 'no link' && codes.length > 0) {
+      return 'It has a code: use the condition "code".';
+    }
+    const isContent = condition === 'text' || condition === 'link' || condition === 'code';
+    if (isContent && attachmentCount > 0) {
+      return `Attachments are not searched; it has ${attachmentCount}.`;
+    }
+  }
+  return '';
+}

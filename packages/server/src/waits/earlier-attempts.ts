@@ -1,0 +1,59 @@
+import { inboxAddress, parseAddress } from '../mail/address.ts';
+import type { MailSummary } from '../mail/mail.ts';
+import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
+import type { FullMessageRecord, InboxRecord, MessageRow, Refusal, Store } from '../store/contract/index.ts';
+
+/** As many as the store keeps of an address. */
+const MAX_REFUSALS = 50;
+/** Messages before this one among which one of the same sender is searched. */
+const MAX_BEFORE = 50;
+/** Addresses of a catch-all inbox that one message was sent to. */
+const MAX_ADDRESSES = 5;
+
+/** Whether a sender tries again: not after a 5xx reply that no fault rule gave. */
+const isDeferred = ({ reply, fault }: Refusal): boolean =>
+  fault !== undefined || reply === '' || reply.startsWith('4');
+
+function addressesOf({ kind, address, domain }: InboxRecord, { rcptTo }: FullMessageRecord): string[] {
+  if (kind !== 'catch-all') return [address];
+  const paths = rcptTo.flatMap((path) => {
+    const parsed = parseAddress(path, { smtputf8: true });
+    return parsed && parsed.domain === domain ? [inboxAddress(parsed)] : [];
+  });
+  return [...new Set([address, ...paths])].slice(0, MAX_ADDRESSES);
+}
+
+/**
+ * Attempts to deliver a message that were put off: mail of the same sender for the same address, since the last
+ * message of that author. SMTP names a message only by its content, so nothing more is known of an attempt that
+ * ended before. Faults of the session that delivered it are in its trail, and not here.
+ * @returns oldest first
+ */
+export async function earlierAttempts(
+  store: Pick<Store, 'messages' | 'refusals'>,
+  inbox: InboxRecord,
+  message: FullMessageRecord,
+  now: number,
+): Promise<Refusal[]> {
+  const { receivedAt, trail, envelope, summary } = message;
+  const connected = trail.find(({ event }) => event === 'connected')?.at;
+  if (connected === undefined) return [];
+  const refusals: Refusal[] = [];
+  for (const address of addressesOf(inbox, message)) {
+    refusals.push(...(await store.refusals.list(address, MAX_REFUSALS, now)));
+  }
+  const sender = envelope.mailFrom.toLowerCase();
+  const own = refusals.filter(
+    (refusal) =>
+      refusal.at <= receivedAt &&
+      refusal.mailFrom.toLowerCase() === sender &&
+      isDeferred(refusal) &&
+      !(refusal.fault && refusal.at >= connected),
+  );
+  if (own.length === 0) return [];
+  const range = { after: now - REFUSAL_KEPT_MS, before: receivedAt, limit: MAX_BEFORE };
+  const before = await store.messages.listRows(inbox.id, range, now);
+  const authorOf = (row: MessageRow) => (JSON.parse(row.summary) as MailSummary).from?.address;
+  const last = before.find((row) => authorOf(row) === summary.from?.address)?.receivedAt ?? 0;
+  return own.filter(({ at }) => at > last).toSorted((a, b) => a.at - b.at);
+}

@@ -1,0 +1,319 @@
+import { SECOND_MS } from '../clock.ts';
+import { domainOf, inboxAddress, parseAddress } from '../mail/address.ts';
+import { areDomainsAlike, findSimilar, type RecipientList } from '../mail/matching/similar-addresses.ts';
+import type { HeldDeps } from '../messages/held/held-deps.ts';
+import { NO_RECIPIENT, REFUSAL_KEPT_MS } from '../refusals/sql.ts';
+import type { InboxRecord, Refusal, Store } from '../store/contract/index.ts';
+
+/**
+ * Evidence that may concern other tests counts from so long before the wait. A test triggers the mail first and then
+ * waits for it; a test of Playwright lasts 30 seconds by default, so what is older belongs to another one.
+ */
+const LEAD_MS = 30 * SECOND_MS;
+/** Refusals, near misses and handshakes that an explanation shows, the newest of each. */
+const MAX_SHOWN = 20;
+/** More mail for other addresses than this is that of other tests, and says nothing about this one. */
+const MAX_OTHERS = 5;
+/** Similar addresses that are looked up. */
+const MAX_COMPARED = 200;
+
+/** Mail sent to a similar address, possibly intended for the inbox that waits. Times are epoch milliseconds. */
+export interface NearMiss {
+  address: string;
+  /** The last time. */
+  at: number;
+  times: number;
+  /** `refused`: no inbox takes mail for the address. `received`: the sink or a catch-all inbox has it. */
+  outcome: 'refused' | 'received';
+  /** Null where no inbox has the mail, or one that the caller must not know. */
+  inboxId: string | null;
+}
+
+/** Mail that may have been intended for the inbox although its address is not similar. */
+export interface OtherMail {
+  address: string;
+  at: number;
+  reason: 'same-recipient' | 'meets-conditions' | 'refused';
+  /** Null for refused mail. */
+  inboxId: string | null;
+}
+
+/** What happened in the time of a wait, and may be why it failed. */
+export interface Evidence {
+  refused: Refusal[];
+  nearMisses: NearMiss[];
+  otherMail: OtherMail[];
+  /** Those of a sender that has delivered mail since are no cause. */
+  failedHandshakes: { at: number; remoteAddress: string; reason: string; hasRecovered: boolean }[];
+}
+
+/** An SMTP client as it shows itself. */
+interface Peer {
+  remoteAddress: string;
+  helo: string;
+}
+
+/** What SMTP clients did lately that leaves no trace in the store. */
+export interface SmtpClients {
+  /** When one was last active, epoch milliseconds; null before the first. */
+  readonly lastAt: number | null;
+  /** Those that left after a time without naming a recipient, newest first. */
+  earlyLeavers(after: number): Peer[];
+  hasDeliveredSince(client: Peer, at: number): boolean;
+}
+
+/** Who asks for an explanation. */
+export interface ExplanationCaller {
+  /** False for a read token, whose holder may know one inbox only, and nothing of its account. */
+  ownsAccount: boolean;
+  /** The address that the request came from; IPv4 as such. */
+  remoteAddress: string;
+}
+
+export interface EvidenceDeps {
+  held: HeldDeps;
+  store: Pick<Store, 'accounts' | 'inboxes' | 'domains' | 'refusals'>;
+  /** Domains that all accounts share. */
+  domains: readonly string[];
+  /** The SMTP clients of this process; null where it receives no mail. */
+  visits: SmtpClients | null;
+  /** Whether those are all there are. */
+  seesAllClients: boolean;
+}
+
+/** What else an explanation names. */
+export interface Surroundings {
+  /** The inboxes, by id, that take mail for addresses without one of their own; null where the caller knows none. */
+  sinkId: string | null;
+  catchAllId: string | null;
+  /** Inboxes that have mail of the evidence, by id, and those that had an address of it, by that address. */
+  inboxes: ReadonlyMap<string, InboxRecord>;
+  /** An SMTP client that named no recipient. */
+  leaver: Peer | undefined;
+  /** When an SMTP client was last active; null before the first, undefined where it is not known. */
+  lastClientAt: number | null | undefined;
+}
+
+const plain = (path: string): string => {
+  const parsed = parseAddress(path, { smtputf8: true });
+  return parsed ? inboxAddress(parsed) : path.toLowerCase();
+};
+
+const newestOf = <T extends { at: number }>(all: readonly T[]): T[] =>
+  all.toSorted((a, b) => b.at - a.at).slice(0, MAX_SHOWN);
+
+/** Collects the evidence for one wait that has failed. All reads are bounded, and of an index. */
+export class Investigation {
+  /** When the wait ended, epoch milliseconds. */
+  readonly now: number;
+  /** From when on SMTP clients are of interest: the inbox exists, and the wait is about to begin. */
+  readonly clientsAfter: number;
+  readonly #deps: EvidenceDeps;
+  readonly #inbox: InboxRecord;
+  readonly #caller: ExplanationCaller;
+  /** From when on mail for this address counts, and from when on all other mail. */
+  readonly #after: { own: number; shared: number };
+
+  /** @param times `from`: the time of the wait's `since`; `begun`: when it began; both epoch milliseconds */
+  constructor(
+    deps: EvidenceDeps,
+    inbox: InboxRecord,
+    caller: ExplanationCaller,
+    { from, begun }: { from: number; begun: number },
+  ) {
+    this.#deps = deps;
+    this.#inbox = inbox;
+    this.#caller = caller;
+    this.now = deps.held.clock.now();
+    const oldest = Math.max(from, this.now - REFUSAL_KEPT_MS);
+    const shared = Math.max(oldest, begun - LEAD_MS);
+    this.#after = { own: Math.max(oldest, inbox.createdAt - LEAD_MS), shared };
+    this.clientsAfter = Math.max(shared, inbox.createdAt - 1);
+  }
+
+  /**
+   * @param hasArrived whether a message arrived: then mail for other addresses is that of other tests
+   * @param meets whether a message of an inbox, by its time, is what the wait is for
+   */
+  async collect(
+    hasArrived: boolean,
+    meets: (inboxId: string, at: number) => Promise<boolean>,
+  ): Promise<Evidence & Surroundings> {
+    const { store, visits, seesAllClients } = this.#deps;
+    const after = Math.min(this.#after.own, this.clientsAfter);
+    const concerning = await store.refusals.listConcerning(this.#inbox.address, after, this.now);
+    const own = await this.#refusals(concerning);
+    const unnamed = await this.#unnamed(concerning);
+    const captured = await this.#captured(concerning);
+    const { nearMisses, early, others, sinkId, catchAllId } = await this.#elsewhere();
+    const otherMail = [...captured, ...early].slice(0, MAX_OTHERS);
+    const failed = unnamed.failedHandshakes.filter(({ hasRecovered }) => !hasRecovered);
+    const found = [own, unnamed.refused, failed, nearMisses, otherMail].flat();
+    // The last guess.
+    if (found.length === 0 && !hasArrived) otherMail.push(...(await this.#guesses(others, meets)));
+    return {
+      refused: newestOf([...own, ...unnamed.refused]),
+      nearMisses: newestOf(nearMisses),
+      otherMail,
+      failedHandshakes: unnamed.failedHandshakes,
+      ...{ sinkId, catchAllId, inboxes: await this.#inboxesOf([...nearMisses, ...otherMail]) },
+      leaver: (await this.#visible(visits?.earlyLeavers(this.clientsAfter) ?? []))[0],
+      lastClientAt: seesAllClients ? visits?.lastAt : undefined,
+    };
+  }
+
+  /** Refusals of mail that the inbox would have taken. */
+  async #refusals(concerning: readonly Refusal[]): Promise<Refusal[]> {
+    const { id, kind, address, domain } = this.#inbox;
+    const all =
+      kind === 'catch-all'
+        ? await this.#deps.store.refusals.listByDomain(domain, id, MAX_SHOWN, this.now)
+        : concerning.filter((one) => one.address === address);
+    const own = all.filter(({ at }) => at > this.#after.own);
+    return own.length > 0 && (await this.#isUsable(address)) ? own : [];
+  }
+
+  /** Senders that named no recipient: failed handshakes, and refusals at MAIL and AUTH. */
+  async #unnamed(concerning: readonly Refusal[]): Promise<Pick<Evidence, 'refused' | 'failedHandshakes'>> {
+    const visible = await this.#visible(
+      concerning.filter(({ address, at }) => address === NO_RECIPIENT && at > this.clientsAfter),
+    );
+    const hasCode = ({ reply }: Refusal): boolean => /^\d{3} /.test(reply);
+    const failed = visible
+      .filter((one) => !hasCode(one))
+      .map(({ at, remoteAddress, helo, reply }) => ({
+        ...{ at, remoteAddress, reason: reply },
+        hasRecovered: this.#deps.visits?.hasDeliveredSince({ remoteAddress, helo }, at) ?? false,
+      }));
+    return { refused: visible.filter(hasCode), failedHandshakes: newestOf(failed) };
+  }
+
+  /**
+   * Of SMTP clients that named no recipient, those that the caller may know. They cannot be assigned to an account,
+   * so only the key of the only account sees all of them. Everyone else sees those from their own address.
+   */
+  async #visible<T extends { remoteAddress: string }>(clients: readonly T[]): Promise<T[]> {
+    const own = clients.filter(({ remoteAddress }) => remoteAddress === this.#caller.remoteAddress);
+    return own.length < clients.length && (await this.#isOnlyAccount()) ? [...clients] : own;
+  }
+
+  async #isOnlyAccount(): Promise<boolean> {
+    if (!this.#caller.ownsAccount) return false;
+    const { accounts, hasMore } = await this.#deps.store.accounts.list({ limit: 1, after: null });
+    return accounts.length === 1 && !hasMore;
+  }
+
+  /** Mail that no inbox took, or the sink or a catch-all inbox for want of another one. */
+  async #elsewhere() {
+    const { held, store } = this.#deps;
+    const { id, accountId, address: wanted, createdAt } = this.#inbox;
+    const { ofDomain, sink } = await store.inboxes.findTakers(wanted, this.now);
+    const ownId = (taker: typeof sink): string | null =>
+      taker && taker.inboxId !== id && taker.accountId === accountId && this.#caller.ownsAccount
+        ? taker.inboxId
+        : null;
+    const [sinkId, catchAllId] = [ownId(sink), ownId(ofDomain?.live)];
+    const misses = new Map<string, NearMiss>();
+    const early: OtherMail[] = [];
+    const others: OtherMail[] = [];
+    // Whole seconds, so that waits that end together share the reads.
+    const after = Math.floor(this.#after.shared / SECOND_MS) * SECOND_MS;
+    const add = (inboxId: string | null, outcome: NearMiss['outcome'], all: RecipientList): void => {
+      for (const { at, path, address } of findSimilar(all, this.#inbox, MAX_OTHERS + 1)) {
+        if (address === wanted && at > this.#after.shared && at <= createdAt && inboxId !== null)
+          early.push({ address, at, reason: 'same-recipient', inboxId });
+        if (at <= this.clientsAfter || address === wanted) continue;
+        if (address === undefined) {
+          const reason = outcome === 'refused' ? 'refused' : 'meets-conditions';
+          others.push({ address: plain(path), at, reason, inboxId });
+          continue;
+        }
+        const known = misses.get(`${outcome} ${address}`) ?? { address, at, times: 0, outcome, inboxId };
+        misses.set(`${outcome} ${address}`, { ...known, times: known.times + 1 });
+      }
+    };
+    add(null, 'refused', await held.store.refusals.recent(after, this.now));
+    if (sink && sink.inboxId !== id)
+      add(sinkId, 'received', await held.store.messages.recipients(sink.inboxId, after, this.now));
+    if (catchAllId !== null)
+      add(catchAllId, 'received', await held.store.messages.recipients(catchAllId, after, this.now));
+    return { nearMisses: await this.#known([...misses.values()]), early, others, sinkId, catchAllId };
+  }
+
+  /** Of near misses, those that the account may know: no other one has the address. */
+  async #known(misses: readonly NearMiss[]): Promise<NearMiss[]> {
+    const refused = misses.filter(({ outcome }) => outcome === 'refused').map(({ address }) => address);
+    const known = new Set(await this.#refusedAmong(refused));
+    const found: NearMiss[] = [];
+    for (const miss of misses) {
+      const isVisible = miss.outcome === 'received' || known.has(miss.address);
+      if (isVisible && (miss.inboxId !== null || (await this.#isUsable(miss.address)))) found.push(miss);
+    }
+    return found;
+  }
+
+  /** Of refused addresses, those that are no other account's. */
+  async #refusedAmong(addresses: readonly string[]): Promise<string[]> {
+    if (addresses.length === 0) return [];
+    const { ownsAccount } = this.#caller;
+    const page = { after: this.clientsAfter, limit: MAX_SHOWN, among: addresses.slice(0, MAX_COMPARED) };
+    const owner = ownsAccount ? this.#inbox.accountId : null;
+    const listed = await this.#deps.store.refusals.listAddresses(owner, page, this.now);
+    return listed.map(({ address }) => address);
+  }
+
+  /** Mail for this address that a sender brought into the inbox for which it had authenticated. */
+  async #captured(concerning: readonly Refusal[]): Promise<OtherMail[]> {
+    const { accountId, address } = this.#inbox;
+    if (!this.#caller.ownsAccount) return [];
+    const found: OtherMail[] = [];
+    for (const { at, capturedBy } of concerning) {
+      if (at <= this.#after.own || capturedBy?.accountId !== accountId) continue;
+      const { inboxId } = capturedBy;
+      const other = await this.#deps.store.inboxes.find(accountId, inboxId, this.now);
+      if (other && other.expiresAt > this.now) found.push({ address, at, reason: 'same-recipient', inboxId });
+    }
+    return found;
+  }
+
+  /** Of mail for addresses that are not similar, what may be meant for this one; none where there is much of it. */
+  async #guesses(
+    others: readonly OtherMail[],
+    meets: (inboxId: string, at: number) => Promise<boolean>,
+  ): Promise<OtherMail[]> {
+    if (others.length > MAX_OTHERS || !this.#caller.ownsAccount) return [];
+    const refused = others.filter(({ inboxId }) => inboxId === null).map(({ address }) => address);
+    const isKnowable = refused.length > 0 && (await this.#isOnlyAccount());
+    const known = new Set(isKnowable ? await this.#refusedAmong(refused) : []);
+    const guesses: OtherMail[] = [];
+    for (const one of others) {
+      const { inboxId, address, at } = one;
+      if (inboxId === null ? known.has(address) : await meets(inboxId, at)) guesses.push(one);
+    }
+    return guesses;
+  }
+
+  async #inboxesOf(mails: readonly (NearMiss | OtherMail)[]): Promise<Map<string, InboxRecord>> {
+    const { accountId } = this.#inbox;
+    const { inboxes } = this.#deps.store;
+    const found = new Map<string, InboxRecord>();
+    for (const { address, inboxId } of this.#caller.ownsAccount ? mails : []) {
+      const id = inboxId ?? (await inboxes.findTakers(address, this.now)).ofAddress?.inboxId;
+      const inbox = id ? await inboxes.find(accountId, id, this.now) : undefined;
+      if (inbox) found.set(inboxId ?? address, inbox);
+    }
+    return found;
+  }
+
+  /**
+   * Whether the account may have inboxes on the domain of an address, or that domain is a typing error of a shared
+   * one. A domain may have gone to another account since, and mail that is sent there is not visible any more.
+   */
+  async #isUsable(address: string): Promise<boolean> {
+    const { domains, store } = this.#deps;
+    const domain = domainOf(address);
+    const parent = domain.slice(domain.indexOf('.') + 1);
+    if (domains.some((one) => one === domain || one === parent || areDomainsAlike(one, domain))) return true;
+    return (await store.domains.list(this.#inbox.accountId)).some((one) => one.domain === domain);
+  }
+}

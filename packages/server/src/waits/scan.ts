@@ -1,0 +1,171 @@
+import { setImmediate } from 'node:timers/promises';
+import {
+  type FailedCondition,
+  type Filters,
+  failedConditions,
+  needsContent,
+  shortened,
+} from '../mail/matching/filters.ts';
+import type { HeldDeps } from '../messages/held/held-deps.ts';
+import type {
+  CheckedMessage,
+  CheckedPage,
+  CheckRange,
+  InboxRecord,
+  MessageRecord,
+} from '../store/contract/index.ts';
+import { likenessOf } from './closest.ts';
+import type { SeenMessage } from './outcome.ts';
+
+/** Messages whose summaries are checked between two turns of the event loop: a millisecond or two. */
+const SCAN_PAGE = 50;
+/** Messages that an explanation shows: the newest say most, and a person reads no more. */
+const MAX_SEEN = 20;
+/** Messages among which the most alike is looked for, when the wait has failed: each costs some 0.1 ms. */
+const MAX_COMPARED = 100;
+/** How long after the deadline messages that arrived before it are still checked. */
+const MAX_OVERTIME_MS = 5_000;
+
+/** The newest message that matches, among the newest of those between two times. */
+export async function newestMatch(
+  { store, clock }: Pick<HeldDeps, 'store' | 'clock'>,
+  inbox: Pick<InboxRecord, 'id' | 'accountId'>,
+  match: Filters,
+  times: { after: number; before: number },
+): Promise<MessageRecord | undefined> {
+  const range = { ...times, order: 'newest-first', limit: 1, onlyMatches: true } as const;
+  return (await store.messages.check(inbox, match, range, clock.now())).messages[0]?.message;
+}
+
+/** Checks the messages of an inbox for one wait, oldest first, each once. */
+export class WaitScan {
+  /** `receivedAt` of the last message that was checked. */
+  place: number;
+  /** Those that matched, oldest first. */
+  matched: MessageRecord[] = [];
+  seenCount = 0;
+  /** The newest that did not match, oldest first, at most {@link MAX_COMPARED}. */
+  #unmatched: SeenMessage[] = [];
+  /** The conditions that none of those meets that did not match, also of those that are not in `seen`. */
+  commonFailed: readonly FailedCondition[] = [];
+  /** Whether all messages that had arrived at the last call were checked. */
+  isComplete = false;
+  readonly #deps: HeldDeps;
+  readonly #inbox: InboxRecord;
+  readonly #match: Filters;
+  readonly #enough: number;
+  /** Monotonic milliseconds. */
+  readonly #endsAt: number;
+
+  /**
+   * @param after epoch milliseconds; only later messages are checked
+   * @param enough how many matches end the wait
+   */
+  constructor(
+    deps: HeldDeps,
+    inbox: InboxRecord,
+    { match, after, enough, waitMs }: { match: Filters; after: number; enough: number; waitMs: number },
+  ) {
+    this.#deps = deps;
+    this.#inbox = inbox;
+    this.#match = match;
+    this.#enough = enough;
+    this.#endsAt = deps.clock.monotonic() + waitMs + MAX_OVERTIME_MS;
+    this.place = after;
+  }
+
+  get hasEnough(): boolean {
+    return this.matched.length >= this.#enough;
+  }
+
+  /**
+   * Checks the messages after `place` until enough match, there are no more, the time is over or the signal
+   * aborts.
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    this.isComplete = false;
+    for (;;) {
+      const page = await this.#next(signal);
+      if (!page) return;
+      for (const checked of page.messages) {
+        if (this.hasEnough) return;
+        this.#count(checked);
+      }
+      this.place = Math.max(this.place, page.place);
+      if (page.isComplete) {
+        this.isComplete = true;
+        return;
+      }
+      if (this.hasEnough || this.#deps.clock.monotonic() >= this.#endsAt) return;
+      await setImmediate();
+      if (signal.aborted) return;
+    }
+  }
+
+  /** The newest that did not match, oldest first. */
+  get seen(): SeenMessage[] {
+    return this.#unmatched.slice(-MAX_SEEN);
+  }
+
+  /** The one that did not match that is most like what is waited for; undefined when none is alike. */
+  closest(): SeenMessage | undefined {
+    let most = 0;
+    let closest: SeenMessage | undefined;
+    for (const seen of this.#unmatched) {
+      const likeness = likenessOf(seen, this.#match);
+      if (likeness === 0 || likeness < most) continue;
+      most = likeness;
+      closest = seen;
+    }
+    return closest;
+  }
+
+  /** Removes matches that were deleted meanwhile. */
+  drop(gone: ReadonlySet<string>): void {
+    this.matched = this.matched.filter(({ id }) => !gone.has(id));
+  }
+
+  #count({ message, failed }: CheckedMessage): void {
+    this.place = message.receivedAt;
+    if (failed.length === 0) {
+      this.matched.push(message);
+      return;
+    }
+    this.commonFailed =
+      this.seenCount === 0
+        ? failed
+        : this.commonFailed.filter(({ condition }) => failed.some((one) => one.condition === condition));
+    this.seenCount++;
+    this.#unmatched.push({ message, failed });
+    if (this.#unmatched.length > MAX_COMPARED) this.#unmatched.shift();
+  }
+
+  /** Undefined when the signal aborted. */
+  async #next(signal: AbortSignal): Promise<CheckedPage | undefined> {
+    const now = this.#deps.clock.now();
+    if (!needsContent(this.#match)) return this.#checkSummaries(now);
+    const range: CheckRange = {
+      ...{ after: this.place, before: Number.POSITIVE_INFINITY },
+      ...{ order: 'oldest-first', limit: this.#enough - this.matched.length, onlyMatches: false },
+    };
+    try {
+      return await this.#deps.store.messages.check(this.#inbox, this.#match, range, now, signal);
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      throw error;
+    }
+  }
+
+  async #checkSummaries(now: number): Promise<CheckedPage> {
+    const range = { after: this.place, limit: SCAN_PAGE };
+    const page = await this.#deps.store.messages.listAfter(this.#inbox.id, range, now);
+    return {
+      messages: page.map((message) => ({
+        message,
+        failed: failedConditions(message, this.#match).map(shortened),
+      })),
+      place: page.at(-1)?.receivedAt ?? this.place,
+      isComplete: page.length < SCAN_PAGE,
+    };
+  }
+}

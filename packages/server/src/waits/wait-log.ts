@@ -1,0 +1,104 @@
+import type { ReportedWait, WaitExplanation } from '@mayfly/client/contract';
+import type { Clock } from '../clock.ts';
+import { newId } from '../ids.ts';
+import type { Filters } from '../mail/matching/filters.ts';
+import type { EndedWait, ExplainedWait, InboxRecord, ReportStore } from '../store/contract/index.ts';
+import { createWriteBehind } from '../workers/write-behind.ts';
+import type { Expectation, Outcome } from './outcome.ts';
+
+/** Ended waits are written together this often: reports may be a moment late. */
+const PAUSE_MS = 100;
+/** A condition or a summary in a report; longer ones are cut. */
+const MAX_CONDITION = 100;
+const MAX_SUMMARY = 500;
+/** Characters of messages that are stored with an explanation; the last of those that were seen are left out. */
+const MAX_CONTENT = 64 * 1024;
+
+/** Stores how waits ended. The response to a wait never waits for it. */
+export interface WaitLog {
+  /**
+   * @param wire the explanation as the API shows it
+   * @returns the id of what is stored of a wait that failed; undefined for one that succeeded or is not over
+   */
+  add(
+    inbox: InboxRecord,
+    expectation: Expectation,
+    ended: Pick<Outcome, 'matched' | 'explanation'> & { waitedMs: number },
+    wire: WaitExplanation | null,
+  ): string | undefined;
+  /** Of a list that waited, or of a stream; for the reports of test runs. */
+  addHeld(inbox: InboxRecord, kind: 'list' | 'stream', hadMessages: boolean): void;
+  /** Resolves when all that was added before the call can be read, or was lost. */
+  flushed(): Promise<void>;
+}
+
+const cut = (text: string, length: number): string =>
+  text.length > length ? `${text.slice(0, length - 1)}…` : text;
+
+/** Conditions as texts: `{"kind":"verify"}` for a link. */
+function matchOf(match: Filters): ReportedWait['match'] {
+  const conditions = Object.entries(match).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(
+    conditions.map(([name, value]) => [
+      name,
+      cut(typeof value === 'string' ? value : JSON.stringify(value), MAX_CONDITION),
+    ]),
+  );
+}
+
+/** The part of an explanation that says what messages say. */
+function contentOf({ summary, causes, seen }: WaitExplanation): string {
+  for (let count = seen.length; ; count--) {
+    const content = JSON.stringify({ summary, causes, seen: seen.slice(0, count) });
+    if (content.length <= MAX_CONTENT || count === 0) return content;
+  }
+}
+
+/** @param onLost called with the error when ended waits could not be stored */
+export function createWaitLog(
+  store: Pick<ReportStore, 'addWaits' | 'addExplained'>,
+  clock: Clock,
+  onLost: (error: unknown) => void,
+): WaitLog {
+  const log = createWriteBehind<{ ended?: EndedWait; explained?: ExplainedWait }>({
+    write: async (items) => {
+      const ended = items.flatMap((item) => item.ended ?? []);
+      const explained = items.flatMap((item) => item.explained ?? []);
+      if (ended.length > 0) await store.addWaits(ended);
+      if (explained.length > 0) await store.addExplained(explained);
+    },
+    onLost,
+    pause: (signal) => clock.sleep(PAUSE_MS, signal),
+  });
+  // No report can name an inbox without labels.
+  const hasLabels = ({ labels }: InboxRecord): boolean => Object.keys(labels).length > 0;
+  return {
+    add(inbox, { match, count }, { matched, explanation, waitedMs }, wire) {
+      const { id: inboxId, accountId } = inbox;
+      const common = { accountId, inboxId, kind: 'wait' } as const;
+      if (matched || !explanation || !wire) {
+        if (hasLabels(inbox)) log.add({ ended: { ...common, failed: null } });
+        return undefined;
+      }
+      const { reason, seenCount, plainSummary, causes } = explanation;
+      if (reason === 'server_stopping') return undefined;
+      const at = clock.now();
+      const waitId = newId('wai', at);
+      const ended = { waitedMs, count, match: matchOf(match) };
+      const plainCauses = causes.map(({ code, certainty, plain: text }) => ({ code, certainty, text }));
+      const plain = { ...wire, summary: plainSummary, causes: plainCauses, seen: [] };
+      const texts = { plain: JSON.stringify({ ...ended, explanation: plain }), content: contentOf(wire) };
+      const failed = { waitId, at, ...ended, reason, seenCount, summary: cut(plainSummary, MAX_SUMMARY) };
+      log.add({
+        explained: { id: waitId, accountId, inboxId, endedAt: at, ...texts },
+        ...(hasLabels(inbox) && { ended: { ...common, failed } }),
+      });
+      return waitId;
+    },
+    addHeld(inbox, kind, hadMessages) {
+      const { id: inboxId, accountId } = inbox;
+      if (hasLabels(inbox)) log.add({ ended: { accountId, inboxId, kind, hadMessages } });
+    },
+    flushed: () => log.flushed(),
+  };
+}

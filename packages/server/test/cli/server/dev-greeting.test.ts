@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { createDevAnnouncer } from '../../../src/cli/server/dev-announcer.ts';
+import { parseConfig } from '../../../src/config/config.ts';
+import { DEV_DEFAULTS } from '../../../src/config/settings.ts';
+
+/** What `mayfly dev` prints when it is ready. */
+function greeting(env: Record<string, string>, defaults: Readonly<Record<string, string>> = {}): string {
+  const lines: string[] = [];
+  const announcer = createDevAnnouncer(
+    parseConfig(env, defaults),
+    (text) => lines.push(text),
+    () => undefined,
+  );
+  announcer.firstKey('mfk_example');
+  announcer.started({
+    http: { url: 'http://127.0.0.1:8025', consoleUrl: 'http://127.0.0.1:8025/' },
+    makeSignInCode: () => 'mfs_code',
+    smtp: { host: '127.0.0.1', port: 2525, tlsPort: null },
+    metrics: null,
+    firstStart: {
+      made: true,
+      key: 'mfk_example',
+      account: { id: 'acc_1', name: 'default', plan: 'unlimited', createdAt: 0 },
+    },
+  });
+  return lines.join('\n');
+}
+
+describe('the greeting of mayfly dev', () => {
+  it('names the sink where the sink accepts mail for other addresses', () => {
+    expect(greeting({ MAYFLY_SINK: 'on' })).toMatch(
+      /Sink +takes all mail that no inbox takes.*GET \/v1\/messages/,
+    );
+    expect(greeting({ MAYFLY_SINK: 'off' })).not.toContain('Sink');
+  });
+
+  it('shows a command for the first inbox and one for the first message', () => {
+    const text = greeting({});
+    expect(text).toContain(
+      'curl -X POST http://127.0.0.1:8025/v1/inboxes -H "Authorization: Bearer mfk_example"',
+    );
+    expect(text).toMatch(/npx mayfly mail ADDRESS$/m);
+  });
+
+  it('shows commands with the development key where it is accepted, and no key to copy', () => {
+    const text = greeting({}, DEV_DEFAULTS);
+    expect(text).toContain('curl -X POST http://127.0.0.1:8025/v1/inboxes -H "Authorization: Bearer dev"');
+    expect(text).not.toContain('mfk_');
+    for (const env of [{ MAYFLY_DEV_KEY: 'off' }, { MAYFLY_HTTP_HOST: '0.0.0.0' }] as Record<
+      string,
+      string
+    >[])
+      expect(greeting(env, DEV_DEFAULTS)).toContain('"Authorization: Bearer mfk_example"');
+  });
+
+  it('shows a link that signs in to the console, on loopback only', () => {
+    expect(greeting({})).toContain('Console  http://127.0.0.1:8025/console/open#mfs_code');
+    for (const env of [
+      { MAYFLY_HTTP_HOST: '0.0.0.0' },
+      { MAYFLY_PUBLIC_URL: 'https://mail.example.com' },
+    ] as Record<string, string>[]) {
+      expect(greeting(env)).toContain('Console  http://127.0.0.1:8025/');
+      expect(greeting(env)).not.toContain('mfs_code');
+    }
+  });
+
+  it('says where the data is, without the password of a database', () => {
+    expect(greeting({ MAYFLY_DATA_DIR: '/tmp/mail' })).toMatch(/^ +Data +\/tmp\/mail$/m);
+    const onPostgres = greeting({ MAYFLY_DATABASE_URL: 'postgres://u:secret@db.example/mail' });
+    expect(onPostgres).toMatch(/^ +Data +in PostgreSQL, by MAYFLY_DATABASE_URL$/m);
+    expect(onPostgres).not.toContain('secret');
+  });
+
+  it('does not print a key that was given as a setting', () => {
+    const given = 'ci_0123456789abcdefghij';
+    expect(greeting({ MAYFLY_API_KEY: given })).not.toContain(given);
+  });
+});

@@ -1,0 +1,287 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createApp, type RunningApp } from '../../src/app.ts';
+import { databasePath, parseConfig } from '../../src/config/config.ts';
+import { DEV_DEFAULTS } from '../../src/config/settings.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { startServer } from '../support/server-process.ts';
+import { smtpClient } from '../support/smtp-script.ts';
+import { startApp, type TestApp } from '../support/start-app.ts';
+import { type Metric, parsePrometheus } from './prometheus.ts';
+
+let closers: (() => Promise<unknown> | unknown)[] = [];
+beforeEach(() => {
+  closers = [];
+});
+afterEach(async () => {
+  for (const close of closers.reverse()) await close();
+});
+
+function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'mayfly-metrics-'));
+  closers.push(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** The production app with a metrics listener on a free port. */
+async function start(env: Record<string, string> = {}, clock?: FakeClock) {
+  const app = await startApp({ MAYFLY_METRICS_PORT: '0', ...env }, clock ? { clock } : {});
+  closers.push(() => app.stop());
+  return app;
+}
+
+/** One for all cases that only read. */
+let shared: Promise<TestApp> | undefined;
+const sharedApp = () => (shared ??= startApp({ MAYFLY_METRICS_PORT: '0' }));
+afterAll(async () => (await shared)?.stop());
+
+async function startParts(env: Record<string, string>): Promise<RunningApp> {
+  const app = createApp(
+    parseConfig({
+      MAYFLY_DATA_DIR: makeFolder(),
+      MAYFLY_LOG_LEVEL: 'silent',
+      MAYFLY_HTTP_PORT: '0',
+      MAYFLY_SMTP_PORT: '0',
+      ...env,
+    }),
+  );
+  closers.push(() => app.stop());
+  return app.start();
+}
+
+async function scrape(app: Pick<TestApp, 'metricsUrl'>): Promise<Map<string, Metric>> {
+  const response = await fetch(app.metricsUrl ?? '');
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
+  return parsePrometheus(await response.text());
+}
+
+const valueIn = (metrics: Map<string, Metric>, name: string): number | undefined =>
+  metrics.get(name)?.samples[0]?.value;
+
+async function takenPort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closers.push(() => server.close());
+  return String((server.address() as AddressInfo).port);
+}
+
+describe('/metrics', () => {
+  it('is not served by default, not even to loopback clients, because a reverse proxy is one', async () => {
+    const app = await startApp();
+    closers.push(() => app.stop());
+    expect(app.metricsUrl).toBeNull();
+    expect((await app.api('GET', '/metrics', { as: null })).status).toBe(404);
+    expect((await app.api('GET', '/metrics', { headers: { 'x-forwarded-for': '127.0.0.1' } })).status).toBe(
+      404,
+    );
+  });
+
+  it('is served on the listener of MAYFLY_METRICS_PORT, and not on the port of the API', async () => {
+    const app = await sharedApp();
+    expect(valueIn(await scrape(app), 'mayfly_database_up')).toBe(1);
+    expect((await app.api('GET', '/metrics', { as: null })).status).toBe(404);
+  });
+
+  it('is served on the port of the API with MAYFLY_METRICS=on', async () => {
+    const app = await startApp({ MAYFLY_METRICS: 'on' });
+    closers.push(() => app.stop());
+    const { status, body } = await app.api('GET', '/metrics', { as: null });
+    expect([status, valueIn(parsePrometheus(body), 'mayfly_database_up')]).toEqual([200, 1]);
+  });
+
+  it('is served by a process of any role', async () => {
+    for (const role of ['worker', 'smtp', 'http']) {
+      const { metrics } = await startParts({ MAYFLY_ROLES: role, MAYFLY_METRICS_PORT: '0' });
+      const all = await scrape({ metricsUrl: metrics?.url ?? null });
+      expect([role, valueIn(all, 'mayfly_inboxes_live')]).toEqual([role, 0]);
+    }
+  });
+
+  it.each([
+    ['GET', '/', 404],
+    ['GET', '/v1/inboxes', 404],
+    ['GET', '/metrics?name=x', 200],
+    ['HEAD', '/metrics', 200],
+    ['POST', '/metrics', 405],
+    ['GET', '//metrics', 404],
+  ])('has a listener that answers %s %s with %i', async (method, path, status) => {
+    const app = await sharedApp();
+    const response = await fetch(new URL(app.metricsUrl ?? '').origin + path, { method });
+    expect(response.status).toBe(status);
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+    if (status === 405) expect(response.headers.get('allow')).toBe('GET, HEAD');
+    if (method === 'HEAD') expect(await response.text()).toBe('');
+  });
+
+  it('has a listener that survives bytes that are not HTTP and too many connections', async () => {
+    const app = await sharedApp();
+    const { port } = new URL(app.metricsUrl ?? '');
+    const broken = connect(Number(port), '127.0.0.1');
+    broken.write('EHLO metrics\r\n\r\n');
+    expect(await text(broken)).toMatch(/^HTTP\/1\.1 400 /);
+    const idle = Array.from({ length: 60 }, () =>
+      connect(Number(port), '127.0.0.1').on('error', () => undefined),
+    );
+    await Promise.all(idle.slice(0, 20).map((socket) => once(socket, 'connect')));
+    for (const socket of idle) socket.destroy();
+    await expect.poll(async () => (await scrape(app).catch(() => null)) !== null).toBe(true);
+  });
+});
+
+describe('a port for metrics that is in use', () => {
+  it('makes the start fail and names the setting where it was configured', async () => {
+    const port = await takenPort();
+    await expect(startParts({ MAYFLY_METRICS_PORT: port })).rejects.toThrow(
+      RegExp(`^Port ${port} on 127\\.0\\.0\\.1 is in use\\. .* set MAYFLY_METRICS_PORT to another port\\.$`),
+    );
+  });
+
+  it('is reported by mayfly dev, which starts without metrics, where it is the default', async () => {
+    // Both want the default port; another process may already have it.
+    const env = { MAYFLY_API_KEY: '' };
+    const first = await startServer({ dataDir: makeFolder(), command: 'dev', env });
+    closers.push(() => first.end('SIGTERM'));
+    const second = await startServer({ dataDir: makeFolder(), command: 'dev', env });
+    closers.push(() => second.end('SIGTERM'));
+    const port = DEV_DEFAULTS.MAYFLY_METRICS_PORT;
+    expect(second.greeting).toMatch(
+      RegExp(`Metrics +off: port ${port} is in use\\. MAYFLY_METRICS_PORT selects another one\\.`),
+    );
+    expect((await fetch(`${second.url}/healthz`)).status).toBe(200);
+  });
+
+  it('makes mayfly dev fail, too, where it was configured', async () => {
+    const env = { MAYFLY_METRICS_PORT: await takenPort() };
+    await expect(startServer({ dataDir: makeFolder(), command: 'dev', env })).rejects.toThrow(
+      /set MAYFLY_METRICS_PORT to another port/,
+    );
+  });
+});
+
+describe('the gauges', () => {
+  it('show live inboxes, held requests and messages in flight', async () => {
+    const clock = new FakeClock();
+    const app = await start({}, clock);
+    const inbox = await app.createInbox();
+    const { id } = await app.createInbox();
+    const client = await smtpClient(app.smtp.port);
+    await client.play([
+      { expect: 220 },
+      { send: 'EHLO app.example', expect: 250 },
+      { send: 'MAIL FROM:<app@app.example>', expect: 250 },
+      { send: `RCPT TO:<${inbox.address}>`, expect: 250 },
+      { send: 'DATA', expect: 354 },
+      { send: `Subject: half\r\n\r\n${'x'.repeat(40_000)}` },
+    ]);
+    const wait = app.api('GET', `/v1/inboxes/${id}/messages?wait=60`);
+    const value = async (name: string) => valueIn(await scrape(app), name);
+    await expect.poll(() => value('mayfly_http_requests_held')).toBe(1);
+    await expect.poll(() => value('mayfly_smtp_bytes_in_flight')).toBeGreaterThan(40_000);
+    expect(await value('mayfly_inboxes_live')).toBe(2);
+    expect(await value('mayfly_smtp_connections_open')).toBe(1);
+
+    await app.api('DELETE', `/v1/inboxes/${id}`);
+    await wait;
+    await client.play([{ send: '.', expect: '250 2.0.0' }]);
+    client.close();
+    await clock.advance(1_000);
+    expect(await value('mayfly_http_requests_held')).toBe(0);
+    expect(await value('mayfly_smtp_bytes_in_flight')).toBe(0);
+    expect(await value('mayfly_parser_jobs')).toBe(0);
+    expect(await value('mayfly_store_writes_pending')).toBe(0);
+    expect(await value('mayfly_inboxes_live')).toBe(1);
+    await clock.leap(61 * 60_000);
+    expect(await value('mayfly_inboxes_live')).toBe(0);
+  });
+
+  it('show how many webhook deliveries are pending and how overdue the first one is', async () => {
+    const refusing = createServer((_request, response) => response.writeHead(500).end()).listen(
+      0,
+      '127.0.0.1',
+    );
+    await once(refusing, 'listening');
+    closers.push(() => refusing.close());
+    const { port } = refusing.address() as AddressInfo;
+    const clock = new FakeClock();
+    // Without the worker nothing attempts deliveries that are due.
+    const app = await start({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8', MAYFLY_ROLES: 'http,smtp' }, clock);
+    const inbox = await app.createInbox({ webhookUrl: `http://127.0.0.1:${port}/` });
+    await app.send({ from: 'a@app.example', to: inbox.address, subject: 'one' });
+    await app.send({ from: 'a@app.example', to: inbox.address, subject: 'two' });
+    await clock.advance(90_000);
+    const metrics = await scrape(app);
+    expect(valueIn(metrics, 'mayfly_webhook_deliveries_pending')).toBe(2);
+    expect(valueIn(metrics, 'mayfly_webhook_overdue_seconds')).toBeGreaterThanOrEqual(90);
+  });
+
+  it('show the sizes of disk and database, and the version', async () => {
+    const app = await sharedApp();
+    const metrics = await scrape(app);
+    expect(valueIn(metrics, 'mayfly_database_size_bytes')).toBeGreaterThan(4_096);
+    expect(valueIn(metrics, 'mayfly_disk_size_bytes')).toBeGreaterThan(
+      valueIn(metrics, 'mayfly_disk_free_bytes') ?? Number.POSITIVE_INFINITY,
+    );
+    expect(metrics.get('mayfly_build_info')?.samples).toEqual([
+      { name: 'mayfly_build_info', labels: { version: expect.stringMatching(/^\d+\.\d+/) }, value: 1 },
+    ]);
+  });
+
+  it('show that the database cannot be written to, and all others are still served', async () => {
+    const app = await start();
+    const other = new DatabaseSync(databasePath(app.dataDir), { timeout: 5_000 });
+    other.exec('begin immediate');
+    try {
+      const metrics = await scrape(app);
+      expect(valueIn(metrics, 'mayfly_database_up')).toBe(0);
+      expect(valueIn(metrics, 'mayfly_inboxes_live')).toBe(0);
+    } finally {
+      other.exec('rollback');
+      other.close();
+    }
+  });
+});
+
+/** Metrics of our own, after each of the things that they count has happened. */
+async function everyMetric(): Promise<string> {
+  const app = await sharedApp();
+  const inbox = await app.createInbox();
+  await app.send({ from: 'a@app.example', to: inbox.address, subject: 'one' });
+  return (await fetch(app.metricsUrl ?? '')).text();
+}
+
+const PROMTOOL = spawnSync('promtool', ['--version']).status === 0;
+
+describe('the response of /metrics', () => {
+  it('is valid in the text format of Prometheus', async () => {
+    const metrics = parsePrometheus(await everyMetric());
+    for (const { name, type, help } of metrics.values()) {
+      if (!name.startsWith('mayfly_')) continue;
+      expect([name, type === 'counter']).toEqual([name, name.endsWith('_total')]);
+      expect(help).toMatch(/^[A-Z].*\.$/);
+    }
+  });
+
+  it.skipIf(!PROMTOOL)('passes promtool (skipped where there is no promtool)', async () => {
+    const input = await everyMetric();
+    expect(execFileSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' })).toBe('');
+  });
+
+  it('is documented in docs/monitoring.md, each metric with its type, and nothing else', async () => {
+    const metrics = parsePrometheus(await everyMetric());
+    const served = [...metrics.values()]
+      .filter(({ name }) => name.startsWith('mayfly_'))
+      .map(({ name, type, help }) => `| \`${name}\` | ${type} | ${help.replaceAll('|', '\\|')} |`);
+    const page = readFileSync(join(import.meta.dirname, '../../../../docs/monitoring.md'), 'utf8');
+    const documented = page.split('\n').filter((line) => line.startsWith('| `mayfly_'));
+    expect(documented).toEqual(served.toSorted());
+  });
+});

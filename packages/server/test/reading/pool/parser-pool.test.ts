@@ -1,0 +1,289 @@
+import { createHash } from 'node:crypto';
+import { afterEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/clock.ts';
+import type { MailSummary } from '../../../src/mail/mail.ts';
+import { readContent, type StoredContent } from '../../../src/mail/stored-content.ts';
+import {
+  createParsing,
+  type ParsedBytes,
+  type Parsing,
+  type ParsingOptions,
+} from '../../../src/reading/pool/parser-pool.ts';
+
+const spoilt = new URL('./spoilt-parse-worker.ts', import.meta.url);
+
+let open: Parsing[] = [];
+afterEach(async () => {
+  await Promise.all(open.map((parsing) => parsing.close()));
+  open = [];
+});
+
+function start(options: Partial<ParsingOptions> = {}): Parsing {
+  const parsing = createParsing({ clock: systemClock, ...options });
+  open.push(parsing);
+  return parsing;
+}
+
+/** A mail as the SMTP server hands it over. */
+function mail(lines: string[], body = 'Hello'): Uint8Array {
+  const text = ['From: Ada <ada@sender.test>', 'To: calm@mayfly.test', ...lines, '', body, ''].join('\r\n');
+  return Buffer.from(text);
+}
+
+const json = (bytes: Uint8Array): unknown => JSON.parse(Buffer.from(bytes).toString());
+const read = async ({ summary, content, parseError }: ParsedBytes, raw: Uint8Array = new Uint8Array()) => ({
+  summary: json(summary) as MailSummary,
+  ...(await readContent(json(content) as StoredContent, raw)),
+  parseError,
+});
+
+describe('parsing on worker threads', () => {
+  it.each([
+    ['lines of one character', 'a\r\n'],
+    ['characters with a NUL after each', 'a\0'],
+  ])('reads 12 MB of %s within the limits of memory and time', async (_, line) => {
+    const raw = Buffer.concat([mail(['Subject: long']), Buffer.alloc(12_000_000, line)]);
+    expect((await start().parse(raw)).parseError).toBeNull();
+  });
+
+  it('gives the JSON of summary and content', async () => {
+    const raw = mail(['Subject: Grüße'], 'Hallo Welt');
+    const { summary, content, index, parseError } = await read(await start().parse(raw), raw);
+    expect(parseError).toBeNull();
+    expect(index).toMatchObject([{ role: 'text', bodyEnd: raw.length }]);
+    expect(content.headers.at(-1)).toEqual({ name: 'Subject', value: 'Grüße' });
+    expect(summary).toMatchObject({ subject: 'Grüße', from: { address: 'ada@sender.test', name: 'Ada' } });
+    expect(content).toMatchObject({ text: 'Hallo Welt\n', html: null });
+  });
+
+  it('returns to each of 300 mails at once its own result', async () => {
+    const parsing = start();
+    const parsed = await Promise.all(
+      Array.from({ length: 300 }, (_, i) => parsing.parse(mail([`Subject: number ${i}`], `body ${i}`))),
+    );
+    for (const [i, one] of parsed.entries()) {
+      const { summary, content } = await read(one);
+      expect([summary.subject, content.text]).toEqual([`number ${i}`, `body ${i}\n`]);
+    }
+  });
+
+  it('gives each mail results in buffers of its own', async () => {
+    const { summary, content } = await start().parse(mail(['Subject: x']));
+    expect(summary.buffer.byteLength).toBe(summary.length);
+    expect(content.buffer.byteLength).toBe(content.length);
+  });
+
+  it('decodes an attachment by its id, and returns undefined for an unknown id', async () => {
+    const parsing = start();
+    const raw = mail(
+      ['MIME-Version: 1.0', 'Content-Type: multipart/mixed; boundary=x'],
+      '--x\r\n\r\ntext\r\n--x\r\nContent-Type: image/png; name=a.png\r\nContent-Transfer-Encoding: base64\r\n\r\nAAEC/w==\r\n--x--',
+    );
+    const { content } = await read(await parsing.parse(raw));
+    expect(content.attachments.map(({ id, filename }) => [id, filename])).toEqual([['att_1', 'a.png']]);
+    expect(Buffer.from((await parsing.attachment(raw, 'att_1')) ?? []).toString('hex')).toBe('000102ff');
+    expect(await parsing.attachment(raw, 'att_2')).toBeUndefined();
+  });
+
+  it('decodes a transfer encoding of few and of many bytes', async () => {
+    const parsing = start();
+    for (const size of [3, 1_500_000]) {
+      const file = Buffer.alloc(size, Buffer.from([0, 1, 255, 13, 10]));
+      const encoded = Buffer.from(file.toString('base64').replaceAll(/.{76}/g, '$&\r\n'));
+      expect(Buffer.compare(await parsing.decode(encoded, 'base64'), file)).toBe(0);
+      expect(Buffer.compare(await parsing.decode(encoded, ''), encoded)).toBe(0);
+    }
+  });
+
+  it('reads large mails like small ones and does not change them', async () => {
+    const parsing = start();
+    const file = Buffer.alloc(1_500_000, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));
+    const base64 = file.toString('base64').replaceAll(/.{76}/g, '$&\r\n');
+    const line = 'Zeile mit Grüßen\r\n';
+    const raw = mail(
+      ['MIME-Version: 1.0', 'Content-Type: multipart/mixed; boundary=x'],
+      [
+        `--x\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n${line.repeat(40_000)}`,
+        `--x\r\nContent-Disposition: attachment\r\nContent-Transfer-Encoding: base64\r\n\r\n${base64}`,
+        '--x--',
+      ].join('\r\n'),
+    );
+    const before = Buffer.from(raw);
+    // More than once, as its memory is used again.
+    for (let round = 0; round < 3; round++) {
+      const { content, parseError } = await read(await parsing.parse(raw));
+      expect(parseError).toBeNull();
+      expect(content.text).toBe(line.replace('\r', '').repeat(40_000));
+      expect(content.attachments).toMatchObject([
+        { size: file.length, sha256: createHash('sha256').update(file).digest('hex') },
+      ]);
+      expect(Buffer.compare((await parsing.attachment(raw, 'att_1')) ?? Buffer.of(), file)).toBe(0);
+    }
+    expect(Buffer.compare(raw, before)).toBe(0);
+  });
+
+  it('keeps one thread when nothing is slow', async () => {
+    // A busy machine may hold any mail up; here that is not what "slow" means.
+    const parsing = start({ threads: 1, limits: { slowMs: 20_000 } });
+    await Promise.all(Array.from({ length: 100 }, () => parsing.parse(mail(['Subject: x']))));
+    expect(parsing.threads).toBe(1);
+  });
+});
+
+describe('a mail on which the parser fails', () => {
+  it.each([
+    ['endless', /took longer/],
+    ['memory', /memory/],
+    ['crash', /ended unexpectedly/],
+    ['throw', /ended unexpectedly/],
+  ])(
+    '%s: is answered by what its header tells, with the reason, and costs no other mail',
+    async (fault, reason) => {
+      // On a busy machine a second is not enough to fill the memory.
+      const timeLimitMs = fault === 'endless' ? 1_000 : 20_000;
+      const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs, heapMb: 32 } });
+      const before = [0, 1, 2].map((i) => parsing.parse(mail([`Subject: before ${i}`])));
+      const bad = parsing.parse(mail(['Subject: the bad one', `X-Fault: ${fault}`]));
+      const after = [0, 1, 2].map((i) => parsing.parse(mail([`Subject: after ${i}`])));
+      for (const [i, one] of (await Promise.all([...before, ...after])).entries()) {
+        const { summary, parseError } = await read(one);
+        expect(summary.subject).toBe(i < 3 ? `before ${i}` : `after ${i - 3}`);
+        expect(parseError).toBeNull();
+      }
+      const { summary, content, parseError } = await read(await bad);
+      expect(parseError).toMatch(reason);
+      expect(summary).toMatchObject({ subject: 'the bad one', from: { address: 'ada@sender.test' } });
+      expect(content).toMatchObject({ text: null, html: null, attachments: [] });
+      // The pool goes on.
+      expect((await read(await parsing.parse(mail(['Subject: later'])))).parseError).toBeNull();
+    },
+  );
+
+  it('a result beyond its bound costs its request only', async () => {
+    const parsing = start({ workerEntry: spoilt });
+    const [bad, good] = [parsing.lint(mail(['X-Fault: long'])), parsing.lint(mail(['Subject: x']))];
+    await expect(bad).rejects.toMatchObject({ code: 'unavailable' });
+    expect(Buffer.from(await good).toString()).toBe('[]');
+  });
+
+  it('does not delay the mails of its batch: another worker reads them meanwhile', async () => {
+    const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs: 60_000 } });
+    await parsing.parse(mail(['Subject: warm']));
+    let ended = false;
+    const bad = parsing.parse(mail(['X-Fault: endless'])).then(() => {
+      ended = true;
+    });
+    const others = Array.from({ length: 40 }, (_, i) => parsing.parse(mail([`Subject: ${i}`])));
+    expect((await Promise.all(others)).every(({ parseError }) => parseError === null)).toBe(true);
+    expect(ended).toBe(false);
+    await parsing.close();
+    await bad;
+  });
+
+  it('does not delay later mails, even with several such mails', async () => {
+    const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs: 60_000 } });
+    const bad = Array.from({ length: 3 }, () => parsing.parse(mail(['X-Fault: endless'])));
+    expect((await read(await parsing.parse(mail(['Subject: later'])))).summary.subject).toBe('later');
+    await parsing.close();
+    for (const one of await Promise.all(bad)) expect(one.parseError).toMatch(/server stopped/);
+  });
+
+  it('large mails have threads of their own and do not delay small ones', async () => {
+    const parsing = start({ workerEntry: spoilt, limits: { slowMs: 20, timeLimitMs: 60_000 } });
+    const bad = parsing.parse(mail(['X-Fault: endless'], 'x'.repeat(300_000)));
+    expect((await read(await parsing.parse(mail(['Subject: small'])))).summary.subject).toBe('small');
+    await parsing.close();
+    expect((await bad).parseError).toMatch(/server stopped/);
+  });
+
+  it('a mail of 100,000 parts is read within the limits', async () => {
+    const parts = Array.from({ length: 100_000 }, () => '--x\r\n\r\na').join('\r\n');
+    const raw = mail(['Subject: bomb', 'Content-Type: multipart/mixed; boundary=x'], parts);
+    const { summary, parseError } = await read(await start().parse(raw));
+    expect(summary.subject).toBe('bomb');
+    expect(parseError).toMatch(/more than 1000 parts/);
+  });
+
+  it('rejects with unavailable when an attachment cannot be decoded', async () => {
+    const parsing = start();
+    const answer = expect(parsing.attachment(mail(['Subject: x']), 'att_1')).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+    await parsing.close();
+    await answer;
+  });
+});
+
+describe('turns between senders', () => {
+  /** One worker, which is never taken for slow. */
+  const oneWorker = { threads: 1, limits: { slowMs: 20_000, timeLimitMs: 60_000 } };
+
+  it('a small mail is read before the large ones that connections of another account wait with', async () => {
+    const parsing = start(oneWorker);
+    const order: string[] = [];
+    const large = Array.from({ length: 30 }, (_, i) =>
+      parsing
+        .parse(mail(['Subject: large'], 'x'.repeat(200_000)), { flow: ['a', '192.0.2.1', `${i}`] })
+        .then(() => order.push('large')),
+    );
+    const small = parsing
+      .parse(mail(['Subject: small']), { flow: ['b', '192.0.2.2', 'c'] })
+      .then(() => order.push('small'));
+    await Promise.all([...large, small]);
+    // Two large ones may have been given to the worker before.
+    expect(order.indexOf('small')).toBeLessThanOrEqual(2);
+  });
+
+  it('a mail whose sender left is not read, whether it waits in the queue or at a worker', async () => {
+    const parsing = start({ ...oneWorker, workerEntry: spoilt });
+    const endless = parsing.parse(mail(['X-Fault: endless']));
+    await new Promise(setImmediate);
+    const gone = new AbortController();
+    const waiting = Array.from({ length: 20 }, (_, i) =>
+      parsing.parse(mail([`Subject: ${i}`]), { flow: ['a', 'b', `${i}`], signal: gone.signal }),
+    );
+    await new Promise(setImmediate);
+    expect(parsing.jobs).toBe(21);
+    gone.abort(new Error('the sender left'));
+    for (const one of await Promise.allSettled(waiting)) {
+      expect(one).toMatchObject({ status: 'rejected', reason: { message: 'the sender left' } });
+    }
+    expect(parsing.jobs).toBe(1);
+    await parsing.close();
+    expect((await endless).parseError).toMatch(/server stopped/);
+  });
+
+  it('a mail whose sender left before the call is not read', async () => {
+    const parsing = start();
+    const signal = AbortSignal.abort(new Error('the sender left'));
+    await expect(parsing.parse(mail(['Subject: x']), { signal })).rejects.toThrow('the sender left');
+    expect(parsing.jobs).toBe(0);
+  });
+
+  it('the others of a batch are read where one was dropped', async () => {
+    const parsing = start(oneWorker);
+    const gone = new AbortController();
+    const dropped = parsing.parse(mail(['Subject: dropped']), { signal: gone.signal });
+    const others = [1, 2, 3].map((i) => parsing.parse(mail([`Subject: ${i}`])));
+    await new Promise(setImmediate);
+    gone.abort(new Error('the sender left'));
+    await expect(dropped).rejects.toThrow('the sender left');
+    const subjects = await Promise.all(others.map(async (one) => (await read(await one)).summary.subject));
+    expect(subjects).toEqual(['1', '2', '3']);
+  });
+});
+
+describe('closing', () => {
+  it('resolves waiting and later jobs with a parseError, and can be called twice', async () => {
+    const parsing = start();
+    const waiting = parsing.parse(mail(['Subject: waiting']));
+    await parsing.close();
+    await parsing.close();
+    expect(await read(await waiting)).toMatchObject({
+      summary: { subject: 'waiting' },
+      parseError: expect.stringMatching(/stopped/),
+    });
+    expect((await read(await parsing.parse(mail(['Subject: late'])))).summary.subject).toBe('late');
+    expect(parsing.threads).toBe(0);
+  });
+});

@@ -1,0 +1,186 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { createTransport } from 'nodemailer';
+import type Mail from 'nodemailer/lib/mailer/index.js';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { CHECK_TIME_LIMIT_MS } from '../../../src/reading/sender-checks/authenticator.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { createSigner } from '../../support/mail/signed-mail.ts';
+import { type NameServer, startNameServer } from '../../support/name-server.ts';
+import { smtpClient } from '../../support/smtp-script.ts';
+import { startApp, type TestApp } from '../../support/start-app.ts';
+
+const OUTSIDE = 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25';
+const ELSEWHERE = 'PROXY TCP4 203.0.113.9 192.0.2.1 40000 25';
+const THIS_MACHINE = 'PROXY TCP4 127.0.0.1 127.0.0.1 40000 25';
+const shop = createSigner('shop.test');
+const MAIL: Mail.Options = { from: 'hello@shop.test', subject: 'Welcome', text: 'Your code is 482913.\n' };
+
+let names: NameServer;
+let app: TestApp | undefined;
+beforeAll(async () => {
+  names = await startNameServer({
+    'shop.test': { TXT: ['v=spf1 ip4:198.51.100.0/24 ~all'] },
+    [shop.keyName]: { TXT: [shop.keyText] },
+    '_dmarc.shop.test': { TXT: ['v=DMARC1; p=reject'] },
+    'silent.test': 'silent',
+  });
+});
+afterAll(() => names.close());
+beforeEach(() => {
+  names.questions.length = 0;
+});
+afterEach(async () => {
+  await app?.stop();
+  app = undefined;
+});
+
+/**
+ * An app behind a load balancer on this machine, which tells where mail comes from.
+ * @param clock stands still: the first check starts a thread, which on a busy machine takes longer than the time limit
+ */
+const startBehindProxy = async (
+  env: Record<string, string> = {},
+  clock = new FakeClock(),
+): Promise<TestApp> => {
+  const settings = {
+    MAYFLY_SMTP_PROXY_FROM: '127.0.0.1/32',
+    MAYFLY_DNS_SERVERS: names.address,
+    MAYFLY_METRICS: 'on',
+  };
+  app = await startApp({ ...settings, ...env }, { clock });
+  return app;
+};
+
+/** Sends as a user's program does, by way of the load balancer. */
+async function send(to: TestApp, proxyLine: string, mail: Mail.Options, signer?: typeof shop): Promise<void> {
+  const socket = connect(to.smtp.port, to.smtp.host);
+  await once(socket, 'connect');
+  socket.write(`${proxyLine}\r\n`);
+  const transport = createTransport({
+    ...{ name: 'mx.shop.test', connection: socket },
+    ...(signer && { dkim: signer.options }),
+  });
+  try {
+    await transport.sendMail({ ...MAIL, ...mail });
+  } finally {
+    transport.close();
+  }
+}
+
+async function onlyMessage(from: TestApp, inbox: { id: string; token: string }) {
+  const path = `/v1/inboxes/${inbox.id}/messages`;
+  const { messages } = (await from.api('GET', path, { as: inbox.token })).body;
+  expect(messages).toHaveLength(1);
+  const read = (await from.api('GET', `${path}/${messages[0].id}`, { as: inbox.token })).body;
+  const raw = (await from.api('GET', `${path}/${messages[0].id}/raw`, { as: inbox.token })).body;
+  return { summary: messages[0], read, raw };
+}
+
+describe('the authentication of a message', () => {
+  it('tells SPF, DKIM and DMARC of mail from outside, wherever it is shown in full', async () => {
+    const running = await startBehindProxy();
+    const inbox = await running.createInbox();
+    await send(running, OUTSIDE, { to: inbox.address }, shop);
+    const { read, summary, raw } = await onlyMessage(running, inbox);
+    expect(read.authentication).toEqual({ spf: 'pass', dkim: 'pass', dmarc: 'pass' });
+    expect(read.envelope).toEqual({
+      ...{ mailFrom: 'hello@shop.test', rcptTo: [inbox.address], helo: 'mx.shop.test' },
+      ...{ remoteAddress: '198.51.100.7', tls: false },
+    });
+    const body = { match: { subject: 'Welcome' }, timeoutSeconds: 0 };
+    const waited = await running.api('POST', `/v1/inboxes/${inbox.id}/wait`, { as: inbox.token, body });
+    expect(waited.body.messages[0]).toEqual(read);
+    expect(summary).not.toHaveProperty('authentication');
+    // The source stays what the sender sent, below our one line.
+    expect(raw).toMatch(/^Received: .*?\r\nDKIM-Signature: /s);
+    expect(raw).not.toMatch(/^(Authentication-Results|Received-SPF):/im);
+  });
+
+  it('tells what is wrong: another host, another author', async () => {
+    const running = await startBehindProxy();
+    const [host, author] = [await running.createInbox(), await running.createInbox()];
+    await send(running, ELSEWHERE, { to: host.address });
+    expect((await onlyMessage(running, host)).read.authentication).toEqual({
+      ...{ spf: 'softfail', dkim: 'none', dmarc: 'fail' },
+    });
+    const envelope = { from: 'x@unheard-of.test', to: author.address };
+    await send(running, OUTSIDE, { from: 'x@unheard-of.test', envelope }, shop);
+    expect((await onlyMessage(running, author)).read.authentication).toEqual({
+      ...{ spf: 'none', dkim: 'pass', dmarc: 'none' },
+    });
+  });
+
+  it('is checked once for all inboxes of a message', async () => {
+    const running = await startBehindProxy();
+    const inboxes = [await running.createInbox(), await running.createInbox()];
+    await send(running, OUTSIDE, { to: inboxes.map(({ address }) => address) }, shop);
+    for (const inbox of inboxes) {
+      const { read } = await onlyMessage(running, inbox);
+      expect(read.authentication).toEqual({ spf: 'pass', dkim: 'pass', dmarc: 'pass' });
+    }
+    expect(names.questions.filter((question) => question === 'TXT shop.test')).toHaveLength(1);
+  });
+
+  it('is counted by method and result for /metrics, a mail once and mail of this machine not', async () => {
+    const running = await startBehindProxy();
+    const [one, two] = [await running.createInbox(), await running.createInbox()];
+    const to = [one.address, two.address];
+    await send(running, OUTSIDE, { to }, shop);
+    await send(running, OUTSIDE, { to }, shop);
+    await send(running, ELSEWHERE, { to });
+    await send(running, THIS_MACHINE, { to });
+    const metrics: string = (await running.api('GET', '/metrics', { as: null })).body;
+    const counted = metrics
+      .split('\n')
+      .filter((line) => line.startsWith('mayfly_authentication_results_total{'));
+    expect(counted.toSorted()).toEqual([
+      'mayfly_authentication_results_total{method="dkim",result="none"} 1',
+      'mayfly_authentication_results_total{method="dkim",result="pass"} 2',
+      'mayfly_authentication_results_total{method="dmarc",result="fail"} 1',
+      'mayfly_authentication_results_total{method="dmarc",result="pass"} 2',
+      'mayfly_authentication_results_total{method="spf",result="pass"} 2',
+      'mayfly_authentication_results_total{method="spf",result="softfail"} 1',
+    ]);
+  });
+
+  it('is null for mail of this machine, and no name server is queried', async () => {
+    const running = await startBehindProxy();
+    const inbox = await running.createInbox();
+    await send(running, THIS_MACHINE, { to: inbox.address }, shop);
+    expect((await onlyMessage(running, inbox)).read.authentication).toBeNull();
+    expect(names.questions).toEqual([]);
+  });
+
+  it('is null where checks are off, and no name server is queried', async () => {
+    const running = await startBehindProxy({ MAYFLY_MAIL_AUTH: 'off' });
+    const inbox = await running.createInbox();
+    await send(running, OUTSIDE, { to: inbox.address }, shop);
+    expect((await onlyMessage(running, inbox)).read.authentication).toBeNull();
+    expect(names.questions).toEqual([]);
+  });
+
+  it('never delays the 250 beyond its time limit: with a silent name server it is temperror', async () => {
+    const clock = new FakeClock();
+    const running = await startBehindProxy({}, clock);
+    const inbox = await running.createInbox();
+    const client = await smtpClient(running.smtp.port);
+    await client.play([
+      { send: OUTSIDE, expect: 220 },
+      { send: 'EHLO mx.silent.test', expect: 250 },
+      { send: 'MAIL FROM:<a@silent.test>', expect: 250 },
+      { send: `RCPT TO:<${inbox.address}>`, expect: 250 },
+      { send: 'DATA', expect: 354 },
+      { send: 'From: a@silent.test\r\nSubject: x\r\n\r\nhello\r\n.' },
+    ]);
+    await names.untilAsked('TXT silent.test');
+    await clock.advance(CHECK_TIME_LIMIT_MS);
+    expect(await client.reply()).toMatch(/^250 /);
+    client.close();
+    const { read } = await onlyMessage(running, inbox);
+    expect(read.authentication).toMatchObject({ spf: 'temperror' });
+    expect((await running.api('GET', '/metrics')).body).toContain(
+      'mayfly_authentication_results_total{method="spf",result="temperror"} 1',
+    );
+  });
+});

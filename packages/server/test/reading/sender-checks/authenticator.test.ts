@@ -1,0 +1,416 @@
+import type Mail from 'nodemailer/lib/mailer/index.js';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  Authenticator,
+  type AuthenticatorOptions,
+  CHECK_TIME_LIMIT_MS,
+  HURRY_MS,
+} from '../../../src/reading/sender-checks/authenticator.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { compose, createSigner } from '../../support/mail/signed-mail.ts';
+import { type NameServer, startNameServer, type Zone } from '../../support/name-server.ts';
+
+const OUTSIDE = '198.51.100.7';
+const ENVELOPE = { mailFrom: 'hello@shop.test', helo: 'mx.shop.test', remoteAddress: OUTSIDE, tls: false };
+const MAIL: Mail.Options = {
+  from: 'Shop <hello@shop.test>',
+  to: 'ada@mayfly.test',
+  subject: 'Welcome',
+  text: 'Hello Ada,\nyour code is 482913.\n',
+};
+const shop = createSigner('shop.test');
+const other = createSigner('other.test');
+/** All that a well-kept domain publishes. */
+const SHOP: Zone = {
+  'shop.test': { TXT: ['v=spf1 ip4:198.51.100.0/24 -all'] },
+  [shop.keyName]: { TXT: [shop.keyText] },
+  '_dmarc.shop.test': { TXT: ['v=DMARC1; p=reject'] },
+  'other.test': { TXT: ['v=spf1 ip4:198.51.100.0/24 -all'] },
+  [other.keyName]: { TXT: [other.keyText] },
+};
+const NOTHING_IN_TIME = { spf: 'temperror', dkim: 'temperror', dmarc: 'temperror' };
+const ALL_PASS = { spf: 'pass', dkim: 'pass', dmarc: 'pass' };
+const text = (bytes: Buffer) => bytes.toString('latin1');
+const bytes = (mail: string) => Buffer.from(mail, 'latin1');
+
+let names: NameServer;
+let clock: FakeClock;
+let lost: string[];
+let checking: Authenticator;
+let signed: Buffer;
+let unsigned: Buffer;
+
+const start = (options: Partial<AuthenticatorOptions> = {}): Authenticator => {
+  lost = [];
+  return new Authenticator({
+    clock,
+    dnsServers: [names.address],
+    onThreadLost: ({ message }) => lost.push(message),
+    ...options,
+  });
+};
+const check = (raw: Buffer, envelope: Partial<typeof ENVELOPE> = {}) =>
+  checking.check({ ...ENVELOPE, ...envelope }, raw);
+
+beforeAll(async () => {
+  names = await startNameServer();
+  signed = await compose(MAIL, shop);
+  unsigned = await compose(MAIL);
+});
+afterAll(() => names.close());
+
+/** What is remembered of a name would mix the cases up: a domain of its own for each. */
+let cases = 0;
+const ownDomain = () => `case${++cases}.test`;
+
+describe('the sender of a mail from outside', () => {
+  // One thread for all: as in the server, what one mail does must not trouble the next.
+  beforeAll(() => {
+    clock = new FakeClock();
+    names.zone = { ...SHOP };
+    checking = start();
+  });
+  afterAll(() => checking.close());
+
+  it('passes when host, signature and author belong together', async () => {
+    expect(await check(signed)).toEqual(ALL_PASS);
+  });
+
+  it.each([
+    ['pass', 'v=spf1 ip4:198.51.100.7 -all'],
+    ['fail', 'v=spf1 ip4:203.0.113.0/24 -all'],
+    ['softfail', 'v=spf1 ip4:203.0.113.0/24 ~all'],
+    ['neutral', 'v=spf1 ip4:203.0.113.0/24 ?all'],
+    ['none', 'some other text'],
+    ['permerror', 'v=spf1 ipv4:198.51.100.7 -all'],
+  ])('gets %s by SPF where the domain says so', async (word, policy) => {
+    const domain = ownDomain();
+    names.zone[domain] = { TXT: [policy] };
+    expect(await check(unsigned, { mailFrom: `x@${domain}` })).toMatchObject({ spf: word });
+  });
+
+  it('is judged by its HELO name when it is a bounce', async () => {
+    names.zone['mx1.shop.test'] = { TXT: ['v=spf1 ip4:198.51.100.7 -all'] };
+    const bounce = { mailFrom: '', helo: 'mx1.shop.test' };
+    expect(await check(unsigned, bounce)).toMatchObject({ spf: 'pass', dmarc: 'pass' });
+    expect(await check(unsigned, { mailFrom: '', helo: '[198.51.100.7]' })).toMatchObject({ spf: 'none' });
+  });
+
+  it('is judged by its address of either family', async () => {
+    const domain = ownDomain();
+    names.zone[domain] = { TXT: ['v=spf1 ip6:2001:db8::/32 ip4:198.51.100.7 -all'] };
+    const from = (remoteAddress: string) => check(unsigned, { mailFrom: `x@${domain}`, remoteAddress });
+    expect(await from('2001:db8::7')).toMatchObject({ spf: 'pass' });
+    expect(await from('::ffff:198.51.100.7')).toMatchObject({ spf: 'pass' });
+    expect(await from('2001:db9::7')).toMatchObject({ spf: 'fail' });
+    // A private network is outside as well: what its senders publish is what is tested.
+    expect(await from('10.0.0.7')).toMatchObject({ spf: 'fail' });
+  });
+
+  it('fails by DKIM when a byte of the body or of a signed header was changed', async () => {
+    const body = bytes(text(signed).replace('482913', '482914'));
+    const header = bytes(text(signed).replace('Subject: Welcome', 'Subject: Warning'));
+    for (const changed of [body, header]) {
+      expect(await check(changed)).toEqual({ spf: 'pass', dkim: 'fail', dmarc: 'pass' });
+      const elsewhere = { remoteAddress: '203.0.113.9' };
+      expect(await check(changed, elsewhere)).toEqual({ spf: 'fail', dkim: 'fail', dmarc: 'fail' });
+    }
+  });
+
+  it('gets none by DKIM without a signature, and neutral where the key is not published', async () => {
+    expect(await check(unsigned)).toMatchObject({ dkim: 'none' });
+    const stranger = await compose(MAIL, createSigner('shop.test', 'unpublished'));
+    expect(await check(stranger)).toMatchObject({ dkim: 'neutral' });
+  });
+
+  it('passes by DKIM when one of several signatures does', async () => {
+    const [signature = ''] = /^DKIM-Signature:.*?\r\n(?=\S)/s.exec(text(signed)) ?? [];
+    const broken = signature.replace(/bh=\w/, 'bh=x').replace('s=s1', 's=s2');
+    expect(await check(bytes(broken + text(signed)))).toEqual(ALL_PASS);
+    expect(await check(bytes(signature.replace('d=shop', 'd=none') + text(unsigned)))).toMatchObject({
+      dkim: 'neutral',
+    });
+  });
+
+  it('passes by DMARC only for the domain of its author', async () => {
+    const foreign = { mailFrom: 'x@other.test' };
+    expect(await check(signed, foreign)).toEqual(ALL_PASS);
+    expect(await check(await compose(MAIL, other), foreign)).toEqual({ ...ALL_PASS, dmarc: 'fail' });
+    expect(await check(unsigned)).toEqual({ spf: 'pass', dkim: 'none', dmarc: 'pass' });
+    expect(await check(unsigned, foreign)).toEqual({ spf: 'pass', dkim: 'none', dmarc: 'fail' });
+  });
+
+  it('may be of a subdomain unless the policy is strict', async () => {
+    names.zone['_dmarc.strict.test'] = { TXT: ['v=DMARC1; p=reject; aspf=s'] };
+    names.zone['bounces.strict.test'] = { TXT: ['v=spf1 ip4:198.51.100.7 -all'] };
+    names.zone['bounces.shop.test'] = { TXT: ['v=spf1 ip4:198.51.100.7 -all'] };
+    const strict = await compose({ ...MAIL, from: 'a@strict.test' });
+    expect(await check(unsigned, { mailFrom: 'x@bounces.shop.test' })).toMatchObject({ dmarc: 'pass' });
+    expect(await check(strict, { mailFrom: 'x@bounces.strict.test' })).toMatchObject({ dmarc: 'fail' });
+  });
+
+  it('gets none by DMARC without a policy, and permerror without one author', async () => {
+    const nobody = await compose({ ...MAIL, from: 'a@unheard-of.test' });
+    expect(await check(nobody)).toMatchObject({ dmarc: 'none' });
+    const two = bytes(`From: ceo@other.test\r\n${text(unsigned)}`);
+    expect(await check(two)).toMatchObject({ dmarc: 'permerror' });
+    expect(await check(bytes('Subject: x\r\n\r\nHello\r\n'))).toMatchObject({ dmarc: 'permerror' });
+  });
+
+  it('gets temperror where a zone is broken, and never a fail for what could not be read', async () => {
+    const domain = ownDomain();
+    names.zone[domain] = 'servfail';
+    expect(await check(unsigned, { mailFrom: `x@${domain}` })).toEqual({
+      ...{ spf: 'temperror', dkim: 'none', dmarc: 'temperror' },
+    });
+    names.zone['_dmarc.broken.test'] = 'servfail';
+    expect(await check(await compose({ ...MAIL, from: 'a@broken.test' }))).toMatchObject({
+      dmarc: 'temperror',
+    });
+  });
+
+  it('of a mail that is no mail is checked as well', async () => {
+    const odd = [
+      '',
+      '\r\n',
+      '\r\n\r\n',
+      'no header at all',
+      'From',
+      '\0\xff',
+      'From: \r\n\r\n',
+      'DKIM-Signature:',
+    ];
+    for (const raw of odd) expect(await check(bytes(raw))).toMatchObject({ spf: 'pass' });
+    expect(lost).toEqual([]);
+  });
+
+  it('costs a question once a minute, however many mails it sends', async () => {
+    names.questions.length = 0;
+    const domain = ownDomain();
+    names.zone[domain] = { TXT: ['v=spf1 ip4:198.51.100.7 -all'] };
+    const all = Array.from({ length: 50 }, () => check(signed, { mailFrom: `x@${domain}` }));
+    expect(await Promise.all(all)).toEqual(all.map(() => ALL_PASS));
+    expect(names.questions).toEqual([`TXT ${domain}`]);
+  });
+
+  it('is checked by three kinds of records and nothing else, whatever the message and its domain refer to', async () => {
+    const inviting = createSigner('inviting.test');
+    Object.assign(names.zone, {
+      'inviting.test': { TXT: ['v=spf1 ip4:198.51.100.7 -all'] },
+      [inviting.keyName]: { TXT: [inviting.keyText] },
+      '_dmarc.inviting.test': {
+        TXT: ['v=DMARC1; p=reject; rua=https://inviting.test/r,mailto:a@inviting.test'],
+      },
+      'default._bimi.inviting.test': {
+        TXT: ['v=BIMI1; l=https://inviting.test/a.svg; a=https://inviting.test/a.pem'],
+      },
+      '_mta-sts.inviting.test': { TXT: ['v=STSv1; id=1'] },
+    });
+    const headers = {
+      'BIMI-Selector': 'v=BIMI1; s=default',
+      'List-Unsubscribe': '<https://inviting.test/u>',
+    };
+    names.questions.length = 0;
+    const mail = await compose({ ...MAIL, from: 'a@inviting.test', headers }, inviting);
+    expect(await check(mail, { mailFrom: 'a@inviting.test', helo: 'inviting.test' })).toEqual(ALL_PASS);
+    expect([...names.questions].sort()).toEqual([
+      'TXT _dmarc.inviting.test',
+      'TXT inviting.test',
+      `TXT ${inviting.keyName}`,
+    ]);
+  });
+});
+
+describe('a hostile mail', () => {
+  beforeAll(() => {
+    clock = new FakeClock();
+    names.zone = { ...SHOP };
+    checking = start();
+  });
+  afterAll(() => checking.close());
+  beforeEach(() => {
+    names.questions.length = 0;
+  });
+  const next = async () => {
+    expect(await check(signed)).toEqual(ALL_PASS);
+    expect(lost).toEqual([]);
+  };
+
+  it('with hundreds of signatures is a permerror, without a question for any of them', async () => {
+    const [signature = ''] = /^DKIM-Signature:.*?\r\n(?=\S)/s.exec(text(signed)) ?? [];
+    const folded = signature.replace('DKIM-Signature:', 'dkim-signature\r\n :');
+    for (const one of [signature, folded]) {
+      const flood = Array.from({ length: 300 }, (_, i) => one.replace('s=s1', `s=s${i}`)).join('');
+      expect(await check(bytes(flood + text(signed)))).toEqual({
+        ...{ spf: 'pass', dkim: 'permerror', dmarc: 'permerror' },
+      });
+    }
+    expect(names.questions.filter((question) => question.includes('_domainkey'))).toEqual([]);
+    await next();
+  });
+
+  it('with ten signatures of different lengths over a large body is checked without holding up the others', async () => {
+    const [signature = ''] = /^DKIM-Signature:.*?\r\n(?=\S)/s.exec(text(signed)) ?? [];
+    const flood = Array.from({ length: 10 }, (_, i) => signature.replace('s=s1', `s=s1; l=${i}`)).join('');
+    const large = bytes(`${flood}${text(unsigned)}${`${'x y  z'.repeat(12)}\r\n`.repeat(20_000)}`);
+    const hostile = check(large);
+    await next();
+    expect(await hostile).toMatchObject({ spf: 'pass' });
+  });
+
+  it.each([
+    ['bytes', `X-Long: ${'a'.repeat(70_000)}\r\n`],
+    ['lines', `X-Folded: a\r\n${' a\r\n'.repeat(5_000)}`],
+    ['fields', 'X: y\r\n'.repeat(5_000)],
+    ['bytes without an end', `${'a'.repeat(3_000_000)}`],
+  ])('with a header of too many %s is a permerror', async (_of, header) => {
+    expect(await check(bytes(header + text(signed)))).toMatchObject({ spf: 'pass', dkim: 'permerror' });
+    await next();
+  });
+
+  it('from a domain whose policies include each other ends after a few questions', async () => {
+    names.zone['loop-a.test'] = { TXT: ['v=spf1 include:loop-b.test -all'] };
+    names.zone['loop-b.test'] = { TXT: ['v=spf1 include:loop-a.test -all'] };
+    expect(await check(unsigned, { mailFrom: 'x@loop-a.test' })).toMatchObject({ spf: 'permerror' });
+    expect(names.questions.length).toBeLessThan(10);
+    await next();
+  });
+
+  it('from a domain that asks for a hundred look-ups costs ten', async () => {
+    const terms = Array.from({ length: 100 }, (_, i) => `a:h${i}.many.test`).join(' ');
+    names.zone['many.test'] = { TXT: [`v=spf1 ${terms} -all`] };
+    for (let i = 0; i < 100; i++) names.zone[`h${i}.many.test`] = { A: ['203.0.113.1'] };
+    expect(await check(unsigned, { mailFrom: 'x@many.test' })).toMatchObject({ spf: 'permerror' });
+    expect(names.questions.filter((question) => question.startsWith('A h'))).toHaveLength(10);
+    await next();
+  });
+
+  it('from a domain that multiplies look-ups by its mail exchangers gets sixty questions, not more', async () => {
+    const hosts = Array.from({ length: 10 }, (_, i) => `m${i}`);
+    names.zone['wide.test'] = {
+      TXT: [`v=spf1 ${hosts.map((host) => `mx:${host}.wide.test`).join(' ')} -all`],
+    };
+    for (const host of hosts) {
+      names.zone[`${host}.wide.test`] = { MX: hosts.map((exchanger) => `${exchanger}.${host}.wide.test`) };
+      for (const exchanger of hosts) names.zone[`${exchanger}.${host}.wide.test`] = { A: ['203.0.113.1'] };
+    }
+    expect(await check(unsigned, { mailFrom: 'x@wide.test' })).toMatchObject({ spf: 'temperror' });
+    expect(names.questions.length).toBeLessThanOrEqual(60);
+    await next();
+  });
+});
+
+describe('the time of a check', () => {
+  beforeEach(() => {
+    clock = new FakeClock();
+    names.zone = { ...SHOP, 'silent.test': 'silent', 'mute._domainkey.shop.test': 'silent' };
+    names.questions.length = 0;
+    checking = start();
+  });
+  afterEach(() => checking.close());
+
+  it('ends with what is known by then: a silent name server costs its own result', async () => {
+    expect(await check(signed)).toEqual(ALL_PASS);
+    const mail = await compose(MAIL, createSigner('shop.test', 'mute'));
+    const found = check(mail);
+    await names.untilAsked('TXT mute._domainkey.shop.test');
+    await clock.advance(CHECK_TIME_LIMIT_MS - HURRY_MS);
+    expect(await found).toMatchObject({ spf: 'pass', dkim: 'temperror' });
+    const other = check(unsigned, { mailFrom: 'x@silent.test' });
+    await names.untilAsked('TXT silent.test');
+    await clock.advance(CHECK_TIME_LIMIT_MS - HURRY_MS);
+    expect(await other).toMatchObject({ spf: 'temperror', dkim: 'none' });
+    expect(await check(signed)).toEqual(ALL_PASS);
+    expect(lost).toEqual([]);
+  });
+
+  it('ends also while the thread still starts, which goes on and checks the next mail', async () => {
+    const found = check(signed);
+    await clock.advance(CHECK_TIME_LIMIT_MS);
+    expect(await found).toEqual(NOTHING_IN_TIME);
+    expect(lost).toEqual([]);
+    expect(await check(signed)).toEqual(ALL_PASS);
+  });
+
+  it('is not spent in a queue: beyond the number of checks at once a mail is not checked', async () => {
+    await checking.close();
+    checking = start({ limits: { checks: 2 } });
+    const silent = [1, 2].map(() => check(unsigned, { mailFrom: 'x@silent.test' }));
+    expect(await check(signed)).toEqual(NOTHING_IN_TIME);
+    await names.untilAsked('TXT silent.test');
+    await clock.advance(CHECK_TIME_LIMIT_MS - HURRY_MS);
+    await Promise.all(silent);
+    expect(await check(signed)).toEqual(ALL_PASS);
+  });
+
+  it('nor beyond the bytes at once', async () => {
+    await checking.close();
+    checking = start({ limits: { bytes: signed.length } });
+    const first = check(signed);
+    expect(await check(signed)).toEqual(NOTHING_IN_TIME);
+    expect(await first).toEqual(ALL_PASS);
+    expect(await check(signed)).toEqual(ALL_PASS);
+  });
+
+  it('ends at once when the server stops', async () => {
+    const found = check(unsigned, { mailFrom: 'x@silent.test' });
+    await checking.close();
+    expect(await found).toEqual(NOTHING_IN_TIME);
+    expect(await check(signed)).toEqual(NOTHING_IN_TIME);
+    expect(clock.sleepers).toBe(0);
+    expect(lost).toEqual([]);
+  });
+});
+
+describe('the thread that checks', () => {
+  beforeEach(() => {
+    clock = new FakeClock();
+    names.zone = { ...SHOP, 'silent.test': 'silent' };
+    names.questions.length = 0;
+    checking = start({ workerEntry: new URL('./spoilt-check-worker.ts', import.meta.url) });
+  });
+  afterEach(() => checking.close());
+
+  it.each(['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1', ''])(
+    'is not started, and nobody asked, for mail of this machine (%j)',
+    async (remoteAddress) => {
+      expect(await check(signed, { remoteAddress })).toBeNull();
+      expect(checking.running).toBe(false);
+      expect(names.questions).toEqual([]);
+      expect(clock.sleepers).toBe(0);
+    },
+  );
+
+  it('is ended when a mail keeps it busy; what it had is temperror, and the next mail is checked again', async () => {
+    expect(await check(signed)).toEqual(ALL_PASS);
+    const waiting = check(unsigned, { mailFrom: 'x@silent.test' });
+    await names.untilAsked('TXT silent.test');
+    const hostile = check(signed, { mailFrom: 'endless@shop.test' });
+    const behind = check(signed);
+    await clock.advance(CHECK_TIME_LIMIT_MS);
+    expect(await Promise.all([waiting, hostile, behind])).toEqual(Array(3).fill(NOTHING_IN_TIME));
+    await expect.poll(() => lost).toEqual(['A message kept the thread busy for too long.']);
+    expect(await check(signed)).toEqual(ALL_PASS);
+  });
+
+  it.each(['crash', 'throw', 'memory'])('may die by a %s: the next mail is checked again', async (fault) => {
+    const waiting = check(unsigned, { mailFrom: 'x@silent.test' });
+    await names.untilAsked('TXT silent.test');
+    expect(await check(signed, { mailFrom: `${fault}@silent.test` })).toEqual(NOTHING_IN_TIME);
+    expect(await waiting).toEqual(NOTHING_IN_TIME);
+    expect(lost).toHaveLength(1);
+    expect(await check(signed)).toEqual(ALL_PASS);
+  });
+
+  it('ends after a minute without mail, and starts again with the next', async () => {
+    expect(await check(signed)).toEqual(ALL_PASS);
+    await clock.advance(59_000);
+    expect(await check(signed)).toEqual(ALL_PASS);
+    await clock.advance(59_000);
+    expect(checking.running).toBe(true);
+    await clock.advance(1_000);
+    expect(checking.running).toBe(false);
+    expect(await check(signed)).toEqual(ALL_PASS);
+    expect(lost).toEqual([]);
+  });
+});

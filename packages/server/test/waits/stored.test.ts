@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Body } from '../support/api-client.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { describeOnEngines } from '../support/nodes.ts';
+import { startApp, type TestApp } from '../support/start-app.ts';
+
+const HOUR = 3_600_000;
+const SECRET = 'Secret words 4711';
+
+describeOnEngines('what a failed wait has explained', (engine) => {
+  let app: TestApp;
+  let clock: FakeClock;
+  let stopEngine: () => Promise<void>;
+  beforeAll(async () => {
+    const { env, stop } = await engine.start();
+    stopEngine = stop;
+    clock = new FakeClock();
+    app = await startApp({ ...(await env()), MAYFLY_SIGNUP_PLAN: 'free' }, { clock });
+  });
+  afterAll(async () => {
+    await app.stop();
+    await stopEngine();
+  });
+
+  /** An inbox with a message, and a wait in it that has failed. */
+  async function failed(labels: Record<string, string> = {}, ttlMinutes = 60) {
+    const inbox: Body = await app.createInbox({ labels, ttlMinutes });
+    await app.send({ from: 'a@b.example', to: inbox.address, subject: SECRET, text: 'x' });
+    const { waitId, explanation } = await fail(inbox);
+    return { inbox, waitId, explanation, path: `/v1/inboxes/${inbox.id}/waits/${waitId}` };
+  }
+  const fail = async ({ id }: { id: string }): Promise<Body> => {
+    const body = { match: { subject: 'confirm' }, timeoutSeconds: 0 };
+    return (await app.api('POST', `/v1/inboxes/${id}/wait`, { body })).body;
+  };
+
+  it('is read by its id with API key and read token, and mail that comes later does not change it', async () => {
+    const { inbox, waitId, explanation, path } = await failed();
+    expect(explanation.summary).toContain(SECRET);
+    await app.send({ from: 'a@b.example', to: inbox.address, subject: 'Confirm', text: 'x' });
+    for (const as of [undefined, inbox.token]) {
+      const { status, body } = await app.api('GET', path, as ? { as } : {});
+      expect(status).toBe(200);
+      expect(body).toEqual({
+        ...{ id: waitId, inboxId: inbox.id, endedAt: new Date(clock.now()).toISOString() },
+        ...{ waitedMs: 0, count: 1, match: { subject: 'confirm' }, hasContent: true, explanation },
+      });
+    }
+  });
+
+  it('is there for the API key when the inbox was deleted, without what messages said', async () => {
+    const { inbox, path } = await failed();
+    expect((await app.api('DELETE', `/v1/inboxes/${inbox.id}`)).status).toBe(204);
+    const { body } = await app.api('GET', path);
+    expect(JSON.stringify(body)).not.toContain(SECRET);
+    expect(body).toMatchObject({
+      hasContent: false,
+      explanation: {
+        ...{ summary: '1 message arrived; none has "confirm" in its subject.', seenCount: 1, seen: [] },
+        causes: [{ code: 'not_matching', text: '1 message arrived; none has "confirm" in its subject.' }],
+      },
+    });
+    expect((await app.api('GET', path, { as: inbox.token })).status).toBe(401);
+  });
+
+  it('is there when the inbox has expired, without what messages said, and for 24 hours', async () => {
+    const { path } = await failed({}, 1);
+    await clock.advance(60_000);
+    const { body } = await app.api('GET', path);
+    expect([body.hasContent, JSON.stringify(body).includes(SECRET)]).toEqual([false, false]);
+    await clock.leap(24 * HOUR);
+    expect((await app.api('GET', path)).status).toBe(404);
+  });
+
+  it('is in the report of the run', async () => {
+    const { waitId } = await failed({ run: 'stored' });
+    const { body } = await app.api('GET', '/v1/reports/runs?label.run=stored');
+    const [failure] = body.inboxes[0].waits.failures;
+    expect(failure).toMatchObject({
+      waitId,
+      summary: '1 message arrived; none has "confirm" in its subject.',
+    });
+  });
+
+  it('is kept of the last 20 failed waits of an inbox', async () => {
+    const { inbox, path } = await failed();
+    const later: Body[] = [];
+    while (later.length < 20) {
+      await clock.advance(1);
+      later.push(await fail(inbox));
+    }
+    expect((await app.api('GET', path)).status).toBe(404);
+    for (const { waitId } of later)
+      expect((await app.api('GET', `/v1/inboxes/${inbox.id}/waits/${waitId}`)).status).toBe(200);
+  });
+
+  describe('is hidden', () => {
+    it('from other accounts, other tokens and under other inboxes', async () => {
+      const { waitId, path } = await failed();
+      const other = await failed();
+      const { body: stranger } = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'b' } });
+      for (const as of [stranger.key, other.inbox.token])
+        expect((await app.api('GET', path, { as })).status).toBe(404);
+      expect((await app.api('GET', `/v1/inboxes/${other.inbox.id}/waits/${waitId}`)).status).toBe(404);
+    });
+  });
+
+  it('is not stored for a wait that succeeded', async () => {
+    const { inbox } = await failed();
+    const { body } = await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body: {} });
+    expect([body.matched, body.waitId]).toEqual([true, undefined]);
+  });
+});

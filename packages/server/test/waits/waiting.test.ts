@@ -1,0 +1,423 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { MailLink } from '../../src/mail/mail.ts';
+import type { Refusal } from '../../src/store/contract/index.ts';
+import { type Body, startHttp, type TestHttp, type TestInbox, type TestMail } from '../http/start-http.ts';
+
+const SECOND = 1_000;
+const DAY = 24 * 60 * 60 * SECOND;
+
+const verify: MailLink = { href: 'https://shop.example/confirm?t=1', text: 'Confirm', kind: 'verify' };
+const other: MailLink = { href: 'https://shop.example/terms', text: 'Terms', kind: 'other' };
+const code = { value: '482913', context: 'Your code is 482913' };
+
+describe('a wait that explains itself', () => {
+  let http: TestHttp;
+  let inbox: TestInbox;
+  beforeAll(async () => {
+    http = await startHttp();
+  });
+  afterAll(() => http.stop());
+  beforeEach(async () => {
+    // Whatever the case before left behind is over by then, quarantines of addresses, too.
+    await http.clock.advance(8 * DAY);
+    inbox = await http.createInbox({ address: 'brave.otter@mayfly.test' });
+  });
+
+  const wait = (body: object, as = inbox.token, signal?: AbortSignal) =>
+    http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { as, body, ...(signal ? { signal } : {}) });
+  const ids = ({ body }: { body: Body }): string[] => body.messages.map(({ id }: { id: string }) => id);
+  const look = async (match: object): Promise<Body> => (await wait({ match, timeoutSeconds: 0 })).body;
+
+  describe('for messages', () => {
+    it('answers at once with the first that matches, in full', async () => {
+      const id = await http.deliver(inbox, { subject: 'Confirm', html: '<p>x</p>', links: [verify] });
+      await http.deliver(inbox, { subject: 'Confirm' });
+      const { status, body } = await wait({ match: { subject: 'confirm' } });
+      expect([status, body.matched, body.explanation]).toEqual([200, true, undefined]);
+      const full = await http.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}`);
+      expect(body.messages).toEqual([full.body]);
+    });
+
+    it('answers as soon as one comes', async () => {
+      const waiting = wait({ match: { subject: 'reset' } });
+      await http.clock.untilSleeping();
+      await http.deliver(inbox, { subject: 'welcome' });
+      await http.clock.untilSleeping();
+      const id = await http.deliver(inbox, { subject: 'Password reset' });
+      expect(ids(await waiting)).toEqual([id]);
+    });
+
+    it('needs no body: any message will do, for 30 seconds', async () => {
+      const waiting = http.api('POST', `/v1/inboxes/${inbox.id}/wait`);
+      await http.clock.untilSleeping();
+      await http.clock.advance(30 * SECOND - 1);
+      expect(http.clock.sleepers).toBe(1);
+      await http.clock.advance(1);
+      expect((await waiting).body).toMatchObject({ matched: false, explanation: { reason: 'timeout' } });
+    });
+
+    it('answers exactly as many as were asked for, oldest first, and its cursor goes on behind them', async () => {
+      const delivered: string[] = [];
+      for (let i = 0; i < 5; i++) {
+        await http.deliver(inbox, { subject: 'other' });
+        delivered.push(await http.deliver(inbox, { subject: 'wanted' }));
+      }
+      const match = { subject: 'wanted' };
+      const first = await wait({ match, count: 3 });
+      expect(ids(first)).toEqual(delivered.slice(0, 3));
+      const rest = await wait({ match, count: 2, since: first.body.cursor });
+      expect(ids(rest)).toEqual(delivered.slice(3));
+      const none = await wait({ match, since: rest.body.cursor, timeoutSeconds: 0 });
+      expect(none.body).toMatchObject({ matched: false, messages: [], cursor: rest.body.cursor });
+    });
+
+    it('tells in vain which matched, when they were fewer', async () => {
+      const id = await http.deliver(inbox, { subject: 'wanted' });
+      const answer = await wait({ match: { subject: 'wanted' }, count: 2, timeoutSeconds: 0 });
+      expect(answer.body).toMatchObject({ matched: false, explanation: { seenCount: 0, seen: [] } });
+      expect(ids(answer)).toEqual([id]);
+    });
+
+    it('understands since as a list does', async () => {
+      const id = await http.deliver(inbox);
+      for (const since of [inbox.cursor, '0', '2020-01-01T00:00:00Z']) {
+        expect(ids(await wait({ since, timeoutSeconds: 0 }))).toEqual([id]);
+      }
+      expect(ids(await wait({ since: id, timeoutSeconds: 0 }))).toEqual([]);
+      const answer = await wait({ since: 'yesterday' });
+      expect([answer.status, answer.body.code]).toEqual([400, 'invalid_since']);
+    });
+
+    it('does not change what a later wait or list answers', async () => {
+      const id = await http.deliver(inbox);
+      const one = await wait({});
+      expect((await wait({})).body).toEqual(one.body);
+      expect(ids(await http.api('GET', `/v1/inboxes/${inbox.id}/messages?since=${inbox.cursor}`))).toEqual([
+        id,
+      ]);
+    });
+
+    it('looks through more messages than one page', async () => {
+      for (let i = 0; i < 120; i++) await http.deliver(inbox, { subject: `number ${i}` });
+      const id = await http.deliver(inbox, { subject: 'wanted' });
+      expect(ids(await wait({ match: { subject: 'wanted' }, timeoutSeconds: 0 }))).toEqual([id]);
+      const { explanation } = await look({ subject: 'never' });
+      expect(explanation.seenCount).toBe(121);
+      const shown: string[] = explanation.seen.map((seen: Body) => seen.message.subject);
+      expect(shown).toEqual(['wanted', ...Array.from({ length: 19 }, (_, i) => `number ${119 - i}`)]);
+    });
+  });
+
+  describe('with a condition', () => {
+    const mail: TestMail = {
+      from: { address: 'no-reply@shop.example', name: 'Shop' },
+      to: [{ address: 'ada@example.com', name: '' }],
+      subject: 'Hello',
+      preview: 'Your code is 482913',
+      text: 'Your code is 482913',
+      attachmentCount: 0,
+      codes: [code],
+      links: [other, verify],
+    };
+    it.each<[string, object, object, object[]]>([
+      [
+        'from',
+        { from: 'SHOP' },
+        { from: 'bank' },
+        [{ expected: 'bank', got: 'Shop <no-reply@shop.example>' }],
+      ],
+      [
+        'to',
+        { to: 'ada@' },
+        { to: 'bob@' },
+        [{ expected: 'bob@', got: 'ada@example.com, Test+tag@mayfly.test' }],
+      ],
+      ['subject', { subject: 'hell' }, { subject: 'bye' }, [{ expected: 'bye', got: 'Hello' }]],
+      ['text', { text: 'CODE' }, { text: 'link' }, [{ expected: 'link', got: 'Your code is 482913' }]],
+      [
+        'hasAttachments',
+        { hasAttachments: false },
+        { hasAttachments: true },
+        [{ expected: 'true', got: 'false' }],
+      ],
+      ['code', { code: true }, { code: false }, [{ expected: 'no code', got: '482913' }]],
+      [
+        'link',
+        { link: true },
+        { link: false },
+        [{ expected: 'no link', got: expect.stringContaining('terms') }],
+      ],
+      [
+        'link',
+        { link: { kind: 'verify' } },
+        { link: { kind: 'reset' } },
+        [{ expected: 'a link of kind reset' }],
+      ],
+      [
+        'link',
+        { link: { href: 'CONFIRM?' } },
+        { link: { href: 'signup' } },
+        [{ expected: 'a link with "signup" in its address' }],
+      ],
+      [
+        'link',
+        { link: { text: 'confirm' } },
+        { link: { text: 'Reset' } },
+        [{ expected: 'a link with "Reset" in its words' }],
+      ],
+      // One and the same link must meet all of it.
+      [
+        'link',
+        { link: { kind: 'verify', href: 'confirm' } },
+        { link: { kind: 'verify', href: 'terms' } },
+        [
+          {
+            expected: 'a link of kind verify, with "terms" in its address',
+            got: 'other https://shop.example/terms (Terms), verify https://shop.example/confirm?t=1 (Confirm)',
+          },
+        ],
+      ],
+    ])('on %s: %j matches, %j does not and says what there was', async (condition, right, wrong, failed) => {
+      const id = await http.deliver(inbox, mail);
+      expect((await look(right)).messages).toMatchObject([{ id }]);
+      const { matched, explanation } = await look(wrong);
+      expect(matched).toBe(false);
+      expect(explanation.seen).toMatchObject([
+        { message: { id }, failed: failed.map((one) => ({ condition, ...one })) },
+      ]);
+    });
+
+    it.each<[string, string, object]>([
+      ['a no-break space', 'Subject: =?UTF-8?B?WW91csKgY29kZQ==?=\r\n\r\n', { subject: 'Your code' }],
+      ['a folded line', 'Subject: Your  code\r\n\tis here\r\n\r\n', { subject: 'code is here' }],
+      ['a soft hyphen', 'Subject: =?UTF-8?B?Q29uwq1maXJt?=\r\n\r\n', { subject: 'confirm' }],
+      [
+        'typography',
+        'Subject: =?UTF-8?B?WW914oCZcmUgaW4g4oCTIG5vdw==?=\r\n\r\n',
+        { subject: "you're in - now" },
+      ],
+      [
+        'a wrapped text',
+        'Subject: x\r\n\r\nPlease confirm your\r\naddress',
+        { text: 'confirm your address' },
+      ],
+      [
+        'words that only the HTML has',
+        'Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nView it in a browser\r\n--b\r\nContent-Type: text/html\r\n\r\n<p>Confirm your <b>address</b></p>\r\n--b--',
+        { text: 'confirm your address' },
+      ],
+    ])('is met by %s', async (_, raw, match) => {
+      await http.deliverRaw(inbox, `From: a@b.example\r\nMIME-Version: 1.0\r\n${raw}`);
+      expect((await look(match)).matched).toBe(true);
+    });
+
+    it('says each one that failed, and no other', async () => {
+      await http.deliver(inbox, mail);
+      const match = { from: 'shop', subject: 'bye', text: 'link', code: true, link: { kind: 'reset' } };
+      const { explanation } = await look(match);
+      const conditions = explanation.seen[0].failed.map(({ condition }: Body) => condition);
+      expect(conditions).toEqual(['subject', 'text', 'link']);
+    });
+
+    it('on a message without a code or a link says so in words', async () => {
+      await http.deliver(inbox);
+      expect((await look({ code: false, link: false })).matched).toBe(true);
+      const { explanation } = await look({ code: true, link: true });
+      expect(explanation.seen[0].failed).toEqual([
+        { condition: 'code', expected: 'a code', got: 'no code' },
+        { condition: 'link', expected: 'a link', got: 'no link' },
+      ]);
+      const all = { kind: 'reset', href: 'example', text: 'Reset' };
+      const { seen } = (await look({ link: all })).explanation;
+      expect(seen[0].failed).toEqual([
+        {
+          condition: 'link',
+          expected: 'a link of kind reset, with "example" in its address, with "Reset" in its words',
+          got: 'no link',
+        },
+      ]);
+      expect((await look({ link: {} })).explanation.seen[0].failed).toMatchObject([{ expected: 'a link' }]);
+    });
+
+    it('quotes no more than a piece of what is long', async () => {
+      await http.deliver(inbox, { subject: 'x'.repeat(5000) });
+      const { explanation } = await look({ subject: 'y' });
+      expect(explanation.seen[0].failed[0].got).toBe(`${'x'.repeat(500)}…`);
+    });
+  });
+
+  describe('for silence', () => {
+    it('succeeds when nothing matched until the timeout', async () => {
+      const waiting = wait({ match: { subject: 'spam' }, count: 0, timeoutSeconds: 10 });
+      await http.clock.untilSleeping();
+      await http.deliver(inbox, { subject: 'ham' });
+      await http.clock.untilSleeping();
+      await http.clock.advance(10 * SECOND - 1);
+      expect(http.clock.sleepers).toBe(1);
+      await http.clock.advance(1);
+      const { body } = await waiting;
+      expect([body.matched, body.messages, body.explanation]).toEqual([true, [], undefined]);
+      const late = await http.deliver(inbox);
+      expect(ids(await wait({ since: body.cursor, timeoutSeconds: 0 }))).toEqual([late]);
+    });
+
+    it('fails at once when something matches, and shows it', async () => {
+      const waiting = wait({ match: { subject: 'spam' }, count: 0, timeoutSeconds: 10 });
+      await http.clock.untilSleeping();
+      const id = await http.deliver(inbox, { subject: 'Spam!' });
+      const answer = await waiting;
+      expect(answer.body).toMatchObject({ matched: false, explanation: { reason: 'unexpected_message' } });
+      expect(ids(answer)).toEqual([id]);
+    });
+  });
+
+  describe('in vain', () => {
+    const refusal = (address: string, at: number): Refusal => ({
+      ...{ at, address, reply: '550 5.1.1 No such inbox here', mailFrom: 'app@example.org' },
+      ...{ helo: 'app.example.org', remoteAddress: '192.0.2.7' },
+    });
+
+    it('shows the refusals of its address after since, the newest first', async () => {
+      const now = http.clock.now();
+      await http.store.refusals.add(
+        [1, 2, 3].map((second) => refusal('brave.otter@mayfly.test', now - second * SECOND)),
+      );
+      const at = (second: number) => new Date(now - second * SECOND).toISOString();
+      const { explanation } = await look({});
+      expect(explanation.refused).toEqual(
+        [1, 2, 3].map((second) => ({
+          ...refusal('brave.otter@mayfly.test', 0),
+          at: at(second),
+          fault: null,
+        })),
+      );
+      const later = await wait({ since: at(2), timeoutSeconds: 0 });
+      expect(later.body.explanation.refused).toMatchObject([{ at: at(1) }]);
+    });
+
+    it('looks only after the refusals of the last moment were written', async () => {
+      const { refusalsWritten } = http.hooks;
+      http.hooks.refusalsWritten = () =>
+        http.store.refusals.add([refusal('brave.otter@mayfly.test', http.clock.now())]);
+      const { explanation } = await look({});
+      http.hooks.refusalsWritten = refusalsWritten;
+      expect(explanation.refused).toHaveLength(1);
+    });
+
+    it('shows similar addresses that no inbox has and that were refused', async () => {
+      const now = http.clock.now();
+      const alike = ['brave.oter@mayfly.test', 'braveotter@mayfly.test', 'brave.otter@second.test'];
+      await http.store.refusals.add([...alike, 'calm.heron@mayfly.test'].map((one) => refusal(one, now)));
+      await http.store.refusals.add([refusal('braveotter@mayfly.test', now + 1)]);
+      const { explanation } = await look({});
+      const miss = (address: string, times = 1, at = now) => ({
+        ...{ address, times, at: new Date(at).toISOString(), outcome: 'refused', inboxId: null },
+      });
+      expect(explanation.refused).toEqual([]);
+      expect(explanation.nearMisses[0]).toEqual(miss('braveotter@mayfly.test', 2, now + 1));
+      expect(explanation.nearMisses).toHaveLength(3);
+      expect(explanation.nearMisses).toContainEqual(miss('brave.oter@mayfly.test'));
+      expect(explanation.nearMisses).toContainEqual(miss('brave.otter@second.test'));
+    });
+
+    it("never shows what is another account's", async () => {
+      const foreign = await http.createInbox({ address: 'brave.oter@mayfly.test' }, http.keys.foreign);
+      await http.store.refusals.add([refusal('brave.oter@mayfly.test', http.clock.now())]);
+      await http.deliver(foreign, { rcptTo: [foreign.address] }, http.foreignId);
+      expect((await wait({ timeoutSeconds: 0 }, http.keys.own)).body.explanation.nearMisses).toEqual([]);
+      await http.api('DELETE', `/v1/inboxes/${foreign.id}`, { as: http.keys.foreign });
+      expect((await wait({ timeoutSeconds: 0 }, http.keys.own)).body.explanation.nearMisses).toEqual([]);
+    });
+  });
+
+  describe('beside deletions', () => {
+    const remove = (id: string) => http.api('DELETE', `/v1/inboxes/${inbox.id}/messages/${id}`);
+
+    it('tells apart what was deleted while the wait was held, and shows nothing of it', async () => {
+      const waiting = wait({ match: { subject: 'confirm' }, timeoutSeconds: 5 });
+      await http.clock.untilSleeping();
+      const id = await http.deliver(inbox, { subject: 'Secret words' });
+      await http.deliver(inbox, { subject: 'Welcome' });
+      await http.clock.untilSleeping();
+      await remove(id);
+      await http.clock.advance(5 * SECOND);
+      const { explanation } = (await waiting).body;
+      expect(JSON.stringify(explanation)).not.toContain('Secret');
+      expect(explanation).toMatchObject({ seenCount: 1, seen: [{ message: { subject: 'Welcome' } }] });
+      expect(explanation.summary).toBe(
+        '1 message arrived; none has "confirm" in its subject. Its subject is "Welcome". 1 message of this inbox was deleted.',
+      );
+    });
+
+    it('waits on when a match was deleted: fewer than count never are a success', async () => {
+      const first = await http.deliver(inbox);
+      const waiting = wait({ count: 2, timeoutSeconds: 3 });
+      await http.clock.untilSleeping();
+      await remove(first);
+      const second = await http.deliver(inbox);
+      await http.clock.untilSleeping();
+      const third = await http.deliver(inbox);
+      const { body } = await waiting;
+      expect(body).toMatchObject({ matched: true, messages: [{ id: second }, { id: third }] });
+      const { body: vain } = await wait({ count: 3, timeoutSeconds: 0 });
+      expect(vain).toMatchObject({ matched: false, messages: [{ id: second }, { id: third }] });
+    });
+  });
+
+  it('ends at once with 410 when the inbox expires meanwhile, and with 404 when it is deleted', async () => {
+    const { id, token } = await http.createInbox({ ttlMinutes: 1 });
+    await http.clock.advance(50 * SECOND);
+    const waiting = http.api('POST', `/v1/inboxes/${id}/wait`, { as: token, body: { count: 0 } });
+    await http.clock.untilSleeping();
+    await http.clock.advance(10 * SECOND);
+    expect((await waiting).status).toBe(410);
+    const second = wait({});
+    await http.clock.untilSleeping();
+    await http.api('DELETE', `/v1/inboxes/${inbox.id}`);
+    expect((await second).status).toBe(404);
+  });
+
+  it('frees everything when the client goes away', async () => {
+    const gone = new AbortController();
+    const waiting = wait({}, inbox.token, gone.signal);
+    await http.clock.untilSleeping();
+    gone.abort();
+    await expect(waiting).rejects.toThrow();
+    while (http.clock.sleepers > 0) await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  it('ends at once when the server stops, says so, and tells what it knows', async () => {
+    const waiting = wait({ match: { subject: 'never' } });
+    const silence = wait({ match: { subject: 'never' }, count: 0 });
+    await http.clock.untilSleeping(2);
+    const id = await http.deliver(inbox);
+    await http.clock.untilSleeping(2);
+    const stopping = http.stop();
+    for (const { status, body } of await Promise.all([waiting, silence])) {
+      expect([status, body.matched, body.explanation.reason]).toEqual([200, false, 'server_stopping']);
+      expect(body.explanation.seen).toMatchObject([{ message: { id } }]);
+    }
+    await stopping;
+    http = await startHttp();
+  });
+
+  it.each<[object, string]>([
+    [{ count: -1 }, '/count'],
+    [{ count: 51 }, '/count'],
+    [{ count: 1.5 }, '/count'],
+    [{ timeoutSeconds: 61 }, '/timeoutSeconds'],
+    [{ timeoutSeconds: -1 }, '/timeoutSeconds'],
+    [{ match: { subject: '' } }, '/match/subject'],
+    [{ match: { subject: 'x'.repeat(501) } }, '/match/subject'],
+    [{ match: { surprise: 1 } }, '/match/surprise'],
+    [{ match: { code: 'yes' } }, '/match/code'],
+    [{ match: { link: 'verify' } }, '/match/link'],
+    [{ match: { link: { kind: 'nice' } } }, '/match/link/kind'],
+    [{ match: { link: { surprise: 1 } } }, '/match/link/surprise'],
+    [{ since: 'x'.repeat(101) }, '/since'],
+  ])('refuses %j by name', async (body, path) => {
+    const answer = await wait(body);
+    expect([answer.status, answer.body.code]).toEqual([400, 'invalid_request']);
+    expect(answer.body.errors.map((error: Body) => error.path)).toContain(path);
+  });
+});
