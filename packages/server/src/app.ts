@@ -340,7 +340,7 @@ async function startHttp(
 ) {
   const { config, store, guard, events, plans, metrics, gauges, clock, log, opened } = base;
   const { createHttpServer } = await import('./http/server.ts');
-  const waitLog = createWaitLog(store.reports, clock, (err) =>
+  const waitLog = createWaitLog(store.waits, clock, (err) =>
     log.error({ err }, 'Ended waits could not be stored'),
   );
   opened.onClose(() => waitLog.flushed());

@@ -1,16 +1,12 @@
 import type { Operated } from '../../store.ts';
 import type { AddressStore, InboxStore } from './inboxes.ts';
 import type { MessageStore } from './messages.ts';
-import type { ReportStore } from './reports.ts';
-import type { DeliveryStore, WebhookStore } from './webhooks.ts';
 
 export type { AccountRecord, DomainRecord, KeyRecord, KeyScope, ListedKey } from '../../accounts/sql.ts';
 export type { FaultRuleRecord, FaultySender, MetFault } from '../../faults/sql.ts';
 export type { FaultPoint, Refusal, RefusedAddress } from '../../refusals/sql.ts';
 export type * from './inboxes.ts';
 export type * from './messages.ts';
-export type * from './reports.ts';
-export type * from './webhooks.ts';
 
 /**
  * The store of accounts, inboxes and messages. This file and those that it exports are its contract; the
@@ -32,9 +28,6 @@ export interface Store extends Operated {
   addresses: AddressStore;
   inboxes: InboxStore;
   messages: MessageStore;
-  webhooks: WebhookStore;
-  deliveries: DeliveryStore;
-  reports: ReportStore;
   upkeep: Upkeep;
   /**
    * A version of the stored data: it grows with every write of this process. While it is the same, inboxes and

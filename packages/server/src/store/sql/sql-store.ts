@@ -8,12 +8,6 @@ import { createAddresses } from './inboxes/addresses.ts';
 import { createInboxes } from './inboxes/inboxes.ts';
 import { createUpkeep } from './maintenance.ts';
 import { createMessages } from './messages/messages.ts';
-import { createExplained } from './reports/explained-waits.ts';
-import { createListLabels, createListRun } from './reports/list-run.ts';
-import { createAddWaits } from './reports/waits.ts';
-import { createDeliveries } from './webhooks/deliveries.ts';
-import { createListOfMessage } from './webhooks/of-message.ts';
-import { createWebhooks } from './webhooks/webhooks.ts';
 
 /** The store on an engine. The tables must exist (`migrate`). Closing it closes the engine's database. */
 export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
@@ -27,18 +21,6 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
       ...createMessages(engine, removal),
       addBatch: createMailBatcher(hot.addBatch, dialect.mayDependOnContent),
       stage: hot.stage,
-    },
-    webhooks: createWebhooks(engine),
-    deliveries: {
-      ...createDeliveries(engine),
-      listOfMessage: createListOfMessage(engine),
-      ...{ claim: hot.claim, record: hot.record },
-    },
-    reports: {
-      addWaits: createAddWaits(engine),
-      ...createExplained(engine),
-      listRun: createListRun(engine),
-      listLabels: createListLabels(engine),
     },
     upkeep: createUpkeep(engine, removal),
     // A transaction, because it tells whether the storage can be written to.
