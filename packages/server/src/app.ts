@@ -16,9 +16,7 @@ import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
 import { ensureSink } from './inboxes/sink.ts';
 import { createLog, type Logger } from './log.ts';
 import { giveBackMemory } from './memory.ts';
-import { warnOfClock } from './operations/clock-difference.ts';
-import { measureDisk } from './operations/disk-figures.ts';
-import { addGauges, type GaugeSources } from './operations/gauges.ts';
+import { addGauges, type GaugeSources, measureDisk, warnOfClock } from './operations/gauges.ts';
 import { createMetrics } from './operations/metrics.ts';
 import { createParsing } from './reading/pool/parser-pool.ts';
 import { Authenticator } from './reading/sender-checks/authenticator.ts';
@@ -28,8 +26,8 @@ import type { Store } from './store/contract/index.ts';
 import { openPostgres } from './store/postgres/open.ts';
 import { openSqlite } from './store/sqlite/open.ts';
 import { sweepUntil } from './store/sweeper.ts';
-import { createRateLimit } from './usage/rate-limit.ts';
-import { SharedRates } from './usage/shared-rates.ts';
+import { LiveNodes } from './usage/live-nodes.ts';
+import { RateLimit } from './usage/rate-limit.ts';
 import { UsageMeter } from './usage/usage-meter.ts';
 import { VERSION } from './version.ts';
 import { createWaitLog } from './waits/wait-log.ts';
@@ -342,7 +340,7 @@ async function startHttp(
 ) {
   const { config, store, guard, events, plans, metrics, gauges, clock, log, opened } = base;
   const { createHttpServer } = await import('./http/server.ts');
-  const waitLog = createWaitLog(store.reports, clock, (err) =>
+  const waitLog = createWaitLog(store.waits, clock, (err) =>
     log.error({ err }, 'Ended waits could not be stored'),
   );
   opened.onClose(() => waitLog.flushed());
@@ -370,7 +368,7 @@ async function startHttp(
       scheduleNow: base.schedule.now,
       waitLog,
       plans,
-      rate: openRateLimit(base),
+      rate: await openRateLimit(base),
       usage: base.usage,
       refusalsWritten: () => receiver.refusalsWritten(),
       visits: smtp?.server.visits ?? null,
@@ -396,13 +394,13 @@ async function startHttp(
   return { url, consoleUrl: config.console === 'on' ? `${url}/` : null };
 }
 
-/** The rate limit of this node, on PostgreSQL together with those of other nodes. */
-function openRateLimit({ config, store, clock, log, opened }: Base) {
-  const rate = createRateLimit(clock);
+/** The rate limit of this node, on PostgreSQL divided by the nodes. */
+async function openRateLimit({ config, store, clock, log, opened }: Base): Promise<RateLimit> {
+  const rate = new RateLimit(clock);
   if (config.databaseUrl === null) return rate;
-  const shared = new SharedRates({ rate, store, clock, log });
-  shared.start();
-  opened.onClose(() => shared.stop());
+  const nodes = new LiveNodes({ rate, store, clock, log });
+  await nodes.start();
+  opened.onClose(() => nodes.stop());
   return rate;
 }
 

@@ -2,16 +2,9 @@ import { everyAccount } from '../accounts/every-account.ts';
 import { newKey } from '../accounts/keys.ts';
 import type { Plans } from '../accounts/plans.ts';
 import { newId } from '../ids.ts';
-import type {
-  AccountRecord,
-  DomainRecord,
-  ListedKey,
-  Month,
-  MonthUsage,
-  Store,
-} from '../store/contract/index.ts';
-import { USAGE_THRESHOLDS } from '../store/contract/retention.ts';
-import { monthOf } from '../store/contract/usage.ts';
+import type { AccountRecord, DomainRecord, ListedKey, Store } from '../store/contract/index.ts';
+import { type Month, monthOf } from '../usage/calendar.ts';
+import { type MonthUsage, USAGE_THRESHOLDS } from '../usage/sql.ts';
 import { ArgumentError, readName, readPlan } from './arguments.ts';
 import { findAccount } from './find-account.ts';
 import { isChosenByHand, keyAsJson, tableOfKeys } from './keys.ts';

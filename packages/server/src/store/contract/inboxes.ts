@@ -1,5 +1,3 @@
-import type { NewWebhook } from './webhooks.ts';
-
 /** Inboxes and their addresses. Part of the Store's contract. */
 
 export interface AddressStore {
@@ -104,7 +102,7 @@ export interface InboxStore {
     inbox: NewInbox,
     maxLiveInboxes: number,
     request: IdempotentRequest | null,
-    webhook?: (Omit<NewWebhook, 'inboxId' | 'createdAt'> & { maxWebhooks: number }) | null,
+    webhook?: { id: string; url: string; description: string; secret: string; maxWebhooks: number } | null,
     staged?: StagedMails | null,
   ): Promise<CreatedInbox>;
   /**

@@ -1,12 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { AppError } from '../../errors.ts';
+import { removeContentOf } from '../../waits/sql.ts';
+import { cancelOfInboxes } from '../../webhooks/sql/removal.ts';
 import type { Engine, Tx } from './engine.ts';
+import { kitOn } from './kit-on.ts';
 import { createSources, rowsToFree, type Sources } from './messages/sources.ts';
 import { prepare, type Slots } from './prepared.ts';
-import { removeContentOf } from './reports/explained-waits.ts';
 import { DELETED } from './tables/index.ts';
-import { cancelOfInboxes } from './webhooks/queue.ts';
 
 /** Rows deleted in one transaction: one or two milliseconds, during which other writes wait. */
 const ROWS_PER_STEP = 100;
@@ -175,7 +176,7 @@ export function createRemoval(engine: Engine): Removal {
       .execute();
     if (inboxes.length === 0) return 0;
     const ids = inboxes.map(({ id }) => id);
-    let freed = await cancelOfInboxes(tx, limit, ids, now);
+    let freed = await cancelOfInboxes(kitOn(tx), limit, ids, now);
     const released: number[] = [];
     const emptied: number[] = [];
     for (const { seq } of inboxes) {
@@ -188,7 +189,7 @@ export function createRemoval(engine: Engine): Removal {
     if (emptied.length === 0) return freed;
     const isEmptied = new Set(emptied);
     const emptiedIds = inboxes.filter(({ seq }) => isEmptied.has(seq)).map(({ id }) => id);
-    await removeContentOf(tx, emptiedIds);
+    await removeContentOf(kitOn(tx), emptiedIds);
     await tx.deleteFrom('inboxes').where('seq', 'in', emptied).execute();
     return freed;
   }

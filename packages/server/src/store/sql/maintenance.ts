@@ -1,25 +1,24 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { DAY_MS, MINUTE_MS } from '../../clock.ts';
 import { newId } from '../../ids.ts';
-import type { StoreFigures, Upkeep } from '../contract/index.ts';
+import { REFUSAL_KEPT_MS } from '../../refusals/sql.ts';
+import { dayOf, monthOf } from '../../usage/calendar.ts';
+import { USAGE_KEPT_MS } from '../../usage/sql.ts';
+import { EXPLAINED_KEPT_MS, removeContentOf } from '../../waits/sql.ts';
+import { takeWakes } from '../../webhooks/sql/queue.ts';
 import {
-  DELIVERY_KEPT_MS,
-  EXPLAINED_KEPT_MS,
-  MAX_KEPT_DELIVERIES,
-  REFUSAL_KEPT_MS,
-  SESSION_IDLE_MS,
-  STAGED_MS,
-  TOMBSTONE_MS,
-  USAGE_KEPT_MS,
-} from '../contract/retention.ts';
-import { dayOf, monthOf } from '../contract/usage.ts';
+  cancelOfInboxes,
+  removeEndedWebhooks,
+  removeOldDeliveries,
+  trimLogs,
+} from '../../webhooks/sql/removal.ts';
+import type { StoreFigures, Upkeep } from '../contract/index.ts';
+import { SESSION_IDLE_MS, STAGED_MS, TOMBSTONE_MS } from '../contract/retention.ts';
 import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
+import { kitOn } from './kit-on.ts';
 import { giveUpStaged } from './messages/staged.ts';
-import { removeContentOf } from './reports/explained-waits.ts';
-import { DELETED, type Tables } from './tables/index.ts';
-import { cancelOfInboxes, removeEnded, removeNextWebhook } from './webhooks/queue.ts';
-import { createTakeWakes } from './webhooks/wakes.ts';
+import { DELETED } from './tables/index.ts';
 
 /**
  * Deletes about `limit` rows that are no longer needed at `now`; fewer mean that nothing is left. A row that
@@ -51,10 +50,10 @@ function freeEndedInboxes({ dialect }: Engine, { freeMessages, sources }: Remova
         )
         .executeTakeFirst();
       if (!ended) break;
-      freed += await cancelOfInboxes(tx, limit - freed, [ended.id], now);
+      freed += await cancelOfInboxes(kitOn(tx), limit - freed, [ended.id], now);
       if (freed >= limit) break;
       freed += await freeMessages(tx, ended.seq, limit - freed, released);
-      await removeContentOf(tx, [ended.id]);
+      await removeContentOf(kitOn(tx), [ended.id]);
       const isDone = freed < limit;
       // A deleted inbox cannot be extended.
       if (!isDone && ended.expires_at === DELETED) break;
@@ -80,7 +79,7 @@ function freeEndedInboxes({ dialect }: Engine, { freeMessages, sources }: Remova
  * @param isOld the condition at a time
  */
 function removeOld(
-  table: keyof Tables & string,
+  table: string,
   key: readonly string[],
   isOld: (now: number) => RawBuilder<SqlBool>,
 ): Chore {
@@ -101,27 +100,6 @@ const removeSharedLimits = ({ dialect }: Engine): Chore => {
     );
     const removed = tx.deleteFrom('shared_limits').where('key', 'in', ended).returning('key');
     return (await removed.execute()).length;
-  };
-};
-
-const removeEndedWebhooks = ({ dialect }: Engine): Chore => {
-  return (tx, limit, now) => {
-    const ended = tx
-      .selectFrom('webhooks')
-      .select('id')
-      .where('ends_at', '<=', now - TOMBSTONE_MS);
-    return removeNextWebhook(tx, limit, ended, dialect.lockFreeToRemove);
-  };
-};
-
-const removeOldDeliveries = ({ dialect }: Engine): Chore => {
-  return (tx, limit, now) => {
-    const old = tx
-      .selectFrom('deliveries')
-      .select(['id', 'webhook_id'])
-      .where('ended_at', '<=', now - DELIVERY_KEPT_MS)
-      .limit(limit);
-    return removeEnded(tx, dialect, old);
   };
 };
 
@@ -157,37 +135,6 @@ const markCutReplays = ({ dialect }: Engine): Chore => {
 
 /** Wakes are taken within a second wherever a worker runs. */
 const STALE_WAKE_MS = DAY_MS;
-
-/** Takes the wakes that no worker has taken for long, so that their number is bounded without a worker. */
-function takeStaleWakes(engine: Engine): Chore {
-  const takeWakes = createTakeWakes(engine);
-  return (tx, _limit, now) => takeWakes(tx, now - STALE_WAKE_MS, now);
-}
-
-/** Removes the oldest ended deliveries of webhooks with a long log. */
-const trimDeliveries = ({ dialect }: Engine): Chore => {
-  return async (tx, limit) => {
-    const full = await tx
-      .selectFrom('webhooks')
-      .select(['id', 'kept'])
-      .where('kept', '>', MAX_KEPT_DELIVERIES)
-      .limit(limit)
-      .execute();
-    let freed = 0;
-    for (const { id, kept } of full) {
-      if (freed >= limit) break;
-      const oldest = tx
-        .selectFrom('deliveries')
-        .select(['id', 'webhook_id'])
-        .where('webhook_id', '=', id)
-        .where('ended_at', 'is not', null)
-        .orderBy('id')
-        .limit(Math.min(kept - MAX_KEPT_DELIVERIES, limit - freed));
-      freed += await removeEnded(tx, dialect, oldest);
-    }
-    return freed;
-  };
-};
 
 async function measure(db: Db, now: number): Promise<StoreFigures> {
   const count = db.fn.countAll<number>().as('count');
@@ -242,10 +189,11 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
       (now) => sql`freed = 1 and emptied_up_to = 0 and expires_at <= ${now - TOMBSTONE_MS}`,
     ),
     markCutReplays(engine),
-    removeEndedWebhooks(engine),
-    removeOldDeliveries(engine),
-    takeStaleWakes(engine),
-    trimDeliveries(engine),
+    (tx, limit, now) => removeEndedWebhooks(kitOn(tx), limit, now),
+    (tx, limit, now) => removeOldDeliveries(kitOn(tx), limit, now),
+    // Their number is bounded without a worker, too.
+    (tx, _limit, now) => takeWakes(kitOn(tx), now - STALE_WAKE_MS, now),
+    (tx, limit) => trimLogs(kitOn(tx), limit),
     // A live inbox's address is reserved for days longer than the inbox lives.
     removeOld('addresses', ['address'], (now) => sql`reserved_until <= ${now}`),
     removeOld('refusals', ['seq'], (now) => sql`at <= ${now - REFUSAL_KEPT_MS}`),

@@ -5,19 +5,9 @@ import type { Store } from '../contract/index.ts';
 import { createRemoval } from './delete-in-steps.ts';
 import type { Engine, HotCalls } from './engine.ts';
 import { createAddresses } from './inboxes/addresses.ts';
-import { createFaults } from './inboxes/faults.ts';
 import { createInboxes } from './inboxes/inboxes.ts';
-import { createRefusals } from './inboxes/refusals.ts';
-import { createLimits } from './limits.ts';
 import { createUpkeep } from './maintenance.ts';
 import { createMessages } from './messages/messages.ts';
-import { createExplained } from './reports/explained-waits.ts';
-import { createListLabels, createListRun } from './reports/list-run.ts';
-import { createAddWaits } from './reports/waits.ts';
-import { createUsage } from './usage.ts';
-import { createDeliveries } from './webhooks/deliveries.ts';
-import { createListOfMessage } from './webhooks/of-message.ts';
-import { createWebhooks } from './webhooks/webhooks.ts';
 
 /** The store on an engine. The tables must exist (`migrate`). Closing it closes the engine's database. */
 export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
@@ -25,28 +15,12 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
   const removal = createRemoval(engine);
   return {
     ...callsOn(operations, engine.kit),
-    usage: createUsage(engine),
-    limits: createLimits(engine),
     addresses: createAddresses(engine),
     inboxes: createInboxes(engine, removal),
-    faults: createFaults(engine),
     messages: {
       ...createMessages(engine, removal),
       addBatch: createMailBatcher(hot.addBatch, dialect.mayDependOnContent),
       stage: hot.stage,
-    },
-    refusals: createRefusals(engine),
-    webhooks: createWebhooks(engine),
-    deliveries: {
-      ...createDeliveries(engine),
-      listOfMessage: createListOfMessage(engine),
-      ...{ claim: hot.claim, record: hot.record },
-    },
-    reports: {
-      addWaits: createAddWaits(engine),
-      ...createExplained(engine),
-      listRun: createListRun(engine),
-      listLabels: createListLabels(engine),
     },
     upkeep: createUpkeep(engine, removal),
     // A transaction, because it tells whether the storage can be written to.

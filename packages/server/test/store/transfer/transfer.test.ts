@@ -91,6 +91,7 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
     database.exec(`insert into deleted_inboxes (id, account_id, address, labels, created_at, deleted_at,
       received_messages, first_received_at, waits)
       values ('inb_1', 'acc_1', 'a@mayfly.test', '{}', 1, 2, 3, 4, '[]')`);
+    database.exec("insert into nodes (id, seen_at) values ('one', 1)");
     database.exec(`insert into failed_waits (id, account_id, inbox_id, ended_at, plain, content)
       values ('wai_1', 'acc_1', 'inb_1', 1, '{}', null)`);
     database.close();

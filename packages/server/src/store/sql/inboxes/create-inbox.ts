@@ -1,4 +1,5 @@
 import { AppError } from '../../../errors.ts';
+import { insertWebhook } from '../../../webhooks/sql/webhooks.ts';
 import type {
   CreatedInbox,
   IdempotentRequest,
@@ -11,8 +12,8 @@ import type {
 import { IDEMPOTENCY_MS, PERMANENT_UNTIL } from '../../contract/retention.ts';
 import { lockAccount } from '../accounts/lock-account.ts';
 import type { Dialect, Tx } from '../engine.ts';
+import { kitOn } from '../kit-on.ts';
 import { placeStaged } from '../messages/staged.ts';
-import { insertWebhook } from '../webhooks/webhooks.ts';
 import { claimAddress } from './addresses.ts';
 
 /** The arguments of `InboxStore.create`. */
@@ -150,7 +151,7 @@ async function addWebhook(tx: Tx, { accountId, inbox, webhook }: Creation): Prom
   if (!webhook) return null;
   const { maxWebhooks, ...rest } = webhook;
   const { id: inboxId, createdAt, expiresAt: endsAt } = inbox;
-  await insertWebhook(tx, accountId, { ...rest, inboxId, createdAt, endsAt }, maxWebhooks);
+  await insertWebhook(kitOn(tx), accountId, { ...rest, inboxId, createdAt, endsAt }, maxWebhooks);
   return { id: rest.id, url: rest.url, secret: rest.secret };
 }
 

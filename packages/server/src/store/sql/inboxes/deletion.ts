@@ -1,9 +1,10 @@
+import { keepForReports } from '../../../reports/sql.ts';
+import { moveWebhookEnds } from '../../../webhooks/sql/webhooks.ts';
 import type { InboxStore } from '../../contract/index.ts';
 import { freeInSteps, freeNowOrLater, INBOXES_PER_STEP, type Removal } from '../delete-in-steps.ts';
 import type { Engine, Tx } from '../engine.ts';
-import { keepForReports } from '../reports/deleted-inboxes.ts';
+import { kitOn } from '../kit-on.ts';
 import { DELETED } from '../tables/index.ts';
-import { moveWebhookEnds } from '../webhooks/webhooks.ts';
 import { vacateAddresses } from './addresses.ts';
 import { liveInboxes } from './live-inboxes.ts';
 
@@ -36,8 +37,8 @@ export function createInboxDeletion(
       .where('id', 'in', ids)
       .execute();
     await vacateAddresses(tx, live, now);
-    await moveWebhookEnds(tx, accountId, ids, now);
-    await keepForReports(tx, ids, now);
+    await moveWebhookEnds(kitOn(tx), accountId, ids, now);
+    await keepForReports(kitOn(tx), ids, now);
     return ids;
   }
 

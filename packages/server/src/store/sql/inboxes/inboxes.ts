@@ -1,12 +1,13 @@
 import type { Selectable } from 'kysely';
+import { moveWebhookEnds } from '../../../webhooks/sql/webhooks.ts';
 import type { InboxRecord, InboxStore } from '../../contract/index.ts';
 import { TOMBSTONE_MS } from '../../contract/retention.ts';
 import type { Removal } from '../delete-in-steps.ts';
 import type { Db, Engine } from '../engine.ts';
+import { kitOn } from '../kit-on.ts';
 import { prepare, type Slots } from '../prepared.ts';
 import type { InboxesTable } from '../tables/inboxes.ts';
 import type { Tables } from '../tables/index.ts';
-import { moveWebhookEnds } from '../webhooks/webhooks.ts';
 import { moveAddressEnd } from './addresses.ts';
 import { createInbox } from './create-inbox.ts';
 import { createInboxDeletion } from './deletion.ts';
@@ -150,7 +151,7 @@ export function createInboxes(engine: Engine, removal: Removal): InboxStore {
         const end = { inboxId, expiresAt: Math.min(expiresAt, live.max_expires_at) };
         // It may have ended after `now`, and a new inbox may have its address since.
         if (!(await moveAddressEnd(tx, { ...end, address: live.address }))) return undefined;
-        await moveWebhookEnds(tx, accountId, [inboxId], end.expiresAt);
+        await moveWebhookEnds(kitOn(tx), accountId, [inboxId], end.expiresAt);
         const row = await tx
           .updateTable('inboxes')
           .set((row) => ({
