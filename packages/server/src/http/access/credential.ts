@@ -89,6 +89,8 @@ export class CredentialReader {
  */
 
 const DEV_KEY = 'dev';
+/** No stored key has this id. */
+export const DEV_KEY_ID = 'key_dev';
 export const DEV_KEY_HASH: string = hashCredential(DEV_KEY);
 const DEV_KEY_HEADER = /^bearer +dev *$/i;
 /** Fields that reverse proxies add. */
@@ -98,7 +100,7 @@ const PROXY_FIELD = /^(?:forwarded|via|x-forwarded-.*|x-real-ip)$/;
 export const devCaller = (account: AccountRecord): KeyCaller => ({
   account,
   key: {
-    id: 'key_dev',
+    id: DEV_KEY_ID,
     accountId: account.id,
     name: 'development key',
     scope: 'full',
