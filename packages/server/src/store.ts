@@ -2,15 +2,29 @@ import { accounts, domains, keys } from './accounts/sql.ts';
 import { sessions } from './console/sql.ts';
 import type { Calls } from './database/operations.ts';
 import { faults } from './faults/sql.ts';
+import { addresses } from './inboxes/sql/addresses.ts';
+import { changing } from './inboxes/sql/changing.ts';
+import { finding } from './inboxes/sql/finding.ts';
 import { refusals } from './refusals/sql.ts';
 import { deleteAccount } from './retention/delete-account.ts';
+import { inboxDeletion } from './retention/delete-inboxes.ts';
+import { upkeep } from './retention/sweep.ts';
 import { limits, nodes, usage } from './usage/sql.ts';
 
 /** All operations of the store by noun. The main thread and the threads of the database share this table. */
 export const operations = {
-  ...{ accounts: { ...accounts, delete: deleteAccount }, keys, domains, sessions },
-  ...{ usage, limits, nodes },
-  ...{ faults, refusals },
+  accounts: { ...accounts, delete: deleteAccount },
+  keys,
+  domains,
+  sessions,
+  usage,
+  limits,
+  nodes,
+  addresses,
+  inboxes: { ...finding, ...changing, ...inboxDeletion },
+  faults,
+  refusals,
+  upkeep,
 };
 
 /** The store as callers have it. */

@@ -22,18 +22,6 @@ type OwnPath = Exclude<MethodPath, `${keyof typeof operations}.${string}`>;
 
 /** The kind of every method. It does not compile if a method of the Store is missing. */
 const OWN: Readonly<Record<OwnPath, MethodKind>> = {
-  'addresses.hold': 'write',
-  'inboxes.create': 'write',
-  'inboxes.find': 'read',
-  'inboxes.findByToken': 'read',
-  'inboxes.findTokenHash': 'read',
-  'inboxes.setExpiry': 'write',
-  'inboxes.endReplay': 'write',
-  'inboxes.list': 'read',
-  'inboxes.delete': 'write',
-  'inboxes.deleteByLabels': 'write',
-  'inboxes.findByAddress': 'read',
-  'inboxes.findTakers': 'read',
   'messages.addBatch': 'add',
   'messages.stage': 'add',
   'messages.unstage': 'add',
@@ -75,10 +63,6 @@ const OWN: Readonly<Record<OwnPath, MethodKind>> = {
   'reports.findWait': 'read',
   'reports.listRun': 'search',
   'reports.listLabels': 'search',
-  'upkeep.measure': 'read',
-  'upkeep.newestTime': 'read',
-  'upkeep.time': 'read',
-  'upkeep.sweep': 'write',
   ping: 'write',
 };
 

@@ -120,7 +120,7 @@ export interface Guard {
     asking: Asking,
     admit?: (account: AccountRecord, key: KeyRecord | null) => MaybePromise<void>,
   ): MaybePromise<Caller>;
-  /** `InboxStore.find` from the cache of the guard, so that no request sees an older inbox than the one before it. */
+  /** `inboxes.find` from the cache of the guard, so that no request sees an older inbox than the one before it. */
   findInbox(accountId: string, inboxId: string, now: number): MaybePromise<InboxRecord | undefined>;
   /** Empties the caches of keys and accounts. */
   forget(): void;

@@ -9,7 +9,6 @@ import { METHODS, methodsOf, storeOf } from '../methods.ts';
 import { createSqlStore } from '../sql/sql-store.ts';
 import { openWhenCalled } from '../thread/client.ts';
 import { postgresEngine } from './engine.ts';
-import { createGatheredReads } from './gathered-reads.ts';
 import { createVersionCheck, type Hint, hintsAfter, type Waiting } from './hints.ts';
 import { upgradeTables } from './upgrade.ts';
 
@@ -84,8 +83,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   );
   const engine = postgresEngine(pool);
   const store = createSqlStore(engine);
-  const inboxes = { ...store.inboxes, ...createGatheredReads(engine.db) };
-  const methods = methodsOf({ ...store, inboxes, ping: createPing(pool) });
+  const methods = methodsOf({ ...store, ping: createPing(pool) });
   let closing: Promise<void> | undefined;
   return storeOf(
     async (method, args) => {

@@ -4,17 +4,9 @@ import { AppError } from '../../errors.ts';
 import type { Engine, Tx } from './engine.ts';
 import { createSources, rowsToFree, type Sources } from './messages/sources.ts';
 import { prepare, type Slots } from './prepared.ts';
-import { removeContentOf } from './reports/explained-waits.ts';
-import { DELETED } from './tables/index.ts';
-import { cancelOfInboxes } from './webhooks/queue.ts';
 
 /** Rows deleted in one transaction: one or two milliseconds, during which other writes wait. */
 const ROWS_PER_STEP = 100;
-/** Inboxes that are ended, or whose rows are deleted, in one transaction: a millisecond or two. */
-export const INBOXES_PER_STEP = 20;
-/** Deleting the row of an inbox changes ten indexes, and its labels. */
-const ROWS_PER_INBOX = 4;
-
 /** Deletes about `limit` rows and returns the count; fewer than `limit` means that nothing is left. */
 export type FreeStep = (tx: Tx, limit: number) => Promise<number>;
 
@@ -71,11 +63,6 @@ export interface Removal {
   freeMessages(tx: Tx, inbox: number, limit: number, released: number[], upTo?: number): Promise<number>;
   /** Deletes about `limit` rows of messages of all emptied inboxes, or of the one with the id `only`. */
   freeEmptied(tx: Tx, limit: number, only?: string): Promise<number>;
-  /**
-   * Cancels the deliveries of deleted inboxes and deletes their rows, about `limit` in all, their own rows last;
-   * large sources are left parked.
-   */
-  freeDeletedInboxes(tx: Tx, limit: number, inboxIds: readonly string[], now: number): Promise<number>;
 }
 
 /** The oldest messages of an inbox, and their deletion up to a time; returns the sources that they had. */
@@ -154,44 +141,5 @@ export function createRemoval(engine: Engine): Removal {
     return freed;
   }
 
-  // The inboxes are found by their ids in each step: the sweeper or another process may have removed some since
-  // the step before, and new inboxes may have their numbers.
-  async function freeDeletedInboxes(
-    tx: Tx,
-    limit: number,
-    inboxIds: readonly string[],
-    now: number,
-  ): Promise<number> {
-    // They are locked in the order of the intake, and before their deliveries, as by the sweeper.
-    const inboxes = await dialect
-      .lockRows(
-        tx
-          .selectFrom('inboxes')
-          .select(['seq', 'id'])
-          .where('id', 'in', inboxIds)
-          .where('expires_at', '=', DELETED)
-          .orderBy('id'),
-      )
-      .execute();
-    if (inboxes.length === 0) return 0;
-    const ids = inboxes.map(({ id }) => id);
-    let freed = await cancelOfInboxes(tx, limit, ids, now);
-    const released: number[] = [];
-    const emptied: number[] = [];
-    for (const { seq } of inboxes) {
-      if (freed < limit) freed += await freeMessages(tx, seq, limit - freed, released);
-      if (freed >= limit) break;
-      emptied.push(seq);
-      freed += ROWS_PER_INBOX;
-    }
-    await sources.release(tx, released);
-    if (emptied.length === 0) return freed;
-    const isEmptied = new Set(emptied);
-    const emptiedIds = inboxes.filter(({ seq }) => isEmptied.has(seq)).map(({ id }) => id);
-    await removeContentOf(tx, emptiedIds);
-    await tx.deleteFrom('inboxes').where('seq', 'in', emptied).execute();
-    return freed;
-  }
-
-  return { sources, freeMessages, freeEmptied, freeDeletedInboxes };
+  return { sources, freeMessages, freeEmptied };
 }

@@ -4,9 +4,6 @@ import { createMailBatcher } from '../batcher.ts';
 import type { Store } from '../contract/index.ts';
 import { createRemoval } from './delete-in-steps.ts';
 import type { Engine, HotCalls } from './engine.ts';
-import { createAddresses } from './inboxes/addresses.ts';
-import { createInboxes } from './inboxes/inboxes.ts';
-import { createUpkeep } from './maintenance.ts';
 import { createMessages } from './messages/messages.ts';
 import { createExplained } from './reports/explained-waits.ts';
 import { createListLabels, createListRun } from './reports/list-run.ts';
@@ -21,8 +18,6 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
   const removal = createRemoval(engine);
   return {
     ...callsOn(operations, engine.kit),
-    addresses: createAddresses(engine),
-    inboxes: createInboxes(engine, removal),
     messages: {
       ...createMessages(engine, removal),
       addBatch: createMailBatcher(hot.addBatch, dialect.mayDependOnContent),
@@ -40,7 +35,6 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
       listRun: createListRun(engine),
       listLabels: createListLabels(engine),
     },
-    upkeep: createUpkeep(engine, removal),
     // A transaction, because it tells whether the storage can be written to.
     ping: () =>
       transaction(async (tx) => {

@@ -8,7 +8,7 @@ import {
   type RunInbox,
   type RunTotals,
 } from '../../contract/reports.ts';
-import { TOMBSTONE_MS } from '../../contract/retention.ts';
+import { TOMBSTONE_MS } from '../../../inboxes/records.ts';
 import type { Db, Engine } from '../engine.ts';
 import { inboxesByLabels } from '../inboxes/live-inboxes.ts';
 import type { Tables } from '../tables/index.ts';

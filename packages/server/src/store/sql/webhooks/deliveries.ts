@@ -1,5 +1,5 @@
 import type { Selectable, SelectQueryBuilder } from 'kysely';
-import { TOMBSTONE_MS } from '../../contract/retention.ts';
+import { TOMBSTONE_MS } from '../../../inboxes/records.ts';
 import type { AttemptRecord, DeliveryRecord, DeliveryState, DeliveryStore } from '../../contract/webhooks.ts';
 import type { Db, Dialect, Engine, Tx } from '../engine.ts';
 import type { Tables } from '../tables/index.ts';

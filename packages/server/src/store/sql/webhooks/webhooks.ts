@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import { AppError, notFound } from '../../../errors.ts';
-import { TOMBSTONE_MS } from '../../contract/retention.ts';
+import { TOMBSTONE_MS } from '../../../inboxes/records.ts';
 import type { NewWebhook, WebhookChanges, WebhookRecord, WebhookStore } from '../../contract/webhooks.ts';
 import { lockAccount } from '../accounts/lock-account.ts';
 import { freeInSteps, freeNowOrLater } from '../delete-in-steps.ts';
