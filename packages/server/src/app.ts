@@ -23,11 +23,11 @@ import { createMetrics } from './operations/metrics.ts';
 import { createParsing } from './reading/pool/parser-pool.ts';
 import { Authenticator } from './reading/sender-checks/authenticator.ts';
 import { createReplays } from './recordings/replay.ts';
+import { sweepUntil } from './retention/sweeper.ts';
 import type { SmtpServer } from './smtp/server.ts';
 import type { Store } from './store/contract/index.ts';
 import { openPostgres } from './store/postgres/open.ts';
 import { openSqlite } from './store/sqlite/open.ts';
-import { sweepUntil } from './store/sweeper.ts';
 import { LiveNodes } from './usage/live-nodes.ts';
 import { RateLimit } from './usage/rate-limit.ts';
 import { UsageMeter } from './usage/usage-meter.ts';
@@ -342,7 +342,7 @@ async function startHttp(
 ) {
   const { config, store, guard, events, plans, metrics, gauges, clock, log, opened } = base;
   const { createHttpServer } = await import('./http/server.ts');
-  const waitLog = createWaitLog(store.reports, clock, (err) =>
+  const waitLog = createWaitLog(store.waits, clock, (err) =>
     log.error({ err }, 'Ended waits could not be stored'),
   );
   opened.onClose(() => waitLog.flushed());

@@ -6,10 +6,16 @@ import { addresses } from './inboxes/sql/addresses.ts';
 import { changing } from './inboxes/sql/changing.ts';
 import { finding } from './inboxes/sql/finding.ts';
 import { refusals } from './refusals/sql.ts';
+import { reports } from './reports/sql.ts';
 import { deleteAccount } from './retention/delete-account.ts';
 import { inboxDeletion } from './retention/delete-inboxes.ts';
 import { upkeep } from './retention/sweep.ts';
 import { limits, nodes, usage } from './usage/sql.ts';
+import { waits } from './waits/sql.ts';
+import { log } from './webhooks/sql/log.ts';
+import { queue } from './webhooks/sql/queue.ts';
+import { record } from './webhooks/sql/record.ts';
+import { webhooks } from './webhooks/sql/webhooks.ts';
 
 /** All operations of the store by noun. The main thread and the threads of the database share this table. */
 export const operations = {
@@ -25,6 +31,10 @@ export const operations = {
   faults,
   refusals,
   upkeep,
+  webhooks,
+  deliveries: { ...queue, record, ...log },
+  waits,
+  reports,
 };
 
 /** The store as callers have it. */

@@ -238,15 +238,12 @@ const WEBHOOKS = [
     failed_attempts ${INT} not null, -- since the last success
     next_at ${INT}, -- when the next delivery may be claimed, or earlier; null while none is pending
     blocked_until ${INT} default 0 not null, -- the maximum of attempts is in progress, or it pauses after failures
-    kept ${INT} not null, -- deliveries in the log, but those of wakes that no claim has taken yet
-    scheduled_at ${INT} default 0 not null, -- the schedule's time at which next_at was last set
-    ahead_ms ${INT} default 0 not null -- how far the times of its deliveries run ahead of the schedule's time
+    kept ${INT} not null -- deliveries in the log, but those of wakes that no claim has taken yet
   )`,
   sql`create index webhooks_of_account on webhooks (account_id, id)`,
   sql`create index webhooks_of_inbox on webhooks (account_id, inbox_id)`,
   sql`create index webhooks_by_end on webhooks (ends_at)`,
   sql`create index webhooks_due on webhooks (prompt, next_at) where next_at is not null`,
-  sql`create index webhooks_by_schedule on webhooks (scheduled_at) where next_at is not null`,
   // New deliveries of a webhook, for the next claim: the intake only inserts, so that it never waits for the lock of a
   // webhook's row.
   sql`create table wakes (

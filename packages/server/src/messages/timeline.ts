@@ -1,6 +1,6 @@
 import type { MailHeader } from '../mail/mail.ts';
 import { parseDate } from '../mail/mime/date.ts';
-import type { DeliveryRecord, FullMessageRecord, Refusal } from '../store/contract/index.ts';
+import type { FullMessageRecord, Refusal } from '../store/contract/index.ts';
 import type { TrailEvent, TrailStep } from '../store/contract/trail.ts';
 
 /** What a step of a message was; those of the trail, and what comes before and after it. */
@@ -51,10 +51,22 @@ type Draft = Omit<TimelineEvent, 'sincePreviousMs'>;
 
 const cut = (text: string): string => (text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL - 1)}…` : text);
 
+/** A delivery of the message to a webhook. */
+interface Delivery {
+  id: string;
+  webhookId: string;
+  attempts: readonly {
+    at: number;
+    status: number | null;
+    durationMs: number;
+    error: { code: string } | null;
+  }[];
+}
+
 /** What is known of a message beside itself. */
 export interface TimelineFacts {
   /** Of the event of the message. */
-  deliveries: readonly DeliveryRecord[];
+  deliveries: readonly Delivery[];
   /** Attempts to deliver it that were put off, oldest first. */
   attempts: readonly Refusal[];
   /** When its sender got the 250, epoch milliseconds; null where that is not known. */
@@ -223,7 +235,7 @@ function committed({ receivedAt, trail }: FullMessageRecord): Draft {
   return { at: receivedAt, event: 'committed', clock: 'mayfly', detail, note: null, webhook: null };
 }
 
-function attemptEvents({ id, webhookId, attempts }: DeliveryRecord): Draft[] {
+function attemptEvents({ id, webhookId, attempts }: Delivery): Draft[] {
   return attempts.map(({ at, status, durationMs, error }, index) => {
     const attempt = index + 1;
     const outcome = `${status ?? error?.code ?? 'no response'} after ${durationMs} ms`;

@@ -5,8 +5,8 @@ import { json } from '../http/openapi/responses.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { labelsOf } from '../http/request/query.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
-import type { RunInbox } from '../store/contract/index.ts';
 import { problemsOf } from './run-report.ts';
+import type { RunInbox } from './sql.ts';
 
 export function reportRoutes(app: App, context: RouteContext): void {
   const { deps } = context;

@@ -1,4 +1,4 @@
-import type { RunInbox } from '../store/contract/index.ts';
+import type { RunInbox } from './sql.ts';
 
 /** Problems that a report lists; `inboxes` has the others. */
 const MAX_PROBLEMS = 100;

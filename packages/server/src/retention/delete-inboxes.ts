@@ -4,12 +4,11 @@ import { DELETED } from '../database/schema.ts';
 import { anyOf, FOR_UPDATE, sql } from '../database/sql.ts';
 import { vacateAddresses } from '../inboxes/sql/addresses.ts';
 import { isListed } from '../inboxes/sql/finding.ts';
-import { freeMessages } from './on-messages.ts';
-import { freeParked, releaseSources } from './on-messages.ts';
 import { keepForReports } from '../reports/sql.ts';
 import { removeContentOf } from '../waits/sql.ts';
 import { cancelOfInboxes } from '../webhooks/sql/removal.ts';
 import { moveWebhookEnds } from '../webhooks/sql/webhooks.ts';
+import { freeMessages, freeParked, releaseSources } from './on-messages.ts';
 
 /** Inboxes that are ended, or whose rows are deleted, in one transaction: a millisecond or two. */
 export const INBOXES_PER_STEP = 20;
@@ -61,9 +60,7 @@ async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: 
   );
   if (live.length === 0) return [];
   const ids = live.map(({ id }) => id);
-  await tx.run(
-    sql`update inboxes set expires_at = ${DELETED}, version = version + 1 where id ${anyOf(ids)}`,
-  );
+  await tx.run(sql`update inboxes set expires_at = ${DELETED}, version = version + 1 where id ${anyOf(ids)}`);
   await vacateAddresses(tx, live, now);
   await moveWebhookEnds(tx, accountId, ids, now);
   await keepForReports(tx, ids, now);

@@ -95,7 +95,7 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
       const { account } = callerOf(request);
       await deps.waitLog.flushed();
       const now = deps.clock.now();
-      const found = await deps.store.reports.findWait(account.id, id, waitId, now);
+      const found = await deps.store.waits.find(account.id, id, waitId, now);
       if (!found) {
         liveInbox(await deps.store.inboxes.find(account.id, id, now), now, id);
         throw notFound('wait', waitId);

@@ -2,17 +2,26 @@ import type { ReportedWait, WaitExplanation } from '@mayfly/client/contract';
 import type { Clock } from '../clock.ts';
 import { newId } from '../ids.ts';
 import type { Filters } from '../mail/matching/filters.ts';
-import type { EndedWait, ExplainedWait, InboxRecord, ReportStore } from '../store/contract/index.ts';
-import { createWriteBehind } from '../workers/write-behind.ts';
+import type { InboxRecord, Store } from '../store/contract/index.ts';
+import { Batcher } from '../workers/batcher.ts';
 import type { Expectation, Outcome } from './outcome.ts';
+import type { EndedWait, ExplainedWait } from './sql.ts';
 
 /** Ended waits are written together this often: reports may be a moment late. */
 const PAUSE_MS = 100;
+/** Items in memory while the store is slow or down; more are lost. */
+const MAX_WAITING = 1_000;
 /** A condition or a summary in a report; longer ones are cut. */
 const MAX_CONDITION = 100;
 const MAX_SUMMARY = 500;
 /** Characters of messages that are stored with an explanation; the last of those that were seen are left out. */
 const MAX_CONTENT = 64 * 1024;
+
+/** What waits to be stored: of a wait that failed, both. */
+interface Item {
+  ended?: EndedWait;
+  explained?: ExplainedWait;
+}
 
 /** Stores how waits ended. The response to a wait never waits for it. */
 export interface WaitLog {
@@ -56,20 +65,25 @@ function contentOf({ summary, causes, seen }: WaitExplanation): string {
 
 /** @param onLost called with the error when ended waits could not be stored */
 export function createWaitLog(
-  store: Pick<ReportStore, 'addWaits' | 'addExplained'>,
+  store: Pick<Store['waits'], 'add' | 'addExplained'>,
   clock: Clock,
   onLost: (error: unknown) => void,
 ): WaitLog {
-  const log = createWriteBehind<{ ended?: EndedWait; explained?: ExplainedWait }>({
-    write: async (items) => {
-      const ended = items.flatMap((item) => item.ended ?? []);
-      const explained = items.flatMap((item) => item.explained ?? []);
-      if (ended.length > 0) await store.addWaits(ended);
+  const write = async (items: Item[]): Promise<undefined[]> => {
+    const ended = items.flatMap((item) => item.ended ?? []);
+    const explained = items.flatMap((item) => item.explained ?? []);
+    try {
+      if (ended.length > 0) await store.add(ended);
       if (explained.length > 0) await store.addExplained(explained);
-    },
-    onLost,
-    pause: (signal) => clock.sleep(PAUSE_MS, signal),
-  });
+    } catch (error) {
+      onLost(error);
+    }
+    return [];
+  };
+  const batcher = new Batcher(write, (signal) => clock.sleep(PAUSE_MS, signal));
+  const keep = (item: Item): void => {
+    if (batcher.size < MAX_WAITING) void batcher.add(item);
+  };
   // No report can name an inbox without labels.
   const hasLabels = ({ labels }: InboxRecord): boolean => Object.keys(labels).length > 0;
   return {
@@ -77,7 +91,7 @@ export function createWaitLog(
       const { id: inboxId, accountId } = inbox;
       const common = { accountId, inboxId, kind: 'wait' } as const;
       if (matched || !explanation || !wire) {
-        if (hasLabels(inbox)) log.add({ ended: { ...common, failed: null } });
+        if (hasLabels(inbox)) keep({ ended: { ...common, failed: null } });
         return undefined;
       }
       const { reason, seenCount, plainSummary, causes } = explanation;
@@ -89,7 +103,7 @@ export function createWaitLog(
       const plain = { ...wire, summary: plainSummary, causes: plainCauses, seen: [] };
       const texts = { plain: JSON.stringify({ ...ended, explanation: plain }), content: contentOf(wire) };
       const failed = { waitId, at, ...ended, reason, seenCount, summary: cut(plainSummary, MAX_SUMMARY) };
-      log.add({
+      keep({
         explained: { id: waitId, accountId, inboxId, endedAt: at, ...texts },
         ...(hasLabels(inbox) && { ended: { ...common, failed } }),
       });
@@ -97,8 +111,8 @@ export function createWaitLog(
     },
     addHeld(inbox, kind, hadMessages) {
       const { id: inboxId, accountId } = inbox;
-      if (hasLabels(inbox)) log.add({ ended: { accountId, inboxId, kind, hadMessages } });
+      if (hasLabels(inbox)) keep({ ended: { accountId, inboxId, kind, hadMessages } });
     },
-    flushed: () => log.flushed(),
+    flushed: () => batcher.flushed(),
   };
 }

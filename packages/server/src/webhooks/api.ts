@@ -15,7 +15,7 @@ import { created, empty, json } from '../http/openapi/responses.ts';
 import { readPage } from '../http/request/page.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { throwEnded } from '../inboxes/ended-inbox.ts';
-import type { WebhookRecord } from '../store/contract/index.ts';
+import type { WebhookRecord } from './sql/webhooks.ts';
 
 const TAGS = ['Webhooks'];
 

@@ -2,14 +2,16 @@ import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { WebhookMetrics } from '../operations/metrics.ts';
-import type { AttemptResult, ClaimedDelivery, FailureStreak, Store } from '../store/contract/index.ts';
-import { createBatcher } from './batcher.ts';
+import type { Store } from '../store/contract/index.ts';
+import { Batcher } from '../workers/batcher.ts';
 import { createEventBodies } from './event-body.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
 import { ATTEMPT_TIMEOUT_MS, type Sender } from './outbound/send.ts';
 import { hasOnlyFailed, type NextStep, nextStep } from './schedule.ts';
 import type { ScheduleClock } from './schedule-clock.ts';
 import { signatureHeaders } from './sign.ts';
+import type { ClaimedDelivery } from './sql/queue.ts';
+import type { AttemptResult, FailureStreak } from './sql/record.ts';
 
 /**
  * Concurrent attempts to webhooks whose last response was prompt: enough for 64 webhooks with four attempts
@@ -141,7 +143,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
 function createAttempt(deps: DelivererDeps) {
   const { store, schedule, sender, clock, log, metrics } = deps;
   const bodyOf = createEventBodies(deps);
-  const recorder = createBatcher((results: AttemptResult[]) =>
+  const recorder = new Batcher((results: AttemptResult[]) =>
     store.deliveries.record(results, clock.now(), schedule.now()),
   );
 

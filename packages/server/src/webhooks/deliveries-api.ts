@@ -15,7 +15,7 @@ import { json } from '../http/openapi/responses.ts';
 import { readPage } from '../http/request/page.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { timeOf } from '../messages/cursor.ts';
-import type { AttemptRecord, DeliveryRecord } from '../store/contract/index.ts';
+import type { AttemptRecord, DeliveryRecord } from './sql/log.ts';
 
 const TAGS = ['Webhooks'];
 

@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
-import type { ClaimedDelivery, Store } from '../store/contract/index.ts';
+import type { Store } from '../store/contract/index.ts';
 import { messageReceived } from './payload.ts';
+import type { ClaimedDelivery } from './sql/queue.ts';
 
 /** The JSON to send, or the reason why there is nothing to send any more. */
 export type EventBody = { json: string } | { gone: string };

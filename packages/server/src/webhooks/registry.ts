@@ -3,17 +3,12 @@ import { type Clock, DAY_MS } from '../clock.ts';
 import { AppError, notFound } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import { newId } from '../ids.ts';
-import type {
-  AccountRecord,
-  DeliveryRecord,
-  ReplayStep,
-  Store,
-  WebhookChanges,
-  WebhookRecord,
-} from '../store/contract/index.ts';
+import type { AccountRecord, Store } from '../store/contract/index.ts';
 import { quoted } from '../text/nearest.ts';
 import { checkUrl, type GuardSettings } from './outbound/address-guard.ts';
 import { newWebhookSecret } from './sign.ts';
+import type { DeliveryRecord, ReplayStep } from './sql/log.ts';
+import type { WebhookChanges, WebhookRecord } from './sql/webhooks.ts';
 
 /** After a rotation the old secret signs too for so long: receivers are changed one by one. */
 const OLD_SECRET_MS = DAY_MS;

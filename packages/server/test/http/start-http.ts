@@ -189,7 +189,7 @@ export async function startHttp(
       parsing,
       events,
       webhooks,
-      waitLog: createWaitLog(store.reports, clock, (err) => log.error({ err }, 'ended waits were not kept')),
+      waitLog: createWaitLog(store.waits, clock, (err) => log.error({ err }, 'ended waits were not kept')),
       plans,
       rate: new RateLimit(clock),
       usage,

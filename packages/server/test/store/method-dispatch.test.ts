@@ -64,7 +64,7 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'refusals.listAddresses': ['acc_1', { after: 0, limit: 1 }, T],
   'refusals.recent': [0, T],
   'refusals.listConcerning': ['a@b.test', 0, T],
-  'reports.findWait': ['acc_1', 'inb_1', 'wai_1', T],
+  'waits.find': ['acc_1', 'inb_1', 'wai_1', T],
   'webhooks.find': ['acc_1', 'whk_1', T],
   'webhooks.list': ['acc_1', { limit: 1, before: 'whk_1' }, T],
   'deliveries.nextAt': [0],

@@ -1,7 +1,8 @@
 import type { SeenMessage, WaitExplanation } from '@mayfly/client/contract';
 import { describe, expect, it } from 'vitest';
-import type { EndedWait, ExplainedWait, InboxRecord } from '../../src/store/contract/index.ts';
+import type { InboxRecord } from '../../src/store/contract/index.ts';
 import type { Explanation } from '../../src/waits/outcome.ts';
+import type { EndedWait, ExplainedWait } from '../../src/waits/sql.ts';
 import { createWaitLog } from '../../src/waits/wait-log.ts';
 import { inboxAt } from '../store/builders.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -39,7 +40,7 @@ function start(fails = false) {
   const clock = new FakeClock();
   const batches: EndedWait[][] = [];
   const lost: unknown[] = [];
-  const addWaits = async (waits: EndedWait[]) => {
+  const add = async (waits: EndedWait[]) => {
     if (fails) throw new Error('down');
     batches.push(waits);
   };
@@ -47,7 +48,7 @@ function start(fails = false) {
   const addExplained = async (waits: ExplainedWait[]) => {
     explained.push(...waits);
   };
-  const log = createWaitLog({ addWaits, addExplained }, clock, (error) => lost.push(error));
+  const log = createWaitLog({ add, addExplained }, clock, (error) => lost.push(error));
   return { clock, batches, lost, explained, log };
 }
 

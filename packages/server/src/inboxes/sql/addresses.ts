@@ -115,7 +115,8 @@ export const addresses = {
    * Holds a free address for an account until a time; the holder may create an inbox there.
    * @returns false if it is not free: a live inbox, another account's hold, or a quarantine
    */
-  hold: write((tx, accountId: string, address: string, until: number, now: number): Promise<boolean> =>
-    occupy(tx, { address, accountId, inboxId: null, busyUntil: 0, until }, now),
+  hold: write(
+    (tx, accountId: string, address: string, until: number, now: number): Promise<boolean> =>
+      occupy(tx, { address, accountId, inboxId: null, busyUntil: 0, until }, now),
   ),
 };

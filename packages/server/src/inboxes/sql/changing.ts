@@ -81,7 +81,7 @@ async function checkLiveInboxes(tx: Tx, accountId: string, max: number, now: num
 async function insertInbox(
   tx: Tx,
   accountId: string,
-  { tokenHash, replayUntil = null, ...inbox }: NewInbox,
+  { tokenHash, replayUntil, ...inbox }: NewInbox,
   hasWebhook: boolean,
 ): Promise<{ inbox: InboxRecord; seq: number }> {
   const { id, kind, address, labels, ttlMinutes, createdAt, expiresAt, maxExpiresAt } = inbox;
@@ -89,7 +89,7 @@ async function insertInbox(
     sql`insert into inboxes (id, account_id, address, labels, token_hash, ttl_minutes, created_at, expires_at,
         max_expires_at, message_count, last_received_at, version, freed, kind, has_webhook, replay_until)
       values (${id}, ${accountId}, ${address}, ${JSON.stringify(labels)}, ${tokenHash}, ${ttlMinutes}, ${createdAt},
-        ${expiresAt}, ${maxExpiresAt}, 0, 0, 1, 0, ${kind}, ${hasWebhook ? 1 : 0}, ${replayUntil})
+        ${expiresAt}, ${maxExpiresAt}, 0, 0, 1, 0, ${kind}, ${hasWebhook ? 1 : 0}, ${replayUntil ?? null})
       returning seq`,
   );
   if (!row) throw new Error('The insert of an inbox returned no row.');
@@ -101,7 +101,7 @@ async function insertInbox(
         where i.seq = ${row.seq}`,
     );
   const counts = { messageCount: 0, receivedCount: 0, lastReceivedAt: 0, version: 1 };
-  const replay = replayUntil === null ? 'none' : 'running';
+  const replay = replayUntil === undefined ? 'none' : 'running';
   return { inbox: { ...inbox, accountId, replay, ...counts }, seq: row.seq };
 }
 

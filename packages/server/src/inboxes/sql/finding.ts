@@ -92,13 +92,15 @@ export const finding = {
    * An inbox of the account, live or expired less than 24 h ago (then `expiresAt <= now`, and only
    * id, address, times and labels are meaningful).
    */
-  find: read(async (db, accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> => {
-    const row = await db.first<InboxRow>(
-      sql`select ${INBOX} from inboxes
+  find: read(
+    async (db, accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> => {
+      const row = await db.first<InboxRow>(
+        sql`select ${INBOX} from inboxes
         where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now - TOMBSTONE_MS}`,
-    );
-    return row && toInbox(row, now);
-  }),
+      );
+      return row && toInbox(row, now);
+    },
+  ),
 
   /** The same by {@link hashCredential} of its read token. */
   findByToken: read(async (db, tokenHash: string, now: number): Promise<InboxRecord | undefined> => {

@@ -1,16 +1,12 @@
 import type { Operated } from '../../store.ts';
 import type { MessageStore } from './messages.ts';
-import type { ReportStore } from './reports.ts';
-import type { DeliveryStore, WebhookStore } from './webhooks.ts';
 
 export type { AccountRecord, DomainRecord, KeyRecord, KeyScope, ListedKey } from '../../accounts/sql.ts';
 export type { FaultRuleRecord, FaultySender, MetFault } from '../../faults/sql.ts';
-export type { FaultPoint, Refusal, RefusedAddress } from '../../refusals/sql.ts';
 export type * from '../../inboxes/records.ts';
+export type { FaultPoint, Refusal, RefusedAddress } from '../../refusals/sql.ts';
 export type { StoreFigures } from '../../retention/sweep.ts';
 export type * from './messages.ts';
-export type * from './reports.ts';
-export type * from './webhooks.ts';
 
 /**
  * The store of accounts, inboxes and messages. This file and those that it exports are its contract; the
@@ -30,9 +26,6 @@ export type * from './webhooks.ts';
  */
 export interface Store extends Operated {
   messages: MessageStore;
-  webhooks: WebhookStore;
-  deliveries: DeliveryStore;
-  reports: ReportStore;
   /**
    * A version of the stored data: it grows with every write of this process. While it is the same, inboxes and
    * messages are the same, except that they expire. Null if other processes write to the storage as well.

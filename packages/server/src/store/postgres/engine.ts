@@ -1,22 +1,12 @@
 import type { Pool, PoolClient } from 'pg';
 import { PostgresDb } from '../../database/postgres/postgres-db.ts';
 import { runFlights, runTransaction } from '../../database/postgres/transactions.ts';
-import { randomFraction } from '../../ids.ts';
 import { addBridge } from '../sql/bridge.ts';
 import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
 import { createEvict } from '../sql/messages/eviction.ts';
 import { createSources } from '../sql/messages/sources.ts';
-import { createClaim } from '../sql/webhooks/claim.ts';
 import { addBatch, stageSource } from './add-batch.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
-import { createRecord } from './record-attempts.ts';
-
-/** In random order, so that several nodes do not begin with the same webhook. */
-const shuffled = (ids: string[]): string[] =>
-  ids
-    .map((id) => ({ id, place: randomFraction() }))
-    .sort((a, b) => a.place - b.place)
-    .map(({ id }) => id);
 
 /** The engine on a pool of connections. */
 export function postgresEngine(pool: Pool): Engine & { hot: HotCalls } {
@@ -51,8 +41,6 @@ export function postgresEngine(pool: Pool): Engine & { hot: HotCalls } {
           return { result: placed, written };
         }),
       stage: (mail, stage) => runFlights(pool, (client) => stageSource(client, mail, stage)),
-      claim: createClaim(engine, { transactions: 'each webhook', order: shuffled }),
-      record: createRecord(pool),
     },
   };
 }

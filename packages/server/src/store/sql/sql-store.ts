@@ -5,12 +5,6 @@ import type { Store } from '../contract/index.ts';
 import { createRemoval } from './delete-in-steps.ts';
 import type { Engine, HotCalls } from './engine.ts';
 import { createMessages } from './messages/messages.ts';
-import { createExplained } from './reports/explained-waits.ts';
-import { createListLabels, createListRun } from './reports/list-run.ts';
-import { createAddWaits } from './reports/waits.ts';
-import { createDeliveries } from './webhooks/deliveries.ts';
-import { createListOfMessage } from './webhooks/of-message.ts';
-import { createWebhooks } from './webhooks/webhooks.ts';
 
 /** The store on an engine. The tables must exist (`migrate`). Closing it closes the engine's database. */
 export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
@@ -22,18 +16,6 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
       ...createMessages(engine, removal),
       addBatch: createMailBatcher(hot.addBatch, dialect.mayDependOnContent),
       stage: hot.stage,
-    },
-    webhooks: createWebhooks(engine),
-    deliveries: {
-      ...createDeliveries(engine),
-      listOfMessage: createListOfMessage(engine),
-      ...{ claim: hot.claim, record: hot.record },
-    },
-    reports: {
-      addWaits: createAddWaits(engine),
-      ...createExplained(engine),
-      listRun: createListRun(engine),
-      listLabels: createListLabels(engine),
     },
     // A transaction, because it tells whether the storage can be written to.
     ping: () =>

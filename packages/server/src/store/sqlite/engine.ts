@@ -5,8 +5,6 @@ import { addBridge } from '../sql/bridge.ts';
 import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
 import { createEvict } from '../sql/messages/eviction.ts';
 import { createSources } from '../sql/messages/sources.ts';
-import { createClaim } from '../sql/webhooks/claim.ts';
-import { createRecord } from '../sql/webhooks/record-attempts.ts';
 import { createAddBatch } from './add-batch.ts';
 import { kyselyOn, sqliteDialect } from './kysely.ts';
 import { SourceWriter } from './staging.ts';
@@ -58,8 +56,6 @@ export function writingEngine(
           }),
         ),
       stage: (mail, stage) => sourceWriter.park(mail, stage),
-      claim: createClaim(engine, { transactions: 'one', order: (ids) => ids }),
-      record: createRecord(engine),
     },
   };
 }
@@ -73,6 +69,6 @@ export function readingEngine(database: DatabaseSync): Engine & { hot: HotCalls 
     dialect: sqliteDialect,
     kit: { db: new SqliteDb(database), transaction: refuse, flight: refuse },
     transaction: refuse,
-    hot: { addBatch: refuse, stage: refuse, claim: refuse, record: refuse },
+    hot: { addBatch: refuse, stage: refuse },
   };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { EndedWait, FailedWait, InboxRecord } from '../../../src/store/contract/index.ts';
-import { MAX_FAILED_WAITS, MAX_RUN_INBOXES } from '../../../src/store/contract/reports.ts';
+import { MAX_RUN_INBOXES } from '../../../src/reports/sql.ts';
+import type { InboxRecord } from '../../../src/store/contract/index.ts';
+import { type EndedWait, type FailedWait, MAX_FAILED_WAITS } from '../../../src/waits/sql.ts';
 import { mailTo, T } from '../builders.ts';
 import type { Given } from './suite.ts';
 
@@ -74,12 +75,13 @@ export function describeReports(given: Given): void {
       const owner = await given.account();
       const labels = { run: 'waits' };
       const [inbox, gone] = [await given.inbox(owner, { labels }), await given.inbox(owner, { labels })];
-      const { reports, inboxes } = given.store;
-      await reports.addWaits([waitOf(inbox, null), waitOf(gone, failedAt(T)), waitOf(inbox, failedAt(T))]);
+      const { store } = given;
+      const { reports, inboxes } = store;
+      await store.waits.add([waitOf(inbox, null), waitOf(gone, failedAt(T)), waitOf(inbox, failedAt(T))]);
       await inboxes.delete(owner, gone.id, T);
       const more = Array.from({ length: 2 * MAX_FAILED_WAITS }, (_, n) => waitOf(inbox, failedAt(T + n + 1)));
       // A wait often ends just before its test deletes the inbox.
-      await reports.addWaits([...more, waitOf(gone, null), waitOf({ ...gone, id: 'inb_unknown' }, null)]);
+      await store.waits.add([...more, waitOf(gone, null), waitOf({ ...gone, id: 'inb_unknown' }, null)]);
       const run = (await reports.listRun(owner, labels, T)).inboxes;
       const waits = new Map(run.map((one) => [one.id, one.waits]));
       expect(waits.get(gone.id)).toEqual({ ...NO_WAITS, succeeded: 1, failed: 1, failures: [failedAt(T)] });
@@ -93,13 +95,14 @@ export function describeReports(given: Given): void {
       const owner = await given.account();
       const labels = { run: 'held' };
       const [inbox, gone] = [await given.inbox(owner, { labels }), await given.inbox(owner, { labels })];
-      const { reports, inboxes } = given.store;
+      const { store } = given;
+      const { reports, inboxes } = store;
       const held = ({ id }: InboxRecord, kind: 'list' | 'stream', hadMessages: boolean): EndedWait => ({
         ...{ accountId: owner, inboxId: id, kind, hadMessages },
       });
-      await reports.addWaits([held(inbox, 'list', true), waitOf(inbox, null), held(gone, 'stream', false)]);
+      await store.waits.add([held(inbox, 'list', true), waitOf(inbox, null), held(gone, 'stream', false)]);
       await inboxes.delete(owner, gone.id, T);
-      await reports.addWaits([
+      await store.waits.add([
         held(inbox, 'list', false),
         held(inbox, 'list', false),
         held(gone, 'stream', true),
@@ -123,7 +126,7 @@ export function describeReports(given: Given): void {
       const { store } = on;
       const rounds = Array.from({ length: 20 }, async (_, round) => {
         await Promise.all([
-          store.reports.addWaits(all.map((inbox) => waitOf(inbox, null))),
+          store.waits.add(all.map((inbox) => waitOf(inbox, null))),
           store.messages.addBatch([mailTo(all.slice(5))], T),
           ...(round < 5 ? [store.inboxes.delete(owner, all[round]?.id ?? '', T)] : []),
         ]);
@@ -169,27 +172,28 @@ export function describeReports(given: Given): void {
     it('leads to what a failed wait has explained, whose content is removed with the inbox', async () => {
       const on = await given.fresh();
       const owner = await given.account(on);
-      const { reports, inboxes, accounts } = on.store;
+      const { store } = on;
+      const { inboxes, accounts } = store;
       const [one, other] = [await given.inbox(owner, {}, on), await given.inbox(owner, {}, on)];
       const explained = (id: string, { id: inboxId }: InboxRecord) => ({
         ...{ id, accountId: owner, inboxId, endedAt: T },
         ...{ plain: '"NUL \\u0000"', content: '"\\ud800"' },
       });
-      await reports.addExplained([explained('wai_1', one), explained('wai_2', other)]);
+      await store.waits.addExplained([explained('wai_1', one), explained('wai_2', other)]);
       const whole = { plain: '"NUL \\u0000"', content: '"\\ud800"' };
-      expect(await reports.findWait(owner, one.id, 'wai_1', T)).toEqual(whole);
-      expect(await reports.findWait(owner, other.id, 'wai_1', T)).toBeUndefined();
+      expect(await store.waits.find(owner, one.id, 'wai_1', T)).toEqual(whole);
+      expect(await store.waits.find(owner, other.id, 'wai_1', T)).toBeUndefined();
       await inboxes.delete(owner, one.id, T);
       const plain = { ...whole, content: null };
-      expect(await reports.findWait(owner, one.id, 'wai_1', T)).toEqual(plain);
+      expect(await store.waits.find(owner, one.id, 'wai_1', T)).toEqual(plain);
       // A wait that ended with its inbox is stored after it.
-      await reports.addExplained([explained('wai_3', one)]);
-      expect(await reports.findWait(owner, one.id, 'wai_3', T)).toEqual(plain);
-      expect(await reports.findWait(owner, other.id, 'wai_2', T + HOUR)).toEqual(plain);
-      expect(await reports.findWait(owner, other.id, 'wai_2', T + DAY)).toBeUndefined();
+      await store.waits.addExplained([explained('wai_3', one)]);
+      expect(await store.waits.find(owner, one.id, 'wai_3', T)).toEqual(plain);
+      expect(await store.waits.find(owner, other.id, 'wai_2', T + HOUR)).toEqual(plain);
+      expect(await store.waits.find(owner, other.id, 'wai_2', T + DAY)).toBeUndefined();
       await accounts.create({ id: 'acc_left', name: 'b', plan: 'free', createdAt: T }, null);
       await accounts.delete(owner, T);
-      await reports.addExplained([explained('wai_4', other)]);
+      await store.waits.addExplained([explained('wai_4', other)]);
       expect(await on.counts()).toMatchObject({ failed_waits: 0 });
     });
 
@@ -200,7 +204,7 @@ export function describeReports(given: Given): void {
       const inbox = await given.inbox(owner, { labels }, on);
       const deleted = await given.inbox(owner, { labels }, on);
       await on.store.inboxes.delete(owner, deleted.id, T);
-      await on.store.reports.addWaits([waitOf(inbox, null), waitOf(deleted, null)]);
+      await on.store.waits.add([waitOf(inbox, null), waitOf(deleted, null)]);
       const { reports } = on.store;
       expect((await reports.listRun(owner, labels, T)).inboxes).toHaveLength(2);
       expect((await reports.listRun(owner, { ...labels, run: 'min' }, T)).inboxes).toEqual([]);
@@ -214,7 +218,8 @@ export function describeReports(given: Given): void {
     it('counts all inboxes where there are more than a report shows, and prefers those with a problem', async () => {
       const owner = await given.account();
       const labels = { run: 'large', project: 'shop' };
-      const { inboxes, reports, refusals } = given.store;
+      const { store } = given;
+      const { inboxes, reports, refusals } = store;
       const ALL = 2 * MAX_RUN_INBOXES;
       const address = 'again@mayfly.test';
       const oldest = await given.inbox(owner, { labels, address, createdAt: T });
@@ -229,7 +234,7 @@ export function describeReports(given: Given): void {
       await Promise.all(Array.from({ length: 10 }, many));
       const newest = await given.inbox(owner, { labels, address, createdAt: T + 2 * ALL });
       await refusals.add([{ ...refusal, at: T + 2 * ALL + 1, reply: '452 new' }]);
-      await reports.addWaits([waitOf(oldest, failedAt(T)), waitOf(newest, null)]);
+      await store.waits.add([waitOf(oldest, failedAt(T)), waitOf(newest, null)]);
 
       const now = T + 2 * ALL + 2;
       const run = await reports.listRun(owner, { run: 'large' }, now);

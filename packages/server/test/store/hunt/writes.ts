@@ -112,7 +112,7 @@ export function inboxWorks(scene: Scene): Works {
         const ended = scene.some(scene.inboxes, 5).map(({ accountId, id: inboxId }) => ({
           ...{ accountId, inboxId, kind: 'wait' as const, failed: null },
         }));
-        await node.reports.addWaits(ended);
+        await node.waits.add(ended);
         for (const { inboxId } of ended) scene.count(books.waits, inboxId);
       },
     },

@@ -5,7 +5,7 @@ import { newId } from '../../../src/ids.ts';
 import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
 import { postgresEngine } from '../../../src/store/postgres/engine.ts';
 import { openPostgres } from '../../../src/store/postgres/open.ts';
-import { createClaim } from '../../../src/store/sql/webhooks/claim.ts';
+import { queue } from '../../../src/webhooks/sql/queue.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { inboxAt, mailTo, T } from '../builders.ts';
 import { createDatabase } from './open-postgres.ts';
@@ -41,33 +41,23 @@ describe.skipIf(!(await hasPostgres()))('a claim of webhook deliveries on Postgr
     await cluster.remove();
   });
 
-  /** A claim whose transactions stay open, with their locks, until `release` is called. */
+  /** A claim of one delivery whose transaction stays open, with its locks, until `release` is called. */
   function openClaim() {
-    const engine = postgresEngine(pool);
     const gate = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();
-    const claim = createClaim(
-      {
-        ...engine,
-        transaction: (work) =>
-          engine.transaction(async (tx) => {
-            const result = await work(tx);
-            // Not after taking the wakes, which comes first and locks less.
-            if (Array.isArray(result) && result.length > 0) {
-              reached.resolve();
-              await gate.promise;
-            }
-            return result;
-          }),
-      },
-      { transactions: 'each webhook', order: (ids) => ids },
-    );
-    const claimed = claim({ ...limits, other: 1 }, T);
+    const claimed = postgresEngine(pool).kit.transaction(async (tx) => {
+      const result = await queue.claim.run(tx, { ...limits, other: 1 }, T);
+      reached.resolve();
+      await gate.promise;
+      return result;
+    });
     return { claimed, reached: reached.promise, release: gate.resolve };
   }
 
   it('that stays open delays no message, and no claim of other webhooks', async () => {
     await store.messages.addBatch([mailTo([inbox])], T);
+    // Takes the wakes of all three, and nothing else.
+    await store.deliveries.claim({ ...limits, prompt: 0, other: 0 }, T);
     const open = openClaim();
     await open.reached;
     // These wait for the lock for ever if the intake writes to rows of webhooks.
@@ -78,7 +68,7 @@ describe.skipIf(!(await hasPostgres()))('a claim of webhook deliveries on Postgr
     open.release();
     const theirs = await open.claimed;
     expect(new Set([...theirs, ...mine].map(({ webhookId }) => webhookId)).size).toBe(3);
-    // The wake of the locked webhook was put back, and the message is not forgotten.
+    // The wake of the locked webhook was left, and the message is not forgotten.
     await other.deliveries.claim(limits, T);
     const page = { limit: 9, before: null };
     for (const id of webhooks) {

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { newId } from '../../../src/ids.ts';
-import type { AttemptResult } from '../../../src/store/contract/webhooks.ts';
+import type { AttemptResult } from '../../../src/webhooks/sql/record.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import { inboxAt, mailTo, T } from '../builders.ts';
 import type { Opened } from '../contract/suite.ts';

@@ -1,7 +1,6 @@
 import type { AccountTables } from './accounts.ts';
 import type { InboxTables } from './inboxes.ts';
 import type { MessageTables } from './messages.ts';
-import type { ReportTables } from './reports.ts';
 import type { WebhookTables } from './webhooks.ts';
 
 /**
@@ -9,7 +8,7 @@ import type { WebhookTables } from './webhooks.ts';
  * 0 and 1 for no and yes. Text from clients is stored as JSON text, whose escapes carry what an
  * engine would refuse or change (PostgreSQL a NUL, both a lone surrogate).
  */
-export interface Tables extends AccountTables, InboxTables, MessageTables, WebhookTables, ReportTables {
+export interface Tables extends AccountTables, InboxTables, MessageTables, WebhookTables {
   markers: MarkersTable;
   shared_limits: SharedLimitsTable;
 }

@@ -5,11 +5,10 @@ export interface WebhookTables {
   webhooks: WebhooksTable;
   wakes: WakesTable;
   deliveries: DeliveriesTable;
-  attempts: AttemptsTable;
 }
 
 /** A webhook and the head of its queue. */
-export interface WebhooksTable {
+interface WebhooksTable {
   id: string;
   account_id: string;
   inbox_id: string | null;
@@ -34,10 +33,6 @@ export interface WebhooksTable {
   blocked_until: Generated<number>;
   /** Deliveries in the log, but those of wakes that no claim has taken yet. */
   kept: number;
-  /** The schedule's time at which `next_at` was last set; see webhooks/schedule.ts. */
-  scheduled_at: Generated<number>;
-  /** How far the times of its deliveries run ahead of the schedule's time; see webhooks/schedule.ts. */
-  ahead_ms: Generated<number>;
 }
 
 /**
@@ -54,7 +49,7 @@ interface WakesTable {
 }
 
 /** A delivery. While it is pending, exactly one of `due_at` and `leased_until` is set. */
-export interface DeliveriesTable {
+interface DeliveriesTable {
   id: string;
   webhook_id: string;
   event_id: string;
@@ -70,16 +65,4 @@ export interface DeliveriesTable {
   round: number;
   /** Attempts in all. */
   attempts: number;
-}
-
-export interface AttemptsTable {
-  delivery_id: string;
-  number: number;
-  at: number;
-  status: number | null;
-  duration_ms: number;
-  /** JSON text, or null. */
-  error: string | null;
-  /** JSON text of the beginning of the response. */
-  response_start: string;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { TOMBSTONE_MS } from '../../../../src/inboxes/records.ts';
 import { REFUSAL_KEPT_MS } from '../../../../src/refusals/sql.ts';
 import type { Refusal, Store } from '../../../../src/store/contract/index.ts';
-import { TOMBSTONE_MS } from '../../../../src/inboxes/records.ts';
 import { USAGE_KEPT_MS } from '../../../../src/usage/sql.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from '../../builders.ts';
 import { SHOWING, showingMethods } from '../reading-methods.ts';
@@ -154,7 +154,7 @@ export function describeEnds(given: Given): void {
       await on.store.addresses.hold(owner, 'held@mayfly.test', T + 5, T);
       await on.store.refusals.add([refusalOf('x@mayfly.test')]);
       const wait = { id: 'wai_1', accountId: owner, inboxId: a.id, endedAt: T, plain: '{}', content: '{}' };
-      await on.store.reports.addExplained([wait]);
+      await on.store.waits.addExplained([wait]);
       await on.store.usage.lease(owner, '2027-01', { want: 9, limit: null }, T);
       const days = Array.from({ length: 15 }, (_, n) => ({ day: `2027-01-${n + 10}`, requests: 1 }));
       const report = { accountId: owner, month: '2027-01', limit: null, returned: 0, kept: 0, days };

@@ -1,0 +1,282 @@
+import { setImmediate } from 'node:timers/promises';
+import { type Db, search, type Tx } from '../database/operations.ts';
+import { anyOf, EMPTY, join, type Sql, sql } from '../database/sql.ts';
+import { TOMBSTONE_MS } from '../inboxes/records.ts';
+import { hasLabels } from '../inboxes/sql/finding.ts';
+import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
+import { type HeldCounts, type InboxWaits, waitsOf } from '../waits/sql.ts';
+
+/** Inboxes that one report shows; its sums have all. */
+export const MAX_RUN_INBOXES = 1_000;
+/** Inboxes that are read at a time; between two pages other searches have their turn. */
+const PAGE = 1_000;
+/** Behind all ids of inboxes. */
+const NEWEST = 'inb`';
+
+/** The refusals of an inbox's address while it was the address of this inbox, or after its end; not those by faults. */
+interface InboxRefusals {
+  count: number;
+  /** Null without any. */
+  last: { at: number; reply: string; mailFrom: string; remoteAddress: string } | null;
+}
+
+/** An inbox of a run, live or ended within the last 24 hours. */
+export interface RunInbox {
+  id: string;
+  address: string;
+  labels: Record<string, string>;
+  createdAt: number;
+  state: 'live' | 'expired' | 'deleted';
+  /** Null for a live one. */
+  endedAt: number | null;
+  /** Messages received so far, deleted ones included. */
+  received: number;
+  /** Null before the first. */
+  firstReceivedAt: number | null;
+  waits: InboxWaits;
+  refusals: InboxRefusals;
+}
+
+/** Sums over all inboxes of a run. */
+interface RunTotals {
+  inboxes: number;
+  /** Inboxes that received nothing. */
+  inboxesWithoutMail: number;
+  messages: number;
+  waitsSucceeded: number;
+  waitsFailed: number;
+  lists: HeldCounts;
+  streams: HeldCounts;
+  refusals: number;
+}
+
+/** A label, and the live inboxes that have it. */
+interface LabelCount {
+  name: string;
+  value: string;
+  inboxes: number;
+  /** When the newest of them was created, epoch milliseconds. */
+  newestAt: number;
+}
+
+type Labels = Record<string, string>;
+type Listed = Omit<RunInbox, 'refusals'>;
+
+interface ListedRow {
+  id: string;
+  address: string;
+  labels: string;
+  createdAt: number;
+  received: number;
+  firstReceivedAt: number;
+  waits: string | null;
+}
+
+const toListed = (row: ListedRow, state: RunInbox['state'], endedAt: number | null): Listed => ({
+  ...{ id: row.id, address: row.address, labels: JSON.parse(row.labels), createdAt: row.createdAt },
+  ...{ state, endedAt, received: row.received, firstReceivedAt: row.firstReceivedAt || null },
+  waits: waitsOf(row.waits),
+});
+
+/** Inboxes of a run with an id before another. */
+interface Page {
+  accountId: string;
+  labels: Labels;
+  now: number;
+  before: string;
+}
+
+/** A condition for each label. */
+const forEach = (labels: Labels, condition: (name: string, value: string) => Sql): Sql =>
+  join(
+    Object.entries(labels).map(([name, value]) => condition(name, value)),
+    ' ',
+  );
+
+/** Live inboxes, and those that expired within the last 24 hours. */
+async function selectKnown(db: Db, { accountId, labels, now, before }: Page): Promise<Listed[]> {
+  const rows = await db.all<ListedRow & { expiresAt: number; freed: number }>(
+    sql`select i.id, i.address, i.labels, i.created_at as "createdAt", i.expires_at as "expiresAt", i.freed,
+        i.received_messages as received, i.first_received_at as "firstReceivedAt", w.waits
+      from inboxes i left join inbox_waits w on w.inbox_seq = i.seq
+      where ${hasLabels(accountId, labels)} and i.expires_at > ${now - TOMBSTONE_MS} and i.id < ${before}
+      order by i.id desc limit ${PAGE}`,
+  );
+  return rows.map((row) => {
+    // A swept inbox has ended, also when the clock runs back before its end.
+    const isLive = row.expiresAt > now && row.freed === 0;
+    return isLive ? toListed(row, 'live', null) : toListed(row, 'expired', Math.min(row.expiresAt, now));
+  });
+}
+
+/** Inboxes that were deleted within the last 24 hours, and have the labels or a text that contains theirs. */
+async function selectDeleted(db: Db, { accountId, labels, now, before }: Page): Promise<Listed[]> {
+  const rows = await db.all<ListedRow & { deletedAt: number }>(
+    sql`select id, address, labels, created_at as "createdAt", deleted_at as "deletedAt",
+        received_messages as received, first_received_at as "firstReceivedAt", waits
+      from deleted_inboxes
+      where account_id = ${accountId} and deleted_at > ${now - TOMBSTONE_MS} and id < ${before}
+        ${forEach(labels, (name, value) => {
+          const pair = `${JSON.stringify(name)}:${JSON.stringify(value)}`;
+          return sql`and replace(labels, ${pair}, '') <> labels`;
+        })}
+      order by id desc limit ${PAGE}`,
+  );
+  return rows.map((row) => toListed(row, 'deleted', row.deletedAt));
+}
+
+/** All inboxes of a run, newest first, page by page. */
+async function* pagesOf(db: Db, run: Omit<Page, 'before'>): AsyncGenerator<Listed[]> {
+  for (let before = NEWEST; ; await setImmediate()) {
+    const known = await selectKnown(db, { ...run, before });
+    // Read after those: an inbox that is deleted between the two queries is in both.
+    const deleted = await selectDeleted(db, { ...run, before });
+    const isDeleted = new Set(deleted.map(({ id }) => id));
+    const all = [...deleted, ...known.filter(({ id }) => !isDeleted.has(id))];
+    const page = all.sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, PAGE);
+    yield page.filter((inbox) =>
+      Object.entries(run.labels).every(([name, value]) => inbox.labels[name] === value),
+    );
+    const last = page.at(-1);
+    if (!last || (known.length < PAGE && deleted.length < PAGE && all.length <= PAGE)) return;
+    before = last.id;
+  }
+}
+
+/** A refusal without its details. */
+interface RefusalAt {
+  seq: number;
+  at: number;
+}
+
+/** The JSON text of an address, as refusals have it. */
+const keyOf = ({ address }: Listed): string => JSON.stringify(address);
+
+/**
+ * Adds the refusals of each inbox, without those that it asked for by faults. Of inboxes with one address, each has
+ * those since its creation.
+ * @param left of refused addresses, what newer inboxes have left; later pages continue with it
+ */
+async function withRefusals(
+  db: Db,
+  inboxes: readonly Listed[],
+  left: Map<string, RefusalAt[]>,
+  now: number,
+): Promise<RunInbox[]> {
+  const unknown = [...new Set(inboxes.map(keyOf))].filter((key) => !left.has(key));
+  const refusals = await db.all<RefusalAt & { address: string }>(
+    sql`select seq, address, at from refusals
+      where address ${anyOf(unknown)} and at > ${now - REFUSAL_KEPT_MS} and details not like '%"fault":%'
+      order by at, seq`,
+  );
+  for (const [key, some] of Map.groupBy(refusals, ({ address }) => address)) left.set(key, some);
+  const filled: RunInbox[] = [];
+  for (const inbox of inboxes) {
+    const ofAddress = left.get(keyOf(inbox)) ?? [];
+    const own = ofAddress.filter(({ at }) => at >= inbox.createdAt);
+    if (own.length > 0) left.set(keyOf(inbox), ofAddress.slice(0, ofAddress.length - own.length));
+    const last = own.at(-1);
+    filled.push({ ...inbox, refusals: { count: own.length, last: last ? await detailsOf(db, last) : null } });
+  }
+  return filled;
+}
+
+async function detailsOf(db: Db, { seq, at }: RefusalAt): Promise<InboxRefusals['last']> {
+  const row = await db.first<{ details: string }>(sql`select details from refusals where seq = ${seq}`);
+  if (!row) return null;
+  const { reply, mailFrom, remoteAddress } = JSON.parse(row.details);
+  return { at, reply, mailFrom, remoteAddress };
+}
+
+function addTo(totals: RunTotals, { received, waits, refusals }: RunInbox): void {
+  totals.inboxes += 1;
+  totals.inboxesWithoutMail += received === 0 ? 1 : 0;
+  totals.messages += received;
+  totals.waitsSucceeded += waits.succeeded;
+  totals.waitsFailed += waits.failed;
+  totals.refusals += refusals.count;
+  for (const kind of ['lists', 'streams'] as const) {
+    totals[kind].withMessages += waits[kind].withMessages;
+    totals[kind].empty += waits[kind].empty;
+  }
+}
+
+/** True where a report may have something to say about the inbox. */
+const mayHaveProblem = ({ waits, refusals }: RunInbox): boolean =>
+  waits.failed + waits.lists.empty + waits.streams.empty + refusals.count > 0;
+
+/** Reports of test runs: what became of the inboxes with some labels. */
+export const reports = {
+  /**
+   * The account's inboxes that have all the labels and are live or ended within the last 24 hours: sums over all, and
+   * {@link MAX_RUN_INBOXES} of them, newest first; those with a problem are preferred. Of deleted inboxes only those
+   * that had labels are known.
+   * @param labels at least one
+   */
+  listRun: search(
+    async (
+      db,
+      accountId: string,
+      labels: Labels,
+      now: number,
+    ): Promise<{ totals: RunTotals; inboxes: RunInbox[] }> => {
+      if (Object.keys(labels).length === 0) throw new RangeError('listRun needs at least one label.');
+      const totals: RunTotals = {
+        ...{ inboxes: 0, inboxesWithoutMail: 0, messages: 0, waitsSucceeded: 0, waitsFailed: 0, refusals: 0 },
+        ...{ lists: { withMessages: 0, empty: 0 }, streams: { withMessages: 0, empty: 0 } },
+      };
+      const troubled: RunInbox[] = [];
+      const others: RunInbox[] = [];
+      const left = new Map<string, RefusalAt[]>();
+      for await (const page of pagesOf(db, { accountId, labels, now })) {
+        for (const inbox of await withRefusals(db, page, left, now)) {
+          addTo(totals, inbox);
+          const shown = mayHaveProblem(inbox) ? troubled : others;
+          if (shown.length < MAX_RUN_INBOXES) shown.push(inbox);
+        }
+      }
+      const inboxes = [...troubled, ...others.slice(0, MAX_RUN_INBOXES - troubled.length)];
+      return { totals, inboxes: inboxes.sort((a, b) => (a.id < b.id ? 1 : -1)) };
+    },
+  ),
+
+  /**
+   * The labels of the account's live inboxes, those of the newest inboxes first.
+   * @param name null for labels of all names
+   */
+  listLabels: search(
+    async (db, accountId: string, name: string | null, limit: number, now: number): Promise<LabelCount[]> => {
+      const begin = JSON.stringify([name]).slice(0, -1);
+      const rows = await db.all<{ pair: string; inboxes: number; newestAt: number }>(
+        sql`select l.pair, count(*) as inboxes, max(i.created_at) as "newestAt"
+          from inbox_labels l join inboxes i on i.seq = l.inbox_seq
+          where l.account_id = ${accountId} and i.expires_at > ${now} and i.freed = 0
+            ${name === null ? EMPTY : sql`and l.pair >= ${`${begin},`} and l.pair < ${`${begin}-`}`}
+          group by l.pair order by "newestAt" desc, l.pair limit ${limit}`,
+      );
+      return rows.map(({ pair, ...counts }) => {
+        const [label = '', value = ''] = JSON.parse(pair) as string[];
+        return { name: label, value, ...counts };
+      });
+    },
+  ),
+};
+
+/** Keeps what reports show of inboxes that are being deleted, of those that have labels. */
+export async function keepForReports(tx: Tx, inboxIds: readonly string[], now: number): Promise<void> {
+  await tx.run(
+    sql`insert into deleted_inboxes (id, account_id, address, labels, created_at, deleted_at, received_messages,
+        first_received_at, waits)
+      select i.id, i.account_id, i.address, i.labels, i.created_at, cast(${now} as bigint), i.received_messages,
+        i.first_received_at, w.waits
+      from inboxes i left join inbox_waits w on w.inbox_seq = i.seq
+      where i.id ${anyOf(inboxIds)} and i.labels <> '{}'`,
+  );
+}
+
+/** Removes up to `limit` rows of an account. @returns how many */
+export const removeDeletedInboxesOf = (tx: Tx, accountId: string, limit: number): Promise<number> =>
+  tx.run(
+    sql`delete from deleted_inboxes
+      where id in (select id from deleted_inboxes where account_id = ${accountId} limit ${limit})`,
+  );

@@ -1,0 +1,271 @@
+import { type Db, read, search, type Tx, write } from '../../database/operations.ts';
+import { anyOf, EMPTY, FOR_UPDATE, type Sql, sql } from '../../database/sql.ts';
+import { firstIdAt } from '../../ids.ts';
+import { TOMBSTONE_MS } from '../../inboxes/records.ts';
+
+/** `cancelled`: ended without having failed; `reason` says why. */
+export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'cancelled';
+
+/** One attempt of a delivery in the log. */
+export interface AttemptRecord {
+  /** When it began. */
+  at: number;
+  /** Status of the response; null without a response. */
+  status: number | null;
+  durationMs: number;
+  /** Null if and only if a 2xx response came in time. */
+  error: { code: string; message: string } | null;
+  /** The beginning of the response's body. Untrusted. */
+  responseStart: string;
+}
+
+export interface DeliveryRecord {
+  id: string;
+  webhookId: string;
+  /** Sent as `webhook-id`; one event may be delivered to several webhooks. */
+  eventId: string;
+  /** Both null for a test event. */
+  inboxId: string | null;
+  messageId: string | null;
+  state: DeliveryState;
+  /** Why it failed or was cancelled. */
+  reason: string | null;
+  createdAt: number;
+  /** Null if it ended, and while an attempt is in progress. */
+  nextAttemptAt: number | null;
+  /** Oldest first. */
+  attempts: AttemptRecord[];
+}
+
+/** Which deliveries a step of a replay looks at; its result's `last` is the next step's `after`, null at the end. */
+export interface ReplayStep {
+  state: Exclude<DeliveryState, 'pending'>;
+  after: string;
+  /** The last id to look at: deliveries that are added during the replay are left alone. */
+  upTo: string;
+  limit: number;
+}
+
+/** A message whose deliveries are searched. */
+interface DeliveredMessage {
+  inboxId: string;
+  messageId: string;
+  /** When it was stored, at the earliest and at the latest; epoch milliseconds. */
+  from: number;
+  to: number;
+}
+
+/** A page of a webhook's log, newest first: those before the id `before`. */
+interface LogPage {
+  limit: number;
+  before: string | null;
+  state?: DeliveryState;
+}
+
+/**
+ * Ids of deliveries carry the time of the batch that added them, which is after the mail came and before
+ * `receivedAt`; nodes and threads read the clock some milliseconds apart.
+ */
+const MARGIN_MS = 1_000;
+
+/** A delivery with one of its attempts, or with none. */
+type LogRow = Omit<DeliveryRecord, 'attempts'> & {
+  at: number | null;
+  status: number | null;
+  durationMs: number;
+  error: string | null;
+  responseStart: string;
+};
+
+function toDelivery(rows: readonly [LogRow, ...LogRow[]]): DeliveryRecord {
+  const { id, webhookId, eventId, inboxId, messageId, state, reason, createdAt, nextAttemptAt } = rows[0];
+  const attempts = rows.flatMap(({ at, status, durationMs, error, responseStart }) =>
+    at === null
+      ? []
+      : [
+          {
+            at,
+            status,
+            durationMs,
+            error: error && JSON.parse(error),
+            responseStart: JSON.parse(responseStart),
+          },
+        ],
+  );
+  return { id, webhookId, eventId, inboxId, messageId, state, reason, createdAt, nextAttemptAt, attempts };
+}
+
+/**
+ * Deliveries with their attempts, newest first: in one statement, so that no delivery is seen after an attempt
+ * and its attempts before it.
+ * @param deliveries selects rows of deliveries
+ */
+async function readDeliveries(db: Db, deliveries: Sql): Promise<DeliveryRecord[]> {
+  const rows = await db.all<LogRow>(
+    sql`select d.id, d.webhook_id as "webhookId", d.event_id as "eventId", d.inbox_id as "inboxId",
+        d.message_id as "messageId", d.state, d.reason, d.created_at as "createdAt", d.due_at as "nextAttemptAt",
+        a.at, a.status, a.duration_ms as "durationMs", a.error, a.response_start as "responseStart"
+      from (${deliveries}) as d left join attempts a on a.delivery_id = d.id
+      order by d.id desc, a.number`,
+  );
+  return [...Map.groupBy(rows, ({ id }) => id).values()].map((group) =>
+    toDelivery(group as [LogRow, ...LogRow[]]),
+  );
+}
+
+/** Deliveries of a webhook of the account, which can be read for a day after its end. */
+const ofWebhook = (accountId: string, webhookId: string, now: number): Sql =>
+  sql`select d.* from deliveries d join webhooks w on w.id = d.webhook_id
+    where d.webhook_id = ${webhookId} and w.account_id = ${accountId} and w.ends_at > ${now - TOMBSTONE_MS}`;
+
+async function readPage(
+  db: Db,
+  accountId: string,
+  webhookId: string,
+  { limit, before, state }: LogPage,
+  now: number,
+): Promise<{ deliveries: DeliveryRecord[]; hasMore: boolean }> {
+  const found = await readDeliveries(
+    db,
+    sql`${ofWebhook(accountId, webhookId, now)} ${before === null ? EMPTY : sql`and d.id < ${before}`}
+      ${state === undefined ? EMPTY : sql`and d.state = ${state}`} order by d.id desc limit ${limit + 1}`,
+  );
+  return { deliveries: found.slice(0, limit), hasMore: found.length > limit };
+}
+
+async function findOn(db: Db, accountId: string, webhookId: string, id: string, now: number) {
+  const [found] = await readDeliveries(db, sql`${ofWebhook(accountId, webhookId, now)} and d.id = ${id}`);
+  return found;
+}
+
+/** Locks a live webhook of the account. @returns false if there is none */
+async function lockOwn(tx: Tx, accountId: string, webhookId: string, now: number): Promise<boolean> {
+  const own = await tx.first(
+    sql`select id from webhooks where id = ${webhookId} and account_id = ${accountId} and ends_at > ${now} ${FOR_UPDATE}`,
+  );
+  return own !== undefined;
+}
+
+/**
+ * Makes a locked webhook due for the next claim, also during a pause after failures, because its owner asked for it.
+ * @param at the time at which its deliveries became due, by the wall clock
+ * @param added how many of them are new
+ */
+async function wake(tx: Tx, webhookId: string, at: number, added: number): Promise<void> {
+  await tx.run(sql`update webhooks set blocked_until = 0 where id = ${webhookId}`);
+  await tx.run(sql`insert into wakes (webhook_id, at, added) values (${webhookId}, ${at}, ${added})`);
+}
+
+/** The columns of a delivery that is attempted anew. */
+const newRound = (now: number): Sql =>
+  sql`state = 'pending', reason = null, due_at = ${now}, ended_at = null, round = 0`;
+
+/** The log of deliveries, tests and replays. */
+export const log = {
+  find: read(
+    (
+      db,
+      accountId: string,
+      webhookId: string,
+      deliveryId: string,
+      now: number,
+    ): Promise<DeliveryRecord | undefined> => findOn(db, accountId, webhookId, deliveryId, now),
+  ),
+
+  /** A page of the log; none of an unknown webhook. */
+  list: read((db, accountId: string, webhookId: string, page: Omit<LogPage, 'state'>, now: number) =>
+    readPage(db, accountId, webhookId, page, now),
+  ),
+
+  /** The same of one state: it may have to look at the whole log. */
+  listByState: search((db, accountId: string, webhookId: string, page: Required<LogPage>, now: number) =>
+    readPage(db, accountId, webhookId, page, now),
+  ),
+
+  /**
+   * The deliveries of a message of a live inbox of the account, newest first. The logs of its webhooks are searched
+   * by the time of the message, because an index by message would cost every delivery a write.
+   */
+  listOfMessage: read(
+    (db, accountId: string, { inboxId, messageId, from, to }: DeliveredMessage, now: number) =>
+      readDeliveries(
+        db,
+        sql`select d.* from webhooks w
+          join deliveries d on d.webhook_id = w.id
+          join inboxes i on i.id = d.inbox_id
+          where w.account_id = ${accountId} and i.account_id = ${accountId} and i.expires_at > ${now}
+            and d.id >= ${firstIdAt('dlv', Math.max(0, from - MARGIN_MS))} and d.id < ${firstIdAt('dlv', to + MARGIN_MS)}
+            and d.inbox_id = ${inboxId} and d.message_id = ${messageId}`,
+      ),
+  ),
+
+  /** Adds the delivery of a test event, due at once. @returns undefined if there is no such live webhook */
+  addTest: write(
+    async (
+      tx,
+      accountId: string,
+      webhookId: string,
+      { deliveryId, eventId }: { deliveryId: string; eventId: string },
+      now: number,
+    ): Promise<DeliveryRecord | undefined> => {
+      if (!(await lockOwn(tx, accountId, webhookId, now))) return undefined;
+      await tx.run(
+        sql`insert into deliveries (id, webhook_id, event_id, state, created_at, due_at, round, attempts)
+          values (${deliveryId}, ${webhookId}, ${eventId}, 'pending', ${now}, ${now}, 0, 0)`,
+      );
+      await wake(tx, webhookId, now, 1);
+      return findOn(tx, accountId, webhookId, deliveryId, now);
+    },
+  ),
+
+  /**
+   * Begins a new round of attempts with the same event id, due at once, unless an attempt is in progress.
+   * @returns undefined if there is no such delivery of a live webhook
+   */
+  replay: write(
+    async (
+      tx,
+      accountId: string,
+      webhookId: string,
+      deliveryId: string,
+      now: number,
+    ): Promise<DeliveryRecord | undefined> => {
+      if (!(await lockOwn(tx, accountId, webhookId, now))) return undefined;
+      await tx.run(
+        sql`update deliveries set ${newRound(now)}
+          where id = ${deliveryId} and webhook_id = ${webhookId} and leased_until is null`,
+      );
+      await wake(tx, webhookId, now, 0);
+      return findOn(tx, accountId, webhookId, deliveryId, now);
+    },
+  ),
+
+  /**
+   * One step of replaying many: looks at up to `limit` deliveries after the id `after`, oldest first, and
+   * begins a new round of those in the state whose inbox still exists.
+   * @returns undefined if there is no such live webhook
+   */
+  replaySome: write(
+    async (
+      tx,
+      accountId: string,
+      webhookId: string,
+      { state, after, upTo, limit }: ReplayStep,
+      now: number,
+    ): Promise<{ replayed: number; last: string | null } | undefined> => {
+      if (!(await lockOwn(tx, accountId, webhookId, now))) return undefined;
+      const rows = await tx.all<{ id: string; state: DeliveryState }>(
+        sql`select id, state from deliveries where webhook_id = ${webhookId} and id > ${after} and id <= ${upTo}
+          order by id limit ${limit}`,
+      );
+      const ids = rows.filter((row) => row.state === state).map(({ id }) => id);
+      const replayed = await tx.run(
+        sql`update deliveries set ${newRound(now)}
+          where id ${anyOf(ids)} and state = ${state} and (inbox_id is null or exists (
+            select 1 from inboxes i where i.id = deliveries.inbox_id and i.expires_at > ${now} and i.freed = 0))`,
+      );
+      if (replayed > 0) await wake(tx, webhookId, now, 0);
+      return { replayed, last: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
+    },
+  ),
+};

@@ -1,0 +1,124 @@
+import type { Tx } from '../../database/operations.ts';
+import { anyOf, eachOf, FOR_UPDATE_SKIP_LOCKED, perEngine, type Sql, sql } from '../../database/sql.ts';
+import { TOMBSTONE_MS } from '../../inboxes/records.ts';
+import { DELIVERY_KEPT_MS, MAX_KEPT_DELIVERIES } from '../../store/contract/retention.ts';
+
+/*
+ * Removing webhooks and their logs. A webhook is locked before its deliveries, as by `record` and `replay`: a
+ * transaction that does it the other way round could deadlock with them.
+ */
+
+/** The reason of deliveries whose inbox was deleted or expired; the log shows it. */
+export const INBOX_ENDED = 'The inbox ended.';
+
+/** Waits for transactions that add deliveries, and holds up later ones: nothing refers to the webhook any more. */
+export const LOCK_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update' });
+/** The same, but leaves out webhooks for which it would have to wait. */
+const LOCK_FREE_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update skip locked' });
+
+/** Cancels those of the pending deliveries that a query finds. @returns how many */
+export const cancelPending = (tx: Tx, ids: Sql, reason: string, now: number): Promise<number> =>
+  tx.run(
+    sql`update deliveries
+      set state = 'cancelled', reason = ${reason}, due_at = null, leased_until = null, ended_at = ${now}
+      where id in (${ids}) and ended_at is null`,
+  );
+
+/** Cancels up to `limit` pending deliveries of inboxes; returns how many. */
+export const cancelOfInboxes = (tx: Tx, limit: number, inboxIds: readonly string[], now: number) =>
+  cancelPending(
+    tx,
+    sql`select id from deliveries where inbox_id ${anyOf(inboxIds)} and ended_at is null limit ${limit}`,
+    INBOX_ENDED,
+    now,
+  );
+
+/** Deletes the deliveries that fit a condition, with their attempts. @returns the rows deleted */
+async function deleteDeliveries(tx: Tx, condition: Sql): Promise<number> {
+  const deleted = await tx.all<{ id: string; webhookId: string }>(
+    sql`delete from deliveries where ${condition} returning id, webhook_id as "webhookId"`,
+  );
+  if (deleted.length === 0) return 0;
+  const attempts = await tx.run(
+    sql`delete from attempts where delivery_id ${anyOf(deleted.map(({ id }) => id))}`,
+  );
+  const counts = [...Map.groupBy(deleted, ({ webhookId }) => webhookId)];
+  await tx.run(
+    sql`update webhooks set kept = kept - gone.count
+      from (select r.value ->> 'id' as webhook_id, cast(r.value ->> 'count' as bigint) as count
+        from ${eachOf(counts.map(([id, { length }]) => ({ id, count: length })))} as r) as gone
+      where id = gone.webhook_id`,
+  );
+  return attempts + deleted.length;
+}
+
+/**
+ * Removes ended deliveries with their attempts. Those of a webhook that another transaction has locked are left
+ * for later: one that waits for a webhook while it has locked another could deadlock.
+ * @param which a query for `id` and `"webhookId"` of deliveries; one of them that is replayed meanwhile is kept
+ * @returns the rows removed
+ */
+async function removeEnded(tx: Tx, which: Sql): Promise<number> {
+  const found = await tx.all<{ id: string; webhookId: string }>(which);
+  if (found.length === 0) return 0;
+  const webhooks = [...new Set(found.map(({ webhookId }) => webhookId))];
+  const free = await tx.all<{ id: string }>(
+    sql`select id from webhooks where id ${anyOf(webhooks)} ${FOR_UPDATE_SKIP_LOCKED}`,
+  );
+  const locked = new Set(free.map(({ id }) => id));
+  const ids = found.filter(({ webhookId }) => locked.has(webhookId)).map(({ id }) => id);
+  return deleteDeliveries(tx, sql`id ${anyOf(ids)} and ended_at is not null`);
+}
+
+/** Removes about `limit` rows of deliveries that ended long ago. @returns how many */
+export const removeOldDeliveries = (tx: Tx, limit: number, now: number) =>
+  removeEnded(
+    tx,
+    sql`select id, webhook_id as "webhookId" from deliveries where ended_at <= ${now - DELIVERY_KEPT_MS} limit ${limit}`,
+  );
+
+/** Removes about `limit` rows of the oldest ended deliveries of webhooks with a long log. @returns how many */
+export async function trimLogs(tx: Tx, limit: number): Promise<number> {
+  const full = await tx.all<{ id: string; kept: number }>(
+    sql`select id, kept from webhooks where kept > ${MAX_KEPT_DELIVERIES} limit ${limit}`,
+  );
+  let freed = 0;
+  for (const { id, kept } of full) {
+    if (freed >= limit) break;
+    freed += await removeEnded(
+      tx,
+      sql`select id, webhook_id as "webhookId" from deliveries
+        where webhook_id = ${id} and ended_at is not null
+        order by id limit ${Math.min(kept - MAX_KEPT_DELIVERIES, limit - freed)}`,
+    );
+  }
+  return freed;
+}
+
+/**
+ * Removes about `limit` rows of a webhook that has ended, with its deliveries. One webhook in a transaction:
+ * mail that is being stored may hold up its removal, and two that wait for several webhooks could deadlock.
+ * @param which the condition for the webhooks
+ * @param lock {@link LOCK_TO_REMOVE} to wait for such mail
+ * @returns 0 if there is none; otherwise `limit`, because there may be more
+ */
+export async function removeNextWebhook(
+  tx: Tx,
+  limit: number,
+  which: Sql,
+  lock = LOCK_FREE_TO_REMOVE,
+): Promise<number> {
+  const webhook = await tx.first<{ id: string }>(sql`select id from webhooks where ${which} limit 1 ${lock}`);
+  if (!webhook) return 0;
+  const { id } = webhook;
+  const some = sql`select id from deliveries where webhook_id = ${id} limit ${limit}`;
+  if ((await deleteDeliveries(tx, sql`id in (${some})`)) >= limit) return limit;
+  // Its row is locked, so no delivery can be added any more.
+  await tx.run(sql`delete from wakes where webhook_id = ${id}`);
+  await tx.run(sql`delete from webhooks where id = ${id}`);
+  return limit;
+}
+
+/** Removes about `limit` rows of webhooks whose inbox ended a day ago. @returns as {@link removeNextWebhook} does */
+export const removeEndedWebhooks = (tx: Tx, limit: number, now: number) =>
+  removeNextWebhook(tx, limit, sql`ends_at <= ${now - TOMBSTONE_MS}`);

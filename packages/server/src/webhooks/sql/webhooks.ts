@@ -1,0 +1,260 @@
+import { requireAccount } from '../../accounts/sql.ts';
+import { freeInSteps, freeNowOrLater } from '../../database/in-steps.ts';
+import { read, steps, type Tx, write } from '../../database/operations.ts';
+import { anyOf, constant, EMPTY, FOR_UPDATE, type Sql, sql } from '../../database/sql.ts';
+import { AppError, notFound } from '../../errors.ts';
+import { TOMBSTONE_MS } from '../../inboxes/records.ts';
+import { DELETED, NEVER } from '../../store/sql/tables/index.ts';
+import { LOCK_TO_REMOVE, removeNextWebhook } from './removal.ts';
+
+/**
+ * A webhook. It exists until it is deleted or, if it belongs to an inbox, until that inbox ends; for 24 h after
+ * such an end it can still be read, with its log.
+ */
+export interface WebhookRecord {
+  id: string;
+  accountId: string;
+  /** Null for the whole account. */
+  inboxId: string | null;
+  url: string;
+  description: string;
+  enabled: boolean;
+  /** Why it was disabled; null if its owner disabled it or it is enabled. */
+  disabledReason: string | null;
+  createdAt: number;
+  /** The end of its inbox; null for the whole account. */
+  endsAt: number | null;
+  /** The first failed attempt since the last success, since it was made or enabled; null without one. */
+  failingSince: number | null;
+}
+
+export interface NewWebhook {
+  id: string;
+  /** Null for the whole account. */
+  inboxId: string | null;
+  url: string;
+  description: string;
+  /** Stored as it is, because it signs payloads. */
+  secret: string;
+  createdAt: number;
+}
+
+export interface WebhookChanges {
+  url?: string;
+  description?: string;
+  /** True also resets the failures; false cancels pending deliveries. */
+  enabled?: boolean;
+}
+
+const COLUMNS = constant(`id, account_id as "accountId", inbox_id as "inboxId", url, description, enabled,
+  disabled_reason as "disabledReason", created_at as "createdAt", ends_at as "endsAt", failing_since as "failingSince"`);
+
+type WebhookRow = Omit<WebhookRecord, 'enabled' | 'endsAt'> & { enabled: number; endsAt: number };
+
+const toWebhook = (row: WebhookRow): WebhookRecord => ({
+  ...row,
+  description: JSON.parse(row.description),
+  enabled: row.enabled === 1,
+  endsAt: row.endsAt === NEVER ? null : row.endsAt,
+});
+
+/** A webhook of an account that had not ended at a time. */
+const ofAccount = (accountId: string, webhookId: string, at: number): Sql =>
+  sql`id = ${webhookId} and account_id = ${accountId} and ends_at > ${at}`;
+
+/** A rotation a day leaves two secrets; with more rotations within a day, this many sign. */
+const MAX_SECRETS = 10;
+
+/** A stored secret, newest first; the first has no end. */
+interface StoredSecret {
+  secret: string;
+  until: number | null;
+}
+
+/** The secrets of a row that sign at a time, newest first. */
+export function signingSecrets(secrets: string, now: number): string[] {
+  const stored: StoredSecret[] = JSON.parse(secrets);
+  return stored.filter(({ until }) => until === null || until > now).map(({ secret }) => secret);
+}
+
+/** The secrets of a webhook after a rotation, newest first. */
+function rotated(stored: string, secret: string, oldUntil: number, now: number): StoredSecret[] {
+  const old: StoredSecret[] = JSON.parse(stored);
+  return [
+    { secret, until: null },
+    ...old
+      .map((one) => ({ ...one, until: one.until ?? oldUntil }))
+      .filter(({ until }) => until > now)
+      .slice(0, MAX_SECRETS - 1),
+  ];
+}
+
+/**
+ * Adds a webhook in a transaction that has locked its account and checked its inbox.
+ * @param endsAt the inbox's end; NEVER for the whole account
+ * @throws AppError `limit_reached`
+ */
+export async function insertWebhook(
+  tx: Tx,
+  accountId: string,
+  webhook: NewWebhook & { endsAt: number },
+  maxWebhooks: number,
+): Promise<WebhookRecord> {
+  const { id, inboxId, url, createdAt, endsAt } = webhook;
+  if (maxWebhooks !== Number.POSITIVE_INFINITY) {
+    const live = await tx.all(
+      sql`select id from webhooks where account_id = ${accountId} and ends_at > ${createdAt} limit ${maxWebhooks}`,
+    );
+    if (live.length >= maxWebhooks)
+      throw new AppError(
+        'limit_reached',
+        `The account has reached the number of webhooks that its plan allows (${maxWebhooks}), those of single inboxes included. Delete one with DELETE /v1/webhooks/{id}.`,
+      );
+  }
+  const description = JSON.stringify(webhook.description);
+  const secrets: StoredSecret[] = [{ secret: webhook.secret, until: null }];
+  await tx.run(
+    sql`insert into webhooks (id, account_id, inbox_id, url, description, secrets, enabled, created_at, ends_at,
+        prompt, failed_attempts, kept)
+      values (${id}, ${accountId}, ${inboxId}, ${url}, ${description}, ${JSON.stringify(secrets)}, 1, ${createdAt},
+        ${endsAt}, 0, 0, 0)`,
+  );
+  const state = { enabled: 1, disabledReason: null, failingSince: null };
+  return toWebhook({ id, accountId, inboxId, url, description, createdAt, endsAt, ...state });
+}
+
+/** Moves the end of the webhooks of inboxes to the end of these. A webhook that is being deleted stays so. */
+export async function moveWebhookEnds(
+  tx: Tx,
+  accountId: string,
+  inboxIds: readonly string[],
+  expiresAt: number,
+): Promise<void> {
+  await tx.run(
+    sql`update webhooks set ends_at = ${expiresAt}
+      where account_id = ${accountId} and inbox_id ${anyOf(inboxIds)} and ends_at > ${DELETED}`,
+  );
+}
+
+export const webhooks = {
+  /**
+   * Adds an enabled webhook, in one step with the check of the account's number of live ones.
+   * @throws AppError `limit_reached` at `maxWebhooks`; `not_found` if its inbox is not a live inbox of the account
+   */
+  create: write(async (tx, accountId: string, webhook: NewWebhook, maxWebhooks: number) => {
+    await requireAccount(tx, accountId);
+    const { inboxId, createdAt } = webhook;
+    if (inboxId === null) return insertWebhook(tx, accountId, { ...webhook, endsAt: NEVER }, maxWebhooks);
+    const inbox = await tx.first<{ expiresAt: number }>(
+      sql`update inboxes set has_webhook = 1
+        where id = ${inboxId} and account_id = ${accountId} and expires_at > ${createdAt} and freed = 0
+        returning expires_at as "expiresAt"`,
+    );
+    if (!inbox) throw notFound('inbox', inboxId);
+    return insertWebhook(tx, accountId, { ...webhook, endsAt: inbox.expiresAt }, maxWebhooks);
+  }),
+
+  find: read(
+    async (db, accountId: string, webhookId: string, now: number): Promise<WebhookRecord | undefined> => {
+      const row = await db.first<WebhookRow>(
+        sql`select ${COLUMNS} from webhooks where ${ofAccount(accountId, webhookId, now - TOMBSTONE_MS)}`,
+      );
+      return row && toWebhook(row);
+    },
+  ),
+
+  /** Newest first, those before the id `before`. */
+  list: read(
+    async (
+      db,
+      accountId: string,
+      { limit, before }: { limit: number; before: string | null },
+      now: number,
+    ): Promise<{ webhooks: WebhookRecord[]; hasMore: boolean }> => {
+      const rows = await db.all<WebhookRow>(
+        sql`select ${COLUMNS} from webhooks
+          where account_id = ${accountId} and ends_at > ${now - TOMBSTONE_MS}
+            ${before === null ? EMPTY : sql`and id < ${before}`}
+          order by id desc limit ${limit + 1}`,
+      );
+      return { webhooks: rows.slice(0, limit).map(toWebhook), hasMore: rows.length > limit };
+    },
+  ),
+
+  /** @returns undefined if there is no such live webhook */
+  update: write(
+    async (
+      tx,
+      accountId: string,
+      webhookId: string,
+      { url, description, enabled }: WebhookChanges,
+      now: number,
+    ): Promise<WebhookRecord | undefined> => {
+      const note = description === undefined ? null : JSON.stringify(description);
+      const on = sql`, enabled = 1, disabled_reason = null, failing_since = null, failed_attempts = 0, blocked_until = 0`;
+      // Time 0: the next claim finds it disabled and cancels what is pending.
+      const off = sql`, enabled = 0, disabled_reason = null, next_at = 0`;
+      const switched = enabled ? on : off;
+      const row = await tx.first<WebhookRow>(
+        sql`update webhooks set url = coalesce(${url ?? null}, url), description = coalesce(${note}, description)
+            ${enabled === undefined ? EMPTY : switched}
+          where ${ofAccount(accountId, webhookId, now)} returning ${COLUMNS}`,
+      );
+      return row && toWebhook(row);
+    },
+    { mayUseReserve: true },
+  ),
+
+  /** Adds a secret; the older ones sign as well until `oldUntil`. @returns undefined as `update` does */
+  rotateSecret: write(
+    async (
+      tx,
+      accountId: string,
+      webhookId: string,
+      secret: string,
+      oldUntil: number,
+      now: number,
+    ): Promise<WebhookRecord | undefined> => {
+      const live = ofAccount(accountId, webhookId, now);
+      const found = await tx.first<{ secrets: string }>(
+        sql`select secrets from webhooks where ${live} ${FOR_UPDATE}`,
+      );
+      if (!found) return undefined;
+      const secrets = JSON.stringify(rotated(found.secrets, secret, oldUntil, now));
+      const row = await tx.first<WebhookRow>(
+        sql`update webhooks set secrets = ${secrets} where ${live} returning ${COLUMNS}`,
+      );
+      return row && toWebhook(row);
+    },
+  ),
+
+  /** When it resolves, its deliveries and attempts are deleted too. @returns false if there is no such webhook */
+  delete: steps(
+    async (transaction, accountId: string, webhookId: string, now: number): Promise<boolean> => {
+      const ended = await transaction((tx) =>
+        tx.run(
+          sql`update webhooks set ends_at = ${DELETED}, enabled = 0, next_at = null
+            where ${ofAccount(accountId, webhookId, now - TOMBSTONE_MS)}`,
+        ),
+      );
+      if (ended === 0) return false;
+      const deleted = sql`id = ${webhookId} and ends_at = ${DELETED}`;
+      await freeNowOrLater(() =>
+        freeInSteps(transaction, (tx, limit) => removeNextWebhook(tx, limit, deleted, LOCK_TO_REMOVE)),
+      );
+      return true;
+    },
+    { mayUseReserve: true },
+  ),
+
+  /** Disables an enabled webhook of any account; the next claim cancels its pending deliveries. */
+  disable: write(
+    async (tx, webhookId: string, reason: string): Promise<void> => {
+      await tx.run(
+        sql`update webhooks set enabled = 0, disabled_reason = ${reason}, next_at = 0
+          where id = ${webhookId} and enabled = 1`,
+      );
+    },
+    { mayUseReserve: true },
+  ),
+};
