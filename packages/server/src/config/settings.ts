@@ -216,7 +216,7 @@ export const SETTINGS = {
     allowed:
       'a URL such as postgres://user:password@host:5432/database, or nothing for the embedded database',
     sentence:
-      'PostgreSQL 15 or newer instead of the embedded database. Several servers may share one (docs/operations.md).',
+      'PostgreSQL 15 or newer instead of the embedded database. Several servers may share one (docs/postgresql.md).',
     secret: true,
     parse: orNone(postgresUrl),
   }),

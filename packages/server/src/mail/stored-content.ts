@@ -3,7 +3,7 @@ import { MessageFields } from './fields.ts';
 import { cut } from './limits.ts';
 import { type MailContent, type MailHeader, type MailImage, NO_CONTENT, type ParsedMail } from './mail.ts';
 import type { ContentWords } from './matching/compared-content.ts';
-import { decodeAs } from './mime/charsets/charset.ts';
+import { decodeAs } from './mime/charset.ts';
 import { readHeader } from './mime/header.ts';
 import {
   bodyBytes,

@@ -1,6 +1,6 @@
 import type { Message, MessageSummary } from '@mayfly/client/contract';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
-import { contentFields } from '../mail/full/content-fields.ts';
+import { contentFields } from '../mail/full-json.ts';
 import type { FullMessageRecord, MessageRecord, MessageRow } from '../store/contract/index.ts';
 
 /** A message in a list. */

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type * as client from 'prom-client';
-import type { MailAuthentication } from '../mail/authentication.ts';
+import type { MailAuthentication } from '../mail/mail.ts';
 
 // The main module of prom-client also loads its push gateway, cluster support and OpenTelemetry, none of
 // which is used here: 27 ms and 10 MB of each start.

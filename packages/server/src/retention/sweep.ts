@@ -6,10 +6,10 @@ import { anyOf, constant, databaseTime, FOR_UPDATE_SKIP_LOCKED, type Sql, sql } 
 import { AppError } from '../errors.ts';
 import { TOMBSTONE_MS } from '../inboxes/records.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
-import { EXPLAINED_KEPT_MS, SESSION_IDLE_MS, STAGED_MS } from '../store/contract/retention.ts';
+import { SESSION_IDLE_MS, STAGED_MS } from '../store/contract/retention.ts';
 import { dayOf, monthOf } from '../usage/calendar.ts';
 import { USAGE_KEPT_MS } from '../usage/sql.ts';
-import { removeContentOf } from '../waits/sql.ts';
+import { EXPLAINED_KEPT_MS, removeContentOf } from '../waits/sql.ts';
 import { takeWakes } from '../webhooks/sql/queue.ts';
 import {
   cancelOfInboxes,

@@ -4,7 +4,7 @@ import { SqliteDb } from '../../database/sqlite-db.ts';
 import { openWriter } from '../../store/sqlite/connection.ts';
 import { lockForServer } from '../../store/sqlite/open.ts';
 import { giveUpUnfinished } from '../../store/sqlite/staging.ts';
-import type { Value } from './row-hash.ts';
+import type { Value } from './transfer.ts';
 
 /** How long the copy waits for a command of the operator that writes, milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;

@@ -1,5 +1,4 @@
-import type { MailAuthentication } from '../../mail/authentication.ts';
-import type { MailContent, MailSummary } from '../../mail/mail.ts';
+import type { MailAuthentication, MailContent, MailSummary } from '../../mail/mail.ts';
 import type { Condition } from '../../mail/matching/conditions.ts';
 import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
 import type { PartIndex } from '../../mail/mime/part-index.ts';

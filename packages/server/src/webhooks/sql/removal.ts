@@ -1,12 +1,17 @@
+import { DAY_MS } from '../../clock.ts';
 import type { Tx } from '../../database/operations.ts';
 import { anyOf, eachOf, FOR_UPDATE_SKIP_LOCKED, perEngine, type Sql, sql } from '../../database/sql.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
-import { DELIVERY_KEPT_MS, MAX_KEPT_DELIVERIES } from '../../store/contract/retention.ts';
 
 /*
  * Removing webhooks and their logs. A webhook is locked before its deliveries, as by `record` and `replay`: a
  * transaction that does it the other way round could deadlock with them.
  */
+
+/** How long ended deliveries stay in the log: a failure before a weekend can still be examined after it. */
+export const DELIVERY_KEPT_MS = 7 * DAY_MS;
+/** Ended deliveries in a webhook's log: those of a busy day, a few megabytes. */
+export const MAX_KEPT_DELIVERIES = 10_000;
 
 /** The reason of deliveries whose inbox was deleted or expired; the log shows it. */
 export const INBOX_ENDED = 'The inbox ended.';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
-import { DELIVERY_KEPT_MS, MAX_KEPT_DELIVERIES } from '../../../src/store/contract/retention.ts';
 import type { AttemptRecord, DeliveryState } from '../../../src/webhooks/sql/log.ts';
 import { type ClaimedDelivery, CONCURRENCY } from '../../../src/webhooks/sql/queue.ts';
 import { type AttemptResult, PROMPT_MS } from '../../../src/webhooks/sql/record.ts';
+import { DELIVERY_KEPT_MS, MAX_KEPT_DELIVERIES } from '../../../src/webhooks/sql/removal.ts';
 import type { NewWebhook } from '../../../src/webhooks/sql/webhooks.ts';
 import { mailTo, onlyPlaced, T } from '../builders.ts';
 import type { Given, Opened } from './suite.ts';

@@ -1,4 +1,40 @@
-import { base64Digit } from '../transfer-encoding.ts';
+import { createRequire } from 'node:module';
+import { base64Digit } from './transfer-encoding.ts';
+
+/*
+ * Charsets that the platform does not know because browsers dropped them: those in tables of a library, and
+ * three seven-bit ones.
+ */
+
+/** Decodes bytes of one charset; never throws, and what is no character becomes U+FFFD. */
+export type CharsetDecoder = (bytes: Buffer) => string;
+
+/** The library's part that is used here. */
+interface CharsetLibrary {
+  encodingExists(name: string): boolean;
+  decode(bytes: Buffer, name: string): string;
+}
+
+const require = createRequire(import.meta.url);
+let library: CharsetLibrary | undefined;
+
+/** Loaded when the first mail needs it, for it costs every start 5 ms and its tables more; no mail of a test has. */
+function charsetLibrary(): CharsetLibrary {
+  library ??= require('iconv-lite') as CharsetLibrary;
+  return library;
+}
+
+/** Names of the library that are transfer encodings. */
+const NO_CHARSET = /^(?:hex|base64|binary)$/;
+
+/** @param name lower case, letters and digits only, such as `cp850` */
+export function rareCharset(name: string): CharsetDecoder | undefined {
+  if (name === 'iso2022kr' || name === 'csiso2022kr') return decodeIso2022Kr;
+  if (name === 'hz' || name === 'hzgb2312') return decodeHz;
+  if (name === 'utf7' || name === 'unicode11utf7') return decodeUtf7;
+  if (NO_CHARSET.test(name) || !charsetLibrary().encodingExists(name)) return undefined;
+  return (bytes) => charsetLibrary().decode(bytes, name);
+}
 
 /* Charsets that switch, within seven bits, to another set of characters and back. */
 
@@ -19,7 +55,7 @@ const GBK = new TextDecoder('gbk');
  * Unicode (RFC 2152): between "+" and the first byte that is no digit of base64 stand UTF-16 code units,
  * highest byte first. The library takes 40 times as long for text that switches often.
  */
-export function decodeUtf7(bytes: Buffer): string {
+function decodeUtf7(bytes: Buffer): string {
   const units = Buffer.allocUnsafe(2 * bytes.length);
   let length = 0;
   let at = 0;
@@ -93,7 +129,7 @@ function decodeShifted(
 }
 
 /** Korean (RFC 1557): EUC-KR between shift-out and shift-in. */
-export function decodeIso2022Kr(bytes: Buffer): string {
+function decodeIso2022Kr(bytes: Buffer): string {
   return decodeShifted(bytes, EUC_KR, (source, at, isShifted) => {
     const byte = source[at];
     // The announcer, ESC $ ) C.
@@ -104,7 +140,7 @@ export function decodeIso2022Kr(bytes: Buffer): string {
 }
 
 /** Chinese (RFC 1843): GB 2312 between `~{` and `~}`; `~~` is a tilde, and `~` at the end of a line joins two. */
-export function decodeHz(bytes: Buffer): string {
+function decodeHz(bytes: Buffer): string {
   return decodeShifted(bytes, GBK, (source, at, isShifted) => {
     if (source[at] !== TILDE) return undefined;
     const next = source[at + 1];

@@ -1,6 +1,6 @@
-import type { MailAttachment } from '../mail.ts';
-import { type PartIndex, readIndex, type WrittenIndex, writeIndex } from '../mime/part-index.ts';
-import { parseMail } from '../parse.ts';
+import type { MailAttachment } from './mail.ts';
+import { type PartIndex, readIndex, type WrittenIndex, writeIndex } from './mime/part-index.ts';
+import { parseMail } from './parse.ts';
 
 /** What a download needs to know of an attachment. */
 export type ListedAttachment = Omit<MailAttachment, 'parameters' | 'message'>;
