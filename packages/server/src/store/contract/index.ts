@@ -3,7 +3,6 @@ import type { AccountStore, KeyStore } from './accounts.ts';
 import type { FaultStore } from './faults.ts';
 import type { AddressStore, InboxStore } from './inboxes.ts';
 import type { LimitStore } from './limits.ts';
-import type { MessageStore } from './messages.ts';
 import type { RefusalStore } from './refusals.ts';
 import type { ReportStore } from './reports.ts';
 import type { UsageStore } from './usage.ts';
@@ -43,7 +42,6 @@ export interface Store extends Operated {
   addresses: AddressStore;
   inboxes: InboxStore;
   faults: FaultStore;
-  messages: MessageStore;
   refusals: RefusalStore;
   webhooks: WebhookStore;
   deliveries: DeliveryStore;

@@ -1,7 +1,6 @@
 import type { MailAuthentication } from '../../mail/authentication.ts';
 import type { MailContent, MailSummary } from '../../mail/mail.ts';
-import type { Condition } from '../../mail/matching/conditions.ts';
-import type { FailedCondition, Filters } from '../../mail/matching/filters.ts';
+import type { FailedCondition } from '../../mail/matching/filters.ts';
 import type { PartIndex } from '../../mail/mime/part-index.ts';
 import type { Trail } from './trail.ts';
 
@@ -175,106 +174,4 @@ export interface FullMessageRecord extends MessageRecord {
   isPartial: boolean;
   /** Where the parts are in the raw source; null where that is not known, as of messages stored before it was. */
   index: PartIndex | null;
-}
-
-export interface MessageStore {
-  /**
-   * Stores a batch in one transaction and resolves when it is on stable storage, with a result for each
-   * recipient of each mail. Calls that wait at the same time share a transaction and its sync. A recipient
-   * that does not exist any more does not affect the others; if one is full, the mail is refused for all,
-   * because its sender can only repeat it as a whole (RFC 5321 section 4.2.5).
-   * An inbox that evicts never holds more than `maxMessages` after the commit, and `messageCount` is exact.
-   * Each message gets `receivedAt = max(now, the inbox's newest + 1)` and an id that carries it.
-   */
-  addBatch(mails: NewMail[], now: number): Promise<Placed[][]>;
-  /**
-   * Stores a mail that no inbox shows, for {@link InboxStore.create} to make a message of it. Its recipients are
-   * not used.
-   * @param stage a name for the mails of one inbox that carries the time: `newId('msg', now)`
-   * @returns the source
-   */
-  stage(mail: NewMail, stage: string): Promise<number>;
-  /** Gives up the mails under a name. The sweeper does that as well, STAGED_MS after its time. */
-  unstage(stage: string): Promise<void>;
-  /** Messages of a live inbox with `after < receivedAt < before`, newest first, at most `limit`. */
-  listRows(
-    inboxId: string,
-    range: { after: number; before: number; limit: number },
-    now: number,
-  ): Promise<MessageRow[]>;
-  /** Messages of a live inbox with `receivedAt > after`, oldest first, at most `limit`. */
-  listAfter(inboxId: string, range: { after: number; limit: number }, now: number): Promise<MessageRecord[]>;
-  /** Messages of the account's live inboxes with `accountOrder > after`, oldest first, at most `limit`. */
-  listByAccount(
-    accountId: string,
-    range: { after: number; limit: number },
-    now: number,
-  ): Promise<AccountMessageRecord[]>;
-  /**
-   * Reads the account's messages with `after < accountOrder < before`, newest first, at most `limit`. The cost
-   * does not depend on how many messages the account has.
-   */
-  listNewest(
-    accountId: string,
-    range: { after: number; before: number; limit: number },
-    now: number,
-  ): Promise<NewestPage>;
-  /**
-   * Searches messages with a place between `after` and `before`, newest first, for those that meet all
-   * conditions, until `limit` are found or 500 messages or 8 MiB are read. An embedded engine searches on a
-   * thread of its own.
-   */
-  search(
-    scope: SearchScope,
-    conditions: readonly Condition[],
-    range: { after: number; before: number; limit: number },
-    now: number,
-  ): Promise<NewestPage>;
-  /**
-   * Checks messages of a live inbox against conditions, which may be about their content, until `limit` match
-   * or the call has read enough: 500 messages or 8 MiB. Runs where {@link MessageStore.search} runs.
-   */
-  check(inboxId: string, conditions: Filters, range: CheckRange, now: number): Promise<CheckedPage>;
-  /**
-   * The recipients of the messages that a live inbox received after a time, newest first: a line for each message,
-   * its `receivedAt`, a space, and the RCPT addresses as a JSON array.
-   */
-  recipients(inboxId: string, after: number, now: number): Promise<string>;
-  /**
-   * The largest `accountOrder` that was ever committed, deleted messages included; 0 before the first.
-   * All messages up to it can be read.
-   */
-  newestInAccount(accountId: string): Promise<number>;
-  /**
-   * The place in the account's order behind which lie all its messages with `receivedAt > time`, and
-   * everything that is committed after the call.
-   */
-  placeInAccount(accountId: string, time: number): Promise<number>;
-  /** Those of the ids that a message of the live inbox has. */
-  existing(inboxId: string, messageIds: readonly string[], now: number): Promise<string[]>;
-  find(inboxId: string, messageId: string, now: number): Promise<FullMessageRecord | undefined>;
-  /**
-   * A piece of the raw source, from 0 on; undefined past the end and for no message. Pieces have
-   * {@link RAW_PIECE_BYTES} but for the last.
-   */
-  readRaw(inboxId: string, messageId: string, piece: number, now: number): Promise<Uint8Array | undefined>;
-  /**
-   * Marks a message of a live inbox, and raises the version of the inbox if that changes anything.
-   * @returns the message with its marks; undefined if there is no such message
-   */
-  mark(
-    inboxId: string,
-    messageId: string,
-    changes: MarkChanges,
-    now: number,
-  ): Promise<MessageRecord | undefined>;
-  /** When it resolves, its source is deleted too unless another message has it. False if there is no such message. */
-  delete(inboxId: string, messageId: string, now: number): Promise<boolean>;
-  /**
-   * Deletes all messages of a live inbox: those committed before the call, and none committed after it
-   * resolves. They become unreadable at once; then their sources are deleted in short transactions.
-   * `lastReceivedAt` stays, so cursors remain valid.
-   * @returns false if the inbox is not live
-   */
-  deleteAll(inboxId: string, now: number): Promise<boolean>;
 }

@@ -3,10 +3,7 @@ import { PostgresDb } from '../../database/postgres-db.ts';
 import { randomFraction } from '../../ids.ts';
 import { addBridge } from '../sql/bridge.ts';
 import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
-import { createEvict } from '../sql/messages/eviction.ts';
-import { createSources } from '../sql/messages/sources.ts';
 import { createClaim } from '../sql/webhooks/claim.ts';
-import { addBatch, stageSource } from './add-batch.ts';
 import type { Connections } from './connections/connection.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
 import { createRecord } from './record-attempts.ts';
@@ -40,18 +37,9 @@ export function postgresEngine(pool: Connections): Engine & { hot: HotCalls } {
     },
     transaction: (work) => runTransaction(pool, (client) => work(txOn(client))),
   };
-  const evict = createEvict(engine, createSources(engine));
   return {
     ...engine,
     hot: {
-      addBatch: (mails, now) =>
-        runFlights(pool, async (client) => {
-          const { placed, overfull, written } = await addBatch(client, mails, now);
-          if (overfull.length > 0) await written;
-          await evict(txOn(client), overfull);
-          return { result: placed, written };
-        }),
-      stage: (mail, stage) => runFlights(pool, (client) => stageSource(client, mail, stage)),
       claim: createClaim(engine, { transactions: 'each webhook', order: shuffled }),
       record: createRecord(pool),
     },

@@ -8,7 +8,6 @@ import { connectAlone, createPool, requireDurable } from './connections/connecti
 import { Servers } from './connections/servers.ts';
 import { postgresEngine } from './engine.ts';
 import { startFailure, toUnavailable } from './errors.ts';
-import { createGatheredReads } from './gathered-reads.ts';
 import { Hints, type HintsDeps, hintsAfter } from './hints.ts';
 import { runTransaction } from './transactions.ts';
 import { upgradeTables } from './upgrade.ts';
@@ -80,10 +79,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     () => new Worker(new URL('./search-thread.ts', import.meta.url), { workerData: { url }, name: 'search' }),
     options.onCrash ?? onError,
   );
-  const engine = postgresEngine(pool);
-  const store = createSqlStore(engine);
-  const inboxes = { ...store.inboxes, ...createGatheredReads(engine.db) };
-  const methods = methodsOf({ ...store, inboxes, ping: createPing(pool) });
+  const store = createSqlStore(postgresEngine(pool));
+  const methods = methodsOf({ ...store, ping: createPing(pool) });
   let closing: Promise<void> | undefined;
   return storeOf(
     async (method, args) => {

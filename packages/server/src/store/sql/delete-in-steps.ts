@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { sql } from 'kysely';
 import { AppError } from '../../errors.ts';
+import { freeEmptied, freeMessages } from '../../messages/sql/ending.ts';
+import { freeParked, releaseSources } from '../../messages/sql/sources.ts';
 import type { Engine, Tx } from './engine.ts';
-import { createSources, rowsToFree, type Sources } from './messages/sources.ts';
-import { prepare, type Slots } from './prepared.ts';
+import { kitOn } from './kit-on.ts';
 import { removeContentOf } from './reports/explained-waits.ts';
 import { DELETED } from './tables/index.ts';
 import { cancelOfInboxes } from './webhooks/queue.ts';
@@ -58,19 +58,14 @@ export function inSequence(...steps: FreeStep[]): FreeStep {
   };
 }
 
-/** Deletes messages with their sources, a limited number of rows in each transaction. */
+/** Deletes messages with their sources, a limited number of rows in each transaction. See messages/sql/. */
 export interface Removal {
-  sources: Sources;
-  /**
-   * Deletes about `limit` rows of an inbox's messages, the oldest first. The caller's transaction has locked
-   * the inbox. The number of an inbox is valid only within the transaction that read it: SQLite gives the
-   * number of a removed inbox to a new one.
-   * @param released gets the sources of the deleted messages, which the caller has to release
-   * @param upTo only messages with `received_at` up to this time
-   */
-  freeMessages(tx: Tx, inbox: number, limit: number, released: number[], upTo?: number): Promise<number>;
-  /** Deletes about `limit` rows of messages of all emptied inboxes, or of the one with the id `only`. */
-  freeEmptied(tx: Tx, limit: number, only?: string): Promise<number>;
+  sources: {
+    release(tx: Tx, released: readonly number[]): Promise<void>;
+    freeParked(tx: Tx, limit: number): Promise<number>;
+  };
+  freeMessages(tx: Tx, inbox: number, limit: number, released: number[]): Promise<number>;
+  freeEmptied(tx: Tx, limit: number): Promise<number>;
   /**
    * Cancels the deliveries of deleted inboxes and deletes their rows, about `limit` in all, their own rows last;
    * large sources are left parked.
@@ -78,82 +73,7 @@ export interface Removal {
   freeDeletedInboxes(tx: Tx, limit: number, inboxIds: readonly string[], now: number): Promise<number>;
 }
 
-/** The oldest messages of an inbox, and their deletion up to a time; returns the sources that they had. */
-export function prepareDeleteOldest({ db }: Pick<Engine, 'db'>) {
-  const selectOldest = prepare(
-    (value: Slots<{ inbox: number; after: number; upTo: number; limit: number }>) =>
-      db
-        .selectFrom('messages as m')
-        .leftJoin('sources as s', 's.seq', 'm.source_seq')
-        .select(['m.received_at', 's.size'])
-        .where('m.inbox_seq', '=', value.inbox)
-        .where('m.received_at', '>', value.after)
-        .where('m.received_at', '<=', value.upTo)
-        .orderBy('m.received_at')
-        .limit(value.limit),
-  );
-  const deleteRange = prepare((value: Slots<{ inbox: number; after: number; upTo: number }>) =>
-    db
-      .deleteFrom('messages')
-      .where('inbox_seq', '=', value.inbox)
-      .where('received_at', '>', value.after)
-      .where('received_at', '<=', value.upTo)
-      .returning('source_seq'),
-  );
-  return { selectOldest, deleteRange };
-}
-
-export function createRemoval(engine: Engine): Removal {
-  const { dialect } = engine;
-  const sources = createSources(engine);
-  const { selectOldest, deleteRange } = prepareDeleteOldest(engine);
-
-  async function freeMessages(
-    tx: Tx,
-    inbox: number,
-    limit: number,
-    released: number[],
-    upTo = Number.MAX_SAFE_INTEGER,
-  ): Promise<number> {
-    const after = -1;
-    let freed = 0;
-    let last: number | undefined;
-    for (const { received_at, size } of await selectOldest(tx, { inbox, after, upTo, limit })) {
-      last = received_at;
-      freed += rowsToFree(size ?? 0);
-      if (freed >= limit) break;
-    }
-    if (last === undefined) return 0;
-    const deleted = await deleteRange(tx, { inbox, after, upTo: last });
-    released.push(...deleted.map(({ source_seq }) => source_seq));
-    return freed;
-  }
-
-  async function freeEmptied(tx: Tx, limit: number, only?: string): Promise<number> {
-    const released: number[] = [];
-    let freed = 0;
-    while (freed < limit) {
-      // A literal, because no engine uses a partial index for a value that is unknown when it plans.
-      let query = tx
-        .selectFrom('inboxes')
-        .select(['seq', 'emptied_up_to'])
-        .where('emptied_up_to', '>', sql.lit(0));
-      if (only !== undefined) query = query.where('id', '=', only);
-      // Another node that empties one now goes on with it; the deletion that asked for this one waits.
-      const lock = only === undefined ? dialect.lockFreeRows : dialect.lockRows;
-      const emptied = await lock(query.limit(1)).executeTakeFirst();
-      if (!emptied) break;
-      const left = limit - freed;
-      const rows = await freeMessages(tx, emptied.seq, left, released, emptied.emptied_up_to);
-      freed += rows;
-      if (rows >= left) break;
-      await tx.updateTable('inboxes').set({ emptied_up_to: 0 }).where('seq', '=', emptied.seq).execute();
-      freed += 1;
-    }
-    await sources.release(tx, released);
-    return freed;
-  }
-
+export function createRemoval({ dialect }: Engine): Removal {
   // The inboxes are found by their ids in each step: the sweeper or another process may have removed some since
   // the step before, and new inboxes may have their numbers.
   async function freeDeletedInboxes(
@@ -179,12 +99,12 @@ export function createRemoval(engine: Engine): Removal {
     const released: number[] = [];
     const emptied: number[] = [];
     for (const { seq } of inboxes) {
-      if (freed < limit) freed += await freeMessages(tx, seq, limit - freed, released);
+      if (freed < limit) freed += await freeMessages(kitOn(tx), seq, limit - freed, released);
       if (freed >= limit) break;
       emptied.push(seq);
       freed += ROWS_PER_INBOX;
     }
-    await sources.release(tx, released);
+    await releaseSources(kitOn(tx), released);
     if (emptied.length === 0) return freed;
     const isEmptied = new Set(emptied);
     const emptiedIds = inboxes.filter(({ seq }) => isEmptied.has(seq)).map(({ id }) => id);
@@ -193,5 +113,13 @@ export function createRemoval(engine: Engine): Removal {
     return freed;
   }
 
-  return { sources, freeMessages, freeEmptied, freeDeletedInboxes };
+  return {
+    sources: {
+      release: (tx, released) => releaseSources(kitOn(tx), released),
+      freeParked: (tx, limit) => freeParked(kitOn(tx), limit),
+    },
+    freeMessages: (tx, ...rest) => freeMessages(kitOn(tx), ...rest),
+    freeEmptied: (tx, limit) => freeEmptied(kitOn(tx), limit),
+    freeDeletedInboxes,
+  };
 }

@@ -1,7 +1,7 @@
 import type { Expression, Kysely, SelectQueryBuilder, SqlBool, Transaction } from 'kysely';
 import type { Kit } from '../../database/operations.ts';
 import type { AppError } from '../../errors.ts';
-import type { DeliveryStore, MessageStore } from '../contract/index.ts';
+import type { DeliveryStore } from '../contract/index.ts';
 import type { Tables } from './tables/index.ts';
 
 /** The database for reads outside a transaction, or a transaction. */
@@ -13,9 +13,6 @@ export type Tx = Transaction<Tables>;
  * other methods of the store are written once, on Kysely.
  */
 export interface HotCalls {
-  /** As in the contract, but each call has a transaction of its own; see {@link createMailBatcher}. */
-  addBatch: MessageStore['addBatch'];
-  stage: MessageStore['stage'];
   claim: DeliveryStore['claim'];
   record: DeliveryStore['record'];
 }

@@ -1,6 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { DAY_MS, MINUTE_MS } from '../../clock.ts';
-import { newId } from '../../ids.ts';
+import { giveUpStagedBefore } from '../../messages/sql/imports.ts';
 import type { StoreFigures, Upkeep } from '../contract/index.ts';
 import {
   DELIVERY_KEPT_MS,
@@ -15,7 +15,7 @@ import {
 import { dayOf, monthOf } from '../contract/usage.ts';
 import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
-import { giveUpStaged } from './messages/staged.ts';
+import { kitOn } from './kit-on.ts';
 import { removeContentOf } from './reports/explained-waits.ts';
 import { DELETED, type Tables } from './tables/index.ts';
 import { cancelOfInboxes, removeEnded, removeNextWebhook } from './webhooks/queue.ts';
@@ -233,7 +233,7 @@ export function createUpkeep(engine: Engine, removal: Removal): Upkeep {
   const chores: Chore[] = [
     freeEndedInboxes(engine, removal),
     (tx, limit) => removal.freeEmptied(tx, limit),
-    (tx, _limit, now) => giveUpStaged(tx, '<', newId('msg', now - STAGED_MS)),
+    (tx, _limit, now) => giveUpStagedBefore(kitOn(tx), now - STAGED_MS),
     // After the inboxes, which leave their large sources to it.
     (tx, limit) => removal.sources.freeParked(tx, limit),
     removeOld(

@@ -13,7 +13,6 @@ import { createInboxes } from './inboxes/inboxes.ts';
 import { createRefusals } from './inboxes/refusals.ts';
 import { createLimits } from './limits.ts';
 import { createUpkeep } from './maintenance.ts';
-import { createMessages } from './messages/messages.ts';
 import { createExplained } from './reports/explained-waits.ts';
 import { createListLabels, createListRun } from './reports/list-run.ts';
 import { createAddWaits } from './reports/waits.ts';
@@ -26,8 +25,9 @@ import { createWebhooks } from './webhooks/webhooks.ts';
 export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
   const { db, dialect, transaction, hot } = engine;
   const removal = createRemoval(engine);
+  const calls = callsOn(operations, engine.kit);
   return {
-    ...callsOn(operations, engine.kit),
+    ...calls,
     accounts: { ...createAccounts(engine), delete: createAccountDeletion(engine, removal) },
     keys: createKeys(engine),
     usage: createUsage(engine),
@@ -36,9 +36,8 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
     inboxes: createInboxes(engine, removal),
     faults: createFaults(engine),
     messages: {
-      ...createMessages(engine, removal),
-      addBatch: createMailBatcher(hot.addBatch, dialect.mayDependOnContent),
-      stage: hot.stage,
+      ...calls.messages,
+      addBatch: createMailBatcher(calls.messages.addBatch, dialect.mayDependOnContent),
     },
     refusals: createRefusals(engine),
     webhooks: createWebhooks(engine),

@@ -3,23 +3,15 @@ import { SqliteDb } from '../../database/sqlite-db.ts';
 import { unavailable } from '../failures.ts';
 import { addBridge } from '../sql/bridge.ts';
 import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
-import { createEvict } from '../sql/messages/eviction.ts';
-import { createSources } from '../sql/messages/sources.ts';
 import { createClaim } from '../sql/webhooks/claim.ts';
 import { createRecord } from '../sql/webhooks/record-attempts.ts';
-import { createAddBatch } from './add-batch.ts';
 import { kyselyOn, sqliteDialect } from './kysely.ts';
-import { SourceWriter } from './staging.ts';
 import type { Transactions } from './transactions.ts';
 
-/**
- * The engine on the writer connection.
- * @param onStaged called with the change of the bytes that were written for messages which are not stored yet
- */
+/** The engine on the writer connection. */
 export function writingEngine(
   database: DatabaseSync,
   transactions: Transactions,
-  onStaged: (change: number) => void = () => undefined,
 ): Engine & { hot: HotCalls } {
   const db = kyselyOn(database);
   const tx = new SqliteDb(database);
@@ -42,22 +34,9 @@ export function writingEngine(
     transaction: (work, of) => run(() => work(db as Tx), of),
   };
   addBridge(tx, { tx: db as Tx, engine });
-  const sources = createSources(engine);
-  const sourceWriter = new SourceWriter({ database, engine, sources, transactions, onStaged });
-  const addBatch = createAddBatch(database, sourceWriter);
-  const evict = createEvict(engine, sources);
   return {
     ...engine,
     hot: {
-      addBatch: (mails, now) =>
-        sourceWriter.stage(mails, now, (staged) =>
-          engine.transaction(async (tx) => {
-            const { placed, overfull } = addBatch(mails, now, staged);
-            await evict(tx, overfull);
-            return placed;
-          }),
-        ),
-      stage: (mail, stage) => sourceWriter.park(mail, stage),
       claim: createClaim(engine, { transactions: 'one', order: (ids) => ids }),
       record: createRecord(engine),
     },
@@ -73,6 +52,6 @@ export function readingEngine(database: DatabaseSync): Engine & { hot: HotCalls 
     dialect: sqliteDialect,
     kit: { db: new SqliteDb(database), transaction: refuse, flight: refuse },
     transaction: refuse,
-    hot: { addBatch: refuse, stage: refuse, claim: refuse, record: refuse },
+    hot: { claim: refuse, record: refuse },
   };
 }

@@ -1,4 +1,5 @@
 import { AppError } from '../../../errors.ts';
+import { placeStaged } from '../../../messages/sql/imports.ts';
 import type {
   CreatedInbox,
   IdempotentRequest,
@@ -11,7 +12,7 @@ import type {
 import { IDEMPOTENCY_MS, PERMANENT_UNTIL } from '../../contract/retention.ts';
 import { lockAccount } from '../accounts/lock-account.ts';
 import type { Dialect, Tx } from '../engine.ts';
-import { placeStaged } from '../messages/staged.ts';
+import { kitOn } from '../kit-on.ts';
 import { insertWebhook } from '../webhooks/webhooks.ts';
 import { claimAddress } from './addresses.ts';
 
@@ -166,7 +167,7 @@ export async function createInbox(tx: Tx, dialect: Dialect, creation: Creation):
   await claimAddress(tx, tenancy, inbox.kind, now);
   const inserted = await insertInbox(tx, creation);
   const webhook = await addWebhook(tx, creation);
-  const record = staged ? await placeStaged(tx, dialect, inserted, staged) : inserted.inbox;
+  const record = staged ? await placeStaged(kitOn(tx), inserted, staged) : inserted.inbox;
   if (request) await storeResponse(tx, request, record, webhook);
   return { inbox: record, nonce: request?.nonce ?? null, webhook, replayed: false };
 }

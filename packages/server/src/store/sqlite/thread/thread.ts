@@ -7,12 +7,11 @@ import { workerData } from 'node:worker_threads';
 import { migrate } from '../../../database/migrate.ts';
 import { createSqlStore } from '../../sql/sql-store.ts';
 import { type Served, serveThread } from '../../thread/serve.ts';
-import { openReader, openWriter } from '../connection.ts';
+import { giveUpUnfinished, openReader, openWriter } from '../connection.ts';
 import { requireSameFile } from '../data-folder.ts';
 import { createDiskReserve } from '../disk-reserve.ts';
 import { readingEngine, writingEngine } from '../engine.ts';
 import { toUnavailable } from '../errors.ts';
-import { giveUpUnfinished } from '../staging.ts';
 import { Transactions } from '../transactions.ts';
 import type { ThreadOptions } from './start.ts';
 
@@ -41,7 +40,7 @@ async function openForWriting(
     onBusy: rejectSent,
     onBroken: endThread,
   });
-  const engine = writingEngine(database, transactions, reserve.noteStaged);
+  const engine = writingEngine(database, transactions);
   try {
     await engine.kit.transaction((tx) => migrate(tx, 'sqlite'));
     if (exclusive) giveUpUnfinished(database);
