@@ -1,12 +1,12 @@
 /**
  * `node bench/mime-differences.ts OTHER`: how this tree and another checkout of the project (a folder with
  * its dependencies installed) read the same mails. Prints every field that differs, mail by mail.
- * docs/mime-differences.md judges those between the first reader of our own and the library before it.
+ * docs/internals/mime-differences.md judges those between the first reader of our own and the library before it.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { attachmentBytes } from '../packages/server/src/mail/attachment.ts';
+import { attachmentBytes } from '../packages/server/src/mail/mime/part-index.ts';
 import { parseMail } from '../packages/server/src/mail/parse.ts';
 import { oddMails } from './support/odd-mails.ts';
 

@@ -22,7 +22,7 @@ const MAX_LOG_DISK_FULL_MS = 60_000;
 const MAX_GROWTH_MIB = 96;
 /** The load's own idle connections come and go by some hundred; a leak of one in a request makes thousands. */
 const MAX_MORE_HANDLES = 300;
-/** Promised beside any load of others (docs/security.md), and of webhooks (docs/webhooks.md). */
+/** Promised beside any load of others (docs/internals/security.md), and of webhooks (docs/webhooks.md). */
 const P99_BUDGETS_MS = {
   'other account: reply to the final dot': 100,
   'other account: a list': 100,

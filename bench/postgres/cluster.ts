@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { connectAlone } from '../../packages/server/src/store/postgres/connections/connection.ts';
-import { Servers } from '../../packages/server/src/store/postgres/connections/servers.ts';
+import { connectAlone } from '../../packages/server/src/database/postgres/connection.ts';
 import { type PostgresCluster, startPostgres } from '../../packages/server/test/support/postgres.ts';
 
 /** `/proc/PID/stat` counts in ticks of 10 ms (USER_HZ). */
@@ -43,7 +42,7 @@ function cpuSecondsOf(postmaster: string): number {
 }
 
 /** A connection whose statements may take any time. */
-export const connect = (url: string) => connectAlone(new Servers(url), (error) => console.error(error));
+export const connect = (url: string) => connectAlone(url, (error) => console.error(error));
 
 /** Runs one statement on a connection of its own. */
 async function runOnce(url: string, text: string): Promise<void> {

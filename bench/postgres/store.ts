@@ -1,10 +1,7 @@
+import type { Pool } from 'pg';
+import { createPool } from '../../packages/server/src/database/postgres/connection.ts';
 import { newId } from '../../packages/server/src/ids.ts';
 import type { InboxRecord, Store } from '../../packages/server/src/store/contract/index.ts';
-import {
-  type Connections,
-  createPool,
-} from '../../packages/server/src/store/postgres/connections/connection.ts';
-import { Servers } from '../../packages/server/src/store/postgres/connections/servers.ts';
 import { postgresEngine } from '../../packages/server/src/store/postgres/engine.ts';
 import { openPostgres } from '../../packages/server/src/store/postgres/open.ts';
 import { createSqlStore } from '../../packages/server/src/store/sql/sql-store.ts';
@@ -23,7 +20,6 @@ const POLLS = 20_000;
 /** Polls that wait at the same time, each of an inbox of its own. */
 const POLLERS = 50;
 
-type PoolClient = Awaited<ReturnType<Connections['connect']>>;
 type Mail = Awaited<ReturnType<typeof storedMail>>;
 
 /** The store alone, without SMTP, HTTP and parsing. */
@@ -52,9 +48,9 @@ async function addMails(store: Store, inboxes: InboxRecord[], mail: Mail, mails:
   await Promise.all(Array.from({ length: calls }, (_, n) => sender(inboxes[n % INBOXES] as InboxRecord)));
 }
 
-/** Connections that tell how long a transaction holds the lock of an account's order, milliseconds. */
-function timed(pool: Connections, onLocked: (ms: number) => void): Connections {
-  const watch = (client: PoolClient): PoolClient => {
+/** Measures how long transactions of a pool hold the lock of an account's order, milliseconds. */
+function timed(pool: Pool, onLocked: (ms: number) => void): Pool {
+  return pool.on('connect', (client) => {
     const { query } = client;
     let lockedAt = 0;
     const spied = (...args: Parameters<typeof query>) => {
@@ -74,25 +70,14 @@ function timed(pool: Connections, onLocked: (ms: number) => void): Connections {
       });
     };
     client.query = spied as unknown as typeof query;
-    return client;
-  };
-  const watched = new WeakSet<PoolClient>();
-  return {
-    ...pool,
-    async connect() {
-      const client = await pool.connect();
-      if (watched.has(client)) return client;
-      watched.add(client);
-      return watch(client);
-    },
-  };
+  });
 }
 
 async function lockRows(cluster: BenchCluster, mail: Mail): Promise<Row[]> {
   const url = await cluster.createDatabase();
   await (await openPostgres({ url })).close();
   const held: number[] = [];
-  const pool = createPool(new Servers(url), (error) => console.error(error));
+  const pool = createPool(url, (error) => console.error(error));
   const store = createSqlStore(postgresEngine(timed(pool, (ms) => held.push(ms))));
   const inboxes = await inboxesOn(store);
   await addMails(store, inboxes, mail, MAILS);

@@ -21,7 +21,7 @@ import type {
   Store,
 } from '../../packages/server/src/store/contract/index.ts';
 import { openSqlite } from '../../packages/server/src/store/sqlite/open.ts';
-import { createRateLimit } from '../../packages/server/src/usage/rate-limit.ts';
+import { RateLimit } from '../../packages/server/src/usage/rate-limit.ts';
 import { UsageMeter } from '../../packages/server/src/usage/usage-meter.ts';
 import { createWebhooks } from '../../packages/server/src/webhooks/registry.ts';
 
@@ -38,7 +38,7 @@ usage.start();
 const guard = { allow: [], resolve: async () => [] };
 const events = createEventBus();
 const deps: HttpDeps = {
-  ...{ store, clock, log, plans, usage, events, metrics: new Registry(), rate: createRateLimit(clock) },
+  ...{ store, clock, log, plans, usage, events, metrics: new Registry(), rate: new RateLimit(clock) },
   parsing: {
     attachment: async () => undefined,
     decode: async (bytes) => bytes,

@@ -1,6 +1,6 @@
 /*
  * `npm run release -- VERSION [--tested] [--publish]`: versions, checks, builds and tries all packages, and shows what
- * would be published. docs/releasing.md has the checklist.
+ * would be published. docs/internals/releasing.md has the checklist.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -50,5 +50,5 @@ for (const name of ORDER) {
 process.stdout.write(
   isDryRun
     ? 'Nothing was published. Commit the versions, tag, and repeat with --publish.\n'
-    : 'Published on npm. Upload build/python to PyPI: see docs/releasing.md.\n',
+    : 'Published on npm. Upload build/python to PyPI: see docs/internals/releasing.md.\n',
 );

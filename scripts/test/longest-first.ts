@@ -31,7 +31,6 @@ const LONGEST = [
   'system/console/journey.test.ts',
   'system/example.test.ts',
   'webhooks/clock-steps.test.ts',
-  'store/postgres/failover.test.ts',
   'system/mail-programs/every-library.test.ts',
   'system/docs/examples.test.ts',
   'system/examples-of-faults.test.ts',

@@ -1,23 +1,63 @@
-import type { FirstStart } from './accounts/first-start.ts';
-import { systemClock } from './clock.ts';
-import type { Config } from './config/config.ts';
-import { createSignInCodes } from './console/sign-in-codes.ts';
-import { createLog } from './log.ts';
+import { checkSetup } from './accounts/check-setup.ts';
+import { ensureFirstAccount, type FirstStart } from './accounts/first-start.ts';
+import { createPlans } from './accounts/plans.ts';
+import { type Clock, systemClock } from './clock.ts';
+import { type Config, databasePath, hasDevKey } from './config/config.ts';
+import { explainListening, type ListenerName } from './config/explain-listening.ts';
+import { createSignInCodes, type SignInCodes } from './console/sign-in-codes.ts';
+import { createEventBus, type EventBus } from './events.ts';
+import { recheckUntil } from './http/access/held-requests.ts';
+import { newSessionId, randomFraction } from './ids.ts';
+import { ByteBudget, IN_FLIGHT_BYTES } from './inbound/in-flight/byte-budget.ts';
+import { createInjection } from './inbound/injection.ts';
+import { TRACE_HEADROOM_BYTES } from './inbound/received-line.ts';
+import { createReceiver } from './inbound/receiver.ts';
+import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
+import { ensureSink } from './inboxes/sink.ts';
+import { createLog, type Logger } from './log.ts';
 import { giveBackMemory } from './memory.ts';
+import { addGauges, type GaugeSources, measureDisk, warnOfClock } from './operations/gauges.ts';
+import { createMetrics } from './operations/metrics.ts';
+import { createParsing } from './reading/pool/parser-pool.ts';
+import { Authenticator } from './reading/sender-checks/authenticator.ts';
+import { createReplays } from './recordings/replay.ts';
 import type { SmtpServer } from './smtp/server.ts';
-import type { Overrides } from './start/deps.ts';
-import { type HttpEndpoint, startHttp } from './start/http.ts';
-import { startMetrics } from './start/metrics.ts';
-import { createOpened, type Opened } from './start/opened.ts';
-import { openReceiving } from './start/receiving.ts';
-import { openShared } from './start/shared.ts';
-import { type SmtpEndpoint, startSmtp } from './start/smtp.ts';
-import { startWorker } from './start/worker.ts';
+import type { Store } from './store/contract/index.ts';
+import { openPostgres } from './store/postgres/open.ts';
+import { openSqlite } from './store/sqlite/open.ts';
+import { sweepUntil } from './store/sweeper.ts';
+import { LiveNodes } from './usage/live-nodes.ts';
+import { RateLimit } from './usage/rate-limit.ts';
+import { UsageMeter } from './usage/usage-meter.ts';
+import { VERSION } from './version.ts';
+import { createWaitLog } from './waits/wait-log.ts';
+import { createDeliverer } from './webhooks/deliverer.ts';
+import { parseCidrs } from './webhooks/outbound/address-guard.ts';
+import { createResolve, type Resolve, systemResolve } from './webhooks/outbound/resolve.ts';
+import { createSender } from './webhooks/outbound/send.ts';
+import { createWebhooks } from './webhooks/registry.ts';
+import { createScheduleClock } from './webhooks/schedule-clock.ts';
+
+/** What differs from the configuration, mostly for tests. */
+export interface Overrides {
+  clock?: Clock;
+  log?: Logger;
+  /** How many lines the log has dropped because its output did not take them. */
+  droppedLogLines?: () => number;
+  /** How host names of webhooks are looked up. */
+  resolve?: Resolve;
+  /** Waits between the attempts of a webhook delivery, milliseconds. */
+  retryDelays?: readonly number[];
+  /** True where a metrics port that is in use is only logged: `mayfly dev` opens one by default. */
+  mayLackMetrics?: boolean;
+}
 
 /** What a started app can be reached by; a role that is off is null. */
 export interface RunningApp {
-  http: HttpEndpoint | null;
-  smtp: SmtpEndpoint | null;
+  /** `consoleUrl` is null where the console is off. */
+  http: { url: string; consoleUrl: string | null } | null;
+  /** `tlsPort` is null where there is no port with implicit TLS. */
+  smtp: { host: string; port: number; tlsPort: number | null } | null;
   /** The listener for metrics alone. */
   metrics: { url: string } | null;
   firstStart: FirstStart;
@@ -43,7 +83,7 @@ export interface App {
 }
 
 /**
- * Constructs the whole system; nothing is opened before `start`.
+ * Constructs the whole system, from top to bottom; nothing is opened before `start`.
  *
  * A message comes in over SMTP (`smtp/`) or HTTP, the receiver (`inbound/`) decides who gets it and has it
  * parsed (`mail/`), and the store keeps it and its webhook deliveries in one transaction. Then the event bus
@@ -53,21 +93,21 @@ export interface App {
 export function createApp(config: Config, overrides: Overrides = {}): App {
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.logLevel);
-  const opened = createOpened(log);
+  const opened = new Opened(log);
   let smtpServer: SmtpServer | undefined;
 
   const start = async (onFirstKey?: (key: string) => void): Promise<RunningApp> => {
     const has = (role: Config['roles'][number]) => config.roles.includes(role);
-    const shared = await openShared({ config, overrides, clock, log, opened }, onFirstKey);
-    const receiving = openReceiving(shared);
-    const smtp = has('smtp') ? await startSmtp(shared, receiving) : null;
+    const base = await openBase({ config, overrides, clock, log, opened }, onFirstKey);
+    const receiving = openReceiving(base);
+    const smtp = has('smtp') ? await startSmtp(base, receiving) : null;
     smtpServer = smtp?.server;
     const codes = createSignInCodes();
-    const http = has('http') ? await startHttp(shared, receiving, smtp, codes) : null;
-    if (has('worker')) await startWorker(shared);
-    const metrics = await startMetrics(shared);
+    const http = has('http') ? await startHttp(base, receiving, smtp, codes) : null;
+    if (has('worker')) await startWorker(base);
+    const metrics = await startMetrics(base);
     giveBackMemoryLater(opened);
-    const { firstStart } = shared;
+    const { firstStart } = base;
     const makeSignInCode = () => codes.make(firstStart.account.id);
     return { http, smtp: smtp?.endpoint ?? null, metrics, firstStart, makeSignInCode };
   };
@@ -90,8 +130,380 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
         log.error({ err }, 'The new SMTP certificate cannot be used; the old one stays in use');
       }
     },
-    stop: opened.closeAll,
+    stop: () => opened.closeAll(),
   };
+}
+
+interface Given {
+  config: Config;
+  overrides: Overrides;
+  clock: Clock;
+  log: Logger;
+  opened: Opened;
+}
+/** The parts that all roles share. */
+type Base = Awaited<ReturnType<typeof openBase>>;
+/** What takes mail in, over SMTP and over HTTP. */
+type Receiving = ReturnType<typeof openReceiving>;
+type Smtp = Awaited<ReturnType<typeof startSmtp>>;
+
+/** On PostgreSQL the disk is not of this machine, and its figures are absent (NaN). */
+const NO_DISK = { databaseBytes: Number.NaN, freeBytes: Number.NaN, totalBytes: Number.NaN };
+
+/**
+ * Opens the store and the parts that all roles share, and checks what the store holds against the configuration.
+ * @param onFirstKey called with the generated key of the first account
+ */
+async function openBase(given: Given, onFirstKey?: (key: string) => void) {
+  const { config, overrides, clock, log, opened } = given;
+  const events = createEventBus();
+  let writes = 0;
+  const store = await openStore(given, events, (change) => {
+    writes += change;
+  });
+  opened.onClose(() => store.close());
+  const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
+  if (firstStart.made && config.apiKey === null) onFirstKey?.(firstStart.key);
+  if (config.sink === 'on') await ensureSink(store, firstDomain(config), clock.now());
+
+  const plans = createPlans(config.plans);
+  const usage = new UsageMeter({ store, clock, log });
+  usage.start();
+  opened.onClose(() => usage.stop());
+  await checkSetup({ store, plans, domains: config.domains, log });
+  await warnOfClock({ store, clock, log });
+  const parsing = createParsing({ clock });
+  opened.onClose(() => parsing.close());
+  const schedule = createScheduleClock(clock, () => store.upkeep.time());
+  /** The roles that start add what they measure. */
+  const gauges: GaugeSources = {
+    clock,
+    scheduleNow: schedule.now,
+    store,
+    measureDisk: async () =>
+      config.databaseUrl === null ? measureDisk(databasePath(config.dataDir)) : NO_DISK,
+    droppedLogLines: overrides.droppedLogLines,
+    parserJobs: () => parsing.jobs,
+    writes: () => writes,
+  };
+  const own = { store, firstStart, plans, usage, events, parsing, schedule, gauges };
+  return { ...given, ...own, metrics: createMetrics(), guard: webhookGuard(given) };
+}
+
+/** Where webhooks may go, and how their names are resolved. */
+function webhookGuard({ config, overrides }: Given) {
+  const allow = parseCidrs(config.webhookAllow.join(','));
+  // Names of a private network matter only where the operator allows webhooks into one.
+  const resolve =
+    overrides.resolve ??
+    createResolve({
+      ...(config.dnsServers && { servers: config.dnsServers }),
+      ...(allow.length > 0 && { fallback: systemResolve }),
+    });
+  // With open sign-up, messages must not show strangers which addresses names have in our network.
+  return { allow, resolve, namesAddresses: config.signUpPlan === null };
+}
+
+/**
+ * Opens the store: the embedded one, or PostgreSQL, whose other nodes publish on the event bus of this one.
+ * @param onWriting called when a write begins (1) and when it has ended (-1); only by the embedded store
+ */
+function openStore(
+  { config, clock, log }: Given,
+  events: EventBus,
+  onWriting: (change: 1 | -1) => void,
+): Promise<Store> {
+  const onCrash = (err: Error) =>
+    log.error({ err }, 'A thread of the database ended unexpectedly; its next call starts it again');
+  if (config.databaseUrl === null) {
+    const path = databasePath(config.dataDir);
+    const onDamage = (err: Error) =>
+      log.error(
+        { err, path },
+        'The database is damaged, as "err" says. "mayfly check" finds out what is affected',
+      );
+    const onEmptied = () =>
+      log.warn(
+        { path },
+        'The database file is empty or missing, though a server has run on it before: this start makes a new one, without mail, accounts and keys. If that was not intended, stop the server and restore a backup with "mayfly restore"',
+      );
+    return openSqlite({ path, onWriting, onCrash, onDamage, onEmptied });
+  }
+  return openPostgres({
+    url: config.databaseUrl,
+    onCrash,
+    onDamage: (err) => log.error({ err }, 'The database is damaged. "pg_amcheck" finds out what is affected'),
+    onError: (err) => log.warn({ err }, 'A connection to the database failed; the next call opens a new one'),
+    hints: {
+      clock,
+      node: newSessionId(),
+      waiting: events.subscribed,
+      onHint(hint) {
+        if (hint.kind === 'message') events.publish(hint);
+        else if (hint.kind === 'inbox') events.publishInboxChange(hint.inboxId);
+        else if (hint.kind === 'deliveries') events.publishDeliveries();
+        else events.publishAll();
+      },
+    },
+  });
+}
+
+/** The rules of receiving, with the checks of senders where mail comes in over SMTP, and the memory for it. */
+function openReceiving(base: Base) {
+  const { config, clock, log, opened, store, parsing, events, plans } = base;
+  const receiver = createReceiver({
+    store,
+    parsing,
+    authenticating: config.mailAuth === 'on' && config.roles.includes('smtp') ? openSenderChecks(base) : null,
+    events,
+    clock,
+    plans,
+    hostname: config.smtpName ?? firstDomain(config),
+    domains: config.domains,
+    sink: config.sink === 'on',
+    onRefusalsLost: (err) => log.error({ err }, 'Refusals could not be stored'),
+  });
+  opened.onClose(() => receiver.settled());
+  // A recorded message that is imported has a Received line already.
+  const budget = new ByteBudget({
+    capacity: IN_FLIGHT_BYTES + TRACE_HEADROOM_BYTES,
+    largest: plans.largestMessageBytes + TRACE_HEADROOM_BYTES,
+    clock,
+  });
+  return { receiver, budget };
+}
+
+/** SPF, DKIM and DMARC. */
+function openSenderChecks({ config, clock, log, opened, metrics, gauges }: Base): Authenticator {
+  const authenticator = new Authenticator({
+    clock,
+    dnsServers: config.dnsServers,
+    onThreadLost: (err) => log.warn({ err }, 'The thread that checks senders was terminated'),
+    onChecked: metrics.authentication,
+  });
+  opened.onClose(() => authenticator.close());
+  gauges.senderChecks = () => authenticator.checks;
+  return authenticator;
+}
+
+/** Starts the SMTP server. It is loaded only by processes with this role. */
+async function startSmtp(
+  { config, store, plans, metrics, gauges, clock, log, opened }: Base,
+  { receiver, budget }: Receiving,
+) {
+  const { createSmtpServer } = await import('./smtp/server.ts');
+  const { smtpTlsCert: cert, smtpTlsKey: key } = config;
+  const server = createSmtpServer(
+    {
+      host: config.smtpHost,
+      port: config.smtpPort,
+      tlsPort: config.smtpsPort,
+      domains: config.domains,
+      name: config.smtpName ?? firstDomain(config),
+      tls: cert && key ? { cert, key } : null,
+      startTls: config.smtpStartTls,
+      auth: config.smtpAuth,
+      authPlaintext: config.smtpAuthPlaintext === 'on',
+      proxyFrom: config.smtpProxyFrom,
+      bareLineEndings: config.smtpBareLineEndings,
+      maxMessageBytes: plans.largestMessageBytes,
+      postmaster: config.postmaster,
+      limits: {
+        maxConnections: config.smtpMaxConnections,
+        maxConnectionsPerAddress: config.smtpMaxConnectionsPerAddress,
+      },
+    },
+    {
+      receiver,
+      budget,
+      findCaptureTarget: createFindCaptureTarget({ store, clock }),
+      clock,
+      log,
+      metrics: metrics.smtp,
+    },
+  );
+  opened.addListener(server);
+  gauges.smtpBytes = () => budget.held;
+  const ports = await listening('smtp', config, server.start());
+  return { server, endpoint: { host: config.smtpHost, ...ports } };
+}
+
+/**
+ * Starts the API and the console. They are loaded only by processes with this role.
+ * @param smtp where this process takes mail; null where it does not
+ */
+async function startHttp(
+  base: Base,
+  { receiver, budget }: Receiving,
+  smtp: Smtp | null,
+  signInCodes: SignInCodes,
+) {
+  const { config, store, guard, events, plans, metrics, gauges, clock, log, opened } = base;
+  const { createHttpServer } = await import('./http/server.ts');
+  const waitLog = createWaitLog(store.reports, clock, (err) =>
+    log.error({ err }, 'Ended waits could not be stored'),
+  );
+  opened.onClose(() => waitLog.flushed());
+  const replays = createReplays({ clock, log });
+  opened.onClose(() => replays.stop());
+  const server = createHttpServer(
+    {
+      host: config.httpHost,
+      port: config.httpPort,
+      domains: config.domains,
+      publicUrl: config.publicUrl,
+      corsOrigins: config.corsOrigins,
+      signUpPlan: config.signUpPlan,
+      sink: config.sink === 'on',
+      metrics: config.metrics === 'on',
+      smtp: smtp?.endpoint ?? null,
+      console: config.console === 'on' ? { signInCodes } : null,
+      limits: { maxConnectionsPerAddress: config.httpMaxConnectionsPerAddress },
+    },
+    {
+      store,
+      parsing: base.parsing,
+      events,
+      webhooks: createWebhooks({ store, guard, events, clock, plans }),
+      scheduleNow: base.schedule.now,
+      waitLog,
+      plans,
+      rate: await openRateLimit(base),
+      usage: base.usage,
+      refusalsWritten: () => receiver.refusalsWritten(),
+      visits: smtp?.server.visits ?? null,
+      // Other nodes may share a PostgreSQL database.
+      receivesAll: smtp !== null && config.databaseUrl === null,
+      repliedAt: (messageId) => receiver.repliedAt(messageId),
+      injection: createInjection({ receiver, budget, clock }),
+      replays,
+      clock,
+      log,
+      metrics: metrics.registry,
+      devAccountId: hasDevKey(config) ? base.firstStart.account.id : undefined,
+    },
+  );
+  opened.addListener(server);
+  gauges.heldRequests = () => server.heldRequests;
+  gauges.httpConnections = () => server.connections;
+  const rechecking = new AbortController();
+  opened.onClose(async () => rechecking.abort());
+  void recheckUntil(rechecking.signal, { recheck: () => server.recheckHeld(), clock, log });
+  const { port } = await listening('http', config, server.start());
+  const url = config.publicUrl ?? urlOf(config.httpHost, port);
+  return { url, consoleUrl: config.console === 'on' ? `${url}/` : null };
+}
+
+/** The rate limit of this node, on PostgreSQL divided by the nodes. */
+async function openRateLimit({ config, store, clock, log, opened }: Base): Promise<RateLimit> {
+  const rate = new RateLimit(clock);
+  if (config.databaseUrl === null) return rate;
+  const nodes = new LiveNodes({ rate, store, clock, log });
+  await nodes.start();
+  opened.onClose(() => nodes.stop());
+  return rate;
+}
+
+/** Starts the work in the background: freeing space, and delivering webhooks. */
+async function startWorker(base: Base): Promise<void> {
+  const { config, overrides, store, schedule, guard, events, metrics, clock, log, opened } = base;
+  const sweeping = new AbortController();
+  const swept = sweepUntil(sweeping.signal, { upkeep: store.upkeep, clock, log });
+  opened.onClose(() => {
+    sweeping.abort();
+    return swept;
+  });
+  // The embedded store has one server: no other process holds these leases.
+  if (config.databaseUrl === null) await store.deliveries.releaseAll(clock.now());
+  const deliverer = createDeliverer({
+    store,
+    schedule,
+    sender: createSender({ ...guard, clock, userAgent: `Mayfly/${VERSION}` }),
+    events,
+    clock,
+    log,
+    metrics: metrics.webhooks,
+    random: randomFraction,
+    // Not where this node listens: another one may make the next attempt, with the same bytes.
+    publicUrl: config.publicUrl ?? '',
+    domain: firstDomain(config),
+    retryDelays: overrides.retryDelays,
+  });
+  deliverer.start();
+  opened.addListener(deliverer);
+}
+
+/** Adds the gauges of the parts that run, and starts the listener for metrics alone. @returns null without one */
+async function startMetrics(base: Base): Promise<{ url: string } | null> {
+  const { config, overrides, metrics, gauges, log, opened } = base;
+  addGauges(metrics.registry, gauges);
+  if (config.metricsPort === null) return null;
+  const { createMetricsServer } = await import('./operations/metrics-server.ts');
+  const server = createMetricsServer(
+    { host: config.metricsHost, port: config.metricsPort },
+    { registry: metrics.registry, log },
+  );
+  try {
+    const { port } = await listening('metrics', config, server.start());
+    opened.addListener(server);
+    return { url: `${urlOf(config.metricsHost, port)}/metrics` };
+  } catch (error) {
+    if (!overrides.mayLackMetrics) throw error;
+    log.info({ err: error }, 'The metrics are not served on a port of their own');
+    return null;
+  }
+}
+
+/** The domain of addresses that Mayfly makes for itself. */
+const firstDomain = ({ domains }: Config): string => domains[0] ?? 'localhost';
+
+/** The URL of a listener. IPv6 literals stand in brackets (RFC 3986 section 3.2.2). */
+const urlOf = (host: string, port: number): string =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+/** Explains why a listener could not start, with the setting to change. */
+const listening = <T>(name: ListenerName, config: Config, started: Promise<T>): Promise<T> =>
+  started.catch((error) => {
+    throw explainListening(error, name, config);
+  });
+
+/** SIGTERM to exit is promised within 10 s; what is in flight gets most of it. */
+const DRAIN_MS = 8_000;
+
+/** The parts that are open. Each is added as soon as it is open, so that a start that fails frees all before it. */
+class Opened {
+  readonly #log: Logger;
+  readonly #closers: (() => Promise<void>)[] = [];
+  readonly #listeners: { stop(deadlineMs: number): Promise<void> }[] = [];
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  /** Adds what ends a part that others use. Called after all listeners have stopped, the last added first. */
+  onClose(close: () => Promise<void>): void {
+    this.#closers.push(close);
+  }
+
+  /** Adds a part that begins work of its own: SMTP, HTTP, webhooks. All of them are stopped together. */
+  addListener(listener: { stop(deadlineMs: number): Promise<void> }): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Stops and closes all parts. A failure is logged, and the other parts are closed. Safe to call twice. */
+  async closeAll(): Promise<void> {
+    const listeners = this.#listeners.splice(0);
+    await Promise.all(listeners.map((listener) => this.#close(() => listener.stop(DRAIN_MS))));
+    for (let closer = this.#closers.pop(); closer; closer = this.#closers.pop()) await this.#close(closer);
+  }
+
+  async #close(part: () => Promise<void>): Promise<void> {
+    try {
+      await part();
+    } catch (err) {
+      this.#log.error({ err }, 'A part did not stop cleanly');
+    }
+  }
 }
 
 /** The collection takes 0.1 s: the first requests of a test run, right after the start, must not wait for it. */

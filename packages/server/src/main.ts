@@ -3,33 +3,30 @@ import { createInterface } from 'node:readline/promises';
 import { type Command, CommanderError } from 'commander';
 import { createApp } from './app.ts';
 import { ArgumentError } from './cli/arguments.ts';
-import { addBackupCommands } from './cli/backup.ts';
+import { addBackupCommands, addMigrateCommand } from './cli/backup.ts';
 import { addOperatorCommands } from './cli/commands.ts';
 import { addMailCommand } from './cli/mail/command.ts';
-import { addMigrateCommand } from './cli/migrate.ts';
 import { createProgram } from './cli/program.ts';
-import type { Announcer } from './cli/server/announcer.ts';
 import { createDevAnnouncer } from './cli/server/dev-announcer.ts';
-import { isForegroundScript, watchParent } from './cli/server/npm.ts';
-import { runServer } from './cli/server/run-server.ts';
+import { type Announcer, runServer } from './cli/server/run-server.ts';
 import { createServeAnnouncer } from './cli/server/serve-announcer.ts';
-import { exitCodeOf, type StopSources, watchForStop } from './cli/server/stop-request.ts';
+import { exitCodeOf, isForegroundScript, type StopSources, watchForStop } from './cli/server/stop-request.ts';
 import { systemClock } from './clock.ts';
 import {
   type Config,
   ConfigError,
+  databasePath,
   describeConfig,
   parseConfig,
   readCertificate,
   settingsTable,
 } from './config/config.ts';
-import { DEV_DEFAULTS } from './config/dev-defaults.ts';
 import { isGiven, unusedVariables } from './config/environment.ts';
+import { DEV_DEFAULTS } from './config/settings.ts';
 import { messageOf } from './errors.ts';
 import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from './log.ts';
 import { backUp, restore } from './operations/backup.ts';
 import { transfer } from './operations/transfer/transfer.ts';
-import { databasePath } from './start/store.ts';
 import type { Store } from './store/contract/index.ts';
 import { openPostgres } from './store/postgres/open.ts';
 import { check } from './store/sqlite/check.ts';
@@ -64,8 +61,8 @@ async function readLine(question: string): Promise<string> {
 }
 
 /** Opens the store of a server, which may be running. */
-async function openStore({ dataDir, databaseUrl, databaseDirectUrl }: Config): Promise<Store> {
-  if (databaseUrl !== null) return openPostgres({ url: databaseUrl, directUrl: databaseDirectUrl });
+async function openStore({ dataDir, databaseUrl }: Config): Promise<Store> {
+  if (databaseUrl !== null) return openPostgres({ url: databaseUrl });
   const path = databasePath(dataDir);
   if (!existsSync(path)) {
     throw new Error(
@@ -91,7 +88,7 @@ function stopSources(parent: number): StopSources {
   return {
     onSignal: (signal, listener) => process.on(signal, listener),
     isTerminalGone: () => writesToTerminal && !hasTerminal(),
-    parentEvent: isForegroundScript(process.env) ? watchParent(parent, () => process.ppid) : null,
+    isParentGone: isForegroundScript(process.env) ? () => process.ppid !== parent : null,
     clock: systemClock,
   };
 }

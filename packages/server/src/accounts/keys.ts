@@ -1,5 +1,6 @@
 import { hashCredential, newCredential, newId } from '../ids.ts';
-import type { KeyRecord, KeyScope, KeyStore } from '../store/contract/index.ts';
+import type { Store } from '../store/contract/index.ts';
+import type { KeyRecord, KeyScope } from './sql.ts';
 
 /** One for each pipeline, person and program of a large team; a list of them is one answer without pages. */
 export const MAX_KEYS_PER_ACCOUNT = 1000;
@@ -41,7 +42,7 @@ export function newKey(wanted: WantedKey, now: number, chosen: string | null = n
  * @throws AppError `limit_reached` at {@link MAX_KEYS_PER_ACCOUNT}
  */
 export async function addKey(
-  store: Pick<KeyStore, 'create'>,
+  store: Pick<Store['keys'], 'create'>,
   wanted: WantedKey,
   now: number,
 ): Promise<MadeKey> {

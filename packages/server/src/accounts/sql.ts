@@ -1,6 +1,42 @@
-import { read, type Tx, write } from '../database/operations.ts';
-import { EMPTY, FOR_UPDATE, sql } from '../database/sql.ts';
-import type { DomainRecord } from '../store/contract/accounts.ts';
+import { type Db, read, type Tx, write } from '../database/operations.ts';
+import { constant, EMPTY, FOR_UPDATE, sql } from '../database/sql.ts';
+import { AppError } from '../errors.ts';
+
+export interface AccountRecord {
+  id: string;
+  name: string;
+  plan: string;
+  createdAt: number;
+}
+
+export type KeyScope = 'full' | 'read';
+
+export interface KeyRecord {
+  id: string;
+  accountId: string;
+  name: string;
+  scope: KeyScope;
+  /** The first characters of the key, shown to tell keys apart. */
+  prefix: string;
+  createdAt: number;
+  expiresAt: number | null;
+}
+
+/** A key in a list. */
+export interface ListedKey extends KeyRecord {
+  /** The last recorded use, epoch milliseconds; null if there was none. */
+  lastUsedAt: number | null;
+}
+
+type HashedKey = KeyRecord & { hash: string };
+
+/** A served domain that belongs to one account. */
+export interface DomainRecord {
+  /** Lower case. */
+  domain: string;
+  accountId: string;
+  createdAt: number;
+}
 
 /**
  * Locks an account until the transaction ends. Transactions that count what the account has before they add
@@ -14,17 +50,231 @@ export async function lockAccount(tx: Tx, accountId: string): Promise<boolean> {
   return account !== undefined;
 }
 
-interface DomainRow {
-  domain: string;
-  account_id: string;
-  created_at: number;
+/**
+ * {@link lockAccount} for the account of a request.
+ * @throws AppError `unauthorized` if the account is deleted or being deleted
+ */
+export async function requireAccount(tx: Tx, accountId: string): Promise<void> {
+  if (await lockAccount(tx, accountId)) return;
+  throw new AppError(
+    'unauthorized',
+    'The account of this credential is deleted. Use a credential of another account.',
+  );
 }
 
-const toDomain = ({ domain, account_id: accountId, created_at: createdAt }: DomainRow): DomainRecord => ({
-  domain,
-  accountId,
-  createdAt,
-});
+/** A row whose name is JSON text. */
+const named = <Row extends { name: string }>(row: Row): Row => ({ ...row, name: JSON.parse(row.name) });
+
+const ACCOUNT = constant('id, name, plan, created_at as "createdAt"');
+
+async function firstAccount(db: Db): Promise<AccountRecord | undefined> {
+  const row = await db.first<AccountRecord>(
+    sql`select ${ACCOUNT} from accounts where deleted_at is null order by created_at, id limit 1`,
+  );
+  return row && named(row);
+}
+
+async function insertAccount(tx: Tx, { id, name, plan, createdAt }: AccountRecord): Promise<void> {
+  await tx.run(
+    sql`insert into accounts (id, name, plan, created_at) values (${id}, ${JSON.stringify(name)}, ${plan}, ${createdAt})`,
+  );
+}
+
+/** Accounts; `retention/delete-account.ts` deletes them. */
+export const accounts = {
+  /**
+   * Creates the first account together with its first key, unless an account exists. Of two processes that
+   * start at once, one creates it.
+   * @returns true if it was created
+   */
+  createFirst: write(
+    async (tx, account: AccountRecord, key: HashedKey): Promise<boolean> => {
+      // The process that inserts the marker makes the account; the key of the table lets only one do it.
+      const mine = await tx.run(
+        sql`insert into markers (name) values ('first-account') on conflict (name) do nothing`,
+      );
+      if (mine === 0 || (await firstAccount(tx))) return false;
+      await insertAccount(tx, account);
+      await addKey(tx, key);
+      return true;
+    },
+    { mayUseReserve: true },
+  ),
+
+  /** The oldest account, or undefined before the first start. */
+  findFirst: read(firstAccount),
+
+  find: read(async (db, id: string): Promise<AccountRecord | undefined> => {
+    const row = await db.first<AccountRecord>(sql`select ${ACCOUNT} from accounts where id = ${id}`);
+    return row && named(row);
+  }),
+
+  /** Creates an account, with its first key or without one. */
+  create: write(async (tx, account: AccountRecord, key: HashedKey | null): Promise<void> => {
+    await insertAccount(tx, account);
+    // A key that is known already fails the transaction: the account would have no key.
+    if (key) await insertKey(tx, key, EMPTY);
+  }),
+
+  /** Accounts by id, oldest first, those after the id `after`. */
+  list: read(async (db, { limit, after }: { limit: number; after: string | null }) => {
+    const rows = await db.all<AccountRecord>(
+      sql`select ${ACCOUNT} from accounts where id > ${after ?? ''} order by id limit ${limit + 1}`,
+    );
+    return { accounts: rows.slice(0, limit).map(named), hasMore: rows.length > limit };
+  }),
+
+  /** Changes the plan of an account; undefined if there is no such account. */
+  setPlan: write(
+    async (tx, id: string, plan: string): Promise<AccountRecord | undefined> => {
+      const row = await tx.first<AccountRecord>(
+        sql`update accounts set plan = ${plan} where id = ${id} returning ${ACCOUNT}`,
+      );
+      return row && named(row);
+    },
+    { mayUseReserve: true },
+  ),
+};
+
+const KEY = constant(
+  'id, account_id as "accountId", name, scope, prefix, created_at as "createdAt", expires_at as "expiresAt"',
+);
+const LISTED_KEY = sql`${KEY}, last_used_at as "lastUsedAt"`;
+const isUnexpired = (now: number) => sql`(expires_at is null or expires_at > ${now})`;
+
+/** The marker that a revoked key leaves: a setting that still contains the key must not add it again. */
+const revokedMarker = (hash: string): string => `revoked-key ${hash}`;
+
+async function rememberRevoked(tx: Tx, hash: string): Promise<void> {
+  await tx.run(sql`insert into markers (name) values (${revokedMarker(hash)}) on conflict (name) do nothing`);
+}
+
+/** Revokes all keys of an account; returns their ids. */
+export async function revokeAll(tx: Tx, accountId: string): Promise<string[]> {
+  const revoked = await tx.all<{ id: string; hash: string }>(
+    sql`delete from keys where account_id = ${accountId} returning id, hash`,
+  );
+  for (const { hash } of revoked) await rememberRevoked(tx, hash);
+  return revoked.map(({ id }) => id);
+}
+
+async function insertKey(
+  tx: Tx,
+  key: HashedKey,
+  onConflict = sql`on conflict (hash) do nothing`,
+): Promise<void> {
+  const { id, hash, accountId, name, scope, prefix, createdAt, expiresAt } = key;
+  await tx.run(
+    sql`insert into keys (id, hash, account_id, name, scope, prefix, created_at, expires_at)
+      values (${id}, ${hash}, ${accountId}, ${JSON.stringify(name)}, ${scope}, ${prefix}, ${createdAt}, ${expiresAt})
+      ${onConflict}`,
+  );
+}
+
+/** Adds a key unless a key with the same hash exists or was revoked. */
+async function addKey(tx: Tx, key: HashedKey): Promise<void> {
+  const revoked = await tx.first(sql`select name from markers where name = ${revokedMarker(key.hash)}`);
+  if (!revoked) await insertKey(tx, key);
+}
+
+/** API keys. */
+export const keys = {
+  /** The live key with that {@link hashCredential}, with its account; revoked or expired: undefined. */
+  findByHash: read(async (db, hash: string, now: number) => {
+    const row = await db.first<KeyRecord & { accountName: string; plan: string; accountCreatedAt: number }>(
+      sql`select k.id, k.account_id as "accountId", k.name, k.scope, k.prefix, k.created_at as "createdAt",
+          k.expires_at as "expiresAt", a.name as "accountName", a.plan, a.created_at as "accountCreatedAt"
+        from keys k join accounts a on a.id = k.account_id where k.hash = ${hash} and ${isUnexpired(now)}`,
+    );
+    if (!row) return undefined;
+    const { accountName, plan, accountCreatedAt: createdAt, ...key } = row;
+    return { key: named(key), account: named({ id: key.accountId, name: accountName, plan, createdAt }) };
+  }),
+
+  /** Hash of the newest live key of scope `full`, for a session without the key itself; undefined without one. */
+  newestHash: read(async (db, accountId: string, now: number): Promise<string | undefined> => {
+    const row = await db.first<{ hash: string }>(
+      sql`select hash from keys where account_id = ${accountId} and scope = 'full' and ${isUnexpired(now)}
+        order by id desc limit 1`,
+    );
+    return row?.hash;
+  }),
+
+  /** An account's keys, newest first; expired ones until they are revoked. */
+  list: read(async (db, accountId: string): Promise<ListedKey[]> => {
+    const rows = await db.all<ListedKey>(
+      sql`select ${LISTED_KEY} from keys where account_id = ${accountId} order by id desc`,
+    );
+    return rows.map(named);
+  }),
+
+  /** Of any account, for the operator. */
+  find: read(async (db, id: string): Promise<ListedKey | undefined> => {
+    const row = await db.first<ListedKey>(sql`select ${LISTED_KEY} from keys where id = ${id}`);
+    return row && named(row);
+  }),
+
+  /**
+   * Adds a key to an account that exists. A key with the same hash stays as it is, and a revoked one stays
+   * revoked, without an error.
+   * @throws AppError `limit_reached` if the account has `maxKeys` keys, expired ones included
+   */
+  create: write(
+    async (tx, key: HashedKey, maxKeys?: number): Promise<void> => {
+      await requireAccount(tx, key.accountId);
+      if (maxKeys !== undefined) {
+        const some = await tx.all(
+          sql`select id from keys where account_id = ${key.accountId} limit ${maxKeys}`,
+        );
+        if (some.length >= maxKeys)
+          throw new AppError(
+            'limit_reached',
+            `The account has reached the limit of ${maxKeys} API keys. Revoke one with DELETE /v1/keys/{id} or "mayfly key revoke".`,
+          );
+      }
+      await addKey(tx, key);
+    },
+    // At each start it is called for the key in MAYFLY_API_KEY. An account has few keys.
+    { mayUseReserve: true },
+  ),
+
+  /**
+   * Revokes a key for good. With `keepOne` only if the account has another live key of scope `full`, checked
+   * in the same transaction.
+   */
+  revoke: write(
+    async (tx, accountId: string, id: string, keepOne: boolean, now: number) => {
+      // The account is locked, or two revocations at once could each count on the other's key.
+      await tx.first(sql`select id from accounts where id = ${accountId} ${FOR_UPDATE}`);
+      const mine = await tx.first<{ hash: string }>(
+        sql`select hash from keys where id = ${id} and account_id = ${accountId}`,
+      );
+      if (!mine) return 'unknown';
+      const another = sql`select id from keys
+        where account_id = ${accountId} and id <> ${id} and scope = 'full' and ${isUnexpired(now)} limit 1`;
+      if (keepOne && !(await tx.first(another))) return 'last';
+      await tx.run(sql`delete from keys where id = ${id}`);
+      await rememberRevoked(tx, mine.hash);
+      return 'revoked';
+    },
+    { mayUseReserve: true },
+  ),
+
+  /** Records when keys were last used; an earlier time than the recorded one changes nothing. */
+  used: write(
+    async (tx, uses: { keyId: string; at: number }[]): Promise<void> => {
+      // In the order of the ids, so that no two transactions wait for each other.
+      for (const { keyId, at } of uses.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1)))
+        await tx.run(
+          sql`update keys set last_used_at = ${at}
+            where id = ${keyId} and (last_used_at is null or last_used_at < ${at})`,
+        );
+    },
+    { mayUseReserve: true, keepsInboxes: true },
+  ),
+};
+
+const DOMAIN = constant('domain, account_id as "accountId", created_at as "createdAt"');
 
 /** Served domains that belong to one account each. */
 export const domains = {
@@ -50,19 +300,13 @@ export const domains = {
   ),
 
   /** The domain with its owner. */
-  find: read(async (db, domain: string): Promise<DomainRecord | undefined> => {
-    const row = await db.first<DomainRow>(
-      sql`select domain, account_id, created_at from domains where domain = ${domain}`,
-    );
-    return row && toDomain(row);
-  }),
+  find: read((db, domain: string) =>
+    db.first<DomainRecord>(sql`select ${DOMAIN} from domains where domain = ${domain}`),
+  ),
 
   /** The domains of an account, or of all accounts (`null`), by name. */
-  list: read(async (db, accountId: string | null): Promise<DomainRecord[]> => {
+  list: read((db, accountId: string | null) => {
     const ofAccount = accountId === null ? EMPTY : sql`where account_id = ${accountId}`;
-    const rows = await db.all<DomainRow>(
-      sql`select domain, account_id, created_at from domains ${ofAccount} order by domain`,
-    );
-    return rows.map(toDomain);
+    return db.all<DomainRecord>(sql`select ${DOMAIN} from domains ${ofAccount} order by domain`);
   }),
 };

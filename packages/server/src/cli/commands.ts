@@ -2,8 +2,14 @@ import { type Command, Option } from 'commander';
 import { createPlans, type Plans } from '../accounts/plans.ts';
 import { type Config, parseConfig } from '../config/config.ts';
 import type { KeyScope, Store } from '../store/contract/index.ts';
-import { createAccount, listAccounts, NEW_ACCOUNT_PLAN, setPlan, showAccount } from './accounts.ts';
-import { deleteAccount } from './delete-account.ts';
+import {
+  createAccount,
+  deleteAccount,
+  listAccounts,
+  NEW_ACCOUNT_PLAN,
+  setPlan,
+  showAccount,
+} from './accounts.ts';
 import { addDomain, listDomains, removeDomain } from './domains.ts';
 import { createKey, listKeys, readKeyArgument, revokeKey } from './keys.ts';
 import { listPlans, showPlan } from './plans.ts';

@@ -42,23 +42,18 @@ function unknownOption(command: Command, flag: string): string {
   return `${wrong} "${fullName(command)} --help" lists its options.`;
 }
 
-/** The part of a message of the library that is in quotes. */
-const inQuotes = (message: string): string => /'([^']*)'/.exec(message)?.[1] ?? '';
-
 /** Sentences for an error of the library, by its code; the library's own for what is missing here. */
-const EXPLAINED: Readonly<Record<string, (command: Command, message: string) => string>> = {
+const EXPLAINED: Readonly<Record<string, (command: Command) => string>> = {
   'commander.unknownCommand': unknownCommand,
-  'commander.unknownOption': (command, message) => unknownOption(command, inQuotes(message)),
-  'commander.missingArgument': (command, message) =>
-    `"${fullName(command)}" needs the argument <${inQuotes(message)}>. "${fullName(command)} --help" explains it.`,
-  'commander.optionMissingArgument': (command, message) =>
-    `The option ${inQuotes(message)} of "${fullName(command)}" needs a value.`,
-  'commander.missingMandatoryOptionValue': (command, message) =>
-    `"${fullName(command)}" needs the option ${inQuotes(message)}.`,
-  'commander.invalidArgument': (command, message) => {
-    const [, option = '', value = '', allowed = ''] =
-      /option '(\S+)[^']*' argument '(.*)' is invalid\. Allowed choices are (.*)\.$/s.exec(message) ?? [];
-    return `${quoted(value)} is not valid for the option ${option} of "${fullName(command)}". Use ${allowed.replace(/, ([^,]*)$/, ' or $1')}.`;
+  'commander.unknownOption': (command) =>
+    unknownOption(command, command.args.find((argument) => /^-./.test(argument)) ?? ''),
+  'commander.missingArgument': (command) =>
+    `"${fullName(command)}" needs the argument <${command.registeredArguments[command.args.length]?.name()}>. "${fullName(command)} --help" explains it.`,
+  'commander.missingMandatoryOptionValue': (command) => {
+    const missing = command.options.find(
+      (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
+    );
+    return `"${fullName(command)}" needs the option ${missing?.flags}.`;
   },
   'commander.excessArguments': (command) => {
     const expected = command.registeredArguments.length;
@@ -78,7 +73,8 @@ class CliCommand extends Command {
   /** @throws ArgumentError always */
   override error(message: string, options: { code?: string } = {}): never {
     const explain = EXPLAINED[options.code ?? ''];
-    throw new ArgumentError(explain ? explain(this, message) : message.replace(/^error: /, ''));
+    if (explain) throw new ArgumentError(explain(this));
+    throw new ArgumentError(`"${fullName(this)}": ${message.replace(/^error: /, '')}`);
   }
 }
 

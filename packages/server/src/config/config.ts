@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { createPlans } from '../accounts/plans.ts';
 import { messageOf } from '../errors.ts';
 import { quoted } from '../text/nearest.ts';
-import { DEV_DEFAULTS } from './dev-defaults.ts';
 import { type Environment, givenText } from './environment.ts';
-import type { Setting } from './setting.ts';
-import { SETTINGS } from './settings.ts';
-import { SettingError } from './values.ts';
+import { DEV_DEFAULTS, SETTINGS } from './settings.ts';
+import { type Setting, SettingError } from './values.ts';
 
 type Settings = typeof SETTINGS;
 /** The values of all settings, parsed and checked. */
@@ -120,6 +119,9 @@ export function parseConfig(env: Environment, defaults: Readonly<Record<string, 
   if (problems.length > 0) throw new ConfigError(problems);
   return config as Config;
 }
+
+/** Where the embedded store keeps its database inside the data folder. */
+export const databasePath = (dataDir: string): string => join(dataDir, 'mayfly.db');
 
 /** True where the development key is accepted: it opens the API to whoever reaches it. */
 export const hasDevKey = ({ devKey, httpHost }: Config): boolean =>

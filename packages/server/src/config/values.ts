@@ -4,12 +4,29 @@ import { messageOf } from '../errors.ts';
 import { hasValidChecksum } from '../ids.ts';
 import { quoted } from '../text/nearest.ts';
 import { parseCidrs } from '../webhooks/outbound/address-guard.ts';
-import type { Setting } from './setting.ts';
 
 /*
  * Parsers of the text of a setting, one for each kind of value. They throw an Error of any text, because the
  * setting says what is allowed, or a SettingError whose text is worth telling.
  */
+
+/**
+ * One setting. Parsing, `mayfly config`, error messages and docs/configuration.md are all made from it.
+ */
+export interface Setting<T> {
+  /** The environment variable; `NAME_FILE` names a file that contains the value. */
+  name: string;
+  /** As it would be written in the environment; '' means not set. What `mayfly dev` uses instead: {@link DEV_DEFAULTS}. */
+  fallback: string;
+  /** What is allowed, with its unit; completes the sentence "Use …". */
+  allowed: string;
+  /** What the setting is for. */
+  sentence: string;
+  /** Its value is never shown. */
+  secret?: true;
+  /** @throws Error of any text when `text` is not allowed; SettingError when the reason is worth telling */
+  parse(text: string): T;
+}
 
 /** What is wrong with a value: whole sentences for the operator. */
 export class SettingError extends Error {}
@@ -112,13 +129,10 @@ export function folder(text: string): string {
   return text;
 }
 
-/** The URL of a PostgreSQL database, with one host or several, separated by commas. */
+/** The URL of a PostgreSQL database. */
 export function postgresUrl(text: string): string {
-  const [, before = '', hosts = '', after = ''] = /^(\w+:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
-  for (const host of hosts.split(',')) {
-    const { protocol, hostname } = new URL(before + host + after);
-    if (!/^postgres(ql)?:$/.test(protocol) || hostname === '') throw new Error('not a URL of PostgreSQL');
-  }
+  const { protocol, hostname } = new URL(text);
+  if (!/^postgres(ql)?:$/.test(protocol) || hostname === '') throw new Error('not a URL of PostgreSQL');
   return text;
 }
 
@@ -145,16 +159,6 @@ function origin(text: string): string {
 export function corsOrigins(text: string): string[] {
   if (text === '' || text === '*') return text === '' ? [] : ['*'];
   return listOf(origin)(text);
-}
-
-/** Until version 0.1 the default was `loopback`, which a reverse proxy on the same machine made public. */
-export function metricsSwitch(text: string): 'on' | 'off' {
-  if (text === 'loopback') {
-    throw new SettingError(
-      'It is no longer a value: set MAYFLY_METRICS_PORT to serve the metrics on loopback.',
-    );
-  }
-  return SWITCH.parse(text);
 }
 
 /** Text in PEM form (RFC 7468) whose label ends with `kind`. */

@@ -92,6 +92,11 @@ const ACCOUNTS = [
     times text not null, -- JSON text of the times of events, oldest first
     ends_at ${INT} not null
   ) ${KEYED}`,
+  // Servers that answer requests; the rates of accounts are divided by their number.
+  sql`create table nodes (
+    id ${ID} primary key,
+    seen_at ${INT} not null
+  ) ${KEYED}`,
 ];
 
 const INBOXES = [
@@ -321,7 +326,7 @@ const REPORTS = [
 /** Most rows live for an hour: dead ones are removed before a fifth of the table (the default) is dead. */
 const VACUUM = 'autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_limit = 2000';
 
-/** How PostgreSQL stores the rows that each mail touches; the figures are in docs/benchmarks.md. */
+/** How PostgreSQL stores the rows that each mail touches; the figures are in docs/internals/benchmarks.md. */
 const STORAGE = [
   // Room on each page for the next versions of rows that are updated with every mail.
   'alter table account_orders set (fillfactor = 50)',

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
-import type { MailAuthentication } from '../mail/authentication.ts';
+import type { MailAuthentication } from '../mail/mail.ts';
 import type { Parsing } from '../reading/pool/parser-pool.ts';
 import type { Authenticator } from '../reading/sender-checks/authenticator.ts';
 import type { MailEnvelope, NewMail, NewMailRecipient, Placed, Store } from '../store/contract/index.ts';

@@ -1,11 +1,10 @@
 import { cut, MAX_ID, MAX_MAILBOX_CHARACTERS, MAX_MAILBOXES } from './limits.ts';
 import type { MailAddress, MailHeader } from './mail.ts';
+import { parseAddressList } from './mime/address-list.ts';
 import { oneLine } from './mime/clean.ts';
 import { parseDate } from './mime/date.ts';
 import { decodeHeaderText } from './mime/encoded-words.ts';
-import { FIELD_NAMES } from './mime/field-names.ts';
-import { type FieldRange, fieldValue, readHeader } from './mime/header.ts';
-import { parseAddressList } from './mime/mailboxes/address-list.ts';
+import { FIELD_NAMES, type FieldRange, fieldValue, readHeader } from './mime/header.ts';
 
 /** The fields of a message's header, as they are shown and as the summary needs them. */
 

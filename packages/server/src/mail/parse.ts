@@ -1,12 +1,10 @@
 import { hash } from 'node:crypto';
 import { messageOf } from '../errors.ts';
 import { freeIfLarge } from '../memory.ts';
-import { attachmentId } from './attachment.ts';
 import { type Bodies, isInline, joinTexts, sortParts } from './bodies.ts';
 import { findCodes } from './extract/codes.ts';
-import { readHtml, textOfPage } from './extract/html.ts';
+import { readHtml, textOfPage, wordsOnlyInPage } from './extract/html.ts';
 import { findLinks } from './extract/links.ts';
-import { wordsOnlyInPage } from './extract/page-words.ts';
 import { MessageFields } from './fields.ts';
 import {
   cut,
@@ -19,12 +17,12 @@ import {
   MAX_SUBJECT,
 } from './limits.ts';
 import { type InnerMail, type MailAttachment, NO_CONTENT, type ParsedMail } from './mail.ts';
-import { forgetUnknownCharsets } from './mime/charsets/charset.ts';
+import { forgetUnknownCharsets } from './mime/charset.ts';
 import { clean, cleanFilename, foldBlanks, oneLine } from './mime/clean.ts';
 import { decodeHeaderText } from './mime/encoded-words.ts';
 import { MAX_FIELDS, readHeader } from './mime/header.ts';
 import { MAX_PARAMETERS } from './mime/parameters.ts';
-import { bodyBytes, bodyText, type PartIndex, type PartRole } from './mime/part-index.ts';
+import { attachmentId, bodyBytes, bodyText, type PartIndex, type PartRole } from './mime/part-index.ts';
 import { type Limit, MAX_DEPTH, MAX_PARTS, type Part, type Parts, readParts } from './mime/parts.ts';
 
 /** Characters of the text that are read for the preview, before white space is folded. */

@@ -3,7 +3,7 @@ import { MessageFields } from './fields.ts';
 import { cut } from './limits.ts';
 import { type MailContent, type MailHeader, type MailImage, NO_CONTENT, type ParsedMail } from './mail.ts';
 import type { ContentWords } from './matching/compared-content.ts';
-import { decodeAs } from './mime/charsets/charset.ts';
+import { decodeAs } from './mime/charset.ts';
 import { readHeader } from './mime/header.ts';
 import {
   bodyBytes,
@@ -61,7 +61,7 @@ export interface StoredContent extends Omit<MailContent, FromSource> {
   text?: string | null;
   /** The beginnings of bodies of a large mail that are not stored. */
   beginnings?: { text: string | null; html: string | null };
-  /** Missing in messages that were stored before it was kept, and where a mail could not be read. */
+  /** Missing where a mail could not be read. */
   index?: WrittenIndex;
 }
 
@@ -95,8 +95,6 @@ export function knownContent(stored: AnyStoredContent): KnownContent {
     return { content: { ...NO_CONTENT, htmlWords: stored.htmlWords }, index: null, isPartial: true };
   }
   const { index: written, beginnings, html, htmlText, images = [], text, headers, ...rest } = stored;
-  // Messages that were stored before there was a htmlText have none of their page.
-  const hasPage = html !== undefined && (html === null || htmlText !== undefined);
   return {
     content: {
       ...rest,
@@ -107,7 +105,7 @@ export function knownContent(stored: AnyStoredContent): KnownContent {
       headers: headers ?? [],
     },
     index: written === undefined ? null : readIndex(written),
-    isPartial: !hasPage || text === undefined || headers === undefined,
+    isPartial: html === undefined || text === undefined || headers === undefined,
   };
 }
 
@@ -205,7 +203,7 @@ export async function readWords(
 /**
  * A content as it was before it was stored.
  * @param raw the whole raw source, or what loads it; loaded only where `stored` lacks what is in it
- * @returns the index, or null where none of this version was stored
+ * @returns the index, or null where the mail could not be read
  */
 export async function readContent(
   stored: AnyStoredContent,
@@ -223,8 +221,10 @@ export async function readContent(
   const { index: written, html, htmlText, images, text, headers, ...content } = stored;
   const index = written === undefined ? null : readIndex(written);
   if (html !== undefined && text !== undefined && headers !== undefined) {
-    const page = htmlText === undefined ? await pageOf(html) : { htmlText, images: images ?? [] };
-    return { content: { ...content, html, ...page, text, headers }, index };
+    return {
+      content: { ...content, html, htmlText: htmlText ?? null, images: images ?? [], text, headers },
+      index,
+    };
   }
   const source = await load();
   const { fields } = readHeader(source, 0, source.length);

@@ -1,6 +1,6 @@
 import type { Message, MessageSummary } from '@mayfly/client/contract';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
-import { contentFields } from '../mail/full/content-fields.ts';
+import { contentFields } from '../mail/full-json.ts';
 import type { FullMessageRecord, MessageRecord, MessageRow } from '../store/contract/index.ts';
 
 /** A message in a list. */
@@ -17,7 +17,7 @@ export function toSummary(message: MessageRecord): MessageSummary {
     receivedAt: toTime(receivedAt),
     size,
     attachmentCount: summary.attachmentCount,
-    inlineCount: summary.inlineCount ?? 0,
+    inlineCount: summary.inlineCount,
     hasAttachments: summary.attachmentCount > 0,
     codes: summary.codes,
     readAt: toTimeOrNull(readAt),
@@ -27,8 +27,6 @@ export function toSummary(message: MessageRecord): MessageSummary {
 
 /** Each is in the JSON of a summary once: inside a string its quotes would be escaped. */
 const NO_ATTACHMENTS = '"attachmentCount":0';
-/** Missing in messages that were stored before it was counted, as are `sender` and `parameters` of attachments. */
-const INLINE_COUNT = '"inlineCount":';
 
 /** JSON text of what {@link toSummary} makes, around the stored text of the summary. */
 function rowJson(inboxId: string, row: MessageRow): string {
@@ -36,8 +34,7 @@ function rowJson(inboxId: string, row: MessageRow): string {
   const time = toTime(receivedAt);
   const marks = `"readAt":${JSON.stringify(toTimeOrNull(readAt))},"tags":${tags}`;
   const hasAttachments = !summary.includes(NO_ATTACHMENTS);
-  const inlineCount = summary.includes(INLINE_COUNT) ? '' : `${INLINE_COUNT}0,`;
-  return `{"id":"${id}","inboxId":"${inboxId}",${inlineCount}${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments},${marks}}`;
+  return `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments},${marks}}`;
 }
 
 /** What the JSON of a page has beside its messages. */

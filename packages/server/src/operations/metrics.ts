@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type * as client from 'prom-client';
-import type { MailAuthentication } from '../mail/authentication.ts';
+import type { MailAuthentication } from '../mail/mail.ts';
 
 // The main module of prom-client also loads its push gateway, cluster support and OpenTelemetry, none of
 // which is used here: 27 ms and 10 MB of each start.
@@ -11,13 +11,20 @@ export const Gauge = require('prom-client/lib/gauge') as typeof client.Gauge;
 export const Histogram = require('prom-client/lib/histogram') as typeof client.Histogram;
 const Registry = require('prom-client/lib/registry') as typeof client.Registry;
 
-/** Adds the metrics of the process: CPU, memory, garbage collection, event loop. Loaded when it is called. */
-function addProcessMetrics(register: client.Registry): void {
-  const collect = require('prom-client/lib/defaultMetrics') as typeof client.collectDefaultMetrics;
-  collect({ register });
-  // Sums of other metrics, and gauges although their names are those of counters: promtool rejects them.
-  for (const name of ['handles', 'requests', 'resources']) {
-    register.removeSingleMetric(`nodejs_active_${name}_total`);
+/** Metrics of the process (CPU, memory, garbage collection, event loop) count from the first request for metrics on. */
+class LazyRegistry extends Registry {
+  #hasProcessMetrics = false;
+
+  override metrics(): Promise<string> {
+    if (!this.#hasProcessMetrics) {
+      this.#hasProcessMetrics = true;
+      const collect = require('prom-client/lib/defaultMetrics') as typeof client.collectDefaultMetrics;
+      collect({ register: this });
+      // Sums of other metrics, and gauges although their names are those of counters: promtool rejects them.
+      for (const name of ['handles', 'requests', 'resources'])
+        this.removeSingleMetric(`nodejs_active_${name}_total`);
+    }
+    return super.metrics();
   }
 }
 
@@ -58,15 +65,7 @@ export interface Metrics {
 }
 
 export function createMetrics(): Metrics {
-  const registry = new Registry();
-  let hasProcessMetrics = false;
-  const read = registry.metrics.bind(registry);
-  // Most servers are never asked for metrics; those of the process count from the first time on.
-  registry.metrics = async () => {
-    if (!hasProcessMetrics) addProcessMetrics(registry);
-    hasProcessMetrics = true;
-    return read();
-  };
+  const registry = new LazyRegistry();
   return {
     registry,
     authentication: createAuthenticationMetrics(registry),

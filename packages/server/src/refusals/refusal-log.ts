@@ -1,5 +1,6 @@
-import type { Refusal, RefusalStore } from '../store/contract/index.ts';
+import type { Store } from '../store/contract/index.ts';
 import { createWriteBehind } from '../workers/write-behind.ts';
+import type { Refusal } from './sql.ts';
 
 /** Look-ups of {@link RefusalLog.addIf} at a time; a flood of refusals must not become one of queries. */
 const MAX_LOOKUPS = 1_000;
@@ -15,7 +16,7 @@ export interface RefusalLog {
 
 /** @param onLost called with the error when a write or a look-up failed; those refusals are lost */
 export function createRefusalLog(
-  store: Pick<RefusalStore, 'add'>,
+  store: Pick<Store['refusals'], 'add'>,
   onLost: (error: unknown) => void,
 ): RefusalLog {
   const { add, flushed } = createWriteBehind<Refusal>({ write: (refusals) => store.add(refusals), onLost });

@@ -1,7 +1,6 @@
 import { limitOrNull } from '../accounts/plans.ts';
-import type { Day, Lease, Month, UsageReport } from '../store/contract/index.ts';
-import { monthOf } from '../store/contract/usage.ts';
-import { monthAround } from './calendar.ts';
+import { type Day, type Month, monthAround, monthOf } from './calendar.ts';
+import type { Lease, UsageReport } from './sql.ts';
 
 /** A lease takes this share of the quota, so a crash of a node costs an account at most that much… */
 const LEASE_SHARE = 1 / 100;

@@ -5,10 +5,8 @@ import { keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
 import { toTime } from '../http/response/time.ts';
-import type { DayUsage } from '../store/contract/index.ts';
-import { USAGE_THRESHOLDS } from '../store/contract/retention.ts';
-import { dayOf, monthOf } from '../store/contract/usage.ts';
-import { monthAround } from './calendar.ts';
+import { dayOf, monthAround, monthOf } from './calendar.ts';
+import { type DayUsage, USAGE_THRESHOLDS } from './sql.ts';
 
 /** As long as the longest month, so that two months can be told apart. */
 const SHOWN_DAYS = 31;

@@ -1,5 +1,14 @@
 import { DAY_MS } from '../clock.ts';
-import { type Day, dayOf } from '../store/contract/usage.ts';
+
+/** A calendar month in UTC, `2026-11`. */
+export type Month = string;
+/** A day in UTC, `2026-11-21`. */
+export type Day = string;
+
+/** @param time epoch milliseconds */
+export const dayOf = (time: number): Day => new Date(time).toISOString().slice(0, 10);
+/** @param time epoch milliseconds */
+export const monthOf = (time: number): Month => dayOf(time).slice(0, 7);
 
 /** The first moments of the calendar month (UTC) of a time and of the next month, epoch milliseconds. */
 export function monthAround(time: number): { start: number; end: number } {

@@ -1,11 +1,11 @@
 import { type Clock, repeat } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { Day, Month, Store, UsageReport, UsageThreshold } from '../store/contract/index.ts';
-import { dayOf, monthOf } from '../store/contract/usage.ts';
+import type { Store } from '../store/contract/index.ts';
 import { AccountMonth, type Charge } from './account-month.ts';
-import { DayCache } from './calendar.ts';
+import { type Day, DayCache, dayOf, type Month, monthOf } from './calendar.ts';
 import { KeyUses } from './key-uses.ts';
+import type { UsageReport, UsageThreshold } from './sql.ts';
 
 /** How often daily counts and key uses are written; a crash loses at most this much of them. */
 const REPORT_EVERY_MS = 10_000;

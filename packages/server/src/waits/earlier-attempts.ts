@@ -1,7 +1,7 @@
 import { inboxAddress, parseAddress } from '../mail/address.ts';
 import type { MailSummary } from '../mail/mail.ts';
+import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
 import type { FullMessageRecord, InboxRecord, MessageRow, Refusal, Store } from '../store/contract/index.ts';
-import { REFUSAL_KEPT_MS } from '../store/contract/retention.ts';
 
 /** As many as the store keeps of an address. */
 const MAX_REFUSALS = 50;

@@ -86,7 +86,7 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
     receivedAt,
     size: message.size,
     attachmentCount: summary.attachmentCount,
-    inlineCount: summary.inlineCount ?? 0,
+    inlineCount: summary.inlineCount,
     hasAttachments: summary.attachmentCount > 0,
     codes: note(cutList(summary.codes)),
     // As on arrival: a later mark must not change the body between two attempts.

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPlans } from '../../src/accounts/plans.ts';
+import { databasePath } from '../../src/config/config.ts';
 import { createEventBus } from '../../src/events.ts';
 import { createReceiver } from '../../src/inbound/receiver.ts';
-import { databasePath } from '../../src/start/store.ts';
 import type { Store } from '../../src/store/contract/index.ts';
 import { openSqlite } from '../../src/store/sqlite/open.ts';
 import { FakeClock } from '../support/fake-clock.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ArgumentError } from '../../src/cli/arguments.ts';
-import { databasePath } from '../../src/start/store.ts';
+import { databasePath } from '../../src/config/config.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 import { makeAccount, NOW, type Operator, openOperator } from './operator.ts';

@@ -68,9 +68,9 @@ describe('the command line', () => {
     ],
     [
       'key create --scope admin',
-      '"admin" is not valid for the option --scope of "mayfly key create". Use full or read.',
+      `"mayfly key create": option '--scope <scope>' argument 'admin' is invalid. Allowed choices are full, read.`,
     ],
-    ['key create --name', 'The option --name <name> of "mayfly key create" needs a value.'],
+    ['key create --name', `"mayfly key create": option '--name <name>' argument missing`],
     ['account create', '"mayfly account create" needs the option --name <name>.'],
     ['plan show', '"mayfly plan show" needs the argument <plan>. "mayfly plan show --help" explains it.'],
     ['plan show a b c', '"mayfly plan show" takes 1 argument; "b", "c" is too much.'],

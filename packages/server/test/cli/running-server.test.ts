@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { databasePath } from '../../src/start/store.ts';
+import { databasePath } from '../../src/config/config.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { startApp, type TestApp } from '../support/start-app.ts';
 import { makeAccount, type Operator, openOperator } from './operator.ts';

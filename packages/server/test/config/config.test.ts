@@ -10,8 +10,8 @@ import {
   parseConfig,
   settingsTable,
 } from '../../src/config/config.ts';
-import { DEV_DEFAULTS } from '../../src/config/dev-defaults.ts';
 import { unusedVariables } from '../../src/config/environment.ts';
+import { DEV_DEFAULTS } from '../../src/config/settings.ts';
 import { newCredential } from '../../src/ids.ts';
 
 function problemsOf(env: Record<string, string>): string[] {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { contentFields } from '../../src/mail/full/content-fields.ts';
+import { contentFields } from '../../src/mail/full-json.ts';
 import { parseMail } from '../../src/mail/parse.ts';
 import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
 

@@ -16,7 +16,7 @@ import { createParsing } from '../../src/reading/pool/parser-pool.ts';
 import { createReplays } from '../../src/recordings/replay.ts';
 import type { KeyScope, NewMail, Store } from '../../src/store/contract/index.ts';
 import { openSqlite } from '../../src/store/sqlite/open.ts';
-import { createRateLimit } from '../../src/usage/rate-limit.ts';
+import { RateLimit } from '../../src/usage/rate-limit.ts';
 import { UsageMeter } from '../../src/usage/usage-meter.ts';
 import { createWaitLog } from '../../src/waits/wait-log.ts';
 import { parseCidrs } from '../../src/webhooks/outbound/address-guard.ts';
@@ -191,7 +191,7 @@ export async function startHttp(
       webhooks,
       waitLog: createWaitLog(store.reports, clock, (err) => log.error({ err }, 'ended waits were not kept')),
       plans,
-      rate: createRateLimit(clock),
+      rate: new RateLimit(clock),
       usage,
       refusalsWritten: () => hooks.refusalsWritten(),
       repliedAt: () => null,

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { databasePath } from '../../src/start/store.ts';
+import { databasePath } from '../../src/config/config.ts';
 import type { Store } from '../../src/store/contract/index.ts';
 import { openSqlite } from '../../src/store/sqlite/open.ts';
 import type { Body } from '../support/api-client.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { databasePath } from '../../src/start/store.ts';
+import { databasePath } from '../../src/config/config.ts';
 import { openSqlite } from '../../src/store/sqlite/open.ts';
 import { mailTo, onlyPlaced } from '../store/builders.ts';
 import { FakeClock } from '../support/fake-clock.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { attachmentBytes } from '../../src/mail/attachment.ts';
+import { attachmentBytes } from '../../src/mail/mime/part-index.ts';
 import { indexMail, parseMail } from '../../src/mail/parse.ts';
 
 const root = '../shared/corpora';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JsonPieces } from '../../src/mail/full/json-pieces.ts';
+import { JsonPieces } from '../../src/mail/full-json.ts';
 
 const written = (json: JsonPieces): string => Buffer.concat(json.finish()).toString();
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import MailComposer from 'nodemailer/lib/mail-composer';
 import { describe, expect, it } from 'vitest';
-import { attachmentBytes } from '../../src/mail/attachment.ts';
+import { attachmentBytes } from '../../src/mail/mime/part-index.ts';
 import { parseMail } from '../../src/mail/parse.ts';
 
 const bytes = (...lines: string[]) => Buffer.from(lines.join('\r\n'), 'latin1');

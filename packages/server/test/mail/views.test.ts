@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { structureOf } from '../../src/mail/full-json.ts';
 import * as limits from '../../src/mail/limits.ts';
 import { parseMail } from '../../src/mail/parse.ts';
 import { contentJson, readContent } from '../../src/mail/stored-content.ts';
-import { structureOf } from '../../src/mail/structure.ts';
 
 const mail = (...lines: string[]) => Buffer.from(lines.join('\r\n'));
 const page = (html: string) => parseMail(mail('Content-Type: text/html', '', html, '')).content;

@@ -9,9 +9,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createApp, type RunningApp } from '../../src/app.ts';
-import { parseConfig } from '../../src/config/config.ts';
-import { DEV_DEFAULTS } from '../../src/config/dev-defaults.ts';
-import { databasePath } from '../../src/start/store.ts';
+import { databasePath, parseConfig } from '../../src/config/config.ts';
+import { DEV_DEFAULTS } from '../../src/config/settings.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { startServer } from '../support/server-process.ts';
 import { smtpClient } from '../support/smtp-script.ts';
@@ -276,12 +275,12 @@ describe('the response of /metrics', () => {
     expect(execFileSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' })).toBe('');
   });
 
-  it('is documented in docs/operations.md, each metric with its type, and nothing else', async () => {
+  it('is documented in docs/monitoring.md, each metric with its type, and nothing else', async () => {
     const metrics = parsePrometheus(await everyMetric());
     const served = [...metrics.values()]
       .filter(({ name }) => name.startsWith('mayfly_'))
       .map(({ name, type, help }) => `| \`${name}\` | ${type} | ${help.replaceAll('|', '\\|')} |`);
-    const page = readFileSync(join(import.meta.dirname, '../../../../docs/operations.md'), 'utf8');
+    const page = readFileSync(join(import.meta.dirname, '../../../../docs/monitoring.md'), 'utf8');
     const documented = page.split('\n').filter((line) => line.startsWith('| `mayfly_'));
     expect(documented).toEqual(served.toSorted());
   });

@@ -1,5 +1,5 @@
 import { newId } from '../../src/ids.ts';
-import type { MailAuthentication } from '../../src/mail/authentication.ts';
+import type { MailAuthentication } from '../../src/mail/mail.ts';
 import { type MailContent, type MailSummary, NO_CONTENT } from '../../src/mail/mail.ts';
 import type { Condition } from '../../src/mail/matching/conditions.ts';
 import type { NewInbox, NewMail, NewMailRecipient, Placed, Store } from '../../src/store/contract/index.ts';

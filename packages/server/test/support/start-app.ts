@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import type Mail from 'nodemailer/lib/mailer/index.js';
+import type { Overrides } from '../../src/app.ts';
 import { createApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config/config.ts';
-import type { Overrides } from '../../src/start/deps.ts';
 import { type ApiClient, apiClient } from './api-client.ts';
 
 /** The key of the first account in every test app. */

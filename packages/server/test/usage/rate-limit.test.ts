@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BUILT_IN_PLANS, type Plan } from '../../src/accounts/plans.ts';
-import { createRateLimit } from '../../src/usage/rate-limit.ts';
+import { RateLimit } from '../../src/usage/rate-limit.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 const planOf = (requestsPerSecond: number, burst: number): Plan => ({
@@ -21,7 +21,7 @@ const plans = fc.record({ rate: fc.integer({ min: 1, max: 1_000 }), burst: fc.in
 /** One account's bucket on a clock that the test moves. */
 function bucketOf(plan: Plan) {
   let now = Date.UTC(2026, 2, 4);
-  const limit = createRateLimit({ monotonic: () => now });
+  const limit = new RateLimit({ monotonic: () => now });
   return {
     ...{ take: () => limit.take('acc', plan)?.retryAfterSeconds, ask: () => limit.take('acc', plan) },
     get now() {
@@ -102,7 +102,7 @@ describe('the rate limit', () => {
 
   it('applies to each account, and not to a plan without a rate or without a burst', () => {
     const clock = new FakeClock();
-    const limit = createRateLimit(clock);
+    const limit = new RateLimit(clock);
     const take = (accountId: string) => limit.take(accountId, FREE)?.retryAfterSeconds;
     for (let i = 0; i < 10; i++) expect(take('one')).toBe(0);
     expect([take('one'), take('two')]).toEqual([1, 0]);
@@ -111,9 +111,29 @@ describe('the rate limit', () => {
     }
   });
 
+  it('gives each of several nodes its part of the rate and of the burst, and at least one request', async () => {
+    const clock = new FakeClock();
+    const limit = new RateLimit(clock);
+    const take = (accountId: string) => limit.take(accountId, FREE);
+    expect(take('acc')).toEqual({ retryAfterSeconds: 0, left: 9, fullInSeconds: 1 });
+    limit.divideBy(2);
+    // What was left of the whole is more than the half of it that this node has now.
+    expect(take('acc')).toEqual({ retryAfterSeconds: 0, left: 4, fullInSeconds: 1 });
+    for (let i = 0; i < 4; i++) expect(take('acc')?.retryAfterSeconds).toBe(0);
+    expect(take('acc')).toEqual({ retryAfterSeconds: 1, left: 0, fullInSeconds: 5 });
+    await clock.advance(3_000);
+    expect(take('acc')).toEqual({ retryAfterSeconds: 0, left: 2, fullInSeconds: 3 });
+    limit.divideBy(100);
+    expect(take('new')?.retryAfterSeconds).toBe(0);
+    expect(take('new')?.retryAfterSeconds).toBe(50);
+    limit.divideBy(1);
+    await clock.advance(5_000);
+    expect(take('new')).toEqual({ retryAfterSeconds: 0, left: 9, fullInSeconds: 1 });
+  });
+
   it('follows a change of plan without credit from a larger bucket or debt from a slower one', () => {
     const clock = new FakeClock();
-    const limit = createRateLimit(clock);
+    const limit = new RateLimit(clock);
     const large = planOf(1, 1_000);
     const take = (accountId: string, plan: Plan) => limit.take(accountId, plan)?.retryAfterSeconds;
     expect(take('acc', large)).toBe(0);
@@ -125,7 +145,7 @@ describe('the rate limit', () => {
 
   it('keeps every bucket that is not full again, however many accounts there are', async () => {
     const clock = new FakeClock();
-    const limit = createRateLimit(clock);
+    const limit = new RateLimit(clock);
     const slow = planOf(1, 1_000);
     for (let i = 0; i < 1_000; i++) limit.take('acc', slow);
     for (let minute = 0; minute < 3; minute++) {

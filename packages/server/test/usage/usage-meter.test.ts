@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { AppError } from '../../src/errors.ts';
 import { newId } from '../../src/ids.ts';
-import type { Store, UsageStore } from '../../src/store/contract/index.ts';
+import type { Store } from '../../src/store/contract/index.ts';
 import type { Charge } from '../../src/usage/account-month.ts';
 import { UsageMeter } from '../../src/usage/usage-meter.ts';
 import { openTemporary } from '../store/sqlite/open-sqlite.ts';
@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 
 /** @param usage what replaces methods of the real store */
-function meterOn(store: Store = on.store, usage: Partial<UsageStore> = {}): UsageMeter {
+function meterOn(store: Store = on.store, usage: Partial<Store['usage']> = {}): UsageMeter {
   const log = pino({ level: 'trace' }, { write: (line: string) => logged.push(JSON.parse(line)) });
   return new UsageMeter({
     store: { keys: store.keys, usage: { ...store.usage, ...usage } },

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { databasePath } from '../../src/start/store.ts';
+import { databasePath } from '../../src/config/config.ts';
 import { openPostgres } from '../../src/store/postgres/open.ts';
 import { openSqlite } from '../../src/store/sqlite/open.ts';
 import type { Body } from '../support/api-client.ts';

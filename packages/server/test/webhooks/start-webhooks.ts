@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { vi } from 'vitest';
-import type { Overrides } from '../../src/start/deps.ts';
+import type { Overrides } from '../../src/app.ts';
 import type { Answer, Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { startApp, type TestApp } from '../support/start-app.ts';

@@ -1,7 +1,7 @@
 import type { RunningApp } from '../../app.ts';
 import { type Config, hasDevKey } from '../../config/config.ts';
 import { VERSION } from '../../version.ts';
-import type { Announcer } from './announcer.ts';
+import type { Announcer } from './run-server.ts';
 
 /** Where `mayfly mail` sends to by default. */
 const DEFAULT_SMTP_SERVER = '127.0.0.1:2525';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import type { Logger } from '../../log.ts';
 import { VERSION } from '../../version.ts';
-import type { Announcer } from './announcer.ts';
+import type { Announcer } from './run-server.ts';
 
 /** In the data folder; readable by the user that runs the server only. */
 const FIRST_KEY_FILE = 'first-api-key';

@@ -1,7 +1,6 @@
 import type { Clock } from '../../clock.ts';
-import type { ParentEvent } from './npm.ts';
 
-/** How often a server that npm started checks its parent: each check is a few system calls. */
+/** How often a server that npm started checks its parent: each check is a system call. */
 const PARENT_CHECK_MS = 250;
 /**
  * Ctrl+C in `npm start` sends SIGINT twice: the terminal sends it to the whole process group, and npm
@@ -14,15 +13,15 @@ const SAME_HANGUP_MS = 2_000;
 
 const STOP_SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
 export type StopSignal = keyof typeof STOP_SIGNALS;
-export type StopReason = StopSignal | 'terminal closed' | ParentEvent;
+export type StopReason = StopSignal | 'terminal closed' | 'parent exited';
 
 /** What is needed of the process. */
 export interface StopSources {
   onSignal(signal: StopSignal | 'SIGHUP', listener: () => void): void;
   /** True when the process had a terminal and lost it. */
   isTerminalGone(): boolean;
-  /** Looks at the processes that started this one; null when the server is to outlive them. */
-  parentEvent: (() => ParentEvent | null) | null;
+  /** True when the process that started this one is gone; null when the server is to outlive it. */
+  isParentGone: (() => boolean) | null;
   clock: Clock;
 }
 
@@ -45,7 +44,7 @@ export const exitCodeOf = (signal: StopSignal): number => 128 + STOP_SIGNALS[sig
 
 /** Watches for reasons to stop, and for SIGHUP, from the call on. */
 export function watchForStop(sources: StopSources, actions: StopActions): StopRequest {
-  const { onSignal, parentEvent, clock } = sources;
+  const { onSignal, isParentGone, clock } = sources;
   const { promise, resolve } = Promise.withResolvers<StopReason>();
   const watching = new AbortController();
   let requestedAt: number | undefined;
@@ -67,16 +66,38 @@ export function watchForStop(sources: StopSources, actions: StopActions): StopRe
     actions.onReload();
   });
 
-  const watchParent = async (look: () => ParentEvent | null): Promise<void> => {
+  const watchParent = async (isGone: () => boolean): Promise<void> => {
     while (!watching.signal.aborted) {
-      const event = look();
+      const wasGone = isGone();
       await clock.sleep(PARENT_CHECK_MS, watching.signal);
-      if (event === null) continue;
+      if (!wasGone) continue;
       // npm does not survive SIGHUP, not even below nohup. A server whose output was redirected is meant to.
-      if (event === 'parent exited' && clock.monotonic() - hungUpAt < SAME_HANGUP_MS) return;
-      request(event);
+      if (clock.monotonic() - hungUpAt >= SAME_HANGUP_MS) request('parent exited');
+      return;
     }
   };
-  if (parentEvent) void watchParent(parentEvent);
+  if (isParentGone) void watchParent(isParentGone);
   return { requested: promise, close: () => watching.abort() };
+}
+
+/*
+ * npm runs a script as `sh -c "mayfly serve"` and passes SIGTERM to that shell only. Some shells (bash) replace
+ * themselves by a simple command; others (dash, the sh of Debian and Ubuntu) start it as a child, which SIGTERM
+ * orphans. `npm start` avoids this by `exec` in package.json; `npx mayfly` cannot. So a server that npm started
+ * in the foreground stops when its parent is gone.
+ */
+
+/** A simple command that runs `mayfly`: optionally after assignments, `exec` or `cross-env`. */
+const RUNS_MAYFLY = /^\s*(?:exec\s+|cross-env\s+|\w+=\S*\s+)*['"]?(?:\S*\/)?mayfly['"]?(?:\s|$)/;
+/** `mayfly dev & …`: the script means the server to outlive its shell. `&&`, `2>&1` and `&>` are other things. */
+const RUNS_IN_BACKGROUND = /(?<![&>])&(?![&>])/;
+
+/**
+ * True when npm (or another runner that sets npm's variables) started this process as the foreground command
+ * of a script or of `npx mayfly`.
+ * @param env the environment of the process
+ */
+export function isForegroundScript(env: Record<string, string | undefined>): boolean {
+  const { npm_lifecycle_script: script = '' } = env;
+  return RUNS_MAYFLY.test(script) && !RUNS_IN_BACKGROUND.test(script);
 }

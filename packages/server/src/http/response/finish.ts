@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Histogram } from '../../operations/metrics.ts';
 import { plainAddress } from '../../text/source-key.ts';
 import type { App, HttpDeps, RouteContext } from '../context.ts';
 import { CONNECTION_LIMITS, MAX_DISCARDED_BYTES, SMALL_RESPONSE_BYTES, STREAM_BYTES } from '../limits.ts';
@@ -6,7 +7,6 @@ import { dropChunks } from '../request/chunked-body.ts';
 import { discardBody } from '../request/discard-body.ts';
 import { hasBody } from '../request/headers.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
-import { RequestSeconds } from '../request-metrics.ts';
 import { INTERNAL_ERROR, problem, sendProblem, toAppError, toProblem } from './problems.ts';
 import { ResponseBudget } from './response-budget.ts';
 
@@ -45,18 +45,28 @@ export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): 
 /** For the log; undefined when the client has disconnected. */
 const remoteAddressOf = ({ ip }: FastifyRequest): string | undefined => ip && plainAddress(ip);
 
+/** Buckets, seconds: from a response from memory (1 ms) to the longest held one. */
+const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
 /** Counts each request in the metrics, and logs it at the level `info`. */
 export function observeRequests(app: App, deps: HttpDeps): void {
-  const seconds = new RequestSeconds(deps.metrics);
+  const seconds = new Histogram({
+    name: 'mayfly_http_request_seconds',
+    help: 'Seconds from the headers of a request to the end of its response, by method, route and status.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: REQUEST_SECONDS,
+    registers: [deps.metrics],
+  });
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'none';
     const ms = reply.elapsedTime;
-    seconds.count(request.method, route, reply.statusCode, ms / 1_000);
+    const { method } = request;
+    seconds.observe({ method, route, status: reply.statusCode }, ms / 1_000);
     if (!deps.log.isLevelEnabled('info')) return done();
     deps.log.info(
       {
         requestId: request.id,
-        method: request.method,
+        method,
         route,
         status: reply.statusCode,
         ms: Math.round(ms * 10) / 10,

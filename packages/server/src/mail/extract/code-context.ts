@@ -1,6 +1,6 @@
 import type { Candidate } from './code-candidates.ts';
 import { BARE_CODE_SIGN, CODE_SIGNS, DIRECT, KEY, OTHER_SIGNS, SALUTATION, VERB } from './code-phrases.ts';
-import { kindOfWord, type WordKind } from './word-kinds.ts';
+import { kindOfWord, type WordKind } from './code-words.ts';
 
 /*
  * Evidence from the words around a candidate. Points from 0 to about 100 say how likely it is a code; the rules that

@@ -19,8 +19,8 @@ import {
   PLACE,
   PRESENTED,
 } from './code-phrases.ts';
+import { kindOfWord } from './code-words.ts';
 import { PURPOSES } from './link-words.ts';
-import { kindOfWord } from './word-kinds.ts';
 
 /** What is known of the whole mail. */
 export interface MailFacts {

@@ -16,8 +16,8 @@ import {
   YOUR_CODE_IS,
 } from './code-phrases.ts';
 import { hasPurpose, isEnteredInSigns, judge, type MailFacts } from './code-rules.ts';
+import { kindOfWord } from './code-words.ts';
 import { NOT_VERIFY } from './link-words.ts';
-import { kindOfWord } from './word-kinds.ts';
 
 /** Characters searched. A code is near the top; what follows is a footer or a long letter. */
 const MAX_READ = 32 * 1024;

@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { MAX_HTML_TEXT } from '../limits.ts';
-import { isKnownCharset, isSevenBit } from '../mime/charsets/charset.ts';
+import { isKnownCharset, isSevenBit } from '../mime/charset.ts';
 import { bodyBytes } from '../mime/part-index.ts';
 import type { Part } from '../mime/parts.ts';
 import type { LintedMail, Rule } from './finding.ts';

@@ -6,8 +6,7 @@ import { BODY_RULES } from './body-rules.ts';
 import type { Finding, Rule, Severity } from './finding.ts';
 import { HEADER_RULES } from './header-rules.ts';
 import { pageFacts } from './page-facts.ts';
-import { PAGE_RULES } from './page-rules.ts';
-import { TEMPLATE_RULES } from './template-rules.ts';
+import { PAGE_RULES, TEMPLATE_RULES } from './page-rules.ts';
 
 /*
  * Says what is wrong with a mail. To add a rule, add it to one of the four tables. A rule must not find

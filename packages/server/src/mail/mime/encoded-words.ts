@@ -1,4 +1,4 @@
-import { decodeCharset } from './charsets/charset.ts';
+import { decodeCharset } from './charset.ts';
 import { decodeBase64, hexPair } from './transfer-encoding.ts';
 
 /*

@@ -1,4 +1,4 @@
-import { decodeCharset } from './charsets/charset.ts';
+import { decodeCharset } from './charset.ts';
 import { decodeHeaderText } from './encoded-words.ts';
 import { hexPair } from './transfer-encoding.ts';
 

@@ -1,6 +1,5 @@
 import { readBodies } from '../parse.ts';
-import { MAX_PAGE_LENGTH, type PreviewPage, previewPage } from './page.ts';
-import { textPage } from './text-page.ts';
+import { MAX_PAGE_LENGTH, type PreviewPage, previewPage, textPage } from './page.ts';
 
 /** Characters of text or HTML that are shown: making the page takes up to 100 ms, by the number of its tags. */
 const MAX_LENGTH = 1024 * 1024;

@@ -1,3 +1,4 @@
+import { textLinks } from '../extract/links.ts';
 import { TagReader } from '../extract/tag-reader.ts';
 
 /*
@@ -31,12 +32,12 @@ const STYLE_URL = /(?:url\(\s{0,9}["']?|@import\s{1,9}["'])(?:https?:)?\/\//gi;
 const DOCTYPE = '<!doctype';
 const BLANKS = ' \t\r\n\f';
 /** Links open in a new tab, also those that are not changed. */
-export const HEAD = '<base target="_blank">';
+const HEAD = '<base target="_blank">';
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '"': '&quot;', '<': '&lt;' };
 
 /** Text for HTML, also within an attribute in double quotes. */
-export const escaped = (value: string): string => value.replaceAll(/[&"<]/g, (one) => ESCAPES[one] ?? one);
+const escaped = (value: string): string => value.replaceAll(/[&"<]/g, (one) => ESCAPES[one] ?? one);
 
 /** True for a `link` that loads no style sheet: an icon, or a hint such as `dns-prefetch`. */
 const isHint = (attributes: ReadonlyMap<string, string>): boolean =>
@@ -179,4 +180,20 @@ export function previewPage(
   const start = end === 0 ? '<!doctype html>' : written.slice(0, end);
   const html = start + HEAD + written.slice(end);
   return { html, remoteCount: writer.remoteCount };
+}
+
+const WEB = /^https?:\/\//i;
+
+/** The page of a mail without HTML: its text, with links that can be clicked, as mail programs show it. */
+export function textPage(text: string): PreviewPage {
+  let shown = '';
+  let at = 0;
+  for (const { href, start } of textLinks(text)) {
+    if (!WEB.test(href)) continue;
+    const label = escaped(href);
+    shown += `${escaped(text.slice(at, start))}<a href="${label}">${label}</a>`;
+    at = start + href.length;
+  }
+  const html = `<!doctype html>${HEAD}<title>Mayfly</title><pre style="font:14px monospace;margin:24px;white-space:pre-wrap">${shown}${escaped(text.slice(at))}</pre>`;
+  return { html, remoteCount: 0 };
 }

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { notFound } from '../../errors.ts';
 import { DECODED_HERE_BYTES, MAX_DECODINGS } from '../../http/limits.ts';
-import { attachmentPart } from '../../mail/attachment.ts';
 import type { MailAttachment } from '../../mail/mail.ts';
 import type { IndexedPart } from '../../mail/mime/part-index.ts';
+import { attachmentPart } from '../../mail/mime/part-index.ts';
 import { decodeTransfer, type TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
 import { freeIfLarge } from '../../memory.ts';
 import type { ParseRequest } from '../../reading/pool/parser-pool.ts';

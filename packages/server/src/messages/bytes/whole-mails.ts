@@ -1,5 +1,5 @@
-import type { AttachmentList } from '../../mail/full/attachment-list.ts';
-import type { FullJson } from '../../mail/full/full-json.ts';
+import type { AttachmentList } from '../../mail/attachment-list.ts';
+import type { FullJson } from '../../mail/full-json.ts';
 import type { FullMessageRecord, Store } from '../../store/contract/index.ts';
 import { attachmentsUrl, messageHead, toMessage } from '../json.ts';
 import { rawRange } from './raw-source.ts';

@@ -1,4 +1,5 @@
 import { type Flight, flight, type Tx } from '../../database/operations.ts';
+import { ConflictError, together } from '../../database/postgres/errors.ts';
 import { anyOf, eachOf, FOR_UPDATE, KEEP, sql } from '../../database/sql.ts';
 import { newId } from '../../ids.ts';
 import {
@@ -7,7 +8,6 @@ import {
   type Placed,
   RAW_PIECE_BYTES,
 } from '../../store/contract/messages.ts';
-import { ConflictError, together } from '../../store/postgres/errors.ts';
 import { evict } from './ending.ts';
 import { addSources, insertRows, removeSources } from './sources.ts';
 
@@ -188,6 +188,8 @@ const webhooksOfInboxes = (
       order by id ${KEEP}`,
   );
 
+const NOT_SENT = Promise.resolve(null);
+
 /** Locks rows of account orders, inboxes and webhooks, each in one order, so that no two batches deadlock. */
 async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Locked> {
   const recipients = mails.flatMap((mail) => mail.recipients);
@@ -200,7 +202,7 @@ async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Loc
     takePlaces(tx, counts),
     lockInboxes(tx, inboxIds, now),
     webhooksOf(tx, accountIds, now),
-    tx.engine === 'postgres' ? webhooksOfInboxes(tx, accountIds, inboxIds, now) : undefined,
+    tx.engine === 'postgres' ? webhooksOfInboxes(tx, accountIds, inboxIds, now) : NOT_SENT,
   ]);
   const watched = inboxes.filter(({ hasWebhook }) => hasWebhook === 1);
   const ids = watched.map(({ id }) => id);

@@ -1,10 +1,10 @@
+import { unavailable } from '../../database/failures.ts';
 import { type Tx, write } from '../../database/operations.ts';
 import { KEEP, sql } from '../../database/sql.ts';
 import { AppError } from '../../errors.ts';
 import { newId } from '../../ids.ts';
 import type { InboxRecord, StagedMails } from '../../store/contract/inboxes.ts';
 import type { NewMail } from '../../store/contract/messages.ts';
-import { unavailable } from '../../store/failures.ts';
 import { addSources, insertRows } from './sources.ts';
 
 /*

@@ -1,7 +1,6 @@
 import type { Db } from '../../database/operations.ts';
 import { anyOf, constant, type Sql, sql } from '../../database/sql.ts';
-import type { MailAuthentication } from '../../mail/authentication.ts';
-import type { MailSummary } from '../../mail/mail.ts';
+import type { MailAuthentication, MailSummary } from '../../mail/mail.ts';
 import { ComparedContent, recentContents } from '../../mail/matching/compared-content.ts';
 import { type AnyStoredContent, MAX_DERIVED_BYTES, readWords } from '../../mail/stored-content.ts';
 import type {

@@ -3,7 +3,7 @@ import { migrate, VERSIONS_TABLE } from '../../database/migrate.ts';
 import { SqliteDb } from '../../database/sqlite-db.ts';
 import { giveUpUnfinished, openWriter } from '../../store/sqlite/connection.ts';
 import { lockForServer } from '../../store/sqlite/open.ts';
-import type { Value } from './row-hash.ts';
+import type { Value } from './transfer.ts';
 
 /** How long the copy waits for a command of the operator that writes, milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;

@@ -1,10 +1,9 @@
 import { VERSIONS_TABLE } from '../../database/migrate.ts';
+import { connectAlone, requireDurable } from '../../database/postgres/connection.ts';
 import { messageOf } from '../../errors.ts';
-import { connectAlone, requireDurable } from '../../store/postgres/connections/connection.ts';
-import { Servers } from '../../store/postgres/connections/servers.ts';
 import { upgradeTables } from '../../store/postgres/upgrade.ts';
-import type { Value } from './row-hash.ts';
 import { quote, type SourceTable } from './source.ts';
+import type { Value } from './transfer.ts';
 
 /** How long the copy waits for other users of the tables before it gives up, milliseconds. */
 const LOCK_TIMEOUT_MS = 10_000;
@@ -101,7 +100,7 @@ const BYTEA = 17;
  */
 export async function openTarget(url: string): Promise<Target> {
   // The error of a connection is thrown by the query that meets it.
-  const connected = await connectAlone(new Servers(url), () => undefined).catch(nothingCopied);
+  const connected = await connectAlone(url, () => undefined).catch(nothingCopied);
   const close = () => connected.end();
   try {
     await requireDurable(connected);

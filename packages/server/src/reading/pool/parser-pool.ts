@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
-import { type AttachmentList, readAttachmentList } from '../../mail/full/attachment-list.ts';
-import type { FullJson } from '../../mail/full/full-json.ts';
+import { type AttachmentList, readAttachmentList } from '../../mail/attachment-list.ts';
+import type { FullJson } from '../../mail/full-json.ts';
 import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
 import { isLarge } from '../../memory.ts';
 import type { Flow } from './fair-queue.ts';

@@ -1,4 +1,4 @@
-import { type FullJson, MAX_STRING_BYTES } from '../../mail/full/full-json.ts';
+import { type FullJson, MAX_STRING_BYTES } from '../../mail/full-json.ts';
 import { MAX_FILLED_BYTES, type TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
 import { MAX_PAGE_LENGTH } from '../../mail/preview/page.ts';
 import { MAX_STORED_BYTES } from '../../mail/stored-content.ts';

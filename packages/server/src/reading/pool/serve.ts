@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import { messageOf } from '../../errors.ts';
-import type { FullJson } from '../../mail/full/full-json.ts';
+import type { FullJson } from '../../mail/full-json.ts';
 import type { ParsedMail } from '../../mail/mail.ts';
 import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
 import { contentJson } from '../../mail/stored-content.ts';

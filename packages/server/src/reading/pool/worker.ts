@@ -1,9 +1,9 @@
 import { parentPort } from 'node:worker_threads';
 import { systemClock } from '../../clock.ts';
-import { attachmentBytes } from '../../mail/attachment.ts';
-import { attachmentListJson } from '../../mail/full/attachment-list.ts';
-import { fullJson } from '../../mail/full/full-json.ts';
+import { attachmentListJson } from '../../mail/attachment-list.ts';
+import { fullJson } from '../../mail/full-json.ts';
 import { lintMail } from '../../mail/lint/lint.ts';
+import { attachmentBytes } from '../../mail/mime/part-index.ts';
 import { decodeTransfer } from '../../mail/mime/transfer-encoding.ts';
 import { indexMail, parseMail } from '../../mail/parse.ts';
 import { previewMail } from '../../mail/preview/mail-preview.ts';

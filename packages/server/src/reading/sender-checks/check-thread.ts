@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { MailAuthentication } from '../../mail/authentication.ts';
+import type { MailAuthentication } from '../../mail/mail.ts';
 import { buffersToGive, YOUNG_HEAP_MB } from '../../memory.ts';
 import type { CheckerData, CheckJob, FromChecker, ToChecker } from './protocol.ts';
 

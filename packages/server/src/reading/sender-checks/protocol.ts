@@ -1,4 +1,4 @@
-import type { MailAuthentication } from '../../mail/authentication.ts';
+import type { MailAuthentication } from '../../mail/mail.ts';
 
 /** Messages between the main thread and the thread that checks senders; see authenticator.ts and worker.ts. */
 

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js';
 import { dmarc } from 'mailauth/lib/dmarc/index.js';
 import { spf } from 'mailauth/lib/spf/index.js';
-import type { MailAuthentication } from '../../mail/authentication.ts';
+import type { MailAuthentication } from '../../mail/mail.ts';
 import type { Ask } from './dns-cache.ts';
 import type { CheckJob } from './protocol.ts';
 

@@ -1,21 +1,14 @@
 import type { Operated } from '../../store.ts';
-import type { AccountStore, KeyStore } from './accounts.ts';
-import type { FaultStore } from './faults.ts';
 import type { AddressStore, InboxStore } from './inboxes.ts';
-import type { LimitStore } from './limits.ts';
-import type { RefusalStore } from './refusals.ts';
 import type { ReportStore } from './reports.ts';
-import type { UsageStore } from './usage.ts';
 import type { DeliveryStore, WebhookStore } from './webhooks.ts';
 
-export type * from './accounts.ts';
-export type * from './faults.ts';
+export type { AccountRecord, DomainRecord, KeyRecord, KeyScope, ListedKey } from '../../accounts/sql.ts';
+export type { FaultRuleRecord, FaultySender, MetFault } from '../../faults/sql.ts';
+export type { FaultPoint, Refusal, RefusedAddress } from '../../refusals/sql.ts';
 export type * from './inboxes.ts';
-export type * from './limits.ts';
 export type * from './messages.ts';
-export type * from './refusals.ts';
 export type * from './reports.ts';
-export type * from './usage.ts';
 export type * from './webhooks.ts';
 
 /**
@@ -35,14 +28,8 @@ export type * from './webhooks.ts';
  *   must assume the worse case. Over HTTP it is 503 `unavailable`, over SMTP 451.
  */
 export interface Store extends Operated {
-  accounts: AccountStore;
-  keys: KeyStore;
-  usage: UsageStore;
-  limits: LimitStore;
   addresses: AddressStore;
   inboxes: InboxStore;
-  faults: FaultStore;
-  refusals: RefusalStore;
   webhooks: WebhookStore;
   deliveries: DeliveryStore;
   reports: ReportStore;

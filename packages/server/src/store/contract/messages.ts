@@ -1,5 +1,4 @@
-import type { MailAuthentication } from '../../mail/authentication.ts';
-import type { MailContent, MailSummary } from '../../mail/mail.ts';
+import type { MailAuthentication, MailContent, MailSummary } from '../../mail/mail.ts';
 import type { FailedCondition } from '../../mail/matching/filters.ts';
 import type { PartIndex } from '../../mail/mime/part-index.ts';
 import type { Trail } from './trail.ts';

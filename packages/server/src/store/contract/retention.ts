@@ -14,17 +14,8 @@ export const PERMANENT_UNTIL = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 export const SINK_MESSAGES = 10_000;
 /** How long idempotency keys are stored; payment APIs use a day as well. */
 export const IDEMPOTENCY_MS = DAY_MS;
-/**
- * How long requests by day and month are stored: a year and a month, so that a month can be compared with
- * the same month of the year before.
- */
-export const USAGE_KEPT_MS = 400 * DAY_MS;
 /** How long the explanation of a failed wait is stored: as long as what is known of an inbox that has ended. */
 export const EXPLAINED_KEPT_MS = DAY_MS;
-/** How long rejections are stored: they explain tests that failed recently. */
-export const REFUSAL_KEPT_MS = DAY_MS;
-/** Shares of a month's quota, per cent, whose first use is stored, shown and logged: a warning, and the limit. */
-export const USAGE_THRESHOLDS = [80, 100] as const;
 /** How long ended deliveries stay in the log: a failure before a weekend can still be examined after it. */
 export const DELIVERY_KEPT_MS = 7 * DAY_MS;
 /** Ended deliveries in a webhook's log: those of a busy day, a few megabytes. */

@@ -1,13 +1,12 @@
-import type { PoolClient } from 'pg';
-import { PostgresDb } from '../../database/postgres-db.ts';
+import type { Pool, PoolClient } from 'pg';
+import { PostgresDb } from '../../database/postgres/postgres-db.ts';
+import { runFlights, runTransaction } from '../../database/postgres/transactions.ts';
 import { randomFraction } from '../../ids.ts';
 import { addBridge } from '../sql/bridge.ts';
 import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
 import { createClaim } from '../sql/webhooks/claim.ts';
-import type { Connections } from './connections/connection.ts';
 import { kyselyOn, postgresDialect } from './kysely.ts';
 import { createRecord } from './record-attempts.ts';
-import { runFlights, runTransaction } from './transactions.ts';
 
 /** In random order, so that several nodes do not begin with the same webhook. */
 const shuffled = (ids: string[]): string[] =>
@@ -17,7 +16,7 @@ const shuffled = (ids: string[]): string[] =>
     .map(({ id }) => id);
 
 /** The engine on a pool of connections. */
-export function postgresEngine(pool: Connections): Engine & { hot: HotCalls } {
+export function postgresEngine(pool: Pool): Engine & { hot: HotCalls } {
   const transactions = new WeakMap<PoolClient, Tx>();
   const txOn = (client: PoolClient): Tx => {
     const tx = transactions.get(client) ?? (kyselyOn(client) as Tx);

@@ -7,10 +7,10 @@ import {
   sql,
 } from 'kysely';
 import type { PoolClient } from 'pg';
+import { isConflict, toUnavailable } from '../../database/postgres/errors.ts';
 import { AppError } from '../../errors.ts';
 import { createKysely } from '../sql/create-kysely.ts';
 import { type Db, type Dialect, INVISIBLE_SET } from '../sql/engine.ts';
-import { isConflict, toUnavailable } from './errors.ts';
 
 /**
  * A named statement with all columns of a table would fail as soon as a newer server adds a column ("cached

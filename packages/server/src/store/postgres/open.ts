@@ -1,24 +1,20 @@
 import { Worker } from 'node:worker_threads';
+import { unavailable } from '../../database/failures.ts';
+import { ChangeSignal, type ChangeSignalDeps } from '../../database/postgres/change-signal.ts';
+import { connectAlone, createPool, requireDurable } from '../../database/postgres/connection.ts';
+import { startFailure, toUnavailable } from '../../database/postgres/errors.ts';
+import { runTransaction } from '../../database/postgres/transactions.ts';
 import type { Store } from '../contract/index.ts';
-import { unavailable } from '../failures.ts';
 import { METHODS, methodsOf, storeOf } from '../methods.ts';
 import { createSqlStore } from '../sql/sql-store.ts';
 import { openWhenCalled } from '../thread/client.ts';
-import { connectAlone, createPool, requireDurable } from './connections/connection.ts';
-import { Servers } from './connections/servers.ts';
 import { postgresEngine } from './engine.ts';
-import { startFailure, toUnavailable } from './errors.ts';
-import { Hints, type HintsDeps, hintsAfter } from './hints.ts';
-import { runTransaction } from './transactions.ts';
+import { createVersionCheck, type Hint, hintsAfter, type Waiting } from './hints.ts';
 import { upgradeTables } from './upgrade.ts';
 
 export interface PostgresOptions {
-  /** `postgres://user:password@host:port/database`; several hosts with their ports, separated by commas. */
+  /** `postgres://user:password@host:port/database` */
   url: string;
-  /** The same for connections that a pooler would not keep: migrations, LISTEN. By default `url`. */
-  directUrl?: string | null;
-  /** Whether nodes notify each other of changes by LISTEN and NOTIFY; otherwise each polls the database. */
-  notify?: boolean;
   /** Called when a connection that is not in use fails; the next call opens a new one. */
   onError?: (error: Error) => void;
   /** Called when the search thread died; its next call starts it again. */
@@ -26,12 +22,12 @@ export interface PostgresOptions {
   /** Called with the first error of each kind of damage. */
   onDamage?: (error: Error) => void;
   /** How this node is notified of changes by others; without it no connection is kept for that. */
-  hints?: Pick<HintsDeps, 'clock' | 'node' | 'onHint' | 'waiting'>;
+  hints?: Pick<ChangeSignalDeps<Hint>, 'clock' | 'node' | 'onHint'> & { waiting(): Waiting };
 }
 
 /** Checks the server and brings its tables up to date, on a connection of its own: that may take minutes. */
-async function prepare(servers: Servers, onError: (error: Error) => void): Promise<void> {
-  const client = await connectAlone(servers, onError);
+async function prepare(url: string, onError: (error: Error) => void): Promise<void> {
+  const client = await connectAlone(url, onError);
   try {
     await requireDurable(client);
     await upgradeTables(client);
@@ -61,14 +57,20 @@ function createPing(pool: ReturnType<typeof createPool>): () => Promise<void> {
  * @throws Error that says what to do if the server cannot be reached, is too old, or could lose acknowledged mail
  */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
-  const { url, directUrl, notify = true, onError = () => undefined } = options;
-  const servers = new Servers(url);
-  const direct = directUrl ? new Servers(directUrl) : servers;
-  const pool = createPool(servers, onError, options.hints && { clock: options.hints.clock });
-  const listensAt = notify ? direct : null;
-  const hints = options.hints && new Hints({ ...options.hints, pool, listensAt, onError });
+  const { url, onError = () => undefined } = options;
+  const pool = createPool(url, onError);
+  const hints =
+    options.hints &&
+    new ChangeSignal<Hint>({
+      ...options.hints,
+      url,
+      pool,
+      everything: { kind: 'all' },
+      check: createVersionCheck(options.hints.waiting),
+      onError,
+    });
   try {
-    await prepare(direct, onError);
+    await prepare(url, onError);
     await hints?.start();
   } catch (error) {
     await hints?.close();

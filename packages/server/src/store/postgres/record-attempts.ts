@@ -1,10 +1,9 @@
-import type { PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
+import { together } from '../../database/postgres/errors.ts';
+import { runFlights } from '../../database/postgres/transactions.ts';
 import type { AttemptResult, DeliveryStore, FailureStreak } from '../contract/webhooks.ts';
 import { pauseAfter, type Streak, stateColumns, streakAfter } from '../sql/webhooks/record-attempts.ts';
 import { aheadAt, nextTimes, type Queued, type Scheduled } from '../sql/webhooks/schedule.ts';
-import type { Connections } from './connections/connection.ts';
-import { together } from './errors.ts';
-import { runFlights } from './transactions.ts';
 
 /*
  * `record` on PostgreSQL: five statements for any number of attempts, sent in three flights. What they mean is
@@ -179,7 +178,7 @@ function partsOf(results: readonly AttemptResult[]): number[][] {
 }
 
 /** Recording the attempts of claimed deliveries. */
-export function createRecord(pool: Connections): DeliveryStore['record'] {
+export function createRecord(pool: Pool): DeliveryStore['record'] {
   return (results, wall, schedule = wall) =>
     runFlights(pool, async (client, begun) => {
       await begun;

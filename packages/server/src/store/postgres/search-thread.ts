@@ -3,12 +3,11 @@
  * those of a large mail takes longer than the main thread may be busy.
  */
 import { workerData } from 'node:worker_threads';
+import { createPool } from '../../database/postgres/connection.ts';
+import { toUnavailable } from '../../database/postgres/errors.ts';
 import { createSqlStore } from '../sql/sql-store.ts';
 import { serveThread } from '../thread/serve.ts';
-import { createPool } from './connections/connection.ts';
-import { Servers } from './connections/servers.ts';
 import { postgresEngine } from './engine.ts';
-import { toUnavailable } from './errors.ts';
 
 /** Searches that the database runs at the same time; one that waits for a large mail does not stop others. */
 const MAX_CONNECTIONS = 3;
@@ -16,7 +15,7 @@ const MAX_CONNECTIONS = 3;
 const { url }: { url: string } = workerData;
 await serveThread(async () => {
   // A connection that fails while no search uses it is replaced by the next search.
-  const pool = createPool(new Servers(url), () => undefined, { max: MAX_CONNECTIONS });
+  const pool = createPool(url, () => undefined, MAX_CONNECTIONS);
   const store = createSqlStore(postgresEngine(pool));
   return { store: { ...store, close: () => pool.end() }, toUnavailable, run: (_, method) => method() };
 });

@@ -38,5 +38,8 @@ export function createKysely(
     releaseConnection: async () => undefined,
     destroy: close,
   };
-  return new Kysely<Tables>({ dialect: { ...parts, createDriver: () => driver } });
+  // Kysely itself closes only a connection that it has used.
+  return Object.assign(new Kysely<Tables>({ dialect: { ...parts, createDriver: () => driver } }), {
+    destroy: close,
+  });
 }

@@ -1,18 +1,18 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { DAY_MS, MINUTE_MS } from '../../clock.ts';
 import { giveUpStagedBefore } from '../../messages/sql/imports.ts';
+import { REFUSAL_KEPT_MS } from '../../refusals/sql.ts';
+import { dayOf, monthOf } from '../../usage/calendar.ts';
+import { USAGE_KEPT_MS } from '../../usage/sql.ts';
 import type { StoreFigures, Upkeep } from '../contract/index.ts';
 import {
   DELIVERY_KEPT_MS,
   EXPLAINED_KEPT_MS,
   MAX_KEPT_DELIVERIES,
-  REFUSAL_KEPT_MS,
   SESSION_IDLE_MS,
   STAGED_MS,
   TOMBSTONE_MS,
-  USAGE_KEPT_MS,
 } from '../contract/retention.ts';
-import { dayOf, monthOf } from '../contract/usage.ts';
 import { inSequence, type Removal } from './delete-in-steps.ts';
 import type { Db, Engine, Tx } from './engine.ts';
 import { kitOn } from './kit-on.ts';

@@ -2,21 +2,14 @@ import { callsOn } from '../../database/operations.ts';
 import { operations } from '../../store.ts';
 import { createMailBatcher } from '../batcher.ts';
 import type { Store } from '../contract/index.ts';
-import { createAccountDeletion } from './accounts/account-deletion.ts';
-import { createAccounts } from './accounts/accounts.ts';
-import { createKeys } from './accounts/keys.ts';
 import { createRemoval } from './delete-in-steps.ts';
 import type { Engine, HotCalls } from './engine.ts';
 import { createAddresses } from './inboxes/addresses.ts';
-import { createFaults } from './inboxes/faults.ts';
 import { createInboxes } from './inboxes/inboxes.ts';
-import { createRefusals } from './inboxes/refusals.ts';
-import { createLimits } from './limits.ts';
 import { createUpkeep } from './maintenance.ts';
 import { createExplained } from './reports/explained-waits.ts';
 import { createListLabels, createListRun } from './reports/list-run.ts';
 import { createAddWaits } from './reports/waits.ts';
-import { createUsage } from './usage.ts';
 import { createDeliveries } from './webhooks/deliveries.ts';
 import { createListOfMessage } from './webhooks/of-message.ts';
 import { createWebhooks } from './webhooks/webhooks.ts';
@@ -28,18 +21,12 @@ export function createSqlStore(engine: Engine & { hot: HotCalls }): Store {
   const calls = callsOn(operations, engine.kit);
   return {
     ...calls,
-    accounts: { ...createAccounts(engine), delete: createAccountDeletion(engine, removal) },
-    keys: createKeys(engine),
-    usage: createUsage(engine),
-    limits: createLimits(engine),
     addresses: createAddresses(engine),
     inboxes: createInboxes(engine, removal),
-    faults: createFaults(engine),
     messages: {
       ...calls.messages,
       addBatch: createMailBatcher(calls.messages.addBatch, dialect.mayDependOnContent),
     },
-    refusals: createRefusals(engine),
     webhooks: createWebhooks(engine),
     deliveries: {
       ...createDeliveries(engine),

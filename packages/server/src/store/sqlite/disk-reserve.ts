@@ -1,6 +1,6 @@
 import { statfsSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { unavailable } from '../failures.ts';
+import { unavailable } from '../../database/failures.ts';
 import { type MethodPath, mayUseReserve } from '../methods.ts';
 import { mailsOf } from '../thread/protocol.ts';
 import type { Connection } from './connection.ts';

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { unavailable } from '../../database/failures.ts';
 import { SqliteDb } from '../../database/sqlite-db.ts';
-import { unavailable } from '../failures.ts';
 import { addBridge } from '../sql/bridge.ts';
 import type { Engine, HotCalls, Tx } from '../sql/engine.ts';
 import { createClaim } from '../sql/webhooks/claim.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createDevAnnouncer } from '../../../src/cli/server/dev-announcer.ts';
 import { parseConfig } from '../../../src/config/config.ts';
-import { DEV_DEFAULTS } from '../../../src/config/dev-defaults.ts';
+import { DEV_DEFAULTS } from '../../../src/config/settings.ts';
 
 /** What `mayfly dev` prints when it is ready. */
 function greeting(env: Record<string, string>, defaults: Readonly<Record<string, string>> = {}): string {

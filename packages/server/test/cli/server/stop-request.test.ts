@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { isForegroundScript, type ParentEvent } from '../../../src/cli/server/npm.ts';
-import { exitCodeOf, type StopSignal, watchForStop } from '../../../src/cli/server/stop-request.ts';
+import {
+  exitCodeOf,
+  isForegroundScript,
+  type StopSignal,
+  watchForStop,
+} from '../../../src/cli/server/stop-request.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
-function start(options: { parent?: () => ParentEvent | null } = {}) {
+function start(options: { isParentGone?: () => boolean } = {}) {
   const clock = new FakeClock();
   const listeners = new Map<string, () => void>();
   const terminal = { isGone: false };
@@ -12,7 +16,7 @@ function start(options: { parent?: () => ParentEvent | null } = {}) {
     {
       onSignal: (signal, listener) => listeners.set(signal, listener),
       isTerminalGone: () => terminal.isGone,
-      parentEvent: options.parent ?? null,
+      isParentGone: options.isParentGone ?? null,
       clock,
     },
     {
@@ -66,21 +70,21 @@ describe('a request to stop', () => {
   });
 
   it('is the end of npm', async () => {
-    let event: ParentEvent | null = null;
-    const { clock, reason } = start({ parent: () => event });
+    let isGone = false;
+    const { clock, reason } = start({ isParentGone: () => isGone });
     await clock.advance(60_000);
     expect(await reason()).toBeUndefined();
-    event = 'parent exited';
+    isGone = true;
     await clock.advance(500);
     expect(await reason()).toBe('parent exited');
   });
 
   it('is not the end of npm by the SIGHUP that also reached the server, as below nohup', async () => {
-    let event: ParentEvent | null = null;
-    const { clock, send, reason } = start({ parent: () => event });
+    let isGone = false;
+    const { clock, send, reason } = start({ isParentGone: () => isGone });
     await clock.advance(1_000);
     send('SIGHUP');
-    event = 'parent exited';
+    isGone = true;
     await clock.advance(60_000);
     expect(await reason()).toBeUndefined();
     send('SIGTERM');

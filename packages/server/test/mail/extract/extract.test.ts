@@ -16,7 +16,7 @@ interface Group {
 
 const HIGH: Floor = { precision: 0.99, recall: 0.99 };
 
-/** The figures of first runs, before any rule was changed for the mails of a set, are in docs/benchmarks.md. */
+/** The figures of first runs, before any rule was changed for the mails of a set, are in docs/internals/codes-judgements.md. */
 const GROUPS: readonly Group[] = [
   {
     title: 'mails that rules were changed for',

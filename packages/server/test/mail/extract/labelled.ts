@@ -14,7 +14,7 @@ import type { LinkKind } from '../../../src/mail/mail.ts';
  *   `verify`; every link that ends mails is `unsubscribe`. The address of `List-Unsubscribe` comes last.
  */
 export interface LabelledMail {
-  /** Where it comes from: the first run of each set is in docs/benchmarks.md. */
+  /** Where it comes from: the first run of each set is in docs/internals/codes-judgements.md. */
   set: string;
   name: string;
   from?: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { wordsOnlyInPage } from '../../../src/mail/extract/page-words.ts';
+import { wordsOnlyInPage } from '../../../src/mail/extract/html.ts';
 import { parseMail } from '../../../src/mail/parse.ts';
 
 describe('the words of a page that the plain text lacks', () => {

@@ -5,7 +5,7 @@ import { parseMail } from '../../../src/mail/parse.ts';
 import { JUDGEMENTS } from './judgements.ts';
 import { REAL_WORLD } from './mails/index.ts';
 
-const DOCUMENT = 'docs/lint-judgements.md';
+const DOCUMENT = 'docs/internals/lint-judgements.md';
 
 describe('mails modelled on current real ones', () => {
   it('are at least fifty, each by its own name', () => {

@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { attachmentBytes } from '../../../src/mail/attachment.ts';
-import { bodyBytes, type PartIndex, readIndex, writeIndex } from '../../../src/mail/mime/part-index.ts';
+import {
+  attachmentBytes,
+  bodyBytes,
+  type PartIndex,
+  readIndex,
+  writeIndex,
+} from '../../../src/mail/mime/part-index.ts';
 import { indexMail, parseMail } from '../../../src/mail/parse.ts';
 
 const sha256 = (data: Uint8Array) => createHash('sha256').update(data).digest('hex');

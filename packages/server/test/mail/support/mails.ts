@@ -1,4 +1,4 @@
-import { attachmentBytes } from '../../../src/mail/attachment.ts';
+import { attachmentBytes } from '../../../src/mail/mime/part-index.ts';
 import { indexMail, parseMail } from '../../../src/mail/parse.ts';
 
 /** Lines joined by CRLF, one byte a character. */

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { attachmentBytes } from '../../../src/mail/attachment.ts';
+import { attachmentBytes } from '../../../src/mail/mime/part-index.ts';
 import { indexMail, parseMail } from '../../../src/mail/parse.ts';
 import { serve } from '../../../src/reading/pool/serve.ts';
 

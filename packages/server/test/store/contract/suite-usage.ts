@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Lease, MonthUsage, UsageReport } from '../../../src/store/contract/index.ts';
-import { USAGE_KEPT_MS } from '../../../src/store/contract/retention.ts';
+import { type Lease, type MonthUsage, USAGE_KEPT_MS, type UsageReport } from '../../../src/usage/sql.ts';
 import { T } from '../builders.ts';
 import type { Given } from './suite.ts';
 

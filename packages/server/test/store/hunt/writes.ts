@@ -266,10 +266,8 @@ export function accountWorks(scene: Scene): Works {
     rates: {
       share: 5,
       run: async (node) => {
-        const uses = scene
-          .some(scene.accounts, 6)
-          .map((accountId) => ({ accountId, refillMs: 10, sinceMs: 0 }));
-        await node.limits.use(uses, now());
+        const id = pick(['node 1', 'node 2', 'node 3']);
+        await (pick([true, false]) ? node.nodes.beat(id, now()) : node.nodes.leave(id, now()));
         const windows = ['all', pick(scene.accounts)].map((key) => ({ key, limit: 1e6, windowMs: 1_000 }));
         await node.limits.admit(windows, now());
       },

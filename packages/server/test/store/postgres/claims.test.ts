@@ -1,8 +1,8 @@
+import type { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createPool } from '../../../src/database/postgres/connection.ts';
 import { newId } from '../../../src/ids.ts';
 import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
-import { type Connections, createPool } from '../../../src/store/postgres/connections/connection.ts';
-import { Servers } from '../../../src/store/postgres/connections/servers.ts';
 import { postgresEngine } from '../../../src/store/postgres/engine.ts';
 import { openPostgres } from '../../../src/store/postgres/open.ts';
 import { createClaim } from '../../../src/store/sql/webhooks/claim.ts';
@@ -16,7 +16,7 @@ describe.skipIf(!(await hasPostgres()))('a claim of webhook deliveries on Postgr
   let cluster: PostgresCluster;
   let store: Store;
   let other: Store;
-  let pool: Connections;
+  let pool: Pool;
   const owner = newId('acc', T);
   let inbox: InboxRecord;
   const webhooks = [1, 2, 3].map((n) => newId('whk', T + n));
@@ -26,7 +26,7 @@ describe.skipIf(!(await hasPostgres()))('a claim of webhook deliveries on Postgr
     const url = await createDatabase(cluster);
     store = await openPostgres({ url });
     other = await openPostgres({ url });
-    pool = createPool(new Servers(url), () => undefined);
+    pool = createPool(url, () => undefined);
     await store.accounts.create({ id: owner, name: 'Test', plan: 'unlimited', createdAt: T }, null);
     inbox = (await store.inboxes.create(owner, inboxAt(), 10, null)).inbox;
     for (const id of webhooks) {

@@ -4,7 +4,7 @@ import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
 import { mailTo, T } from '../builders.ts';
 
 /** Calls without a pause would take the processor from the server that starts. */
-export const RETRY_MS = 20;
+const RETRY_MS = 20;
 
 /**
  * Adds messages to an inbox from three senders, each of which goes on after an error of the storage.

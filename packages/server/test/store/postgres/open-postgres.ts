@@ -1,7 +1,6 @@
 import { Client, Pool } from 'pg';
+import { createPool } from '../../../src/database/postgres/connection.ts';
 import type { Store } from '../../../src/store/contract/index.ts';
-import { createPool } from '../../../src/store/postgres/connections/connection.ts';
-import { Servers } from '../../../src/store/postgres/connections/servers.ts';
 import { postgresEngine } from '../../../src/store/postgres/engine.ts';
 import { openPostgres } from '../../../src/store/postgres/open.ts';
 import { createSqlStore } from '../../../src/store/sql/sql-store.ts';
@@ -42,19 +41,19 @@ async function openOn(url: string): Promise<Opened> {
       return another;
     },
     async gated(beforeTransaction) {
-      const pool = createPool(new Servers(url), () => undefined);
+      const pool = createPool(url, () => undefined);
       const engine = postgresEngine(pool);
       const another = createSqlStore({
         ...engine,
-        async transaction(work) {
+        async transaction(work, of) {
           await beforeTransaction();
-          return engine.transaction(work);
+          return engine.transaction(work, of);
         },
         kit: {
           ...engine.kit,
-          async transaction(work) {
+          async transaction(work, of) {
             await beforeTransaction();
-            return engine.kit.transaction(work);
+            return engine.kit.transaction(work, of);
           },
         },
       });

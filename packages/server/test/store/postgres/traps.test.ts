@@ -2,18 +2,13 @@ import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { Client } from 'pg';
+import { Client, type Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createPool, requireDurable } from '../../../src/database/postgres/connection.ts';
+import { runFlights, runTransaction } from '../../../src/database/postgres/transactions.ts';
 import { newId } from '../../../src/ids.ts';
 import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
-import {
-  type Connections,
-  createPool,
-  requireDurable,
-} from '../../../src/store/postgres/connections/connection.ts';
-import { Servers } from '../../../src/store/postgres/connections/servers.ts';
 import { openPostgres } from '../../../src/store/postgres/open.ts';
-import { runFlights, runTransaction } from '../../../src/store/postgres/transactions.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 import { inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
@@ -31,11 +26,11 @@ const NOBODY = 65_534;
 describe.skipIf(!IS_THERE)('a transaction on PostgreSQL', () => {
   let cluster: PostgresCluster;
   let url: string;
-  let pool: Connections;
+  let pool: Pool;
   beforeAll(async () => {
     cluster = await startPostgres();
     url = await createDatabase(cluster);
-    pool = createPool(new Servers(url), () => undefined);
+    pool = createPool(url, () => undefined);
     await pool.query('create table notes (text text)');
   });
   afterEach(() => pool.query('delete from notes'));

@@ -2,13 +2,12 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createPool } from '../../../src/database/postgres/connection.ts';
+import { runTransaction } from '../../../src/database/postgres/transactions.ts';
 import { newId } from '../../../src/ids.ts';
 import { createLog, LogOutput } from '../../../src/log.ts';
 import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
-import { createPool } from '../../../src/store/postgres/connections/connection.ts';
-import { Servers } from '../../../src/store/postgres/connections/servers.ts';
 import { openPostgres } from '../../../src/store/postgres/open.ts';
-import { runTransaction } from '../../../src/store/postgres/transactions.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { keepSending } from './keep-sending.ts';
@@ -83,7 +82,7 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
   });
 
   it('acknowledges nothing when a commit answers that it was rolled back', async () => {
-    const pool = createPool(new Servers(url), () => undefined);
+    const pool = createPool(url, () => undefined);
     const committed = runTransaction(pool, async (client) => {
       await client.query('delete from inboxes');
       await client.query('select 1 / 0').catch(() => undefined);
@@ -311,6 +310,16 @@ describe.skipIf(!IS_THERE)('a PostgreSQL that could lose acknowledged mail', () 
     const relaxed = await startPostgres({ settings: { fsync: 'off' } });
     await expect(openPostgres({ url: relaxed.url() })).rejects.toThrow(/fsync = off/);
     await relaxed.remove();
+  });
+
+  it('is refused if it is a standby', async () => {
+    const primary = await startPostgres();
+    const standby = await primary.startStandby();
+    await expect(openPostgres({ url: standby.url() })).rejects.toThrow(
+      'The PostgreSQL database cannot be used: The PostgreSQL server is a standby. Give the address of the primary in MAYFLY_DATABASE_URL.',
+    );
+    await standby.stop('SIGQUIT');
+    await primary.remove();
   });
 
   it('says what is wrong when there is no server or no such database', async () => {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { databasePath } from '../../../src/config/config.ts';
 import { backUp, restore } from '../../../src/operations/backup.ts';
-import { databasePath } from '../../../src/start/store.ts';
 import { openSqlite } from '../../../src/store/sqlite/open.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 

@@ -87,15 +87,15 @@ async function opened(open: (path: string) => Promise<Store>): Promise<Opened & 
       const engine = engineHere(path);
       const another = createSqlStore({
         ...engine,
-        async transaction(work) {
+        async transaction(work, of) {
           await beforeTransaction();
-          return engine.transaction(work);
+          return engine.transaction(work, of);
         },
         kit: {
           ...engine.kit,
-          async transaction(work) {
+          async transaction(work, of) {
             await beforeTransaction();
-            return engine.kit.transaction(work);
+            return engine.kit.transaction(work, of);
           },
         },
       });

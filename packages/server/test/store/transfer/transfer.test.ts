@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client, types } from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { databasePath } from '../../../src/config/config.ts';
 import { transfer } from '../../../src/operations/transfer/transfer.ts';
-import { databasePath } from '../../../src/start/store.ts';
 import { openSqlite } from '../../../src/store/sqlite/open.ts';
 import { inForm } from '../../support/form.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
@@ -91,6 +91,7 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
     database.exec(`insert into deleted_inboxes (id, account_id, address, labels, created_at, deleted_at,
       received_messages, first_received_at, waits)
       values ('inb_1', 'acc_1', 'a@mayfly.test', '{}', 1, 2, 3, 4, '[]')`);
+    database.exec("insert into nodes (id, seen_at) values ('one', 1)");
     database.exec(`insert into failed_waits (id, account_id, inbox_id, ended_at, plain, content)
       values ('wai_1', 'acc_1', 'inb_1', 1, '{}', null)`);
     database.close();

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -101,6 +101,23 @@ describe('README and docs', () => {
 
   it('have no broken links', () => {
     expect(PAGES.flatMap((page) => brokenLinksOf(page).map((link) => `${page}: ${link}`))).toEqual([]);
+  });
+
+  it('are listed in docs/README.md, each page once: the navigation of the site is made of it', () => {
+    const list = readFileSync(join(ROOT, 'docs/README.md'), 'utf8');
+    const listed = [...list.matchAll(/^- \[[^\]]+\]\(([^)]+\.md)\)/gm)].map(([, page]) => `docs/${page}`);
+    const others = ['README.md', 'docs/README.md'];
+    expect(listed.toSorted()).toEqual(PAGES.filter((page) => !others.includes(page)));
+  });
+
+  it('show every picture, and no picture lies there that no page shows', () => {
+    const shown = PAGES.flatMap((page) =>
+      [...readFileSync(join(ROOT, page), 'utf8').matchAll(/!\[[^\]]+\]\(([^)]+)\)/g)].map(([, path = '']) =>
+        join(dirname(page), path),
+      ),
+    );
+    const pictures = globSync('docs/**/*.png', { cwd: ROOT, exclude: ['docs/node_modules'] });
+    expect([...new Set(shown)].toSorted()).toEqual(pictures.toSorted());
   });
 
   const pages = PAGES.filter((page) => codeBlocksOf(page).some(({ marker }) => marker.kind === 'run'));

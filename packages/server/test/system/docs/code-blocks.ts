@@ -26,7 +26,10 @@ export interface CodeBlock {
 }
 
 /** README and every page in docs/, relative to the root. */
-export const PAGES = ['README.md', ...globSync('docs/**/*.md', { cwd: ROOT })].sort();
+export const PAGES = [
+  'README.md',
+  ...globSync('docs/**/*.md', { cwd: ROOT, exclude: ['docs/node_modules'] }),
+].sort();
 
 const FENCE = /^( *)```(\S*)[^\n]*\n([\s\S]*?)^\1```$/gm;
 

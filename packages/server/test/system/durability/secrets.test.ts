@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { databasePath } from '../../../src/start/store.ts';
+import { databasePath } from '../../../src/config/config.ts';
 import { makeAccount, openOperator } from '../../cli/operator.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
 import { smtpClient } from '../../support/smtp-script.ts';

@@ -10,7 +10,7 @@ import { hasPostgres, type PostgresCluster } from '../../support/postgres.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
 import { MailQueue } from './mail-queue.ts';
-import { type Site, startSite } from './nodes.ts';
+import { type Site, startSite, throughPort } from './nodes.ts';
 import { assertTruth } from './truth.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
@@ -35,23 +35,22 @@ describe.skipIf(!IS_THERE)(
   `${NODES} nodes on a primary with a synchronous standby (seed ${random.seed})`,
   () => {
     let site: Site;
-    /** The two places that the URL of the nodes names: the primary, and the standby. */
-    let proxies: [TcpProxy, TcpProxy];
+    /** The one address that the nodes have: what stands there leads to the primary, as HAProxy or a managed service does. */
+    let proxy: TcpProxy;
+    let primaryPort: number;
     const servers: PostgresCluster[] = [];
-    const places: [number, number] = [0, 0];
     beforeEach(async () => {
       site = await startSite();
       servers.push(site.postgres);
-      places[0] = site.postgres.port;
-      proxies = [await startTcpProxy(() => places[0]), await startTcpProxy(() => places[1])];
-      const hosts = proxies.map(({ port }) => `127.0.0.1:${port}`).join(',');
-      site.url = `postgres://postgres@${hosts}/postgres`;
+      primaryPort = site.postgres.port;
+      proxy = await startTcpProxy(() => primaryPort);
+      site.url = throughPort(site.url, proxy.port);
     });
     afterEach(async () => {
       await Promise.all(site.nodes.map((node) => node.end('SIGKILL')));
       for (const server of servers.splice(0).reverse()) await server.stop('SIGQUIT');
       await site.close();
-      for (const proxy of proxies) await proxy.close();
+      await proxy.close();
     });
 
     const node = (n: number): ServerProcess => {
@@ -60,13 +59,12 @@ describe.skipIf(!IS_THERE)(
       return found;
     };
 
-    /** Gives the primary a standby that every commit waits for, at the other place. */
+    /** Gives the primary a standby that every commit waits for. */
     async function addStandby(primary: PostgresCluster): Promise<PostgresCluster> {
       // It would wait for the old one while it restarts.
       await query(primary, 'alter system reset synchronous_standby_names', RELOAD);
       const standby = await primary.startStandby();
       servers.push(standby);
-      places[places[0] === primary.port ? 1 : 0] = standby.port;
       await query(primary, "alter system set synchronous_standby_names = '*'", RELOAD);
       return standby;
     }
@@ -97,6 +95,7 @@ describe.skipIf(!IS_THERE)(
           const crashed = performance.now();
           await primary.stop('SIGQUIT');
           await query(standby, 'select pg_promote(true)');
+          primaryPort = standby.port;
           await queue.untilAcknowledged(queue.acknowledged.size + 1);
           const ms = performance.now() - crashed;
           expect(ms).toBeLessThan(DEADLINE_MS);

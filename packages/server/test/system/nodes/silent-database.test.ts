@@ -11,10 +11,10 @@ import { type Site, startSite, throughPort } from './nodes.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
-/** How long it takes at most until everything works again, where calls take no time. */
-const PROMISED_MS = 5_000;
-/** A little more than the time to notice silence, to ask the server, and to try a new connection. */
-const LONGEST_CALL_MS = 6_000;
+/** How long it takes at most until everything works again: the time for an answer, and to connect. */
+const PROMISED_MS = 18_000;
+/** The time to wait for a connection, and for an answer. */
+const LONGEST_CALL_MS = 18_000;
 const EVERY_MS = 150;
 /** Calls that show how long they take at the moment, when nothing is wrong. */
 const USUAL_CALLS = 5;
@@ -142,7 +142,7 @@ describe.skipIf(!IS_THERE)('a database that falls silent and closes nothing', ()
     for (const connection of proxy.connections()) connection.freeze();
   };
 
-  test('is used again within 5 s when new connections work', async ({ annotate }) => {
+  test('is used again within 18 s when new connections work', async ({ annotate }) => {
     freezeAll();
     const ms = await load.succeededAfter(performance.now());
     await assertHonest();
@@ -151,12 +151,12 @@ describe.skipIf(!IS_THERE)('a database that falls silent and closes nothing', ()
     expect(longestCall()).toBeLessThan(limit(LONGEST_CALL_MS));
   });
 
-  test('is answered with 451 and 503 meanwhile, and used again within 5 s of its return', async ({
+  test('is answered with 451 and 503 meanwhile, and used again within 18 s of its return', async ({
     annotate,
   }) => {
     proxy.freezesNew = true;
     freezeAll();
-    await pause(10_000);
+    await pause(20_000);
     proxy.freezesNew = false;
     const ms = await load.succeededAfter(performance.now());
     await assertHonest();
@@ -167,12 +167,12 @@ describe.skipIf(!IS_THERE)('a database that falls silent and closes nothing', ()
     expect(longestCall()).toBeLessThan(limit(LONGEST_CALL_MS));
   });
 
-  test('because all its processes were stopped is used again within 5 s after they go on', async ({
+  test('because all its processes were stopped is used again within 18 s after they go on', async ({
     annotate,
   }) => {
     const processes = postgresProcesses(site.postgres.dataDir);
     for (const pid of processes) process.kill(pid, 'SIGSTOP');
-    await pause(8_000);
+    await pause(20_000);
     for (const pid of processes) process.kill(pid, 'SIGCONT');
     const ms = await load.succeededAfter(performance.now());
     await assertHonest();

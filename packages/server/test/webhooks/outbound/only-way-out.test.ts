@@ -14,8 +14,7 @@ const REASONED: Readonly<Record<string, string>> = {
     "asks the operator's name servers, and nobody else, for records of senders",
   'reading/sender-checks/verify.ts':
     'uses three functions of mailauth, which ask for records by the function given',
-  'store/postgres/connections/connection.ts': 'connects to the database that MAYFLY_DATABASE_URL names',
-  'store/postgres/connections/servers.ts': 'makes the sockets of those connections',
+  'database/postgres/connection.ts': 'connects to the database that MAYFLY_DATABASE_URL names',
   'smtp/connection.ts': 'puts TLS upon sockets that clients have opened, as their server',
 };
 

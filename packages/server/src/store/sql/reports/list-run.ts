@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { REFUSAL_KEPT_MS } from '../../../refusals/sql.ts';
 import {
   type InboxRefusals,
   MAX_RUN_INBOXES,
@@ -7,7 +8,7 @@ import {
   type RunInbox,
   type RunTotals,
 } from '../../contract/reports.ts';
-import { REFUSAL_KEPT_MS, TOMBSTONE_MS } from '../../contract/retention.ts';
+import { TOMBSTONE_MS } from '../../contract/retention.ts';
 import type { Db, Engine } from '../engine.ts';
 import { inboxesByLabels } from '../inboxes/live-inboxes.ts';
 import type { Tables } from '../tables/index.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { databasePath } from '../../../../src/start/store.ts';
+import { databasePath } from '../../../../src/config/config.ts';
 import { openSqlite } from '../../../../src/store/sqlite/open.ts';
 import { openStream } from '../../../support/event-stream.ts';
 import { smtpClient } from '../../../support/smtp-script.ts';

@@ -46,7 +46,7 @@ export const EDGE: NamedMail[] = [
     ]),
   ],
   [
-    'a logo for dark mode by <picture>',
+    'a logo for dark mode by a picture element',
     crlf([
       ...header('Hello', 'Acme <hello@acme.example>'),
       alternative(

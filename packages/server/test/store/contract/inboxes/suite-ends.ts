@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { REFUSAL_KEPT_MS } from '../../../../src/refusals/sql.ts';
 import type { Refusal, Store } from '../../../../src/store/contract/index.ts';
-import { REFUSAL_KEPT_MS, TOMBSTONE_MS, USAGE_KEPT_MS } from '../../../../src/store/contract/retention.ts';
+import { TOMBSTONE_MS } from '../../../../src/store/contract/retention.ts';
+import { USAGE_KEPT_MS } from '../../../../src/usage/sql.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from '../../builders.ts';
 import { SHOWING, showingMethods } from '../reading-methods.ts';
 import type { Given, Opened } from '../suite.ts';

@@ -1,0 +1,110 @@
+import type { Client, Pool } from 'pg';
+import type { Clock } from '../../clock.ts';
+import { toError } from '../../errors.ts';
+import { connectAlone } from './connection.ts';
+
+const CHANNEL = 'mayfly';
+/** Hints of this time are sent together. */
+const GATHER_MS = 5;
+/** With more hints at once, each node reads everything again. */
+const MAX_HINTS = 1_000;
+/** How often the listening connection asks for what a lost hint would have said, which also shows that it works. */
+const CHECK_EVERY_MS = 1_000;
+const RECONNECT_AFTER_MS = 250;
+/** A listening connection that does not answer for so long is replaced. */
+const ANSWER_TIMEOUT_MS = 3_000;
+
+export interface ChangeSignalDeps<Hint> {
+  url: string;
+  pool: Pool;
+  clock: Clock;
+  /** Distinguishes the hints of this node from those of others. */
+  node: string;
+  /** The hint that anything may have changed, after some were lost. */
+  everything: Hint;
+  /** Called for each hint of another node. */
+  onHint(hint: Hint): void;
+  /** Returns hints of what has changed since the last call. */
+  check(client: Client): Promise<Hint[]>;
+  onError(error: Error): void;
+}
+
+/**
+ * Hints between nodes that something changed, by LISTEN and NOTIFY. A hint only says that reading again is
+ * worthwhile. Hints are sent after the commit, outside its transaction: a transaction that notifies holds a
+ * lock of the whole server while it syncs.
+ */
+export class ChangeSignal<Hint> {
+  readonly #deps: ChangeSignalDeps<Hint>;
+  readonly #stop = new AbortController();
+  readonly #outbox = new Set<string>();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(deps: ChangeSignalDeps<Hint>) {
+    this.#deps = deps;
+  }
+
+  /** Resolves when hints of other nodes are received. */
+  async start(): Promise<void> {
+    this.#running = this.#keepListening(await this.#listen());
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  /** Sends hints soon. */
+  send(hints: readonly Hint[]): void {
+    if (hints.length === 0 || this.#stop.signal.aborted) return;
+    const isIdle = this.#outbox.size === 0;
+    for (const hint of hints) this.#outbox.add(JSON.stringify(hint));
+    if (isIdle) void this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    const { clock, node, pool, everything, onError } = this.#deps;
+    await clock.sleep(GATHER_MS, this.#stop.signal);
+    const hints = this.#outbox.size > MAX_HINTS ? [JSON.stringify(everything)] : [...this.#outbox];
+    this.#outbox.clear();
+    await pool
+      .query("select pg_notify($1, $2 || ' ' || hint) from unnest($3::text[]) as hint", [
+        CHANNEL,
+        node,
+        hints,
+      ])
+      .catch(onError);
+  }
+
+  async #listen(): Promise<Client> {
+    // The next check reports why a connection failed.
+    const client = await connectAlone(this.#deps.url, () => undefined, { query_timeout: ANSWER_TIMEOUT_MS });
+    client.on('notification', ({ payload = '' }) => {
+      const space = payload.indexOf(' ');
+      if (payload.slice(0, space) !== this.#deps.node) this.#deps.onHint(JSON.parse(payload.slice(space)));
+    });
+    await client.query(`listen ${CHANNEL}`);
+    return client;
+  }
+
+  async #keepListening(first: Client): Promise<void> {
+    const { clock, everything, onHint, check, onError } = this.#deps;
+    let listener: Client | undefined = first;
+    for (;;) {
+      await clock.sleep(listener ? CHECK_EVERY_MS : RECONNECT_AFTER_MS, this.#stop.signal);
+      if (this.#stop.signal.aborted) break;
+      try {
+        if (!listener) {
+          listener = await this.#listen();
+          onHint(everything);
+        }
+        for (const hint of await check(listener)) onHint(hint);
+      } catch (error) {
+        onError(toError(error));
+        await listener?.end().catch(onError);
+        listener = undefined;
+      }
+    }
+    await listener?.end().catch(onError);
+  }
+}

@@ -1,0 +1,126 @@
+import { AppError, codeOf, messageOf } from '../../errors.ts';
+import { DAMAGED_PAGE, damaged, unavailable } from '../failures.ts';
+
+/** The server of a new connection is in recovery: it cannot be written to until it becomes the primary. */
+export class StandbyError extends Error {
+  constructor() {
+    super('The PostgreSQL server is a standby. Give the address of the primary in MAYFLY_DATABASE_URL.');
+  }
+}
+
+/** State of the storage by the class of an SQLSTATE (PostgreSQL manual, appendix A). */
+const STATES_BY_CLASS: Readonly<Record<string, string>> = {
+  '08': 'unreachable',
+  '28': 'refusing the credentials of MAYFLY_DATABASE_URL',
+  '53': 'full or out of resources',
+  '57': 'shutting down, or a statement took too long',
+  '58': 'failing: an input or output error',
+  XX: 'failing: an internal error',
+};
+/** The same by the whole SQLSTATE, before the class is looked up. */
+const STATES: Readonly<Record<string, string>> = {
+  '25006': 'read-only',
+  '3D000': 'missing: there is no such database',
+  '40001': 'busy: transactions are in each other’s way',
+  '40P01': 'busy: transactions are in each other’s way',
+  '53100': 'full',
+  '55P03': 'busy: a row stayed locked',
+};
+/** data_corrupted and index_corrupted. */
+const DAMAGED = /^XX00[12]$/;
+/** Errors of sockets and of the pool, which have no SQLSTATE. */
+const UNREACHABLE =
+  /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;
+const CLOSED_TEXT = /connection (terminated|ended)|not queryable|client was closed/i;
+const NO_ANSWER_TEXT = /timeout (exceeded|expired)|read timeout|after calling end/i;
+
+const SERIALIZATION_FAILURE = '40001';
+const DEADLOCK = '40P01';
+const LOCK_NOT_AVAILABLE = '55P03';
+/** The error of statements that follow a failed one in its transaction. */
+const TRANSACTION_FAILED = '25P02';
+
+/** The SQLSTATE or the code of a system call; '' for other errors. */
+function stateOf(error: unknown): string {
+  return error instanceof AppError ? stateOf(error.cause) : codeOf(error);
+}
+
+/** What a transaction throws that has read something which another one has changed since. */
+export class ConflictError extends Error {
+  readonly code = SERIALIZATION_FAILURE;
+}
+
+/** True if the same transaction may succeed when it is run again. */
+export function isConflict(error: unknown): boolean {
+  return [SERIALIZATION_FAILURE, DEADLOCK].includes(stateOf(error));
+}
+
+/** True if the lock of a row or table was not free in time. */
+export function isLocked(error: unknown): boolean {
+  return stateOf(error) === LOCK_NOT_AVAILABLE;
+}
+
+/**
+ * The results of statements that were sent without waiting for each other.
+ * @throws the error of the statement that failed; those behind it fail only because the transaction has
+ */
+export async function together<T extends readonly unknown[]>(
+  statements: readonly [...{ [K in keyof T]: Promise<T[K]> }],
+): Promise<T> {
+  const results = await Promise.allSettled(statements);
+  const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  if (reasons.length > 0)
+    throw reasons.find((reason) => stateOf(reason) !== TRANSACTION_FAILED) ?? reasons[0];
+  return results.map((result) => (result.status === 'fulfilled' ? result.value : undefined)) as unknown as T;
+}
+
+/** True for an error that PostgreSQL itself reported about a statement: the statement has changed nothing. */
+export function isOfStatement(error: unknown): boolean {
+  return /^[0-9A-Z]{5}$/.test(stateOf(error)) && !UNREACHABLE.test(stateOf(error));
+}
+
+/** Translates an error of PostgreSQL or of the connection to it; undefined for any other error. */
+export function toUnavailable(error: unknown): AppError | undefined {
+  if (error instanceof AppError || !(error instanceof Error)) return undefined;
+  const code = stateOf(error);
+  if (DAMAGED.test(code)) return damaged(DAMAGED_PAGE, error);
+  const state = STATES[code] ?? (/^[0-9A-Z]{5}$/.test(code) ? STATES_BY_CLASS[code.slice(0, 2)] : undefined);
+  if (state !== undefined) return unavailable(state, error);
+  if (error instanceof StandbyError) return unavailable('without a primary', error);
+  if (UNREACHABLE.test(code) || CLOSED_TEXT.test(error.message) || NO_ANSWER_TEXT.test(error.message))
+    return unavailable('unreachable', error);
+  return undefined;
+}
+
+/** What to do about an error of the first connection, by its SQLSTATE or the code of a system call. */
+const WAYS_OUT: readonly (readonly [codes: RegExp, wayOut: string])[] = [
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'Correct the host name in MAYFLY_DATABASE_URL, or check the name servers.'],
+  [/^ECONNREFUSED$/, 'Start PostgreSQL there, or correct host and port in MAYFLY_DATABASE_URL.'],
+  [/^3D000$/, 'Create the database, or correct its name in MAYFLY_DATABASE_URL.'],
+  [/^28/, 'Correct the user name and the password in MAYFLY_DATABASE_URL, or allow the user in pg_hba.conf.'],
+  [
+    /^42501$/,
+    'Grant the user the right to create tables in the schema, for example as owner of the database.',
+  ],
+  [/^53300$/, 'Raise max_connections of PostgreSQL, or end other clients.'],
+];
+const NOT_REACHED =
+  'Check that PostgreSQL runs there, that MAYFLY_DATABASE_URL names its host and port, and that no firewall is between.';
+const WITHOUT_ANSWER =
+  /^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ECONNRESET)$|connection terminated|timeout (exceeded|expired)/i;
+
+function wayOut(code: string, message: string): string | undefined {
+  const known = WAYS_OUT.find(([codes]) => codes.test(code))?.[1];
+  return known ?? (WITHOUT_ANSWER.test(code) || WITHOUT_ANSWER.test(message) ? NOT_REACHED : undefined);
+}
+
+/**
+ * Explains to the operator why the store cannot be opened.
+ * @param error of PostgreSQL or of the connection; the sentences of our own errors are left as they are
+ */
+export function startFailure(error: unknown): Error {
+  const message = messageOf(error);
+  const what = wayOut(stateOf(error), message);
+  const reason = what === undefined ? message : `${message}. ${what}`;
+  return new Error(`The PostgreSQL database cannot be used: ${reason}`, { cause: error });
+}

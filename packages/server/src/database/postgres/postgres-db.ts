@@ -1,0 +1,48 @@
+import type { PoolClient } from 'pg';
+import type { Tx } from '../operations.ts';
+import { compile, type Sql } from '../sql.ts';
+
+/**
+ * Names of statements by their texts: PostgreSQL plans a named statement once a connection. A named statement
+ * with all columns of a table would fail as soon as a newer server adds one ("cached plan must not change result
+ * type"), so queries name their columns.
+ */
+const names = new Map<string, string>();
+/** More than the store has queries; what comes later is planned each time. */
+const MAX_NAMES = 500;
+
+function nameOf(text: string): string | undefined {
+  const known = names.get(text);
+  if (known !== undefined || names.size >= MAX_NAMES) return known;
+  const name = `s${names.size + 1}`;
+  names.set(text, name);
+  return name;
+}
+
+/** Queries on a connection to PostgreSQL or, for reads, on a pool. */
+export class PostgresDb implements Tx {
+  readonly engine = 'postgres';
+  readonly #client: Pick<PoolClient, 'query'>;
+
+  constructor(client: Pick<PoolClient, 'query'>) {
+    this.#client = client;
+  }
+
+  async all<Row extends object>(query: Sql): Promise<Row[]> {
+    return (await this.#query(query)).rows;
+  }
+
+  async first<Row extends object>(query: Sql): Promise<Row | undefined> {
+    return (await this.#query(query)).rows[0];
+  }
+
+  async run(query: Sql): Promise<number> {
+    return (await this.#query(query)).rowCount ?? 0;
+  }
+
+  #query(query: Sql) {
+    const { text, values } = compile(query, 'postgres');
+    const name = nameOf(text);
+    return this.#client.query({ ...(name !== undefined && { name }), text, values });
+  }
+}

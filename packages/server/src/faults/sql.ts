@@ -1,0 +1,87 @@
+import { read, write } from '../database/operations.ts';
+import { FOR_UPDATE, sql } from '../database/sql.ts';
+import { type AppliedFault, type FaultPoint, insertRefusals, type Refusal } from '../refusals/sql.ts';
+
+export interface FaultRuleRecord extends Omit<AppliedFault, 'rule'> {
+  /** Null: no reply of its own. `text` is printable ASCII. */
+  reply: { code: number; text: string } | null;
+  times: number;
+  /** How often it still applies. */
+  left: number;
+}
+
+/** A rule that is to be applied once. */
+export interface MetFault extends AppliedFault {
+  reply: FaultRuleRecord['reply'];
+}
+
+/** Whom a rule meets. */
+export type FaultySender = Pick<Refusal, 'address' | 'mailFrom' | 'helo' | 'remoteAddress'>;
+
+const leftOf = (rules: readonly FaultRuleRecord[]): number => rules.reduce((sum, { left }) => sum + left, 0);
+
+const toRules = (text: string | null | undefined): FaultRuleRecord[] => (text ? JSON.parse(text) : []);
+
+/** Fault rules: one JSON text in the inbox's row, so that they end with it and one row lock guards them. */
+export const faults = {
+  /** Replaces the rules of a live inbox; none ends them. @returns false if the inbox is not live */
+  set: write(
+    async (
+      tx,
+      accountId: string,
+      inboxId: string,
+      rules: FaultRuleRecord[],
+      now: number,
+    ): Promise<boolean> => {
+      const text = rules.length === 0 ? null : JSON.stringify(rules);
+      const changed = await tx.run(
+        sql`update inboxes set faults = ${text}, faults_left = ${leftOf(rules)}
+          where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now} and freed = 0`,
+      );
+      return changed > 0;
+    },
+  ),
+
+  /** The rules of a live inbox, also those of which nothing is left. */
+  read: read(
+    async (db, accountId: string, inboxId: string, now: number): Promise<FaultRuleRecord[] | undefined> => {
+      const row = await db.first<{ faults: string | null }>(
+        sql`select faults from inboxes where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now}`,
+      );
+      return row && toRules(row.faults);
+    },
+  ),
+
+  /**
+   * Takes one application of the first rule of which something is left, if that rule is for this point. In
+   * one transaction, so that all nodes together never apply a rule more often than it says; the same
+   * transaction stores it among the refusals.
+   */
+  spend: write(
+    async (
+      tx,
+      inboxId: string,
+      at: FaultPoint,
+      sender: FaultySender,
+      now: number,
+    ): Promise<MetFault | undefined> => {
+      const row = await tx.first<{ faults: string }>(
+        sql`select faults from inboxes where id = ${inboxId} and expires_at > ${now} and faults_left > 0 ${FOR_UPDATE}`,
+      );
+      const rules = toRules(row?.faults);
+      const index = rules.findIndex(({ left }) => left > 0);
+      const rule = rules[index];
+      if (rule?.at !== at) return undefined;
+      rule.left -= 1;
+      await tx.run(
+        sql`update inboxes set faults = ${JSON.stringify(rules)}, faults_left = ${leftOf(rules)} where id = ${inboxId}`,
+      );
+      const { reply, delayMs, disconnect } = rule;
+      const fault = { rule: index + 1, at, delayMs, disconnect };
+      const shown = reply ? `${reply.code} ${reply.text}` : '';
+      await insertRefusals(tx, [{ at: now, reply: shown, ...sender, fault }]);
+      return { ...fault, reply };
+    },
+    { keepsInboxes: true },
+  ),
+};

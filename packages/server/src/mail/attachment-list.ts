@@ -1,0 +1,26 @@
+import type { MailAttachment } from './mail.ts';
+import { type PartIndex, readIndex, type WrittenIndex, writeIndex } from './mime/part-index.ts';
+import { parseMail } from './parse.ts';
+
+/** What a download needs to know of an attachment. */
+export type ListedAttachment = Omit<MailAttachment, 'parameters' | 'message'>;
+
+/** The attachments of a mail and where its parts are. */
+export interface AttachmentList {
+  attachments: ListedAttachment[];
+  index: PartIndex | null;
+}
+
+/** JSON of the list of a mail as it was received, for {@link readAttachmentList}. Runs on a parser worker. */
+export function attachmentListJson(raw: Uint8Array): string {
+  const { content, index } = parseMail(raw);
+  const attachments = content.attachments.map(({ parameters, message, ...listed }) => listed);
+  return JSON.stringify({ attachments, index: writeIndex(index) });
+}
+
+export function readAttachmentList(json: Uint8Array): AttachmentList {
+  const { attachments, index }: { attachments: ListedAttachment[]; index: WrittenIndex } = JSON.parse(
+    new TextDecoder().decode(json),
+  );
+  return { attachments, index: readIndex(index) };
+}

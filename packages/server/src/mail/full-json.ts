@@ -1,0 +1,190 @@
+import type { MailAttachment, MailContent } from './mail.ts';
+import type { PartIndex } from './mime/part-index.ts';
+import { parseMail } from './parse.ts';
+
+/**
+ * Bytes of the strings of one message in full: those of the largest message in any charset. Control characters
+ * take six times theirs.
+ */
+export const MAX_STRING_BYTES = 128 * 1024 * 1024;
+
+/** What the JSON of a message has beside the fields of its content. */
+export interface FullJson {
+  /** JSON of an object with the other fields. */
+  head: string;
+  /** The URL of an attachment without its id. */
+  attachmentsUrl: string;
+}
+
+/** Reads a mail as it was received, and writes the JSON of its message in full. Runs on a parser worker. */
+export function fullJson(raw: Uint8Array, { head, attachmentsUrl }: FullJson): readonly Uint8Array[] {
+  const { content, index } = parseMail(raw);
+  const json = new JsonPieces(MAX_STRING_BYTES);
+  json.add(`${head.slice(0, -1)},`);
+  json.writeFields(contentFields(content, index, attachmentsUrl));
+  json.add(json.isCut && !head.includes('"truncated":') ? ',"truncated":true}' : '}');
+  return json.finish();
+}
+
+/**
+ * The fields of a message in full that come from its content.
+ * @param attachmentsUrl the URL of an attachment without its id
+ */
+export function contentFields(content: MailContent, index: PartIndex | null, attachmentsUrl: string) {
+  return {
+    replyTo: content.replyTo,
+    bcc: content.bcc,
+    sender: content.sender ?? null,
+    date: content.date,
+    rfcMessageId: content.rfcMessageId,
+    inReplyTo: content.inReplyTo,
+    references: content.references,
+    headers: content.headers,
+    html: content.html,
+    text: content.text,
+    htmlText: content.htmlText,
+    attachments: content.attachments.map(
+      ({ id, filename, contentType, parameters, size, disposition, contentId, sha256, message }) => ({
+        ...{ id, filename, contentType, parameters: parameters ?? {} },
+        ...{ size, disposition, contentId, sha256 },
+        url: `${attachmentsUrl}${encodeURIComponent(id)}`,
+        ...(message && { message }),
+      }),
+    ),
+    links: content.links,
+    images: content.images,
+    structure: structureOf(index ?? [], content.attachments),
+  };
+}
+
+/** One part of the MIME tree. */
+export interface StructurePart {
+  /** Its place, as in IMAP (RFC 9051 section 6.4.5): `1`, `2.1`; '' for the outermost multipart. */
+  part: string;
+  /** `type/subtype` in lower case. */
+  contentType: string;
+  /** Bytes of the body as sent, not decoded. */
+  size: number;
+  disposition: string | null;
+  filename: string | null;
+  contentId: string | null;
+}
+
+/** All parts of a mail in the order of the source; the part numbers tell what is within what. */
+export function structureOf(index: PartIndex, attachments: readonly MailAttachment[]): StructurePart[] {
+  /** How many parts of each depth were met within the parts that are open. */
+  const counts: number[] = [];
+  let listed = 0;
+  const isMultipart = index[0]?.role === 'multipart';
+  return index.map((part) => {
+    counts.length = part.depth + 1;
+    counts[part.depth] = (counts[part.depth] ?? 0) + 1;
+    const attachment = part.role === 'attachment' ? attachments[listed++] : undefined;
+    return {
+      part: isMultipart ? counts.slice(1).join('.') : '1',
+      contentType: part.type,
+      size: part.bodyEnd - part.bodyStart,
+      disposition: (attachment?.disposition ?? part.disposition) || null,
+      filename: (attachment?.filename ?? part.filename) || null,
+      contentId: (attachment?.contentId ?? part.contentId) || null,
+    };
+  });
+}
+
+/** Characters that are written at once: more would make strings as long as the value. */
+const PIECE_CHARACTERS = 256 * 1024;
+/** UTF-8 JSON takes at most so many bytes for a UTF-16 code unit, as in `\\u0001`. */
+const MAX_CHARACTER_BYTES = 6;
+
+/** Writes JSON whose strings may be many megabytes long, in pieces of UTF-8. */
+export class JsonPieces {
+  readonly #pieces: Buffer[] = [];
+  #text = '';
+  #left: number;
+  #isCut = false;
+
+  /** @param most bytes for strings; what is longer is cut */
+  constructor(most: number) {
+    this.#left = most;
+  }
+
+  /** True when a string was cut. */
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  /** Adds text as it is. */
+  add(text: string): void {
+    this.#text += text;
+    if (this.#text.length >= PIECE_CHARACTERS) this.#flush();
+  }
+
+  /** Adds the JSON of a value; fields that are undefined are left out. */
+  write(value: unknown): void {
+    if (typeof value === 'string') this.#writeString(value);
+    else if (Array.isArray(value)) {
+      this.add('[');
+      for (const [at, item] of value.entries()) {
+        if (at > 0) this.add(',');
+        this.write(item);
+      }
+      this.add(']');
+    } else if (typeof value === 'object' && value !== null) {
+      this.add('{');
+      this.writeFields(value);
+      this.add('}');
+    } else this.add(JSON.stringify(value ?? null));
+  }
+
+  /** Adds the fields of an object without its braces. */
+  writeFields(fields: object): void {
+    let separator = '';
+    for (const [key, value] of Object.entries(fields)) {
+      if (value === undefined) continue;
+      this.add(`${separator}${JSON.stringify(key)}:`);
+      this.write(value);
+      separator = ',';
+    }
+  }
+
+  /** All that was added. */
+  finish(): readonly Buffer[] {
+    this.#flush();
+    return this.#pieces;
+  }
+
+  #writeString(value: string): void {
+    if (value.length <= PIECE_CHARACTERS && this.#left >= value.length * MAX_CHARACTER_BYTES) {
+      const json = JSON.stringify(value);
+      this.#left -= json.length;
+      this.add(json);
+      return;
+    }
+    this.add('"');
+    for (let at = 0; at < value.length; ) {
+      const end = endOfPiece(value, at);
+      const json = JSON.stringify(value.slice(at, end)).slice(1, -1);
+      this.#left -= Buffer.byteLength(json);
+      if (this.#left < 0) {
+        this.#isCut = true;
+        break;
+      }
+      this.add(json);
+      at = end;
+    }
+    this.add('"');
+  }
+
+  #flush(): void {
+    if (this.#text !== '') this.#pieces.push(Buffer.from(this.#text));
+    this.#text = '';
+  }
+}
+
+/** Not between the halves of a surrogate pair. */
+function endOfPiece(value: string, from: number): number {
+  const end = from + PIECE_CHARACTERS;
+  if (end >= value.length) return value.length;
+  const code = value.charCodeAt(end - 1);
+  return code >= 0xd800 && code <= 0xdbff ? end - 1 : end;
+}

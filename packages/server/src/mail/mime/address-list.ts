@@ -1,0 +1,316 @@
+import { cut, MAX_MAILBOX_ADDRESS, MAX_MAILBOX_NAME, MAX_MAILBOXES } from '../limits.ts';
+import type { MailAddress } from '../mail.ts';
+import { oneLine } from './clean.ts';
+import { decodeHeaderText } from './encoded-words.ts';
+
+/* The words of one mailbox: which of them are addresses, and which its display name. */
+
+/** Encoded characters of a name or an address that are decoded: more than is kept of it in any encoding. */
+const MAX_ENCODED = 16 * 1024;
+
+/** A piece of a mailbox outside of angle brackets. */
+export interface Token {
+  /** As written, a quoted string with its quotes. */
+  text: string;
+  kind: 'atom' | 'quoted' | 'word';
+  /** True when it is a word of its own, not the continuation of the one before. */
+  isApart: boolean;
+}
+
+/**
+ * The addresses that stand among words without brackets, and the words that are left. A quoted string is
+ * the local part of what follows at once; blanks may stand beside the dots of a domain (RFC 5322 section 4.4).
+ */
+function takeAddresses(tokens: readonly Token[]): { addresses: string[]; words: Token[] } {
+  const addresses: string[] = [];
+  const words: Token[] = [];
+  let run: Token[] = [];
+  let hasAt = false;
+  const endRun = () => {
+    const written = hasAt ? run.map(({ text }) => text).join('') : '';
+    if (/.@./.test(written)) addresses.push(written);
+    else for (const token of run) words.push(token);
+    run = [];
+    hasAt = false;
+  };
+  for (const token of tokens) {
+    const isDomain = hasAt && (/[.@]$/.test(run.at(-1)?.text ?? '') || token.text.startsWith('.'));
+    if (token.isApart && !isDomain) endRun();
+    run.push(token);
+    hasAt ||= token.kind === 'atom' && token.text.includes('@');
+  }
+  endRun();
+  return { addresses, words };
+}
+
+/** Some senders encode the whole mailbox: its brackets, and nothing else, make it more than a name. */
+function encodedMailbox(text: string): MailAddress {
+  const open = text.lastIndexOf('<');
+  const address = open < 0 || !text.endsWith('>') ? '' : text.slice(open + 1, -1);
+  return /^[^\s@<>]+@[^\s@<>]+$/.test(address)
+    ? { address, name: text.slice(0, open).trim() }
+    : { address: '', name: text };
+}
+
+/** A display name, with blanks where words of their own begin. */
+function nameOf(words: readonly Token[]): string {
+  let text = '';
+  for (const [index, word] of words.entries()) {
+    if (text.length > MAX_ENCODED) break;
+    if (index > 0 && word.isApart) text += ' ';
+    text += word.kind === 'quoted' ? withoutEscapes(word.text.slice(1, -1)) : word.text;
+  }
+  return oneLine(decodeHeaderText(text.slice(0, MAX_ENCODED)));
+}
+
+const decodeAddress = (address: string): string => oneLine(decodeHeaderText(address.slice(0, MAX_ENCODED)));
+
+/** Legacy mail has the name in a comment behind the address. */
+function commentText(comments: readonly string[]): string {
+  return oneLine(decodeHeaderText(withoutEscapes(comments.join(' ').slice(0, MAX_ENCODED))));
+}
+
+const withoutEscapes = (text: string): string => (text.includes('\\') ? text.replace(/\\(.)/gs, '$1') : text);
+
+/*
+ * Mailboxes of an address field (RFC 5322 section 3.4, obsolete forms and what senders write besides).
+ * Groups are flattened. An address is never taken out of a quoted string, a comment or an encoded word:
+ * what people see as a name must not become an address. The exception is a mailbox that is encoded as a whole.
+ * Linear in the length of the field.
+ */
+
+/** Words, and comments, of one mailbox that are read. With more it is no mailbox, and each of them costs memory. */
+const MAX_WORDS = 1_000;
+
+export interface AddressList {
+  mailboxes: MailAddress[];
+  /** True when the field has more than {@link MAX_MAILBOXES}. */
+  isCut: boolean;
+}
+
+/** @param field an unfolded value, one character a byte */
+export function parseAddressList(field: string): AddressList {
+  const text = field.trim();
+  // A list as programs print it, which an address literal never is.
+  const isPrinted =
+    text.startsWith('[') && text.endsWith(']') && text.slice(0, text.indexOf(']')).includes('@');
+  return new AddressScan(isPrinted ? text.slice(1, -1) : field).run();
+}
+
+const SPACE = 0x20;
+/** An encoded word, in which senders leave commas and colons. */
+const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/iy;
+/** A source route before an address; it is ignored (RFC 5322 section 4.4). */
+const SOURCE_ROUTE = /^@[^:]*:/;
+/** Ends a run of plain characters. */
+const IS_SPECIAL = new Uint8Array(256);
+for (let code = 0; code <= SPACE; code++) IS_SPECIAL[code] = 1;
+for (const special of '"(),:;<>[') IS_SPECIAL[special.charCodeAt(0)] = 1;
+/** Openings within which other characters mean nothing. */
+const NESTING = /["([]/;
+const CLOSING: Readonly<Record<string, string>> = { '"': '"', '(': ')', '[': ']', '<': '>' };
+
+class AddressScan {
+  private readonly text: string;
+  private at = 0;
+  private readonly mailboxes: MailAddress[] = [];
+  private tokens: Token[] = [];
+  private comments: string[] = [];
+  /** What the angle brackets hold; undefined before any. */
+  private bracketed: string | undefined;
+  private gap: '' | 'blank' | 'comment' = '';
+  /** Openings that were found to have no end: they are treated as plain characters from then on. */
+  private readonly unclosed = new Set<string>();
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  run(): AddressList {
+    while (this.at < this.text.length && this.mailboxes.length <= MAX_MAILBOXES) this.step();
+    this.endMailbox();
+    return {
+      mailboxes: this.mailboxes.slice(0, MAX_MAILBOXES),
+      isCut: this.mailboxes.length > MAX_MAILBOXES,
+    };
+  }
+
+  private step(): void {
+    const character = this.text.charAt(this.at);
+    if (character === '"') this.quoted();
+    else if (character === '(') this.comment();
+    else if (character === '<') this.brackets();
+    else if (character === ',' || character === ';') this.separator();
+    else if (character === ':') this.groupName();
+    else if (character === '>' || character === ')') this.at++;
+    else if (this.text.charCodeAt(this.at) <= SPACE) {
+      this.at++;
+      this.gap = 'blank';
+    } else this.atom();
+  }
+
+  private separator(): void {
+    this.endMailbox();
+    this.at++;
+  }
+
+  /** What stands before a colon names a group (RFC 5322 section 3.4), whose members follow. */
+  private groupName(): void {
+    if (this.bracketed === undefined) this.reset();
+    else this.endMailbox();
+    this.at++;
+  }
+
+  private push(text: string, kind: Token['kind']): void {
+    if (this.tokens.length === MAX_WORDS) return;
+    const joins = this.gap === '' || (this.gap === 'comment' && /^[.@]/.test(text));
+    this.tokens.push({ text, kind, isApart: !joins });
+    this.gap = '';
+  }
+
+  private quoted(): void {
+    const end = this.endOf('"', this.at);
+    if (end >= 0) this.push(this.text.slice(this.at, end), 'quoted');
+    this.at = Math.max(end, this.at + 1);
+  }
+
+  private comment(): void {
+    const end = this.endOf('(', this.at);
+    if (end >= 0) {
+      if (this.comments.length < MAX_WORDS) this.comments.push(this.text.slice(this.at + 1, end - 1));
+      if (this.gap === '') this.gap = 'comment';
+    }
+    this.at = Math.max(end, this.at + 1);
+  }
+
+  private atom(): void {
+    const { text } = this;
+    ENCODED_WORD.lastIndex = this.at;
+    const start = this.at;
+    if (text.charAt(start) === '=' && ENCODED_WORD.test(text)) {
+      this.at = ENCODED_WORD.lastIndex;
+      this.push(text.slice(start, this.at), 'word');
+      return;
+    }
+    // An address literal may hold colons.
+    const literalEnd = text.charAt(start) === '[' ? this.endOf('[', start) : -1;
+    this.at = Math.max(literalEnd, start + 1);
+    while (this.at < text.length && IS_SPECIAL[text.charCodeAt(this.at)] === 0) this.at++;
+    this.push(text.slice(start, this.at), 'atom');
+  }
+
+  /**
+   * The offset behind the end of what opens here; -1 where it has no end. A string and a comment may
+   * hold escaped characters, a comment also other comments.
+   */
+  private endOf(opening: string, from: number): number {
+    if (this.unclosed.has(opening)) return -1;
+    const { text } = this;
+    const closing = CLOSING[opening];
+    let depth = 0;
+    for (let at = from; at < text.length; at++) {
+      const character = text.charAt(at);
+      if (character === '\\' && opening !== '[') at++;
+      else if (character === closing && at > from && --depth === 0) return at + 1;
+      else if (character === opening && (opening === '(' || at === from)) depth++;
+    }
+    this.unclosed.add(opening);
+    return -1;
+  }
+
+  /** An address in angle brackets. */
+  private brackets(): void {
+    if (this.bracketed !== undefined) this.endMailbox();
+    const { start, end, next } = this.bracketRange();
+    const { address, hasBlank } = this.addressIn(start, end);
+    this.at = next;
+    // Words in brackets are a name.
+    if (hasBlank && !address.includes('@')) {
+      this.gap = 'blank';
+      this.push(this.text.slice(start, end).trim(), 'atom');
+    } else {
+      this.bracketed = address.replace(SOURCE_ROUTE, '');
+    }
+    this.gap = 'blank';
+  }
+
+  /**
+   * What brackets hold, and where to read on. Of brackets within each other the innermost count. Brackets
+   * without an end, or with another mailbox before it, end at their first comma or semicolon.
+   */
+  private bracketRange(): { start: number; end: number; next: number } {
+    const { text } = this;
+    let start = this.at + 1;
+    let comma = -1;
+    let at = start;
+    for (; at < text.length; at++) {
+      const character = text.charAt(at);
+      if (character === '>') return { start, end: at, next: at + 1 };
+      if (character === ';' || (character === '<' && comma >= 0)) break;
+      if (character === ',' && comma < 0) comma = at;
+      else if (character === '<') start = at + 1;
+      else if (NESTING.test(character)) at = Math.max(at, this.endOf(character, at) - 1);
+    }
+    const end = comma < 0 ? at : comma;
+    return { start, end, next: end };
+  }
+
+  /** Without the blanks and comments that may stand between its words (RFC 5322 section 4.4). */
+  private addressIn(start: number, end: number): { address: string; hasBlank: boolean } {
+    const { text } = this;
+    let address = '';
+    let hasBlank = false;
+    let blank = false;
+    for (let at = start; at < end; at++) {
+      const character = text.charAt(at);
+      if (text.charCodeAt(at) <= SPACE) {
+        blank = address !== '';
+        continue;
+      }
+      const isOpening = character === '"' || character === '(' || character === '[';
+      const behind = isOpening ? Math.min(this.endOf(character, at), end) : -1;
+      if (character === '(' && behind >= 0) {
+        at = behind - 1;
+        continue;
+      }
+      hasBlank ||= blank;
+      address += behind < 0 ? character : text.slice(at, behind);
+      if (behind >= 0) at = behind - 1;
+    }
+    return { address, hasBlank };
+  }
+
+  private endMailbox(): void {
+    const { tokens, bracketed } = this;
+    if (tokens.length === 0 && bracketed === undefined) {
+      this.reset();
+      return;
+    }
+    const found = bracketed === undefined ? takeAddresses(tokens) : { addresses: [bracketed], words: tokens };
+    const name = nameOf(found.words) || (found.addresses.length > 0 ? commentText(this.comments) : '');
+    const [first = '', ...others] = found.addresses.map(decodeAddress);
+    const [only] = tokens;
+    if (first === '' && tokens.length === 1 && only?.kind === 'atom' && this.comments.length > 0) {
+      // A mailbox of the same host, as old mail has it: nsb (Nathaniel Borenstein).
+      this.add({ address: decodeAddress(only.text), name: commentText(this.comments) });
+      this.reset();
+      return;
+    }
+    const isEncoded = first === '' && tokens.length > 0 && tokens.every(({ kind }) => kind === 'word');
+    if (isEncoded) this.add(encodedMailbox(name));
+    else if (first !== '' || name !== '') this.add({ address: first, name });
+    for (const address of others) this.add({ address, name: '' });
+    this.reset();
+  }
+
+  private add({ address, name }: MailAddress): void {
+    this.mailboxes.push({ address: cut(address, MAX_MAILBOX_ADDRESS), name: cut(name, MAX_MAILBOX_NAME) });
+  }
+
+  private reset(): void {
+    this.tokens = [];
+    this.comments = [];
+    this.bracketed = undefined;
+    this.gap = '';
+  }
+}

@@ -1,0 +1,115 @@
+import { revokeAll } from '../accounts/sql.ts';
+import { freeInSteps, inSequence } from '../database/in-steps.ts';
+import { steps, type Tx } from '../database/operations.ts';
+import { anyOf, FOR_UPDATE, sql } from '../database/sql.ts';
+import { onKysely } from '../store/sql/bridge.ts';
+import { createRemoval, INBOXES_PER_STEP } from '../store/sql/delete-in-steps.ts';
+import { vacateAddresses } from '../store/sql/inboxes/addresses.ts';
+import { removeDeletedInboxesOf } from '../store/sql/reports/deleted-inboxes.ts';
+import { removeFailedWaitsOf } from '../store/sql/reports/explained-waits.ts';
+import { DELETED } from '../store/sql/tables/index.ts';
+import { removeNextWebhook } from '../store/sql/webhooks/queue.ts';
+
+/** Marks an account as being deleted unless it is the last; then nothing is added to it (`lockAccount`). */
+async function mark(tx: Tx, accountId: string, now: number): Promise<'marked' | 'last' | 'unknown'> {
+  // Two remaining accounts, locked in one order, so that concurrent deletions cannot delete both.
+  const [one, another] = await tx.all<{ id: string }>(
+    sql`select id from accounts where deleted_at is null order by id limit 2 ${FOR_UPDATE}`,
+  );
+  if (one?.id === accountId && !another) return 'last';
+  const marked = await tx.run(sql`update accounts set deleted_at = ${now} where id = ${accountId}`);
+  return marked > 0 ? 'marked' : 'unknown';
+}
+
+/** Ends the keys, domains and webhooks of an account. */
+async function close(tx: Tx, accountId: string): Promise<void> {
+  await tx.run(sql`delete from domains where account_id = ${accountId}`);
+  await tx.run(
+    sql`update webhooks set ends_at = ${DELETED}, enabled = 0, next_at = null where account_id = ${accountId}`,
+  );
+  await revokeAll(tx, accountId);
+}
+
+/** Makes up to `limit` inboxes unreadable, also expired ones; returns how many. */
+async function endInboxes(tx: Tx, accountId: string, limit: number, now: number): Promise<number> {
+  // Locked in the order of the intake: otherwise the two could deadlock.
+  const ended = await tx.all<{ seq: number; id: string; address: string; expiresAt: number }>(
+    sql`select seq, id, address, expires_at as "expiresAt" from inboxes
+      where account_id = ${accountId} and expires_at > ${DELETED} order by id limit ${limit} ${FOR_UPDATE}`,
+  );
+  await tx.run(
+    sql`update inboxes set expires_at = ${DELETED}, version = version + 1
+      where seq ${anyOf(ended.map(({ seq }) => seq))}`,
+  );
+  // The quarantine of an expired inbox's address has begun already.
+  const live = ended.filter(({ expiresAt }) => expiresAt > now);
+  await vacateAddresses(onKysely(tx).tx, live, now);
+  return ended.length;
+}
+
+/** Removes up to `limit` stored responses; they contain the secrets of webhooks. */
+const forgetResponses = (tx: Tx, accountId: string, limit: number): Promise<number> =>
+  tx.run(
+    sql`delete from idempotency where key_id = ${accountId}
+      and key_hash in (select key_hash from idempotency where key_id = ${accountId} limit ${limit})`,
+  );
+
+/** Removes about `limit` rows of an account's deleted inboxes. @returns at least `limit` as long as there may be more */
+async function removeInboxes(tx: Tx, accountId: string, limit: number, now: number): Promise<number> {
+  const inboxes = await tx.all<{ id: string }>(
+    sql`select id from inboxes where account_id = ${accountId} and expires_at = ${DELETED} limit ${INBOXES_PER_STEP}`,
+  );
+  const ids = inboxes.map(({ id }) => id);
+  const kysely = onKysely(tx);
+  const { freeDeletedInboxes } = createRemoval(kysely.engine);
+  return ids.length === 0 ? 0 : Math.max(limit, await freeDeletedInboxes(kysely.tx, limit, ids, now));
+}
+
+async function removeAccount(tx: Tx, accountId: string): Promise<void> {
+  await tx.run(
+    sql`delete from account_orders where account_seq in (select seq from accounts where id = ${accountId})`,
+  );
+  await tx.run(sql`delete from accounts where id = ${accountId}`);
+}
+
+/**
+ * Deletes an account. First its keys, domains and webhooks end in one transaction; from then on nothing can
+ * be created for it (`unauthorized`). Then its inboxes end, live or expired. When it resolves, everything
+ * that clients sent or created is deleted from the storage, in short transactions. Counts of its usage, the
+ * quarantine of its addresses, and rejections are kept as long as always. If it is interrupted, another call
+ * continues it.
+ * @returns `last` for the only account, which is not deleted; `unknown` if there is no such account
+ */
+export const deleteAccount = steps(
+  async (transaction, accountId: string, now: number): Promise<'deleted' | 'last' | 'unknown'> => {
+    const outcome = await transaction(async (tx) => {
+      const marked = await mark(tx, accountId, now);
+      if (marked === 'marked') await close(tx, accountId);
+      return marked;
+    });
+    if (outcome !== 'marked') return outcome;
+    // All inboxes end before any is freed, which takes longer: if this is interrupted, the sweeper does the rest.
+    await freeInSteps(transaction, (tx, limit) => endInboxes(tx, accountId, limit, now));
+    await freeInSteps(transaction, (tx, limit) => forgetResponses(tx, accountId, limit));
+    await freeInSteps(
+      transaction,
+      inSequence(
+        (tx, limit) => removeWebhooks(tx, accountId, limit),
+        (tx, limit) => removeInboxes(tx, accountId, limit, now),
+        (tx, limit) => removeDeletedInboxesOf(onKysely(tx).tx, accountId, limit),
+        (tx, limit) => removeFailedWaitsOf(onKysely(tx).tx, accountId, limit),
+        (tx, limit) => createRemoval(onKysely(tx).engine).sources.freeParked(onKysely(tx).tx, limit),
+      ),
+    );
+    await transaction((tx) => removeAccount(tx, accountId));
+    return 'deleted';
+  },
+  { mayUseReserve: true },
+);
+
+/** Removes about `limit` rows of an account's webhooks, with their deliveries. */
+function removeWebhooks(tx: Tx, accountId: string, limit: number): Promise<number> {
+  const { tx: kysely, engine } = onKysely(tx);
+  const all = kysely.selectFrom('webhooks').select('id').where('account_id', '=', accountId);
+  return removeNextWebhook(kysely, limit, all, engine.dialect.lockToRemove);
+}
