@@ -5,6 +5,7 @@ import { faults } from './faults/sql.ts';
 import { addresses } from './inboxes/sql/addresses.ts';
 import { changing } from './inboxes/sql/changing.ts';
 import { finding } from './inboxes/sql/finding.ts';
+import { messages } from './messages/sql.ts';
 import { refusals } from './refusals/sql.ts';
 import { reports } from './reports/sql.ts';
 import { deleteAccount } from './retention/delete-account.ts';
@@ -28,6 +29,7 @@ export const operations = {
   nodes,
   addresses,
   inboxes: { ...finding, ...changing, ...inboxDeletion },
+  messages,
   faults,
   refusals,
   upkeep,

@@ -80,7 +80,7 @@ export interface CreatedInbox {
 
 /** Mails that become the first messages of an inbox, in their order. */
 export interface StagedMails {
-  /** The name under which they are stored; see `MessageStore.stage`. */
+  /** The name under which they are stored; see `messages.stage`. */
   stage: string;
   /** Each with its RCPT addresses; none stands for the address of the inbox. */
   mails: { source: number; rcptTo: string[] }[];

@@ -4,11 +4,11 @@ import { steps, type Tx } from '../database/operations.ts';
 import { DELETED } from '../database/schema.ts';
 import { anyOf, FOR_UPDATE, sql } from '../database/sql.ts';
 import { vacateAddresses } from '../inboxes/sql/addresses.ts';
+import { freeParked } from '../messages/sql/sources.ts';
 import { removeDeletedInboxesOf } from '../reports/sql.ts';
 import { removeFailedWaitsOf } from '../waits/sql.ts';
 import { LOCK_TO_REMOVE, removeNextWebhook } from '../webhooks/sql/removal.ts';
 import { freeDeletedInboxes, INBOXES_PER_STEP } from './delete-inboxes.ts';
-import { freeParked } from './on-messages.ts';
 
 /** Marks an account as being deleted unless it is the last; then nothing is added to it (`lockAccount`). */
 async function mark(tx: Tx, accountId: string, now: number): Promise<'marked' | 'last' | 'unknown'> {

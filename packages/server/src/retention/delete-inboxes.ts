@@ -4,11 +4,12 @@ import { DELETED } from '../database/schema.ts';
 import { anyOf, FOR_UPDATE, sql } from '../database/sql.ts';
 import { vacateAddresses } from '../inboxes/sql/addresses.ts';
 import { isListed } from '../inboxes/sql/finding.ts';
+import { freeMessages } from '../messages/sql/ending.ts';
+import { freeParked, releaseSources } from '../messages/sql/sources.ts';
 import { keepForReports } from '../reports/sql.ts';
 import { removeContentOf } from '../waits/sql.ts';
 import { cancelOfInboxes } from '../webhooks/sql/removal.ts';
 import { moveWebhookEnds } from '../webhooks/sql/webhooks.ts';
-import { freeMessages, freeParked, releaseSources } from './on-messages.ts';
 
 /** Inboxes that are ended, or whose rows are deleted, in one transaction: a millisecond or two. */
 export const INBOXES_PER_STEP = 20;

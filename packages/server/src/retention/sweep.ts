@@ -5,6 +5,9 @@ import { DELETED } from '../database/schema.ts';
 import { anyOf, constant, databaseTime, FOR_UPDATE_SKIP_LOCKED, type Sql, sql } from '../database/sql.ts';
 import { AppError } from '../errors.ts';
 import { TOMBSTONE_MS } from '../inboxes/records.ts';
+import { freeEmptied, freeMessages } from '../messages/sql/ending.ts';
+import { giveUpStagedBefore } from '../messages/sql/imports.ts';
+import { freeParked, releaseSources } from '../messages/sql/sources.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
 import { SESSION_IDLE_MS, STAGED_MS } from '../store/contract/retention.ts';
 import { dayOf, monthOf } from '../usage/calendar.ts';
@@ -17,7 +20,6 @@ import {
   removeOldDeliveries,
   trimLogs,
 } from '../webhooks/sql/removal.ts';
-import { freeEmptied, freeMessages, freeParked, giveUpStagedBefore, releaseSources } from './on-messages.ts';
 
 /**
  * Deletes about `limit` rows that are no longer needed at `now`; fewer mean that nothing is left. A row that

@@ -2,7 +2,7 @@ import { requireAccount } from '../../accounts/sql.ts';
 import { type Tx, write } from '../../database/operations.ts';
 import { eachOf, FOR_UPDATE, sql } from '../../database/sql.ts';
 import { AppError } from '../../errors.ts';
-import { placeStaged } from '../../retention/on-messages.ts';
+import { placeStaged } from '../../messages/sql/imports.ts';
 import { insertWebhook, moveWebhookEnds, type NewWebhook } from '../../webhooks/sql/webhooks.ts';
 import {
   type CreatedInbox,

@@ -1,5 +1,4 @@
 import type { Operated } from '../../store.ts';
-import type { MessageStore } from './messages.ts';
 
 export type { AccountRecord, DomainRecord, KeyRecord, KeyScope, ListedKey } from '../../accounts/sql.ts';
 export type { FaultRuleRecord, FaultySender, MetFault } from '../../faults/sql.ts';
@@ -25,7 +24,6 @@ export type * from './messages.ts';
  *   must assume the worse case. Over HTTP it is 503 `unavailable`, over SMTP 451.
  */
 export interface Store extends Operated {
-  messages: MessageStore;
   /**
    * A version of the stored data: it grows with every write of this process. While it is the same, inboxes and
    * messages are the same, except that they expire. Null if other processes write to the storage as well.

@@ -5,8 +5,8 @@ import { connectAlone, createPool, requireDurable } from '../../database/postgre
 import { startFailure, toUnavailable } from '../../database/postgres/errors.ts';
 import { runTransaction } from '../../database/postgres/transactions.ts';
 import type { Store } from '../contract/index.ts';
+import { createStore } from '../create-store.ts';
 import { METHODS, methodsOf, storeOf } from '../methods.ts';
-import { createSqlStore } from '../sql/sql-store.ts';
 import { openWhenCalled } from '../thread/client.ts';
 import { postgresEngine } from './engine.ts';
 import { createVersionCheck, type Hint, hintsAfter, type Waiting } from './hints.ts';
@@ -81,8 +81,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     () => new Worker(new URL('./search-thread.ts', import.meta.url), { workerData: { url }, name: 'search' }),
     options.onCrash ?? onError,
   );
-  const engine = postgresEngine(pool);
-  const store = createSqlStore(engine);
+  const store = createStore(postgresEngine(pool));
   const methods = methodsOf({ ...store, ping: createPing(pool) });
   let closing: Promise<void> | undefined;
   return storeOf(
