@@ -30,7 +30,7 @@ import { LiveNodes } from './usage/live-nodes.ts';
 import { RateLimit } from './usage/rate-limit.ts';
 import { UsageMeter } from './usage/usage-meter.ts';
 import { VERSION } from './version.ts';
-import { createWaitLog } from './waits/wait-log.ts';
+import { WaitLog } from './waits/wait-log.ts';
 import { Deliverer } from './webhooks/deliverer.ts';
 import { parseCidrs } from './webhooks/outbound/address-guard.ts';
 import { createResolve, type Resolve, systemResolve } from './webhooks/outbound/resolve.ts';
@@ -340,7 +340,7 @@ async function startHttp(
 ) {
   const { config, store, guard, events, plans, metrics, gauges, clock, log, opened } = base;
   const { createHttpServer } = await import('./http/server.ts');
-  const waitLog = createWaitLog(store.waits, clock, (err) =>
+  const waitLog = new WaitLog(store.waits, clock, (err) =>
     log.error({ err }, 'Ended waits could not be stored'),
   );
   opened.onClose(() => waitLog.flushed());

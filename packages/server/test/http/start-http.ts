@@ -18,7 +18,7 @@ import type { KeyScope, NewMail, Store } from '../../src/store/contract/index.ts
 import { openSqlite } from '../../src/store/sqlite/open.ts';
 import { RateLimit } from '../../src/usage/rate-limit.ts';
 import { UsageMeter } from '../../src/usage/usage-meter.ts';
-import { createWaitLog } from '../../src/waits/wait-log.ts';
+import { WaitLog } from '../../src/waits/wait-log.ts';
 import { parseCidrs } from '../../src/webhooks/outbound/address-guard.ts';
 import { Webhooks } from '../../src/webhooks/registry.ts';
 import { type ApiClient, apiClient } from '../support/api-client.ts';
@@ -189,7 +189,7 @@ export async function startHttp(
       parsing,
       events,
       webhooks,
-      waitLog: createWaitLog(store.waits, clock, (err) => log.error({ err }, 'ended waits were not kept')),
+      waitLog: new WaitLog(store.waits, clock, (err) => log.error({ err }, 'ended waits were not kept')),
       plans,
       rate: new RateLimit(clock),
       usage,
