@@ -4,10 +4,12 @@ import { SqliteDb } from '../../database/sqlite-db.ts';
 import { openWriter } from '../../store/sqlite/connection.ts';
 import { lockForServer } from '../../store/sqlite/open.ts';
 import { giveUpUnfinished } from '../../store/sqlite/staging.ts';
-import type { Value } from './transfer.ts';
 
 /** How long the copy waits for a command of the operator that writes, milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;
+
+/** What both engines store in a column. */
+export type Value = null | number | string | Uint8Array;
 
 /** A table of the embedded database. */
 export interface SourceTable {

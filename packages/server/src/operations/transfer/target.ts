@@ -2,8 +2,7 @@ import { VERSIONS_TABLE } from '../../database/migrate.ts';
 import { connectAlone, requireDurable } from '../../database/postgres/connection.ts';
 import { messageOf } from '../../errors.ts';
 import { upgradeTables } from '../../store/postgres/upgrade.ts';
-import { quote, type SourceTable } from './source.ts';
-import type { Value } from './transfer.ts';
+import { quote, type SourceTable, type Value } from './source.ts';
 
 /** How long the copy waits for other users of the tables before it gives up, milliseconds. */
 const LOCK_TIMEOUT_MS = 10_000;

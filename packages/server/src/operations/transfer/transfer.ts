@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
-import { openSource, type Source, type SourceTable } from './source.ts';
+import { openSource, type Source, type SourceTable, type Value } from './source.ts';
 import { openTarget, type Target } from './target.ts';
-
-/** What both engines store in a column. */
-export type Value = null | number | string | Uint8Array;
 
 /** Sums are kept to 256 bits, the length of a SHA-256 hash. */
 const MODULUS = 1n << 256n;
