@@ -9,6 +9,7 @@ const { version } = JSON.parse(readFileSync(new URL('package.json', import.meta.
  */
 const styleInPage = {
   name: 'style-in-page',
+  apply: 'build',
   transformIndexHtml: {
     order: 'post',
     handler(html, { bundle }) {
@@ -30,8 +31,15 @@ const iconInPage = {
   },
 };
 
+/** With `npm run dev`, what the page requests is answered by a server that runs. */
+const server = process.env.MAYFLY_URL ?? 'http://127.0.0.1:8025';
+const proxy = Object.fromEntries(
+  ['/v1', '/preview', '/docs', '/openapi.json', '/console/session'].map((path) => [path, { target: server }]),
+);
+
 export default defineConfig({
   base: '/console/',
+  server: { proxy },
   plugins: [iconInPage, styleInPage],
   define: { __VERSION__: JSON.stringify(version) },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
@@ -43,9 +51,13 @@ export default defineConfig({
     rolldownOptions: {
       preserveEntrySignatures: false,
       output: {
-        // One script for the first screen, though others share parts of it.
+        // One script for the first screen, and one for screens that share parts: each script costs by itself.
         codeSplitting: {
-          groups: [{ name: 'index', tags: ['$initial'] }],
+          groups: [
+            { name: 'index', tags: ['$initial'], priority: 1 },
+            { name: 'why', test: /screens\/(why\/|runs\/(runs|failures))/ },
+            { name: 'account', test: /screens\/(webhooks|keys|usage|domains)|ui\/(shown|bars)/ },
+          ],
         },
       },
     },

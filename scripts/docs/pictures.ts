@@ -121,6 +121,9 @@ async function takeFailedTest(context: BrowserContext): Promise<void> {
   await tab.goto(`file://${output}/html/index.html`);
   await tab.getByText('a customer resets the password').first().click();
   await tab.getByText('WaitTimeoutError').first().waitFor();
+  // The paths of the stack are those of this machine.
+  await tab.evaluate(`for (const texts = document.createTreeWalker(document.body, 4); texts.nextNode(); )
+    texts.currentNode.data = texts.currentNode.data.replaceAll(${JSON.stringify(`${ROOT}/`)}, '')`);
   await tab.screenshot({ path: join(PICTURES, 'failed-test.png') });
   rmSync(output, { recursive: true, force: true });
 }

@@ -13,6 +13,7 @@ interface PackageJson {
   name: string;
   version: string;
   description: string;
+  keywords?: string[];
   engines: Record<string, string>;
   exports?: Record<string, string>;
   bin?: Record<string, string>;
@@ -35,7 +36,9 @@ type Library = (typeof LIBRARIES)[number];
 
 const readPackage = (folder: string): PackageJson =>
   JSON.parse(readFileSync(join(ROOT, 'packages', folder, 'package.json'), 'utf8'));
-const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as PackageJson;
+const { version, description, repository, bugs, homepage } = JSON.parse(
+  readFileSync(join(ROOT, 'package.json'), 'utf8'),
+) as PackageJson & { repository: { type: string; url: string }; bugs: string; homepage: string };
 const writeJson = (path: string, value: object) => writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`);
 
 /** Our own packages are released together. */
@@ -47,9 +50,17 @@ const pinned = (dependencies: Record<string, string> = {}) =>
     ]),
   );
 
-const common = (source: PackageJson) => ({
+/** Words by which the server is found; those of the libraries are in their sources. */
+const KEYWORDS = ['email', 'testing', 'e2e', 'inbox', 'disposable', 'smtp', 'smtp-server', 'mailpit', 'otp'];
+
+/** npm compares `repository` with the repository that a release with provenance was built in. */
+const common = (source: PackageJson, folder: string) => ({
   description: source.description,
+  keywords: source.keywords ?? KEYWORDS,
   license: 'Apache-2.0',
+  homepage,
+  bugs,
+  repository: { ...repository, directory: `packages/${folder}` },
   engines: source.engines,
   publishConfig: { access: 'public', provenance: true },
 });
@@ -138,7 +149,7 @@ async function buildLibrary(library: Library): Promise<void> {
   writeJson(join(target, 'package.json'), {
     name: source.name,
     version,
-    ...common(source),
+    ...common(source, folder),
     type: 'module',
     ...(withCjs && fieldsForNode10(Object.fromEntries(exported))),
     sideEffects: folder === 'cypress' ? ['./dist/*/commands.js'] : false,
@@ -197,20 +208,36 @@ function buildServer(): void {
   writeJson(join(target, 'package.json'), {
     name: 'mayfly',
     version,
-    ...common(source),
+    ...common({ ...source, description }, 'server'),
     type: 'module',
     bin: { mayfly: 'server/bin/mayfly.js' },
     dependencies: others,
-    files: ['server', 'web'],
+    files: ['server', 'web', 'THIRD-PARTY-NOTICES'],
   });
   finish('server', target);
+  writeNotices(target);
 }
 
 /** License and README. */
 function finish(folder: string, target: string): void {
   cpSync(join(ROOT, 'LICENSE'), join(target, 'LICENSE'));
-  const readme = join(ROOT, 'packages', folder, 'README.md');
-  cpSync(existsSync(readme) ? readme : join(ROOT, 'README.md'), join(target, 'README.md'));
+  cpSync(join(ROOT, 'packages', folder, 'README.md'), join(target, 'README.md'));
+}
+
+/** Libraries whose code is in the files of the console. All others are dependencies with their own licences. */
+const IN_CONSOLE = ['preact', '@preact/signals', '@preact/signals-core'];
+
+/** The licences of the code and data of others that the package of the server contains. */
+function writeNotices(target: string): void {
+  const notices = IN_CONSOLE.map((name) => {
+    const folder = join(ROOT, 'node_modules', name);
+    const { version: used } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    return `${name} ${used} (in web/)\n\n${readFileSync(join(folder, 'LICENSE'), 'utf8').trim()}\n`;
+  });
+  notices.push(
+    'caniemail 2.0.2, MIT licence (figures in server/dist/mail/lint): support of HTML and CSS by mail clients, from caniemail.com\n',
+  );
+  writeFileSync(join(target, 'THIRD-PARTY-NOTICES'), notices.join(`\n${'-'.repeat(80)}\n\n`));
 }
 
 /** @returns the folders of the packages, ready for `npm pack` */

@@ -13,6 +13,7 @@ const [version = '', ...flags] = process.argv.slice(2);
 const ORDER = [
   'mayfly-client',
   'mayfly-playwright',
+  'mayfly-vitest',
   'mayfly-cypress',
   'mayfly-testcontainers',
   'mayfly-mcp',

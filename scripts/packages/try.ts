@@ -5,7 +5,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { BUILD, build } from './build.ts';
 import { ROOT } from './compile.ts';
@@ -31,6 +31,24 @@ import {
 const TARBALLS = join(BUILD, 'tarballs');
 /** Those of tools that are ES modules themselves. */
 const ESM_ONLY = ['mcp', 'vitest'];
+
+/** What a registry shows of a package, and what its readers miss where it is not there. */
+const SHOWN = ['description', 'keywords', 'license', 'homepage', 'bugs', 'repository', 'engines'];
+
+function checkMetadata(source: string, files: Array<{ path: string }>): void {
+  const manifest = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'));
+  const paths = files.map(({ path }) => path);
+  const missing = [
+    ...SHOWN.filter((field) => !manifest[field]),
+    ...['README.md', 'LICENSE'].filter((file) => !paths.includes(file)),
+  ];
+  if (missing.length > 0) throw new Error(`${manifest.name} has no ${missing.join(', ')}.`);
+  const dead = [...readFileSync(join(source, 'README.md'), 'utf8').matchAll(/blob\/main\/([^)#]+)/g)].filter(
+    ([, file = '']) => !existsSync(join(ROOT, file)),
+  );
+  if (dead.length > 0) throw new Error(`${manifest.name}: README.md links to ${dead.join(', ')}.`);
+}
+
 function pack(): Tarballs {
   mkdirSync(TARBALLS, { recursive: true });
   const tarballs: Tarballs = new Map();
@@ -43,6 +61,7 @@ function pack(): Tarballs {
     say(
       `${packed.name} ${packed.version}: tarball ${kb(packed.size)}, unpacked ${kb(packed.unpackedSize)}, ${packed.entryCount} files`,
     );
+    checkMetadata(source, packed.files);
     run(bin('publint'), ['run', '--strict', tarball], ROOT);
     // The server is a program and has nothing to import.
     if (basename(source) !== 'mayfly')

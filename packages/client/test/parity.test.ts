@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { apiPage } from '../../../scripts/docs/api.ts';
 import { ROOT } from '../scripts/generate-api.ts';
 import { COMMANDS } from '../src/cli/commands.ts';
 
@@ -57,4 +58,8 @@ function table(): string {
 it('docs/client.md shows how each client makes every operation of the API', () => {
   // Write the table that this expects into the page.
   expect(read('docs/client.md')).toContain(table());
+});
+
+it('docs/api.md describes every operation of openapi.json; `npm run openapi` writes it', () => {
+  expect(read('docs/api.md')).toBe(apiPage());
 });

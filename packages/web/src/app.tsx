@@ -4,7 +4,7 @@ import { href, match, navigate, path, query, url } from './lib/router.ts';
 import { loadSession, session, sessionError } from './lib/session.ts';
 import { showTitle } from './lib/title.ts';
 import { Inbox } from './screens/inbox/inbox.tsx';
-import { Inboxes } from './screens/inboxes/inboxes.tsx';
+import { Live } from './screens/live.tsx';
 import { Open, SignIn } from './screens/sign-in.tsx';
 import { Shell } from './shell.tsx';
 import { later } from './ui/later.tsx';
@@ -16,14 +16,14 @@ type Screen = ComponentType<any>;
 const webhooks = () => import('./screens/webhooks/webhooks.tsx');
 /** Screens by path. Those that most visits do not need are loaded when they are opened. */
 const ROUTES: [pattern: string, screen: Screen, title: string][] = [
-  ['/inboxes', Inboxes, 'Inboxes'],
+  ['/inboxes', later(async () => (await import('./screens/inboxes/inboxes.tsx')).Inboxes), 'Inboxes'],
   ['/inboxes/:id', Inbox, 'Inbox'],
   ['/inboxes/:id/messages/:messageId', Inbox, 'Message'],
   ['/inboxes/:id/why', later(async () => (await import('./screens/why/why.tsx')).Why), 'Why nothing came'],
   ['/why', later(async () => (await import('./screens/why/address.tsx')).WhyAddress), 'Why nothing came'],
   ['/runs', later(async () => (await import('./screens/runs/runs.tsx')).Runs), 'Test runs'],
-  ['/live', later(async () => (await import('./screens/live.tsx')).Live), 'Live'],
-  ['/connect', later(async () => (await import('./screens/connect/connect.tsx')).Connect), 'Connect'],
+  ['/live', Live, 'Live'],
+  ['/connect', later(async () => (await import('./screens/connect/listen.tsx')).Listen), 'Connect'],
   ['/webhooks', later(async () => (await webhooks()).Webhooks), 'Webhooks'],
   ['/webhooks/:id', later(async () => (await import('./screens/webhooks/webhook.tsx')).Webhook), 'Webhook'],
   [
@@ -70,7 +70,7 @@ export function App() {
   // Before the effects of the screen, which may know a better title.
   useLayoutEffect(() => showTitle(title), [title, at]);
   // A read token sees its inbox only.
-  const home = who?.inbox ? `/inboxes/${who.inbox.id}` : '/inboxes';
+  const home = who?.inbox ? `/inboxes/${who.inbox.id}` : '/live';
   const isElsewhere = who?.inbox ? !at.startsWith(home) : at === '/';
   useEffect(() => {
     if (who === null && !['/sign-in', '/open'].includes(at)) {

@@ -5,13 +5,13 @@ import { dismiss, type Toast, toasts } from './lib/actions.ts';
 import { keepFocus } from './lib/focus.ts';
 import { count } from './lib/format.ts';
 import { useShortcuts } from './lib/keys.ts';
-import { connection, lastHeardAt, startLive } from './lib/live.ts';
+import { connection, lastHeardAt, stale, startLive } from './lib/live.ts';
+import { isNotifying, toggleNotifying } from './lib/notify.ts';
 import { quota } from './lib/quota.ts';
 import { href } from './lib/router.ts';
 import { type Session, session, signOut } from './lib/session.ts';
 import { nextTheme, theme } from './lib/theme.ts';
 import { duration, now } from './lib/time.ts';
-import { Help, Palette } from './screens/palette.tsx';
 import { IconButton } from './ui/basics.tsx';
 import { Icon, type IconName } from './ui/icons.tsx';
 
@@ -24,8 +24,8 @@ interface Place {
 
 /** The places of the rail, with the second key of `g …`. */
 const PLACES: readonly Place[] = [
-  { to: '/inboxes', label: 'Inboxes', icon: 'inbox', key: 'i' },
   { to: '/live', label: 'Live', icon: 'live', key: 'l' },
+  { to: '/inboxes', label: 'Inboxes', icon: 'inbox', key: 'i' },
   { to: '/why', label: 'Why nothing came', icon: 'question', key: 'y' },
   { to: '/runs', label: 'Test runs', icon: 'play', key: 'r' },
   { to: '/connect', label: 'Connect', icon: 'plug', key: 'c' },
@@ -39,21 +39,20 @@ const PLACES: readonly Place[] = [
 export const placesOf = ({ inbox }: Session): readonly Place[] =>
   inbox ? [{ to: `/inboxes/${inbox.id}`, label: 'Inbox', icon: 'inbox' }] : PLACES;
 
-function LiveState() {
-  const state = connection.value;
-  const text =
-    state === 'open'
-      ? 'Live'
-      : state === 'connecting'
-        ? 'Connecting'
-        : `Offline · last update ${duration(now.value - lastHeardAt.value)} ago`;
-  return (
-    <p class="live-state">
-      <i class={`dot ${state}`} />
-      {text}
-    </p>
-  );
+function liveText(): string {
+  const ago = duration(now.value - lastHeardAt.value);
+  if (connection.value === 'connecting') return 'Connecting';
+  if (connection.value === 'lost')
+    return `${navigator.onLine ? 'Reconnecting' : 'This machine is offline'} · last update ${ago} ago`;
+  return stale.value > 0 ? 'Out of date' : 'Live';
 }
+
+const LiveState = () => (
+  <p class="live-state">
+    <i class={`dot ${stale.value > 0 ? 'lost' : connection.value}`} />
+    {liveText()}
+  </p>
+);
 
 const isCurrent = ({ to }: Place, at: string): boolean =>
   at.endsWith('/why') ? to === '/why' : at === to || at.startsWith(`${to}/`);
@@ -77,7 +76,7 @@ function Rail({
         <img src={icon} alt="" /> Mayfly
       </a>
       <button type="button" class="rail-button" onClick={onPalette}>
-        <Icon name="search" /> Go to… <kbd>Ctrl K</kbd>
+        <Icon name="search" /> Find… <kbd>Ctrl K</kbd>
       </button>
       <nav aria-label="Screens">
         <ul>
@@ -105,6 +104,14 @@ function Rail({
         <button type="button" class="rail-button" onClick={nextTheme}>
           <Icon name="sun" /> {THEMES[theme.value]}
         </button>
+        <button
+          type="button"
+          class="rail-button"
+          aria-pressed={isNotifying.value}
+          onClick={() => void toggleNotifying()}
+        >
+          <Icon name="bell" /> Notify: {isNotifying.value ? 'on' : 'off'}
+        </button>
         <button type="button" class="rail-button" onClick={() => void signOut()}>
           <Icon name="out" /> Sign out
         </button>
@@ -119,8 +126,8 @@ function Lost() {
   if (connection.value !== 'lost' || silence < 1_000) return null;
   return (
     <div class="banner" role="status">
-      <Icon name="warn" /> No connection to the server. Last update {duration(silence)} ago; it continues by
-      itself.
+      <Icon name="warn" /> {navigator.onLine ? 'No connection to the server' : 'This machine is offline'}.
+      Last update {duration(silence)} ago; it continues by itself.
     </div>
   );
 }
@@ -184,6 +191,19 @@ const ToastNote = ({ one: { id, text, kind, undo } }: { one: Toast }) => (
   </div>
 );
 
+const overlays = () => import('./screens/palette.tsx');
+/** They are loaded soon after the first screen, and are there when a key asks for them. */
+const PREPARE_MS = 500;
+
+/** The search of everything, or the help on keys; nothing until its script is loaded. */
+function Overlay({ shown, onClose }: { shown: 'palette' | 'help'; onClose: () => void }) {
+  const [loaded, setLoaded] = useState<Awaited<ReturnType<typeof overlays>>>();
+  useEffect(() => void overlays().then(setLoaded, onClose), []);
+  if (!loaded) return null;
+  const { Palette, Help } = loaded;
+  return shown === 'palette' ? <Palette onClose={onClose} /> : <Help onClose={onClose} />;
+}
+
 /** The frame of all screens: rail, palette, notes, and the stream of new mail. */
 export function Shell({ at, children }: { at: string; children: ComponentChildren }) {
   const who = session.value;
@@ -195,6 +215,10 @@ export function Shell({ at, children }: { at: string; children: ComponentChildre
     if (who) void startLive(who, controller.signal);
     return () => controller.abort();
   }, [id]);
+  useEffect(() => {
+    const timer = setTimeout(() => void overlays().catch(() => undefined), PREPARE_MS);
+    return () => clearTimeout(timer);
+  }, []);
   useEffect(() => setMenu(false), [at]);
   useShortcuts({ openPalette: () => setOverlay('palette'), openHelp: () => setOverlay('help') });
   if (!who) return null;
@@ -216,7 +240,7 @@ export function Shell({ at, children }: { at: string; children: ComponentChildre
           Mayfly
         </a>
         <i class={`dot ${connection.value}`} title={connection.value} />
-        <IconButton icon="search" label="Go to" onClick={() => setOverlay('palette')} />
+        <IconButton icon="search" label="Find" onClick={() => setOverlay('palette')} />
       </header>
       <Rail at={at} isShown={isMenu} who={who} onPalette={() => setOverlay('palette')} />
       <main id="main" tabIndex={-1}>
@@ -225,8 +249,7 @@ export function Shell({ at, children }: { at: string; children: ComponentChildre
         {children}
       </main>
       <Toasts />
-      {overlay === 'palette' && <Palette onClose={close('palette')} />}
-      {overlay === 'help' && <Help onClose={close('help')} />}
+      {overlay && <Overlay shown={overlay} onClose={close(overlay)} />}
     </div>
   );
 }

@@ -2,6 +2,7 @@ import { MessageParams, Preview, PreviewRequest, ref } from '@mayfly/client/cont
 import type { FastifyRequest } from 'fastify';
 import { MINUTE_MS } from '../clock.ts';
 import { AppError, notFound } from '../errors.ts';
+import { DEV_KEY_ID } from '../http/access/dev-key.ts';
 import { callerOf, callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
@@ -41,6 +42,7 @@ export function previewRoutes(
   const sources: LinkSources = {
     findTokenHash: (inboxId) => store.inboxes.findTokenHash(inboxId, clock.now()),
     async isLiveKey(keyId) {
+      if (keyId === DEV_KEY_ID) return deps.devAccountId !== undefined;
       const key = await store.keys.find(keyId);
       return key !== undefined && clock.now() < (key.expiresAt ?? Number.POSITIVE_INFINITY);
     },

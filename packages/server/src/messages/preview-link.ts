@@ -29,7 +29,7 @@ export interface LinkSources {
 
 /** Inbox, message, remote content, end, API key and signature. */
 const CAPABILITY =
-  /^pv_(inb_[0-9a-z]{26})\.(msg_[0-9a-z]{26})\.([01])\.([0-9a-z]{1,10})\.(key_[0-9a-z]{26})?\.([\w-]{43})$/;
+  /^pv_(inb_[0-9a-z]{26})\.(msg_[0-9a-z]{26})\.([01])\.([0-9a-z]{1,10})\.(key_(?:[0-9a-z]{26}|dev))?\.([\w-]{43})$/;
 const END_RADIX = 36;
 
 function sign(text: string, tokenHash: string): string {

@@ -50,11 +50,13 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined>
 /** Ids of what was deleted, also while that can be undone: lists leave these out. */
 const hidden = signal<ReadonlySet<string>>(new Set());
 
-/** Takes something from all lists of this page, or brings it back. */
-export function setHidden(id: string, isHidden: boolean): void {
+/** Takes things from all lists of this page, or brings them back. */
+export function setHidden(ids: readonly string[], isHidden: boolean): void {
   const next = new Set(hidden.value);
-  if (isHidden) next.add(id);
-  else next.delete(id);
+  for (const id of ids) {
+    if (isHidden) next.add(id);
+    else next.delete(id);
+  }
   hidden.value = next;
 }
 
@@ -63,7 +65,7 @@ export const visible = <T extends { id: string }>(items: readonly T[]): readonly
   hidden.value.size === 0 ? items : items.filter(({ id }) => !hidden.value.has(id));
 
 interface Deletion {
-  id: string;
+  ids: readonly string[];
   /** Says what is deleted. */
   text: string;
   remove: () => Promise<unknown>;
@@ -71,8 +73,8 @@ interface Deletion {
 }
 
 /** Hides something at once, and deletes it after some seconds in which that can be undone. */
-export function deleteLater({ id, text, remove, onUndo }: Deletion): void {
-  setHidden(id, true);
+export function deleteLater({ ids, text, remove, onUndo }: Deletion): void {
+  setHidden(ids, true);
   let isOver = false;
   const finish = () => {
     if (isOver) return;
@@ -81,14 +83,14 @@ export function deleteLater({ id, text, remove, onUndo }: Deletion): void {
     remove().catch((error) => {
       // Somebody else deleted it, or it expired.
       if (isGone(error)) return;
-      setHidden(id, false);
+      setHidden(ids, false);
       toast(`It was not deleted. ${wordsOf(error)}`, 'error');
     });
   };
   toast(text, 'info', () => {
     isOver = true;
     removeEventListener('pagehide', finish);
-    setHidden(id, false);
+    setHidden(ids, false);
     onUndo?.();
   });
   setTimeout(finish, SHOWN_MS);

@@ -1,6 +1,6 @@
 import type { api } from '@mayfly/client';
 import { effect, signal } from '@preact/signals';
-import { onArrivals, openings } from './live.ts';
+import { onArrivals, openings } from './arrivals.ts';
 
 /** One page of a list of messages, newest first. */
 export interface FeedPage {
@@ -37,6 +37,7 @@ export class Feed {
   #controller = new AbortController();
   #cursor: string | undefined;
   #before: string | null = null;
+  #older: Promise<void> | undefined;
   /** True while the first page is loaded. */
   #isFirst = false;
   /** True while it asks for what is new, and some time after. */
@@ -70,7 +71,15 @@ export class Feed {
     this.unseen.value = 0;
   }
 
-  async loadOlder(): Promise<void> {
+  /** Loads the next page, once for all callers at the same time. */
+  loadOlder(): Promise<void> {
+    this.#older ??= this.#loadOlder().finally(() => {
+      this.#older = undefined;
+    });
+    return this.#older;
+  }
+
+  async #loadOlder(): Promise<void> {
     const at = this.#before;
     if (this.isLoading.value || !this.hasMore.value || at === null) return;
     this.isLoading.value = true;
@@ -82,6 +91,13 @@ export class Feed {
       this.#add(page.messages, false);
     });
     this.isLoading.value = false;
+  }
+
+  /** Loads the rest of the list, page by page. */
+  async loadAll(): Promise<void> {
+    const { signal } = this.#controller;
+    const isDone = () => !this.hasMore.value || this.error.value !== undefined || signal.aborted;
+    while (!isDone() && !this.#isFirst) await this.loadOlder();
   }
 
   /** Loads the list again. */

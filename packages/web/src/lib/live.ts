@@ -1,5 +1,5 @@
-import type { api } from '@mayfly/client';
 import { signal } from '@preact/signals';
+import { type Arrival, openings, publish } from './arrivals.ts';
 import { mayfly, type Session } from './session.ts';
 import { serverNow } from './time.ts';
 
@@ -9,43 +9,62 @@ import { serverNow } from './time.ts';
  * is behind its cursor whenever the stream opens again, so nothing is lost by a cut, a closed tab or sleep.
  */
 
-export interface Arrival {
-  inboxId: string;
-  message: api.MessageSummary;
-}
-
 /** `lost`: the stream was cut and is being resumed. */
 export const connection = signal<'connecting' | 'open' | 'lost'>('connecting');
 /** When something was last heard of the server. */
 export const lastHeardAt = signal(serverNow());
-/** Grows with every opening of the stream: lists then ask for what they missed. */
-export const openings = signal(0);
+/** How many parts of the page could not be loaded anew, and say so. */
+export const stale = signal(0);
 
 /** Pauses between attempts to begin the stream double up to the longest; once begun, it resumes by itself. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 
-const listeners = new Set<(arrivals: Arrival[]) => void>();
 let pending: Arrival[] = [];
 
-/** Calls the listener with new mail, at most once a frame. @returns a function that ends it */
-export function onArrivals(listener: (arrivals: Arrival[]) => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
+/**
+ * Pauses between deliveries, milliseconds: so much longer than the page takes to draw one, because it may be on the
+ * machine of the server, which needs the processor while much arrives.
+ */
+const REST = 10;
+const SHORTEST_PAUSE_MS = 100;
+const LONGEST_DELIVERY_PAUSE_MS = 2_000;
+const HIDDEN_PAUSE_MS = 1_000;
+let nextDelivery = 0;
+let isDrawing = false;
+
+function flush(): void {
+  if (pending.length === 0) return;
+  const arrivals = pending;
+  pending = [];
+  isDrawing = true;
+  const begun = performance.now();
+  publish(arrivals);
+  // After it was drawn.
+  setTimeout(() => {
+    isDrawing = false;
+    const drawn = performance.now();
+    const rest = Math.max(SHORTEST_PAUSE_MS, (drawn - begun) * REST);
+    nextDelivery = drawn + Math.min(rest, LONGEST_DELIVERY_PAUSE_MS);
+    if (pending.length > 0) schedule();
+  });
 }
+
+function schedule(): void {
+  // A hidden page has no frames.
+  if (document.hidden) setTimeout(flush, HIDDEN_PAUSE_MS);
+  else setTimeout(() => requestAnimationFrame(flush), Math.max(0, nextDelivery - performance.now()));
+}
+
+// What waits for a frame would wait until the page is shown again.
+addEventListener('visibilitychange', () => {
+  if (document.hidden) setTimeout(flush, HIDDEN_PAUSE_MS);
+});
 
 function deliver(arrival: Arrival): void {
   lastHeardAt.value = serverNow();
   pending.push(arrival);
-  if (pending.length > 1) return;
-  // A hidden page has no frames.
-  const flush = () => {
-    const arrivals = pending;
-    pending = [];
-    for (const listener of listeners) listener(arrivals);
-  };
-  if (document.hidden) setTimeout(flush, 100);
-  else requestAnimationFrame(flush);
+  if (pending.length === 1 && !isDrawing) schedule();
 }
 
 function setConnection(isOpen: boolean): void {
@@ -72,6 +91,8 @@ export async function startLive({ account, inbox }: Session, signal: AbortSignal
     channel.close();
     connection.value = 'connecting';
   });
+  // The stream itself finds that only when its time is over.
+  addEventListener('offline', () => setConnection(false), { signal });
   tell({ hello: true });
   const onConnection = (isOpen: boolean) => {
     setConnection(isOpen);

@@ -26,11 +26,20 @@ export async function loadPages<Item extends { id: string }>(
   }
 }
 
-/** The newest live inboxes. @param query of the API, such as `label.run` */
-export async function loadInboxes(query: object, signal: AbortSignal): Promise<api.Inbox[]> {
-  const { items } = await loadPages(async (range) => {
-    const page = await mayfly.call('GET /v1/inboxes', { query: { ...query, ...range }, signal });
-    return { items: page.inboxes, hasMore: page.hasMore };
-  }, MAX_INBOXES);
-  return items;
+/** Inboxes that a list has at first; the others when it is scrolled to its end, or searched. */
+const FIRST_INBOXES = 2 * PAGE;
+
+/** The newest live inboxes. @param query of the API, such as `label.run` @param isWhole with older ones */
+export async function loadInboxes(
+  query: object,
+  signal: AbortSignal,
+  isWhole = true,
+): Promise<Items<api.Inbox>> {
+  return loadPages(
+    async (range) => {
+      const page = await mayfly.call('GET /v1/inboxes', { query: { ...query, ...range }, signal });
+      return { items: page.inboxes, hasMore: page.hasMore };
+    },
+    isWhole ? MAX_INBOXES : FIRST_INBOXES,
+  );
 }

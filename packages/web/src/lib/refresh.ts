@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { onArrivals } from './live.ts';
+import { onArrivals } from './arrivals.ts';
 import { serverNow } from './time.ts';
 
 /*

@@ -28,13 +28,35 @@ export function href(to: string, params: Record<string, string | null | undefine
   return `${BASE}${to}${search.size > 0 ? `?${search}` : ''}`;
 }
 
+/** What an entry of the history knows beside its address. */
+interface Entry {
+  /** True where the entry before it is of the console. */
+  hasFormer?: boolean;
+  /** Id of the row that had the focus when it was left: there one goes on. */
+  row?: string | undefined;
+}
+const entry = (): Entry => (history.state as Entry | null) ?? {};
+
 /** Shows another screen. @param to an address from {@link href} */
 export function navigate(to: string, { replace = false } = {}): void {
-  if (replace) history.replaceState(null, '', to);
-  else history.pushState(null, '', to);
+  if (replace) history.replaceState(history.state, '', to);
+  else {
+    const row = document.activeElement?.closest<HTMLElement>('.window li')?.dataset.id;
+    history.replaceState({ ...entry(), row }, '');
+    history.pushState({ hasFormer: true } satisfies Entry, '', to);
+  }
   url.value = read();
   keepFocus();
 }
+
+/** Goes back to where one came from, with its row and filters. @param otherwise where the page began here */
+export function goBack(otherwise: string): void {
+  if (entry().hasFormer) history.back();
+  else navigate(otherwise);
+}
+
+/** Id of the row that had the focus when this entry of the history was left. */
+export const formerRow = (): string | undefined => entry().row;
 
 /** Changes parameters of the current screen, by default without a new entry in the history. */
 export function setQuery(changes: Record<string, string | null>, { replace = true } = {}): void {

@@ -22,6 +22,8 @@ export interface Session {
 export const session = signal<Session | null | undefined>(undefined);
 /** Why it could not be found out who is signed in. */
 export const sessionError = signal<unknown>(undefined);
+/** Why somebody who was signed in no longer is; '' where it was their own doing here. */
+export const endedBecause = signal('');
 /** True where verbs are shown: a key that only reads sees none. */
 export const mayWrite = computed(() => session.value?.scope === 'full');
 
@@ -33,7 +35,14 @@ const watchedFetch: typeof fetch = async (input, init) => {
   const response = await fetch(input, { ...init, ...(init?.method === 'DELETE' && { keepalive: true }) });
   noteQuota(response);
   noteTime(response);
-  if (response.status === 401) void loadSession();
+  if (response.status === 401) {
+    const problem = (await response
+      .clone()
+      .json()
+      .catch(() => null)) as { detail?: string } | null;
+    if (session.value) endedBecause.value = problem?.detail ?? 'The session has ended.';
+    void loadSession();
+  }
   return response;
 };
 
@@ -77,11 +86,15 @@ export async function loadSession(): Promise<void> {
 
 /** All tabs of a browser have the same cookie: when one signs in or out, the others follow. */
 const tabs = new BroadcastChannel('mayfly session');
-tabs.onmessage = () => void loadSession();
+tabs.onmessage = ({ data }: MessageEvent<'in' | 'out'>) => {
+  if (data === 'out') endedBecause.value = 'You signed out in another tab.';
+  void loadSession();
+};
 
 async function afterSignIn(): Promise<void> {
   await loadSession();
-  tabs.postMessage(null);
+  tabs.postMessage('in');
+  endedBecause.value = '';
   if (session.value) return;
   throw new SignInError(
     'The browser did not keep the cookie of the session. Over plain HTTP that works on localhost only: use HTTPS, or open the console on the machine where Mayfly runs.',
@@ -107,5 +120,6 @@ export async function signOut(): Promise<void> {
   await ask('DELETE', SESSION).catch(() => undefined);
   session.value = null;
   quota.value = null;
-  tabs.postMessage(null);
+  endedBecause.value = '';
+  tabs.postMessage('out');
 }

@@ -1,6 +1,6 @@
 import { computed, effect, signal } from '@preact/signals';
 import icon from '../icon.svg';
-import { onArrivals } from './live.ts';
+import { onArrivals } from './arrivals.ts';
 
 /*
  * The title and icon of the page, by which one finds it among many tabs. While the page is hidden they say how
@@ -12,9 +12,12 @@ const unseen = signal(0);
 /** The inbox that the page shows; null where it shows mail of all. */
 let shownInbox: string | null = null;
 
-/** The icon is a data URI, in which a mark is put before its end. */
-const MARK = "%3ccircle cx='50' cy='14' r='14' fill='%23d1382c'/%3e";
-const MARKED_ICON = icon.replace(/(?=%3c(?:\/|%2f)svg%3e)/i, MARK);
+/** The icon with the count; it is a data URI, in which the mark is put before the end. */
+const marked = (text: string): string =>
+  icon.replace(
+    /(?=%3c(?:\/|%2f)svg%3e)/i,
+    `%3ccircle cx='44' cy='20' r='20' fill='%23d1382c'/%3e%3ctext x='44' y='29' font-size='26' font-weight='700' font-family='sans-serif' text-anchor='middle' fill='%23fff'%3e${text}%3c/text%3e`,
+  );
 
 onArrivals((arrivals) => {
   if (!document.hidden) return;
@@ -23,13 +26,15 @@ onArrivals((arrivals) => {
 addEventListener('visibilitychange', () => {
   if (!document.hidden) unseen.value = 0;
 });
-const isMarked = computed(() => unseen.value > 0);
+const mark = computed(() => (unseen.value > 9 ? '9%2b' : String(unseen.value)));
 
 effect(() => {
   document.title = `${unseen.value > 0 ? `(${unseen.value}) ` : ''}${shown.value} · Mayfly`;
 });
 effect(() => {
-  document.querySelector('link[rel=icon]')?.setAttribute('href', isMarked.value ? MARKED_ICON : icon);
+  document
+    .querySelector('link[rel=icon]')
+    ?.setAttribute('href', mark.value === '0' ? icon : marked(mark.value));
 });
 
 /** Names what the page shows. @param inboxId where only mail of this inbox counts as new */

@@ -1,18 +1,22 @@
 import type { api } from '@mayfly/client';
 import { signal } from '@preact/signals';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { visible } from '../lib/actions.ts';
+import { copy, visible } from '../lib/actions.ts';
 import { Feed } from '../lib/feed.ts';
 import { count } from '../lib/format.ts';
 import { useKeys } from '../lib/keys.ts';
 import { href, navigate, query } from '../lib/router.ts';
-import { mayfly, session } from '../lib/session.ts';
-import { Button, ScreenHead } from '../ui/basics.tsx';
+import { mayfly } from '../lib/session.ts';
+import { Button, IconButton, ScreenHead } from '../ui/basics.tsx';
+import { later } from '../ui/later.tsx';
 import { Search } from '../ui/search.tsx';
 import { Failure, Loading, Notice } from '../ui/states.tsx';
-import { rowKeys } from '../ui/window-list.tsx';
+import { focusedRow, rowKeys } from '../ui/window-list.tsx';
 import { FeedList } from './inbox/feed-list.tsx';
+import { ListCount, loadAll, useKept } from './inbox/list-count.tsx';
+import { removeMessages, type Selection, SelectionBar, useSelection } from './inbox/selection.tsx';
 
+const Listen = later(async () => (await import('./connect/listen.tsx')).Listen);
 const PAGE = 50;
 /** As many addresses as one request returns; those of other inboxes are looked up one by one. */
 const KNOWN = 200;
@@ -48,11 +52,11 @@ async function loadAddresses(): Promise<void> {
 function Messages({
   feed,
   messages,
-  isSearch,
+  selection,
 }: {
   feed: Feed;
   messages: readonly api.MessageSummary[];
-  isSearch: boolean;
+  selection: Selection;
 }) {
   const error = feed.error.value;
   if (messages.length > 0) {
@@ -62,33 +66,16 @@ function Messages({
         messages={messages}
         label="Messages of all inboxes"
         addressOf={({ inboxId }) => addressOf(inboxId)}
+        isOfAll
+        selection={selection}
       />
     );
   }
   if (error !== undefined) return <Failure error={error} retry={feed.reload} />;
   if (feed.isLoading.value) return <Loading />;
-  if (!isSearch) return <Waiting />;
   return (
     <Notice icon="search" title="No message matches">
       <Button onClick={() => navigate(href('/live'))}>Show all messages</Button>
-    </Notice>
-  );
-}
-
-function Waiting() {
-  const smtp = session.value?.server.smtp;
-  return (
-    <Notice icon="live" title="Waiting for mail">
-      <p>
-        Mail for any inbox of the account appears here by itself
-        {smtp && (
-          <>
-            ; the SMTP server is <b class="mono">{`${smtp.host}:${smtp.port}`}</b>
-          </>
-        )}
-        .
-      </p>
-      <a href={href('/connect')}>Connect an application</a>
     </Notice>
   );
 }
@@ -102,7 +89,7 @@ function useFeed(q: string): Feed {
         async (range, given) => {
           await known;
           return mayfly.call('GET /v1/messages', {
-            query: { limit: PAGE, ...(q && { q }), ...range },
+            query: { limit: range.before ? KNOWN : PAGE, ...(q && { q }), ...range },
             signal: given,
           });
         },
@@ -112,21 +99,40 @@ function useFeed(q: string): Feed {
     [q],
   );
   useEffect(() => () => feed.stop(), [feed]);
-  return feed;
+  return useKept(feed, '');
 }
 
-/** All mail of the account as it comes. */
+/** All mail of the account as it comes; while there is none, how to send some and what became of each attempt. */
 export function Live() {
   const q = query.value.get('q') ?? '';
   /** Id of the newest message when the list was paused: ids are in the order of arrival. */
   const [pausedAt, setPausedAt] = useState<string | null>(null);
+  /** True from when the account was seen without mail: the first one does not take the screen away. */
+  const [isListening, setListening] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const feed = useFeed(q);
   const all = visible(feed.messages.value);
   const messages = pausedAt === null ? all : all.filter(({ id }) => id <= pausedAt);
   const held = all.length - messages.length;
   const togglePause = () => setPausedAt(pausedAt === null ? (all[0]?.id ?? '') : null);
-  useKeys({ ...rowKeys(box, messages.length), r: feed.reload, p: togglePause });
+  const selection = useSelection(messages);
+  useKeys({
+    ...rowKeys(box, messages.length, () => loadAll(feed)),
+    r: feed.reload,
+    p: togglePause,
+    x: () => {
+      const code = (messages[focusedRow()] ?? messages[0])?.codes[0];
+      if (code) void copy(code.value, `code ${code.value}`);
+    },
+    ...(selection.chosen.length === 0 && {
+      Delete: () => removeMessages(messages.slice(focusedRow(), focusedRow() + 1)),
+    }),
+  });
+  const isEmpty = q === '' && all.length === 0 && !feed.isLoading.value && feed.error.value === undefined;
+  useEffect(() => {
+    if (isEmpty) setListening(true);
+  }, [isEmpty]);
+  if (isEmpty || isListening) return <Listen title="Live" onShow={() => setListening(false)} />;
   return (
     <div class="screen fixed" ref={box}>
       <ScreenHead title="Live" lead="All mail of the account as it comes">
@@ -138,8 +144,17 @@ export function Live() {
           {pausedAt === null ? 'Pause' : `Resume${held > 0 ? `, ${count(held)} new` : ''}`}
         </Button>
       </ScreenHead>
-      <Search q={q} feed={feed} label="Search all messages" placeholder="Search all messages" />
-      <Messages feed={feed} messages={messages} isSearch={q !== ''} />
+      {selection.isOn ? (
+        <SelectionBar selection={selection} total={messages.length} />
+      ) : (
+        <Search q={q} feed={feed} label="Search all messages" placeholder="Search all messages">
+          <ListCount feed={feed} total={undefined} isSearch={q !== ''} />
+          {messages.length > 0 && (
+            <IconButton icon="select" label="Select messages" onClick={() => selection.setOn(true)} />
+          )}
+        </Search>
+      )}
+      <Messages feed={feed} messages={messages} selection={selection} />
     </div>
   );
 }

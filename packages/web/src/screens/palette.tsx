@@ -1,4 +1,7 @@
+import type { api } from '@mayfly/client';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { copy, wordsOf } from '../lib/actions.ts';
+import { person, showOverrides } from '../lib/format.ts';
 import { loadInboxes } from '../lib/pages.ts';
 import { useQuery } from '../lib/query.ts';
 import { href, navigate } from '../lib/router.ts';
@@ -14,75 +17,153 @@ interface Entry {
   hint: string;
   icon: IconName;
   run: () => void;
+  /** The best code of a mail. */
+  code?: string | undefined;
 }
 
-/** Entries that are shown at once. */
+/** Entries of a kind that are shown at once. */
 const MAX_SHOWN = 40;
+const MAX_MAILS = 8;
+/** Mails are searched when one has stopped to type for so long. */
+const PAUSE_MS = 150;
 
-function entriesFor(inboxes: readonly { id: string; address: string }[]): Entry[] {
-  const who = session.value;
-  if (!who) return [];
-  const go = (to: string) => () => navigate(href(to));
+const go = (to: string, params?: Record<string, string>) => () => navigate(href(to, params));
+
+const verb = (id: string, label: string, icon: IconName, run: () => void): Entry => ({
+  ...{ id, label, hint: 'verb', icon, run },
+});
+
+function verbs(): Entry[] {
   return [
-    ...placesOf(who).map(({ to, label, icon }) => ({ id: to, label, hint: 'screen', icon, run: go(to) })),
     ...(mayWrite.value
       ? [
-          {
-            id: 'new inbox',
-            label: 'New inbox',
-            hint: 'verb',
-            icon: 'plus' as const,
-            run: () => navigate(href('/inboxes', { new: '1' })),
-          },
-          {
-            id: 'new key',
-            label: 'New API key',
-            hint: 'verb',
-            icon: 'key' as const,
-            run: () => navigate(href('/keys', { new: '1' })),
-          },
-          {
-            id: 'new webhook',
-            label: 'New webhook',
-            hint: 'verb',
-            icon: 'hook' as const,
-            run: () => navigate(href('/webhooks', { new: '1' })),
-          },
+          verb('new inbox', 'New inbox', 'plus', go('/inboxes', { new: '1' })),
+          verb('new key', 'New API key', 'key', go('/keys', { new: '1' })),
+          verb('new webhook', 'New webhook', 'hook', go('/webhooks', { new: '1' })),
         ]
       : []),
-    { id: 'theme', label: 'Change the colours', hint: 'verb', icon: 'sun', run: nextTheme },
-    { id: 'out', label: 'Sign out', hint: 'verb', icon: 'out', run: () => void signOut() },
-    ...inboxes.map(({ id, address }) => ({
-      id,
-      label: address,
-      hint: 'inbox',
-      icon: 'inbox' as const,
-      run: go(`/inboxes/${id}`),
-    })),
+    verb('theme', 'Change the colours', 'sun', nextTheme),
+    verb('out', 'Sign out', 'out', () => void signOut()),
   ];
 }
 
-/** Goes to any screen or inbox, and does any verb, by typing a part of its name. */
+const mailEntry = ({ id, inboxId, subject, from, to, codes }: api.MessageSummary): Entry => ({
+  ...{ id, icon: 'send', code: codes[0]?.value },
+  label: showOverrides(subject) || '(no subject)',
+  hint: `${person(from)} → ${to[0]?.address ?? ''}`,
+  run: go(`/inboxes/${inboxId}/messages/${id}`),
+});
+
+/** The newest mails that match, as {@link api.MessageSummary}; a read token searches its inbox. */
+async function findMails(q: string, signal: AbortSignal): Promise<api.MessageSummary[]> {
+  const query = { limit: MAX_MAILS, q };
+  const inboxId = session.value?.inbox?.id;
+  const page = inboxId
+    ? await mayfly.call('GET /v1/inboxes/{id}/messages', { path: { id: inboxId }, query, signal })
+    : await mayfly.call('GET /v1/messages', { query, signal });
+  return page.messages;
+}
+
+/** What one types, once one has stopped. */
+function useSettled(words: string): string {
+  const [settled, setSettled] = useState(words);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(words.trim()), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [words]);
+  return settled;
+}
+
+/** The inboxes and runs of the account. Older inboxes cost requests, and only when one types. */
+function useNames(words: string) {
+  const hasAccount = session.value?.account !== null;
+  const newest = useQuery('palette', async (signal) => {
+    if (!hasAccount) return null;
+    const [page, { labels }] = await Promise.all([
+      mayfly.call('GET /v1/inboxes', { query: { limit: 200 }, signal }),
+      mayfly.call('GET /v1/labels', { query: { limit: 200 }, signal }),
+    ]);
+    return { ...page, labels };
+  });
+  const isWhole = words !== '' && (newest.data?.hasMore ?? false);
+  const all = useQuery(`palette ${isWhole}`, async (signal) =>
+    isWhole ? (await loadInboxes({}, signal)).items : undefined,
+  );
+  return { inboxes: all.data ?? newest.data?.inboxes ?? [], labels: newest.data?.labels ?? [] };
+}
+
+/** Screens, verbs, inboxes and runs whose names have all words. */
+function useEntries(words: string): Entry[] {
+  const { inboxes, labels } = useNames(words);
+  return useMemo(() => {
+    const who = session.value;
+    if (!who) return [];
+    const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+    const matching = (entries: readonly Entry[]) =>
+      entries.filter(({ label, hint }) =>
+        wanted.every((word) => `${label} ${hint}`.toLowerCase().includes(word)),
+      );
+    const named = [
+      ...placesOf(who).map(({ to, label, icon }) => ({ id: to, label, hint: 'screen', icon, run: go(to) })),
+      ...verbs(),
+    ];
+    const runs = labels
+      .filter(({ name }) => name !== 'mayfly')
+      .map(({ name, value }) => {
+        const label = `${name}=${value}`;
+        const run = go('/runs', { [`label.${name}`]: value });
+        return { id: label, label, hint: 'test run', icon: 'play' as const, run };
+      });
+    const own = inboxes.map(({ id, address }) => {
+      return { id, label: address, hint: 'inbox', icon: 'inbox' as const, run: go(`/inboxes/${id}`) };
+    });
+    return [...matching(named), ...matching(own), ...matching(runs)].slice(0, MAX_SHOWN);
+  }, [words, inboxes, labels]);
+}
+
+interface OptionProps {
+  entry: Entry;
+  index: number;
+  isSelected: boolean;
+  onSelect: () => void;
+  onRun: () => void;
+}
+
+const Option = ({ entry, index, isSelected, onSelect, onRun }: OptionProps) => (
+  // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the combobox.
+  // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the combobox.
+  <li
+    id={`palette-${index}`}
+    role="option"
+    aria-selected={isSelected}
+    onPointerMove={onSelect}
+    onClick={onRun}
+  >
+    <Icon name={entry.icon} />
+    <span class="cut" dir="auto">
+      {entry.label}
+    </span>
+    {entry.code && <b class="code">{entry.code}</b>}
+    <span class="muted small cut hint">{entry.hint}</span>
+  </li>
+);
+
+const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
+
+/** Finds mails, inboxes, runs, screens and verbs, and opens them. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const [words, setWords] = useState('');
   const [at, setAt] = useState(0);
+  /** True once an arrow has moved: letters are keys of the result then, as in a list. */
+  const [isChoosing, setChoosing] = useState(false);
   const list = useRef<HTMLUListElement>(null);
-  const hasAccount = session.value?.account !== null;
-  const newest = useQuery('palette', async (signal) =>
-    hasAccount ? await mayfly.call('GET /v1/inboxes', { query: { limit: 200 }, signal }) : null,
+  const settled = useSettled(words);
+  const mails = useQuery(`palette mails ${settled}`, (signal) =>
+    settled === '' ? Promise.resolve([]) : findMails(settled, signal),
   );
-  // Older inboxes are found too, and cost requests only when one types.
-  const isWhole = words !== '' && (newest.data?.hasMore ?? false);
-  const all = useQuery(`palette ${isWhole}`, async (signal) =>
-    isWhole ? loadInboxes({}, signal) : undefined,
-  );
-  const inboxes = all.data ?? newest.data?.inboxes;
-  const shown = useMemo(() => {
-    const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-    return entriesFor(inboxes ?? [])
-      .filter(({ label, hint }) => wanted.every((word) => `${label} ${hint}`.toLowerCase().includes(word)))
-      .slice(0, MAX_SHOWN);
-  }, [words, inboxes]);
+  const kept = useRef<readonly api.MessageSummary[]>([]);
+  if (mails.data || mails.error !== undefined) kept.current = mails.data ?? [];
+  const shown = [...useEntries(words), ...(words === '' ? [] : kept.current.map(mailEntry))];
   useEffect(() => setAt(0), [words]);
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' });
@@ -93,49 +174,54 @@ export function Palette({ onClose }: { onClose: () => void }) {
     entry.run();
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const step = STEPS[event.key];
+    const code = shown[at]?.code;
     if (step) {
-      event.preventDefault();
+      setChoosing(true);
       setAt((at + step + shown.length) % Math.max(1, shown.length));
-    } else if (event.key === 'Enter') {
-      event.preventDefault();
-      run(shown[at]);
-    }
+    } else if (event.key === 'Enter') run(shown[at]);
+    else if (event.key === 'x' && code && isChoosing) void copy(code, `code ${code}`);
+    else return;
+    event.preventDefault();
   };
+  const isSearching = words.trim() !== settled || mails.isLoading;
   return (
-    <Dialog title="Go to" onClose={onClose}>
+    <Dialog title="Find" onClose={onClose} isWide>
       <div class="palette">
         <input
           autofocus
           role="combobox"
-          aria-label="Screen, verb or address"
+          aria-label="Mail, inbox, run, screen or verb"
           aria-expanded="true"
           aria-controls="palette-list"
           aria-activedescendant={shown[at] ? `palette-${at}` : undefined}
-          placeholder="Screen, verb or address"
+          placeholder="Mail, inbox, run, screen or verb"
           value={words}
-          onInput={(event) => setWords(event.currentTarget.value)}
+          onInput={(event) => {
+            setChoosing(false);
+            setWords(event.currentTarget.value);
+          }}
           onKeyDown={onKeyDown}
         />
         <ul id="palette-list" role="listbox" aria-label="Results" ref={list}>
           {shown.map((entry, index) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the combobox.
-            // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the combobox.
-            <li
+            <Option
               key={entry.id}
-              id={`palette-${index}`}
-              role="option"
-              aria-selected={index === at}
-              onPointerMove={() => setAt(index)}
-              onClick={() => run(entry)}
-            >
-              <Icon name={entry.icon} />
-              <span class="cut">{entry.label}</span>
-              <span class="muted small">{entry.hint}</span>
-            </li>
+              entry={entry}
+              index={index}
+              isSelected={index === at}
+              onSelect={() => setAt(index)}
+              onRun={() => run(entry)}
+            />
           ))}
         </ul>
-        {shown.length === 0 && <p class="dialog-body muted">Nothing has that name.</p>}
+        <p class="dialog-body muted small" role="status">
+          {mails.error !== undefined
+            ? wordsOf(mails.error)
+            : shown.length === 0 && !isSearching
+              ? 'Nothing matches.'
+              : 'Enter opens; after an arrow key, x copies the code. Mails are searched as everywhere: from:shop code:482913 is:unread'}
+        </p>
       </div>
     </Dialog>
   );
@@ -143,19 +229,22 @@ export function Palette({ onClose }: { onClose: () => void }) {
 
 const KEYS: [key: string, words: string][] = [
   ['j / k', 'next, previous row or message'],
-  ['Home / End', 'first, last row'],
+  ['Home / End', 'newest, oldest row'],
   ['Enter', 'open the row'],
   ['u / Esc', 'back to the same row'],
-  ['/', 'search'],
-  ['n', 'new inbox'],
-  ['c', 'copy the address'],
+  ['/', 'search this list'],
+  ['Ctrl K', 'find anything'],
   ['x', 'copy the best code'],
-  ['1 – 9', 'views of a message'],
-  ['r', 'load again'],
+  ['c', 'copy the address'],
+  ['s', 'select the row; Shift click selects several'],
+  ['e', 'mark as read, or as unread'],
   ['Delete', 'delete, with undo'],
+  ['n', 'new inbox'],
+  ['1 – 9', 'HTML, text, codes, headers, parts, source, JSON, timeline, lint'],
+  ['r', 'load again'],
   ['p', 'pause the live list'],
-  ['g i', 'inboxes'],
   ['g l', 'live'],
+  ['g i', 'inboxes'],
   ['g y', 'why nothing came'],
   ['g r', 'test runs'],
   ['g c', 'connect'],
@@ -163,7 +252,6 @@ const KEYS: [key: string, words: string][] = [
   ['g u', 'usage'],
   ['g k', 'API keys'],
   ['g d', 'domains'],
-  ['Ctrl K', 'go to…'],
   ['?', 'this help'],
 ];
 

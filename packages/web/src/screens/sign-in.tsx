@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import icon from '../icon.svg';
 import { href, navigate } from '../lib/router.ts';
-import { session, signIn, signInByCode } from '../lib/session.ts';
+import { endedBecause, session, signIn, signInByCode } from '../lib/session.ts';
 import { showTitle } from '../lib/title.ts';
 import { Button, Field } from '../ui/basics.tsx';
 
@@ -39,6 +39,13 @@ export function SignIn({ problem: first = '' }: { problem?: string }) {
           Disposable inboxes for tests, on <b>{location.host}</b>, version {__VERSION__}. See every mail that
           arrived, and why one did not.
         </p>
+        {endedBecause.value && (
+          <p class="banner" role="status">
+            <span>
+              <b>You were signed out.</b> {endedBecause.value}
+            </span>
+          </p>
+        )}
         <Field
           label="API key or read token"
           error={problem}
@@ -73,12 +80,11 @@ export function Open() {
     const opened = secret.startsWith('mfs_') ? signInByCode(secret) : signIn(secret);
     opened.then(
       () => {
-        const inbox = session.value?.inbox;
-        navigate(href(inbox ? `/inboxes/${inbox.id}` : '/inboxes'), { replace: true });
+        navigate(href('/'), { replace: true });
       },
       (error) => {
         // The link was used before, in this browser: who is signed in stays so.
-        if (session.value) navigate(href('/inboxes'), { replace: true });
+        if (session.value) navigate(href('/'), { replace: true });
         else setProblem(error instanceof Error ? error.message : String(error));
       },
     );

@@ -20,7 +20,7 @@ export function Button({ icon, kind, children, class: extra, ...rest }: ButtonPr
   );
 }
 
-/** A button with an icon alone, whose words are for screen readers and the title. */
+/** A button with an icon alone, whose words are for screen readers and shown when it is pointed at. */
 export function IconButton({
   icon,
   label,
@@ -29,7 +29,7 @@ export function IconButton({
   return (
     <button
       type="button"
-      title={label}
+      data-tip={label}
       aria-label={label}
       {...rest}
       class={`icon-button ${rest.class ?? ''}`}
@@ -45,7 +45,13 @@ export const Verb = ({
   label,
   ...rest
 }: Omit<ButtonProps, 'icon'> & { icon: IconName; label: string }) => (
-  <button type="button" title={label} aria-label={label} {...rest} class={`button verb ${rest.class ?? ''}`}>
+  <button
+    type="button"
+    data-tip={label}
+    aria-label={label}
+    {...rest}
+    class={`button verb ${rest.class ?? ''}`}
+  >
     <Icon name={icon} />
     <span class="verb-label">{label}</span>
   </button>

@@ -1,32 +1,58 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Feed } from '../lib/feed.ts';
+import { afterLayout } from '../lib/focus.ts';
 import { setQuery } from '../lib/router.ts';
 import { IconButton, SearchField } from './basics.tsx';
+import { focusRow } from './window-list.tsx';
 
-/** The field that searches a list in the language of the API, and the button that loads the list again. */
-export function Search({
-  q,
-  feed,
-  label,
-  placeholder,
-}: {
+/** A search begins when one has stopped to type for so long. */
+const PAUSE_MS = 250;
+/** An operator without its value: what one types next decides. */
+const UNFINISHED = /(^|\s)-?[a-z-]+:"?$/i;
+
+interface SearchProps {
   q: string;
   feed: Feed;
   label: string;
   placeholder: string;
-}) {
+  /** Beside the field, such as how many were found. */
+  children?: ComponentChildren;
+}
+
+/** The field that searches a list in the language of the API as one types; Enter goes to the first row. */
+export function Search({ q, feed, label, placeholder, children }: SearchProps) {
   const input = useRef<HTMLInputElement>(null);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const isEntered = useRef(false);
   // The field follows the address of the page, for instance after “Show all messages”.
   useEffect(() => {
-    if (input.current) input.current.value = q;
+    if (input.current && input.current.value.trim() !== q) input.current.value = q;
   }, [q]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const isLoading = feed.isLoading.value;
+  const focusFirst = () => {
+    if (feed.isLoading.peek() || !isEntered.current) return;
+    isEntered.current = false;
+    if (feed.messages.peek().length === 0) return;
+    const box = input.current?.closest('.screen') ?? null;
+    return afterLayout(() => focusRow(box, 0));
+  };
+  useEffect(focusFirst, [isLoading, feed]);
+  const search = () => {
+    clearTimeout(timer.current);
+    const words = input.current?.value.trim() ?? '';
+    if (words !== q) setQuery({ q: words || null });
+    return words !== q;
+  };
   return (
     <form
       class="toolbar"
       aria-label="Search"
       onSubmit={(event) => {
         event.preventDefault();
-        setQuery({ q: input.current?.value.trim() || null });
+        isEntered.current = true;
+        if (!search()) focusFirst();
       }}
     >
       <SearchField
@@ -37,15 +63,18 @@ export function Search({
             Words in subject, addresses and text. Also: <code>"a phrase"</code> <code>-word</code>{' '}
             <code>from:shop</code> <code>to:ada+</code> <code>subject:"your code"</code>{' '}
             <code>code:482913</code> <code>has:attachment</code> <code>is:unread</code> <code>tag:ci</code>{' '}
-            <code>larger:1m</code> <code>after:2026-03-04</code>. Enter searches.
+            <code>larger:1m</code> <code>after:2026-03-04</code>. Enter goes to the first result.
           </>
         }
         placeholder={placeholder}
         defaultValue={q}
-        onSearch={(event: Event) => {
-          if ((event.currentTarget as HTMLInputElement).value === '') setQuery({ q: null });
+        onInput={({ currentTarget: { value } }) => {
+          clearTimeout(timer.current);
+          if (value === '') search();
+          else if (!UNFINISHED.test(value)) timer.current = setTimeout(search, PAUSE_MS);
         }}
       />
+      {children}
       <IconButton icon="refresh" label="Load again" onClick={feed.reload} />
     </form>
   );

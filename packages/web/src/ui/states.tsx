@@ -1,7 +1,8 @@
 import { ApiError, ConnectionError } from '@mayfly/client/console';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { openings } from '../lib/live.ts';
+import { openings } from '../lib/arrivals.ts';
+import { stale } from '../lib/live.ts';
 import { isGone } from '../lib/query.ts';
 import { href } from '../lib/router.ts';
 import { duration, exact, now, serverNow } from '../lib/time.ts';
@@ -175,11 +176,19 @@ export const Broken = ({ title, detail }: { title: string; detail: string }) => 
 );
 
 /** Above a result that could not be loaded anew. */
-export const Stale = ({ retry }: { retry: () => void }) => (
-  <div class="banner" role="status">
-    <Icon name="warn" /> This may be out of date: the last request failed.
-    <Button kind="quiet" onClick={retry}>
-      Try again
-    </Button>
-  </div>
-);
+export function Stale({ retry }: { retry: () => void }) {
+  useEffect(() => {
+    stale.value += 1;
+    return () => {
+      stale.value -= 1;
+    };
+  }, []);
+  return (
+    <div class="banner" role="status">
+      <Icon name="warn" /> This may be out of date: the last request failed.
+      <Button kind="quiet" onClick={retry}>
+        Try again
+      </Button>
+    </div>
+  );
+}

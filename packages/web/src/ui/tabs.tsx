@@ -62,7 +62,7 @@ export function Tabs({ label, tabs, current, onSelect, children }: TabsProps) {
           </button>
         ))}
       </div>
-      <div class="tab-panel" role="tabpanel" id="tab-panel" aria-labelledby={`tab-${current}`}>
+      <div class="tab-panel" role="tabpanel" id="tab-panel" tabIndex={-1} aria-labelledby={`tab-${current}`}>
         {children}
       </div>
     </div>

@@ -1,6 +1,7 @@
 import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { afterLayout } from '../lib/focus.ts';
+import { formerRow } from '../lib/router.ts';
 
 interface WindowListProps<T extends { id: string }> {
   items: readonly T[];
@@ -56,6 +57,19 @@ export function WindowList<T extends { id: string }>(props: WindowListProps<T>) 
     if (last >= items.length - MARGIN) onEnd?.();
   }, [last, items.length]);
 
+  // Back in the list, one is at the row from which one left; it may be on an older page.
+  const wanted = useRef(formerRow());
+  useEffect(() => {
+    const id = wanted.current;
+    if (id === undefined) return;
+    const at = items.findIndex((item) => item.id === id);
+    // Ids are in the order of the list: an older one is on a later page, any other one is gone.
+    if (at < 0 && id < (items.at(-1)?.id ?? '')) return onEnd?.();
+    wanted.current = undefined;
+    if (at < 0) return;
+    return afterLayout(() => focusRow(box.current?.parentElement ?? null, at));
+  }, [items]);
+
   const onScroll = () => {
     const at = box.current?.scrollTop ?? 0;
     anchor.current = items[Math.floor(at / row)]?.id;
@@ -69,6 +83,7 @@ export function WindowList<T extends { id: string }>(props: WindowListProps<T>) 
         {items.slice(first, last).map((item, index) => (
           <li
             key={item.id}
+            data-id={item.id}
             aria-setsize={items.length}
             aria-posinset={first + index + 1}
             style={{ top: `${(first + index) * row}px`, height: `${row}px` }}
@@ -85,8 +100,16 @@ export function WindowList<T extends { id: string }>(props: WindowListProps<T>) 
 export const focusedRow = (): number =>
   Number(document.activeElement?.closest('.window li')?.getAttribute('aria-posinset') ?? 0) - 1;
 
-/** Keys that move the focus between the rows of a list. @param box contains it */
-export function rowKeys(box: RefObject<Element | null>, count: number): Record<string, () => void> {
+/**
+ * Keys that move the focus between the rows of a list.
+ * @param box contains it
+ * @param loadAll loads what is not in the list yet, and returns how many there are then
+ */
+export function rowKeys(
+  box: RefObject<Element | null>,
+  count: number,
+  loadAll?: () => Promise<number>,
+): Record<string, () => void> {
   const scroller = () => box.current?.querySelector('.window') ?? null;
   const go = (to: number) => focusRow(box.current, Math.min(count - 1, Math.max(0, to)));
   const move = (by: number) => {
@@ -105,7 +128,13 @@ export function rowKeys(box: RefObject<Element | null>, count: number): Record<s
     j: () => move(1),
     k: () => move(-1),
     Home: () => go(0),
-    End: () => go(count - 1),
+    End: () => {
+      go(count - 1);
+      loadAll?.().then(
+        (all) => all > count && afterLayout(() => focusRow(box.current, all - 1)),
+        () => undefined,
+      );
+    },
     PageDown: () => page(1),
     PageUp: () => page(-1),
   };

@@ -12,6 +12,8 @@ import { foreignPage, isLoopbackHost } from './session.ts';
  */
 
 const DEV_KEY = 'dev';
+/** No stored key has this id. */
+export const DEV_KEY_ID = 'key_dev';
 export const DEV_KEY_HASH: string = hashCredential(DEV_KEY);
 const DEV_KEY_HEADER = /^bearer +dev *$/i;
 /** Fields that reverse proxies add. */
@@ -21,7 +23,7 @@ const PROXY_FIELD = /^(?:forwarded|via|x-forwarded-.*|x-real-ip)$/;
 export const devCaller = (account: AccountRecord): KeyCaller => ({
   account,
   key: {
-    id: 'key_dev',
+    id: DEV_KEY_ID,
     accountId: account.id,
     name: 'development key',
     scope: 'full',

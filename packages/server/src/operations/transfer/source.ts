@@ -4,11 +4,11 @@ import { SqliteDb } from '../../database/sqlite-db.ts';
 import { giveUpUnfinished, openWriter } from '../../store/sqlite/connection.ts';
 import { lockForServer } from '../../store/sqlite/open.ts';
 
-/** What both engines store in a column. */
-export type Value = null | number | string | Uint8Array;
-
 /** How long the copy waits for a command of the operator that writes, milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;
+
+/** What both engines store in a column. */
+export type Value = null | number | string | Uint8Array;
 
 /** A table of the embedded database. */
 export interface SourceTable {

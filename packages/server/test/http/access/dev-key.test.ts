@@ -37,6 +37,21 @@ describe('the development key', () => {
     expect((await http.api('DELETE', `/v1/inboxes/${body.id}`, { as: 'dev' })).status).toBe(204);
   });
 
+  it('makes links to previews, which no credential is needed for', async () => {
+    const { body: inbox } = await http.api('POST', '/v1/inboxes', { as: 'dev' });
+    const headers = { 'content-type': 'message/rfc822' };
+    const sent = {
+      as: 'dev',
+      headers,
+      body: 'Subject: Hi\r\nContent-Type: text/html\r\n\r\n<p>Hello there</p>\r\n',
+    };
+    const { body: message } = await http.api('POST', `/v1/inboxes/${inbox.id}/messages`, sent);
+    const path = `/v1/inboxes/${inbox.id}/messages/${message.id}/preview`;
+    const { body: link } = await http.api('POST', path, { as: 'dev', body: {} });
+    const shown = await http.api('GET', new URL(link.url).pathname, { as: null });
+    expect([shown.status, String(shown.body).includes('Hello there')]).toEqual([200, true]);
+  });
+
   it('sees nothing of another account', async () => {
     const { id } = await http.createInbox({}, http.keys.foreign);
     for (const path of ['', '/messages', '/export'])

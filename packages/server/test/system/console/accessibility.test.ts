@@ -38,7 +38,7 @@ describe.skipIf(!CHROMIUM)(
         json: [`${message}?view=json`, '"inboxId"'],
         timeline: [`${message}?view=timeline`, 'Stored by Mayfly'],
         lint: [`${message}?view=lint`, 'Lint'],
-        why: [`/inboxes/${inbox.id}/why?subject=invoice`, 'The answer'],
+        why: [`/inboxes/${inbox.id}/why?subject=invoice`, 'as of now'],
         'why, address': ['/why?address=nobody@mayfly.test', 'No inbox has this address'],
         live: ['/live', 'Pause'],
         connect: ['/connect?for=django', 'EMAIL_HOST'],

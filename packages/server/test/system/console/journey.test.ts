@@ -193,7 +193,7 @@ describe.skipIf(!CHROMIUM)('the console in a browser (skipped where there is no 
     await page.goto(`${app.url}/console/sign-in`);
     await page.getByLabel('API key or read token').fill(TEST_KEY);
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'Inboxes' }).waitFor();
+    await page.getByRole('heading', { name: 'Live' }).waitFor();
     const readable = await page.evaluate(
       'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href])',
     );

@@ -269,7 +269,7 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
       from: 'a@shop.example',
       to: inbox.address,
       subject: 'styled',
-      html: '<!DOCTYPE html><style>p { color: rgb(1, 2, 3) }</style><p>Hello</p><img id=i src="cid:logo@shop"><a href="#below">down</a><a id=out href="https://shop.example/?a=1&amp;b=2">out</a>',
+      html: '<!DOCTYPE html><style>:root { color-scheme: light dark } p { color: rgb(1, 2, 3) }</style><p>Hello</p><img id=i src="cid:logo@shop"><a href="#below">down</a><a id=out href="https://shop.example/?a=1&amp;b=2">out</a>',
       attachments: [{ filename: 'logo.png', cid: 'logo@shop', content: Buffer.from(PNG, 'base64') }],
     });
     const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);

@@ -42,14 +42,17 @@ interface HeadProps {
   isBeside: boolean;
 }
 
-/** What changes the inbox; nothing for who only reads. */
+const curlOf = (id: string): string =>
+  `curl ${location.origin}/v1/inboxes/${id}/messages -H "Authorization: Bearer $MAYFLY_API_KEY"`;
+
+/** What changes the inbox; nothing for who only reads. Deleting the inbox is not beside deleting its messages. */
 function Verbs({ inbox, onChange, onEmptied }: HeadProps & { inbox: api.Inbox }) {
   const [isEmptying, setEmptying] = useState(false);
   const { id, address, messageCount } = inbox;
   const remove = () => {
     navigate(href('/inboxes'));
     deleteLater({
-      id,
+      ids: [id],
       text: `${address} is deleted`,
       remove: () => mayfly.call('DELETE /v1/inboxes/{id}', { path: { id } }),
       onUndo: () => navigate(href(`/inboxes/${id}`)),
@@ -83,7 +86,25 @@ function Verbs({ inbox, onChange, onEmptied }: HeadProps & { inbox: api.Inbox })
       {messageCount > 0 && (
         <Verb icon="empty" label="Delete all messages" onClick={() => setEmptying(true)} />
       )}
-      {!isSink(inbox) && <Verb icon="trash" label="Delete the inbox" onClick={remove} />}
+      {messageCount > 0 && (
+        <a
+          class="button verb wide-only"
+          href={`/v1/inboxes/${id}/export`}
+          download
+          data-tip="Download all messages"
+          aria-label="Download all messages"
+        >
+          <Icon name="download" />
+          <span class="verb-label">Download all messages</span>
+        </a>
+      )}
+      <Verb
+        class="wide-only"
+        icon="terminal"
+        label="Copy as curl"
+        onClick={() => void copy(curlOf(id), 'a curl command that lists the messages')}
+      />
+      {!isSink(inbox) && <Verb class="apart" icon="trash" label="Delete the inbox" onClick={remove} />}
       {isEmptying && (
         <Confirm
           title="Delete all messages"
@@ -105,7 +126,6 @@ function Verbs({ inbox, onChange, onEmptied }: HeadProps & { inbox: api.Inbox })
 export function Head(props: HeadProps) {
   const { inbox, id } = props;
   const Heading = props.isBeside ? 'h2' : 'h1';
-  const curl = `curl ${location.origin}/v1/inboxes/${id}/messages -H "Authorization: Bearer $MAYFLY_API_KEY"`;
   return (
     <header class="screen-head">
       <div class="screen-title">
@@ -138,12 +158,6 @@ export function Head(props: HeadProps) {
           <Icon name="question" /> Why nothing came
         </a>
         {mayWrite.value && inbox && <Verbs {...props} inbox={inbox} />}
-        <Verb
-          class="wide-only"
-          icon="terminal"
-          label="Copy as curl"
-          onClick={() => void copy(curl, 'a curl command that lists the messages')}
-        />
       </div>
     </header>
   );

@@ -1,23 +1,28 @@
 import type { api } from '@mayfly/client';
 import type { RefObject } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { copy, deleteLater, visible } from '../../lib/actions.ts';
+import { copy, visible } from '../../lib/actions.ts';
 import { Feed } from '../../lib/feed.ts';
 import { afterLayout, keepFocus } from '../../lib/focus.ts';
 import { useKeys } from '../../lib/keys.ts';
 import { isGone, type Query, useQuery } from '../../lib/query.ts';
-import { href, navigate, query } from '../../lib/router.ts';
-import { mayfly, mayWrite, session } from '../../lib/session.ts';
+import { goBack, href, navigate, query } from '../../lib/router.ts';
+import { mayfly, session } from '../../lib/session.ts';
 import { serverNow } from '../../lib/time.ts';
 import { showTitle } from '../../lib/title.ts';
+import { IconButton } from '../../ui/basics.tsx';
 import { Search } from '../../ui/search.tsx';
 import { Failure, Stale } from '../../ui/states.tsx';
 import { focusedRow, focusRow, keepRow, rowKeys } from '../../ui/window-list.tsx';
 import { MessagePane } from '../message/message.tsx';
 import { Head } from './head.tsx';
 import { List } from './list.tsx';
+import { ListCount, loadAll, useKept } from './list-count.tsx';
+import { removeMessages, SelectionBar, useSelection } from './selection.tsx';
 
 const PAGE = 100;
+/** As many as one request returns. */
+const OLDER_PAGE = 200;
 /** Longer timers would fire at once (HTML, section 8.7); the inbox is then looked at again. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** The server's clock may be a little behind, */
@@ -33,7 +38,7 @@ function useFeed(id: string, q: string): Feed {
         async (range, signal) => {
           const page = await mayfly.call('GET /v1/inboxes/{id}/messages', {
             path: { id },
-            query: { limit: PAGE, ...(q && { q }), ...range },
+            query: { limit: range.before ? OLDER_PAGE : PAGE, ...(q && { q }), ...range },
             signal,
           });
           return { ...page, before: page.searchedTo ?? page.messages.at(-1)?.id ?? null };
@@ -44,7 +49,7 @@ function useFeed(id: string, q: string): Feed {
     [id, q],
   );
   useEffect(() => () => feed.stop(), [feed]);
-  return feed;
+  return useKept(feed, id);
 }
 
 interface InboxProps {
@@ -98,37 +103,37 @@ function useVerbs({ id, messageId }: InboxProps, { inbox, feed, messages, box, o
     navigate(href(path, Object.fromEntries(query.value)), { replace: true });
     focusRow(box.current, to);
   };
-  const back = () => {
-    if (messageId === undefined) return navigate(href(session.value?.inbox ? `/inboxes/${id}` : '/inboxes'));
-    const rest = [...query.value].filter(([name]) => !['view', 'width', 'dark'].includes(name));
-    navigate(href(`/inboxes/${id}`, Object.fromEntries(rest)));
-    afterLayout(() => focusRow(box.current, at));
-  };
+  const back = () =>
+    goBack(
+      messageId !== undefined
+        ? href(`/inboxes/${id}`, { q: query.value.get('q') })
+        : href(session.value?.inbox ? `/inboxes/${id}` : '/inboxes'),
+    );
   // Beside a message the list is narrow, and its rows are higher. A page that begins with a message lists it later.
+  const former = useRef(messageId);
   useEffect(() => {
+    const left = former.current;
+    former.current = messageId;
     if (messageId !== undefined) return keepRow(box, at);
+    const row = messages.findIndex((message) => message.id === left);
+    if (row >= 0) return afterLayout(() => focusRow(box.current, row));
   }, [messageId, at >= 0 && inbox !== undefined]);
   const remove = (removed: string | undefined) => {
-    if (!removed || !mayWrite.value) return;
-    const path = { id, messageId: removed };
     const index = messages.findIndex((message) => message.id === removed);
+    const message = messages[index];
+    if (!message) return;
     const hadFocus = focusedRow() >= 0;
     if (removed === messageId) back();
-    deleteLater({
-      id: removed,
-      text: 'The message is deleted',
-      remove: async () => {
-        await mayfly.call('DELETE /v1/inboxes/{id}/messages/{messageId}', { path });
-        onDeleted();
-      },
-    });
+    removeMessages([message], onDeleted);
     // The next row takes the place of this one, also for the keyboard.
     if (hadFocus) afterLayout(() => focusRow(box.current, Math.min(index, messages.length - 2)));
     keepFocus();
   };
   const current = () => messages[messageId === undefined ? focusedRow() : at];
   useKeys({
-    ...(messageId === undefined ? rowKeys(box, messages.length) : { j: () => step(1), k: () => step(-1) }),
+    ...(messageId === undefined
+      ? rowKeys(box, messages.length, () => loadAll(feed))
+      : { j: () => step(1), k: () => step(-1) }),
     u: back,
     Escape: back,
     r: feed.reload,
@@ -159,6 +164,7 @@ export function Inbox({ id, messageId }: InboxProps) {
   }, [address, messageId]);
   const shown = { inbox: inbox.data, feed, messages, box, onDeleted: inbox.reload };
   const { at, step, back, remove } = useVerbs({ id, messageId }, shown);
+  const selection = useSelection(messages, inbox.reload);
 
   // What the list shows of an inbox that has ended is no longer readable.
   const gone = [inbox.error, feed.error.value].find(isGone);
@@ -179,8 +185,24 @@ export function Inbox({ id, messageId }: InboxProps) {
             onChange={inbox.set}
             onEmptied={reload}
           />
-          <Search key={id} q={q} feed={feed} label="Search messages" placeholder="Search this inbox" />
-          <List feed={feed} messages={messages} inbox={inbox.data} q={q} open={messageId} />
+          {selection.isOn ? (
+            <SelectionBar selection={selection} total={messages.length} />
+          ) : (
+            <Search key={id} q={q} feed={feed} label="Search messages" placeholder="Search this inbox">
+              <ListCount feed={feed} total={inbox.data?.messageCount} isSearch={q !== ''} />
+              {messages.length > 0 && (
+                <IconButton icon="select" label="Select messages" onClick={() => selection.setOn(true)} />
+              )}
+            </Search>
+          )}
+          <List
+            feed={feed}
+            messages={messages}
+            inbox={inbox.data}
+            q={q}
+            open={messageId}
+            selection={selection}
+          />
         </section>
         {messageId && (
           <section class="pane-detail" aria-label="Message">

@@ -6,6 +6,7 @@ import { Button, Snippet } from '../../ui/basics.tsx';
 import { Failure, Loading, Notice } from '../../ui/states.tsx';
 import { sendTestMail } from '../connect/test-mail.ts';
 import { FeedList } from './feed-list.tsx';
+import type { Selection } from './selection.tsx';
 
 function Empty({ inbox }: { inbox: api.Inbox }) {
   const smtp = session.value?.server.smtp;
@@ -42,14 +43,24 @@ interface ListProps {
   /** '' without a search. */
   q: string;
   open: string | undefined;
+  selection: Selection;
 }
 
 /** The messages, or the state that the list is in. */
-export function List({ feed, messages, inbox, q, open }: ListProps) {
+export function List({ feed, messages, inbox, q, open, selection }: ListProps) {
   const error = feed.error.value;
   // The head grows when the inbox is known: a list that is there before would be moved.
   if (messages.length > 0 && inbox)
-    return <FeedList feed={feed} messages={messages} label="Messages" open={open} />;
+    return (
+      <FeedList
+        feed={feed}
+        messages={messages}
+        label="Messages"
+        open={open}
+        addressOf={() => inbox.address}
+        selection={selection}
+      />
+    );
   if (error !== undefined) return <Failure error={error} retry={feed.reload} />;
   if (feed.isLoading.value || !inbox) return <Loading />;
   if (q === '') return <Empty inbox={inbox} />;

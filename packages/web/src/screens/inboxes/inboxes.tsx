@@ -1,23 +1,22 @@
 import type { api } from '@mayfly/client';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { attempt, copy, deleteLater, toast, visible } from '../../lib/actions.ts';
+import { onArrivals, openings } from '../../lib/arrivals.ts';
 import { afterLayout, keepFocus } from '../../lib/focus.ts';
 import { count, plural } from '../../lib/format.ts';
 import { useKeys } from '../../lib/keys.ts';
-import { onArrivals, openings } from '../../lib/live.ts';
 import { loadInboxes } from '../../lib/pages.ts';
 import { type Query, useQuery } from '../../lib/query.ts';
 import { href, navigate, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite, session } from '../../lib/session.ts';
 import { Button, ScreenHead, SearchField, Snippet } from '../../ui/basics.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
-import { later } from '../../ui/later.tsx';
 import { Loaded, Notice } from '../../ui/states.tsx';
 import { focusedRow, focusRow, rowKeys, WindowList } from '../../ui/window-list.tsx';
 import { labelParams, labelsIn } from '../runs/report.ts';
+import { CreateInbox } from './create-inbox.tsx';
 import { InboxRow, isSink } from './row.tsx';
 
-const CreateInbox = later(async () => (await import('./create-inbox.tsx')).CreateInbox);
 function Empty({ onCreate }: { onCreate: () => void }) {
   const smtp = session.value?.server.smtp;
   return (
@@ -83,14 +82,24 @@ function DeleteByLabel({
   );
 }
 
+interface Inboxes extends Query<api.Inbox[]> {
+  /** True if there are older ones that were not loaded. */
+  hasMore: boolean;
+  loadWhole(): void;
+}
+
 /** Mail for several new inboxes at once loads the list once. */
 const RELOAD_MS = 500;
 
 /** The inboxes of the account, kept current while the component is shown. */
-function useInboxes(labels: Record<string, string>): Query<api.Inbox[]> {
-  const list = useQuery(`inboxes ${JSON.stringify(labels)}`, (signal) =>
-    loadInboxes(labelParams(labels), signal),
-  );
+function useInboxes(labels: Record<string, string>): Inboxes {
+  const isWhole = useRef(false);
+  const hasMore = useRef(false);
+  const list = useQuery(`inboxes ${JSON.stringify(labels)}`, async (signal) => {
+    const { items, hasMore: more } = await loadInboxes(labelParams(labels), signal, isWhole.current);
+    hasMore.current = more;
+    return items;
+  });
   const latest = useRef(list);
   latest.current = list;
   const lookedFor = useRef(new Set<string>());
@@ -123,7 +132,12 @@ function useInboxes(labels: Record<string, string>): Query<api.Inbox[]> {
   useEffect(() => {
     if (opened > 1) latest.current.reload();
   }, [opened]);
-  return list;
+  const loadWhole = () => {
+    if (isWhole.current || !hasMore.current) return;
+    isWhole.current = true;
+    list.reload();
+  };
+  return { ...list, hasMore: hasMore.current, loadWhole };
 }
 
 /** Search in what is loaded, and the labels by which the server filters. */
@@ -157,13 +171,13 @@ const hasWords = ({ address, labels }: api.Inbox, words: string): boolean =>
   `${address} ${Object.entries(labels).join(' ')}`.toLowerCase().includes(words.toLowerCase());
 
 /** Moving in the list and deleting; also by keys. */
-function useVerbs(list: Query<api.Inbox[]>, shown: readonly api.Inbox[]) {
+function useVerbs(list: Inboxes, shown: readonly api.Inbox[]) {
   const box = useRef<HTMLDivElement>(null);
   const remove = (inbox: api.Inbox | undefined) => {
     if (!inbox || isSink(inbox)) return;
     const index = shown.indexOf(inbox);
     deleteLater({
-      id: inbox.id,
+      ids: [inbox.id],
       text: `${inbox.address} is deleted`,
       remove: () => mayfly.call('DELETE /v1/inboxes/{id}', { path: { id: inbox.id } }),
     });
@@ -193,6 +207,9 @@ export function Inboxes() {
   const shown = visible(list.data ?? []).filter((inbox) => hasWords(inbox, words));
   const box = useVerbs(list, shown);
   const isFiltered = Object.keys(labels).length > 0;
+  useEffect(() => {
+    if (words !== '') list.loadWhole();
+  }, [words, list.hasMore]);
   return (
     <div class="screen fixed inboxes" ref={box}>
       <ScreenHead
@@ -200,7 +217,7 @@ export function Inboxes() {
         lead={
           list.data && (
             <>
-              {plural(shown.length, 'live inbox')}
+              {list.hasMore ? `${count(shown.length)}+ live inboxes` : plural(shown.length, 'live inbox')}
               {list.data.every(isSink) && (
                 <>
                   {' · '}
@@ -235,7 +252,12 @@ export function Inboxes() {
               <Button onClick={() => navigate(href('/inboxes'))}>Show all inboxes</Button>
             </Notice>
           ) : (
-            <WindowList items={shown} label="Inboxes" render={(inbox) => <InboxRow inbox={inbox} />} />
+            <WindowList
+              items={shown}
+              label="Inboxes"
+              render={(inbox) => <InboxRow inbox={inbox} />}
+              onEnd={list.loadWhole}
+            />
           )
         }
       </Loaded>

@@ -2,8 +2,9 @@ import type { api } from '@mayfly/client';
 import type { ComponentType } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { setHidden } from '../../lib/actions.ts';
-import { bytes, count, showOverrides } from '../../lib/format.ts';
+import { bytes, count, person, showOverrides } from '../../lib/format.ts';
 import { useKeys } from '../../lib/keys.ts';
+import { mark, marksOf } from '../../lib/marks.ts';
 import { isGone, useQuery } from '../../lib/query.ts';
 import { query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite } from '../../lib/session.ts';
@@ -13,6 +14,7 @@ import { Icon } from '../../ui/icons.tsx';
 import { later } from '../../ui/later.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { type Tab, Tabs } from '../../ui/tabs.tsx';
+import { TagField } from '../../ui/tag-field.tsx';
 import { Codes, firstLink } from './codes.tsx';
 import { Preview } from './preview.tsx';
 import { TextView } from './text.tsx';
@@ -26,10 +28,10 @@ interface MessagePaneProps {
   onDelete: () => void;
 }
 
-/** More people are shown when asked for: a mail to hundreds would push its text off the page. */
+/** More people and files are shown when asked for: a mail to hundreds would push its text off the page. */
 const MAX_PEOPLE = 5;
 
-function People({ label, people }: { label: string; people: readonly api.MailAddress[] }) {
+function Group({ label, people }: { label: string; people: readonly api.MailAddress[] }) {
   const [isWhole, setWhole] = useState(false);
   if (people.length === 0) return null;
   const shown = isWhole || people.length <= MAX_PEOPLE + 1 ? people : people.slice(0, MAX_PEOPLE);
@@ -63,29 +65,50 @@ const RESULTS: Record<string, 'ok' | 'bad' | 'warn'> = {
   permerror: 'bad',
 };
 
-/** How the mail came: what the headers do not say. */
+/** How the mail came where that is worth knowing; what is so for every local mail stands with the details. */
 function Badges({ message }: { message: api.Message }) {
-  const { envelope, authentication } = message;
-  const author = message.from?.address;
+  const { envelope, authentication, from, parseError } = message;
+  const isOther = from !== null && envelope.mailFrom !== from.address;
+  if (!authentication && !isOther && !parseError) return null;
   return (
     <div class="badges">
-      <Badge kind={envelope.tls ? 'ok' : undefined}>{envelope.tls ? 'TLS' : 'no TLS'}</Badge>
-      {authentication &&
-        (['spf', 'dkim', 'dmarc'] as const).map(
-          (check) =>
-            authentication[check] && (
-              <Badge key={check} kind={RESULTS[authentication[check]]}>
-                {check.toUpperCase()} {authentication[check]}
-              </Badge>
-            ),
-        )}
-      {!authentication && <Badge>sender not checked</Badge>}
-      {author && envelope.mailFrom !== author && (
-        <Badge kind="info">envelope from {envelope.mailFrom || 'nobody (bounce)'}</Badge>
+      {(['spf', 'dkim', 'dmarc'] as const).map(
+        (check) =>
+          authentication?.[check] && (
+            <Badge key={check} kind={RESULTS[authentication[check]]}>
+              {check.toUpperCase()} {authentication[check]}
+            </Badge>
+          ),
       )}
-      {message.parseError && <Badge kind="bad">not read in full</Badge>}
-      <span class="small muted">{bytes(message.size)}</span>
+      {isOther && <Badge kind="info">envelope from {envelope.mailFrom || 'nobody (bounce)'}</Badge>}
+      {parseError && <Badge kind="bad">not read in full</Badge>}
     </div>
+  );
+}
+
+/** Who wrote to whom, in one line; all of it when asked for. */
+function People({ message }: { message: api.Message }) {
+  const { from, to, cc, replyTo, receivedAt, envelope, authentication } = message;
+  return (
+    <details class="people">
+      <summary>
+        <span class="cut">
+          <bdi>{person(from)}</bdi> <span class="muted">to</span>{' '}
+          <bdi>{envelope.rcptTo[0] ?? to[0]?.address}</bdi>
+        </span>
+        <Ago time={receivedAt} />
+      </summary>
+      <Group label="From" people={from ? [from] : []} />
+      <Group label="To" people={to} />
+      <Group label="Cc" people={cc} />
+      <Group label="Reply to" people={replyTo} />
+      <p class="muted">
+        Received at <span class="mono">{receivedAt.slice(11, 19)}</span> UTC, for{' '}
+        <span class="mono">{envelope.rcptTo.join(', ')}</span>, {bytes(message.size)},{' '}
+        {envelope.tls ? 'with TLS' : 'without TLS'}
+        {!authentication && ', sender not checked'}
+      </p>
+    </details>
   );
 }
 
@@ -103,6 +126,7 @@ function tabsOf({ html, text, codes, links, headers, attachments }: api.Message)
   ];
 }
 
+/** The views in the order of their keys, which are the same for every mail. */
 const rare = () => import('./rare.ts');
 const VIEWS: Record<string, ComponentType<{ message: api.Message }>> = {
   html: Preview,
@@ -121,7 +145,9 @@ function Body({ message }: { message: api.Message }) {
   const wanted = query.value.get('view');
   const current = tabs.find(({ id }) => id === wanted)?.id ?? tabs[0]?.id ?? 'text';
   const select = (view: string) => setQuery({ view: view === tabs[0]?.id ? null : view });
-  useKeys(Object.fromEntries(tabs.map(({ id }, index) => [String(index + 1), () => select(id)])));
+  useKeys(
+    Object.fromEntries(tabs.map(({ id }) => [String(Object.keys(VIEWS).indexOf(id) + 1), () => select(id)])),
+  );
   const View = VIEWS[current] ?? TextView;
   return (
     <Tabs label="Views of the message" tabs={tabs} current={current} onSelect={select}>
@@ -153,9 +179,17 @@ export function MessagePane({ inboxId, messageId, onBack, onNext, onPrevious, on
   );
   useEffect(() => void rare().catch(() => undefined), []);
   const isDeleted = isGone(message.error);
+  const { data: read } = message;
+  // What is shown was read; a mail that is marked as unread stays so until it is opened again.
+  useEffect(() => {
+    if (read?.readAt === null) void mark([read], { read: true });
+  }, [read]);
+  const isRead = read !== undefined && marksOf(read).readAt !== null;
+  const toggleRead = () => read && void mark([read], { read: !isRead });
+  useKeys({ e: toggleRead });
   // Somebody else deleted it: its row goes as well.
   useEffect(() => {
-    if (isDeleted) setHidden(messageId, true);
+    if (isDeleted) setHidden([messageId], true);
   }, [isDeleted, messageId]);
   return (
     <div class="message">
@@ -172,24 +206,23 @@ export function MessagePane({ inboxId, messageId, onBack, onNext, onPrevious, on
                   class="icon-button"
                   href={data.rawUrl}
                   download={`${data.id}.eml`}
-                  title="Download as .eml"
+                  data-tip="Download as .eml"
                   aria-label="Download as .eml"
                 >
                   <Icon name="download" />
                 </a>
-                {mayWrite.value && <IconButton icon="trash" label="Delete the message" onClick={onDelete} />}
+                {mayWrite.value && (
+                  <>
+                    <IconButton
+                      icon={isRead ? 'unread' : 'check'}
+                      label={isRead ? 'Mark as unread' : 'Mark as read'}
+                      onClick={toggleRead}
+                    />
+                    <IconButton icon="trash" label="Delete the message" onClick={onDelete} />
+                  </>
+                )}
               </div>
-              <div class="people">
-                <People label="From" people={data.from ? [data.from] : []} />
-                <People label="To" people={data.to} />
-                <People label="Cc" people={data.cc} />
-                <People label="Reply to" people={data.replyTo} />
-                <p class="muted">
-                  Received <Ago time={data.receivedAt} />, at{' '}
-                  <span class="mono">{data.receivedAt.slice(11, 19)}</span> UTC, for{' '}
-                  <span class="mono">{data.envelope.rcptTo.join(', ')}</span>
-                </p>
-              </div>
+              <People message={data} />
               <Badges message={data} />
               <Finds message={data} />
             </header>
@@ -201,10 +234,63 @@ export function MessagePane({ inboxId, messageId, onBack, onNext, onPrevious, on
   );
 }
 
-/** What a test usually needs of a mail: its code and its link. */
+const AttachmentDialog = later(async () => (await rare()).AttachmentDialog);
+
+/** Attachments as buttons that show them. */
+function Attachments({ message }: { message: api.Message }) {
+  const [shown, setShown] = useState<api.Attachment | null>(null);
+  const files = message.attachments.filter(({ disposition }) => disposition === 'attachment');
+  return (
+    <>
+      {files.slice(0, MAX_PEOPLE).map((part) => (
+        <Button key={part.id} icon="clip" class="file" onClick={() => setShown(part)}>
+          <span class="cut">{showOverrides(part.filename ?? 'no name')}</span>
+          <span class="small muted">{bytes(part.size)}</span>
+        </Button>
+      ))}
+      {files.length > MAX_PEOPLE && (
+        <Button kind="quiet" onClick={() => setQuery({ view: 'parts' })}>
+          and {count(files.length - MAX_PEOPLE)} more
+        </Button>
+      )}
+      {shown && <AttachmentDialog message={message} part={shown} onClose={() => setShown(null)} />}
+    </>
+  );
+}
+
+/** Tags, each with a button that removes it, and a field for another one. */
+function Tags({ message }: { message: api.Message }) {
+  const [isAdding, setAdding] = useState(false);
+  const { tags } = marksOf(message);
+  const set = (next: string[]) => void mark([message], { tags: next });
+  if (!mayWrite.value) return tags.map((tag) => <Badge key={tag}>{tag}</Badge>);
+  return (
+    <>
+      {tags.map((tag) => (
+        <Button
+          key={tag}
+          icon="close"
+          class="tag"
+          title={`Remove the tag ${tag}`}
+          onClick={() => set(tags.filter((one) => one !== tag))}
+        >
+          {tag}
+        </Button>
+      ))}
+      {isAdding ? (
+        <TagField label="New tag" onAdd={(tag) => set([...tags, tag])} onDone={() => setAdding(false)} />
+      ) : (
+        <Button kind="quiet" icon="plus" onClick={() => setAdding(true)}>
+          Tag
+        </Button>
+      )}
+    </>
+  );
+}
+
+/** What a test usually needs of a mail: its code, its link and its files. */
 function Finds({ message }: { message: api.Message }) {
   const link = firstLink(message);
-  if (message.codes.length === 0 && !link) return null;
   return (
     <div class="finds">
       {message.codes.slice(0, 3).map(({ value }) => (
@@ -224,12 +310,14 @@ function Finds({ message }: { message: api.Message }) {
           href={link.href}
           target="_blank"
           rel="noopener noreferrer"
-          title={`Open in a new tab: ${link.href}`}
+          data-tip="Open in a new tab"
           aria-label="Open the link in a new tab"
         >
           <Icon name="external" />
         </a>
       )}
+      <Attachments message={message} />
+      <Tags message={message} />
     </div>
   );
 }

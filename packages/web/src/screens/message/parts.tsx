@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { bytes, count, showOverrides } from '../../lib/format.ts';
 import { Badge, Button, CopyButton } from '../../ui/basics.tsx';
 import { Icon } from '../../ui/icons.tsx';
+import { isShownImage } from './attachment.tsx';
 
 /** How deep a part is: `2.1` lies within `2`, which lies within the message. */
 const depthOf = (part: string): number => (part === '' ? 0 : part.split('.').length);
@@ -44,13 +45,8 @@ const Structure = ({ parts }: { parts: readonly api.StructurePart[] }) => (
   </section>
 );
 
-/** Types that browsers only decode; an SVG or a PDF could do more, and is only downloaded. */
-const SHOWN = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 /** More parts are listed when asked for: a browser lays out hundreds of them only slowly. */
 const MAX_LISTED = 100;
-/** A larger image is only downloaded. */
-const MAX_SHOWN_BYTES = 5 * 1024 * 1024;
-
 function File({ part }: { part: api.Attachment }) {
   const name = showOverrides(part.filename ?? 'no name');
   return (
@@ -77,7 +73,7 @@ function File({ part }: { part: api.Attachment }) {
           SHA-256 {part.sha256.slice(0, 16)}… <CopyButton value={part.sha256} what="the SHA-256" />
         </span>
       </div>
-      {SHOWN.includes(part.contentType) && part.size <= MAX_SHOWN_BYTES && (
+      {isShownImage(part) && (
         <img class="part-image" src={part.url} alt={`Content of ${name}`} loading="lazy" />
       )}
     </li>

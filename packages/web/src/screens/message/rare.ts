@@ -1,4 +1,5 @@
 /** Views of a message that few open; they are loaded when the first message is shown. */
+export { AttachmentDialog } from './attachment.tsx';
 export { Headers } from './headers.tsx';
 export { Json } from './json.tsx';
 export { Lint } from './lint.tsx';

@@ -1,37 +1,83 @@
 import type { api } from '@mayfly/client';
 import { bytes, person, showOverrides } from '../../lib/format.ts';
+import { marksOf } from '../../lib/marks.ts';
 import { href, query } from '../../lib/router.ts';
-import { serverNow } from '../../lib/time.ts';
+import { now, serverNow } from '../../lib/time.ts';
 import { Ago, CodeChip } from '../../ui/basics.tsx';
 import { Icon } from '../../ui/icons.tsx';
 
 interface MessageRowProps {
   message: api.MessageSummary;
   isOpen?: boolean;
-  /** Address of the inbox, in lists of all inboxes. */
-  address?: string | undefined;
+  /** Address of the inbox. */
+  address: string;
+  /** True in a list of all inboxes. */
+  isOfAll?: boolean;
+  isChosen: boolean;
+  /** @param isRange where Shift is held */
+  onChoose: (isRange: boolean) => void;
 }
 
 /** A row that came in so shortly before is marked for a moment, milliseconds. */
 const FRESH_MS = 3_000;
 
-/** A message in a list. The code is a button of its own beside the link. */
-export function MessageRow({ message, isOpen = false, address }: MessageRowProps) {
+/** True for a moment; only a row that is new is drawn again at the next second. */
+const isFreshAt = (receivedAt: string): boolean =>
+  serverNow() - Date.parse(receivedAt) < FRESH_MS && now.value - Date.parse(receivedAt) < FRESH_MS;
+
+/** Whom the mail names as its recipient where that is not the inbox, as in a sink or a catch-all inbox. */
+function otherRecipient({ to, cc }: api.MessageSummary, address: string): string {
+  const all = [...to, ...cc].map((one) => one.address.toLowerCase());
+  return all.length === 0 || all.includes(address) ? '' : (all[0] ?? '');
+}
+
+/** A message in a list. The code and the box that chooses it are controls of their own beside the link. */
+export function MessageRow({
+  message,
+  isOpen = false,
+  address,
+  isOfAll = false,
+  isChosen,
+  onChoose,
+}: MessageRowProps) {
   const { id, inboxId, from, subject, preview, receivedAt, size, attachmentCount, codes } = message;
-  const keep = address === undefined ? Object.fromEntries(query.value) : {};
+  const keep = isOfAll ? {} : Object.fromEntries(query.value);
   const [code] = codes;
-  const isFresh = serverNow() - Date.parse(receivedAt) < FRESH_MS;
+  const { readAt, tags } = marksOf(message);
+  const isFresh = isFreshAt(receivedAt);
+  const other = address === '' ? '' : otherRecipient(message, address);
+  const state = `${code ? 'coded' : ''} ${isFresh ? 'fresh' : ''} ${readAt === null ? 'unread' : ''} ${isChosen ? 'chosen' : ''}`;
   return (
-    <div class={`row-holder ${code ? 'coded' : ''} ${isFresh ? 'fresh' : ''}`}>
+    <div class={`row-holder ${state}`}>
+      <input
+        type="checkbox"
+        class="row-check"
+        tabIndex={-1}
+        checked={isChosen}
+        aria-label={`Select ${subject || 'the message'}`}
+        onClick={(event) => onChoose(event.shiftKey)}
+      />
       <a
-        class={`row message-row ${address === undefined ? '' : 'of-all'}`}
+        class={`row message-row ${isOfAll ? 'of-all' : ''}`}
         href={href(`/inboxes/${inboxId}/messages/${id}`, keep)}
         aria-current={isOpen ? 'true' : undefined}
+        onClick={(event) => {
+          if (!event.shiftKey) return;
+          event.preventDefault();
+          onChoose(true);
+        }}
       >
         <span class="row-from cut" dir="auto">
+          {readAt === null && <span class="visually-hidden">Unread: </span>}
           {person(from)}
+          {other !== '' && !isOfAll && <span class="row-other"> to {other}</span>}
         </span>
         <span class="row-side">
+          {tags.map((tag) => (
+            <span class="chip" key={tag}>
+              {tag}
+            </span>
+          ))}
           {attachmentCount > 0 && (
             <span title={`${attachmentCount} attached`}>
               <Icon name="clip" />
@@ -47,7 +93,12 @@ export function MessageRow({ message, isOpen = false, address }: MessageRowProps
         <span class="row-preview cut" dir="auto">
           {preview}
         </span>
-        {address !== undefined && <span class="row-to cut">{address}</span>}
+        {isOfAll && (
+          <span class="row-to cut">
+            {other !== '' && <>{other} in </>}
+            {address}
+          </span>
+        )}
       </a>
       {code && (
         <span class="row-code">

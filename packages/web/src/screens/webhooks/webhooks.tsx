@@ -76,7 +76,7 @@ function CreateWebhook({ onClose }: { onClose: () => void }) {
           <Field label="Messages of">
             <select name="inbox">
               <option value="">all inboxes of the account</option>
-              {(inboxes.data ?? []).map(({ id, address }) => (
+              {(inboxes.data?.items ?? []).map(({ id, address }) => (
                 <option key={id} value={id}>
                   {address}
                 </option>

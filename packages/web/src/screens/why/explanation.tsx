@@ -1,11 +1,14 @@
 import type { api } from '@mayfly/client';
+import type { ComponentChildren } from 'preact';
 import { person } from '../../lib/format.ts';
 import { href } from '../../lib/router.ts';
+import { serverNow } from '../../lib/time.ts';
 import { Ago, Badge } from '../../ui/basics.tsx';
-import { Letters } from './letters.tsx';
+import { Letters, unlikeness } from './letters.tsx';
 import { Refusals } from './refusals.tsx';
+import { type Evidence, evidenceOf, mainCause, NAMES, TimeAxis, Verdict } from './verdict.tsx';
 
-const NAMES: Record<string, string> = { hasAttachments: 'attachments', rcptTo: 'recipient' };
+const CONDITIONS: Record<string, string> = { hasAttachments: 'attachments', rcptTo: 'recipient' };
 
 const Seen = ({ inboxId, seen }: { inboxId: string; seen: api.SeenMessage }) => (
   <li class="seen">
@@ -19,7 +22,7 @@ const Seen = ({ inboxId, seen }: { inboxId: string; seen: api.SeenMessage }) => 
     <ul class="seen-failed">
       {seen.failed.map(({ condition, expected, got }) => (
         <li key={condition}>
-          <b>{NAMES[condition] ?? condition}</b>: expected <code>{expected}</code>, got{' '}
+          <b>{CONDITIONS[condition] ?? condition}</b>: expected <code>{expected}</code>, got{' '}
           <code dir="auto">{got || '(empty)'}</code>
         </li>
       ))}
@@ -78,84 +81,103 @@ const Handshake = ({ one }: { one: api.FailedHandshake }) => (
   </li>
 );
 
+/** Near misses that are shown before the others are asked for. */
+const MOST_ALIKE = 3;
+
+const Misses = ({ misses, address }: { misses: readonly api.NearMiss[]; address: string }) => (
+  <>
+    <ul>
+      {misses.slice(0, MOST_ALIKE).map((miss) => (
+        <Miss key={miss.address} miss={miss} address={address} />
+      ))}
+    </ul>
+    {misses.length > MOST_ALIKE && (
+      <details>
+        <summary>{misses.length - MOST_ALIKE} less similar</summary>
+        <ul>
+          {misses.slice(MOST_ALIKE).map((miss) => (
+            <Miss key={miss.address} miss={miss} address={address} />
+          ))}
+        </ul>
+      </details>
+    )}
+  </>
+);
+
 interface ExplanationProps {
   inbox: Pick<api.Inbox, 'id' | 'address'>;
   explanation: api.WaitExplanation;
-  /** When the wait failed; undefined for one that is made now. */
-  endedAt: string | undefined;
+  /** The wait that failed; undefined for a look at now. */
+  wait: Pick<api.FailedWait, 'endedAt' | 'waitedMs'> | undefined;
 }
 
-/** Why no message meets the conditions: the summary of the server, and what it is made from. */
-export function Explanation({ inbox, explanation, endedAt }: ExplanationProps) {
-  const { summary, seen, seenCount, refused, nearMisses, otherMail, failedHandshakes } = explanation;
-  const isQuiet = [seen, refused, nearMisses, otherMail, failedHandshakes].every((all) => all.length === 0);
+/** What the explanation is made from, by kind: a section where there is something. */
+function sectionsOf(
+  inbox: ExplanationProps['inbox'],
+  explanation: api.WaitExplanation,
+  misses: api.NearMiss[],
+) {
+  const { seen, refused, otherMail, failedHandshakes } = explanation;
+  const lists: Record<Evidence, [number: number, list: ComponentChildren]> = {
+    seen: [
+      explanation.seenCount,
+      <ul key="seen">
+        {seen.map((one) => (
+          <Seen key={one.message.id} inboxId={inbox.id} seen={one} />
+        ))}
+      </ul>,
+    ],
+    nearMisses: [misses.length, <Misses key="misses" misses={misses} address={inbox.address} />],
+    otherMail: [
+      otherMail.length,
+      <ul key="other">
+        {otherMail.map((mail, index) => (
+          <Other key={index} mail={mail} />
+        ))}
+      </ul>,
+    ],
+    refused: [refused.length, <Refusals key="refused" refusals={refused} />],
+    failedHandshakes: [
+      failedHandshakes.length,
+      <ul key="failed">
+        {failedHandshakes.map((one) => (
+          <Handshake key={`${one.at}${one.reason}`} one={one} />
+        ))}
+      </ul>,
+    ],
+  };
+  return (Object.entries(lists) as [Evidence, (typeof lists)[Evidence]][]).filter(
+    ([, [number]]) => number > 0,
+  );
+}
+
+/** Why no message meets the conditions: a verdict, when what happened, and what it is made from. */
+export function Explanation({ inbox, explanation, wait }: ExplanationProps) {
+  const misses = explanation.nearMisses.toSorted(
+    (a, b) => unlikeness(a.address, inbox.address) - unlikeness(b.address, inbox.address),
+  );
+  const sections = sectionsOf(inbox, explanation, misses);
+  const main = evidenceOf(mainCause(explanation));
+  const ended = Date.parse(wait?.endedAt ?? '');
   return (
     <>
-      <section class="panel" aria-live="polite">
-        <h2>
-          The answer
-          {endedAt && (
-            <>
-              {' when the wait failed, '}
-              <Ago time={endedAt} />
-            </>
-          )}
-        </h2>
-        <p class="answer" dir="auto">
-          {summary}
-        </p>
-        {isQuiet && (
-          <p>
-            Compare the host and port of the application with those on <a href={href('/connect')}>Connect</a>.
-          </p>
-        )}
-      </section>
-      {seen.length > 0 && (
-        <section>
-          <h2>Messages that came and did not match ({seenCount})</h2>
-          <ul>
-            {seen.map((one) => (
-              <Seen key={one.message.id} inboxId={inbox.id} seen={one} />
-            ))}
-          </ul>
-        </section>
-      )}
-      {nearMisses.length > 0 && (
-        <section>
-          <h2>Mail for similar addresses</h2>
-          <ul>
-            {nearMisses.map((miss) => (
-              <Miss key={miss.address} miss={miss} address={inbox.address} />
-            ))}
-          </ul>
-        </section>
-      )}
-      {otherMail.length > 0 && (
-        <section>
-          <h2>Mail for other addresses</h2>
-          <ul>
-            {otherMail.map((mail, index) => (
-              <Other key={index} mail={mail} />
-            ))}
-          </ul>
-        </section>
-      )}
-      {refused.length > 0 && (
-        <section>
-          <h2>Mail for this address that was refused</h2>
-          <Refusals refusals={refused} />
-        </section>
-      )}
-      {failedHandshakes.length > 0 && (
-        <section>
-          <h2>TLS handshakes that failed</h2>
-          <ul>
-            {failedHandshakes.map((one) => (
-              <Handshake key={`${one.at}${one.reason}`} one={one} />
-            ))}
-          </ul>
-        </section>
-      )}
+      <Verdict inbox={inbox} explanation={explanation} nearest={misses[0]} endedAt={wait?.endedAt} />
+      <TimeAxis
+        inbox={inbox}
+        explanation={explanation}
+        wait={wait && { begun: ended - wait.waitedMs, ended }}
+        until={serverNow()}
+      />
+      {sections.map(([kind, [number, list]]) => (
+        <details class="evidence" key={kind} open={kind === main || sections.length === 1}>
+          <summary>
+            <h2>
+              {NAMES[kind][1]} <span class="tab-count">{number}</span>
+            </h2>
+          </summary>
+          {list}
+        </details>
+      ))}
     </>
   );
 }

@@ -18,6 +18,13 @@ function commonLetters(a: readonly string[], b: readonly string[]): boolean[] {
   return common;
 }
 
+/** How many letters of both addresses the other one does not have. */
+export function unlikeness(a: string, b: string): number {
+  const letters = [...a];
+  const common = commonLetters(letters, [...b]).filter(Boolean).length;
+  return letters.length + [...b].length - 2 * common;
+}
+
 /** An address with the letters marked that another one does not have. */
 export function Letters({ of, unlike }: { of: string; unlike: string }) {
   const letters = [...of];

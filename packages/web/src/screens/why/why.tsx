@@ -50,7 +50,7 @@ async function look(
   const reported = await loadReported(id, inbox.labels, signal);
   const failed = reported?.waits.failures.at(-1);
   if (isEmpty(wait) && !search.has('wait') && failed && Object.keys(failed.match).length > 0) {
-    setQuery(paramsOf(failed.match, { count: failed.count }));
+    setQuery({ ...paramsOf(failed.match, { count: failed.count }), wait: failed.waitId });
     onFilled();
     // The change of the address looks again, and drops this result.
     return new Promise(() => undefined);
@@ -115,11 +115,16 @@ function Matched({ wait, looked: { inbox, reported, result } }: { wait: Wait; lo
   );
 }
 
-const Told = ({ reported }: { reported: api.ReportedInbox | undefined }) =>
+/** The failed waits of the test, but not the one alone that is explained above. */
+const Told = ({ reported, kept }: Pick<Looked, 'reported' | 'kept'>) =>
   reported && reported.waits.failed > 0 ? (
     <section>
-      <h2>Waits of the test that failed</h2>
-      <Failures inbox={reported} />
+      {(!kept || reported.waits.failed > 1) && (
+        <>
+          <h2>Waits of the test that failed</h2>
+          <Failures inbox={reported} />
+        </>
+      )}
       <p class="small padded-line">
         <a href={href('/runs', labelParams(reported.labels))}>Report of the test run</a>
       </p>
@@ -153,10 +158,8 @@ function Ended({ id, error, retry }: { id: string; error: unknown; retry: () => 
             Below is what is kept for 24 hours.
           </p>
         </section>
-        {kept && (
-          <Explanation inbox={{ id, address }} explanation={kept.explanation} endedAt={kept.endedAt} />
-        )}
-        <Told reported={reported} />
+        {kept && <Explanation inbox={{ id, address }} explanation={kept.explanation} wait={kept} />}
+        <Told reported={reported} kept={kept} />
       </div>
     </>
   );
@@ -175,6 +178,9 @@ export function Why({ id }: { id: string }) {
       </div>
     );
   }
+  // Without conditions there is no answer yet, and the form comes first.
+  const isFirst = isEmpty(waitIn(search)) && !search.has('wait');
+  const form = <Conditions isOpen={isOpen} onToggle={setOpen} onSame={looked.reload} />;
   return (
     <div class="screen">
       <ScreenHead
@@ -186,20 +192,17 @@ export function Why({ id }: { id: string }) {
         }
       />
       <div class="page">
-        <Conditions isOpen={isOpen} onToggle={setOpen} onSame={looked.reload} />
+        {isFirst && form}
         <Loaded query={looked}>
           {(data) => (
             <>
               {data.result.explanation ? (
-                <Explanation
-                  inbox={data.inbox}
-                  explanation={data.result.explanation}
-                  endedAt={data.kept?.endedAt}
-                />
+                <Explanation inbox={data.inbox} explanation={data.result.explanation} wait={data.kept} />
               ) : (
                 <Matched wait={waitIn(search)} looked={data} />
               )}
-              <Told reported={data.reported} />
+              {!isFirst && form}
+              <Told reported={data.reported} kept={data.kept} />
             </>
           )}
         </Loaded>

@@ -1,0 +1,48 @@
+import { effect, signal } from '@preact/signals';
+import { toast } from './actions.ts';
+import { onArrivals } from './arrivals.ts';
+import { person } from './format.ts';
+import { href, navigate } from './router.ts';
+
+const NAME = 'mayfly notify';
+/** One note for all that arrives in this time. */
+const PAUSE_MS = 2_000;
+
+/** Whether the browser tells of new mail while another window has the focus; stored in the browser. */
+export const isNotifying = signal(localStorage.getItem(NAME) === 'on');
+
+effect(() => {
+  if (isNotifying.value) localStorage.setItem(NAME, 'on');
+  else localStorage.removeItem(NAME);
+});
+
+/** Turns the notes on or off; the browser asks the first time. */
+export async function toggleNotifying(): Promise<void> {
+  if (isNotifying.value) {
+    isNotifying.value = false;
+    return;
+  }
+  const isAllowed = 'Notification' in window && (await Notification.requestPermission()) === 'granted';
+  isNotifying.value = isAllowed;
+  if (!isAllowed)
+    toast('The browser does not let this page notify. Allow it in the settings of this site.', 'error');
+}
+
+let nextAt = 0;
+
+onArrivals((arrivals) => {
+  const [first] = arrivals;
+  if (!isNotifying.value || !first || document.hasFocus() || Date.now() < nextAt) return;
+  nextAt = Date.now() + PAUSE_MS;
+  const { inboxId, message } = first;
+  const code = message.codes[0]?.value;
+  // All tabs have the same tag: the note appears once.
+  const note = new Notification(message.subject || '(no subject)', {
+    body: `${person(message.from)}${code ? ` · code ${code}` : ''}${arrivals.length > 1 ? ` · ${arrivals.length - 1} more` : ''}`,
+    tag: 'mayfly',
+  });
+  note.onclick = () => {
+    window.focus();
+    navigate(href(`/inboxes/${inboxId}/messages/${message.id}`));
+  };
+});
