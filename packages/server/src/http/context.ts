@@ -72,7 +72,7 @@ export interface HttpDeps {
   /** The time by which webhook deliveries are due; by default that of the clock. */
   scheduleNow?: () => number;
   /** Stores how waits ended, for reports. */
-  waitLog: WaitLog;
+  waitLog: Pick<WaitLog, 'add' | 'addHeld' | 'flushed'>;
   plans: Plans;
   rate: RateLimit;
   usage: UsageMeter;

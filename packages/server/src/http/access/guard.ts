@@ -215,7 +215,7 @@ export class Guard {
     return account;
   }
 
-  /** `InboxStore.find` from the cache of the guard, so that no request sees an older inbox than the one before it. */
+  /** `inboxes.find` from the cache of the guard, so that no request sees an older inbox than the one before it. */
   async findInbox(accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> {
     const known = this.#cached(inboxId);
     if (known?.accountId === accountId) return known;

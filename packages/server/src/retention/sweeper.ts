@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
-import type { Upkeep } from './contract/index.ts';
+import type { Store } from '../store/contract/index.ts';
 
 /** Space is freed within a minute of an expiry; four runs a minute leave time for the work itself. */
 const SWEEP_EVERY_MS = 15_000;
@@ -10,7 +10,7 @@ const SWEEP_ROWS = 200;
 const MAX_STEP_BACK_MS = 1_000;
 
 interface SweeperDeps {
-  upkeep: Upkeep;
+  upkeep: Store['upkeep'];
   clock: Clock;
   log: Logger;
 }
@@ -40,7 +40,7 @@ export async function sweepUntil(signal: AbortSignal, { upkeep, clock, log }: Sw
 }
 
 /** Warns once each time the wall clock is behind the newest time that is stored or that it showed before. */
-function createClockCheck(upkeep: Upkeep, log: Logger): (now: number) => Promise<void> {
+function createClockCheck(upkeep: Store['upkeep'], log: Logger): (now: number) => Promise<void> {
   let newest: number | undefined;
   let isBehind = false;
   return async (now) => {
