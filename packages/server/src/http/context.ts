@@ -95,7 +95,7 @@ export interface RouteContext {
   responses: ResponseCache;
   /** Authenticates requests; `forget` empties its cache after a key was revoked. */
   guard: Pick<Guard, keyof Guard>;
-  admission: Admission;
+  admission: Pick<Admission, keyof Admission>;
 }
 
 /** Fastify, typed by the schemas of its routes. */
