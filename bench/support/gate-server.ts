@@ -98,7 +98,14 @@ function openGate(real: Gate, inboxes: Store['inboxes'], keyRecord: KeyRecord): 
 const real = createGate(deps);
 const gates: Partial<Record<string, Gate>> = {
   with: real,
-  silent: { ...real, admission: { ...real.admission, headers: () => ({}) } },
+  silent: {
+    ...real,
+    admission: {
+      admit: (...given) => real.admission.admit(...given),
+      settle: (...given) => real.admission.settle(...given),
+      headers: () => ({}),
+    },
+  },
   without: openGate(real, store.inboxes, record),
 };
 const { app } = await buildApp(

@@ -8,7 +8,7 @@ import { createWholeMails } from '../messages/bytes/whole-mails.ts';
 import { createHeldDeps } from '../messages/held/held-deps.ts';
 import { type Cors, createCors } from './access/cors.ts';
 import { createGate, type Gate, guardRequests } from './access/gate.ts';
-import { createHeldRequests, type HeldRequests } from './access/held-requests.ts';
+import { HeldRequests } from './access/held-requests.ts';
 import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
 import { MAX_BODY_BYTES, MAX_PARAMETER } from './limits.ts';
 import { createListener, type Listener } from './listener.ts';
@@ -28,7 +28,6 @@ import { operationRoutes } from './routes/operations.ts';
 import { referenceRoutes } from './routes/reference.ts';
 import { createValidator } from './validators.ts';
 
-/** The HTTP application, before it listens. */
 export interface BuiltApp {
   app: App;
   held: HeldRequests;
@@ -43,7 +42,7 @@ export async function buildApp(
 ): Promise<BuiltApp> {
   const cors = createCors(options.corsOrigins ?? []);
   const { app, listener } = createFastify(options, deps, cors);
-  const held = createHeldRequests(gate.guard, deps);
+  const held = new HeldRequests(gate.guard, deps);
   const reading = {
     messages: () => deps.store.messages,
     parsing: () => deps.parsing,

@@ -3,7 +3,7 @@ import type { App, HttpDeps, RouteContext } from '../context.ts';
 import { assertReadable } from '../request/headers.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
 import { setCommonHeaders } from '../response/finish.ts';
-import { createAdmission } from './admission.ts';
+import { Admission } from './admission.ts';
 import type { Cors } from './cors.ts';
 import { assertLocal, isDevKey } from './credential.ts';
 import { type Caller, Guard } from './guard.ts';
@@ -14,7 +14,7 @@ export type Gate = Pick<RouteContext, 'guard' | 'admission'>;
 
 export const createGate = (deps: HttpDeps): Gate => ({
   guard: new Guard(deps),
-  admission: createAdmission(deps.plans, deps.rate, deps.usage, () => deps.clock.now()),
+  admission: new Admission(deps.plans, deps.rate, deps.usage, () => deps.clock.now()),
 });
 
 /** True where a path parameter is empty: a trailing or doubled slash, which names nothing. */
