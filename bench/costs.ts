@@ -1,11 +1,13 @@
 import { join } from 'node:path';
+import { openSqlite } from '../packages/server/src/database/sqlite/open.ts';
 import { newId } from '../packages/server/src/ids.ts';
+import type { InboxRecord } from '../packages/server/src/inboxes/records.ts';
 import { parseMail } from '../packages/server/src/mail/parse.ts';
 import { contentJson } from '../packages/server/src/mail/stored-content.ts';
+import type { NewMail } from '../packages/server/src/messages/records.ts';
+import { encodeTrail } from '../packages/server/src/messages/trail.ts';
 import { SessionTrail } from '../packages/server/src/smtp/trail.ts';
-import type { InboxRecord, NewMail, Store } from '../packages/server/src/store/contract/index.ts';
-import { encodeTrail } from '../packages/server/src/store/contract/trail.ts';
-import { openSqlite } from '../packages/server/src/store/sqlite/open.ts';
+import type { Store } from '../packages/server/src/store.ts';
 import { create } from './store.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { realisticMail } from './support/mails.ts';

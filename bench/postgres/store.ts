@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 import { createPool } from '../../packages/server/src/database/postgres/connection.ts';
+import { postgresEngine } from '../../packages/server/src/database/postgres/engine.ts';
+import { openPostgres } from '../../packages/server/src/database/postgres/open.ts';
 import { newId } from '../../packages/server/src/ids.ts';
-import type { InboxRecord, Store } from '../../packages/server/src/store/contract/index.ts';
-import { createStore } from '../../packages/server/src/store/create-store.ts';
-import { postgresEngine } from '../../packages/server/src/store/postgres/engine.ts';
-import { openPostgres } from '../../packages/server/src/store/postgres/open.ts';
+import type { InboxRecord } from '../../packages/server/src/inboxes/records.ts';
+import { createStore, type Store } from '../../packages/server/src/store.ts';
 import { create, storedMail } from '../store.ts';
 import { alone, type Row } from '../support/rows.ts';
 import { percentile } from '../support/stats.ts';

@@ -7,20 +7,17 @@ import type { AddressInfo } from 'node:net';
 import { Registry } from 'prom-client';
 import { newKey } from '../../packages/server/src/accounts/keys.ts';
 import { createPlans } from '../../packages/server/src/accounts/plans.ts';
+import type { AccountRecord, KeyRecord } from '../../packages/server/src/accounts/sql.ts';
 import { systemClock } from '../../packages/server/src/clock.ts';
+import { openSqlite } from '../../packages/server/src/database/sqlite/open.ts';
 import { createEventBus } from '../../packages/server/src/events.ts';
 import { createGate, type Gate } from '../../packages/server/src/http/access/gate.ts';
 import { buildApp } from '../../packages/server/src/http/app.ts';
 import type { HttpDeps } from '../../packages/server/src/http/context.ts';
 import { hashCredential, newId } from '../../packages/server/src/ids.ts';
+import type { InboxRecord } from '../../packages/server/src/inboxes/records.ts';
 import { createLog } from '../../packages/server/src/log.ts';
-import type {
-  AccountRecord,
-  InboxRecord,
-  KeyRecord,
-  Store,
-} from '../../packages/server/src/store/contract/index.ts';
-import { openSqlite } from '../../packages/server/src/store/sqlite/open.ts';
+import type { Store } from '../../packages/server/src/store.ts';
 import { RateLimit } from '../../packages/server/src/usage/rate-limit.ts';
 import { UsageMeter } from '../../packages/server/src/usage/usage-meter.ts';
 import { Webhooks } from '../../packages/server/src/webhooks/registry.ts';

@@ -5,7 +5,7 @@ const STATEMENTS_PER_ROUND = 20_000;
 const ROWS = 20;
 const REPLIES = 100_000;
 
-/** The update of an inbox's row by a batch, as in store/sqlite/add-batch.ts, with and without what reports need. */
+/** The update of an inbox's row by a batch, as in messages/sql/adding.ts, with and without what reports need. */
 const BASE = 'update inboxes set message_count = ?1, last_received_at = ?2, version = version + ?3';
 const REPORT = `, received_messages = received_messages + ?3,
   first_received_at = case first_received_at when 0 then ?2 else first_received_at end`;

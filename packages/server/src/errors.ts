@@ -34,7 +34,7 @@ export type ErrorCode =
   | 'unavailable'
   | 'storage_damaged'
   | 'server_stopping'
-  /** Internal: clients see `unavailable`. A write may or may not have happened; see store/contract. */
+  /** Internal: clients see `unavailable`. A write may or may not have happened; see `Store`. */
   | 'outcome_unknown';
 
 /** One invalid place of a request. */

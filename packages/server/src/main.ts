@@ -23,14 +23,14 @@ import {
 } from './config/config.ts';
 import { isGiven, unusedVariables } from './config/environment.ts';
 import { DEV_DEFAULTS } from './config/settings.ts';
+import { openPostgres } from './database/postgres/open.ts';
+import { check } from './database/sqlite/check.ts';
+import { openSqlite } from './database/sqlite/open.ts';
 import { messageOf } from './errors.ts';
 import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from './log.ts';
 import { backUp, restore } from './operations/backup.ts';
 import { transfer } from './operations/transfer/transfer.ts';
-import type { Store } from './store/contract/index.ts';
-import { openPostgres } from './store/postgres/open.ts';
-import { check } from './store/sqlite/check.ts';
-import { openSqlite } from './store/sqlite/open.ts';
+import type { Store } from './store.ts';
 import { VERSION } from './version.ts';
 
 // The only file that uses `process`: arguments, environment, signals, output, exit code.

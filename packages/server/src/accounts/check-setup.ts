@@ -1,5 +1,5 @@
 import type { Logger } from '../log.ts';
-import type { Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { everyAccount } from './every-account.ts';
 import type { Plans } from './plans.ts';
 

@@ -1,4 +1,4 @@
-import type { DomainRecord } from '../store/contract/index.ts';
+import type { DomainRecord } from './sql.ts';
 
 /** A domain under which an account may have inboxes. */
 export interface UsableDomain {

@@ -1,4 +1,5 @@
-import type { AccountRecord, Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
+import type { AccountRecord } from './sql.ts';
 
 /** Accounts per query: some ten kilobytes. */
 const PAGE = 200;

@@ -1,7 +1,8 @@
 import { newId } from '../ids.ts';
-import type { AccountRecord, Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { type MadeKey, newKey } from './keys.ts';
 import { LOCAL_PLAN } from './plans.ts';
+import type { AccountRecord } from './sql.ts';
 
 export type FirstStart =
   | { made: true; key: string; account: AccountRecord }

@@ -5,9 +5,9 @@ import type { App, RouteContext } from '../http/context.ts';
 import { created, empty, json } from '../http/openapi/responses.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
-import type { ListedKey } from '../store/contract/index.ts';
 import { quoted } from '../text/nearest.ts';
 import { addKey } from './keys.ts';
+import type { ListedKey } from './sql.ts';
 
 const TAGS = ['Accounts'];
 /** RFC 3339 writes no later year. */

@@ -1,5 +1,5 @@
 import { hashCredential, newCredential, newId } from '../ids.ts';
-import type { Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import type { KeyRecord, KeyScope } from './sql.ts';
 
 /** One for each pipeline, person and program of a large team; a list of them is one answer without pages. */

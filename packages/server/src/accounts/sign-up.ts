@@ -1,8 +1,9 @@
 import { type Clock, MINUTE_MS } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { newId } from '../ids.ts';
-import type { AccountRecord, Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { newKey } from './keys.ts';
+import type { AccountRecord } from './sql.ts';
 
 /** Enough for a team that reads the invitation at once; a flood of accounts must not fill the storage. */
 export const SIGN_UPS_PER_MINUTE = 10;

@@ -1,8 +1,9 @@
 import { everyAccount } from '../accounts/every-account.ts';
 import { newKey } from '../accounts/keys.ts';
 import type { Plans } from '../accounts/plans.ts';
+import type { AccountRecord, DomainRecord, ListedKey } from '../accounts/sql.ts';
 import { newId } from '../ids.ts';
-import type { AccountRecord, DomainRecord, ListedKey, Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { type Month, monthOf } from '../usage/calendar.ts';
 import { type MonthUsage, USAGE_THRESHOLDS } from '../usage/sql.ts';
 import { ArgumentError, readName, readPlan } from './arguments.ts';

@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander';
 import { createPlans, type Plans } from '../accounts/plans.ts';
+import type { KeyScope } from '../accounts/sql.ts';
 import { type Config, parseConfig } from '../config/config.ts';
-import type { KeyScope, Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import {
   createAccount,
   deleteAccount,

@@ -1,4 +1,4 @@
-import type { Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { ArgumentError, readDomain } from './arguments.ts';
 import { findAccount } from './find-account.ts';
 import { json, plain, table, time } from './text.ts';

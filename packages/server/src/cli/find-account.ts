@@ -1,6 +1,7 @@
 import { everyAccount } from '../accounts/every-account.ts';
+import type { AccountRecord } from '../accounts/sql.ts';
 import { isId } from '../ids.ts';
-import type { AccountRecord, Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { quoted } from '../text/nearest.ts';
 
 const SHOWN_NAMESAKES = 5;

@@ -1,6 +1,7 @@
 import { addKey } from '../accounts/keys.ts';
+import type { KeyScope, ListedKey } from '../accounts/sql.ts';
 import { hashCredential, hasValidChecksum, isId } from '../ids.ts';
-import type { KeyScope, ListedKey, Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { quoted } from '../text/nearest.ts';
 import { ArgumentError, readFuture, readName } from './arguments.ts';
 import { findAccountOrFirst } from './find-account.ts';

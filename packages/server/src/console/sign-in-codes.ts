@@ -1,5 +1,5 @@
 import { hashCredential, newCredential } from '../ids.ts';
-import type { Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import type { SessionRecord } from './sql.ts';
 
 /** A new session: its secret, for the cookie, and the record that was stored. */

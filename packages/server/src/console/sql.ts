@@ -1,6 +1,11 @@
+import { DAY_MS, HOUR_MS } from '../clock.ts';
 import { read, write } from '../database/operations.ts';
 import { sql } from '../database/sql.ts';
-import { SESSION_IDLE_MS, SESSION_MAX_MS } from '../store/contract/retention.ts';
+
+/** A session of the console ends after this long without a request: a night, so that each day begins signed out. */
+export const SESSION_IDLE_MS = 12 * HOUR_MS;
+/** The longest life of a session, in use or not: a stolen cookie works for a week at most. */
+export const SESSION_MAX_MS = 7 * DAY_MS;
 
 /** A browser that signed in to the console. It may do what its credential may, as long as that is good. */
 export interface SessionRecord {

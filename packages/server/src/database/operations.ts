@@ -34,11 +34,17 @@ export interface Flight<T> {
  */
 export type Flights = <T>(work: (tx: Tx) => Promise<Flight<T>>) => Promise<T>;
 
-/** A connection with its transactions. */
+/** A database as the operations need it. */
 export interface Kit {
   db: Db;
   transaction: Transaction;
   flight: Flights;
+  /**
+   * True if a failed transaction may succeed without a part of it, such as one message that is too large for
+   * the free space; false if the storage would fail for each part as well.
+   */
+  mayDependOnContent(error: unknown): boolean;
+  close(): Promise<void>;
 }
 
 /**

@@ -11,7 +11,7 @@ import type { App, RouteContext } from '../http/context.ts';
 import { empty, json } from '../http/openapi/responses.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { throwEnded } from '../inboxes/ended-inbox.ts';
-import type { FaultRuleRecord } from '../store/contract/index.ts';
+import type { FaultRuleRecord } from './sql.ts';
 
 const TAGS = ['Inboxes'];
 const URL = '/v1/inboxes/:id/faults';

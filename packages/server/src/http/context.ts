@@ -13,7 +13,7 @@ import type { WholeMailParsing, WholeMails } from '../messages/bytes/whole-mails
 import type { HeldDeps } from '../messages/held/held-deps.ts';
 import type { Replays } from '../recordings/replay.ts';
 import type { JsonParsing } from '../recordings/upload/recording-archive.ts';
-import type { Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import type { RateLimit } from '../usage/rate-limit.ts';
 import type { UsageMeter } from '../usage/usage-meter.ts';
 import type { SmtpClients } from '../waits/evidence.ts';

@@ -1,10 +1,11 @@
 import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
-import type { MailAuthentication } from '../mail/mail.ts';
+import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
+import type { NewMail, NewMailRecipient, Placed } from '../messages/records.ts';
+import { encodeTrail, type Trail, type TrailEvent } from '../messages/trail.ts';
 import type { Parsing } from '../reading/pool/parser-pool.ts';
 import type { Authenticator } from '../reading/sender-checks/authenticator.ts';
-import type { MailEnvelope, NewMail, NewMailRecipient, Placed, Store } from '../store/contract/index.ts';
-import { encodeTrail, type Trail, type TrailEvent } from '../store/contract/trail.ts';
+import type { Store } from '../store.ts';
 import { receivedLine, TRACE_HEADROOM_BYTES, type Trace } from './received-line.ts';
 import { assertFits, inboxFull, noSuchInbox, type Recipient } from './recipients.ts';
 

@@ -1,6 +1,7 @@
 import { isSubdomainOf } from '../accounts/domains.ts';
 import type { Clock } from '../clock.ts';
-import type { AddressedInbox, Store } from '../store/contract/index.ts';
+import type { AddressedInbox } from '../inboxes/records.ts';
+import type { Store } from '../store.ts';
 import { CACHE_TTL_MS, TtlCache } from '../workers/ttl-cache.ts';
 
 /** Cached addresses: those that receive more than one message at the same time. */

@@ -1,4 +1,4 @@
-import type { MailEnvelope } from '../store/contract/index.ts';
+import type { MailEnvelope } from '../mail/mail.ts';
 
 /**
  * Bytes left free in front of a mail in its memory, so that adding our Received line copies nothing. A

@@ -1,8 +1,10 @@
 import { isSubdomainOf } from '../accounts/domains.ts';
+import type { MetFault } from '../faults/sql.ts';
+import type { MailEnvelope } from '../mail/mail.ts';
 import { areDomainsAlike } from '../mail/matching/similar-addresses.ts';
 import { createRefusalLog } from '../refusals/refusal-log.ts';
-import { capturedMail, NO_RECIPIENT } from '../refusals/sql.ts';
-import type { FaultPoint, MailEnvelope, MetFault, Refusal, Store } from '../store/contract/index.ts';
+import { capturedMail, type FaultPoint, NO_RECIPIENT, type Refusal } from '../refusals/sql.ts';
+import type { Store } from '../store.ts';
 import { LruCache } from '../workers/ttl-cache.ts';
 import { type Delivering, Delivery, type DeliveryDeps, type Staging } from './delivery.ts';
 import { type Recipient, type RecipientDeps, Recipients } from './recipients.ts';

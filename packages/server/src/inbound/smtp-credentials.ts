@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.ts';
 import { hashCredential, hasValidChecksum } from '../ids.ts';
+import type { InboxRecord } from '../inboxes/records.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
-import type { InboxRecord, Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 
 /** Longer than any address (254) and any credential of ours; longer values are not hashed or looked up. */
 const MAX_LENGTH = 512;

@@ -5,8 +5,9 @@ import { ADDRESS_ATTEMPTS } from '../http/limits.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { inboxAddress, isChosenLocalPart, isReservedLocalPart, parseAddress } from '../mail/address.ts';
 import { newLocalPart } from '../mail/local-part.ts';
-import type { InboxKind, Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { didYouMean, quoted } from '../text/nearest.ts';
+import type { InboxKind } from './records.ts';
 
 /** More domains would make the message unreadable. */
 const MAX_LISTED_DOMAINS = 10;

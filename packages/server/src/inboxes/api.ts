@@ -17,7 +17,6 @@ import type { App, HttpDeps, RouteContext } from '../http/context.ts';
 import { created, empty, json } from '../http/openapi/responses.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { labelsOf, readPage } from '../http/request/query.ts';
-import type { InboxRecord } from '../store/contract/index.ts';
 import { addressOf } from './address-parameters.ts';
 import { throwEnded } from './ended-inbox.ts';
 import { repeatableRequest } from './idempotency.ts';
@@ -25,6 +24,7 @@ import { toInbox } from './json.ts';
 import { liveInbox } from './live-inbox.ts';
 import { createInbox, lifetime } from './new-inbox.ts';
 import { assertNoSink } from './permanent-inbox.ts';
+import type { InboxRecord } from './records.ts';
 
 const TAGS = ['Inboxes'];
 

@@ -1,6 +1,7 @@
 import { notFound } from '../errors.ts';
-import type { InboxRecord, Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { liveInbox } from './live-inbox.ts';
+import type { InboxRecord } from './records.ts';
 
 /**
  * For a request whose inbox ended after the request was admitted: the same error as for one that came later.

@@ -1,8 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { deriveReadToken } from '../ids.ts';
-import type { IdempotentRequest } from '../store/contract/index.ts';
 import { quoted } from '../text/nearest.ts';
+import type { IdempotentRequest } from './records.ts';
 
 /** Too long to guess: the read token of an idempotent creation is derived from it. */
 const NONCE_BYTES = 16;

@@ -2,7 +2,7 @@ import type { CreatedInbox, Inbox } from '@mayfly/client/contract';
 import type { Plan } from '../accounts/plans.ts';
 import { toTime } from '../http/response/time.ts';
 import { cursorAt } from '../messages/cursor.ts';
-import type { CreatedInbox as CreatedRecord, InboxRecord } from '../store/contract/index.ts';
+import type { CreatedInbox as CreatedRecord, InboxRecord } from './records.ts';
 
 /** An inbox's metadata. @param plan of its account */
 export function toInbox(inbox: InboxRecord, plan: Plan): Inbox {

@@ -1,6 +1,6 @@
 import { AppError, notFound } from '../errors.ts';
-import type { InboxRecord } from '../store/contract/index.ts';
 import { quoted } from '../text/nearest.ts';
+import type { InboxRecord } from './records.ts';
 
 /**
  * Checks that an inbox was found and has not expired.

@@ -5,11 +5,11 @@ import type { KeyCaller } from '../http/access/credential.ts';
 import type { RouteContext } from '../http/context.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { hashCredential, newCredential, newId } from '../ids.ts';
-import type { StagedMails } from '../store/contract/index.ts';
 import { quoted } from '../text/nearest.ts';
 import { onFreeAddress, wantedAddress } from './address-parameters.ts';
 import type { RepeatableRequest } from './idempotency.ts';
 import { toCreatedInbox } from './json.ts';
+import type { StagedMails } from './records.ts';
 import { hasSinkLabel } from './sink.ts';
 
 /** Lifetime of an inbox that does not name one, minutes; less where the plan allows less. */

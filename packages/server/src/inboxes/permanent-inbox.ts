@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { InboxRecord } from '../store/contract/index.ts';
+import type { InboxRecord } from './records.ts';
 
 /** The error for a request that would change the lifetime of the sink, or delete it while it takes mail. */
 const permanentInbox = (): AppError =>

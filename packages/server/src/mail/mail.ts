@@ -155,3 +155,12 @@ export interface MailAuthentication {
   /** Did one of the two pass for the domain of the From header (RFC 9989)? */
   dmarc: string;
 }
+
+/** The envelope of a mail (RFC 5321 section 2.3.1), less its recipients. */
+export interface MailEnvelope {
+  /** '' is the null reverse-path. */
+  mailFrom: string;
+  helo: string;
+  remoteAddress: string;
+  tls: boolean;
+}

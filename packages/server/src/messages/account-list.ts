@@ -1,8 +1,9 @@
 import type { Condition } from '../mail/matching/conditions.ts';
-import type { AccountMessageRow, Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { accountCursorAt, placeOfAccountBefore, placeOfAccountSince } from './cursor.ts';
 import { readUntil } from './held/change-signal.ts';
 import type { HeldDeps } from './held/held-deps.ts';
+import type { AccountMessageRow } from './records.ts';
 import { continued, type Found, findNewest } from './search.ts';
 
 /** What a list over all inboxes of an account was asked for. */

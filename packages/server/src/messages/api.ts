@@ -15,11 +15,11 @@ import { baseUrl } from '../http/request/headers.ts';
 import { contentTag, immutableTag, isFresh, sendJson } from '../http/response/etag.ts';
 import { throwEnded } from '../inboxes/ended-inbox.ts';
 import { fold } from '../mail/matching/fold.ts';
-import type { MessageRecord } from '../store/contract/index.ts';
 import { rawPieces } from './bytes/raw-source.ts';
 import { findMessage, throwMissing } from './find-message.ts';
 import { toMessage, toSummary } from './json.ts';
 import { messageWithAttachments } from './message-with-attachments.ts';
+import type { MessageRecord } from './records.ts';
 
 const TAGS = ['Messages'];
 const RAW_TYPE = 'message/rfc822';

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { MESSAGE_RECEIVED, type StreamedMessage } from '@mayfly/client/contract';
 import { STREAM_QUIET_MS, STREAM_RETRY_MS, STREAM_STALLED_MS } from '../http/limits.ts';
-import type { MessageRecord } from '../store/contract/index.ts';
 import { type Followable, type Followed, follow } from './follow.ts';
 import type { WaitDeps } from './held/change-signal.ts';
 import { toSummary } from './json.ts';
+import type { MessageRecord } from './records.ts';
 
 /** What a stream is written with. */
 export interface EventStream {

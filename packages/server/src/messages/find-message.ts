@@ -1,6 +1,8 @@
 import { notFound } from '../errors.ts';
 import { liveInbox } from '../inboxes/live-inbox.ts';
-import type { FullMessageRecord, InboxRecord, Store } from '../store/contract/index.ts';
+import type { InboxRecord } from '../inboxes/records.ts';
+import type { Store } from '../store.ts';
+import type { FullMessageRecord } from './records.ts';
 
 /** The inbox to which a request was admitted. */
 type Admitted = Pick<InboxRecord, 'id' | 'accountId'>;

@@ -1,8 +1,9 @@
 import { liveInbox } from '../inboxes/live-inbox.ts';
-import type { InboxRecord, MessageRecord } from '../store/contract/index.ts';
+import type { InboxRecord } from '../inboxes/records.ts';
 import { accountCursorAt, cursorAt } from './cursor.ts';
 import { type ChangeSource, createChangeSignal, type WaitDeps } from './held/change-signal.ts';
 import type { HeldDeps } from './held/held-deps.ts';
+import type { MessageRecord } from './records.ts';
 
 /** Messages read at a time: as many as a client that does not keep up holds in memory. */
 const PAGE = 50;

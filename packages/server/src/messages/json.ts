@@ -1,7 +1,7 @@
 import type { Message, MessageSummary } from '@mayfly/client/contract';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { contentFields } from '../mail/full-json.ts';
-import type { FullMessageRecord, MessageRecord, MessageRow } from '../store/contract/index.ts';
+import type { FullMessageRecord, MessageRecord, MessageRow } from './records.ts';
 
 /** A message in a list. */
 export function toSummary(message: MessageRecord): MessageSummary {

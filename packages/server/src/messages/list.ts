@@ -1,8 +1,8 @@
 import { AppError } from '../errors.ts';
 import { timeOfId } from '../ids.ts';
 import { stillLiveInbox } from '../inboxes/live-inbox.ts';
+import type { InboxRecord } from '../inboxes/records.ts';
 import type { Condition } from '../mail/matching/conditions.ts';
-import type { InboxRecord } from '../store/contract/index.ts';
 import { quoted } from '../text/nearest.ts';
 import { cursorAt, timeOfRfc3339, timeOfSince } from './cursor.ts';
 import { readUntil } from './held/change-signal.ts';

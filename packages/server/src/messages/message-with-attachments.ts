@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Attachment } from '@mayfly/client/contract';
-import type { FullMessageRecord } from '../store/contract/index.ts';
 import type { AttachmentBytes } from './bytes/attachment-bytes.ts';
 import { toMessage } from './json.ts';
+import type { FullMessageRecord } from './records.ts';
 
 /** Decoded bytes of attachments that one response includes; the others are downloaded one by one. */
 const MAX_INCLUDED_BYTES = 8 * 1024 * 1024;

@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import type { InboxRecord, MessageRow, Store } from '../store/contract/index.ts';
+import type { InboxRecord } from '../inboxes/records.ts';
+import type { Store } from '../store.ts';
+import type { MessageRow } from './records.ts';
 
 /** A page of messages for each of some hundred inboxes that are polled at the same time. */
 const KEPT_BYTES = 8 * 1024 * 1024;

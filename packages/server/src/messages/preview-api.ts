@@ -9,10 +9,10 @@ import { json } from '../http/openapi/responses.ts';
 import { baseUrl } from '../http/request/headers.ts';
 import { toTime } from '../http/response/time.ts';
 import { IMAGE_TYPES } from '../mail/preview/mail-preview.ts';
-import type { FullMessageRecord } from '../store/contract/index.ts';
 import { sendAttachment } from './attachments-api.ts';
 import { findMessage, throwMissing } from './find-message.ts';
 import { type LinkSources, readCapability, writeCapability } from './preview-link.ts';
+import type { FullMessageRecord } from './records.ts';
 
 /** Long enough to look at a mail and to take a screenshot; the console asks for another link. */
 const LINK_MS = 10 * MINUTE_MS;

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { SECOND_MS } from '../clock.ts';
 import type { Condition } from '../mail/matching/conditions.ts';
-import type { AccountMessageRow, MessageRow, SearchScope } from '../store/contract/index.ts';
 import type { HeldDeps } from './held/held-deps.ts';
+import type { AccountMessageRow, MessageRow, SearchScope } from './records.ts';
 
 /** How long one request searches. */
 const SEARCH_MS = SECOND_MS;

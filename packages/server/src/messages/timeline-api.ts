@@ -5,9 +5,9 @@ import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
 import { toTimeOrNull } from '../http/response/time.ts';
 import { headersAt } from '../mail/fields.ts';
-import type { FullMessageRecord } from '../store/contract/index.ts';
 import { earlierAttempts } from '../waits/earlier-attempts.ts';
 import { findMessage } from './find-message.ts';
+import type { FullMessageRecord } from './records.ts';
 import { timelineOf } from './timeline.ts';
 
 /** Bytes of a large message in which its Date and Received headers are searched; real headers are shorter. */

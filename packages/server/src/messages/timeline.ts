@@ -1,7 +1,8 @@
 import type { MailHeader } from '../mail/mail.ts';
 import { parseDate } from '../mail/mime/date.ts';
-import type { FullMessageRecord, Refusal } from '../store/contract/index.ts';
-import type { TrailEvent, TrailStep } from '../store/contract/trail.ts';
+import type { Refusal } from '../refusals/sql.ts';
+import type { FullMessageRecord } from './records.ts';
+import type { TrailEvent, TrailStep } from './trail.ts';
 
 /** What a step of a message was; those of the trail, and what comes before and after it. */
 export type TimelineEventName =

@@ -11,9 +11,9 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { PRIVATE_FILE, syncToDisk } from '../database/sqlite/data-folder.ts';
+import { lockForServer, openSqlite } from '../database/sqlite/open.ts';
 import { messageOf } from '../errors.ts';
-import { PRIVATE_FILE, syncToDisk } from '../store/sqlite/data-folder.ts';
-import { lockForServer, openSqlite } from '../store/sqlite/open.ts';
 
 /** How long a backup waits for another process's lock on the database, milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;

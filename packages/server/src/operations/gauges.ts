@@ -2,7 +2,7 @@ import { stat, statfs } from 'node:fs/promises';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
-import type { Store, StoreFigures } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { VERSION } from '../version.ts';
 import { Counter, Gauge } from './metrics.ts';
 
@@ -181,10 +181,12 @@ function addQueues(gauge: AddGauge, sources: GaugeSources): void {
   count('mayfly_http_requests_held', 'Waits and event streams that are held open.', sources.heldRequests);
 }
 
+type Figures = Awaited<ReturnType<Store['upkeep']['measure']>>;
+
 function addFigures(gauge: AddGauge, sources: GaugeSources): void {
   const { clock, store } = sources;
   const figures = cached(clock, () => store.upkeep.measure(clock.now()));
-  const figure = (name: string, help: string, of: (all: StoreFigures) => number): void =>
+  const figure = (name: string, help: string, of: (all: Figures) => number): void =>
     gauge(name, help, async () => of(await figures()));
   figure('mayfly_inboxes_live', 'Inboxes that have not expired.', (all) => all.liveInboxes);
   figure(

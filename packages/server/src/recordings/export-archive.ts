@@ -4,8 +4,10 @@ import { RECORDING_VERSION } from '@mayfly/client/contract';
 import { ZipFile } from 'yazl';
 import { AppError, toError } from '../errors.ts';
 import { toTime } from '../http/response/time.ts';
+import type { InboxRecord } from '../inboxes/records.ts';
 import { rawPieces } from '../messages/bytes/raw-source.ts';
-import type { FullMessageRecord, InboxRecord, Store } from '../store/contract/index.ts';
+import type { FullMessageRecord } from '../messages/records.ts';
+import type { Store } from '../store.ts';
 
 /** Messages whose ids are read at once. */
 const PAGE = 200;

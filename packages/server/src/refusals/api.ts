@@ -5,7 +5,7 @@ import { json } from '../http/openapi/responses.ts';
 import { toTime } from '../http/response/time.ts';
 import { addressOf } from '../inboxes/address-parameters.ts';
 import { timeOf } from '../messages/cursor.ts';
-import type { Refusal } from '../store/contract/index.ts';
+import type { Refusal } from './sql.ts';
 
 /** As the API shows it. */
 export const toRefusedMail = (refusal: Refusal): RefusedMail => {

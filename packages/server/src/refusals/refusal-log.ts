@@ -1,4 +1,4 @@
-import type { Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { Batcher } from '../workers/batcher.ts';
 import type { Refusal } from './sql.ts';
 

@@ -1,4 +1,5 @@
 import { DAY_MS, MINUTE_MS } from '../clock.ts';
+import { SESSION_IDLE_MS } from '../console/sql.ts';
 import { inSequence } from '../database/in-steps.ts';
 import { read, steps, type Tx } from '../database/operations.ts';
 import { DELETED } from '../database/schema.ts';
@@ -6,10 +7,9 @@ import { anyOf, constant, databaseTime, FOR_UPDATE_SKIP_LOCKED, type Sql, sql } 
 import { AppError } from '../errors.ts';
 import { TOMBSTONE_MS } from '../inboxes/records.ts';
 import { freeEmptied, freeMessages } from '../messages/sql/ending.ts';
-import { giveUpStagedBefore } from '../messages/sql/imports.ts';
+import { giveUpStagedBefore, STAGED_MS } from '../messages/sql/imports.ts';
 import { freeParked, releaseSources } from '../messages/sql/sources.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
-import { SESSION_IDLE_MS, STAGED_MS } from '../store/contract/retention.ts';
 import { dayOf, monthOf } from '../usage/calendar.ts';
 import { USAGE_KEPT_MS } from '../usage/sql.ts';
 import { EXPLAINED_KEPT_MS, removeContentOf } from '../waits/sql.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
-import type { Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 
 /** Space is freed within a minute of an expiry; four runs a minute leave time for the work itself. */
 const SWEEP_EVERY_MS = 15_000;

@@ -3,8 +3,8 @@ import type { Receiver } from '../inbound/receiver.ts';
 import type { CaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
 import { parseAddress } from '../mail/address.ts';
+import type { MailEnvelope } from '../mail/mail.ts';
 import type { SmtpMetrics } from '../operations/metrics.ts';
-import type { MailEnvelope } from '../store/contract/index.ts';
 import { type Outcome, REPLIES, type Reply, replyLine } from './replies.ts';
 import type { SmtpVisits } from './visits.ts';
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
-import type { MetFault } from '../store/contract/index.ts';
-import type { Trail, TrailEvent, TrailStep } from '../store/contract/trail.ts';
+import type { MetFault } from '../faults/sql.ts';
+import type { Trail, TrailEvent, TrailStep } from '../messages/trail.ts';
 
 /** Which earlier steps a step replaces: a transaction those of the one before, a recipient another. */
 const REPLACES: Partial<Record<TrailEvent, TrailEvent[]>> = {

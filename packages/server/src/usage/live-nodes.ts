@@ -1,7 +1,7 @@
 import { type Clock, repeat, SECOND_MS } from '../clock.ts';
 import { newSessionId } from '../ids.ts';
 import type { Logger } from '../log.ts';
-import type { Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import type { RateLimit } from './rate-limit.ts';
 
 /** How often a node writes that it is alive, and reads how many others are. */

@@ -1,7 +1,7 @@
 import { type Clock, repeat } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { AccountMonth, type Charge } from './account-month.ts';
 import { type Day, DayCache, dayOf, type Month, monthOf } from './calendar.ts';
 import { KeyUses } from './key-uses.ts';

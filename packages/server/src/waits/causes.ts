@@ -1,9 +1,10 @@
 import type { WaitCause } from '@mayfly/client/contract';
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
+import type { InboxRecord } from '../inboxes/records.ts';
 import type { FailedCondition, Filters } from '../mail/matching/filters.ts';
 import { differenceOf } from '../mail/matching/similar-addresses.ts';
-import { NO_RECIPIENT } from '../refusals/sql.ts';
-import type { FaultPoint, InboxRecord, MessageRecord, Refusal } from '../store/contract/index.ts';
+import type { MessageRecord } from '../messages/records.ts';
+import { type FaultPoint, NO_RECIPIENT, type Refusal } from '../refusals/sql.ts';
 import { quoted } from '../text/nearest.ts';
 import { closestHint, closestSentence, counted, impossibleCondition, subjectOf } from './closest.ts';
 import type { Evidence, NearMiss, Surroundings } from './evidence.ts';

@@ -1,6 +1,6 @@
 import type { FailedCondition, Filters } from '../mail/matching/filters.ts';
 import { typos } from '../mail/matching/similar-addresses.ts';
-import type { MessageRecord } from '../store/contract/index.ts';
+import type { MessageRecord } from '../messages/records.ts';
 import { quoted } from '../text/nearest.ts';
 import type { SeenMessage } from './outcome.ts';
 

@@ -1,7 +1,9 @@
+import type { InboxRecord } from '../inboxes/records.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
 import type { MailSummary } from '../mail/mail.ts';
-import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
-import type { FullMessageRecord, InboxRecord, MessageRow, Refusal, Store } from '../store/contract/index.ts';
+import type { FullMessageRecord, MessageRow } from '../messages/records.ts';
+import { REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
+import type { Store } from '../store.ts';
 
 /** As many as the store keeps of an address. */
 const MAX_REFUSALS = 50;

@@ -1,9 +1,10 @@
 import { SECOND_MS } from '../clock.ts';
+import type { InboxRecord } from '../inboxes/records.ts';
 import { domainOf, inboxAddress, parseAddress } from '../mail/address.ts';
 import { areDomainsAlike, findSimilar, type RecipientList } from '../mail/matching/similar-addresses.ts';
 import type { HeldDeps } from '../messages/held/held-deps.ts';
-import { NO_RECIPIENT, REFUSAL_KEPT_MS } from '../refusals/sql.ts';
-import type { InboxRecord, Refusal, Store } from '../store/contract/index.ts';
+import { NO_RECIPIENT, REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
+import type { Store } from '../store.ts';
 
 /**
  * Evidence that may concern other tests counts from so long before the wait. A test triggers the mail first and then

@@ -1,6 +1,6 @@
 import type { WaitCause } from '@mayfly/client/contract';
 import type { FailedCondition, Filters } from '../mail/matching/filters.ts';
-import type { FullMessageRecord, MessageRecord } from '../store/contract/index.ts';
+import type { FullMessageRecord, MessageRecord } from '../messages/records.ts';
 import type { Evidence } from './evidence.ts';
 
 /** What is waited for. */

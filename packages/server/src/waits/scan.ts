@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import type { InboxRecord } from '../inboxes/records.ts';
 import {
   type FailedCondition,
   type Filters,
@@ -7,13 +8,7 @@ import {
   shortened,
 } from '../mail/matching/filters.ts';
 import type { HeldDeps } from '../messages/held/held-deps.ts';
-import type {
-  CheckedMessage,
-  CheckedPage,
-  CheckRange,
-  InboxRecord,
-  MessageRecord,
-} from '../store/contract/index.ts';
+import type { CheckedMessage, CheckedPage, CheckRange, MessageRecord } from '../messages/records.ts';
 import { likenessOf } from './closest.ts';
 import type { SeenMessage } from './outcome.ts';
 

@@ -1,8 +1,9 @@
 import type { ReportedWait, WaitExplanation } from '@mayfly/client/contract';
 import type { Clock } from '../clock.ts';
 import { newId } from '../ids.ts';
+import type { InboxRecord } from '../inboxes/records.ts';
 import type { Filters } from '../mail/matching/filters.ts';
-import type { InboxRecord, Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { Batcher } from '../workers/batcher.ts';
 import type { Expectation, Outcome } from './outcome.ts';
 import type { EndedWait, ExplainedWait } from './sql.ts';

@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { stillLiveInbox } from '../inboxes/live-inbox.ts';
+import type { InboxRecord } from '../inboxes/records.ts';
 import { cursorAt, timeOfSince } from '../messages/cursor.ts';
 import { readUntil } from '../messages/held/change-signal.ts';
 import type { HeldDeps } from '../messages/held/held-deps.ts';
-import type { InboxRecord, MessageRecord } from '../store/contract/index.ts';
+import type { MessageRecord } from '../messages/records.ts';
 import { causesOf, type Facts, summaryOf } from './causes.ts';
 import {
   type Evidence,

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { WebhookMetrics } from '../operations/metrics.ts';
-import type { Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { Batcher } from '../workers/batcher.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
 import { ATTEMPT_TIMEOUT_MS, type Sender } from './outbound/send.ts';

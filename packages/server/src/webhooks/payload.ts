@@ -1,6 +1,8 @@
 import { AppError } from '../errors.ts';
+import type { InboxRecord } from '../inboxes/records.ts';
 import type { MailContent, MailSummary } from '../mail/mail.ts';
-import type { FullMessageRecord, InboxRecord, Store } from '../store/contract/index.ts';
+import type { FullMessageRecord } from '../messages/records.ts';
+import type { Store } from '../store.ts';
 import type { ClaimedDelivery } from './sql/queue.ts';
 
 /** HTML and text together, bytes of UTF-8: enough for the messages that tests read, small enough to send often. */

@@ -1,9 +1,10 @@
 import type { Plans } from '../accounts/plans.ts';
+import type { AccountRecord } from '../accounts/sql.ts';
 import { type Clock, DAY_MS } from '../clock.ts';
 import { AppError, notFound } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import { newId } from '../ids.ts';
-import type { AccountRecord, Store } from '../store/contract/index.ts';
+import type { Store } from '../store.ts';
 import { quoted } from '../text/nearest.ts';
 import { checkUrl, type GuardSettings } from './outbound/address-guard.ts';
 import { newWebhookSecret } from './sign.ts';

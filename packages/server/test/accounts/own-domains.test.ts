@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPlans } from '../../src/accounts/plans.ts';
 import { databasePath } from '../../src/config/config.ts';
+import { openSqlite } from '../../src/database/sqlite/open.ts';
 import { createEventBus } from '../../src/events.ts';
 import { createReceiver } from '../../src/inbound/receiver.ts';
-import type { Store } from '../../src/store/contract/index.ts';
-import { openSqlite } from '../../src/store/sqlite/open.ts';
+import type { Store } from '../../src/store.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { smtpClient } from '../support/smtp-script.ts';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { addOperatorCommands } from '../../src/cli/commands.ts';
-import type { Store } from '../../src/store/contract/index.ts';
-import { openSqlite } from '../../src/store/sqlite/open.ts';
+import { openSqlite } from '../../src/database/sqlite/open.ts';
+import type { Store } from '../../src/store.ts';
 import { temporaryPath } from '../store/sqlite/open-sqlite.ts';
 
 /** The time on the operator's watch, epoch milliseconds: 2026-03-04T05:06:07.000Z. */

@@ -3,7 +3,7 @@ import { createChangeSignal } from '../../src/messages/held/change-signal.ts';
 import { AbandonedSearch, SearchTurns } from '../../src/messages/held/search-turns.ts';
 import { createSharedReads } from '../../src/messages/held/shared-reads.ts';
 import { WakeQueue } from '../../src/messages/held/wake-queue.ts';
-import type { Store } from '../../src/store/contract/index.ts';
+import type { Store } from '../../src/store.ts';
 import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
 import { openStream } from '../support/event-stream.ts';
 import { FakeClock } from '../support/fake-clock.ts';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { databasePath } from '../../src/config/config.ts';
-import type { Store } from '../../src/store/contract/index.ts';
-import { openSqlite } from '../../src/store/sqlite/open.ts';
+import { openSqlite } from '../../src/database/sqlite/open.ts';
+import type { Store } from '../../src/store.ts';
 import type { Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { rcpt, sendMail } from '../support/mail/smtp-mail.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createInboxFinder } from '../../src/inbound/inbox-finder.ts';
-import type { AddressedInbox, InboxKind, Store } from '../../src/store/contract/index.ts';
+import type { AddressedInbox, InboxKind } from '../../src/inboxes/records.ts';
+import type { Store } from '../../src/store.ts';
 
 const NOW = 1_000;
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { databasePath } from '../../src/config/config.ts';
-import { openSqlite } from '../../src/store/sqlite/open.ts';
+import { openSqlite } from '../../src/database/sqlite/open.ts';
 import { mailTo, onlyPlaced } from '../store/builders.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { smtpClient } from '../support/smtp-script.ts';

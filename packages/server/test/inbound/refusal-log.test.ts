@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createRefusalLog } from '../../src/refusals/refusal-log.ts';
-import type { Refusal } from '../../src/store/contract/index.ts';
+import type { Refusal } from '../../src/refusals/sql.ts';
 
 const refusal = (address: string): Refusal => ({
   ...{ at: 1, address, reply: '550 5.1.1 no', mailFrom: '', helo: '', remoteAddress: '' },

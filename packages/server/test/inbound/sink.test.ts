@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { databasePath } from '../../src/config/config.ts';
-import { openSqlite } from '../../src/store/sqlite/open.ts';
+import { openSqlite } from '../../src/database/sqlite/open.ts';
 import { mailTo } from '../store/builders.ts';
 import type { Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Store } from '../../src/store/contract/index.ts';
-import { openSqlite } from '../../src/store/sqlite/open.ts';
+import { openSqlite } from '../../src/database/sqlite/open.ts';
+import type { Store } from '../../src/store.ts';
 import { mailTo } from '../store/builders.ts';
 import { type Chance, chance } from '../support/chance.ts';
 import { openStream } from '../support/event-stream.ts';

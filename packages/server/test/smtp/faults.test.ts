@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { FaultPoint, MetFault } from '../../src/store/contract/index.ts';
+import type { MetFault } from '../../src/faults/sql.ts';
+import type { FaultPoint } from '../../src/refusals/sql.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type Step, smtpClient } from '../support/smtp-script.ts';
 import { type StartedSmtp, startSmtp } from './start-smtp.ts';

@@ -1,16 +1,18 @@
 import { pino } from 'pino';
-import type { Clock } from '../../src/clock.ts';
-import { systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
 import { AppError } from '../../src/errors.ts';
+import type { MetFault } from '../../src/faults/sql.ts';
 import type { ReceivedMail } from '../../src/inbound/delivery.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from '../../src/inbound/in-flight/byte-budget.ts';
 import { TRACE_HEADROOM_BYTES } from '../../src/inbound/received-line.ts';
 import type { HandshakeFailure, Receiver } from '../../src/inbound/receiver.ts';
 import type { Recipient } from '../../src/inbound/recipients.ts';
 import type { CaptureTarget, FindCaptureTarget } from '../../src/inbound/smtp-credentials.ts';
+import type { MailEnvelope } from '../../src/mail/mail.ts';
+import type { Placed } from '../../src/messages/records.ts';
 import type { SmtpMetrics } from '../../src/operations/metrics.ts';
+import type { FaultPoint, Refusal } from '../../src/refusals/sql.ts';
 import { createSmtpServer, type SmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
-import type { FaultPoint, MailEnvelope, MetFault, Placed, Refusal } from '../../src/store/contract/index.ts';
 
 export interface TakenMail {
   envelope: MailEnvelope;

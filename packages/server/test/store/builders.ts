@@ -1,8 +1,14 @@
 import { newId } from '../../src/ids.ts';
-import type { MailAuthentication } from '../../src/mail/mail.ts';
-import { type MailContent, type MailSummary, NO_CONTENT } from '../../src/mail/mail.ts';
+import type { NewInbox } from '../../src/inboxes/records.ts';
+import {
+  type MailAuthentication,
+  type MailContent,
+  type MailSummary,
+  NO_CONTENT,
+} from '../../src/mail/mail.ts';
 import type { Condition } from '../../src/mail/matching/conditions.ts';
-import type { NewInbox, NewMail, NewMailRecipient, Placed, Store } from '../../src/store/contract/index.ts';
+import type { NewMail, NewMailRecipient, Placed } from '../../src/messages/records.ts';
+import type { Store } from '../../src/store.ts';
 import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
 
 /** The time at which these tests begin, epoch milliseconds. */

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { METHOD_PATHS, METHODS, methodsOf } from '../../src/database/methods.ts';
+import { openReader } from '../../src/database/sqlite/connection.ts';
+import { readingEngine } from '../../src/database/sqlite/engine.ts';
 import { newId } from '../../src/ids.ts';
-import type { Store } from '../../src/store/contract/index.ts';
-import { createStore } from '../../src/store/create-store.ts';
-import { METHOD_PATHS, METHODS, methodsOf } from '../../src/store/methods.ts';
-import { openReader } from '../../src/store/sqlite/connection.ts';
-import { readingEngine } from '../../src/store/sqlite/engine.ts';
+import { createStore, type Store } from '../../src/store.ts';
 import { everything, T } from './builders.ts';
 import type { Opened } from './contract/suite.ts';
 import { openTemporary } from './sqlite/open-sqlite.ts';

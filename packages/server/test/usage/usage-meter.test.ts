@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { AppError } from '../../src/errors.ts';
 import { newId } from '../../src/ids.ts';
-import type { Store } from '../../src/store/contract/index.ts';
+import type { Store } from '../../src/store.ts';
 import type { Charge } from '../../src/usage/account-month.ts';
 import { UsageMeter } from '../../src/usage/usage-meter.ts';
 import { openTemporary } from '../store/sqlite/open-sqlite.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { databasePath } from '../../src/config/config.ts';
-import { openPostgres } from '../../src/store/postgres/open.ts';
-import { openSqlite } from '../../src/store/sqlite/open.ts';
+import { openPostgres } from '../../src/database/postgres/open.ts';
+import { openSqlite } from '../../src/database/sqlite/open.ts';
 import type { Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';

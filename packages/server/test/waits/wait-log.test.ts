@@ -1,6 +1,6 @@
 import type { SeenMessage, WaitExplanation } from '@mayfly/client/contract';
 import { describe, expect, it } from 'vitest';
-import type { InboxRecord } from '../../src/store/contract/index.ts';
+import type { InboxRecord } from '../../src/inboxes/records.ts';
 import type { Explanation } from '../../src/waits/outcome.ts';
 import type { EndedWait, ExplainedWait } from '../../src/waits/sql.ts';
 import { WaitLog } from '../../src/waits/wait-log.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MailLink } from '../../src/mail/mail.ts';
-import type { Refusal } from '../../src/store/contract/index.ts';
+import type { Refusal } from '../../src/refusals/sql.ts';
 import { type Body, startHttp, type TestHttp, type TestInbox, type TestMail } from '../http/start-http.ts';
 
 const SECOND = 1_000;

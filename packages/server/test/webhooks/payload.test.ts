@@ -1,6 +1,7 @@
 import { Message, MessageSummary } from '@mayfly/client/contract';
 import { describe, expect, it } from 'vitest';
-import type { FullMessageRecord, InboxRecord } from '../../src/store/contract/index.ts';
+import type { InboxRecord } from '../../src/inboxes/records.ts';
+import type { FullMessageRecord } from '../../src/messages/records.ts';
 import {
   MAX_BODY_BYTES,
   MAX_PART_BYTES,

@@ -1,6 +1,6 @@
 import type { Plan, Plans } from '../../accounts/plans.ts';
+import type { AccountRecord, KeyRecord } from '../../accounts/sql.ts';
 import { AppError } from '../../errors.ts';
-import type { AccountRecord, KeyRecord } from '../../store/contract/index.ts';
 import { quoted } from '../../text/nearest.ts';
 import type { Charge } from '../../usage/account-month.ts';
 import { limitsRate, type RateLimit, type Taken } from '../../usage/rate-limit.ts';

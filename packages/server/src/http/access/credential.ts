@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
+import type { AccountRecord, KeyRecord } from '../../accounts/sql.ts';
 import { AppError } from '../../errors.ts';
 import { hashCredential, hasValidChecksum } from '../../ids.ts';
-import type { AccountRecord, KeyRecord } from '../../store/contract/index.ts';
 import { LruCache } from '../../workers/ttl-cache.ts';
 import { foreignPage, isLoopbackHost } from './session.ts';
 

@@ -1,9 +1,11 @@
 import type { FastifyRequest } from 'fastify';
+import type { AccountRecord, KeyRecord } from '../../accounts/sql.ts';
 import { type Clock, MINUTE_MS } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { hashCredential } from '../../ids.ts';
 import { liveInbox } from '../../inboxes/live-inbox.ts';
-import type { AccountRecord, InboxRecord, KeyRecord, Store } from '../../store/contract/index.ts';
+import type { InboxRecord } from '../../inboxes/records.ts';
+import type { Store } from '../../store.ts';
 import { CACHE_TTL_MS, LruCache, TtlCache } from '../../workers/ttl-cache.ts';
 import type { ProblemCode } from '../response/problems.ts';
 import type { Admitted } from './admission.ts';

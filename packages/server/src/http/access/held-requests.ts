@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import { type Clock, repeat } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import type { Store } from '../../store/contract/index.ts';
+import type { Store } from '../../store.ts';
 import { MAX_HELD_PER_ACCOUNT } from '../limits.ts';
 import { unknownCredential } from './credential.ts';
 import type { Guard } from './guard.ts';

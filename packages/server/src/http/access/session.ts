@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
+import { SESSION_MAX_MS } from '../../console/sql.ts';
 import { AppError } from '../../errors.ts';
-import { SESSION_MAX_MS } from '../../store/contract/retention.ts';
 import { quoted } from '../../text/nearest.ts';
 
 /*

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import type { InboxRecord } from '../../store/contract/index.ts';
 import { MAX_CACHED_RESPONSE_BYTES, RESPONSE_CACHE_BYTES } from '../limits.ts';
 import { JSON_TYPE } from '../openapi/responses.ts';
 
@@ -67,7 +66,7 @@ export class ResponseCache {
    * @param request all that the response depends on besides: the URL, and the base of URLs in it
    */
   async json(
-    inbox: InboxRecord,
+    inbox: { id: string; version: number },
     request: string,
     make: () => Promise<string | Buffer | { json: string | Buffer; tag: string }>,
   ): Promise<CachedResponse> {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { notFound } from '../../errors.ts';
-import type { MessageRecord, Store } from '../../store/contract/index.ts';
-import { RAW_PIECE_BYTES } from '../../store/contract/messages.ts';
+import type { Store } from '../../store.ts';
+import { type MessageRecord, RAW_PIECE_BYTES } from '../records.ts';
 
 /** An embedded database answers at once: after so many pieces others have a turn, about a millisecond. */
 const PIECES_PER_TURN = 4;

@@ -1,7 +1,8 @@
 import type { AttachmentList } from '../../mail/attachment-list.ts';
 import type { FullJson } from '../../mail/full-json.ts';
-import type { FullMessageRecord, Store } from '../../store/contract/index.ts';
+import type { Store } from '../../store.ts';
 import { attachmentsUrl, messageHead, toMessage } from '../json.ts';
+import type { FullMessageRecord } from '../records.ts';
 import { rawRange } from './raw-source.ts';
 import { createTurns } from './turns.ts';
 

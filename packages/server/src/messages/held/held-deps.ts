@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import type { EventBus } from '../../events.ts';
-import type { Store } from '../../store/contract/index.ts';
+import type { Store } from '../../store.ts';
 import type { WaitDeps } from './change-signal.ts';
 import { SearchTurns } from './search-turns.ts';
 import { createSharedReads, type SharedReads } from './shared-reads.ts';

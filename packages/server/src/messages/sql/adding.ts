@@ -2,12 +2,7 @@ import { type Flight, flight, type Tx } from '../../database/operations.ts';
 import { ConflictError, together } from '../../database/postgres/errors.ts';
 import { anyOf, eachOf, FOR_UPDATE, KEEP, sql } from '../../database/sql.ts';
 import { newId } from '../../ids.ts';
-import {
-  type NewMail,
-  type NewMailRecipient,
-  type Placed,
-  RAW_PIECE_BYTES,
-} from '../../store/contract/messages.ts';
+import { type NewMail, type NewMailRecipient, type Placed, RAW_PIECE_BYTES } from '../records.ts';
 import { evict } from './ending.ts';
 import { addSources, insertRows, removeSources } from './sources.ts';
 

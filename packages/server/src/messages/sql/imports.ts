@@ -1,11 +1,18 @@
+import { HOUR_MS } from '../../clock.ts';
 import { unavailable } from '../../database/failures.ts';
 import { type Tx, write } from '../../database/operations.ts';
 import { KEEP, sql } from '../../database/sql.ts';
 import { AppError } from '../../errors.ts';
 import { newId } from '../../ids.ts';
 import type { InboxRecord, StagedMails } from '../../inboxes/records.ts';
-import type { NewMail } from '../../store/contract/messages.ts';
+import type { NewMail } from '../records.ts';
 import { addSources, insertRows } from './sources.ts';
+
+/**
+ * How long mails are kept that are stored under a name and belong to no inbox yet: longer than an import takes, of
+ * which a crash leaves them behind.
+ */
+export const STAGED_MS = HOUR_MS;
 
 /*
  * The mails of a recording are stored one by one, parked under a name: no message has them, so they cannot be read.

@@ -2,12 +2,7 @@ import { read, type Tx, write } from '../../database/operations.ts';
 import { anyOf, FOR_UPDATE, sql } from '../../database/sql.ts';
 import { timeOfId } from '../../ids.ts';
 import { knownContent, MAX_DERIVED_BYTES, readContent } from '../../mail/stored-content.ts';
-import type {
-  FullMessageRecord,
-  MarkChanges,
-  MessageRecord,
-  RAW_PIECE_BYTES,
-} from '../../store/contract/messages.ts';
+import type { FullMessageRecord, MarkChanges, MessageRecord, RAW_PIECE_BYTES } from '../records.ts';
 import { MESSAGE_COLUMNS, parseContent, readEnvelope, type StoredMessage, toMessage } from './rows.ts';
 
 /** Messages by their ids, which carry `receivedAt`. */

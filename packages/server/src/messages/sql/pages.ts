@@ -6,7 +6,7 @@ import type {
   MessageRecord,
   MessageRow,
   NewestPage,
-} from '../../store/contract/messages.ts';
+} from '../records.ts';
 import {
   bounded,
   type ListedMessage,

@@ -1,16 +1,11 @@
 import type { Db } from '../../database/operations.ts';
 import { anyOf, constant, type Sql, sql } from '../../database/sql.ts';
 import { parseOr, parseTexts } from '../../database/stored-json.ts';
-import type { MailAuthentication, MailSummary } from '../../mail/mail.ts';
+import type { MailAuthentication, MailEnvelope, MailSummary } from '../../mail/mail.ts';
 import { ComparedContent, recentContents } from '../../mail/matching/compared-content.ts';
 import { type AnyStoredContent, MAX_DERIVED_BYTES, readWords } from '../../mail/stored-content.ts';
-import type {
-  FullMessageRecord,
-  MailEnvelope,
-  MessageRecord,
-  MessageRow,
-} from '../../store/contract/messages.ts';
-import { decodeTrail } from '../../store/contract/trail.ts';
+import type { FullMessageRecord, MessageRecord, MessageRow } from '../records.ts';
+import { decodeTrail } from '../trail.ts';
 import { loadSource } from './sources.ts';
 
 /** How rows of messages are read. */

@@ -24,7 +24,7 @@ import type {
   CheckRange,
   NewestPage,
   SearchScope,
-} from '../../store/contract/messages.ts';
+} from '../records.ts';
 import { emptyPage, placesOf } from './pages.ts';
 import {
   bounded,

@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../../database/operations.ts';
 import { anyOf, EMPTY, FOR_UPDATE, inserted, sql, type Value } from '../../database/sql.ts';
-import { type NewMail, RAW_PIECE_BYTES } from '../../store/contract/messages.ts';
+import { type NewMail, RAW_PIECE_BYTES } from '../records.ts';
 
 /** Stored mails; each may belong to messages in several inboxes. */
 

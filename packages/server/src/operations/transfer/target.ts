@@ -1,7 +1,7 @@
 import { VERSIONS_TABLE } from '../../database/migrate.ts';
 import { connectAlone, requireDurable } from '../../database/postgres/connection.ts';
+import { upgradeTables } from '../../database/postgres/upgrade.ts';
 import { messageOf } from '../../errors.ts';
-import { upgradeTables } from '../../store/postgres/upgrade.ts';
 import { quote, type SourceTable, type Value } from './source.ts';
 
 /** How long the copy waits for other users of the tables before it gives up, milliseconds. */

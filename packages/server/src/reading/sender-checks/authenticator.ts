@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
 import type { Clock } from '../../clock.ts';
-import type { MailAuthentication } from '../../mail/mail.ts';
+import type { MailAuthentication, MailEnvelope } from '../../mail/mail.ts';
 import { copyInTurns, isLarge } from '../../memory.ts';
-import type { MailEnvelope } from '../../store/contract/index.ts';
 import { sourceKey } from '../../text/source-key.ts';
 import { CheckThread } from './check-thread.ts';
 

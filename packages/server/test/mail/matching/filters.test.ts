@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { NO_CONTENT } from '../../../src/mail/mail.ts';
 import { ComparedContent } from '../../../src/mail/matching/compared-content.ts';
 import { type Filters, failedConditions, failedContent } from '../../../src/mail/matching/filters.ts';
-import type { FullMessageRecord } from '../../../src/store/contract/index.ts';
+import type { FullMessageRecord } from '../../../src/messages/records.ts';
 
 const MESSAGE: FullMessageRecord = {
   id: 'msg_1',

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ByteBudget } from '../../../src/inbound/in-flight/byte-budget.ts';
+import type { Refusal } from '../../../src/refusals/sql.ts';
 import { REPLIES } from '../../../src/smtp/replies.ts';
 import { SmtpVisits } from '../../../src/smtp/visits.ts';
-import type { Refusal } from '../../../src/store/contract/index.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type DriveOptions, Driver, say } from './drive.ts';
 

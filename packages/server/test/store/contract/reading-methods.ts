@@ -1,5 +1,6 @@
-import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
-import { METHOD_PATHS, METHODS } from '../../../src/store/methods.ts';
+import { METHOD_PATHS, METHODS } from '../../../src/database/methods.ts';
+import type { InboxRecord } from '../../../src/inboxes/records.ts';
+import type { Store } from '../../../src/store.ts';
 import { everything, saying } from '../builders.ts';
 
 /** What a reading method has to find. */

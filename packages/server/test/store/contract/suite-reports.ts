@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import { MAX_RUN_INBOXES } from '../../../src/reports/sql.ts';
-import type { InboxRecord } from '../../../src/store/contract/index.ts';
 import { type EndedWait, type FailedWait, MAX_FAILED_WAITS } from '../../../src/waits/sql.ts';
 import { mailTo, T } from '../builders.ts';
 import type { Given } from './suite.ts';

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { InboxRecord, NewMail, Store } from '../../../src/store/contract/index.ts';
+import type { InboxRecord } from '../../../src/inboxes/records.ts';
+import type { NewMail } from '../../../src/messages/records.ts';
+import type { Store } from '../../../src/store.ts';
 import { inForm } from '../../support/form.ts';
 import { everything, mailTo, onlyPlaced, rawOf, T } from '../builders.ts';
 import type { Given, Opened } from './suite.ts';

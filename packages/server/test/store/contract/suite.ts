@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { newId } from '../../../src/ids.ts';
-import type { InboxRecord, NewInbox, Store } from '../../../src/store/contract/index.ts';
+import type { InboxRecord, NewInbox } from '../../../src/inboxes/records.ts';
+import type { Store } from '../../../src/store.ts';
 import { inboxAt, T } from '../builders.ts';
 import { describeAccountPages } from './accounts/suite-account-pages.ts';
 import { describeAccounts } from './accounts/suite-accounts.ts';

@@ -1,6 +1,6 @@
+import { METHOD_PATHS, methodsOf, storeOf } from '../../../src/database/methods.ts';
 import { IDEMPOTENCY_MS } from '../../../src/inboxes/records.ts';
-import type { Store } from '../../../src/store/contract/index.ts';
-import { METHOD_PATHS, methodsOf, storeOf } from '../../../src/store/methods.ts';
+import type { Store } from '../../../src/store.ts';
 import type { Chance } from '../../support/chance.ts';
 import { T } from '../builders.ts';
 import { brokenInvariants, type Select } from '../invariants.ts';

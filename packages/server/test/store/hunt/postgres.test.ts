@@ -1,8 +1,8 @@
 /* TEST_SEED=… repeats the choices of a run, but not its timing. */
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Store } from '../../../src/store/contract/index.ts';
-import { openPostgres } from '../../../src/store/postgres/open.ts';
+import { openPostgres } from '../../../src/database/postgres/open.ts';
+import type { Store } from '../../../src/store.ts';
 import { chance } from '../../support/chance.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';

@@ -1,5 +1,5 @@
-import type { Store } from '../../../src/store/contract/index.ts';
-import type { MethodPath } from '../../../src/store/methods.ts';
+import type { MethodPath } from '../../../src/database/methods.ts';
+import type { Store } from '../../../src/store.ts';
 import { everything, saying } from '../builders.ts';
 import { MONTH, type Scene } from './scene.ts';
 import type { Works } from './writes.ts';

@@ -1,5 +1,6 @@
 import { newId } from '../../../src/ids.ts';
-import type { InboxRecord, NewInbox, Store } from '../../../src/store/contract/index.ts';
+import type { InboxRecord, NewInbox } from '../../../src/inboxes/records.ts';
+import type { Store } from '../../../src/store.ts';
 import type { Chance } from '../../support/chance.ts';
 import { inboxAt, mailTo, T } from '../builders.ts';
 

@@ -1,5 +1,5 @@
 import { newId } from '../../../src/ids.ts';
-import type { Store } from '../../../src/store/contract/index.ts';
+import type { Store } from '../../../src/store.ts';
 import { mailTo } from '../builders.ts';
 import { MAX_LIVE, MAX_WEBHOOKS, MONTH, QUOTA, type Scene } from './scene.ts';
 

@@ -1,10 +1,11 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPool } from '../../../src/database/postgres/connection.ts';
+import { postgresEngine } from '../../../src/database/postgres/engine.ts';
+import { openPostgres } from '../../../src/database/postgres/open.ts';
 import { newId } from '../../../src/ids.ts';
-import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
-import { postgresEngine } from '../../../src/store/postgres/engine.ts';
-import { openPostgres } from '../../../src/store/postgres/open.ts';
+import type { InboxRecord } from '../../../src/inboxes/records.ts';
+import type { Store } from '../../../src/store.ts';
 import { queue } from '../../../src/webhooks/sql/queue.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { inboxAt, mailTo, T } from '../builders.ts';

@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openPostgres } from '../../../src/database/postgres/open.ts';
 import { newId } from '../../../src/ids.ts';
-import type { InboxRecord, Refusal, Store } from '../../../src/store/contract/index.ts';
-import { openPostgres } from '../../../src/store/postgres/open.ts';
+import type { InboxRecord } from '../../../src/inboxes/records.ts';
+import type { Refusal } from '../../../src/refusals/sql.ts';
+import type { Store } from '../../../src/store.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { inboxAt, mailTo, T, ttl } from '../builders.ts';
 import { brokenInvariants } from '../invariants.ts';

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'vitest';
-import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
+import type { InboxRecord } from '../../../src/inboxes/records.ts';
+import type { Store } from '../../../src/store.ts';
 import { mailTo, T } from '../builders.ts';
 
 /** Calls without a pause would take the processor from the server that starts. */

@@ -1,9 +1,8 @@
 import { Client, Pool } from 'pg';
 import { createPool } from '../../../src/database/postgres/connection.ts';
-import type { Store } from '../../../src/store/contract/index.ts';
-import { createStore } from '../../../src/store/create-store.ts';
-import { postgresEngine } from '../../../src/store/postgres/engine.ts';
-import { openPostgres } from '../../../src/store/postgres/open.ts';
+import { postgresEngine } from '../../../src/database/postgres/engine.ts';
+import { openPostgres } from '../../../src/database/postgres/open.ts';
+import { createStore, type Store } from '../../../src/store.ts';
 import { type PostgresCluster, type PostgresOptions, startPostgres } from '../../support/postgres.ts';
 import type { Opened } from '../contract/suite.ts';
 import { TABLES } from '../sqlite/open-sqlite.ts';

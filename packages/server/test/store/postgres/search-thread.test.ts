@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
+import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import { parseMail } from '../../../src/mail/parse.ts';
 import { contentJson } from '../../../src/mail/stored-content.ts';
-import type { InboxRecord } from '../../../src/store/contract/index.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import { cpuSlowness } from '../../support/slowness.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, saying, T } from '../builders.ts';

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openPostgres } from '../../../src/database/postgres/open.ts';
 import { newId } from '../../../src/ids.ts';
-import { openPostgres } from '../../../src/store/postgres/open.ts';
 import { inForm } from '../../support/form.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { startServer } from '../../support/server-process.ts';

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
-import type { InboxRecord } from '../../../src/store/contract/index.ts';
+import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { SHOWING, showingMethods } from '../contract/reading-methods.ts';
 import type { Opened } from '../contract/suite.ts';

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { databasePath } from '../../../src/config/config.ts';
+import { openSqlite } from '../../../src/database/sqlite/open.ts';
 import { backUp, restore } from '../../../src/operations/backup.ts';
-import { openSqlite } from '../../../src/store/sqlite/open.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 
 const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openSqlite } from '../../../src/database/sqlite/open.ts';
 import { newId } from '../../../src/ids.ts';
-import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
-import { openSqlite } from '../../../src/store/sqlite/open.ts';
+import type { InboxRecord } from '../../../src/inboxes/records.ts';
+import type { Store } from '../../../src/store.ts';
 import { damagePage, inDatabase, unreadable } from '../../support/damage.ts';
 import { inboxAt, mailTo, T } from '../builders.ts';
 import { temporaryPath } from './open-sqlite.ts';

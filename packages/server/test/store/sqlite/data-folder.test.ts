@@ -2,9 +2,9 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeF
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { prepareFolder } from '../../../src/database/sqlite/data-folder.ts';
+import { openSqlite } from '../../../src/database/sqlite/open.ts';
 import { backUp, restore } from '../../../src/operations/backup.ts';
-import { prepareFolder } from '../../../src/store/sqlite/data-folder.ts';
-import { openSqlite } from '../../../src/store/sqlite/open.ts';
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openSqlite } from '../../../src/database/sqlite/open.ts';
 import { newId } from '../../../src/ids.ts';
-import type { InboxRecord, Store } from '../../../src/store/contract/index.ts';
-import { openSqlite } from '../../../src/store/sqlite/open.ts';
+import type { InboxRecord } from '../../../src/inboxes/records.ts';
+import type { Store } from '../../../src/store.ts';
 import { fill, MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 

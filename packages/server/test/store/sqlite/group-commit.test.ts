@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { SqliteOptions } from '../../../src/database/sqlite/open.ts';
 import { newId } from '../../../src/ids.ts';
-import type { SqliteOptions } from '../../../src/store/sqlite/open.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { openTemporary } from './open-sqlite.ts';
 

@@ -1,6 +1,7 @@
 /** A server for a test to kill: it commits one mail, says so, and then holds the database. */
+
+import { openSqlite } from '../../../src/database/sqlite/open.ts';
 import { newId } from '../../../src/ids.ts';
-import { openSqlite } from '../../../src/store/sqlite/open.ts';
 import { inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 
 const [, , path = ''] = process.argv;

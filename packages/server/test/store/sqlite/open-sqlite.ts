@@ -3,12 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { migrate } from '../../../src/database/migrate.ts';
-import type { Store } from '../../../src/store/contract/index.ts';
-import { createStore } from '../../../src/store/create-store.ts';
-import { openWriter } from '../../../src/store/sqlite/connection.ts';
-import { writingEngine } from '../../../src/store/sqlite/engine.ts';
-import { openSqlite, type SqliteOptions } from '../../../src/store/sqlite/open.ts';
-import { Transactions } from '../../../src/store/sqlite/transactions.ts';
+import { openWriter } from '../../../src/database/sqlite/connection.ts';
+import { writingEngine } from '../../../src/database/sqlite/engine.ts';
+import { openSqlite, type SqliteOptions } from '../../../src/database/sqlite/open.ts';
+import { Transactions } from '../../../src/database/sqlite/transactions.ts';
+import { createStore, type Store } from '../../../src/store.ts';
 import type { Opened } from '../contract/suite.ts';
 
 export const TABLES = [

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/ids.ts';
-import type { InboxRecord } from '../../../src/store/contract/index.ts';
+import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, saying, T } from '../builders.ts';
 import type { Opened } from '../contract/suite.ts';
 import { openTemporary } from './open-sqlite.ts';

@@ -6,10 +6,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
+import { openWriter, requireDurable, requireSqlite } from '../../../src/database/sqlite/connection.ts';
+import { openSqlite, type SqliteOptions } from '../../../src/database/sqlite/open.ts';
+import { startThread } from '../../../src/database/sqlite/thread/start.ts';
 import { newId } from '../../../src/ids.ts';
-import { openWriter, requireDurable, requireSqlite } from '../../../src/store/sqlite/connection.ts';
-import { openSqlite, type SqliteOptions } from '../../../src/store/sqlite/open.ts';
-import { startThread } from '../../../src/store/sqlite/thread/start.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, rawOf, T } from '../builders.ts';
 import { openTemporary, temporaryPath } from './open-sqlite.ts';
 

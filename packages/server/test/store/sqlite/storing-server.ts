@@ -1,6 +1,7 @@
 /** A server for a test to kill: it commits one large mail after the other, and says so of each. */
+
+import { openSqlite } from '../../../src/database/sqlite/open.ts';
 import { newId } from '../../../src/ids.ts';
-import { openSqlite } from '../../../src/store/sqlite/open.ts';
 import { inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 
 const [, , path = '', bytes = '0'] = process.argv;

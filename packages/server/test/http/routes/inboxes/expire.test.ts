@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { databasePath } from '../../../../src/config/config.ts';
-import { openSqlite } from '../../../../src/store/sqlite/open.ts';
+import { openSqlite } from '../../../../src/database/sqlite/open.ts';
 import { openStream } from '../../../support/event-stream.ts';
 import { smtpClient } from '../../../support/smtp-script.ts';
 import { startHttp as startReceiver } from '../../../webhooks/receivers.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { NewestPage } from '../../../../src/store/contract/index.ts';
+import type { NewestPage } from '../../../../src/messages/records.ts';
 import { runs } from '../../../support/form.ts';
 import { everything, mailTo, onlyPlaced, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { AccountRecord, KeyRecord } from '../../../../src/accounts/sql.ts';
 import { newId } from '../../../../src/ids.ts';
-import type { AccountRecord, KeyRecord, Refusal } from '../../../../src/store/contract/index.ts';
+import type { Refusal } from '../../../../src/refusals/sql.ts';
 import { inboxAt, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 

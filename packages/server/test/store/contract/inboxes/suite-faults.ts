@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { FaultPoint, FaultRuleRecord } from '../../../../src/store/contract/index.ts';
+import type { FaultRuleRecord } from '../../../../src/faults/sql.ts';
+import type { FaultPoint } from '../../../../src/refusals/sql.ts';
 import { inboxAt, T, ttl } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/ids.ts';
-import { STAGED_MS } from '../../../../src/store/contract/retention.ts';
+import { STAGED_MS } from '../../../../src/messages/sql/imports.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, rawOf, T } from '../../builders.ts';
 import type { Given, Opened } from '../suite.ts';
 

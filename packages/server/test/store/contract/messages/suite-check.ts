@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { InboxRecord } from '../../../../src/inboxes/records.ts';
 import { parseMail } from '../../../../src/mail/parse.ts';
 import { contentJson, MAX_STORED_BYTES } from '../../../../src/mail/stored-content.ts';
-import type { CheckRange, InboxRecord, NewMail } from '../../../../src/store/contract/index.ts';
+import type { CheckRange, NewMail } from '../../../../src/messages/records.ts';
 import { everything, json, mailTo, onlyPlaced, saying, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { Placed } from '../../../../src/store/contract/index.ts';
+import type { Placed } from '../../../../src/messages/records.ts';
 import { inForm } from '../../../support/form.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, rawOf, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';

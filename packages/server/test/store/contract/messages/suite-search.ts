@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { InboxRecord } from '../../../../src/inboxes/records.ts';
 import type { MailContent, MailSummary } from '../../../../src/mail/mail.ts';
 import { ComparedContent } from '../../../../src/mail/matching/compared-content.ts';
 import { Comparison, type Condition, type MailCondition } from '../../../../src/mail/matching/conditions.ts';
-import type { InboxRecord, NewestPage, NewMail } from '../../../../src/store/contract/index.ts';
+import type { NewestPage, NewMail } from '../../../../src/messages/records.ts';
 import { runs } from '../../../support/form.ts';
 import { everything, json, mailTo, onlyPlaced, saying, T } from '../../builders.ts';
 import type { Given, Opened } from '../suite.ts';

@@ -1,24 +1,13 @@
-import type { MailAuthentication, MailContent, MailSummary } from '../../mail/mail.ts';
-import type { FailedCondition } from '../../mail/matching/filters.ts';
-import type { PartIndex } from '../../mail/mime/part-index.ts';
+import type { MailAuthentication, MailContent, MailEnvelope, MailSummary } from '../mail/mail.ts';
+import type { FailedCondition } from '../mail/matching/filters.ts';
+import type { PartIndex } from '../mail/mime/part-index.ts';
 import type { Trail } from './trail.ts';
-
-/** Messages. Part of the Store's contract. */
 
 /**
  * The raw source is stored and read in pieces of this size, so that 50 MB never pass through memory whole,
  * and reading or freeing one piece holds its thread for well under a millisecond.
  */
 export const RAW_PIECE_BYTES = 256 * 1024;
-
-/** The envelope of a mail (RFC 5321 section 2.3.1), less its recipients. */
-export interface MailEnvelope {
-  /** '' is the null reverse-path. */
-  mailFrom: string;
-  helo: string;
-  remoteAddress: string;
-  tls: boolean;
-}
 
 /** A mail to be stored for one or more inboxes; its source is stored once. */
 export interface NewMail {

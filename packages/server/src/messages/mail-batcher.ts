@@ -1,4 +1,4 @@
-import type { NewMail, Placed } from './contract/index.ts';
+import type { NewMail, Placed } from './records.ts';
 
 /** Messages in one batch: beyond about a hundred, the cost per message no longer falls and latency grows. */
 const MAX_MAILS = 128;

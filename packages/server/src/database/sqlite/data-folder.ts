@@ -10,8 +10,8 @@ import {
   statSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { damaged } from '../../database/failures.ts';
 import { codeOf, messageOf } from '../../errors.ts';
+import { damaged } from '../failures.ts';
 
 /** Suffixes of the files that belong to a database. */
 const COMPANIONS = ['', '-wal', '-shm', '.lock'];

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { outcomeUnknown } from '../../database/failures.ts';
+import { outcomeUnknown } from '../failures.ts';
 import { isBroken, isBusy, isFull, isRemoved, toUnavailable } from './errors.ts';
 
 /** Units in one transaction: a few milliseconds, for which later calls wait. */

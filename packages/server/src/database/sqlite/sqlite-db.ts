@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { LRUCache } from 'lru-cache';
-import type { Tx } from './operations.ts';
-import { compile, type Sql, type Value } from './sql.ts';
+import type { Tx } from '../operations.ts';
+import { compile, type Sql, type Value } from '../sql.ts';
 
 /** More than the store has queries. */
 const MAX_STATEMENTS = 500;

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
-import { migrate } from '../../database/migrate.ts';
-import { isConflict, isLocked } from '../../database/postgres/errors.ts';
-import { PostgresDb } from '../../database/postgres/postgres-db.ts';
+import { migrate } from '../migrate.ts';
+import { isConflict, isLocked } from './errors.ts';
+import { PostgresDb } from './postgres-db.ts';
 
 /** Other servers go on between two attempts for so long, seconds. */
 const PAUSE_S = 1;

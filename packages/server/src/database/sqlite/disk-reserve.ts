@@ -1,8 +1,8 @@
 import { statfsSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { unavailable } from '../../database/failures.ts';
+import { unavailable } from '../failures.ts';
 import { type MethodPath, mayUseReserve } from '../methods.ts';
-import { mailsOf } from '../thread/protocol.ts';
+import { bytesIn } from '../thread/protocol.ts';
 import type { Connection } from './connection.ts';
 import { isFull, toUnavailable } from './errors.ts';
 
@@ -24,40 +24,12 @@ const SMALL_WRITE_BYTES = 64 * 1024;
 /** How long emptying the log waits for readers: ours take milliseconds, those of other processes may take hours. */
 const READERS_TIMEOUT_MS = 100;
 
-/** Methods that may use the reserve: they free space, overwrite existing rows, or are needed to delete. */
-const MAY_USE_RESERVE: ReadonlySet<MethodPath> = new Set<MethodPath>([
-  'accounts.createFirst',
-  'accounts.delete',
-  'accounts.setPlan',
-  'deliveries.record',
-  'deliveries.releaseAll',
-  'domains.remove',
-  'inboxes.delete',
-  'inboxes.deleteByLabels',
-  'inboxes.endReplay',
-  'inboxes.setExpiry',
-  // Called at each start for the key in MAYFLY_API_KEY. An account has few keys.
-  'keys.create',
-  'keys.revoke',
-  'keys.used',
-  'upkeep.sweep',
-  'usage.lease',
-  'usage.report',
-  'webhooks.delete',
-  'webhooks.disable',
-  'webhooks.update',
-]);
-
 /** The most bytes that a call adds; 0 for a method that may use the reserve. */
 function bytesAdded(path: MethodPath, args: readonly unknown[]): number {
-  if (MAY_USE_RESERVE.has(path) || mayUseReserve(path)) return 0;
-  const mails = mailsOf({ path, args: [...args] });
-  if (mails.length === 0) return SMALL_WRITE_BYTES;
-  return mails.reduce(
-    (sum, { raw, summary, content }) =>
-      sum + raw.byteLength + summary.byteLength + content.byteLength + SMALL_WRITE_BYTES,
-    0,
-  );
+  if (mayUseReserve(path)) return 0;
+  const bytes = bytesIn(args);
+  const mails = bytes.length > 0 && Array.isArray(args[0]) ? args[0].length : 1;
+  return bytes.reduce((sum, { byteLength }) => sum + byteLength, mails * SMALL_WRITE_BYTES);
 }
 
 /** Free space, bytes. */

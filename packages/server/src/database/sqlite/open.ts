@@ -1,8 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
-import { unavailable } from '../../database/failures.ts';
 import { messageOf } from '../../errors.ts';
-import type { Store } from '../contract/index.ts';
-import { createStore } from '../create-store.ts';
+import { createStore, type Store } from '../../store.ts';
+import { unavailable } from '../failures.ts';
 import { METHODS, type MethodKind, type MethodPath, methodsOf, storeOf } from '../methods.ts';
 import { openThread, openWhenCalled, type ThreadClient } from '../thread/client.ts';
 import { openReader } from './connection.ts';

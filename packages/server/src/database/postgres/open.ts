@@ -1,15 +1,14 @@
 import { Worker } from 'node:worker_threads';
-import { unavailable } from '../../database/failures.ts';
-import { ChangeSignal, type ChangeSignalDeps } from '../../database/postgres/change-signal.ts';
-import { connectAlone, createPool, requireDurable } from '../../database/postgres/connection.ts';
-import { startFailure, toUnavailable } from '../../database/postgres/errors.ts';
-import { runTransaction } from '../../database/postgres/transactions.ts';
-import type { Store } from '../contract/index.ts';
-import { createStore } from '../create-store.ts';
+import { createStore, hintsAfter, type Store } from '../../store.ts';
+import { unavailable } from '../failures.ts';
 import { METHODS, methodsOf, storeOf } from '../methods.ts';
 import { openWhenCalled } from '../thread/client.ts';
+import { ChangeSignal, type ChangeSignalDeps } from './change-signal.ts';
+import { connectAlone, createPool, requireDurable } from './connection.ts';
 import { postgresEngine } from './engine.ts';
-import { createVersionCheck, type Hint, hintsAfter, type Waiting } from './hints.ts';
+import { startFailure, toUnavailable } from './errors.ts';
+import { createVersionCheck, type Hint, type Waiting } from './hints.ts';
+import { runTransaction } from './transactions.ts';
 import { upgradeTables } from './upgrade.ts';
 
 export interface PostgresOptions {

@@ -1,5 +1,5 @@
-import { DAMAGED_PAGE, damaged, unavailable } from '../../database/failures.ts';
 import { AppError } from '../../errors.ts';
+import { DAMAGED_PAGE, damaged, unavailable } from '../failures.ts';
 
 /** State of the storage by the primary result code of an SQLite error (sqlite.org/rescode.html). */
 const STORAGE_ERRORS: Readonly<Record<number, string>> = {

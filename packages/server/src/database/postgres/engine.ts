@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
-import { isConflict, toUnavailable } from '../../database/postgres/errors.ts';
-import { PostgresDb } from '../../database/postgres/postgres-db.ts';
-import { runFlights, runTransaction } from '../../database/postgres/transactions.ts';
 import { AppError } from '../../errors.ts';
-import type { Engine } from '../create-store.ts';
+import type { Kit } from '../operations.ts';
+import { isConflict, toUnavailable } from './errors.ts';
+import { PostgresDb } from './postgres-db.ts';
+import { runFlights, runTransaction } from './transactions.ts';
 
 /** The engine on a pool of connections. */
-export function postgresEngine(pool: Pool): Engine {
+export function postgresEngine(pool: Pool): Kit {
   return {
     db: new PostgresDb(pool),
     transaction: (work) => runTransaction(pool, (client) => work(new PostgresDb(client))),

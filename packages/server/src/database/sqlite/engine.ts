@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { unavailable } from '../../database/failures.ts';
-import { SqliteDb } from '../../database/sqlite-db.ts';
-import type { Engine } from '../create-store.ts';
+import { unavailable } from '../failures.ts';
+import type { Kit } from '../operations.ts';
 import { isBroken, isBusy, isRemoved } from './errors.ts';
+import { SqliteDb } from './sqlite-db.ts';
 import type { Transactions } from './transactions.ts';
 
 const mayDependOnContent = (error: unknown): boolean =>
@@ -13,7 +13,7 @@ const closing = (database: DatabaseSync) => async (): Promise<void> => {
 };
 
 /** The engine on the writer connection. */
-export function writingEngine(database: DatabaseSync, transactions: Transactions): Engine {
+export function writingEngine(database: DatabaseSync, transactions: Transactions): Kit {
   // There is one connection, so whatever runs during a transaction is part of it.
   const tx = new SqliteDb(database);
   return {
@@ -34,7 +34,7 @@ export function writingEngine(database: DatabaseSync, transactions: Transactions
 const refuse = (): Promise<never> => Promise.reject(unavailable('read-only'));
 
 /** The engine on a read-only connection. */
-export function readingEngine(database: DatabaseSync): Engine {
+export function readingEngine(database: DatabaseSync): Kit {
   const db = new SqliteDb(database);
   return { db, transaction: refuse, flight: refuse, mayDependOnContent, close: closing(database) };
 }

@@ -6,9 +6,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
-import { migrate } from '../../../database/migrate.ts';
-import { createStore } from '../../create-store.ts';
-import { type Call, mailsOf } from '../../thread/protocol.ts';
+
+import { createStore } from '../../../store.ts';
+import { migrate } from '../../migrate.ts';
+import { bytesIn, type Call } from '../../thread/protocol.ts';
+
 import { type Served, serveThread } from '../../thread/serve.ts';
 import { CHECKPOINT_PAGES, giveUpUnfinished, openReader, openWriter } from '../connection.ts';
 import { requireSameFile } from '../data-folder.ts';
@@ -35,7 +37,7 @@ async function withoutCheckpoint<T>(
   call: Call,
   run: () => Promise<T>,
 ): Promise<T> {
-  if (mailsOf(call).every(({ raw }) => raw.byteLength <= LARGE_BYTES)) return run();
+  if (bytesIn(call.args).every(({ byteLength }) => byteLength <= LARGE_BYTES)) return run();
   database.exec('pragma wal_autocheckpoint = 0');
   const checkpoint = async (): Promise<void> => {
     // The calls that were sent meanwhile come first: they are received between two turns.

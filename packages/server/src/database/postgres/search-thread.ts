@@ -3,11 +3,11 @@
  * those of a large mail takes longer than the main thread may be busy.
  */
 import { workerData } from 'node:worker_threads';
-import { createPool } from '../../database/postgres/connection.ts';
-import { toUnavailable } from '../../database/postgres/errors.ts';
-import { createStore } from '../create-store.ts';
+import { createStore } from '../../store.ts';
 import { serveThread } from '../thread/serve.ts';
+import { createPool } from './connection.ts';
 import { postgresEngine } from './engine.ts';
+import { toUnavailable } from './errors.ts';
 
 /** Searches that the database runs at the same time; one that waits for a large mail does not stop others. */
 const MAX_CONNECTIONS = 3;

@@ -1,7 +1,6 @@
-import type { Operation } from '../database/operations.ts';
 import { AppError } from '../errors.ts';
-import { operations } from '../store.ts';
-import type { Store } from './contract/index.ts';
+import { operations, type Store } from '../store.ts';
+import type { Operation } from './operations.ts';
 
 type Nouns = Omit<Store, 'ping' | 'close' | 'generation'>;
 

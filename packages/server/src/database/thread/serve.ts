@@ -1,7 +1,7 @@
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import type { AppError } from '../../errors.ts';
 import { giveBackMemory } from '../../memory.ts';
-import type { Store } from '../contract/index.ts';
+import type { Store } from '../../store.ts';
 import { methodsOf } from '../methods.ts';
 import {
   type Answer,

@@ -1,5 +1,4 @@
 import { AppError, type ErrorCode, type ErrorDetails } from '../../errors.ts';
-import type { NewMail } from '../contract/index.ts';
 import type { MethodPath } from '../methods.ts';
 
 /** A call of a method; its answer carries the same `id`. */
@@ -12,16 +11,17 @@ export interface Call {
 /** To the thread: the calls of one turn of the event loop, or the request to finish and close. */
 export type ToThread = { calls: Call[] } | { close: true };
 
-/** The messages that a call adds; none for other methods. */
-export function mailsOf({ path, args }: Pick<Call, 'path' | 'args'>): readonly NewMail[] {
-  if (path === 'messages.stage') return [args[0] as NewMail];
-  return path === 'messages.addBatch' ? (args[0] as NewMail[]) : [];
-}
+/** The bytes in the arguments of a call: those of mails. */
+export const bytesIn = (args: readonly unknown[]): Uint8Array[] =>
+  args
+    .flat()
+    .flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []))
+    .filter((value) => value instanceof Uint8Array);
 
-/** Buffers that are transferred with a call; see {@link NewMail}. The thread frees them after the call. */
-export function memoryGiven(call: Call): ArrayBuffer[] {
-  return mailsOf(call)
-    .flatMap(({ raw, content }) => [raw.buffer, content.buffer])
+/** Resizable buffers, which are given away: they are transferred with a call, and the thread frees them after it. */
+export function memoryGiven({ args }: Call): ArrayBuffer[] {
+  return bytesIn(args)
+    .map(({ buffer }) => buffer)
     .filter((buffer): buffer is ArrayBuffer => buffer instanceof ArrayBuffer && buffer.resizable);
 }
 

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
-import { outcomeUnknown, unavailable } from '../../database/failures.ts';
+import { outcomeUnknown, unavailable } from '../failures.ts';
 import { changesData, type MethodPath } from '../methods.ts';
 import {
   type Answer,
