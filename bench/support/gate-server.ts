@@ -23,7 +23,7 @@ import type {
 import { openSqlite } from '../../packages/server/src/store/sqlite/open.ts';
 import { RateLimit } from '../../packages/server/src/usage/rate-limit.ts';
 import { UsageMeter } from '../../packages/server/src/usage/usage-meter.ts';
-import { createWebhooks } from '../../packages/server/src/webhooks/registry.ts';
+import { Webhooks } from '../../packages/server/src/webhooks/registry.ts';
 
 /** Blocks of this month are leased as large as on the plan `developer`: a thousand requests. */
 const PLAN = { requestsPerMonth: 1e9, requestsPerSecond: 1e6, burst: 1e6 };
@@ -58,7 +58,7 @@ const deps: HttpDeps = {
   },
   replays: { start: () => undefined },
   waitLog: { add: () => undefined, addHeld: () => undefined, flushed: async () => undefined },
-  webhooks: createWebhooks({ store, guard, events, clock, plans }),
+  webhooks: new Webhooks({ store, guard, events, clock, plans }),
 };
 
 const createdAt = clock.now();
@@ -81,14 +81,13 @@ function openGate(real: Gate, inboxes: Store['inboxes'], keyRecord: KeyRecord): 
   return {
     ...real,
     guard: {
-      check({ inboxId }) {
+      async check({ inboxId }) {
         if (inboxId === undefined) return { ...caller, inbox: null };
         const known = found.get(inboxId);
         if (known && known.generation === store.generation()) return { ...caller, inbox: known.inbox };
-        return inboxes.find(account.id, inboxId, clock.now()).then((inbox) => {
-          if (inbox) found.set(inboxId, { inbox, generation: store.generation() });
-          return { ...caller, inbox: inbox ?? null };
-        });
+        const inbox = await inboxes.find(account.id, inboxId, clock.now());
+        if (inbox) found.set(inboxId, { inbox, generation: store.generation() });
+        return { ...caller, inbox: inbox ?? null };
       },
       findInbox: inboxes.find,
       forget: () => found.clear(),
@@ -99,7 +98,14 @@ function openGate(real: Gate, inboxes: Store['inboxes'], keyRecord: KeyRecord): 
 const real = createGate(deps);
 const gates: Partial<Record<string, Gate>> = {
   with: real,
-  silent: { ...real, admission: { ...real.admission, headers: () => ({}) } },
+  silent: {
+    ...real,
+    admission: {
+      admit: (...given) => real.admission.admit(...given),
+      settle: (...given) => real.admission.settle(...given),
+      headers: () => ({}),
+    },
+  },
   without: openGate(real, store.inboxes, record),
 };
 const { app } = await buildApp(

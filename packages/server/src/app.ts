@@ -21,21 +21,21 @@ import { createMetrics } from './operations/metrics.ts';
 import { createParsing } from './reading/pool/parser-pool.ts';
 import { Authenticator } from './reading/sender-checks/authenticator.ts';
 import { createReplays } from './recordings/replay.ts';
+import { sweepUntil } from './retention/sweeper.ts';
 import type { SmtpServer } from './smtp/server.ts';
 import type { Store } from './store/contract/index.ts';
 import { openPostgres } from './store/postgres/open.ts';
 import { openSqlite } from './store/sqlite/open.ts';
-import { sweepUntil } from './store/sweeper.ts';
 import { LiveNodes } from './usage/live-nodes.ts';
 import { RateLimit } from './usage/rate-limit.ts';
 import { UsageMeter } from './usage/usage-meter.ts';
 import { VERSION } from './version.ts';
-import { createWaitLog } from './waits/wait-log.ts';
-import { createDeliverer } from './webhooks/deliverer.ts';
+import { WaitLog } from './waits/wait-log.ts';
+import { Deliverer } from './webhooks/deliverer.ts';
 import { parseCidrs } from './webhooks/outbound/address-guard.ts';
 import { createResolve, type Resolve, systemResolve } from './webhooks/outbound/resolve.ts';
 import { createSender } from './webhooks/outbound/send.ts';
-import { createWebhooks } from './webhooks/registry.ts';
+import { Webhooks } from './webhooks/registry.ts';
 import { createScheduleClock } from './webhooks/schedule-clock.ts';
 
 /** What differs from the configuration, mostly for tests. */
@@ -340,7 +340,7 @@ async function startHttp(
 ) {
   const { config, store, guard, events, plans, metrics, gauges, clock, log, opened } = base;
   const { createHttpServer } = await import('./http/server.ts');
-  const waitLog = createWaitLog(store.waits, clock, (err) =>
+  const waitLog = new WaitLog(store.waits, clock, (err) =>
     log.error({ err }, 'Ended waits could not be stored'),
   );
   opened.onClose(() => waitLog.flushed());
@@ -364,7 +364,7 @@ async function startHttp(
       store,
       parsing: base.parsing,
       events,
-      webhooks: createWebhooks({ store, guard, events, clock, plans }),
+      webhooks: new Webhooks({ store, guard, events, clock, plans }),
       scheduleNow: base.schedule.now,
       waitLog,
       plans,
@@ -415,7 +415,7 @@ async function startWorker(base: Base): Promise<void> {
   });
   // The embedded store has one server: no other process holds these leases.
   if (config.databaseUrl === null) await store.deliveries.releaseAll(clock.now());
-  const deliverer = createDeliverer({
+  const deliverer = new Deliverer({
     store,
     schedule,
     sender: createSender({ ...guard, clock, userAgent: `Mayfly/${VERSION}` }),

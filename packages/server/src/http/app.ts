@@ -8,22 +8,21 @@ import { createWholeMails } from '../messages/bytes/whole-mails.ts';
 import { createHeldDeps } from '../messages/held/held-deps.ts';
 import { type Cors, createCors } from './access/cors.ts';
 import { createGate, type Gate, guardRequests } from './access/gate.ts';
-import { createHeldRequests, type HeldRequests } from './access/held-requests.ts';
-import { createListener, type Listener } from './connection/listener.ts';
+import { HeldRequests } from './access/held-requests.ts';
 import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
 import { MAX_BODY_BYTES, MAX_PARAMETER } from './limits.ts';
-import { parseBodies, readInputs } from './request/body.ts';
-import { respondToExpect } from './request/expect-continue.ts';
+import { createListener, type Listener } from './listener.ts';
+import { parseBodies, readInputs, respondToExpect } from './request/body.ts';
 import { collectPaths, unknownPath } from './request/paths.ts';
-import { setCommonHeaders } from './response/common-headers.ts';
+import { ResponseCache } from './response/etag.ts';
 import {
   dropBody,
   finishResponses,
   observeRequests,
   respondWithErrors,
   sendError,
+  setCommonHeaders,
 } from './response/finish.ts';
-import { createResponseCache } from './response/response-cache.ts';
 import { apiRoutes } from './routes/api.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { referenceRoutes } from './routes/reference.ts';
@@ -44,7 +43,7 @@ export async function buildApp(
 ): Promise<BuiltApp> {
   const cors = createCors(options.corsOrigins ?? []);
   const { app, listener } = createFastify(options, deps, cors);
-  const held = createHeldRequests(gate.guard, deps);
+  const held = new HeldRequests(gate.guard, deps);
   const reading = {
     messages: () => deps.store.messages,
     parsing: () => deps.parsing,
@@ -57,7 +56,7 @@ export async function buildApp(
     heldDeps: createHeldDeps(deps, async (...asked) => gate.guard.findInbox(...asked)),
     attachmentBytes: createAttachmentBytes(reading),
     wholeMails: createWholeMails(reading),
-    responses: createResponseCache(),
+    responses: new ResponseCache(),
     ...gate,
   };
 

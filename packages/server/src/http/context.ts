@@ -23,7 +23,7 @@ import type { Admission } from './access/admission.ts';
 import type { Guard } from './access/guard.ts';
 import type { HeldRequests } from './access/held-requests.ts';
 import type { ConnectionLimits } from './limits.ts';
-import type { ResponseCache } from './response/response-cache.ts';
+import type { ResponseCache } from './response/etag.ts';
 
 /** Options of the HTTP listener. */
 export interface HttpOptions {
@@ -72,7 +72,7 @@ export interface HttpDeps {
   /** The time by which webhook deliveries are due; by default that of the clock. */
   scheduleNow?: () => number;
   /** Stores how waits ended, for reports. */
-  waitLog: WaitLog;
+  waitLog: Pick<WaitLog, 'add' | 'addHeld' | 'flushed'>;
   plans: Plans;
   rate: RateLimit;
   usage: UsageMeter;
@@ -94,8 +94,8 @@ export interface RouteContext {
   wholeMails: WholeMails;
   responses: ResponseCache;
   /** Authenticates requests; `forget` empties its cache after a key was revoked. */
-  guard: Guard;
-  admission: Admission;
+  guard: Pick<Guard, keyof Guard>;
+  admission: Pick<Admission, keyof Admission>;
 }
 
 /** Fastify, typed by the schemas of its routes. */

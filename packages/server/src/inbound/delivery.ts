@@ -46,7 +46,7 @@ export interface Delivering {
 
 /** The way in for recorded messages. */
 export interface Staging {
-  /** Stores a message that no inbox shows; see `MessageStore.stage`. @returns its source */
+  /** Stores a message that no inbox shows; see `messages.stage`. @returns its source */
   stage(mail: StagedMail, stage: string): Promise<number>;
 }
 

@@ -54,7 +54,7 @@ export interface Injection {
    */
   restore(inbox: CaptureTarget, message: RecordedMail, remoteAddress: string): Promise<void>;
   /**
-   * Stores a recorded message for an inbox that is created with all of them; see `MessageStore.stage`.
+   * Stores a recorded message for an inbox that is created with all of them; see `messages.stage`.
    * @param maxMessageBytes of the plan of the account
    * @returns its source
    * @throws AppError `message_too_large`, `malformed_message`, `unavailable` as {@link inject}

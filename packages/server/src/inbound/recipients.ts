@@ -1,9 +1,9 @@
 import type { Plans } from '../accounts/plans.ts';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
+import { SINK_MESSAGES } from '../inboxes/records.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
 import type { AddressedInbox, Store } from '../store/contract/index.ts';
-import { SINK_MESSAGES } from '../store/contract/retention.ts';
 import { createInboxFinder, type Destination, type InboxFinder } from './inbox-finder.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 

@@ -1,5 +1,5 @@
 import { notFound } from '../errors.ts';
-import type { InboxRecord, InboxStore } from '../store/contract/index.ts';
+import type { InboxRecord, Store } from '../store/contract/index.ts';
 import { liveInbox } from './live-inbox.ts';
 
 /**
@@ -7,7 +7,7 @@ import { liveInbox } from './live-inbox.ts';
  * @throws AppError `inbox_expired` or `not_found`, always
  */
 export async function throwEnded(
-  inboxes: Pick<InboxStore, 'find'>,
+  inboxes: Pick<Store['inboxes'], 'find'>,
   { accountId, id }: Pick<InboxRecord, 'accountId' | 'id'>,
   now: number,
 ): Promise<never> {

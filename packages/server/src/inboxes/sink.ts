@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 import { hashCredential, newCredential, newId } from '../ids.ts';
 import { newLocalPart } from '../mail/local-part.ts';
 import type { Store } from '../store/contract/index.ts';
-import { PERMANENT_UNTIL } from '../store/contract/retention.ts';
+import { PERMANENT_UNTIL } from './records.ts';
 
 /** The label by which the sink is found among the inboxes of its account; no other inbox may have it. */
 const SINK_LABELS = { mayfly: 'sink' };

@@ -10,9 +10,8 @@ import {
 } from '@mayfly/client/contract';
 import { callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
-import { andThen } from '../http/maybe-promise.ts';
 import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
-import { baseUrl } from '../http/request/urls.ts';
+import { baseUrl } from '../http/request/headers.ts';
 import { contentTag, immutableTag, isFresh, sendJson } from '../http/response/etag.ts';
 import { throwEnded } from '../inboxes/ended-inbox.ts';
 import { fold } from '../mail/matching/fold.ts';
@@ -58,12 +57,12 @@ function readRoute(
       headers: ConditionalHeaders,
       response: { 200: json(Message, 'The message.', ETAG), 304: NOT_MODIFIED },
     },
-    handler: (request, reply) => {
+    handler: async (request, reply) => {
       const inbox = callersInbox(request);
       const { messageId } = request.params;
       const { include } = request.query;
       const base = baseUrl(options.publicUrl, request);
-      const response = responses.json(inbox, `${base} ${request.url}`, async () => {
+      const { body, tag } = await responses.json(inbox, `${base} ${request.url}`, async () => {
         const message = await findMessage(store, inbox, messageId, clock.now());
         const tag = markedTag(message, include);
         if (message.isPartial) {
@@ -78,7 +77,7 @@ function readRoute(
         );
         return { json, tag };
       });
-      return andThen(response, ({ body, tag }) => sendJson(request, reply, body, tag));
+      return sendJson(request, reply, body, tag);
     },
   });
 }

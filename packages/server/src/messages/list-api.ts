@@ -2,7 +2,6 @@ import { DEFAULT_LIMIT, InboxParams, MessageList, MessageQuery } from '@mayfly/c
 import { SECOND_MS } from '../clock.ts';
 import { callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
-import { andThen } from '../http/maybe-promise.ts';
 import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
 import { sendJson } from '../http/response/etag.ts';
 import { ListTexts } from './json.ts';
@@ -31,27 +30,26 @@ export function messageListRoute(app: App, { deps, held, heldDeps, responses }: 
       headers: ConditionalHeaders,
       response: { 200: json(MessageList, 'A page of messages.', ETAG), 304: NOT_MODIFIED },
     },
-    handler: (request, reply) => {
+    handler: async (request, reply) => {
       const inbox = callersInbox(request);
       const { wait = 0, limit = DEFAULT_LIMIT, since, before, ...filters } = request.query;
       const query = { since, before, limit, conditions: listConditions(filters) };
       const pageBytes = ({ messages, ...fields }: MessagePage): Buffer =>
         texts.page(messages, fields, () => inbox.id);
       if (wait > 0) {
-        return held
-          .hold(reply, (signal) => waitForMessages(heldDeps, inbox, query, wait * SECOND_MS, signal))
-          .then((page) => {
-            deps.waitLog.addHeld(inbox, 'list', page.messages.length > 0);
-            return sendJson(request, reply, pageBytes(page), null);
-          });
+        const page = await held.hold(reply, (signal) =>
+          waitForMessages(heldDeps, inbox, query, wait * SECOND_MS, signal),
+        );
+        deps.waitLog.addHeld(inbox, 'list', page.messages.length > 0);
+        return sendJson(request, reply, pageBytes(page), null);
       }
-      const response = responses.json(inbox, request.url, async () => {
+      const { body, tag } = await responses.json(inbox, request.url, async () => {
         const list = (signal: AbortSignal) => listMessages({ ...heldDeps, newest }, inbox, query, signal);
         // A search ends with its client.
         const isSearch = query.conditions.length > 0;
         return pageBytes(await (isSearch ? held.hold(reply, list) : list(neverAborted)));
       });
-      return andThen(response, ({ body, tag }) => sendJson(request, reply, body, tag));
+      return sendJson(request, reply, body, tag);
     },
   });
 }

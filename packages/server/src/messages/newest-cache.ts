@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { InboxRecord, MessageRow, MessageStore } from '../store/contract/index.ts';
+import type { InboxRecord, MessageRow, Store } from '../store/contract/index.ts';
 
 /** A page of messages for each of some hundred inboxes that are polled at the same time. */
 const KEPT_BYTES = 8 * 1024 * 1024;
@@ -24,7 +24,7 @@ export interface Newest {
   list(inbox: InboxRecord, after: number, limit: number, now: number): Promise<MessageRow[]>;
 }
 
-export function createNewest(messages: () => Pick<MessageStore, 'listRows'>): Newest {
+export function createNewest(messages: () => Pick<Store['messages'], 'listRows'>): Newest {
   const stretches = new LRUCache<string, Stretch>({
     maxSize: KEPT_BYTES,
     sizeCalculation: (stretch) =>

@@ -2,11 +2,11 @@ import { MessageParams, Preview, PreviewRequest, ref } from '@mayfly/client/cont
 import type { FastifyRequest } from 'fastify';
 import { MINUTE_MS } from '../clock.ts';
 import { AppError, notFound } from '../errors.ts';
-import { DEV_KEY_ID } from '../http/access/dev-key.ts';
+import { DEV_KEY_ID } from '../http/access/credential.ts';
 import { callerOf, callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
-import { baseUrl } from '../http/request/urls.ts';
+import { baseUrl } from '../http/request/headers.ts';
 import { toTime } from '../http/response/time.ts';
 import { IMAGE_TYPES } from '../mail/preview/mail-preview.ts';
 import type { FullMessageRecord } from '../store/contract/index.ts';

@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts';
 import { callersInbox, keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { bytes, created } from '../http/openapi/responses.ts';
-import { bodyStream, withStreams } from '../http/request/body-stream.ts';
+import { bodyStream, withStreams } from '../http/request/body.ts';
 import { plainAddress } from '../text/source-key.ts';
 import { recordingArchive } from './export-archive.ts';
 import { Imports } from './imports-api.ts';

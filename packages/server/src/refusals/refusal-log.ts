@@ -1,5 +1,5 @@
 import type { Store } from '../store/contract/index.ts';
-import { createWriteBehind } from '../workers/write-behind.ts';
+import { Batcher } from '../workers/batcher.ts';
 import type { Refusal } from './sql.ts';
 
 /** Look-ups of {@link RefusalLog.addIf} at a time; a flood of refusals must not become one of queries. */
@@ -19,19 +19,23 @@ export function createRefusalLog(
   store: Pick<Store['refusals'], 'add'>,
   onLost: (error: unknown) => void,
 ): RefusalLog {
-  const { add, flushed } = createWriteBehind<Refusal>({ write: (refusals) => store.add(refusals), onLost });
+  const write = async (refusals: Refusal[]): Promise<never[]> => {
+    await store.add(refusals);
+    return [];
+  };
+  const batcher = new Batcher(write, { onLost });
   const lookups = new Set<Promise<void>>();
 
   const lookUp = async (isWanted: () => Promise<boolean>, refusal: Refusal): Promise<void> => {
     try {
-      if (await isWanted()) add(refusal);
+      if (await isWanted()) batcher.offer(refusal);
     } catch (error) {
       onLost(error);
     }
   };
 
   return {
-    add,
+    add: (refusal) => batcher.offer(refusal),
     addIf(isWanted, refusal) {
       if (lookups.size === MAX_LOOKUPS) return;
       const ended = lookUp(isWanted, refusal).finally(() => lookups.delete(ended));
@@ -39,7 +43,7 @@ export function createRefusalLog(
     },
     async flushed() {
       await Promise.all(lookups);
-      await flushed();
+      await batcher.flushed();
     },
   };
 }

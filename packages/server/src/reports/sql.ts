@@ -1,8 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Db, search, type Tx } from '../database/operations.ts';
 import { anyOf, EMPTY, join, type Sql, sql } from '../database/sql.ts';
+import { TOMBSTONE_MS } from '../inboxes/records.ts';
+import { hasLabels } from '../inboxes/sql/finding.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
-import { TOMBSTONE_MS } from '../store/contract/retention.ts';
 import { type HeldCounts, type InboxWaits, waitsOf } from '../waits/sql.ts';
 
 /** Inboxes that one report shows; its sums have all. */
@@ -98,12 +99,7 @@ async function selectKnown(db: Db, { accountId, labels, now, before }: Page): Pr
     sql`select i.id, i.address, i.labels, i.created_at as "createdAt", i.expires_at as "expiresAt", i.freed,
         i.received_messages as received, i.first_received_at as "firstReceivedAt", w.waits
       from inboxes i left join inbox_waits w on w.inbox_seq = i.seq
-      where i.account_id = ${accountId} and i.expires_at > ${now - TOMBSTONE_MS} and i.id < ${before}
-        ${forEach(
-          labels,
-          (name, value) => sql`and i.id in (select l.inbox_id from inbox_labels l
-            where l.account_id = ${accountId} and l.pair = ${JSON.stringify([name, value])})`,
-        )}
+      where ${hasLabels(accountId, labels)} and i.expires_at > ${now - TOMBSTONE_MS} and i.id < ${before}
       order by i.id desc limit ${PAGE}`,
   );
   return rows.map((row) => {

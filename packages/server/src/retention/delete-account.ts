@@ -1,14 +1,14 @@
 import { revokeAll } from '../accounts/sql.ts';
 import { freeInSteps, inSequence } from '../database/in-steps.ts';
 import { steps, type Tx } from '../database/operations.ts';
+import { DELETED } from '../database/schema.ts';
 import { anyOf, FOR_UPDATE, sql } from '../database/sql.ts';
+import { vacateAddresses } from '../inboxes/sql/addresses.ts';
+import { freeParked } from '../messages/sql/sources.ts';
 import { removeDeletedInboxesOf } from '../reports/sql.ts';
-import { onKysely } from '../store/sql/bridge.ts';
-import { createRemoval, INBOXES_PER_STEP } from '../store/sql/delete-in-steps.ts';
-import { vacateAddresses } from '../store/sql/inboxes/addresses.ts';
-import { DELETED } from '../store/sql/tables/index.ts';
 import { removeFailedWaitsOf } from '../waits/sql.ts';
 import { LOCK_TO_REMOVE, removeNextWebhook } from '../webhooks/sql/removal.ts';
+import { freeDeletedInboxes, INBOXES_PER_STEP } from './delete-inboxes.ts';
 
 /** Marks an account as being deleted unless it is the last; then nothing is added to it (`lockAccount`). */
 async function mark(tx: Tx, accountId: string, now: number): Promise<'marked' | 'last' | 'unknown'> {
@@ -43,7 +43,7 @@ async function endInboxes(tx: Tx, accountId: string, limit: number, now: number)
   );
   // The quarantine of an expired inbox's address has begun already.
   const live = ended.filter(({ expiresAt }) => expiresAt > now);
-  await vacateAddresses(onKysely(tx).tx, live, now);
+  await vacateAddresses(tx, live, now);
   return ended.length;
 }
 
@@ -60,9 +60,7 @@ async function removeInboxes(tx: Tx, accountId: string, limit: number, now: numb
     sql`select id from inboxes where account_id = ${accountId} and expires_at = ${DELETED} limit ${INBOXES_PER_STEP}`,
   );
   const ids = inboxes.map(({ id }) => id);
-  const kysely = onKysely(tx);
-  const { freeDeletedInboxes } = createRemoval(kysely.engine);
-  return ids.length === 0 ? 0 : Math.max(limit, await freeDeletedInboxes(kysely.tx, limit, ids, now));
+  return ids.length === 0 ? 0 : Math.max(limit, await freeDeletedInboxes(tx, limit, ids, now));
 }
 
 async function removeAccount(tx: Tx, accountId: string): Promise<void> {
@@ -98,7 +96,7 @@ export const deleteAccount = steps(
         (tx, limit) => removeInboxes(tx, accountId, limit, now),
         (tx, limit) => removeDeletedInboxesOf(tx, accountId, limit),
         (tx, limit) => removeFailedWaitsOf(tx, accountId, limit),
-        (tx, limit) => createRemoval(onKysely(tx).engine).sources.freeParked(onKysely(tx).tx, limit),
+        (tx, limit) => freeParked(tx, limit),
       ),
     );
     await transaction((tx) => removeAccount(tx, accountId));

@@ -1,4 +1,4 @@
-import type { MessageStore, NewMail, Placed } from './contract/index.ts';
+import type { NewMail, Placed } from './contract/index.ts';
 
 /** Messages in one batch: beyond about a hundred, the cost per message no longer falls and latency grows. */
 const MAX_MAILS = 128;
@@ -7,7 +7,7 @@ const MAX_BYTES = 2 * 1024 * 1024;
 /** Calls with so few bytes do not wait behind larger ones. */
 const SMALL_BYTES = 64 * 1024;
 
-type AddBatch = MessageStore['addBatch'];
+type AddBatch = (mails: NewMail[], now: number) => Promise<Placed[][]>;
 
 interface Call {
   mails: NewMail[];

@@ -22,40 +22,6 @@ type OwnPath = Exclude<MethodPath, `${keyof typeof operations}.${string}`>;
 
 /** The kind of every method. It does not compile if a method of the Store is missing. */
 const OWN: Readonly<Record<OwnPath, MethodKind>> = {
-  'addresses.hold': 'write',
-  'inboxes.create': 'write',
-  'inboxes.find': 'read',
-  'inboxes.findByToken': 'read',
-  'inboxes.findTokenHash': 'read',
-  'inboxes.setExpiry': 'write',
-  'inboxes.endReplay': 'write',
-  'inboxes.list': 'read',
-  'inboxes.delete': 'write',
-  'inboxes.deleteByLabels': 'write',
-  'inboxes.findByAddress': 'read',
-  'inboxes.findTakers': 'read',
-  'messages.addBatch': 'add',
-  'messages.stage': 'add',
-  'messages.unstage': 'add',
-  'messages.listRows': 'read',
-  'messages.listAfter': 'read',
-  'messages.listByAccount': 'read',
-  'messages.listNewest': 'read',
-  'messages.search': 'search',
-  'messages.check': 'search',
-  'messages.recipients': 'read',
-  'messages.newestInAccount': 'read',
-  'messages.placeInAccount': 'read',
-  'messages.existing': 'read',
-  'messages.find': 'read',
-  'messages.readRaw': 'read',
-  'messages.mark': 'add',
-  'messages.delete': 'write',
-  'messages.deleteAll': 'write',
-  'upkeep.measure': 'read',
-  'upkeep.newestTime': 'read',
-  'upkeep.time': 'read',
-  'upkeep.sweep': 'write',
   ping: 'write',
 };
 
@@ -63,6 +29,13 @@ const kindOf = ({ kind, traits }: Operation<never, unknown>): MethodKind => {
   if (kind === 'read' || kind === 'search') return kind;
   return traits.keepsInboxes ? 'add' : 'write';
 };
+
+/** True for operations that free space, overwrite existing rows or are needed to delete. */
+export function mayUseReserve(path: MethodPath): boolean {
+  const [noun = '', name = ''] = path.split('.');
+  const table: Record<string, Record<string, Operation<never, unknown>>> = operations;
+  return table[noun]?.[name]?.traits.mayUseReserve === true;
+}
 
 export const METHODS = {
   ...OWN,

@@ -14,7 +14,7 @@ import { notFound } from '../errors.ts';
 import { callerOf, callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
-import { baseUrl } from '../http/request/urls.ts';
+import { baseUrl } from '../http/request/headers.ts';
 import { sendJson } from '../http/response/etag.ts';
 import { toTime } from '../http/response/time.ts';
 import { timeOfId } from '../ids.ts';

@@ -1,7 +1,7 @@
 import { DAY_MS } from '../clock.ts';
 import { read, type Tx, write } from '../database/operations.ts';
+import { DELETED } from '../database/schema.ts';
 import { anyOf, eachOf, FOR_UPDATE, FOR_UPDATE_SKIP_LOCKED, sql } from '../database/sql.ts';
-import { DELETED } from '../store/sql/tables/index.ts';
 
 /** Failed waits that are kept of an inbox: the first ones, because the later ones often follow from them. */
 export const MAX_FAILED_WAITS = 10;

@@ -9,8 +9,6 @@ import type { EndedWait, ExplainedWait } from './sql.ts';
 
 /** Ended waits are written together this often: reports may be a moment late. */
 const PAUSE_MS = 100;
-/** Items in memory while the store is slow or down; more are lost. */
-const MAX_WAITING = 1_000;
 /** A condition or a summary in a report; longer ones are cut. */
 const MAX_CONDITION = 100;
 const MAX_SUMMARY = 500;
@@ -21,24 +19,6 @@ const MAX_CONTENT = 64 * 1024;
 interface Item {
   ended?: EndedWait;
   explained?: ExplainedWait;
-}
-
-/** Stores how waits ended. The response to a wait never waits for it. */
-export interface WaitLog {
-  /**
-   * @param wire the explanation as the API shows it
-   * @returns the id of what is stored of a wait that failed; undefined for one that succeeded or is not over
-   */
-  add(
-    inbox: InboxRecord,
-    expectation: Expectation,
-    ended: Pick<Outcome, 'matched' | 'explanation'> & { waitedMs: number },
-    wire: WaitExplanation | null,
-  ): string | undefined;
-  /** Of a list that waited, or of a stream; for the reports of test runs. */
-  addHeld(inbox: InboxRecord, kind: 'list' | 'stream', hadMessages: boolean): void;
-  /** Resolves when all that was added before the call can be read, or was lost. */
-  flushed(): Promise<void>;
 }
 
 const cut = (text: string, length: number): string =>
@@ -63,56 +43,73 @@ function contentOf({ summary, causes, seen }: WaitExplanation): string {
   }
 }
 
-/** @param onLost called with the error when ended waits could not be stored */
-export function createWaitLog(
-  store: Pick<Store['waits'], 'add' | 'addExplained'>,
-  clock: Clock,
-  onLost: (error: unknown) => void,
-): WaitLog {
-  const write = async (items: Item[]): Promise<undefined[]> => {
-    const ended = items.flatMap((item) => item.ended ?? []);
-    const explained = items.flatMap((item) => item.explained ?? []);
-    try {
-      if (ended.length > 0) await store.add(ended);
-      if (explained.length > 0) await store.addExplained(explained);
-    } catch (error) {
-      onLost(error);
+/** No report can name an inbox without labels. */
+const hasLabels = ({ labels }: InboxRecord): boolean => Object.keys(labels).length > 0;
+
+/** Stores how waits ended. The response to a wait never waits for it. */
+export class WaitLog {
+  readonly #clock: Clock;
+  readonly #batcher: Batcher<Item, never>;
+
+  /** @param onLost called with the error when ended waits could not be stored */
+  constructor(
+    store: Pick<Store['waits'], 'add' | 'addExplained'>,
+    clock: Clock,
+    onLost: (error: unknown) => void,
+  ) {
+    this.#clock = clock;
+    this.#batcher = new Batcher(
+      async (items) => {
+        const ended = items.flatMap((item) => item.ended ?? []);
+        const explained = items.flatMap((item) => item.explained ?? []);
+        if (ended.length > 0) await store.add(ended);
+        if (explained.length > 0) await store.addExplained(explained);
+        return [];
+      },
+      { onLost, pause: (signal) => clock.sleep(PAUSE_MS, signal) },
+    );
+  }
+
+  /**
+   * @param wire the explanation as the API shows it
+   * @returns the id of what is stored of a wait that failed; undefined for one that succeeded or is not over
+   */
+  add(
+    inbox: InboxRecord,
+    { match, count }: Expectation,
+    { matched, explanation, waitedMs }: Pick<Outcome, 'matched' | 'explanation'> & { waitedMs: number },
+    wire: WaitExplanation | null,
+  ): string | undefined {
+    const { id: inboxId, accountId } = inbox;
+    const common = { accountId, inboxId, kind: 'wait' } as const;
+    if (matched || !explanation || !wire) {
+      if (hasLabels(inbox)) this.#batcher.offer({ ended: { ...common, failed: null } });
+      return undefined;
     }
-    return [];
-  };
-  const batcher = new Batcher(write, (signal) => clock.sleep(PAUSE_MS, signal));
-  const keep = (item: Item): void => {
-    if (batcher.size < MAX_WAITING) void batcher.add(item);
-  };
-  // No report can name an inbox without labels.
-  const hasLabels = ({ labels }: InboxRecord): boolean => Object.keys(labels).length > 0;
-  return {
-    add(inbox, { match, count }, { matched, explanation, waitedMs }, wire) {
-      const { id: inboxId, accountId } = inbox;
-      const common = { accountId, inboxId, kind: 'wait' } as const;
-      if (matched || !explanation || !wire) {
-        if (hasLabels(inbox)) keep({ ended: { ...common, failed: null } });
-        return undefined;
-      }
-      const { reason, seenCount, plainSummary, causes } = explanation;
-      if (reason === 'server_stopping') return undefined;
-      const at = clock.now();
-      const waitId = newId('wai', at);
-      const ended = { waitedMs, count, match: matchOf(match) };
-      const plainCauses = causes.map(({ code, certainty, plain: text }) => ({ code, certainty, text }));
-      const plain = { ...wire, summary: plainSummary, causes: plainCauses, seen: [] };
-      const texts = { plain: JSON.stringify({ ...ended, explanation: plain }), content: contentOf(wire) };
-      const failed = { waitId, at, ...ended, reason, seenCount, summary: cut(plainSummary, MAX_SUMMARY) };
-      keep({
-        explained: { id: waitId, accountId, inboxId, endedAt: at, ...texts },
-        ...(hasLabels(inbox) && { ended: { ...common, failed } }),
-      });
-      return waitId;
-    },
-    addHeld(inbox, kind, hadMessages) {
-      const { id: inboxId, accountId } = inbox;
-      if (hasLabels(inbox)) keep({ ended: { accountId, inboxId, kind, hadMessages } });
-    },
-    flushed: () => batcher.flushed(),
-  };
+    const { reason, seenCount, plainSummary, causes } = explanation;
+    if (reason === 'server_stopping') return undefined;
+    const at = this.#clock.now();
+    const waitId = newId('wai', at);
+    const ended = { waitedMs, count, match: matchOf(match) };
+    const plainCauses = causes.map(({ code, certainty, plain: text }) => ({ code, certainty, text }));
+    const plain = { ...wire, summary: plainSummary, causes: plainCauses, seen: [] };
+    const texts = { plain: JSON.stringify({ ...ended, explanation: plain }), content: contentOf(wire) };
+    const failed = { waitId, at, ...ended, reason, seenCount, summary: cut(plainSummary, MAX_SUMMARY) };
+    this.#batcher.offer({
+      explained: { id: waitId, accountId, inboxId, endedAt: at, ...texts },
+      ...(hasLabels(inbox) && { ended: { ...common, failed } }),
+    });
+    return waitId;
+  }
+
+  /** Of a list that waited, or of a stream; for the reports of test runs. */
+  addHeld(inbox: InboxRecord, kind: 'list' | 'stream', hadMessages: boolean): void {
+    const { id: inboxId, accountId } = inbox;
+    if (hasLabels(inbox)) this.#batcher.offer({ ended: { accountId, inboxId, kind, hadMessages } });
+  }
+
+  /** Resolves when all that was added before the call can be read, or was lost. */
+  flushed(): Promise<void> {
+    return this.#batcher.flushed();
+  }
 }

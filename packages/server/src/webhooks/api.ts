@@ -12,7 +12,7 @@ import { AppError, notFound } from '../errors.ts';
 import { keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { created, empty, json } from '../http/openapi/responses.ts';
-import { readPage } from '../http/request/page.ts';
+import { readPage } from '../http/request/query.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { throwEnded } from '../inboxes/ended-inbox.ts';
 import type { WebhookRecord } from './sql/webhooks.ts';

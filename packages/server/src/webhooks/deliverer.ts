@@ -4,9 +4,9 @@ import type { Logger } from '../log.ts';
 import type { WebhookMetrics } from '../operations/metrics.ts';
 import type { Store } from '../store/contract/index.ts';
 import { Batcher } from '../workers/batcher.ts';
-import { createEventBodies } from './event-body.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
 import { ATTEMPT_TIMEOUT_MS, type Sender } from './outbound/send.ts';
+import { eventBody } from './payload.ts';
 import { hasOnlyFailed, type NextStep, nextStep } from './schedule.ts';
 import type { ScheduleClock } from './schedule-clock.ts';
 import { signatureHeaders } from './sign.ts';
@@ -39,7 +39,7 @@ const STORAGE_PAUSE_MS = 1_000;
 /** How long a stop waits for attempts in progress; the whole app has ten seconds. */
 const STOP_GRACE_MS = 5_000;
 
-export interface DelivererDeps {
+interface DelivererDeps {
   store: Pick<Store, 'inboxes' | 'messages' | 'webhooks' | 'deliveries'>;
   schedule: ScheduleClock;
   /** Closed by {@link Deliverer.stop}. */
@@ -59,99 +59,119 @@ export interface DelivererDeps {
 }
 
 /** Delivers webhooks at least once: claims what is due, signs, sends, records. Endpoints do not delay each other. */
-export interface Deliverer {
-  start(): void;
+export class Deliverer {
+  readonly #deps: DelivererDeps;
+  readonly #recorder: Batcher<AttemptResult, FailureStreak | undefined>;
+  readonly #stopping = new AbortController();
+  readonly #aborting = new AbortController();
+  readonly #free = { prompt: PROMPT_SLOTS, other: OTHER_SLOTS };
+  readonly #inProgress = new Set<Promise<void>>();
+  #wakeUp = new AbortController();
+  #loop = Promise.resolve();
+
+  constructor(deps: DelivererDeps) {
+    const { store, schedule, clock } = deps;
+    this.#deps = deps;
+    this.#recorder = new Batcher((results) => store.deliveries.record(results, clock.now(), schedule.now()));
+  }
+
+  start(): void {
+    this.#loop = this.#run();
+  }
+
   /** Stops claiming, waits for attempts in progress, and aborts them at the deadline. Safe to call twice. */
-  stop(deadlineMs: number): Promise<void>;
-}
+  async stop(deadlineMs: number): Promise<void> {
+    this.#stopping.abort();
+    this.#wakeUp.abort();
+    await this.#loop;
+    const ended = new AbortController();
+    const allEnded = Promise.all(this.#inProgress).then(() => ended.abort());
+    await this.#deps.clock.sleep(Math.min(deadlineMs, STOP_GRACE_MS), ended.signal);
+    this.#aborting.abort();
+    await allEnded;
+    await this.#deps.sender.close();
+  }
 
-export function createDeliverer(deps: DelivererDeps): Deliverer {
-  const { store, schedule, sender, events, clock, log } = deps;
-  const attempt = createAttempt(deps);
-  const stopping = new AbortController();
-  const aborting = new AbortController();
-  const free = { prompt: PROMPT_SLOTS, other: OTHER_SLOTS };
-  const inProgress = new Set<Promise<void>>();
-  let wakeUp = new AbortController();
-  let loop: Promise<void> = Promise.resolve();
-  const notify = () => wakeUp.abort();
-
-  const begin = (claimed: ClaimedDelivery): void => {
-    const slot = claimed.prompt ? 'prompt' : 'other';
-    free[slot] -= 1;
-    const { id: deliveryId, webhookId } = claimed;
-    const work = attempt(claimed, aborting.signal)
-      // The delivery is claimed again after its lease has expired.
-      .catch((err) => log.error({ err, deliveryId, webhookId }, 'A webhook attempt could not be recorded'))
-      .finally(() => {
-        free[slot] += 1;
-        inProgress.delete(work);
-        notify();
-      });
-    inProgress.add(work);
-  };
-
-  /** Starts the attempts that are due. @returns how long to wait before the next call, milliseconds */
-  const startDue = async (): Promise<number> => {
-    const now = await schedule.read();
-    const nextAt = await store.deliveries.nextAt(now);
-    if (nextAt === null || nextAt > now) return Math.min(IDLE_POLL_MS, (nextAt ?? now + IDLE_POLL_MS) - now);
-    const claimed = await store.deliveries.claim({ ...free, leaseMs: LEASE_MS }, clock.now(), now);
-    for (const delivery of claimed) begin(delivery);
-    return claimed.length > 0 ? 0 : NOTHING_CLAIMED_MS;
-  };
-
-  const run = async (): Promise<void> => {
-    const unsubscribe = events.onDeliveries(notify);
+  async #run(): Promise<void> {
+    const { events, clock, log } = this.#deps;
+    const unsubscribe = events.onDeliveries(() => this.#wakeUp.abort());
     let isFailing = false;
-    while (!stopping.signal.aborted) {
+    while (!this.#stopping.signal.aborted) {
       // Created before the query, so that an event during the query ends the sleep that follows.
-      wakeUp = new AbortController();
+      this.#wakeUp = new AbortController();
       let wait = STORAGE_PAUSE_MS;
       try {
-        wait = await startDue();
+        wait = await this.#startDue();
         isFailing = false;
       } catch (err) {
         if (!isFailing)
           log.error({ err }, 'Webhook deliveries could not be claimed; each second tries again');
         isFailing = true;
       }
-      if (wait > 0 && !stopping.signal.aborted) await clock.sleep(wait, wakeUp.signal);
+      if (wait > 0 && !this.#stopping.signal.aborted) await clock.sleep(wait, this.#wakeUp.signal);
     }
     unsubscribe();
-  };
+  }
 
-  return {
-    start() {
-      loop = run();
-    },
-    async stop(deadlineMs) {
-      stopping.abort();
-      notify();
-      await loop;
-      const ended = new AbortController();
-      const allEnded = Promise.all(inProgress).then(() => ended.abort());
-      await clock.sleep(Math.min(deadlineMs, STOP_GRACE_MS), ended.signal);
-      aborting.abort();
-      await allEnded;
-      await sender.close();
-    },
-  };
-}
+  /** Starts the attempts that are due. @returns how long to wait before the next call, milliseconds */
+  async #startDue(): Promise<number> {
+    const { store, schedule, clock } = this.#deps;
+    const now = await schedule.read();
+    const nextAt = await store.deliveries.nextAt(now);
+    if (nextAt === null || nextAt > now) return Math.min(IDLE_POLL_MS, (nextAt ?? now + IDLE_POLL_MS) - now);
+    const claimed = await store.deliveries.claim({ ...this.#free, leaseMs: LEASE_MS }, clock.now(), now);
+    for (const delivery of claimed) this.#begin(delivery);
+    return claimed.length > 0 ? 0 : NOTHING_CLAIMED_MS;
+  }
 
-/** One attempt of a claimed delivery, from reading the message to recording the result. */
-function createAttempt(deps: DelivererDeps) {
-  const { store, schedule, sender, clock, log, metrics } = deps;
-  const bodyOf = createEventBodies(deps);
-  const recorder = new Batcher((results: AttemptResult[]) =>
-    store.deliveries.record(results, clock.now(), schedule.now()),
-  );
+  #begin(claimed: ClaimedDelivery): void {
+    const slot = claimed.prompt ? 'prompt' : 'other';
+    this.#free[slot] -= 1;
+    const { id: deliveryId, webhookId } = claimed;
+    const work = this.#attempt(claimed)
+      // The delivery is claimed again after its lease has expired.
+      .catch((err) =>
+        this.#deps.log.error({ err, deliveryId, webhookId }, 'A webhook attempt could not be recorded'),
+      )
+      .finally(() => {
+        this.#free[slot] += 1;
+        this.#inProgress.delete(work);
+        this.#wakeUp.abort();
+      });
+    this.#inProgress.add(work);
+  }
 
-  const conclude = async (claimed: ClaimedDelivery, outcome: AttemptOutcome, at: number): Promise<void> => {
+  /** One attempt of a claimed delivery, from reading the message to recording the result. */
+  async #attempt(claimed: ClaimedDelivery): Promise<void> {
+    const { clock, sender, metrics, log } = this.#deps;
+    const at = clock.now();
+    const body = await eventBody(claimed, at, this.#deps);
+    if ('gone' in body) {
+      const next = { state: 'cancelled' as const, reason: body.gone };
+      await this.#recorder.add({ ...proofOf(claimed), attempt: null, next });
+      metrics.delivery('cancelled');
+      log.info({ ...idsOf(claimed), reason: body.gone }, 'A webhook delivery was cancelled');
+      return;
+    }
+    const headers = signatureHeaders({
+      id: claimed.eventId,
+      timestampSeconds: Math.floor(at / 1_000),
+      body: body.json,
+      secrets: claimed.secrets,
+    });
+    const signal = this.#aborting.signal;
+    const outcome = await sender.send({ url: claimed.url, headers, body: body.json, signal });
+    // An attempt that we aborted says nothing about the endpoint: the delivery is claimed again.
+    if (outcome.error?.code !== 'aborted') await this.#conclude(claimed, outcome, at);
+  }
+
+  /** Records an attempt, and disables a webhook that asks for it or has only failed. */
+  async #conclude(claimed: ClaimedDelivery, outcome: AttemptOutcome, at: number): Promise<void> {
+    const { store, schedule, clock, log, metrics, random, retryDelays } = this.#deps;
     const now = clock.now();
-    const step = nextStep(claimed.attemptNumber, outcome, now, deps.random(), deps.retryDelays);
+    const step = nextStep(claimed.attemptNumber, outcome, now, random(), retryDelays);
     const { status, error, responseStart, durationMs } = outcome;
-    const streak = await recorder.add({
+    const streak = await this.#recorder.add({
       ...proofOf(claimed),
       attempt: { at, status, durationMs: Math.max(0, Math.round(durationMs)), error, responseStart },
       next: standing(step, schedule.now()),
@@ -172,34 +192,11 @@ function createAttempt(deps: DelivererDeps) {
     );
     const reason = reasonToDisable(step, streak, now);
     if (reason === undefined) return;
-    await store.webhooks.disable(claimed.webhookId, reason);
+    const { webhookId, accountId } = claimed;
+    await store.webhooks.disable(webhookId, reason);
     metrics.disabled();
-    log.warn(
-      { webhookId: claimed.webhookId, accountId: claimed.accountId, reason },
-      'A webhook was disabled',
-    );
-  };
-
-  return async (claimed: ClaimedDelivery, signal: AbortSignal): Promise<void> => {
-    const at = clock.now();
-    const body = await bodyOf(claimed, at);
-    if ('gone' in body) {
-      const next = { state: 'cancelled' as const, reason: body.gone };
-      await recorder.add({ ...proofOf(claimed), attempt: null, next });
-      metrics.delivery('cancelled');
-      log.info({ ...idsOf(claimed), reason: body.gone }, 'A webhook delivery was cancelled');
-      return;
-    }
-    const headers = signatureHeaders({
-      id: claimed.eventId,
-      timestampSeconds: Math.floor(at / 1_000),
-      body: body.json,
-      secrets: claimed.secrets,
-    });
-    const outcome = await sender.send({ url: claimed.url, headers, body: body.json, signal });
-    // An attempt that we aborted says nothing about the endpoint: the delivery is claimed again.
-    if (outcome.error?.code !== 'aborted') await conclude(claimed, outcome, at);
-  };
+    log.warn({ webhookId, accountId, reason }, 'A webhook was disabled');
+  }
 }
 
 const proofOf = ({ id, webhookId, leasedUntil }: ClaimedDelivery) => ({

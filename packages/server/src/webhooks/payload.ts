@@ -1,4 +1,7 @@
+import { AppError } from '../errors.ts';
 import type { MailContent, MailSummary } from '../mail/mail.ts';
+import type { FullMessageRecord, InboxRecord, Store } from '../store/contract/index.ts';
+import type { ClaimedDelivery } from './sql/queue.ts';
 
 /** HTML and text together, bytes of UTF-8: enough for the messages that tests read, small enough to send often. */
 export const MAX_BODY_BYTES = 256 * 1024;
@@ -8,31 +11,18 @@ export const MAX_BODY_BYTES = 256 * 1024;
  */
 export const MAX_PART_BYTES = 64 * 1024;
 
-/** The part of an `InboxRecord` that a delivery contains. */
-export interface PayloadInbox {
-  id: string;
-  address: string;
-  labels: Record<string, string>;
-}
-
-/** The part of a `FullMessageRecord` that a delivery needs. */
-export interface PayloadMessage {
-  id: string;
-  inboxId: string;
-  /** Epoch milliseconds. */
-  receivedAt: number;
-  /** Bytes of the raw source. */
-  size: number;
+/** The part of a message that a delivery needs. */
+export type PayloadMessage = Pick<FullMessageRecord, 'id' | 'inboxId' | 'receivedAt' | 'size'> & {
   summary: MailSummary;
   content: Pick<MailContent, 'html' | 'text' | 'links' | 'attachments'>;
   /** Whether `content` lacks a part of the message. */
   isPartial?: boolean;
-}
+};
 
-export interface MessageReceived {
+interface MessageReceived {
   /** `evt_…`. */
   eventId: string;
-  inbox: PayloadInbox;
+  inbox: Pick<InboxRecord, 'id' | 'address' | 'labels'>;
   message: PayloadMessage;
   /** Base URL of the server, without a trailing slash; empty for paths. */
   publicUrl: string;
@@ -130,4 +120,68 @@ function cutList<T>(items: readonly T[]): { value: T[]; cut: boolean } {
     return bytes > MAX_PART_BYTES;
   });
   return tooMany === -1 ? { value: [...items], cut: false } : { value: items.slice(0, tooMany), cut: true };
+}
+
+/** The JSON to send, or the reason why there is nothing to send any more. */
+type EventBody = { json: string } | { gone: string };
+
+interface EventBodyDeps {
+  store: Pick<Store, 'inboxes' | 'messages'>;
+  publicUrl: string;
+  domain: string;
+}
+
+/** Ids that do not exist: the inbox and the message of a test event cannot be read. */
+const TEST_INBOX = 'inb_test';
+const TEST_MESSAGE = 'msg_test';
+
+/** A sample event of the same shape, marked with `test: true`. */
+function testEvent(eventId: string, createdAt: number, { publicUrl, domain }: EventBodyDeps) {
+  const address = `test@${domain}`;
+  const text = 'This is a test event. Your code is 123456.';
+  const event = messageReceived({
+    eventId,
+    inbox: { id: TEST_INBOX, address, labels: {} },
+    message: {
+      id: TEST_MESSAGE,
+      inboxId: TEST_INBOX,
+      receivedAt: createdAt,
+      size: text.length,
+      summary: {
+        from: { address: `mayfly@${domain}`, name: 'Mayfly' },
+        to: [{ address, name: '' }],
+        cc: [],
+        subject: 'Mayfly test event',
+        preview: text,
+        attachmentCount: 0,
+        inlineCount: 0,
+        codes: [{ value: '123456', context: 'Your code is 123456.' }],
+      },
+      content: { html: null, text, links: [], attachments: [] },
+    },
+    publicUrl,
+  });
+  return { ...event, test: true as const };
+}
+
+/** The body of a delivery. Every attempt of a delivery has the same bytes. */
+export async function eventBody(
+  { eventId, accountId, inboxId, messageId, createdAt }: ClaimedDelivery,
+  now: number,
+  deps: EventBodyDeps,
+): Promise<EventBody> {
+  const { store, publicUrl } = deps;
+  if (inboxId === null || messageId === null)
+    return { json: JSON.stringify(testEvent(eventId, createdAt, deps)) };
+  try {
+    const inbox = await store.inboxes.find(accountId, inboxId, now);
+    if (!inbox || inbox.expiresAt <= now) return { gone: 'The inbox ended.' };
+    const message = await store.messages.find(inboxId, messageId, now);
+    if (!message) return { gone: 'The message was deleted.' };
+    return { json: JSON.stringify(messageReceived({ eventId, inbox, message, publicUrl })) };
+  } catch (error) {
+    // Trying again would keep the other deliveries of this webhook waiting for ever.
+    if (error instanceof AppError && error.code === 'storage_damaged') return { gone: error.message };
+    throw error;
+  }
 }

@@ -1,4 +1,7 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
+import type { AttemptOutcome } from './outbound/outcome.ts';
+import type { FailureStreak } from './sql/record.ts';
+
 /** When a delivery is retried and when an endpoint is disabled. Pure: time and randomness are arguments. */
 
 /** Delays after the first, second, … failed attempt, before jitter. */
@@ -25,16 +28,6 @@ const FAILING_FOR_MS = 5 * DAY_MS;
  */
 export const MIN_FAILED_ATTEMPTS = 10;
 
-/** The part of an `AttemptOutcome` that the schedule needs. */
-export interface AttemptResult {
-  /** True for a 2xx response in time. */
-  ok: boolean;
-  /** The status of the response, null when there was none. */
-  status: number | null;
-  /** The Retry-After header of the response as received, or null. */
-  retryAfter: string | null;
-}
-
 export type NextStep =
   | { kind: 'delivered' }
   | { kind: 'retry'; inMs: number }
@@ -51,7 +44,7 @@ export type NextStep =
  */
 export function nextStep(
   attemptNumber: number,
-  result: AttemptResult,
+  result: Pick<AttemptOutcome, 'ok' | 'status' | 'retryAfter'>,
   now: number,
   random: number,
   delays = RETRY_DELAYS_MS,
@@ -89,13 +82,6 @@ export function parseRetryAfter(header: string, now: number): number | undefined
   else if (ASCTIME.test(value)) wait = Date.parse(`${value} GMT`) - now;
   else return undefined;
   return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), MAX_RETRY_AFTER_MS);
-}
-
-/** Failures of an endpoint since its last success, or since it was created or enabled. */
-export interface FailureStreak {
-  /** The first failed attempt; null when there is none. */
-  failingSince: number | null;
-  failedAttempts: number;
 }
 
 /**

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createListener } from '../../src/http/connection/listener.ts';
+import { createListener } from '../../src/http/listener.ts';
 import { startHttp, type TestHttp } from '../http/start-http.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
@@ -93,18 +93,13 @@ describe('pipelined requests without a credential', () => {
     });
     expect(plain.headers.get('content-encoding')).toBe(null);
     expect(plain.headers.get('vary')).toMatch(/accept-encoding/i);
-    for (const [encoding, decompress] of [
-      ['br', brotliDecompressSync],
-      ['gzip', gunzipSync],
-    ] as const) {
-      const { socket, text } = client();
-      socket.write(get('/openapi.json', `Accept-Encoding: ${encoding}\r\nConnection: close\r\n`));
-      await new Promise((resolve) => socket.once('end', resolve));
-      const [head = '', body = ''] = text().split(/\r\n\r\n([\s\S]*)/);
-      expect(head.toLowerCase()).toContain(`content-encoding: ${encoding}`);
-      expect(JSON.parse(decompress(Buffer.from(body, 'latin1')).toString())).toEqual(plain.body);
-      expect(body.length).toBeLessThan(plain.bytes.length / 4);
-    }
+    const { socket, text } = client();
+    socket.write(get('/openapi.json', 'Accept-Encoding: gzip\r\nConnection: close\r\n'));
+    await new Promise((resolve) => socket.once('end', resolve));
+    const [head = '', body = ''] = text().split(/\r\n\r\n([\s\S]*)/);
+    expect(head.toLowerCase()).toContain('content-encoding: gzip');
+    expect(JSON.parse(gunzipSync(Buffer.from(body, 'latin1')).toString())).toEqual(plain.body);
+    expect(body.length).toBeLessThan(plain.bytes.length / 4);
     const tag = plain.headers.get('etag') ?? '';
     const again = await http.api('GET', '/openapi.json', {
       as: null,
@@ -112,9 +107,9 @@ describe('pipelined requests without a credential', () => {
     });
     expect([tag === '', again.status, again.bytes.length]).toEqual([false, 304, 0]);
     for (const [accept, encoding] of [
-      ['gzip;q=0, br;q=0', null],
-      ['*', 'br'],
-      ['gzip;q=1, br;q=0.5', 'gzip'],
+      ['gzip;q=0, br', null],
+      ['*', 'gzip'],
+      ['br;q=1, gzip;q=0.5', 'gzip'],
     ] as const) {
       const { socket, text } = client();
       socket.write(get('/openapi.json', `Accept-Encoding: ${accept}\r\nConnection: close\r\n`));

@@ -18,9 +18,9 @@ import type { KeyScope, NewMail, Store } from '../../src/store/contract/index.ts
 import { openSqlite } from '../../src/store/sqlite/open.ts';
 import { RateLimit } from '../../src/usage/rate-limit.ts';
 import { UsageMeter } from '../../src/usage/usage-meter.ts';
-import { createWaitLog } from '../../src/waits/wait-log.ts';
+import { WaitLog } from '../../src/waits/wait-log.ts';
 import { parseCidrs } from '../../src/webhooks/outbound/address-guard.ts';
-import { createWebhooks } from '../../src/webhooks/registry.ts';
+import { Webhooks } from '../../src/webhooks/registry.ts';
 import { type ApiClient, apiClient } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
@@ -166,7 +166,7 @@ export async function startHttp(
   const guard = { allow: parseCidrs('127.0.0.1/32'), resolve: async () => ['127.0.0.1'] };
   const plans = createPlans(planSettings);
   const usage = new UsageMeter({ store, clock, log });
-  const webhooks = createWebhooks({ store, guard, events, clock, plans });
+  const webhooks = new Webhooks({ store, guard, events, clock, plans });
 
   const receiver = createReceiver({
     ...{ store, parsing, authenticating: null, events, clock, plans, sink: false },
@@ -189,7 +189,7 @@ export async function startHttp(
       parsing,
       events,
       webhooks,
-      waitLog: createWaitLog(store.waits, clock, (err) => log.error({ err }, 'ended waits were not kept')),
+      waitLog: new WaitLog(store.waits, clock, (err) => log.error({ err }, 'ended waits were not kept')),
       plans,
       rate: new RateLimit(clock),
       usage,

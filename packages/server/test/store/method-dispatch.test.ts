@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../src/ids.ts';
 import type { Store } from '../../src/store/contract/index.ts';
+import { createStore } from '../../src/store/create-store.ts';
 import { METHOD_PATHS, METHODS, methodsOf } from '../../src/store/methods.ts';
-import { createSqlStore } from '../../src/store/sql/sql-store.ts';
 import { openReader } from '../../src/store/sqlite/connection.ts';
 import { readingEngine } from '../../src/store/sqlite/engine.ts';
 import { everything, T } from './builders.ts';
@@ -13,7 +13,7 @@ let opened: Opened & { path: string };
 let onReader: Store;
 beforeAll(async () => {
   opened = await openTemporary();
-  onReader = createSqlStore(readingEngine(openReader({ path: opened.path, busyTimeoutMs: 10 })));
+  onReader = createStore(readingEngine(openReader({ path: opened.path, busyTimeoutMs: 10 })));
 });
 afterAll(async () => {
   await onReader.close();

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../src/ids.ts';
+import { sweepUntil } from '../../src/retention/sweeper.ts';
 import type { InboxRecord } from '../../src/store/contract/index.ts';
-import { sweepUntil } from '../../src/store/sweeper.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { inboxAt, mailTo, onlyPlaced, T } from './builders.ts';
 import type { Opened } from './contract/suite.ts';

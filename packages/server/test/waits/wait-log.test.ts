@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { InboxRecord } from '../../src/store/contract/index.ts';
 import type { Explanation } from '../../src/waits/outcome.ts';
 import type { EndedWait, ExplainedWait } from '../../src/waits/sql.ts';
-import { createWaitLog } from '../../src/waits/wait-log.ts';
+import { WaitLog } from '../../src/waits/wait-log.ts';
 import { inboxAt } from '../store/builders.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
@@ -48,7 +48,7 @@ function start(fails = false) {
   const addExplained = async (waits: ExplainedWait[]) => {
     explained.push(...waits);
   };
-  const log = createWaitLog({ add, addExplained }, clock, (error) => lost.push(error));
+  const log = new WaitLog({ add, addExplained }, clock, (error) => lost.push(error));
   return { clock, batches, lost, explained, log };
 }
 

@@ -5,7 +5,6 @@ import { quoted } from '../../text/nearest.ts';
 import type { Charge } from '../../usage/account-month.ts';
 import { limitsRate, type RateLimit, type Taken } from '../../usage/rate-limit.ts';
 import type { UsageMeter } from '../../usage/usage-meter.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
 
 /** A request with the state of its account's limits. */
 export interface Admitted {
@@ -15,25 +14,6 @@ export interface Admitted {
   readonly rate: Taken | null;
   /** What the request cost; null for a free one. */
   charge: Charge | null;
-}
-
-/** Applies the limits of an account to its requests: first the rate, then the quota of the month. */
-export interface Admission {
-  /**
-   * @param isFree does not count against the quota; the rate limit applies all the same
-   * @param note called with the state of the limits before anything is thrown
-   * @throws AppError `rate_limited`, `quota_exceeded`, `unavailable`
-   */
-  admit(
-    account: AccountRecord,
-    key: KeyRecord | null,
-    isFree: boolean,
-    note: (admitted: Admitted) => void,
-  ): MaybePromise<void>;
-  /** Refunds the request where its response is free. */
-  settle(admitted: Admitted, status: number): void;
-  /** The headers that state the limits of the account; names in lower case. */
-  headers(admitted: Admitted): Record<string, string>;
 }
 
 const NOT_MODIFIED = 304;
@@ -80,73 +60,82 @@ const seconds = (count: number): string => {
   return whole === 1 ? '1 second' : `${whole} seconds`;
 };
 
-export function createAdmission(
-  plans: Plans,
-  rate: RateLimit,
-  usage: UsageMeter,
-  now: () => number,
-): Admission {
-  const texts = new WeakMap<Plan, PlanTexts>();
-  const textsOf = (plan: Plan): PlanTexts => {
-    const known = texts.get(plan);
+/** Applies the limits of an account to its requests: first the rate, then the quota of the month. */
+export class Admission {
+  readonly #plans: Plans;
+  readonly #rate: RateLimit;
+  readonly #usage: UsageMeter;
+  readonly #now: () => number;
+  readonly #texts = new WeakMap<Plan, PlanTexts>();
+  #reset = { at: 0, text: '' };
+
+  constructor(plans: Plans, rate: RateLimit, usage: UsageMeter, now: () => number) {
+    this.#plans = plans;
+    this.#rate = rate;
+    this.#usage = usage;
+    this.#now = now;
+  }
+
+  /**
+   * @param isFree does not count against the quota; the rate limit applies all the same
+   * @param note called with the state of the limits before anything is thrown
+   * @throws AppError `rate_limited`, `quota_exceeded`, `unavailable`
+   */
+  async admit(
+    account: AccountRecord,
+    key: KeyRecord | null,
+    isFree: boolean,
+    note: (admitted: Admitted) => void,
+  ): Promise<void> {
+    const plan = this.#plans.named(account.plan);
+    const taken = this.#rate.take(account.id, plan);
+    const admitted: Admitted = { accountId: account.id, plan, rate: taken, charge: null };
+    note(admitted);
+    if (key) this.#usage.recordKeyUse(key.id);
+    if (taken && taken.retryAfterSeconds > 0) throw rateLimited(account.plan, plan, taken.retryAfterSeconds);
+    // The response to a free request also states what is left.
+    if (isFree) await this.#usage.lookUp(account.id, plan.requestsPerMonth);
+    else admitted.charge = await this.#usage.charge(account.id, plan.requestsPerMonth);
+  }
+
+  /** Refunds the request where its response is free. */
+  settle(admitted: Admitted, status: number): void {
+    const isFree = status === NOT_MODIFIED || status === TOO_MANY_REQUESTS || status >= SERVER_ERROR;
+    if (!isFree || !admitted.charge) return;
+    this.#usage.refund(admitted.charge);
+    admitted.charge = null;
+  }
+
+  /** The headers that state the limits of the account; names in lower case. */
+  headers({ accountId, plan, rate: bucket }: Admitted): Record<string, string> {
+    const { remaining, resetAt } = this.#usage.standing(accountId, plan.requestsPerMonth);
+    if (this.#reset.at !== resetAt) this.#reset = { at: resetAt, text: String(resetAt / 1_000) };
+    const { policy, quota } = this.#textsOf(plan);
+    const burst = bucket ? `"burst";r=${bucket.left};t=${bucket.fullInSeconds}` : '';
+    if (remaining === null) {
+      const unlimited = {
+        'x-quota-limit': UNLIMITED,
+        'x-quota-remaining': UNLIMITED,
+        'x-quota-reset': this.#reset.text,
+      };
+      return bucket ? { ...unlimited, 'ratelimit-policy': policy, ratelimit: burst } : unlimited;
+    }
+    const left = String(remaining);
+    const month = `"month";r=${left};t=${Math.ceil((resetAt - this.#now()) / 1_000)}`;
+    return {
+      'x-quota-limit': quota,
+      'x-quota-remaining': left,
+      'x-quota-reset': this.#reset.text,
+      'ratelimit-policy': policy,
+      ratelimit: bucket ? `${burst}, ${month}` : month,
+    };
+  }
+
+  #textsOf(plan: Plan): PlanTexts {
+    const known = this.#texts.get(plan);
     if (known) return known;
     const made = { policy: policyOf(plan), quota: String(plan.requestsPerMonth) };
-    texts.set(plan, made);
+    this.#texts.set(plan, made);
     return made;
-  };
-  let reset = { at: 0, text: '' };
-
-  return {
-    admit(account, key, isFree, note) {
-      const plan = plans.named(account.plan);
-      const taken = rate.take(account.id, plan);
-      const admitted: Admitted = { accountId: account.id, plan, rate: taken, charge: null };
-      note(admitted);
-      if (key) usage.recordKeyUse(key.id);
-      if (taken && taken.retryAfterSeconds > 0) {
-        throw rateLimited(account.plan, plan, taken.retryAfterSeconds);
-      }
-      // The response to a free request also states what is left.
-      if (isFree) return usage.lookUp(account.id, plan.requestsPerMonth);
-      const charge = usage.charge(account.id, plan.requestsPerMonth);
-      if (!(charge instanceof Promise)) {
-        admitted.charge = charge;
-        return undefined;
-      }
-      return charge.then((made) => {
-        admitted.charge = made;
-      });
-    },
-
-    settle(admitted, status) {
-      const isFree = status === NOT_MODIFIED || status === TOO_MANY_REQUESTS || status >= SERVER_ERROR;
-      if (!isFree || !admitted.charge) return;
-      usage.refund(admitted.charge);
-      admitted.charge = null;
-    },
-
-    headers({ accountId, plan, rate: bucket }) {
-      const { remaining, resetAt } = usage.standing(accountId, plan.requestsPerMonth);
-      if (reset.at !== resetAt) reset = { at: resetAt, text: String(resetAt / 1_000) };
-      const { policy, quota } = textsOf(plan);
-      const burst = bucket ? `"burst";r=${bucket.left};t=${bucket.fullInSeconds}` : '';
-      if (remaining === null) {
-        const unlimited = {
-          'x-quota-limit': UNLIMITED,
-          'x-quota-remaining': UNLIMITED,
-          'x-quota-reset': reset.text,
-        };
-        return bucket ? { ...unlimited, 'ratelimit-policy': policy, ratelimit: burst } : unlimited;
-      }
-      const left = String(remaining);
-      const month = `"month";r=${left};t=${Math.ceil((resetAt - now()) / 1_000)}`;
-      return {
-        'x-quota-limit': quota,
-        'x-quota-remaining': left,
-        'x-quota-reset': reset.text,
-        'ratelimit-policy': policy,
-        ratelimit: bucket ? `${burst}, ${month}` : month,
-      };
-    },
-  };
+  }
 }

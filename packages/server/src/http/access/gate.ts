@@ -1,21 +1,20 @@
 import type { FastifyRequest } from 'fastify';
 import type { App, HttpDeps, RouteContext } from '../context.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
 import { assertReadable } from '../request/headers.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
-import { setCommonHeaders } from '../response/common-headers.ts';
-import { createAdmission } from './admission.ts';
+import { setCommonHeaders } from '../response/finish.ts';
+import { Admission } from './admission.ts';
 import type { Cors } from './cors.ts';
-import { assertLocal, isDevKey } from './dev-key.ts';
-import { type Caller, createGuard } from './guard.ts';
+import { assertLocal, isDevKey } from './credential.ts';
+import { type Caller, Guard } from './guard.ts';
 import { sessionSecret } from './session.ts';
 
 /** Authentication and limits, which every request to a route that is not public passes. */
 export type Gate = Pick<RouteContext, 'guard' | 'admission'>;
 
 export const createGate = (deps: HttpDeps): Gate => ({
-  guard: createGuard(deps),
-  admission: createAdmission(deps.plans, deps.rate, deps.usage, () => deps.clock.now()),
+  guard: new Guard(deps),
+  admission: new Admission(deps.plans, deps.rate, deps.usage, () => deps.clock.now()),
 });
 
 /** True where a path parameter is empty: a trailing or doubled slash, which names nothing. */
@@ -40,7 +39,7 @@ export function guardRequests(
   app.decorateRequest('admitted', null);
   app.decorateRequest('session', undefined);
 
-  const check = (request: FastifyRequest): MaybePromise<Caller> | null => {
+  const check = async (request: FastifyRequest): Promise<Caller | null> => {
     assertReadable(request);
     // Before the body is parsed: an error in the body would hide that the path is wrong.
     if (request.is404 || hasEmptyPart(request)) throw nothingThere(request, known);
@@ -63,18 +62,9 @@ export function guardRequests(
     setCommonHeaders(request, reply);
     cors.allow(request, reply);
     if (cors.respondToPreflight(request, reply)) return;
-    const letIn = (caller: Caller | null): void => {
+    check(request).then((caller) => {
       request.caller = caller;
       done();
-    };
-    let caller: MaybePromise<Caller> | null;
-    try {
-      caller = check(request);
-    } catch (error) {
-      done(error as Error);
-      return;
-    }
-    if (caller instanceof Promise) caller.then(letIn, done);
-    else letIn(caller);
+    }, done);
   });
 }

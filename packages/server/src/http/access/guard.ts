@@ -5,17 +5,18 @@ import { hashCredential } from '../../ids.ts';
 import { liveInbox } from '../../inboxes/live-inbox.ts';
 import type { AccountRecord, InboxRecord, KeyRecord, Store } from '../../store/contract/index.ts';
 import { CACHE_TTL_MS, LruCache, TtlCache } from '../../workers/ttl-cache.ts';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { ProblemCode } from '../response/problems.ts';
 import type { Admitted } from './admission.ts';
 import {
   type Credential,
   CredentialReader,
+  DEV_KEY_HASH,
+  devCaller,
+  devKeyUnknown,
   type KeyCaller,
   sessionEnded,
   unknownCredential,
 } from './credential.ts';
-import { DEV_KEY_HASH, devCaller, devKeyUnknown } from './dev-key.ts';
 
 /**
  * What a route demands of its caller; every route declares one.
@@ -108,28 +109,10 @@ export interface Asking {
   inboxId: string | undefined;
 }
 
-/** The one guard of all routes. */
-export interface Guard {
-  /**
-   * Finds the caller of a request.
-   * @param admit called as soon as the account is known, before anything else is checked
-   * @throws AppError `unauthorized`, `insufficient_scope`, `not_found` or `inbox_expired`, and what
-   *   `admit` throws
-   */
-  check(
-    asking: Asking,
-    admit?: (account: AccountRecord, key: KeyRecord | null) => MaybePromise<void>,
-  ): MaybePromise<Caller>;
-  /** `InboxStore.find` from the cache of the guard, so that no request sees an older inbox than the one before it. */
-  findInbox(accountId: string, inboxId: string, now: number): MaybePromise<InboxRecord | undefined>;
-  /** Empties the caches of keys and accounts. */
-  forget(): void;
-}
+type Admit = (account: AccountRecord, key: KeyRecord | null) => Promise<void>;
 
-type Admit = NonNullable<Parameters<Guard['check']>[1]>;
-
-/** The guard caches keys and accounts for a short time, and inboxes until the next write of this process. */
-class CachingGuard implements Guard {
+/** The one guard of all routes. It caches keys and accounts for a short time, and inboxes until the next write. */
+export class Guard {
   readonly #store: GuardDeps['store'];
   readonly #clock: Clock;
   readonly #devAccountId: string | undefined;
@@ -148,7 +131,13 @@ class CachingGuard implements Guard {
     this.#devAccountId = devAccountId;
   }
 
-  check(asking: Asking, admit: Admit = () => undefined): MaybePromise<Caller> {
+  /**
+   * Finds the caller of a request.
+   * @param admit called as soon as the account is known, before anything else is checked
+   * @throws AppError `unauthorized`, `insufficient_scope`, `not_found` or `inbox_expired`, and what
+   *   `admit` throws
+   */
+  async check(asking: Asking, admit: Admit = async () => undefined): Promise<Caller> {
     if (asking.authorization === undefined && asking.session !== undefined) {
       return this.#withSession(asking.session, asking, admit);
     }
@@ -158,42 +147,33 @@ class CachingGuard implements Guard {
       : this.#withKey(credential, asking, admit);
   }
 
+  /** Empties the caches of keys and accounts. */
   forget(): void {
     this.#forgotten += 1;
     this.#accounts.clear();
   }
 
-  #withToken(hash: string, { access, inboxId }: Asking, admit: Admit): MaybePromise<Caller> {
+  async #withToken(hash: string, { access, inboxId }: Asking, admit: Admit): Promise<Caller> {
     const now = this.#clock.now();
-    return andThen(this.#findByToken(hash, now), (inbox) => {
-      if (!inbox) throw unknownCredential();
-      return andThen(this.#findAccount(inbox.accountId), (account) =>
-        andThen(admit(account, null), () => {
-          if (!access.startsWith('inbox:read') && access !== 'any') throw tokenNotEnough();
-          const own = access === 'any' || inbox.id === inboxId ? inbox : undefined;
-          return { account, key: null, inbox: liveInbox(own, now, inboxId ?? '') };
-        }),
-      );
-    });
+    const inbox = await this.#findByToken(hash, now);
+    if (!inbox) throw unknownCredential();
+    const account = await this.#findAccount(inbox.accountId);
+    await admit(account, null);
+    if (!access.startsWith('inbox:read') && access !== 'any') throw tokenNotEnough();
+    const own = access === 'any' || inbox.id === inboxId ? inbox : undefined;
+    return { account, key: null, inbox: liveInbox(own, now, inboxId ?? '') };
   }
 
-  #withKey(credential: Credential, { access, inboxId }: Asking, admit: Admit): MaybePromise<Caller> {
+  async #withKey(credential: Credential, { access, inboxId }: Asking, admit: Admit): Promise<Caller> {
     const now = this.#clock.now();
-    return andThen(this.#findKey(credential, now), (caller) => {
-      const { key, account } = caller;
-      return andThen(admit(account, key), () => {
-        if (key.scope === 'read' && access.endsWith(':write')) throw keyReadsOnly();
-        const needsInbox = access.startsWith('inbox:') && access !== 'inbox:read-ended';
-        if (!needsInbox || inboxId === undefined) {
-          return { account, key: caller, inbox: null };
-        }
-        return andThen(this.findInbox(account.id, inboxId, now), (inbox) => ({
-          account,
-          key: caller,
-          inbox: liveInbox(inbox, now, inboxId),
-        }));
-      });
-    });
+    const caller = await this.#findKey(credential, now);
+    const { key, account } = caller;
+    await admit(account, key);
+    if (key.scope === 'read' && access.endsWith(':write')) throw keyReadsOnly();
+    const needsInbox = access.startsWith('inbox:') && access !== 'inbox:read-ended';
+    if (!needsInbox || inboxId === undefined) return { account, key: caller, inbox: null };
+    const inbox = await this.findInbox(account.id, inboxId, now);
+    return { account, key: caller, inbox: liveInbox(inbox, now, inboxId) };
   }
 
   async #withSession(secret: string, asking: Asking, admit: Admit): Promise<Caller> {
@@ -208,10 +188,10 @@ class CachingGuard implements Guard {
       : this.#withKey({ text: '', hash, known: undefined }, asking, admit);
   }
 
-  #findKey(credential: Credential, now: number): MaybePromise<KeyCaller> {
+  async #findKey(credential: Credential, now: number): Promise<KeyCaller> {
     if (credential.hash === DEV_KEY_HASH) {
       if (this.#devAccountId === undefined) throw devKeyUnknown();
-      return andThen(this.#findAccount(this.#devAccountId), devCaller);
+      return devCaller(await this.#findAccount(this.#devAccountId));
     }
     const { known } = credential;
     const monotonic = this.#clock.monotonic();
@@ -219,37 +199,35 @@ class CachingGuard implements Guard {
     if (isFresh && now < (known.caller.key.expiresAt ?? Number.POSITIVE_INFINITY)) return known.caller;
     // A result of a query that began before the last `forget` is not cached for later requests.
     const forgotten = this.#forgotten;
-    return this.#store.keys.findByHash(credential.hash, now).then((caller) => {
-      if (!caller) throw unknownCredential();
-      credential.known = { caller, until: monotonic + CACHE_TTL_MS, forgotten };
-      return caller;
-    });
+    const caller = await this.#store.keys.findByHash(credential.hash, now);
+    if (!caller) throw unknownCredential();
+    credential.known = { caller, until: monotonic + CACHE_TTL_MS, forgotten };
+    return caller;
   }
 
-  #findAccount(accountId: string): MaybePromise<AccountRecord> {
+  async #findAccount(accountId: string): Promise<AccountRecord> {
     const known = this.#accounts.get(accountId, this.#clock.monotonic());
     if (known) return known;
-    return this.#store.accounts.find(accountId).then((account) => {
-      // The account was deleted, and its inbox is still cached.
-      if (!account) throw unknownCredential();
-      this.#accounts.set(accountId, account, this.#clock.monotonic() + CACHE_TTL_MS);
-      return account;
-    });
+    const account = await this.#store.accounts.find(accountId);
+    // The account was deleted, and its inbox is still cached.
+    if (!account) throw unknownCredential();
+    this.#accounts.set(accountId, account, this.#clock.monotonic() + CACHE_TTL_MS);
+    return account;
   }
 
-  findInbox(accountId: string, inboxId: string, now: number): MaybePromise<InboxRecord | undefined> {
+  /** `inboxes.find` from the cache of the guard, so that no request sees an older inbox than the one before it. */
+  async findInbox(accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> {
     const known = this.#cached(inboxId);
     if (known?.accountId === accountId) return known;
     return this.#cache(() => this.#store.inboxes.find(accountId, inboxId, now));
   }
 
-  #findByToken(hash: string, now: number): MaybePromise<InboxRecord | undefined> {
+  async #findByToken(hash: string, now: number): Promise<InboxRecord | undefined> {
     const known = this.#cached(this.#idsByToken.get(hash));
     if (known) return known;
-    return this.#cache(() => this.#store.inboxes.findByToken(hash, now)).then((inbox) => {
-      if (inbox) this.#idsByToken.set(hash, inbox.id);
-      return inbox;
-    });
+    const inbox = await this.#cache(() => this.#store.inboxes.findByToken(hash, now));
+    if (inbox) this.#idsByToken.set(hash, inbox.id);
+    return inbox;
   }
 
   /** An inbox is cached until the next write of this process: clients poll many times between two messages. */
@@ -268,8 +246,6 @@ class CachingGuard implements Guard {
     return inbox;
   }
 }
-
-export const createGuard = (deps: GuardDeps): Guard => new CachingGuard(deps);
 
 /** The caller of a request. @throws Error on a public route */
 export function callerOf({ caller }: FastifyRequest): Caller {

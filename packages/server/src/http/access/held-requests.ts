@@ -10,25 +10,6 @@ import type { Guard } from './guard.ts';
 /** A revoked key ends the requests that it holds open within a second. */
 const RECHECK_EVERY_MS = 500;
 
-/** Requests whose response is held: they end at once when their client disconnects or the server stops. */
-export interface HeldRequests {
-  /**
-   * Runs `work` with a signal that aborts when the client disconnects, its credential is revoked, or the server
-   * stops; the reason of the signal is the error of the response.
-   * @throws AppError `rate_limited` when the account holds as many as it may, before `work` is called;
-   *   `unauthorized` when the credential was revoked meanwhile; what `work` throws
-   */
-  hold<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** Ends those whose API key or session was revoked, and those of read tokens whose account is deleted. */
-  recheck(): Promise<void>;
-  /** How many are held now. */
-  readonly count: number;
-  /** Ends all that are held, and from now on holds none. */
-  release(): void;
-  /** True after {@link release}. */
-  readonly released: boolean;
-}
-
 interface Held {
   controller: AbortController;
   /** Null for a request without a credential, such as that of a preview link: nothing of it can be revoked. */
@@ -39,103 +20,117 @@ interface Held {
   isRevoked: boolean;
 }
 
-/** Counts the held requests of each account. */
-function createPlaces() {
-  const byAccount = new Map<string, number>();
-  return {
-    /** @throws AppError `rate_limited` */
-    enter(accountId: string): void {
-      const count = byAccount.get(accountId) ?? 0;
-      if (count >= MAX_HELD_PER_ACCOUNT) {
-        throw new AppError(
-          'rate_limited',
-          `The account has ${MAX_HELD_PER_ACCOUNT} waits and streams open, the limit on this server. End one, or retry after 1 second.`,
-          { retryAfterSeconds: 1 },
-        );
-      }
-      byAccount.set(accountId, count + 1);
-    },
-    leave(accountId: string): void {
-      const count = byAccount.get(accountId) ?? 0;
-      if (count > 1) byAccount.set(accountId, count - 1);
-      else byAccount.delete(accountId);
-    },
-  };
-}
+/** Requests whose response is held: they end at once when their client disconnects or the server stops. */
+export class HeldRequests {
+  readonly #guard: Pick<Guard, 'check'>;
+  /** Read at each use: the description of the API is built without a store. */
+  readonly #deps: { store: Pick<Store, 'accounts'> };
+  readonly #held = new Set<Held>();
+  readonly #byAccount = new Map<string, number>();
+  #released = false;
 
-/** @param deps read at each use: the description of the API is built without a store */
-export function createHeldRequests(guard: Guard, deps: { store: Pick<Store, 'accounts'> }): HeldRequests {
-  const held = new Set<Held>();
-  const places = createPlaces();
-  let released = false;
+  constructor(guard: Pick<Guard, 'check'>, deps: { store: Pick<Store, 'accounts'> }) {
+    this.#guard = guard;
+    this.#deps = deps;
+  }
 
-  const isGood = async (credential: string, isSession: boolean): Promise<boolean> => {
+  /** How many are held now. */
+  get count(): number {
+    return this.#held.size;
+  }
+
+  /** True after {@link release}. */
+  get released(): boolean {
+    return this.#released;
+  }
+
+  /**
+   * Runs `work` with a signal that aborts when the client disconnects, its credential is revoked, or the server
+   * stops; the reason of the signal is the error of the response.
+   * @throws AppError `rate_limited` when the account holds as many as it may, before `work` is called;
+   *   `unauthorized` when the credential was revoked meanwhile; what `work` throws
+   */
+  async hold<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { caller, headers, session } = reply.request;
+    const accountId = caller?.account.id ?? null;
+    if (accountId !== null) this.#enter(accountId);
+    const controller = new AbortController();
+    const isSession = headers.authorization === undefined;
+    const credential = caller?.key ? (headers.authorization ?? session ?? null) : null;
+    const one: Held = { controller, accountId, credential, isSession, isRevoked: false };
+    const end = () => controller.abort(clientGone());
+    if (this.#released) controller.abort(serverStopping());
+    this.#held.add(one);
+    reply.raw.once('close', end);
     try {
-      const given = isSession
-        ? { authorization: undefined, session: credential }
-        : { authorization: credential };
-      await guard.check({ ...given, access: 'account:read', inboxId: undefined });
+      const result = await work(controller.signal);
+      if (one.isRevoked) throw unknownCredential();
+      return result;
+    } finally {
+      this.#held.delete(one);
+      if (accountId !== null) this.#leave(accountId);
+      reply.raw.off('close', end);
+    }
+  }
+
+  /** Ends those whose API key or session was revoked, and those of read tokens whose account is deleted. */
+  async recheck(): Promise<void> {
+    const byKey = Map.groupBy(this.#held, ({ credential }) => credential);
+    // Tokens are too many to check each. The end of their inbox is published as an event, that of an account is not.
+    const byToken = Map.groupBy(byKey.get(null) ?? [], ({ accountId }) => accountId);
+    byKey.delete(null);
+    for (const [credential, all] of byKey) {
+      const isSession = all[0]?.isSession ?? false;
+      if (credential !== null && !(await this.#isGood(credential, isSession))) revoke(all);
+    }
+    for (const [accountId, all] of byToken) {
+      if (accountId !== null && !(await this.#deps.store.accounts.find(accountId))) revoke(all);
+    }
+  }
+
+  /** Ends all that are held, and from now on holds none. */
+  release(): void {
+    this.#released = true;
+    for (const { controller } of this.#held) controller.abort(serverStopping());
+  }
+
+  #enter(accountId: string): void {
+    const count = this.#byAccount.get(accountId) ?? 0;
+    if (count >= MAX_HELD_PER_ACCOUNT) {
+      throw new AppError(
+        'rate_limited',
+        `The account has ${MAX_HELD_PER_ACCOUNT} waits and streams open, the limit on this server. End one, or retry after 1 second.`,
+        { retryAfterSeconds: 1 },
+      );
+    }
+    this.#byAccount.set(accountId, count + 1);
+  }
+
+  #leave(accountId: string): void {
+    const count = this.#byAccount.get(accountId) ?? 0;
+    if (count > 1) this.#byAccount.set(accountId, count - 1);
+    else this.#byAccount.delete(accountId);
+  }
+
+  async #isGood(credential: string, isSession: boolean): Promise<boolean> {
+    const given = isSession
+      ? { authorization: undefined, session: credential }
+      : { authorization: credential };
+    try {
+      await this.#guard.check({ ...given, access: 'account:read', inboxId: undefined });
       return true;
     } catch (error) {
       if (error instanceof AppError && error.code === 'unauthorized') return false;
       throw error;
     }
-  };
+  }
+}
 
-  const revoke = (all: Held[]): void => {
-    for (const one of all) {
-      one.isRevoked = true;
-      one.controller.abort(unknownCredential());
-    }
-  };
-
-  return {
-    async hold(reply, work) {
-      const { caller, headers, session } = reply.request;
-      const accountId = caller?.account.id ?? null;
-      if (accountId !== null) places.enter(accountId);
-      const controller = new AbortController();
-      const isSession = headers.authorization === undefined;
-      const credential = caller?.key ? (headers.authorization ?? session ?? null) : null;
-      const one: Held = { controller, accountId, credential, isSession, isRevoked: false };
-      const end = () => controller.abort(clientGone());
-      if (released) controller.abort(serverStopping());
-      held.add(one);
-      reply.raw.once('close', end);
-      try {
-        const result = await work(controller.signal);
-        if (one.isRevoked) throw unknownCredential();
-        return result;
-      } finally {
-        held.delete(one);
-        if (accountId !== null) places.leave(accountId);
-        reply.raw.off('close', end);
-      }
-    },
-    async recheck() {
-      const byKey = Map.groupBy(held, ({ credential }) => credential);
-      // Tokens are too many to check each. The end of their inbox is published as an event, that of an account is not.
-      const byToken = Map.groupBy(byKey.get(null) ?? [], ({ accountId }) => accountId);
-      byKey.delete(null);
-      for (const [credential, all] of byKey) {
-        const isSession = all[0]?.isSession ?? false;
-        if (credential !== null && !(await isGood(credential, isSession))) revoke(all);
-      }
-      for (const [accountId, all] of byToken) {
-        if (accountId !== null && !(await deps.store.accounts.find(accountId))) revoke(all);
-      }
-    },
-    release() {
-      released = true;
-      for (const { controller } of held) controller.abort(serverStopping());
-    },
-    get count() {
-      return held.size;
-    },
-    get released() {
-      return released;
-    },
-  };
+function revoke(all: Held[]): void {
+  for (const one of all) {
+    one.isRevoked = true;
+    one.controller.abort(unknownCredential());
+  }
 }
 
 /** Never received: the client has disconnected. */

@@ -1,5 +1,8 @@
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
+import type { InboxRecord } from '../../store/contract/index.ts';
+import { MAX_CACHED_RESPONSE_BYTES, RESPONSE_CACHE_BYTES } from '../limits.ts';
 import { JSON_TYPE } from '../openapi/responses.ts';
 
 /** The strong validator of something that never changes. */
@@ -33,4 +36,52 @@ export function sendJson(
   if (tag !== null) reply.header('etag', tag);
   if (tag !== null && isFresh(headers['if-none-match'], tag)) return reply.code(304).send();
   return reply.header('content-type', JSON_TYPE).send(body);
+}
+
+export interface CachedResponse {
+  body: Buffer;
+  tag: string;
+}
+
+/** Requests that were answered once, to recognise the second one. */
+const ASKED_ONCE = 2_000;
+
+/**
+ * Responses about an inbox, ready to send, for clients that repeat a request before anything changed:
+ * pollers and parallel tests. An inbox's `version` grows with every change of it or of its messages, and the
+ * guard reads it for every request, so a response under the same version is the same response.
+ */
+export class ResponseCache {
+  readonly #cache = new LRUCache<string, CachedResponse>({
+    maxSize: RESPONSE_CACHE_BYTES,
+    maxEntrySize: MAX_CACHED_RESPONSE_BYTES,
+    sizeCalculation: ({ body }, key) => body.length + key.length,
+  });
+  readonly #asked = new LRUCache<string, true>({ max: ASKED_ONCE });
+
+  /**
+   * The JSON of a response and its weak validator (RFC 9110 section 8.8.3; one stands for its own URL
+   * alone), worked out only when they are not known. A change while `make` works only makes the validator fall short.
+   * @param inbox as the guard read it, before `make` reads anything
+   * @param make makes the JSON, or its bytes in UTF-8 where they are at hand; with a validator of its own where
+   *   the response does not change with every version
+   * @param request all that the response depends on besides: the URL, and the base of URLs in it
+   */
+  async json(
+    inbox: InboxRecord,
+    request: string,
+    make: () => Promise<string | Buffer | { json: string | Buffer; tag: string }>,
+  ): Promise<CachedResponse> {
+    const key = `${inbox.id} ${inbox.version} ${request}`;
+    const known = this.#cache.get(key);
+    if (known) return known;
+    const made = await make();
+    const isPlain = typeof made === 'string' || Buffer.isBuffer(made);
+    const { json, tag } = isPlain ? { json: made, tag: `W/"${inbox.version}"` } : made;
+    const response = { body: typeof json === 'string' ? Buffer.from(json) : json, tag };
+    // Most requests are never repeated: only a request that came twice is cached.
+    if (this.#asked.has(key)) this.#cache.set(key, response);
+    else this.#asked.set(key, true);
+    return response;
+  }
 }

@@ -1,14 +1,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../../errors.ts';
 import { Histogram } from '../../operations/metrics.ts';
 import { plainAddress } from '../../text/source-key.ts';
 import type { App, HttpDeps, RouteContext } from '../context.ts';
-import { CONNECTION_LIMITS, MAX_DISCARDED_BYTES, SMALL_RESPONSE_BYTES, STREAM_BYTES } from '../limits.ts';
-import { dropChunks } from '../request/chunked-body.ts';
-import { discardBody } from '../request/discard-body.ts';
+import {
+  CONNECTION_LIMITS,
+  MAX_DISCARDED_BYTES,
+  MAX_UNREAD_BYTES,
+  MAX_UNREAD_BYTES_PER_ACCOUNT,
+  SMALL_RESPONSE_BYTES,
+  STREAM_BYTES,
+} from '../limits.ts';
+import { discardBody, dropChunks } from '../request/body.ts';
 import { hasBody } from '../request/headers.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
 import { INTERNAL_ERROR, problem, sendProblem, toAppError, toProblem } from './problems.ts';
-import { ResponseBudget } from './response-budget.ts';
 
 /** True when the client left before its request was complete; there is no response then, and no defect. */
 const isAborted = (request: FastifyRequest): boolean =>
@@ -136,4 +142,68 @@ export function finishResponses(app: App, { options, admission, held }: RouteCon
     dropChunks(raw);
     done();
   });
+}
+
+const MIB = 1024 * 1024;
+
+/**
+ * Counts the bytes of responses that are in memory because their clients have not read them yet. Each account
+ * has a limit, so that none uses up the limit of the process.
+ */
+class ResponseBudget {
+  readonly #byAccount = new Map<string, number>();
+  #total = 0;
+
+  /** Bytes that are counted now. */
+  get bytes(): number {
+    return this.#total;
+  }
+
+  /**
+   * Counts a response.
+   * @returns a function that takes the bytes back; safe to call twice
+   * @throws AppError `rate_limited` when the account has too many unread bytes, `unavailable` when all have
+   */
+  take(accountId: string, bytes: number): () => void {
+    const own = this.#byAccount.get(accountId) ?? 0;
+    // A single response is sent whatever its size: otherwise it could never be read.
+    if (own > 0 && own + bytes > MAX_UNREAD_BYTES_PER_ACCOUNT) {
+      throw new AppError(
+        'rate_limited',
+        `The account has ${MAX_UNREAD_BYTES_PER_ACCOUNT / MIB} MiB of responses that were not read yet, the limit on this server. Read them, or end their connections, and retry.`,
+        { retryAfterSeconds: 1 },
+      );
+    }
+    if (this.#total > 0 && this.#total + bytes > MAX_UNREAD_BYTES) {
+      throw new AppError(
+        'unavailable',
+        'The server holds as many unread responses as its memory allows. Retry after 1 second.',
+        { retryAfterSeconds: 1 },
+      );
+    }
+    this.#byAccount.set(accountId, own + bytes);
+    this.#total += bytes;
+    let isTaken = true;
+    return () => {
+      if (!isTaken) return;
+      isTaken = false;
+      this.#total -= bytes;
+      const left = (this.#byAccount.get(accountId) ?? 0) - bytes;
+      if (left > 0) this.#byAccount.set(accountId, left);
+      else this.#byAccount.delete(accountId);
+    };
+  }
+}
+
+const SECURITY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  // Mail is private and may be deleted at any time: caches must revalidate.
+  'cache-control': 'private, no-cache',
+};
+
+/** Sets the headers that every response has; a route may replace them. */
+export function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.headers(SECURITY_HEADERS).header('x-request-id', request.id);
 }

@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../context.ts';
 import { OPENAPI_FILE } from '../openapi/file.ts';
 import { JSON_TYPE } from '../openapi/responses.ts';
-import { prepareStatic, type StaticResponse, sendStatic } from '../response/static-response.ts';
+import { contentTag, isFresh } from '../response/etag.ts';
 import { LLMS_TEXT } from './llms-text.ts';
 
 const PAGE_PATHS = [
@@ -19,15 +21,55 @@ const LIBRARY: Record<string, string> = {
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
 };
 
+/** A response that stays the same while the server runs. All requests share its bytes. */
+interface StaticResponse {
+  headers: Record<string, string>;
+  body: Buffer;
+  /** Null where compressing is not worth it. */
+  zipped: Buffer | null;
+  tag: string;
+}
+
+/** Smaller bodies fit into one packet as they are. */
+const MIN_COMPRESSED_BYTES = 1_024;
+
+/** @param headers with `content-type`; names in lower case */
+async function prepare(headers: Record<string, string>, body: Buffer): Promise<StaticResponse> {
+  // Loaded with the first response: it takes memory that most servers never need.
+  const { gzip } = await import('node:zlib');
+  const zipped = body.length < MIN_COMPRESSED_BYTES ? null : await promisify(gzip)(body);
+  return { headers, body, zipped, tag: contentTag(body) };
+}
+
+/** Whether an Accept-Encoding field allows gzip (RFC 9110 section 12.5.3). */
+const allowsGzip = (accepted = ''): boolean =>
+  accepted.split(',').some((one) => /^\s*(?:x-gzip|gzip|\*)\s*(?:;\s*q=(?:1|0\.\d*[1-9])|$)/i.test(one));
+
+function send(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  { headers: own, body, zipped, tag }: StaticResponse,
+): FastifyReply {
+  reply.headers(own);
+  if (zipped) {
+    const vary = reply.getHeader('vary');
+    reply.header('vary', vary === undefined ? 'accept-encoding' : `${vary}, accept-encoding`);
+  }
+  reply.header('etag', tag);
+  if (isFresh(headers['if-none-match'], tag)) return reply.code(304).send();
+  if (!zipped || !allowsGzip(headers['accept-encoding'])) return reply.send(body);
+  return reply.header('content-encoding', 'gzip').send(zipped);
+}
+
 /** Loads the page when it is first requested: most servers never need it. */
 async function preparePage(path: string): Promise<StaticResponse> {
   const { PAGES } = await import('../openapi/page.ts');
   const { headers = {}, body = '' } = PAGES[path] ?? {};
-  return prepareStatic(200, headers, Buffer.from(body));
+  return prepare(headers, Buffer.from(body));
 }
 
 const prepareFile = async (type: string, file: URL | string): Promise<StaticResponse> =>
-  prepareStatic(200, { 'content-type': type }, await readFile(file));
+  prepare({ 'content-type': type }, await readFile(file));
 
 const prepareLibrary = (name: string, type: string): Promise<StaticResponse> =>
   prepareFile(type, createRequire(import.meta.url).resolve(`@fastify/swagger-ui/static/${name}`));
@@ -49,13 +91,11 @@ export function referenceRoutes(app: App): void {
   const serve = (path: string, make: () => Promise<StaticResponse>): void => {
     const prepared = keep(make);
     app.get(path, { config: { access: 'public' } }, async (request, reply) =>
-      sendStatic(request, reply, await prepared()),
+      send(request, reply, await prepared()),
     );
   };
   serve('/openapi.json', () => prepareFile(JSON_TYPE, OPENAPI_FILE));
-  serve('/llms.txt', () =>
-    prepareStatic(200, { 'content-type': 'text/plain; charset=utf-8' }, Buffer.from(LLMS_TEXT)),
-  );
+  serve('/llms.txt', () => prepare({ 'content-type': 'text/plain; charset=utf-8' }, Buffer.from(LLMS_TEXT)));
   for (const path of PAGE_PATHS) serve(path, () => preparePage(path));
   for (const [name, type] of Object.entries(LIBRARY))
     serve(`/docs/static/${name}`, () => prepareLibrary(name, type));

@@ -15,7 +15,7 @@ export interface HeldDeps extends WaitDeps {
 
 /**
  * Once for each HTTP listener.
- * @param findInbox `InboxStore.find` from the cache that all requests share
+ * @param findInbox `inboxes.find` from the cache that all requests share
  */
 export function createHeldDeps(
   deps: {

@@ -40,9 +40,9 @@ export interface SharedReads {
     | 'placeInAccount'
     | 'existing'
   > & {
-    /** `MessageStore.recipients`, ready to be compared. */
+    /** `messages.recipients`, ready to be compared. */
     recipients(...asked: Parameters<Store['messages']['recipients']>): Promise<RecipientList>;
-    /** `MessageStore.check` in the account's turn. @throws the reason of the signal */
+    /** `messages.check` in the account's turn. @throws the reason of the signal */
     check(
       inbox: Pick<InboxRecord, 'id' | 'accountId'>,
       conditions: Filters,
@@ -50,7 +50,7 @@ export interface SharedReads {
       now: number,
       signal?: AbortSignal,
     ): Promise<CheckedPage>;
-    /** `MessageStore.search` in the account's turn. @throws the reason of the signal */
+    /** `messages.search` in the account's turn. @throws the reason of the signal */
     search(
       ...asked: [...Parameters<Store['messages']['search']>, signal?: AbortSignal]
     ): ReturnType<Store['messages']['search']>;

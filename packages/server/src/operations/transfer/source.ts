@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { migrate, VERSIONS_TABLE } from '../../database/migrate.ts';
 import { SqliteDb } from '../../database/sqlite-db.ts';
-import { openWriter } from '../../store/sqlite/connection.ts';
+import { giveUpUnfinished, openWriter } from '../../store/sqlite/connection.ts';
 import { lockForServer } from '../../store/sqlite/open.ts';
-import { giveUpUnfinished } from '../../store/sqlite/staging.ts';
 
 /** How long the copy waits for a command of the operator that writes, milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;

@@ -1,19 +1,6 @@
 import { DAY_MS, HOUR_MS } from '../../clock.ts';
 /** How long rows are kept and when they may be deleted. Every engine and the sweeper use these values. */
 
-/** For this long after its end an inbox is reported as expired instead of unknown. */
-export const TOMBSTONE_MS = DAY_MS;
-/** For this long after its end an inbox's address is reserved for its account: late mail must not reach others. */
-export const ADDRESS_QUARANTINE_MS = 7 * DAY_MS;
-/**
- * The sink's expiry: the last millisecond that four-digit years can write (RFC 3339), so that
- * every comparison finds it in the future. Inboxes of other kinds end earlier.
- */
-export const PERMANENT_UNTIL = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-/** The newest messages that the sink keeps: as many as an inbox of the largest plan. */
-export const SINK_MESSAGES = 10_000;
-/** How long idempotency keys are stored; payment APIs use a day as well. */
-export const IDEMPOTENCY_MS = DAY_MS;
 /** A session of the console ends after this long without a request: a night, so that each day begins signed out. */
 export const SESSION_IDLE_MS = 12 * HOUR_MS;
 /** The longest life of a session, in use or not: a stolen cookie works for a week at most. */

@@ -5,11 +5,10 @@ import { connectAlone, createPool, requireDurable } from '../../database/postgre
 import { startFailure, toUnavailable } from '../../database/postgres/errors.ts';
 import { runTransaction } from '../../database/postgres/transactions.ts';
 import type { Store } from '../contract/index.ts';
+import { createStore } from '../create-store.ts';
 import { METHODS, methodsOf, storeOf } from '../methods.ts';
-import { createSqlStore } from '../sql/sql-store.ts';
 import { openWhenCalled } from '../thread/client.ts';
 import { postgresEngine } from './engine.ts';
-import { createGatheredReads } from './gathered-reads.ts';
 import { createVersionCheck, type Hint, hintsAfter, type Waiting } from './hints.ts';
 import { upgradeTables } from './upgrade.ts';
 
@@ -82,10 +81,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     () => new Worker(new URL('./search-thread.ts', import.meta.url), { workerData: { url }, name: 'search' }),
     options.onCrash ?? onError,
   );
-  const engine = postgresEngine(pool);
-  const store = createSqlStore(engine);
-  const inboxes = { ...store.inboxes, ...createGatheredReads(engine.db) };
-  const methods = methodsOf({ ...store, inboxes, ping: createPing(pool) });
+  const store = createStore(postgresEngine(pool));
+  const methods = methodsOf({ ...store, ping: createPing(pool) });
   let closing: Promise<void> | undefined;
   return storeOf(
     async (method, args) => {

@@ -5,7 +5,7 @@
 import { workerData } from 'node:worker_threads';
 import { createPool } from '../../database/postgres/connection.ts';
 import { toUnavailable } from '../../database/postgres/errors.ts';
-import { createSqlStore } from '../sql/sql-store.ts';
+import { createStore } from '../create-store.ts';
 import { serveThread } from '../thread/serve.ts';
 import { postgresEngine } from './engine.ts';
 
@@ -16,6 +16,6 @@ const { url }: { url: string } = workerData;
 await serveThread(async () => {
   // A connection that fails while no search uses it is replaced by the next search.
   const pool = createPool(url, () => undefined, MAX_CONNECTIONS);
-  const store = createSqlStore(postgresEngine(pool));
+  const store = createStore(postgresEngine(pool));
   return { store: { ...store, close: () => pool.end() }, toUnavailable, run: (_, method) => method() };
 });

@@ -77,3 +77,12 @@ export function openWriter({ path, busyTimeoutMs }: Connection, maxPages?: numbe
 export function openReader({ path, busyTimeoutMs }: Connection): DatabaseSync {
   return new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
 }
+
+/**
+ * Gives up imports and replays that the end of a server left unfinished. Only for the one server of a database, before
+ * it writes.
+ */
+export function giveUpUnfinished(database: DatabaseSync): void {
+  database.exec('update parked_sources set stage = null where stage is not null');
+  database.exec('update inboxes set replay_until = 0, version = version + 1 where replay_until > 0');
+}

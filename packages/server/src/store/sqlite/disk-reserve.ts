@@ -1,7 +1,7 @@
 import { statfsSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { unavailable } from '../../database/failures.ts';
-import type { MethodPath } from '../methods.ts';
+import { type MethodPath, mayUseReserve } from '../methods.ts';
 import { mailsOf } from '../thread/protocol.ts';
 import type { Connection } from './connection.ts';
 import { isFull, toUnavailable } from './errors.ts';
@@ -40,9 +40,6 @@ const MAY_USE_RESERVE: ReadonlySet<MethodPath> = new Set<MethodPath>([
   'keys.create',
   'keys.revoke',
   'keys.used',
-  'messages.delete',
-  'messages.deleteAll',
-  'messages.unstage',
   'upkeep.sweep',
   'usage.lease',
   'usage.report',
@@ -53,7 +50,7 @@ const MAY_USE_RESERVE: ReadonlySet<MethodPath> = new Set<MethodPath>([
 
 /** The most bytes that a call adds; 0 for a method that may use the reserve. */
 function bytesAdded(path: MethodPath, args: readonly unknown[]): number {
-  if (MAY_USE_RESERVE.has(path)) return 0;
+  if (MAY_USE_RESERVE.has(path) || mayUseReserve(path)) return 0;
   const mails = mailsOf({ path, args: [...args] });
   if (mails.length === 0) return SMALL_WRITE_BYTES;
   return mails.reduce(
@@ -81,11 +78,6 @@ export interface DiskReserve {
   /** Empties the log into the database; called between transactions when the disk is full. */
   emptyLog(): void;
   /**
-   * Called with the change of the bytes that running calls have written already, so that they do not count
-   * twice: as what a call may still add, and as space that is no longer free.
-   */
-  noteStaged(change: number): void;
-  /**
    * Runs a call of the store unless it would use the reserve.
    * @param betweenTransactions runs a function while no transaction is open
    * @throws AppError `unavailable` if the call adds data and there is no space for it
@@ -108,9 +100,8 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
   const freePages = reader('freelist_count');
   /** Free bytes when the log could not be emptied for lack of space; with no more, trying again is useless. */
   let freeWhenFailed = Number.NEGATIVE_INFINITY;
-  /** Bytes that the running calls may add, and how many of them they have added. */
+  /** Bytes that the running calls may add. */
   let admitted = 0;
-  let staged = 0;
 
   function measure(): DiskSpace {
     try {
@@ -150,23 +141,19 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
   /** New data is written to the log, then to the database: to its free pages, and beyond those the file grows. */
   function hasSpace(): boolean {
     const { reserve, free } = measure();
-    const promised = admitted - staged;
-    const growth = promised - freePages() * pageBytes;
-    return free - promised >= (growth > 0 ? reserve + growth : reserve * DELETIONS_SHARE);
+    const growth = admitted - freePages() * pageBytes;
+    return free - admitted >= (growth > 0 ? reserve + growth : reserve * DELETIONS_SHARE);
   }
 
   return {
     beforeTransaction: () => makeSpace(0),
     emptyLog,
-    noteStaged(change) {
-      staged += change;
-    },
     async admit({ path: method, args }, run, betweenTransactions) {
       const bytes = bytesAdded(method, args);
       admitted += bytes;
       try {
         if (bytes > 0 && !hasSpace()) {
-          await betweenTransactions(() => makeSpace(2 * (admitted - staged)));
+          await betweenTransactions(() => makeSpace(2 * admitted));
           if (!hasSpace()) throw unavailable('full');
         }
         return await run();

@@ -2,8 +2,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { unavailable } from '../../database/failures.ts';
 import { messageOf } from '../../errors.ts';
 import type { Store } from '../contract/index.ts';
+import { createStore } from '../create-store.ts';
 import { METHODS, type MethodKind, type MethodPath, methodsOf, storeOf } from '../methods.ts';
-import { createSqlStore } from '../sql/sql-store.ts';
 import { openThread, openWhenCalled, type ThreadClient } from '../thread/client.ts';
 import { openReader } from './connection.ts';
 import { isEmptied, prepareFolder } from './data-folder.ts';
@@ -99,9 +99,9 @@ function createReadSnapshot(connection: DatabaseSync): { begin(): void; end(): v
 async function createReader(path: string): Promise<ThreadClient & { endSnapshot(): void }> {
   const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
   const snapshot = createReadSnapshot(connection);
-  const store = createSqlStore(readingEngine(connection));
+  const store = createStore(readingEngine(connection));
   const methods = methodsOf(store);
-  // Fails now if the database cannot be read; and Kysely closes only a connection that it has used.
+  // Fails now if the database cannot be read.
   await store.accounts.findFirst();
   return {
     async call(method, args) {

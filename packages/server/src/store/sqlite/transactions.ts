@@ -65,11 +65,6 @@ export class Transactions {
     return this.#add(this.#waiting, async () => work(), true);
   }
 
-  /** As {@link between}, after the calls that wait. */
-  betweenSteps(work: () => void): Promise<void> {
-    return this.#add(this.#steps, async () => work(), true);
-  }
-
   #add<T>(queue: Unit[], work: () => Promise<T>, outside: boolean): Promise<T> {
     return new Promise((resolve, reject) => {
       queue.push({ work, resolve: (value) => resolve(value as T), reject, outside });

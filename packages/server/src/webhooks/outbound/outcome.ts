@@ -1,5 +1,4 @@
 import { codeOf, messageOf } from '../../errors.ts';
-import type { AttemptResult } from '../schedule.ts';
 
 /**
  * Why an attempt failed, for programs:
@@ -30,7 +29,13 @@ export interface AttemptError {
 }
 
 /** The result of one attempt; all of it may be kept in the delivery log. */
-export interface AttemptOutcome extends AttemptResult {
+export interface AttemptOutcome {
+  /** True for a 2xx response in time. */
+  ok: boolean;
+  /** The status of the response, null when there was none. */
+  status: number | null;
+  /** The Retry-After header of the response as received, or null. */
+  retryAfter: string | null;
   durationMs: number;
   /** Null exactly when `ok`. */
   error: AttemptError | null;

@@ -1,7 +1,7 @@
 import { type Db, read, search, type Tx, write } from '../../database/operations.ts';
 import { anyOf, EMPTY, FOR_UPDATE, type Sql, sql } from '../../database/sql.ts';
 import { firstIdAt } from '../../ids.ts';
-import { TOMBSTONE_MS } from '../../store/contract/retention.ts';
+import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 
 /** `cancelled`: ended without having failed; `reason` says why. */
 export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'cancelled';

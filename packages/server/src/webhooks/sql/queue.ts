@@ -1,6 +1,6 @@
 import { read, type Tx, write } from '../../database/operations.ts';
+import { NEVER } from '../../database/schema.ts';
 import { anyOf, eachOf, FOR_UPDATE_SKIP_LOCKED, perEngine, type Sql, sql } from '../../database/sql.ts';
-import { NEVER } from '../../store/sql/tables/index.ts';
 import { cancelPending, INBOX_ENDED } from './removal.ts';
 import { signingSecrets } from './webhooks.ts';
 

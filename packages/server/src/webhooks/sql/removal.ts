@@ -1,7 +1,7 @@
 import { DAY_MS } from '../../clock.ts';
 import type { Tx } from '../../database/operations.ts';
 import { anyOf, eachOf, FOR_UPDATE_SKIP_LOCKED, perEngine, type Sql, sql } from '../../database/sql.ts';
-import { TOMBSTONE_MS } from '../../store/contract/retention.ts';
+import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 
 /*
  * Removing webhooks and their logs. A webhook is locked before its deliveries, as by `record` and `replay`: a

@@ -1,10 +1,10 @@
 import { requireAccount } from '../../accounts/sql.ts';
 import { freeInSteps, freeNowOrLater } from '../../database/in-steps.ts';
 import { read, steps, type Tx, write } from '../../database/operations.ts';
+import { DELETED, NEVER } from '../../database/schema.ts';
 import { anyOf, constant, EMPTY, FOR_UPDATE, type Sql, sql } from '../../database/sql.ts';
 import { AppError, notFound } from '../../errors.ts';
-import { TOMBSTONE_MS } from '../../store/contract/retention.ts';
-import { DELETED, NEVER } from '../../store/sql/tables/index.ts';
+import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 import { LOCK_TO_REMOVE, removeNextWebhook } from './removal.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { createHeldRequests } from '../../../src/http/access/held-requests.ts';
+import { HeldRequests } from '../../../src/http/access/held-requests.ts';
 import { MAX_HELD_PER_ACCOUNT } from '../../../src/http/limits.ts';
 import { forEachTest } from '../for-each-test.ts';
 import type { TestHttp } from '../start-http.ts';
@@ -75,7 +75,7 @@ describe('a held request', () => {
 it('a request without a credential has none that can be revoked: a preview that takes long is not ended', async () => {
   const refuse = () => Promise.reject(new Error('not to be asked'));
   const guard = { check: refuse, findInbox: refuse, forget: () => undefined };
-  const held = createHeldRequests(guard, { store: { accounts: { find: async () => undefined } as never } });
+  const held = new HeldRequests(guard, { store: { accounts: { find: async () => undefined } as never } });
   const request = { caller: null, headers: {}, session: undefined };
   const reply = () => ({ request, raw: new EventEmitter() }) as unknown as FastifyReply;
   const pages = Array.from({ length: MAX_HELD_PER_ACCOUNT + 1 }, () =>

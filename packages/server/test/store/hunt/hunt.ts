@@ -1,5 +1,5 @@
+import { IDEMPOTENCY_MS } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store/contract/index.ts';
-import { IDEMPOTENCY_MS } from '../../../src/store/contract/retention.ts';
 import { METHOD_PATHS, methodsOf, storeOf } from '../../../src/store/methods.ts';
 import type { Chance } from '../../support/chance.ts';
 import { T } from '../builders.ts';

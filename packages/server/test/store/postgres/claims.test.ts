@@ -45,7 +45,7 @@ describe.skipIf(!(await hasPostgres()))('a claim of webhook deliveries on Postgr
   function openClaim() {
     const gate = Promise.withResolvers<void>();
     const reached = Promise.withResolvers<void>();
-    const claimed = postgresEngine(pool).kit.transaction(async (tx) => {
+    const claimed = postgresEngine(pool).transaction(async (tx) => {
       const result = await queue.claim.run(tx, { ...limits, other: 1 }, T);
       reached.resolve();
       await gate.promise;

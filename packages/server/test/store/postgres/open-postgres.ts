@@ -1,9 +1,9 @@
 import { Client, Pool } from 'pg';
 import { createPool } from '../../../src/database/postgres/connection.ts';
 import type { Store } from '../../../src/store/contract/index.ts';
+import { createStore } from '../../../src/store/create-store.ts';
 import { postgresEngine } from '../../../src/store/postgres/engine.ts';
 import { openPostgres } from '../../../src/store/postgres/open.ts';
-import { createSqlStore } from '../../../src/store/sql/sql-store.ts';
 import { type PostgresCluster, type PostgresOptions, startPostgres } from '../../support/postgres.ts';
 import type { Opened } from '../contract/suite.ts';
 import { TABLES } from '../sqlite/open-sqlite.ts';
@@ -43,18 +43,11 @@ async function openOn(url: string): Promise<Opened> {
     async gated(beforeTransaction) {
       const pool = createPool(url, () => undefined);
       const engine = postgresEngine(pool);
-      const another = createSqlStore({
+      const another = createStore({
         ...engine,
         async transaction(work, of) {
           await beforeTransaction();
           return engine.transaction(work, of);
-        },
-        kit: {
-          ...engine.kit,
-          async transaction(work, of) {
-            await beforeTransaction();
-            return engine.kit.transaction(work, of);
-          },
         },
       });
       others.push({ ...another, close: () => pool.end() });

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fold } from '../../../src/mail/matching/fold.ts';
 import { withoutInvisible } from '../../../src/mail/mime/clean.ts';
-import { INVISIBLE_SET } from '../../../src/store/sql/engine.ts';
-import { likePattern } from '../../../src/store/sql/messages/search.ts';
+import { INVISIBLE_SET, likePattern } from '../../../src/messages/sql/search.ts';
 
 describe('the pattern by which the database finds candidates', () => {
   it.each([

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { migrate } from '../../../src/database/migrate.ts';
 import type { Store } from '../../../src/store/contract/index.ts';
-import { createSqlStore } from '../../../src/store/sql/sql-store.ts';
+import { createStore } from '../../../src/store/create-store.ts';
 import { openWriter } from '../../../src/store/sqlite/connection.ts';
 import { writingEngine } from '../../../src/store/sqlite/engine.ts';
 import { openSqlite, type SqliteOptions } from '../../../src/store/sqlite/open.ts';
@@ -45,8 +45,8 @@ export function temporaryPath(): { path: string; remove(): void } {
 /** The engine's store alone, without the threads between it and its callers: it opens in a fifth of the time. */
 async function openHere(path: string): Promise<Store> {
   const engine = engineHere(path);
-  await engine.kit.transaction((tx) => migrate(tx, 'sqlite'));
-  return createSqlStore(engine);
+  await engine.transaction((tx) => migrate(tx, 'sqlite'));
+  return createStore(engine);
 }
 
 function engineHere(path: string) {
@@ -85,18 +85,11 @@ async function opened(open: (path: string) => Promise<Store>): Promise<Opened & 
     },
     async gated(beforeTransaction) {
       const engine = engineHere(path);
-      const another = createSqlStore({
+      const another = createStore({
         ...engine,
         async transaction(work, of) {
           await beforeTransaction();
           return engine.transaction(work, of);
-        },
-        kit: {
-          ...engine.kit,
-          async transaction(work, of) {
-            await beforeTransaction();
-            return engine.kit.transaction(work, of);
-          },
         },
       });
       others.push(another);

@@ -48,7 +48,7 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
     const database = new DatabaseSync(databasePath(dataDir), { readOnly: true });
     const rows = database.prepare("select name from sqlite_schema where type = 'table'").all();
     database.close();
-    return rows.map(({ name }) => String(name)).filter((name) => !/^(sqlite|kysely|schema)_/.test(name));
+    return rows.map(({ name }) => String(name)).filter((name) => !/^(sqlite|schema)_/.test(name));
   };
   const sourceRows = (table: string): Row[] => {
     const database = new DatabaseSync(databasePath(dataDir), { readOnly: true });

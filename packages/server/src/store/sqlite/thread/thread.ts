@@ -5,14 +5,13 @@
  */
 import { workerData } from 'node:worker_threads';
 import { migrate } from '../../../database/migrate.ts';
-import { createSqlStore } from '../../sql/sql-store.ts';
+import { createStore } from '../../create-store.ts';
 import { type Served, serveThread } from '../../thread/serve.ts';
-import { openReader, openWriter } from '../connection.ts';
+import { giveUpUnfinished, openReader, openWriter } from '../connection.ts';
 import { requireSameFile } from '../data-folder.ts';
 import { createDiskReserve } from '../disk-reserve.ts';
 import { readingEngine, writingEngine } from '../engine.ts';
 import { toUnavailable } from '../errors.ts';
-import { giveUpUnfinished } from '../staging.ts';
 import { Transactions } from '../transactions.ts';
 import type { ThreadOptions } from './start.ts';
 
@@ -41,23 +40,23 @@ async function openForWriting(
     onBusy: rejectSent,
     onBroken: endThread,
   });
-  const engine = writingEngine(database, transactions, reserve.noteStaged);
+  const engine = writingEngine(database, transactions);
   try {
-    await engine.kit.transaction((tx) => migrate(tx, 'sqlite'));
+    await engine.transaction((tx) => migrate(tx, 'sqlite'));
     if (exclusive) giveUpUnfinished(database);
     return {
-      store: createSqlStore(engine),
+      store: createStore(engine),
       toUnavailable,
       run: (call, method) => reserve.admit(call, method, (work) => transactions.between(work)),
     };
   } catch (error) {
-    await engine.db.destroy();
+    await engine.close();
     throw error;
   }
 }
 
 async function openForSearching(options: ThreadOptions): Promise<Served> {
-  const store = createSqlStore(readingEngine(openReader(options)));
+  const store = createStore(readingEngine(openReader(options)));
   // Fails now if the database cannot be read.
   await store.accounts.findFirst();
   return { store, toUnavailable, run: (_, method) => method() };

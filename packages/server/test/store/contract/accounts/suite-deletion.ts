@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/ids.ts';
+import { ADDRESS_QUARANTINE_MS } from '../../../../src/inboxes/records.ts';
 import type { InboxRecord, Store } from '../../../../src/store/contract/index.ts';
-import { ADDRESS_QUARANTINE_MS } from '../../../../src/store/contract/retention.ts';
 import type { NewWebhook } from '../../../../src/webhooks/sql/webhooks.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from '../../builders.ts';
 import type { Given, Opened } from '../suite.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { TOMBSTONE_MS } from '../../../../src/inboxes/records.ts';
 import { REFUSAL_KEPT_MS } from '../../../../src/refusals/sql.ts';
 import type { Refusal, Store } from '../../../../src/store/contract/index.ts';
-import { TOMBSTONE_MS } from '../../../../src/store/contract/retention.ts';
 import { USAGE_KEPT_MS } from '../../../../src/usage/sql.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from '../../builders.ts';
 import { SHOWING, showingMethods } from '../reading-methods.ts';

@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/ids.ts';
-import {
-  ADDRESS_QUARANTINE_MS,
-  IDEMPOTENCY_MS,
-  TOMBSTONE_MS,
-} from '../../../../src/store/contract/retention.ts';
+import { ADDRESS_QUARANTINE_MS, IDEMPOTENCY_MS, TOMBSTONE_MS } from '../../../../src/inboxes/records.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T, ttl } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { PERMANENT_UNTIL } from '../../../../src/inboxes/records.ts';
 import { ensureSink } from '../../../../src/inboxes/sink.ts';
 import type { InboxRecord, NewMail, Placed } from '../../../../src/store/contract/index.ts';
-import { PERMANENT_UNTIL } from '../../../../src/store/contract/retention.ts';
 import { everything, inboxAt, mailTo, placedIn, rawOf, T, ttl } from '../../builders.ts';
 import type { Given, Opened } from '../suite.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { ADDRESS_QUARANTINE_MS } from '../../../../src/inboxes/records.ts';
 import { REFUSAL_KEPT_MS } from '../../../../src/refusals/sql.ts';
 import type { Refusal, Store } from '../../../../src/store/contract/index.ts';
-import { ADDRESS_QUARANTINE_MS } from '../../../../src/store/contract/retention.ts';
 import { inboxAt, mailTo, onlyPlaced, T, ttl } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { newId, timeOfId } from '../../../../src/ids.ts';
+import { TOMBSTONE_MS } from '../../../../src/inboxes/records.ts';
 import { parseMail } from '../../../../src/mail/parse.ts';
 import { contentJson } from '../../../../src/mail/stored-content.ts';
 import { RAW_PIECE_BYTES } from '../../../../src/store/contract/messages.ts';
-import { TOMBSTONE_MS } from '../../../../src/store/contract/retention.ts';
 import { everything, json, mailTo, onlyPlaced, placedIn, rawOf, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 

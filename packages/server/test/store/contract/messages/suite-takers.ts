@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/ids.ts';
+import { ADDRESS_QUARANTINE_MS } from '../../../../src/inboxes/records.ts';
 import type { InboxRecord, Refusal } from '../../../../src/store/contract/index.ts';
-import { ADDRESS_QUARANTINE_MS } from '../../../../src/store/contract/retention.ts';
 import { inboxAt, T, ttl } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 

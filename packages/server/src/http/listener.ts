@@ -1,0 +1,284 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import type { Socket } from 'node:net';
+import type { Clock } from '../clock.ts';
+import { ConnectionLimiter, type LimitedConnection } from '../connection-limiter.ts';
+import { sourceKey } from '../text/source-key.ts';
+import {
+  CONNECTION_CHECK_MS,
+  CONNECTION_LIMITS,
+  type ConnectionLimits,
+  IDLE_CONNECTION_MS,
+  MAX_HEADER_BYTES,
+} from './limits.ts';
+import { joinChunks } from './request/body.ts';
+import { rawProblem } from './response/problems.ts';
+
+type Exchange = [IncomingMessage, ServerResponse];
+
+/** What all connections of a server share. */
+export interface Requests {
+  /** Handles one request. */
+  process: RequestListener;
+  /** Unanswered requests of one connection beside the current one. */
+  maxPipelined: number;
+  /** Called with 1 when a request begins, and with -1 when its response is complete. */
+  count(change: 1 | -1): void;
+}
+
+/**
+ * Processes the requests of a connection one after the other: the next one begins when the client's system has taken
+ * the last response. A client that pipelines requests (RFC 9112 section 9.3.2) and reads nothing thus costs one
+ * response. With too many unanswered requests the connection is closed: what they take in memory is freed
+ * only then.
+ */
+class HttpConnection implements LimitedConnection {
+  readonly source: string;
+  readonly socket: Socket;
+  readonly #requests: Requests;
+  #current: Exchange | null = null;
+  #waiting: Exchange[] = [];
+  /** Runs when the current response is complete; no further request is processed then. */
+  #afterwards: (() => void) | null = null;
+
+  constructor(socket: Socket, requests: Requests) {
+    this.socket = socket;
+    this.source = sourceKey(socket.remoteAddress);
+    this.#requests = requests;
+  }
+
+  get isIdle(): boolean {
+    return this.#current === null;
+  }
+
+  makeRoom(): void {
+    this.socket.destroy();
+  }
+
+  /** Takes a request from Node's HTTP server. */
+  add(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#afterwards || !this.socket.writable) return;
+    if (this.#current === null) this.#begin([request, response]);
+    else if (this.#waiting.length < this.#requests.maxPipelined) this.#waiting.push([request, response]);
+    else {
+      this.#waiting = [];
+      this.socket.destroy();
+    }
+  }
+
+  /**
+   * Ends a connection whose bytes cannot be read as HTTP any more. Where an earlier request is complete, it is
+   * answered first, as the order of responses demands.
+   * @param respond writes a last response, where one may be written
+   */
+  end(respond: () => void): void {
+    const [request, response] = this.#current ?? [];
+    if (request?.complete) {
+      this.#afterwards = respond;
+      this.#waiting = [];
+    } else if (response?.headersSent) this.socket.destroy();
+    else respond();
+  }
+
+  #begin(exchange: Exchange): void {
+    const [request, response] = exchange;
+    this.#current = exchange;
+    this.#requests.count(1);
+    response.once('close', () => {
+      this.#current = null;
+      this.#next();
+      this.#requests.count(-1);
+    });
+    this.#requests.process(request, response);
+  }
+
+  #next(): void {
+    // After a response with `Connection: close` no further one can be written.
+    if (!this.socket.writable) this.#waiting = [];
+    else if (this.#afterwards) this.#afterwards();
+    else {
+      const next = this.#waiting.shift();
+      if (next) this.#begin(next);
+    }
+  }
+}
+
+/** Of one client address in one turn of the event loop: a thousand clients at one address send fewer together. */
+const MAX_REQUESTS = 500;
+/** A chunk takes an eighth of the time of a request. */
+const REQUESTS_PER_CHUNK = 1 / 8;
+
+/**
+ * Limits how much of one client address is parsed in one turn of the event loop. Node reads all connections that have
+ * data in one turn, 64 KiB of each, which may be 3,600 requests or 10,000 chunks of a body. From the limit on the
+ * connections of that address are read no further for as long as the turn took, and the longer the more it was. A next
+ * turn alone would not do: Node accepts one connection a turn, and others may wait behind hundreds.
+ */
+class TurnLimit {
+  readonly #limiter: ConnectionLimiter<HttpConnection>;
+  readonly #clock: Clock;
+  /** What was parsed in this turn, in requests, by address. */
+  readonly #parsed = new Map<string, number>();
+  /** Connections that are not read, by address. */
+  readonly #paused = new Map<string, HttpConnection[]>();
+
+  constructor(limiter: ConnectionLimiter<HttpConnection>, clock: Clock) {
+    this.#limiter = limiter;
+    this.#clock = clock;
+  }
+
+  request({ source }: HttpConnection): void {
+    this.#count(source, 1);
+  }
+
+  chunk({ source }: HttpConnection): void {
+    this.#count(source, REQUESTS_PER_CHUNK);
+  }
+
+  opened(connection: HttpConnection): void {
+    const paused = this.#paused.get(connection.source);
+    if (!paused) return;
+    paused.push(connection);
+    // Node begins to read at the end of this tick. The others may have been resumed by then.
+    setImmediate(() => {
+      if (this.#paused.get(connection.source) === paused) connection.socket.pause();
+    });
+  }
+
+  #count(source: string, requests: number): void {
+    if (this.#parsed.size === 0) {
+      const begunAt = this.#clock.monotonic();
+      setImmediate(() => this.#endTurn(this.#clock.monotonic() - begunAt));
+    }
+    const parsed = (this.#parsed.get(source) ?? 0) + requests;
+    this.#parsed.set(source, parsed);
+    if (parsed >= MAX_REQUESTS && !this.#paused.has(source)) this.#pause(source);
+  }
+
+  #pause(source: string): void {
+    const paused = [...this.#limiter.of(source)].filter(({ socket }) => !socket.isPaused());
+    this.#paused.set(source, paused);
+    for (const { socket } of paused) socket.pause();
+  }
+
+  #endTurn(ms: number): void {
+    for (const [source, parsed] of this.#parsed) {
+      if (parsed < MAX_REQUESTS) continue;
+      // Node counts a timer from the begin of the turn.
+      const rest = this.#clock.sleep(ms * (1 + parsed / MAX_REQUESTS));
+      void rest.then(() => {
+        for (const { socket } of this.#paused.get(source) ?? []) socket.resume();
+        this.#paused.delete(source);
+      });
+    }
+    this.#parsed.clear();
+  }
+}
+
+// An `import` of node:http reads everything that it exports, and so loads Node's fetch: 2 MB.
+const { createServer } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
+
+/** Node's HTTP server with the limits of connections that all routes share. */
+export interface Listener {
+  server: Server;
+  /** How many connections are open. */
+  connections(): number;
+  /** Resolves as soon as no request is without its whole response. */
+  answered(): Promise<void>;
+  /** Responds on a socket to bytes that are not HTTP, and to requests that do not arrive in time. */
+  respondUnparsable(error: NodeJS.ErrnoException, socket: Socket): void;
+}
+
+/** Writes a last response, where the client still takes one, and closes the connection without waiting for its end. */
+function close(socket: Socket, reason: string | undefined): void {
+  if (socket.writable) socket.write(rawProblem(reason, randomUUID()));
+  socket.destroySoon();
+}
+
+/**
+ * Many clients send a `Content-Type` with requests that have no body (RFC 9112 section 6.3). Fastify would wait for
+ * the end of a body, which has no stream here and so never ends.
+ */
+function forgetTypeOfNoBody({ headers }: IncomingMessage): void {
+  const isWithoutBody = headers['content-length'] === undefined && headers['transfer-encoding'] === undefined;
+  if (isWithoutBody) delete headers['content-type'];
+}
+
+/** Creates the server; it does not listen yet. @param process handles one request */
+export function createListener(
+  process: RequestListener,
+  clock: Clock,
+  given: Partial<ConnectionLimits> = {},
+): Listener {
+  const limits = { ...CONNECTION_LIMITS, ...given };
+  const limiter = new ConnectionLimiter<HttpConnection>(limits);
+  const turn = new TurnLimit(limiter, clock);
+  const connections = new WeakMap<Socket, HttpConnection>();
+  let open = 0;
+  let whenNone = (): void => undefined;
+  const requests: Requests = {
+    process,
+    maxPipelined: limits.maxPipelined,
+    count(change) {
+      open += change;
+      if (open === 0) whenNone();
+    },
+  };
+  const server = createServer(
+    {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      requestTimeout: limits.requestTimeoutMs,
+      headersTimeout: limits.headersTimeoutMs,
+      keepAliveTimeout: limits.keepAliveMs,
+      connectionsCheckingInterval: Math.min(
+        CONNECTION_CHECK_MS,
+        limits.headersTimeoutMs,
+        limits.requestTimeoutMs,
+      ),
+      // The check is ours, with a problem document as the response.
+      requireHostHeader: false,
+      // Requests without a body get no stream for it: a quarter less CPU time for a GET.
+      optimizeEmptyRequests: true,
+    },
+    (request, response) => {
+      const connection = connections.get(request.socket);
+      if (!connection) return;
+      limiter.used(connection);
+      turn.request(connection);
+      forgetTypeOfNoBody(request);
+      joinChunks(request, () => turn.chunk(connection));
+      connection.add(request, response);
+    },
+  );
+  server.setTimeout(IDLE_CONNECTION_MS);
+  server.on('connection', (socket) => {
+    const connection = new HttpConnection(socket, requests);
+    const rejectedBy = limiter.enter(connection);
+    if (rejectedBy === 'address') close(socket, 'TOO_MANY_FROM_ADDRESS');
+    if (rejectedBy === 'server') close(socket, 'TOO_MANY_CONNECTIONS');
+    if (rejectedBy) return;
+    connections.set(socket, connection);
+    socket.once('close', () => limiter.leave(connection));
+    turn.opened(connection);
+  });
+  // CONNECT requests a proxy and has no path, so Node passes only its socket.
+  server.on('connect', (_request, socket: Socket) => {
+    socket.on('error', () => socket.destroy());
+    close(socket, 'CONNECT');
+  });
+  return {
+    server,
+    connections: () => limiter.count,
+    answered: () =>
+      new Promise((resolve) => {
+        whenNone = resolve;
+        if (open === 0) resolve();
+      }),
+    respondUnparsable(error, socket) {
+      // The client has reset the connection: nothing can be sent.
+      if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+      else connections.get(socket)?.end(() => close(socket, error.code));
+    },
+  };
+}

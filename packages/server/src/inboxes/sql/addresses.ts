@@ -1,0 +1,122 @@
+import { type Tx, write } from '../../database/operations.ts';
+import { anyOf, sql } from '../../database/sql.ts';
+import { AppError } from '../../errors.ts';
+import { domainOf } from '../../mail/address.ts';
+import { quoted } from '../../text/nearest.ts';
+import { ADDRESS_QUARANTINE_MS, type InboxKind } from '../records.ts';
+
+/**
+ * An entry of the table for all addresses of a domain that no inbox has as its own. No address has this
+ * form, so the same statements reserve and release it.
+ */
+export const allOfDomain = (domain: string): string => `@${domain}`;
+/** The entry for all addresses of all domains. */
+export const EVERYTHING = '@';
+
+/** All entries that an inbox with this address may have. */
+const placesOf = (address: string): string[] => [address, allOfDomain(domainOf(address)), EVERYTHING];
+
+/** What an entry says of its inbox. */
+interface Tenancy {
+  accountId: string;
+  address: string;
+  inboxId: string;
+  expiresAt: number;
+}
+
+interface Entry {
+  address: string;
+  accountId: string;
+  inboxId: string | null;
+  busyUntil: number;
+  until: number;
+}
+
+/**
+ * Takes or holds an address if no live inbox has it and no other account has it reserved, by a hold or by
+ * the quarantine after an inbox. One statement checks and writes.
+ */
+async function occupy(
+  tx: Tx,
+  { address, accountId, inboxId, busyUntil, until }: Entry,
+  now: number,
+): Promise<boolean> {
+  // A later reservation of the same account stays: a hold of minutes must not end a quarantine of days.
+  const taken = await tx.run(
+    sql`insert into addresses (address, account_id, inbox_id, busy_until, reserved_until)
+      values (${address}, ${accountId}, ${inboxId}, ${busyUntil}, ${until})
+      on conflict (address) do update set account_id = excluded.account_id, inbox_id = excluded.inbox_id,
+        busy_until = excluded.busy_until,
+        reserved_until = case when addresses.account_id = excluded.account_id
+          and addresses.reserved_until > excluded.reserved_until
+          then addresses.reserved_until else excluded.reserved_until end
+      where addresses.busy_until <= ${now}
+        and (addresses.reserved_until <= ${now} or addresses.account_id = excluded.account_id)`,
+  );
+  return taken > 0;
+}
+
+/**
+ * Takes the entries of a new inbox: its address, and those of its kind.
+ * @throws AppError `address_taken` if one of them is not free for the account
+ */
+export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, now: number): Promise<void> {
+  const { accountId, address, inboxId, expiresAt: busyUntil } = tenancy;
+  const until = busyUntil + ADDRESS_QUARANTINE_MS;
+  const claim = (place: string): Promise<boolean> =>
+    occupy(tx, { address: place, accountId, inboxId, busyUntil, until }, now);
+  if (kind === 'sink' && !(await claim(EVERYTHING))) {
+    throw new AppError('address_taken', 'There is a sink already. Delete it first.');
+  }
+  const domain = domainOf(address);
+  if (kind === 'catch-all' && !(await claim(allOfDomain(domain)))) {
+    throw new AppError(
+      'address_taken',
+      `The domain ${quoted(domain)} has a catch-all inbox already, or another account had one within the last 7 days. Delete that inbox, or choose another domain.`,
+    );
+  }
+  if (!(await claim(address))) {
+    throw new AppError(
+      'address_taken',
+      `The address ${quoted(address)} is taken. Choose another one, or omit "address" and "localPart" to get a random one.`,
+    );
+  }
+}
+
+/** Moves the end of an inbox's entries with its expiry. @returns false if its address is not its own any more */
+export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>): Promise<boolean> {
+  const { address, inboxId, expiresAt } = tenancy;
+  const moved = await tx.all<{ address: string }>(
+    sql`update addresses set busy_until = ${expiresAt}, reserved_until = ${expiresAt + ADDRESS_QUARANTINE_MS}
+      where address ${anyOf(placesOf(address))} and inbox_id = ${inboxId} returning address`,
+  );
+  return moved.some((entry) => entry.address === address);
+}
+
+/** Begins the quarantine after deleted inboxes. The sink's own entry is free at once, for a new sink. */
+export async function vacateAddresses(
+  tx: Tx,
+  inboxes: readonly { id: string; address: string }[],
+  now: number,
+): Promise<void> {
+  if (inboxes.length === 0) return;
+  const ids = inboxes.map(({ id }) => id);
+  await tx.run(sql`delete from addresses where address = ${EVERYTHING} and inbox_id ${anyOf(ids)}`);
+  const places = new Set(inboxes.flatMap(({ address }) => placesOf(address)));
+  await tx.run(
+    sql`update addresses set inbox_id = null, busy_until = ${now}, reserved_until = ${now + ADDRESS_QUARANTINE_MS}
+      where address ${anyOf([...places])} and inbox_id ${anyOf(ids)}`,
+  );
+}
+
+/** Addresses that no inbox has yet. */
+export const addresses = {
+  /**
+   * Holds a free address for an account until a time; the holder may create an inbox there.
+   * @returns false if it is not free: a live inbox, another account's hold, or a quarantine
+   */
+  hold: write(
+    (tx, accountId: string, address: string, until: number, now: number): Promise<boolean> =>
+      occupy(tx, { address, accountId, inboxId: null, busyUntil: 0, until }, now),
+  ),
+};

@@ -1,0 +1,191 @@
+import { requireAccount } from '../../accounts/sql.ts';
+import { type Tx, write } from '../../database/operations.ts';
+import { eachOf, FOR_UPDATE, sql } from '../../database/sql.ts';
+import { AppError } from '../../errors.ts';
+import { placeStaged } from '../../messages/sql/imports.ts';
+import { insertWebhook, moveWebhookEnds, type NewWebhook } from '../../webhooks/sql/webhooks.ts';
+import {
+  type CreatedInbox,
+  IDEMPOTENCY_MS,
+  type IdempotentRequest,
+  type InboxRecord,
+  type InboxWebhook,
+  type NewInbox,
+  PERMANENT_UNTIL,
+  type StagedMails,
+} from '../records.ts';
+import { claimAddress, moveAddressEnd } from './addresses.ts';
+import { INBOX, type InboxRow, pairOf, toInbox } from './finding.ts';
+
+/** The webhook that is created with an inbox. */
+type WantedWebhook = Omit<NewWebhook, 'inboxId' | 'createdAt'> & { maxWebhooks: number };
+
+/** The response to an earlier request with the same idempotency key. */
+async function findReplay(
+  tx: Tx,
+  accountId: string,
+  { keyHash, bodyHash }: IdempotentRequest,
+  now: number,
+): Promise<CreatedInbox | undefined> {
+  const earlier = await tx.first<{ bodyHash: string; nonce: string; inbox: string; webhook: string | null }>(
+    sql`select body_hash as "bodyHash", nonce, inbox, webhook from idempotency
+      where key_id = ${accountId} and key_hash = ${keyHash} and expires_at > ${now}`,
+  );
+  if (!earlier) return undefined;
+  if (earlier.bodyHash !== bodyHash) {
+    throw new AppError(
+      'idempotency_key_reused',
+      'This Idempotency-Key was used with another body within the last 24 hours. Use a new key for a new request.',
+    );
+  }
+  return {
+    inbox: JSON.parse(earlier.inbox),
+    nonce: earlier.nonce,
+    webhook: earlier.webhook === null ? null : JSON.parse(earlier.webhook),
+    replayed: true,
+  };
+}
+
+async function storeResponse(
+  tx: Tx,
+  { keyHash, bodyHash, nonce }: IdempotentRequest,
+  inbox: InboxRecord,
+  webhook: InboxWebhook | null,
+): Promise<void> {
+  // With the secret of the webhook, which its own row has as well: a repeated request gets the same response.
+  const texts = [JSON.stringify(inbox), webhook && JSON.stringify(webhook)] as const;
+  // An existing row is too old to be replayed.
+  await tx.run(
+    sql`insert into idempotency (key_id, key_hash, body_hash, nonce, inbox, webhook, expires_at)
+      values (${inbox.accountId}, ${keyHash}, ${bodyHash}, ${nonce}, ${texts[0]}, ${texts[1]},
+        ${inbox.createdAt + IDEMPOTENCY_MS})
+      on conflict (key_id, key_hash) do update set body_hash = excluded.body_hash, nonce = excluded.nonce,
+        inbox = excluded.inbox, webhook = excluded.webhook, expires_at = excluded.expires_at`,
+  );
+}
+
+async function checkLiveInboxes(tx: Tx, accountId: string, max: number, now: number): Promise<void> {
+  if (max === Number.POSITIVE_INFINITY) return;
+  // The sink does not count.
+  const row = await tx.first<{ count: number }>(
+    sql`select count(*) as count from (select seq from inboxes where account_id = ${accountId}
+      and expires_at > ${now} and expires_at < ${PERMANENT_UNTIL} limit ${max}) as live`,
+  );
+  if ((row?.count ?? 0) < max) return;
+  throw new AppError(
+    'limit_reached',
+    `The account has reached the number of live inboxes that its plan allows (${max}). Delete one with DELETE /v1/inboxes/{id}, or wait until one expires.`,
+  );
+}
+
+async function insertInbox(
+  tx: Tx,
+  accountId: string,
+  { tokenHash, replayUntil, ...inbox }: NewInbox,
+  hasWebhook: boolean,
+): Promise<{ inbox: InboxRecord; seq: number }> {
+  const { id, kind, address, labels, ttlMinutes, createdAt, expiresAt, maxExpiresAt } = inbox;
+  const row = await tx.first<{ seq: number }>(
+    sql`insert into inboxes (id, account_id, address, labels, token_hash, ttl_minutes, created_at, expires_at,
+        max_expires_at, message_count, last_received_at, version, freed, kind, has_webhook, replay_until)
+      values (${id}, ${accountId}, ${address}, ${JSON.stringify(labels)}, ${tokenHash}, ${ttlMinutes}, ${createdAt},
+        ${expiresAt}, ${maxExpiresAt}, 0, 0, 1, 0, ${kind}, ${hasWebhook ? 1 : 0}, ${replayUntil ?? null})
+      returning seq`,
+  );
+  if (!row) throw new Error('The insert of an inbox returned no row.');
+  const pairs = Object.entries(labels).map(([name, value]) => ({ pair: pairOf(name, value) }));
+  if (pairs.length > 0)
+    await tx.run(
+      sql`insert into inbox_labels (account_id, pair, inbox_id, inbox_seq)
+        select i.account_id, r.value ->> 'pair', i.id, i.seq from inboxes i, ${eachOf(pairs)} as r
+        where i.seq = ${row.seq}`,
+    );
+  const counts = { messageCount: 0, receivedCount: 0, lastReceivedAt: 0, version: 1 };
+  const replay = replayUntil === undefined ? 'none' : 'running';
+  return { inbox: { ...inbox, accountId, replay, ...counts }, seq: row.seq };
+}
+
+/** Creating inboxes and moving their ends: transactions that change the webhooks and messages of an inbox with it. */
+export const changing = {
+  /**
+   * Creates a live inbox, in one step with the check of its address (of a catch-all inbox, also of its
+   * domain), of the account's number of live inboxes, and of the idempotency key (remembered for 24 h);
+   * and with it a webhook of its own, and messages that were staged.
+   * Throws `address_taken`; `limit_reached` at `maxLiveInboxes`, and at `webhook.maxWebhooks`;
+   * `idempotency_key_reused` if the key was used with another body.
+   */
+  create: write(
+    async (
+      tx,
+      accountId: string,
+      inbox: NewInbox,
+      maxLiveInboxes: number,
+      request: IdempotentRequest | null,
+      wanted?: WantedWebhook | null,
+      staged?: StagedMails | null,
+    ): Promise<CreatedInbox> => {
+      const { id: inboxId, address, createdAt, expiresAt } = inbox;
+      const now = staged?.now ?? createdAt;
+      await requireAccount(tx, accountId);
+      const replay = request && (await findReplay(tx, accountId, request, now));
+      if (replay) return replay;
+      await checkLiveInboxes(tx, accountId, maxLiveInboxes, now);
+      await claimAddress(tx, { accountId, address, inboxId, expiresAt }, inbox.kind, now);
+      const inserted = await insertInbox(tx, accountId, inbox, !!wanted);
+      let webhook: InboxWebhook | null = null;
+      if (wanted) {
+        const { maxWebhooks, ...rest } = wanted;
+        await insertWebhook(tx, accountId, { ...rest, inboxId, createdAt, endsAt: expiresAt }, maxWebhooks);
+        webhook = { id: rest.id, url: rest.url, secret: rest.secret };
+      }
+      const record = staged ? await placeStaged(tx, inserted, staged) : inserted.inbox;
+      if (request) await storeResponse(tx, request, record, webhook);
+      return { inbox: record, nonce: request?.nonce ?? null, webhook, replayed: false };
+    },
+  ),
+
+  /**
+   * Sets a live inbox's expiry, but not past its `maxExpiresAt`. Set to `now`, the inbox expires at once, and so
+   * does its `maxExpiresAt`: a later call whose `now` was read before returns it with that expiry. Undefined if it
+   * is not live.
+   */
+  setExpiry: write(
+    async (
+      tx,
+      accountId: string,
+      inboxId: string,
+      { ttlMinutes, expiresAt }: { ttlMinutes: number; expiresAt: number },
+      now: number,
+    ): Promise<InboxRecord | undefined> => {
+      const live = await tx.first<{ seq: number; address: string; maxExpiresAt: number }>(
+        sql`select seq, address, max_expires_at as "maxExpiresAt" from inboxes
+          where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now} and freed = 0 ${FOR_UPDATE}`,
+      );
+      if (!live) return undefined;
+      const { seq, address, maxExpiresAt } = live;
+      const end = Math.min(expiresAt, maxExpiresAt);
+      // It may have ended after `now`, and a new inbox may have its address since.
+      if (!(await moveAddressEnd(tx, { inboxId, address, expiresAt: end }))) return undefined;
+      await moveWebhookEnds(tx, accountId, [inboxId], end);
+      // An extension that began before this call ended the inbox must not bring it back.
+      const maximum = expiresAt <= now ? expiresAt : maxExpiresAt;
+      const row = await tx.first<InboxRow>(
+        sql`update inboxes set ttl_minutes = ${ttlMinutes}, expires_at = ${end}, max_expires_at = ${maximum},
+          version = version + 1 where seq = ${seq} returning ${INBOX}`,
+      );
+      return row && toInbox(row, now);
+    },
+    { mayUseReserve: true },
+  ),
+
+  /** Notes how a replay ended. One that is not noted a minute after it was due is taken for cut by the sweeper. */
+  endReplay: write(
+    async (tx, inboxId: string, outcome: 'complete' | 'cut'): Promise<void> => {
+      await tx.run(
+        sql`update inboxes set replay_until = ${outcome === 'cut' ? 0 : null}, version = version + 1
+          where id = ${inboxId} and replay_until is not null`,
+      );
+    },
+    { mayUseReserve: true },
+  ),
+};

@@ -1,0 +1,169 @@
+import { read } from '../../database/operations.ts';
+import { anyOf, constant, EMPTY, join, type Sql, sql } from '../../database/sql.ts';
+import { domainOf } from '../../mail/address.ts';
+import {
+  type AddressedInbox,
+  type InboxRecord,
+  type Occupancy,
+  type Takers,
+  TOMBSTONE_MS,
+} from '../records.ts';
+import { allOfDomain, EVERYTHING } from './addresses.ts';
+
+/** What {@link toInbox} makes an InboxRecord from. */
+export const INBOX = constant(
+  `id, kind, account_id as "accountId", address, labels, ttl_minutes as "ttlMinutes", created_at as "createdAt",
+  expires_at as "expiresAt", max_expires_at as "maxExpiresAt", message_count as "messageCount",
+  received_messages as "receivedCount", last_received_at as "lastReceivedAt", version, freed,
+  replay_until as "replayUntil"`,
+);
+
+export interface InboxRow extends Omit<InboxRecord, 'labels' | 'localPart' | 'domain' | 'replay'> {
+  /** JSON text. */
+  labels: string;
+  freed: number;
+  replayUntil: number | null;
+}
+
+/** @param now epoch milliseconds; an inbox that was swept has ended, also when the clock runs back before its end */
+export function toInbox({ labels, freed, replayUntil, ...row }: InboxRow, now: number): InboxRecord {
+  const at = row.address.lastIndexOf('@');
+  return {
+    ...row,
+    replay: replayUntil === null ? 'none' : replayUntil === 0 ? 'cut' : 'running',
+    localPart: row.address.slice(0, at),
+    domain: row.address.slice(at + 1),
+    labels: JSON.parse(labels),
+    expiresAt: freed === 0 ? row.expiresAt : Math.min(row.expiresAt, now),
+  };
+}
+
+/** A label as `inbox_labels` stores it. */
+export const pairOf = (name: string, value: string): string => JSON.stringify([name, value]);
+
+/** The condition that inboxes of an account have all labels. */
+export const hasLabels = (accountId: string, labels: Record<string, string>): Sql =>
+  join(
+    [
+      sql`account_id = ${accountId}`,
+      ...Object.entries(labels).map(
+        ([name, value]) =>
+          sql`id in (select inbox_id from inbox_labels where account_id = ${accountId} and pair = ${pairOf(name, value)})`,
+      ),
+    ],
+    ' and ',
+  );
+
+/** The account's live inboxes that have all labels, those before an id. */
+export const isListed = (
+  accountId: string,
+  labels: Record<string, string>,
+  before: string | null,
+  now: number,
+): Sql =>
+  sql`${hasLabels(accountId, labels)} and expires_at > ${now} and freed = 0
+    ${before === null ? EMPTY : sql`and id < ${before}`}`;
+
+/**
+ * The condition that an inbox takes mail for an address: its own inbox, also if that ended within the quarantine,
+ * otherwise the catch-all inbox of the domain.
+ */
+const takes = (address: string, now: number): Sql =>
+  sql`and id = (select inbox_id from addresses
+    where address in (${address}, ${allOfDomain(domainOf(address))}) and busy_until > 0 and reserved_until > ${now}
+    order by case when address = ${address} then 0 else 1 end limit 1)`;
+
+const ADDRESSED = constant(
+  `i.id as "inboxId", i.kind, i.account_id as "accountId", i.address, i.message_count as "messageCount",
+  i.expires_at as "expiresAt", i.faults_left as "faultsLeft", c.plan`,
+);
+interface AddressedRow extends Omit<AddressedInbox, 'hasFaults'> {
+  faultsLeft: number;
+}
+
+const toAddressed = ({ faultsLeft, ...row }: AddressedRow): AddressedInbox => ({
+  ...row,
+  hasFaults: faultsLeft > 0,
+});
+
+/** Inboxes by their ids, tokens, labels and addresses. */
+export const finding = {
+  /**
+   * An inbox of the account, live or expired less than 24 h ago (then `expiresAt <= now`, and only
+   * id, address, times and labels are meaningful).
+   */
+  find: read(
+    async (db, accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> => {
+      const row = await db.first<InboxRow>(
+        sql`select ${INBOX} from inboxes
+        where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now - TOMBSTONE_MS}`,
+      );
+      return row && toInbox(row, now);
+    },
+  ),
+
+  /** The same by {@link hashCredential} of its read token. */
+  findByToken: read(async (db, tokenHash: string, now: number): Promise<InboxRecord | undefined> => {
+    const row = await db.first<InboxRow>(
+      sql`select ${INBOX} from inboxes where token_hash = ${tokenHash} and expires_at > ${now - TOMBSTONE_MS}`,
+    );
+    return row && toInbox(row, now);
+  }),
+
+  /** The hash of the read token of a live inbox, with which short-lived links into it are signed. */
+  findTokenHash: read(async (db, inboxId: string, now: number): Promise<string | undefined> => {
+    const row = await db.first<{ hash: string }>(
+      sql`select token_hash as hash from inboxes where id = ${inboxId} and expires_at > ${now} and freed = 0`,
+    );
+    return row?.hash;
+  }),
+
+  /**
+   * The account's live inboxes that have all `labels`, newest first, those before the id `before`.
+   * @param page with `address` (lower case, no tag) at most the one inbox that receives its mail
+   */
+  list: read(
+    async (
+      db,
+      accountId: string,
+      page: { labels: Record<string, string>; address?: string; limit: number; before: string | null },
+      now: number,
+    ): Promise<{ inboxes: InboxRecord[]; hasMore: boolean }> => {
+      const { labels, address, limit, before } = page;
+      const rows = await db.all<InboxRow>(
+        sql`select ${INBOX} from inboxes where ${isListed(accountId, labels, before, now)}
+          ${address === undefined ? EMPTY : takes(address, now)} order by id desc limit ${limit + 1}`,
+      );
+      return { inboxes: rows.slice(0, limit).map((row) => toInbox(row, now)), hasMore: rows.length > limit };
+    },
+  ),
+
+  /** The live inbox whose own address this is (lower case, no tag), for RCPT. */
+  findByAddress: read(async (db, address: string, now: number): Promise<AddressedInbox | undefined> => {
+    const row = await db.first<AddressedRow>(
+      sql`select ${ADDRESSED} from addresses a join inboxes i on i.id = a.inbox_id
+        join accounts c on c.id = i.account_id where a.address = ${address} and i.expires_at > ${now}`,
+    );
+    return row && toAddressed(row);
+  }),
+
+  /** Which inboxes may take mail for an address (lower case, no tag) that no live inbox has as its own. */
+  findTakers: read(async (db, address: string, now: number): Promise<Takers> => {
+    const domain = allOfDomain(domainOf(address));
+    // A hold has never been busy.
+    const rows = await db.all<{ place: string; occupant: string | null } & AddressedRow>(
+      sql`select a.address as place, a.inbox_id as occupant, ${ADDRESSED} from addresses a
+        left join inboxes i on i.id = a.inbox_id and i.expires_at > ${now}
+        left join accounts c on c.id = i.account_id
+        where a.address ${anyOf([address, domain, EVERYTHING])} and a.busy_until > 0 and a.reserved_until > ${now}`,
+    );
+    const at = (of: string): Occupancy | undefined => {
+      const row = rows.find(({ place }) => place === of);
+      if (!row) return undefined;
+      const { place: _, occupant, ...inbox } = row;
+      // Columns of the outer joins are null where no live inbox is there.
+      return { inboxId: occupant, live: inbox.plan ? toAddressed(inbox) : undefined };
+    };
+    return { ofAddress: at(address), ofDomain: at(domain), sink: at(EVERYTHING)?.live };
+  }),
+};

@@ -1,0 +1,9 @@
+import { addBatch } from './sql/adding.ts';
+import { ending } from './sql/ending.ts';
+import { imports } from './sql/imports.ts';
+import { one } from './sql/one.ts';
+import { pages } from './sql/pages.ts';
+import { searching } from './sql/search.ts';
+
+/** Messages, with the raw sources that they share. */
+export const messages = { addBatch, ...pages, ...searching, ...one, ...ending, ...imports };

@@ -1,0 +1,347 @@
+import { type Flight, flight, type Tx } from '../../database/operations.ts';
+import { ConflictError, together } from '../../database/postgres/errors.ts';
+import { anyOf, eachOf, FOR_UPDATE, KEEP, sql } from '../../database/sql.ts';
+import { newId } from '../../ids.ts';
+import {
+  type NewMail,
+  type NewMailRecipient,
+  type Placed,
+  RAW_PIECE_BYTES,
+} from '../../store/contract/messages.ts';
+import { evict } from './ending.ts';
+import { addSources, insertRows, removeSources } from './sources.ts';
+
+/** A live inbox as a batch finds it; the transaction has locked its row. */
+interface BatchInbox {
+  id: string;
+  accountId: string;
+  seq: number;
+  messageCount: number;
+  lastReceivedAt: number;
+  /** Whether it ever had a webhook of its own. */
+  hasWebhook: 0 | 1;
+}
+
+/** A message that a batch adds to an inbox. */
+interface PlannedMessage {
+  id: string;
+  receivedAt: number;
+  inbox: BatchInbox;
+  recipient: NewMailRecipient;
+  /** The entry of the result; deliveries are added to it. */
+  placed: Extract<Placed, { messageId: string }>;
+}
+
+/** What one transaction has to write. */
+interface BatchPlan {
+  /** The messages that each mail becomes; none if it is refused for all recipients. */
+  mails: PlannedMessage[][];
+  placed: Placed[][];
+  /** Inboxes that got messages, as they are after the batch, with the number of messages added. */
+  changed: Map<BatchInbox, number>;
+  /** Inboxes that now hold too many messages. */
+  overfull: { inbox: number; maxMessages: number }[];
+}
+
+const isFull = ({ messageCount }: BatchInbox, { evictsOldest, maxMessages }: NewMailRecipient): boolean =>
+  !evictsOldest && messageCount >= maxMessages;
+
+/**
+ * Decides what becomes of each recipient of a batch.
+ * @param inboxes the live inboxes of the batch by id; their counters are moved on
+ */
+function planBatch(
+  mails: readonly NewMail[],
+  inboxes: ReadonlyMap<string, BatchInbox>,
+  now: number,
+): BatchPlan {
+  const plan: BatchPlan = { mails: [], placed: [], changed: new Map(), overfull: [] };
+  const limits = new Map<BatchInbox, number>();
+
+  function place(recipient: NewMailRecipient): PlannedMessage | undefined {
+    const inbox = inboxes.get(recipient.inboxId);
+    if (!inbox) return undefined;
+    inbox.messageCount += 1;
+    inbox.lastReceivedAt = Math.max(now, inbox.lastReceivedAt + 1);
+    plan.changed.set(inbox, (plan.changed.get(inbox) ?? 0) + 1);
+    if (recipient.evictsOldest) limits.set(inbox, recipient.maxMessages);
+    const { inboxId, accountId } = recipient;
+    const receivedAt = inbox.lastReceivedAt;
+    const id = newId('msg', receivedAt);
+    return { id, receivedAt, inbox, recipient, placed: { inboxId, accountId, messageId: id, receivedAt } };
+  }
+
+  for (const { recipients } of mails) {
+    // The sender can only repeat the whole mail, so none of its recipients may have it already.
+    const isRefused = recipients.some((recipient) => {
+      const inbox = inboxes.get(recipient.inboxId);
+      return inbox !== undefined && isFull(inbox, recipient);
+    });
+    const messages = recipients.map((recipient) => (isRefused ? undefined : place(recipient)));
+    const refused = isRefused ? 'full' : 'gone';
+    plan.placed.push(
+      recipients.map(
+        ({ inboxId, accountId }, index) => messages[index]?.placed ?? { inboxId, accountId, refused },
+      ),
+    );
+    plan.mails.push(messages.filter((message) => message !== undefined));
+  }
+  for (const [{ seq: inbox, messageCount }, maxMessages] of limits) {
+    if (messageCount > maxMessages) plan.overfull.push({ inbox, maxMessages });
+  }
+  return plan;
+}
+
+/** The next place in the order of an account. */
+interface AccountPlace {
+  account: number;
+  order: number;
+}
+
+/** What a batch locks and reads: places for all recipients, also those that will not get the mail. */
+interface Locked {
+  places: Map<string, AccountPlace>;
+  inboxes: Map<string, BatchInbox>;
+  webhooks: Webhook[];
+}
+
+interface Taken {
+  id: string;
+  account: number;
+  last: number;
+  isNew: boolean;
+}
+
+/** Takes places in the orders of accounts, whose rows are locked in one order. SQLite cannot insert in a `with`. */
+async function takePlaces(tx: Tx, counts: ReadonlyMap<string, number>): Promise<Taken[]> {
+  if (tx.engine === 'postgres') {
+    return tx.all<Taken>(
+      sql`with taken as (
+          insert into account_orders (account_seq, last)
+          select a.seq, wanted.count
+          from unnest(${`{${[...counts.keys()]}}`}::text[], ${`{${[...counts.values()]}}`}::bigint[]) as wanted(id, count)
+          join accounts a on a.id = wanted.id and a.deleted_at is null order by a.seq
+          on conflict (account_seq) do update set last = account_orders.last + excluded.last
+          returning account_seq, last, xmax = 0 as is_new)
+        select a.id, taken.account_seq as account, taken.last, taken.is_new as "isNew"
+        from taken join accounts a on a.seq = taken.account_seq`,
+    );
+  }
+  const taken: Taken[] = [];
+  for (const [id, count] of counts) {
+    const row = await tx.first<{ account: number; last: number }>(
+      sql`insert into account_orders (account_seq, last)
+        select seq, ${count} from accounts where id = ${id} and deleted_at is null
+        on conflict (account_seq) do update set last = last + excluded.last returning account_seq as account, last`,
+    );
+    if (row) taken.push({ id, ...row, isNew: false });
+  }
+  return taken;
+}
+
+/**
+ * Keeps the rows of accounts until the transaction ends: their deletion finds the orders that the transaction adds.
+ * @throws an error after which the transaction is run again, if one was deleted meanwhile
+ */
+async function keepAccounts(tx: Tx, seqs: readonly number[]): Promise<void> {
+  const kept = await tx.all(sql`select seq from accounts where seq ${anyOf(seqs)} order by seq ${KEEP}`);
+  if (kept.length < seqs.length) throw new ConflictError('An account was deleted meanwhile.');
+}
+
+interface Webhook {
+  id: string;
+  accountId: string;
+  inboxId: string | null;
+}
+
+/** Live inboxes, locked. Those that the sweeper has freed may have an expiry ahead again, with a clock that was set back. */
+async function lockInboxes(tx: Tx, ids: readonly string[], now: number): Promise<BatchInbox[]> {
+  // Without a network, a query for each takes half the time of one with a list.
+  const lists = tx.engine === 'postgres' ? [ids] : ids.map((id) => [id]);
+  const found = lists.map((list) =>
+    tx.all<BatchInbox>(
+      sql`select id, account_id as "accountId", seq, message_count as "messageCount",
+          last_received_at as "lastReceivedAt", has_webhook as "hasWebhook"
+        from inboxes where id ${anyOf(list)} and expires_at > ${now} and freed = 0 order by id ${FOR_UPDATE}`,
+    ),
+  );
+  return (await Promise.all(found)).flat();
+}
+
+/** Enabled webhooks. Only removing one waits for its lock: its deliveries are written later in this transaction. */
+const webhooksOf = (tx: Tx, accountIds: readonly string[], now: number): Promise<Webhook[]> =>
+  tx.all(
+    sql`select id, account_id as "accountId", inbox_id as "inboxId" from webhooks
+      where account_id ${anyOf(accountIds)} and inbox_id is null and enabled = 1 and ends_at > ${now}
+      order by id ${KEEP}`,
+  );
+
+const webhooksOfInboxes = (
+  tx: Tx,
+  accountIds: readonly string[],
+  inboxIds: readonly string[],
+  now: number,
+): Promise<Webhook[]> =>
+  tx.all(
+    sql`select id, account_id as "accountId", inbox_id as "inboxId" from webhooks
+      where account_id ${anyOf(accountIds)} and inbox_id ${anyOf(inboxIds)} and enabled = 1 and ends_at > ${now}
+      order by id ${KEEP}`,
+  );
+
+const NOT_SENT = Promise.resolve(null);
+
+/** Locks rows of account orders, inboxes and webhooks, each in one order, so that no two batches deadlock. */
+async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Locked> {
+  const recipients = mails.flatMap((mail) => mail.recipients);
+  const counts = new Map<string, number>();
+  for (const { accountId } of recipients) counts.set(accountId, (counts.get(accountId) ?? 0) + 1);
+  const owners = new Map(recipients.map(({ inboxId, accountId }) => [inboxId, accountId]));
+  const inboxIds = [...owners.keys()];
+  const accountIds = [...counts.keys()];
+  const [taken, inboxes, ofAccounts, sent] = await together([
+    takePlaces(tx, counts),
+    lockInboxes(tx, inboxIds, now),
+    webhooksOf(tx, accountIds, now),
+    tx.engine === 'postgres' ? webhooksOfInboxes(tx, accountIds, inboxIds, now) : NOT_SENT,
+  ]);
+  const watched = inboxes.filter(({ hasWebhook }) => hasWebhook === 1);
+  const ids = watched.map(({ id }) => id);
+  const ofInboxes = sent ?? (ids.length === 0 ? [] : await webhooksOfInboxes(tx, accountIds, ids, now));
+  const first = taken.filter(({ isNew }) => isNew).map(({ account }) => account);
+  if (first.length > 0) await keepAccounts(tx, first);
+  const places = new Map(
+    taken.map(({ id, account, last }) => [id, { account, order: last - (counts.get(id) ?? 0) }]),
+  );
+  const live = inboxes.filter(({ id, accountId }) => owners.get(id) === accountId && places.has(accountId));
+  return {
+    places,
+    inboxes: new Map(live.map((inbox) => [inbox.id, inbox])),
+    webhooks: [...ofAccounts, ...ofInboxes],
+  };
+}
+
+/** @param sources the source of each mail that becomes a message */
+async function addMessages(
+  tx: Tx,
+  { mails }: BatchPlan,
+  sources: readonly (number | undefined)[],
+  places: Locked['places'],
+): Promise<void> {
+  const shared: [number, number][] = [];
+  const rows = mails.flatMap((messages, index) => {
+    const source = sources[index] ?? Number.NaN;
+    if (messages.length > 1) shared.push([source, messages.length]);
+    return messages.map(({ id, receivedAt, inbox, recipient }) => {
+      const place = places.get(recipient.accountId);
+      if (!place) throw new Error('An inbox has no account.');
+      place.order += 1;
+      const rcptTo = JSON.stringify(recipient.rcptTo);
+      return [inbox.seq, receivedAt, id, source, rcptTo, place.account, place.order];
+    });
+  });
+  const columns = 'inbox_seq, received_at, id, source_seq, rcpt_to, account_seq, account_order';
+  await together([
+    insertRows(tx, `messages (${columns})`, rows),
+    insertRows(tx, 'shared_sources (source_seq, messages)', shared),
+  ]);
+}
+
+/** Adds the deliveries of new messages, notes their number in the results, and wakes their webhooks. */
+async function addDeliveries(
+  tx: Tx,
+  { mails }: BatchPlan,
+  webhooks: readonly Webhook[],
+  now: number,
+): Promise<void> {
+  if (webhooks.length === 0) return;
+  const rows: (string | number)[][] = [];
+  const added = new Map<string, number>();
+  for (const { id: messageId, recipient, placed } of mails.flat()) {
+    const { accountId, inboxId } = recipient;
+    const due = webhooks.filter(
+      (webhook) =>
+        webhook.accountId === accountId && (webhook.inboxId === null || webhook.inboxId === inboxId),
+    );
+    if (due.length === 0) continue;
+    const event = newId('evt', now);
+    for (const { id } of due) {
+      rows.push([newId('dlv', now), id, event, inboxId, messageId, 'pending', now, now, 0, 0]);
+      added.set(id, (added.get(id) ?? 0) + 1);
+    }
+    placed.deliveries = due.length;
+  }
+  const columns =
+    'id, webhook_id, event_id, inbox_id, message_id, state, created_at, due_at, round, attempts';
+  await together([
+    insertRows(tx, `deliveries (${columns})`, rows),
+    insertRows(
+      tx,
+      'wakes (webhook_id, at, added)',
+      [...added].map(([id, count]) => [id, now, count]),
+    ),
+  ]);
+}
+
+async function moveInboxes(tx: Tx, { changed }: BatchPlan, now: number): Promise<void> {
+  const rows = [...changed].map(([{ seq, messageCount: messages, lastReceivedAt: last }, added]) => ({
+    ...{ seq, messages, last, added },
+  }));
+  if (tx.engine === 'sqlite') {
+    for (const { seq, messages, last, added } of rows) {
+      await tx.run(
+        sql`update inboxes set message_count = ${messages}, last_received_at = ${last}, version = version + ${added},
+            received_messages = received_messages + ${added},
+            first_received_at = case first_received_at when 0 then ${now} else first_received_at end
+          where seq = ${seq}`,
+      );
+    }
+    return;
+  }
+  if (rows.length === 0) return;
+  await tx.run(
+    sql`update inboxes set message_count = moved.messages, last_received_at = moved.last,
+        version = version + moved.added, received_messages = received_messages + moved.added,
+        first_received_at = case first_received_at when 0 then ${now} else first_received_at end
+      from (select cast(r.value ->> 'seq' as bigint) as seq, cast(r.value ->> 'messages' as bigint) as messages,
+          cast(r.value ->> 'last' as bigint) as last, cast(r.value ->> 'added' as bigint) as added
+        from ${eachOf(rows)} as r) moved
+      where inboxes.seq = moved.seq`,
+  );
+}
+
+/**
+ * Stores a batch in one transaction and resolves when it is on stable storage, with a result for each
+ * recipient of each mail. Calls that wait at the same time share a transaction and its sync. A recipient
+ * that does not exist any more does not affect the others; if one is full, the mail is refused for all,
+ * because its sender can only repeat it as a whole (RFC 5321 section 4.2.5).
+ * An inbox that evicts never holds more than `maxMessages` after the commit, and `messageCount` is exact.
+ * Each message gets `receivedAt = max(now, the inbox's newest + 1)` and an id that carries it.
+ */
+export const addBatch = flight(
+  async (tx, mails: NewMail[], now: number): Promise<Flight<Placed[][]>> => {
+    // PostgreSQL gets the bytes together with the statements that lock; large mails, which take many statements,
+    // before any row is locked. Those of refused mails are removed.
+    const early = tx.engine === 'postgres' ? addSources(tx, mails) : undefined;
+    if (mails.some(({ raw }) => raw.length > RAW_PIECE_BYTES)) await early;
+    const [written = [], locked] = await together([Promise.resolve(early), lock(tx, mails, now)]);
+    const plan = planBatch(mails, locked.inboxes, now);
+    const isKept = (_: unknown, index: number): boolean => (plan.mails[index]?.length ?? 0) > 0;
+    const kept = early ? written.filter(isKept) : await addSources(tx, mails.filter(isKept));
+    const sources = plan.mails.map(({ length }) => (length > 0 ? kept.shift() : undefined));
+    const others = together([
+      addMessages(tx, plan, sources, locked.places),
+      addDeliveries(tx, plan, locked.webhooks, now),
+      moveInboxes(tx, plan, now),
+      removeSources(
+        tx,
+        written.filter((_, index) => !isKept(_, index)),
+      ),
+    ]);
+    if (plan.overfull.length > 0) {
+      await others;
+      await evict(tx, plan.overfull);
+    }
+    return { result: plan.placed, written: others };
+  },
+  { keepsInboxes: true },
+);

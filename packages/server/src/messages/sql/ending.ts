@@ -1,0 +1,160 @@
+import { type FreeStep, freeInSteps, freeNowOrLater, inSequence } from '../../database/in-steps.ts';
+import { steps, type Tx } from '../../database/operations.ts';
+import { EMPTY, FOR_UPDATE, FOR_UPDATE_SKIP_LOCKED, sql } from '../../database/sql.ts';
+import { lockInboxOf } from './one.ts';
+import { freeParked, releaseSources, rowsToFree } from './sources.ts';
+
+/** The ends of messages: deletion, eviction, the end of their inbox. */
+
+interface Oldest {
+  inbox: number;
+  after: number;
+  upTo: number;
+  limit: number;
+}
+
+const selectOldest = (tx: Tx, { inbox, after, upTo, limit }: Oldest) =>
+  tx.all<{ receivedAt: number; size: number | null }>(
+    sql`select m.received_at as "receivedAt", s.size from messages m left join sources s on s.seq = m.source_seq
+      where m.inbox_seq = ${inbox} and m.received_at > ${after} and m.received_at <= ${upTo}
+      order by m.received_at limit ${limit}`,
+  );
+
+/** @returns the sources of the messages */
+async function deleteUpTo(tx: Tx, inbox: number, after: number, upTo: number): Promise<number[]> {
+  const deleted = await tx.all<{ source: number }>(
+    sql`delete from messages where inbox_seq = ${inbox} and received_at > ${after} and received_at <= ${upTo}
+      returning source_seq as source`,
+  );
+  return deleted.map(({ source }) => source);
+}
+
+/**
+ * Deletes about `limit` rows of an inbox's messages, the oldest first. The caller's transaction has locked
+ * the inbox. The number of an inbox is valid only within the transaction that read it: SQLite gives the
+ * number of a removed inbox to a new one.
+ * @param released gets the sources of the deleted messages, which the caller has to release
+ * @param upTo only messages with `receivedAt` up to this time
+ */
+export async function freeMessages(
+  tx: Tx,
+  inbox: number,
+  limit: number,
+  released: number[],
+  upTo = Number.MAX_SAFE_INTEGER,
+): Promise<number> {
+  let freed = 0;
+  let last: number | undefined;
+  for (const { receivedAt, size } of await selectOldest(tx, { inbox, after: -1, upTo, limit })) {
+    last = receivedAt;
+    freed += rowsToFree(size ?? 0);
+    if (freed >= limit) break;
+  }
+  if (last !== undefined) released.push(...(await deleteUpTo(tx, inbox, -1, last)));
+  return freed;
+}
+
+/** Deletes about `limit` rows of messages of all emptied inboxes, or of the one with the id `only`. */
+export async function freeEmptied(tx: Tx, limit: number, only?: string): Promise<number> {
+  const ofOnly = only === undefined ? EMPTY : sql`and id = ${only}`;
+  // Another node that empties one now goes on with it; the deletion that asked for this one waits.
+  const lock = only === undefined ? FOR_UPDATE_SKIP_LOCKED : FOR_UPDATE;
+  const released: number[] = [];
+  let freed = 0;
+  while (freed < limit) {
+    // A literal, because no engine uses a partial index for a value that is unknown when it plans.
+    const emptied = await tx.first<{ seq: number; upTo: number }>(
+      sql`select seq, emptied_up_to as "upTo" from inboxes where emptied_up_to > 0 ${ofOnly} limit 1 ${lock}`,
+    );
+    if (!emptied) break;
+    const left = limit - freed;
+    const rows = await freeMessages(tx, emptied.seq, left, released, emptied.upTo);
+    freed += rows;
+    if (rows >= left) break;
+    await tx.run(sql`update inboxes set emptied_up_to = 0 where seq = ${emptied.seq}`);
+    freed += 1;
+  }
+  await releaseSources(tx, released);
+  return freed;
+}
+
+/**
+ * Deletes the oldest messages of inboxes until they hold at most `maxMessages`, in the transaction that has locked
+ * them. Small sources are deleted at once; those of several pieces can no longer be read, and the sweeper deletes them
+ * in steps.
+ */
+export async function evict(
+  tx: Tx,
+  overfull: readonly { inbox: number; maxMessages: number }[],
+): Promise<void> {
+  const released: number[] = [];
+  for (const { inbox, maxMessages } of overfull) {
+    const row = await tx.first<{ count: number; after: number }>(
+      sql`select message_count as count, emptied_up_to as after from inboxes where seq = ${inbox}`,
+    );
+    const limit = (row?.count ?? 0) - maxMessages;
+    if (!row || limit <= 0) continue;
+    const { after } = row;
+    const oldest = await selectOldest(tx, { inbox, after, upTo: Number.MAX_SAFE_INTEGER, limit });
+    const last = oldest.at(-1);
+    if (!last) continue;
+    const deleted = await deleteUpTo(tx, inbox, after, last.receivedAt);
+    await tx.run(
+      sql`update inboxes set message_count = message_count - ${deleted.length} where seq = ${inbox}`,
+    );
+    released.push(...deleted);
+  }
+  await releaseSources(tx, released);
+}
+
+/** Deletes a message of an inbox; returns its source, or undefined if there is no such message. */
+async function unlist(tx: Tx, inboxId: string, messageId: string, now: number): Promise<number | undefined> {
+  const locked = await lockInboxOf(tx, inboxId, messageId, now);
+  if (!locked) return undefined;
+  const { inboxSeq, receivedAt } = locked;
+  const message = await tx.first<{ source: number }>(
+    sql`delete from messages where inbox_seq = ${inboxSeq} and received_at = ${receivedAt} and id = ${messageId}
+      returning source_seq as source`,
+  );
+  if (!message) return undefined;
+  await tx.run(
+    sql`update inboxes set message_count = message_count - 1, version = version + 1 where seq = ${inboxSeq}`,
+  );
+  await releaseSources(tx, [message.source]);
+  return message.source;
+}
+
+export const ending = {
+  /** When it resolves, its source is deleted too unless another message has it. False if there is no such message. */
+  delete: steps(
+    async (transaction, inboxId: string, messageId: string, now: number): Promise<boolean> => {
+      const source = await transaction((tx) => unlist(tx, inboxId, messageId, now));
+      if (source === undefined) return false;
+      await freeNowOrLater(() => freeInSteps(transaction, (tx, limit) => freeParked(tx, limit, source)));
+      return true;
+    },
+    { mayUseReserve: true },
+  ),
+
+  /**
+   * Deletes all messages of a live inbox: those committed before the call, and none committed after it
+   * resolves. They become unreadable at once; then their sources are deleted in short transactions.
+   * `lastReceivedAt` stays, so cursors remain valid.
+   * @returns false if the inbox is not live
+   */
+  deleteAll: steps(
+    async (transaction, inboxId: string, now: number): Promise<boolean> => {
+      const emptied = await transaction((tx) =>
+        tx.run(
+          sql`update inboxes set emptied_up_to = last_received_at, message_count = 0, version = version + 1
+            where id = ${inboxId} and expires_at > ${now} and freed = 0`,
+        ),
+      );
+      if (emptied === 0) return false;
+      const free: FreeStep = inSequence((tx, limit) => freeEmptied(tx, limit, inboxId), freeParked);
+      await freeNowOrLater(() => freeInSteps(transaction, (tx, limit) => free(tx, limit)));
+      return true;
+    },
+    { mayUseReserve: true },
+  ),
+};

@@ -1,0 +1,139 @@
+import { unavailable } from '../../database/failures.ts';
+import { type Tx, write } from '../../database/operations.ts';
+import { KEEP, sql } from '../../database/sql.ts';
+import { AppError } from '../../errors.ts';
+import { newId } from '../../ids.ts';
+import type { InboxRecord, StagedMails } from '../../inboxes/records.ts';
+import type { NewMail } from '../../store/contract/messages.ts';
+import { addSources, insertRows } from './sources.ts';
+
+/*
+ * The mails of a recording are stored one by one, parked under a name: no message has them, so they cannot be read.
+ * The transaction that creates their inbox makes messages of all of them and removes the name.
+ */
+
+/**
+ * Deliveries of one import. Other writes wait for its transaction, which takes a third of a second with as many
+ * messages, and most of a minute with twenty times more deliveries.
+ */
+const MAX_DELIVERIES = 10_000;
+
+/** Leaves staged sources to the sweeper: those under a name. @returns how many */
+const giveUp = (tx: Tx, stage: string): Promise<number> =>
+  tx.run(sql`update parked_sources set stage = null where stage = ${stage}`);
+
+/** The same for all names of earlier times. */
+export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
+  tx.run(sql`update parked_sources set stage = null where stage < ${newId('msg', time)}`);
+
+export const imports = {
+  /**
+   * Stores a mail that no inbox shows, for {@link InboxStore.create} to make a message of it. Its recipients are
+   * not used.
+   * @param stage a name for the mails of one inbox that carries the time: `newId('msg', now)`
+   * @returns the source
+   */
+  stage: write(
+    async (tx, mail: NewMail, stage: string): Promise<number> => {
+      const [seq = Number.NaN] = await addSources(tx, [mail]);
+      await tx.run(sql`insert into parked_sources (source_seq, stage) values (${seq}, ${stage})`);
+      return seq;
+    },
+    { keepsInboxes: true },
+  ),
+
+  /** Gives up the mails under a name. The sweeper does that as well, STAGED_MS after its time. */
+  unstage: write(
+    async (tx, stage: string): Promise<void> => {
+      await giveUp(tx, stage);
+    },
+    { keepsInboxes: true, mayUseReserve: true },
+  ),
+};
+
+/** @throws AppError `unavailable` unless exactly these sources were under the name */
+async function takeOver(tx: Tx, { stage, mails }: StagedMails): Promise<void> {
+  const taken = await tx.all<{ source: number }>(
+    sql`delete from parked_sources where stage = ${stage} returning source_seq as source`,
+  );
+  const there = new Set(taken.map(({ source }) => source));
+  if (there.size === mails.length && mails.every(({ source }) => there.has(source))) return;
+  throw unavailable('too slow for this import, whose messages were deleted after an hour');
+}
+
+/** Takes places in the order of the account, which the transaction has locked. */
+async function takePlaces(
+  tx: Tx,
+  accountId: string,
+  count: number,
+): Promise<{ account: number; before: number }> {
+  const row = await tx.first<{ account: number; last: number }>(
+    sql`insert into account_orders (account_seq, last) select seq, cast(${count} as bigint) from accounts
+      where id = ${accountId} on conflict (account_seq) do update set last = account_orders.last + excluded.last
+      returning account_seq as account, last`,
+  );
+  if (!row) throw new Error('An inbox has no account.');
+  return { account: row.account, before: row.last - count };
+}
+
+/** Adds the deliveries of messages, and wakes their webhooks. @throws AppError `limit_reached` for too many */
+async function addDeliveries(
+  tx: Tx,
+  { id: inboxId, accountId }: InboxRecord,
+  messageIds: readonly string[],
+  now: number,
+): Promise<void> {
+  const webhooks = await tx.all<{ id: string }>(
+    sql`select id from webhooks where account_id = ${accountId} and enabled = 1 and ends_at > ${now}
+      and (inbox_id is null or inbox_id = ${inboxId}) order by id ${KEEP}`,
+  );
+  if (webhooks.length * messageIds.length > MAX_DELIVERIES) {
+    throw new AppError(
+      'limit_reached',
+      `The ${messageIds.length} messages of this recording would be sent to ${webhooks.length} webhooks. An import may cause ${MAX_DELIVERIES} deliveries: disable some webhooks, or import fewer messages, or import with "speed".`,
+    );
+  }
+  const rows = messageIds.flatMap((messageId) => {
+    const event = newId('evt', now);
+    return webhooks.map(({ id }) => [
+      ...[newId('dlv', now), id, event, inboxId, messageId, 'pending', now, now, 0, 0],
+    ]);
+  });
+  const columns =
+    'id, webhook_id, event_id, inbox_id, message_id, state, created_at, due_at, round, attempts';
+  await insertRows(tx, `deliveries (${columns})`, rows);
+  const wakes = webhooks.map(({ id }) => [id, now, messageIds.length]);
+  await insertRows(tx, 'wakes (webhook_id, at, added)', wakes);
+}
+
+/**
+ * Makes staged mails the first messages of an inbox, in the transaction that creates it. They have the last
+ * milliseconds before.
+ * @param seq the number of the inbox
+ * @returns the inbox with them
+ */
+export async function placeStaged(
+  tx: Tx,
+  { inbox, seq }: { inbox: InboxRecord; seq: number },
+  staged: StagedMails,
+): Promise<InboxRecord> {
+  const { mails, now } = staged;
+  await takeOver(tx, staged);
+  if (mails.length === 0) return inbox;
+  const { account, before } = await takePlaces(tx, inbox.accountId, mails.length);
+  const first = Math.max(inbox.createdAt, now - mails.length) + 1;
+  const ids = mails.map((_, n) => newId('msg', first + n));
+  const rows = mails.map(({ source, rcptTo }, n) => {
+    const addresses = JSON.stringify(rcptTo.length === 0 ? [inbox.address] : rcptTo);
+    return [seq, first + n, ids[n] ?? '', source, addresses, account, before + 1 + n];
+  });
+  const columns = 'inbox_seq, received_at, id, source_seq, rcpt_to, account_seq, account_order';
+  await insertRows(tx, `messages (${columns})`, rows);
+  await addDeliveries(tx, inbox, ids, now);
+  const lastReceivedAt = first + mails.length - 1;
+  await tx.run(
+    sql`update inboxes set message_count = ${mails.length}, last_received_at = ${lastReceivedAt},
+        received_messages = ${mails.length}, first_received_at = ${first} where seq = ${seq}`,
+  );
+  return { ...inbox, messageCount: mails.length, receivedCount: mails.length, lastReceivedAt };
+}

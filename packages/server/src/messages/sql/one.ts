@@ -1,0 +1,138 @@
+import { read, type Tx, write } from '../../database/operations.ts';
+import { anyOf, FOR_UPDATE, sql } from '../../database/sql.ts';
+import { timeOfId } from '../../ids.ts';
+import { knownContent, MAX_DERIVED_BYTES, readContent } from '../../mail/stored-content.ts';
+import type {
+  FullMessageRecord,
+  MarkChanges,
+  MessageRecord,
+  RAW_PIECE_BYTES,
+} from '../../store/contract/messages.ts';
+import { MESSAGE_COLUMNS, parseContent, readEnvelope, type StoredMessage, toMessage } from './rows.ts';
+
+/** Messages by their ids, which carry `receivedAt`. */
+
+/**
+ * Locks the live inbox of a message that is to be changed or deleted, before the message, as in a commit that evicts:
+ * otherwise the two could deadlock.
+ * @returns the place of the message; undefined if the inbox has ended or was emptied since, or the id is none
+ */
+export async function lockInboxOf(
+  tx: Tx,
+  inboxId: string,
+  messageId: string,
+  now: number,
+): Promise<{ inboxSeq: number; receivedAt: number } | undefined> {
+  const receivedAt = timeOfId('msg', messageId);
+  if (receivedAt === undefined) return undefined;
+  const inbox = await tx.first<{ seq: number }>(
+    sql`select seq from inboxes
+      where id = ${inboxId} and expires_at > ${now} and emptied_up_to < ${receivedAt} ${FOR_UPDATE}`,
+  );
+  return inbox && { inboxSeq: inbox.seq, receivedAt };
+}
+
+export const one = {
+  /** Those of the ids that a message of the live inbox has. */
+  existing: read(
+    async (db, inboxId: string, messageIds: readonly string[], now: number): Promise<string[]> => {
+      const times = messageIds.flatMap((id) => timeOfId('msg', id) ?? []);
+      if (times.length === 0) return [];
+      const rows = await db.all<{ id: string }>(
+        sql`select m.id from inboxes i join messages m on m.inbox_seq = i.seq
+          where i.id = ${inboxId} and i.expires_at > ${now} and m.received_at ${anyOf(times)}
+            and m.id ${anyOf(messageIds)} and m.received_at > i.emptied_up_to`,
+      );
+      return rows.map(({ id }) => id);
+    },
+  ),
+
+  find: read(
+    async (db, inboxId: string, messageId: string, now: number): Promise<FullMessageRecord | undefined> => {
+      const receivedAt = timeOfId('msg', messageId);
+      if (receivedAt === undefined) return undefined;
+      type Row = StoredMessage & {
+        accountId: string;
+        envelope: string;
+        content: Uint8Array;
+        raw: Uint8Array | null;
+      };
+      // Of a small mail the content is stored without what the raw source has.
+      const row = await db.first<Row>(
+        sql`select ${MESSAGE_COLUMNS}, i.account_id as "accountId", s.envelope, s.content,
+            case when s.size <= ${MAX_DERIVED_BYTES} then s.raw end as raw
+          from inboxes i join messages m on m.inbox_seq = i.seq join sources s on s.seq = m.source_seq
+          where i.id = ${inboxId} and i.expires_at > ${now} and m.received_at = ${receivedAt}
+            and m.id = ${messageId} and m.received_at > i.emptied_up_to`,
+      );
+      if (!row) return undefined;
+      const stored = parseContent(row.content);
+      return {
+        ...toMessage(inboxId, row),
+        accountId: row.accountId,
+        ...readEnvelope(row.envelope),
+        ...(row.raw ? { ...(await readContent(stored, row.raw)), isPartial: false } : knownContent(stored)),
+      };
+    },
+  ),
+
+  /**
+   * A piece of the raw source, from 0 on; undefined past the end and for no message. Pieces have
+   * {@link RAW_PIECE_BYTES} but for the last.
+   */
+  readRaw: read(
+    async (
+      db,
+      inboxId: string,
+      messageId: string,
+      piece: number,
+      now: number,
+    ): Promise<Uint8Array | undefined> => {
+      const receivedAt = timeOfId('msg', messageId);
+      if (receivedAt === undefined) return undefined;
+      const message = sql`select m.source_seq from inboxes i join messages m on m.inbox_seq = i.seq
+        where i.id = ${inboxId} and i.expires_at > ${now} and m.received_at = ${receivedAt}
+          and m.id = ${messageId} and m.received_at > i.emptied_up_to`;
+      const row = await db.first<{ bytes: Uint8Array }>(
+        piece === 0
+          ? sql`select raw as bytes from sources where seq = (${message})`
+          : sql`select bytes from source_pieces where source_seq = (${message}) and piece = ${piece}`,
+      );
+      return row?.bytes;
+    },
+  ),
+
+  /**
+   * Marks a message of a live inbox, and raises the version of the inbox if that changes anything.
+   * @returns the message with its marks; undefined if there is no such message
+   */
+  mark: write(
+    async (
+      tx,
+      inboxId: string,
+      messageId: string,
+      changes: MarkChanges,
+      now: number,
+    ): Promise<MessageRecord | undefined> => {
+      const locked = await lockInboxOf(tx, inboxId, messageId, now);
+      if (!locked) return undefined;
+      const { inboxSeq, receivedAt } = locked;
+      const row = await tx.first<StoredMessage>(
+        sql`select ${MESSAGE_COLUMNS} from messages m join sources s on s.seq = m.source_seq
+          where m.inbox_seq = ${inboxSeq} and m.received_at = ${receivedAt} and m.id = ${messageId}`,
+      );
+      if (!row) return undefined;
+      const { read = row.readAt !== null, tags: changed } = changes;
+      const readAt = read ? (row.readAt ?? now) : null;
+      const tags = changed ? JSON.stringify(changed) : row.tags;
+      if (readAt === row.readAt && tags === row.tags) return toMessage(inboxId, row);
+      await tx.run(
+        sql`update messages set read_at = ${readAt}, tags = ${tags}
+          where inbox_seq = ${inboxSeq} and received_at = ${receivedAt}`,
+      );
+      await tx.run(sql`update inboxes set version = version + 1 where seq = ${inboxSeq}`);
+      return toMessage(inboxId, { ...row, readAt, tags });
+    },
+    { keepsInboxes: true },
+  ),
+};

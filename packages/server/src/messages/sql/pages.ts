@@ -1,0 +1,206 @@
+import { type Db, read } from '../../database/operations.ts';
+import { sql } from '../../database/sql.ts';
+import type {
+  AccountMessageRecord,
+  AccountMessageRow,
+  MessageRecord,
+  MessageRow,
+  NewestPage,
+} from '../../store/contract/messages.ts';
+import {
+  bounded,
+  type ListedMessage,
+  MESSAGE_COLUMNS,
+  type StoredMessage,
+  toMessage,
+  toRow,
+} from './rows.ts';
+
+/** Lists of messages, of an inbox and of an account. */
+
+interface Range {
+  after: number;
+  before: number;
+  limit: number;
+}
+
+/** The row number of an account and the place of its newest message. */
+export const placesOf = (db: Db, accountId: string): Promise<{ seq: number; last: number } | undefined> =>
+  db.first(
+    sql`select a.seq, coalesce(o.last, 0) as last from accounts a left join account_orders o on o.account_seq = a.seq
+      where a.id = ${accountId}`,
+  );
+
+/** The page of a range without messages. */
+export const emptyPage = (before: number): NewestPage => ({
+  messages: [],
+  place: before,
+  time: 0,
+  isComplete: true,
+});
+
+/**
+ * How far apart the times of two messages may be when their order in the account says otherwise: the
+ * clocks of several nodes, and messages of one inbox within one millisecond.
+ */
+const MAX_DISORDER_MS = 60_000;
+
+/**
+ * A place up to which no message is newer than `time`, found by bisection. Times follow the order of the
+ * account except for {@link MAX_DISORDER_MS}, so all messages before one that is older by that much are
+ * older than `time`.
+ */
+async function placeUpTo(db: Db, account: number, newest: number, time: number): Promise<number> {
+  let place = 0;
+  for (let end = newest; place < end; ) {
+    const upTo = place + Math.ceil((end - place) / 2);
+    const last = await db.first<{ place: number; receivedAt: number }>(
+      sql`select account_order as place, received_at as "receivedAt" from messages
+        where account_seq = ${account} and account_order > ${place} and account_order <= ${upTo}
+        order by account_order desc limit 1`,
+    );
+    if (!last || last.receivedAt <= time - MAX_DISORDER_MS) place = upTo;
+    else end = last.place - 1;
+  }
+  return place;
+}
+
+/** As many messages as an inbox holds. */
+const MAX_RECIPIENT_ROWS = 10_000;
+
+// The inbox is read by subqueries: joined to it, PostgreSQL would read and sort all messages for a page of them.
+// One lower bound of the time instead of two, because an engine searches the index by one of them and would read all
+// rows between the two.
+export const pages = {
+  /** Messages of a live inbox with `after < receivedAt < before`, newest first, at most `limit`. */
+  listRows: read(async (db, inboxId: string, range: Range, now: number): Promise<MessageRow[]> => {
+    const { after, before, limit } = bounded(range);
+    const rows = await db.all<ListedMessage>(
+      sql`select m.id, m.received_at as "receivedAt", m.read_at as "readAt", m.tags, s.size, s.summary
+        from messages m join sources s on s.seq = m.source_seq
+        where m.inbox_seq = (select seq from inboxes where id = ${inboxId} and expires_at > ${now})
+          and m.received_at > (select case when emptied_up_to > ${after} then emptied_up_to else ${after} end
+            from inboxes where id = ${inboxId} and expires_at > ${now})
+          and m.received_at < ${before}
+        order by m.received_at desc limit ${limit}`,
+    );
+    return rows.map(toRow);
+  }),
+
+  /** Messages of a live inbox with `receivedAt > after`, oldest first, at most `limit`. */
+  listAfter: read(
+    async (
+      db,
+      inboxId: string,
+      { after, limit }: Omit<Range, 'before'>,
+      now: number,
+    ): Promise<MessageRecord[]> => {
+      const rows = await db.all<StoredMessage>(
+        sql`select ${MESSAGE_COLUMNS} from messages m join sources s on s.seq = m.source_seq
+          where m.inbox_seq = (select seq from inboxes where id = ${inboxId} and expires_at > ${now})
+            and m.received_at > (select case when emptied_up_to > ${after} then emptied_up_to else ${after} end
+              from inboxes where id = ${inboxId} and expires_at > ${now})
+          order by m.received_at limit ${limit}`,
+      );
+      return rows.map((row) => toMessage(inboxId, row));
+    },
+  ),
+
+  /** Messages of the account's live inboxes with `accountOrder > after`, oldest first, at most `limit`. */
+  listByAccount: read(
+    async (
+      db,
+      accountId: string,
+      { after, limit }: Omit<Range, 'before'>,
+      now: number,
+    ): Promise<AccountMessageRecord[]> => {
+      const account = await placesOf(db, accountId);
+      if (!account) return [];
+      const rows = await db.all<StoredMessage & { inboxId: string; accountOrder: number }>(
+        sql`select ${MESSAGE_COLUMNS}, i.id as "inboxId", m.account_order as "accountOrder"
+          from messages m join inboxes i on i.seq = m.inbox_seq join sources s on s.seq = m.source_seq
+          where m.account_seq = ${account.seq} and m.account_order > ${after}
+            and i.expires_at > ${now} and m.received_at > i.emptied_up_to
+          order by m.account_order limit ${limit}`,
+      );
+      return rows.map((row) => ({ ...toMessage(row.inboxId, row), accountOrder: row.accountOrder }));
+    },
+  ),
+
+  /**
+   * Reads the account's messages with `after < accountOrder < before`, newest first, at most `limit`. The cost
+   * does not depend on how many messages the account has.
+   */
+  listNewest: read(async (db, accountId: string, range: Range, now: number): Promise<NewestPage> => {
+    const { after, before, limit } = bounded(range);
+    const account = await placesOf(db, accountId);
+    if (!account) return emptyPage(before);
+    // The rows are bounded before the join, so that a page costs no more where many inboxes have ended and
+    // the sweeper has not freed them yet.
+    const rows = await db.all<ListedMessage & { inboxId: string; accountOrder: number }>(
+      sql`select m.id, m.received_at as "receivedAt", m.account_order as "accountOrder", m.read_at as "readAt", m.tags,
+          i.id as "inboxId", s.size, s.summary
+        from (select id, inbox_seq, received_at, source_seq, account_order, read_at, tags from messages
+          where account_seq = ${account.seq} and account_order > ${after} and account_order < ${before}
+          order by account_order desc limit ${limit}) m
+        left join inboxes i on i.seq = m.inbox_seq and i.expires_at > ${now} and i.emptied_up_to < m.received_at
+        left join sources s on s.seq = m.source_seq and i.seq is not null
+        order by m.account_order desc`,
+    );
+    const last = rows.at(-1);
+    const live = rows.filter(({ inboxId, summary }) => inboxId !== null && summary !== null);
+    const messages: AccountMessageRow[] = live.map((row) => ({
+      ...toRow(row),
+      ...{ inboxId: row.inboxId, accountOrder: row.accountOrder },
+    }));
+    return {
+      messages,
+      place: last?.accountOrder ?? before,
+      time: last?.receivedAt ?? 0,
+      isComplete: rows.length < limit,
+    };
+  }),
+
+  /**
+   * The recipients of the messages that a live inbox received after a time, newest first: a line for each message,
+   * its `receivedAt`, a space, and the RCPT addresses as a JSON array.
+   */
+  recipients: read(async (db, inboxId: string, after: number, now: number): Promise<string> => {
+    // One text for all rows: a row of its own for each would cost more than finding them.
+    const row = await db.first<{ lines: string | null }>(
+      sql`select string_agg(line, '\n') as lines from (
+        select m.received_at || ' ' || m.rcpt_to as line from messages m
+        where m.inbox_seq = (select seq from inboxes where id = ${inboxId} and expires_at > ${now})
+          and m.received_at > (select case when emptied_up_to > ${after} then emptied_up_to else ${after} end
+            from inboxes where id = ${inboxId} and expires_at > ${now})
+        order by m.received_at desc limit ${MAX_RECIPIENT_ROWS}) newest`,
+    );
+    return row?.lines ?? '';
+  }),
+
+  /**
+   * The largest `accountOrder` that was ever committed, deleted messages included; 0 before the first.
+   * All messages up to it can be read.
+   */
+  newestInAccount: read(
+    async (db, accountId: string): Promise<number> => (await placesOf(db, accountId))?.last ?? 0,
+  ),
+
+  /**
+   * The place in the account's order behind which lie all its messages with `receivedAt > time`, and
+   * everything that is committed after the call.
+   */
+  placeInAccount: read(async (db, accountId: string, time: number): Promise<number> => {
+    // The newest first, so that whatever is committed meanwhile comes after the result.
+    const account = await placesOf(db, accountId);
+    if (!account) return 0;
+    const { seq, last: newest } = account;
+    const place = await placeUpTo(db, seq, newest, time);
+    const first = await db.first<{ place: number }>(
+      sql`select account_order as place from messages
+        where account_seq = ${seq} and account_order > ${place} and received_at > ${time}
+        order by account_order limit 1`,
+    );
+    return first ? first.place - 1 : newest;
+  }),
+};

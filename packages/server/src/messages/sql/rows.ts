@@ -1,0 +1,134 @@
+import type { Db } from '../../database/operations.ts';
+import { anyOf, constant, type Sql, sql } from '../../database/sql.ts';
+import { parseOr, parseTexts } from '../../database/stored-json.ts';
+import type { MailAuthentication, MailSummary } from '../../mail/mail.ts';
+import { ComparedContent, recentContents } from '../../mail/matching/compared-content.ts';
+import { type AnyStoredContent, MAX_DERIVED_BYTES, readWords } from '../../mail/stored-content.ts';
+import type {
+  FullMessageRecord,
+  MailEnvelope,
+  MessageRecord,
+  MessageRow,
+} from '../../store/contract/messages.ts';
+import { decodeTrail } from '../../store/contract/trail.ts';
+import { loadSource } from './sources.ts';
+
+/** How rows of messages are read. */
+
+const utf8 = new TextDecoder();
+
+/** A stored content; where it is damaged, one that is read from the raw source. */
+export const parseContent = (bytes: Uint8Array): AnyStoredContent =>
+  parseOr(utf8.decode(bytes), { isUnstored: true, htmlWords: null });
+
+const recent = recentContents();
+
+/**
+ * Reads what conditions compare of contents, by message id; without messages that were deleted meanwhile. Those read
+ * last are kept for the next conditions.
+ */
+export async function readContents(
+  db: Db,
+  rows: readonly { id: string; source: number; size: number }[],
+): Promise<ReadonlyMap<string, ComparedContent>> {
+  const found = new Map<string, ComparedContent>();
+  const missing = rows.filter(({ id }) => {
+    const known = recent.get(id);
+    if (known) found.set(id, known);
+    return !known;
+  });
+  if (missing.length === 0) return found;
+  // The messages of one mail in several inboxes have one source.
+  const bySource = Map.groupBy(missing, ({ source }) => source);
+  const stored = await db.all<{ seq: number; content: Uint8Array }>(
+    sql`select seq, content from sources where seq ${anyOf([...bySource.keys()])}`,
+  );
+  for (const { seq, content } of stored) {
+    const messages = bySource.get(seq) ?? [];
+    const size = messages[0]?.size ?? 0;
+    const words = await readWords(parseContent(content), size, () => loadSource(db, seq));
+    const compared = new ComparedContent(words);
+    for (const { id } of messages) {
+      found.set(id, compared);
+      recent.set(id, compared);
+    }
+  }
+  return found;
+}
+
+const UNREADABLE: MailSummary = {
+  ...{ from: null, to: [], cc: [], subject: '', preview: '' },
+  ...{ attachmentCount: 0, inlineCount: 0, codes: [] },
+};
+const UNREADABLE_NOTE =
+  'The stored summary of this message is damaged, so its fields are empty. Read the raw source instead.';
+
+const isSummary = (stored: MailSummary | null): stored is MailSummary =>
+  Array.isArray(stored?.to) && Array.isArray(stored.cc) && Array.isArray(stored.codes);
+
+function readSummary(text: string): MailSummary {
+  const stored = parseOr<MailSummary | null>(text, null);
+  return isSummary(stored) ? stored : UNREADABLE;
+}
+
+/** A stored summary; an empty one where it is damaged. */
+export const parseSummary = (bytes: Uint8Array): MailSummary => readSummary(utf8.decode(bytes));
+
+/** The JSON text of a stored summary; that of an empty one where it is damaged. */
+function summaryText(bytes: Uint8Array): string {
+  const text = utf8.decode(bytes);
+  return readSummary(text) === UNREADABLE ? JSON.stringify(UNREADABLE) : text;
+}
+
+/** The columns of a {@link StoredMessage}, of the tables `messages m` and `sources s`. */
+export const MESSAGE_COLUMNS: Sql = constant(
+  `m.id, m.received_at as "receivedAt", m.rcpt_to as "rcptTo", m.read_at as "readAt", m.tags, s.size,
+   s.parse_error as "parseError", s.summary, length(s.content) as "contentBytes"`,
+);
+
+/** A {@link MessageRow} with its summary as stored. */
+export type ListedMessage = Omit<MessageRow, 'summary'> & { summary: Uint8Array };
+
+/** A message with its JSON as stored. */
+export interface StoredMessage extends ListedMessage {
+  rcptTo: string;
+  parseError: string | null;
+  contentBytes: number;
+}
+
+export function toMessage(inboxId: string, row: StoredMessage): MessageRecord {
+  const { id, receivedAt, size, readAt } = row;
+  const summary = parseSummary(row.summary);
+  const parseError = row.parseError === null ? null : parseOr(row.parseError, UNREADABLE_NOTE);
+  return {
+    ...{ id, inboxId, receivedAt, size, readAt, summary },
+    contentBytes: row.contentBytes + (size <= MAX_DERIVED_BYTES ? size : 0),
+    rcptTo: parseTexts(row.rcptTo),
+    tags: parseTexts(row.tags),
+    parseError: summary === UNREADABLE ? UNREADABLE_NOTE : parseError,
+  };
+}
+
+/** A row of a list, which needs no more of the summary than its text. */
+export const toRow = ({ id, receivedAt, size, readAt, summary, tags }: ListedMessage): MessageRow => ({
+  ...{ id, receivedAt, size, readAt, summary: summaryText(summary) },
+  // Most messages have none.
+  tags: tags === '[]' ? tags : JSON.stringify(parseTexts(tags)),
+});
+
+/** What is shown of an envelope whose row is damaged. */
+const UNKNOWN_ENVELOPE: MailEnvelope & { authentication?: MailAuthentication | null; trail?: string } = {
+  ...{ mailFrom: '', helo: '', remoteAddress: '', tls: false },
+};
+
+export function readEnvelope(text: string): Pick<FullMessageRecord, 'envelope' | 'authentication' | 'trail'> {
+  const { authentication = null, trail = '', ...envelope } = parseOr(text, UNKNOWN_ENVELOPE);
+  return { envelope, authentication, trail: decodeTrail(trail) };
+}
+
+/** Replaces infinity, which the engines do not know, by a number that no time reaches. */
+export const bounded = ({ after, before, limit }: { after: number; before: number; limit: number }) => ({
+  after: Math.max(after, -1),
+  before: Math.min(before, Number.MAX_SAFE_INTEGER),
+  limit,
+});

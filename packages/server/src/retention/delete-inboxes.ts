@@ -1,0 +1,124 @@
+import { freeInSteps, freeNowOrLater } from '../database/in-steps.ts';
+import { steps, type Tx } from '../database/operations.ts';
+import { DELETED } from '../database/schema.ts';
+import { anyOf, FOR_UPDATE, sql } from '../database/sql.ts';
+import { vacateAddresses } from '../inboxes/sql/addresses.ts';
+import { isListed } from '../inboxes/sql/finding.ts';
+import { freeMessages } from '../messages/sql/ending.ts';
+import { freeParked, releaseSources } from '../messages/sql/sources.ts';
+import { keepForReports } from '../reports/sql.ts';
+import { removeContentOf } from '../waits/sql.ts';
+import { cancelOfInboxes } from '../webhooks/sql/removal.ts';
+import { moveWebhookEnds } from '../webhooks/sql/webhooks.ts';
+
+/** Inboxes that are ended, or whose rows are deleted, in one transaction: a millisecond or two. */
+export const INBOXES_PER_STEP = 20;
+/** Deleting the row of an inbox changes ten indexes, and its labels. */
+const ROWS_PER_INBOX = 4;
+
+/**
+ * Cancels the deliveries of deleted inboxes and deletes their rows, about `limit` in all, their own rows last;
+ * large sources are left parked. The inboxes are found by their ids in each step: the sweeper or another process may
+ * have removed some since the step before, and new inboxes may have their numbers.
+ */
+export async function freeDeletedInboxes(
+  tx: Tx,
+  limit: number,
+  inboxIds: readonly string[],
+  now: number,
+): Promise<number> {
+  // They are locked in the order of the intake, and before their deliveries, as by the sweeper.
+  const inboxes = await tx.all<{ seq: number; id: string }>(
+    sql`select seq, id from inboxes where id ${anyOf(inboxIds)} and expires_at = ${DELETED} order by id ${FOR_UPDATE}`,
+  );
+  if (inboxes.length === 0) return 0;
+  const ids = inboxes.map(({ id }) => id);
+  let freed = await cancelOfInboxes(tx, limit, ids, now);
+  const released: number[] = [];
+  const emptied: typeof inboxes = [];
+  for (const inbox of inboxes) {
+    if (freed < limit) freed += await freeMessages(tx, inbox.seq, limit - freed, released);
+    if (freed >= limit) break;
+    emptied.push(inbox);
+    freed += ROWS_PER_INBOX;
+  }
+  await releaseSources(tx, released);
+  if (emptied.length === 0) return freed;
+  await removeContentOf(
+    tx,
+    emptied.map(({ id }) => id),
+  );
+  await tx.run(sql`delete from inboxes where seq ${anyOf(emptied.map(({ seq }) => seq))}`);
+  return freed;
+}
+
+/** Makes those unreadable that are live, quarantines their addresses and ends their webhooks; returns their ids. */
+async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: number): Promise<string[]> {
+  // Locked in the order of the intake, upwards: otherwise the two could deadlock.
+  const live = await tx.all<{ id: string; address: string }>(
+    sql`select id, address from inboxes
+      where id ${anyOf(inboxIds)} and account_id = ${accountId} and expires_at > ${now} order by id ${FOR_UPDATE}`,
+  );
+  if (live.length === 0) return [];
+  const ids = live.map(({ id }) => id);
+  await tx.run(sql`update inboxes set expires_at = ${DELETED}, version = version + 1 where id ${anyOf(ids)}`);
+  await vacateAddresses(tx, live, now);
+  await moveWebhookEnds(tx, accountId, ids, now);
+  await keepForReports(tx, ids, now);
+  return ids;
+}
+
+/** Deleting inboxes: they end at once, and what they had is removed in steps, by the sweeper if that is interrupted. */
+export const inboxDeletion = {
+  /**
+   * Ends an inbox at once. When it resolves, its messages, sources, token and pending deliveries are deleted
+   * from the storage, in short transactions. False if there is no live inbox with that id.
+   */
+  delete: steps(
+    async (transaction, accountId: string, inboxId: string, now: number): Promise<boolean> => {
+      const ended = await transaction((tx) => end(tx, accountId, [inboxId], now));
+      if (ended.length === 0) return false;
+      await freeNowOrLater(() =>
+        freeInSteps(transaction, (tx, limit) => freeDeletedInboxes(tx, limit, ended, now)),
+      );
+      await freeNowOrLater(() => freeInSteps(transaction, (tx, limit) => freeParked(tx, limit)));
+      return true;
+    },
+    { mayUseReserve: true },
+  ),
+
+  /** Does the same to all live inboxes with all `labels` (at least one), except the sink; returns their ids. */
+  deleteByLabels: steps(
+    async (
+      transaction,
+      accountId: string,
+      labels: Record<string, string>,
+      now: number,
+    ): Promise<string[]> => {
+      if (Object.keys(labels).length === 0) throw new RangeError('deleteByLabels needs at least one label.');
+      const deleted: string[] = [];
+      // Downwards by id, so that inboxes created during the deletion do not make it endless.
+      for (let before: string | null = null; ; ) {
+        const walked: { ids: string[]; ended: string[] } = await transaction(async (tx) => {
+          const found = await tx.all<{ id: string }>(
+            sql`select id from inboxes where ${isListed(accountId, labels, before, now)} and kind <> 'sink'
+              order by id desc limit ${INBOXES_PER_STEP}`,
+          );
+          const ids = found.map(({ id }) => id);
+          return { ids, ended: await end(tx, accountId, ids, now) };
+        }, 'step');
+        const { ids, ended } = walked;
+        if (ended.length > 0)
+          await freeNowOrLater(() =>
+            freeInSteps(transaction, (tx, limit) => freeDeletedInboxes(tx, limit, ended, now), 'step'),
+          );
+        deleted.push(...ended);
+        before = ids.at(-1) ?? null;
+        if (ids.length < INBOXES_PER_STEP) break;
+      }
+      await freeNowOrLater(() => freeInSteps(transaction, (tx, limit) => freeParked(tx, limit)));
+      return deleted;
+    },
+    { mayUseReserve: true },
+  ),
+};
