@@ -6,7 +6,7 @@ import { anyOf, eachOf, FOR_UPDATE, FOR_UPDATE_SKIP_LOCKED, sql } from '../datab
 /** Failed waits that are kept of an inbox: the first ones, because the later ones often follow from them. */
 export const MAX_FAILED_WAITS = 10;
 /** Failed waits of an inbox whose explanations are kept, the newest: more are those of a loop. */
-export const MAX_EXPLAINED_WAITS = 20;
+const MAX_EXPLAINED_WAITS = 20;
 
 /** How long the explanation of a failed wait is stored: as long as what is known of an inbox that has ended. */
 export const EXPLAINED_KEPT_MS = DAY_MS;
