@@ -141,7 +141,6 @@ interface Given {
   log: Logger;
   opened: Opened;
 }
-/** The parts that all roles share. */
 type Base = Awaited<ReturnType<typeof openBase>>;
 /** What takes mail in, over SMTP and over HTTP. */
 type Receiving = ReturnType<typeof openReceiving>;
@@ -273,7 +272,6 @@ function openReceiving(base: Base) {
   return { receiver, budget };
 }
 
-/** SPF, DKIM and DMARC. */
 function openSenderChecks({ config, clock, log, opened, metrics, gauges }: Base): Authenticator {
   const authenticator = new Authenticator({
     clock,

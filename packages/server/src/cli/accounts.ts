@@ -11,7 +11,6 @@ import { isChosenByHand, keyAsJson, tableOfKeys } from './keys.ts';
 import { describePlan } from './plans.ts';
 import { details, indented, json, plain, table, time } from './text.ts';
 
-/** The default plan of an account that an operator creates: one with limits, which are generous. */
 export const NEW_ACCOUNT_PLAN = 'developer';
 
 const accountAsJson = ({ id, name, plan, createdAt }: AccountRecord) => ({

@@ -1,12 +1,9 @@
 import type { Command } from 'commander';
 import { parseConfig } from '../config/config.ts';
 
-/** What the commands need of the process and the store. */
 export interface BackupEdge {
-  /** The environment, which is the configuration. */
   env: Record<string, string | undefined>;
   print(text: string): void;
-  /** Epoch milliseconds. */
   now(): number;
   /** @returns bytes of the copy @throws Error when it cannot be made */
   backUp(dataDir: string, file: string): number;
@@ -27,7 +24,6 @@ function embeddedFolder(env: BackupEdge['env']): string {
   );
 }
 
-/** What an operator does about a damaged database. */
 const WAY_OUT =
   'What is not named here can be read, but a row that was overwritten in part may be altered. Export what you need (GET /v1/inboxes/{id}/export), stop the server, and replace the database by a backup with "mayfly restore".';
 
@@ -66,9 +62,7 @@ export function addBackupCommands(program: Command, edge: BackupEdge): void {
     });
 }
 
-/** What `migrate` needs of the process and the store. */
 export interface MigrateEdge {
-  /** The environment, which is the configuration. */
   env: Record<string, string | undefined>;
   print(text: string): void;
   /** Copies a database; see operations/transfer. */

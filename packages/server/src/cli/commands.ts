@@ -16,10 +16,8 @@ import { listPlans, showPlan } from './plans.ts';
 
 /** What the commands need from the process. */
 export interface Edge {
-  /** The environment, which is the configuration. */
   env: Record<string, string | undefined>;
   print(text: string): void;
-  /** Epoch milliseconds. */
   now(): number;
   /** Reads the first line of standard input; `question` is shown when that is a terminal. */
   readLine(question: string): Promise<string>;

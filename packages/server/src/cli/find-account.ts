@@ -3,7 +3,6 @@ import { isId } from '../ids.ts';
 import type { AccountRecord, Store } from '../store/contract/index.ts';
 import { quoted } from '../text/nearest.ts';
 
-/** Ids shown in an error about accounts of the same name. */
 const SHOWN_NAMESAKES = 5;
 
 type Accounts = Pick<Store, 'accounts'>;

@@ -2,7 +2,6 @@ import type { Plan, Plans } from '../accounts/plans.ts';
 import { readPlan } from './arguments.ts';
 import { details, json, table } from './text.ts';
 
-/** Columns of the list, in the order of docs/accounts.md. */
 const COLUMNS: readonly (readonly [head: string, limit: keyof Plan])[] = [
   ['REQ/MONTH', 'requestsPerMonth'],
   ['REQ/S', 'requestsPerSecond'],
@@ -20,7 +19,6 @@ const shown = (limit: number, none: string) => (Number.isFinite(limit) ? String(
 export const describePlan = (plan: Plan): string =>
   details(COLUMNS.map(([, limit]) => [limit, shown(plan[limit], 'no limit')]));
 
-/** Lists the configured plans; in JSON, null is no limit, as in MAYFLY_PLANS. */
 export function listPlans(plans: Plans, asJson = false): string {
   const all = plans.names.map((name) => ({ name, ...plans.named(name) }));
   if (asJson) return json(all);

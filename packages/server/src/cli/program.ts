@@ -6,7 +6,6 @@ import { ArgumentError } from './arguments.ts';
 /** Names that users try for the command that starts a server. */
 const MEANS_START = ['start', 'run', 'up', 'server', 'daemon', 'launch', 'begin'];
 const SETTING_PREFIX = 'MAYFLY_';
-/** Commands that are configured by settings alone. */
 const SERVERS = ['dev', 'serve'];
 
 /** `mayfly key create` */
@@ -64,7 +63,6 @@ const EXPLAINED: Readonly<Record<string, (command: Command) => string>> = {
   },
 };
 
-/** A command of the command line; its errors are sentences that say what to do. */
 class CliCommand extends Command {
   override createCommand(name?: string): CliCommand {
     return new CliCommand(name);
@@ -78,7 +76,6 @@ class CliCommand extends Command {
   }
 }
 
-/** The command `mayfly`, without its sub-commands. */
 export const createProgram = (version: string): Command =>
   new CliCommand('mayfly')
     .description('Disposable inboxes for automated tests: a REST API and a real SMTP server.')

@@ -1,6 +1,5 @@
 /* Output of the command line: tables for people, JSON for scripts. */
 
-/** Separates two columns. */
 const GAP = '  ';
 
 const CONTROL = /\p{Cc}/gu;
@@ -11,7 +10,6 @@ export const plain = (text: string): string =>
 
 const width = (text: string): number => [...text].length;
 
-/** A table with a header line; each column is as wide as its longest cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = [head, ...rows.map((row) => row.map(plain))];
   const widths = head.map((_, column) => Math.max(...cells.map((row) => width(row[column] ?? ''))));
@@ -20,13 +18,11 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return cells.map((row) => line(row).trimEnd()).join('\n');
 }
 
-/** One `name: value` line per entry, with the values aligned. */
 export function details(lines: readonly (readonly [name: string, value: string])[]): string {
   const widest = Math.max(...lines.map(([name]) => width(name)));
   return lines.map(([name, value]) => `${`${name}:`.padEnd(widest + 1)} ${plain(value)}`).join('\n');
 }
 
-/** Indented, to stand below a heading. */
 export const indented = (text: string): string => text.replace(/^(?=.)/gm, GAP);
 
 export const json = (value: unknown): string => JSON.stringify(value, null, 2);

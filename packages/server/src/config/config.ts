@@ -12,7 +12,6 @@ type Settings = typeof SETTINGS;
 /** The values of all settings, parsed and checked. */
 export type Config = { [K in keyof Settings]: Settings[K] extends Setting<infer T> ? T : never };
 
-/** All that is wrong with a configuration, one sentence for each problem. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: string[];
@@ -76,7 +75,6 @@ function problemsBetween({ smtpTlsCert, smtpTlsKey, plans, signUpPlan }: Partial
   return problems;
 }
 
-/** The value of one setting; undefined when it is not allowed, which is added to the problems. */
 function readSetting<T>(setting: Setting<T>, env: Environment, problems: string[]): T | undefined {
   const found = given(setting, env, problems);
   try {
@@ -140,7 +138,6 @@ export function settingsTable(): string {
   return ['| setting | default | allowed | meaning |', '|---|---|---|---|', ...rows].join('\n');
 }
 
-/** A configuration, one `NAME=value` line each, secrets hidden. */
 export function describeConfig(config: Config): string {
   const shown = (setting: Setting<unknown>, value: unknown): string => {
     if (value === null) return '';

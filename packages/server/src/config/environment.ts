@@ -1,7 +1,6 @@
 import { nearest, quoted } from '../text/nearest.ts';
 import { SETTINGS } from './settings.ts';
 
-/** The environment of a process, or anything shaped like it. */
 export type Environment = Record<string, string | undefined>;
 
 const PREFIX = 'MAYFLY_';

@@ -1,14 +1,12 @@
 import type { Config } from './config.ts';
 import { SETTINGS } from './settings.ts';
 
-/** The settings of each listener. */
 const LISTENERS = {
   http: { host: 'httpHost', ports: ['httpPort'] },
   smtp: { host: 'smtpHost', ports: ['smtpPort', 'smtpsPort'] },
   metrics: { host: 'metricsHost', ports: ['metricsPort'] },
 } as const;
 
-/** What happened and what to do, by the code of the failed system call. */
 const EXPLAINED: Readonly<Record<string, (where: string, host: string, port: string) => string>> = {
   EADDRINUSE: (where, _host, port) =>
     `${where} is in use. Stop the program that listens there (another Mayfly?), or set ${port} to another port.`,
@@ -20,7 +18,6 @@ const EXPLAINED: Readonly<Record<string, (where: string, host: string, port: str
     `${where} cannot be opened, because the host name is unknown. Set ${host} to an IP address of this machine.`,
 };
 
-/** A listener of the process. */
 export type ListenerName = keyof typeof LISTENERS;
 
 /** @returns an Error that says why a listener does not start and which setting to change, or `error` itself */

@@ -20,9 +20,7 @@ export interface Setting<T> {
   fallback: string;
   /** What is allowed, with its unit; completes the sentence "Use …". */
   allowed: string;
-  /** What the setting is for. */
   sentence: string;
-  /** Its value is never shown. */
   secret?: true;
   /** @throws Error of any text when `text` is not allowed; SettingError when the reason is worth telling */
   parse(text: string): T;
@@ -41,7 +39,6 @@ export const HOSTNAME =
 /** An API key that an operator chooses must not be guessable; 20 characters are the minimum. */
 export const MIN_CHOSEN_KEY_LETTERS = 20;
 
-/** Returns null for ''. */
 export const orNone =
   <T>(parse: (text: string) => T) =>
   (text: string): T | null =>
@@ -58,7 +55,6 @@ export const oneOf = <T extends string>(...values: readonly T[]): Kind<T> => ({
 
 export const SWITCH = oneOf('on', 'off');
 
-/** One or more, separated by commas. */
 export const listOf =
   <T>(parse: (text: string) => T) =>
   (text: string): T[] => {

@@ -28,7 +28,6 @@ import { operationRoutes } from './routes/operations.ts';
 import { referenceRoutes } from './routes/reference.ts';
 import { createValidator } from './validators.ts';
 
-/** The HTTP application, before it listens. */
 export interface BuiltApp {
   app: App;
   held: HeldRequests;

@@ -25,12 +25,10 @@ import type { HeldRequests } from './access/held-requests.ts';
 import type { ConnectionLimits } from './limits.ts';
 import type { ResponseCache } from './response/etag.ts';
 
-/** Options of the HTTP listener. */
 export interface HttpOptions {
   host: string;
   /** 0 selects a free one. */
   port: number;
-  /** The domains served, the default first. */
   domains: readonly string[];
   /** Base of the URLs in responses, without a trailing slash; null: the host of each request. */
   publicUrl: string | null;
@@ -44,13 +42,10 @@ export interface HttpOptions {
   smtp?: { host: string; port: number; tlsPort: number | null } | null;
   /** The console; null, the default: it is not served. */
   console?: { signInCodes: SignInCodes } | null;
-  /** Whether `/metrics` is served, to everyone; by default it is not. */
   metrics?: boolean;
-  /** Limits of connections that differ from the default. */
   limits?: Partial<ConnectionLimits>;
 }
 
-/** The parts that the HTTP listener uses. */
 export interface HttpDeps {
   store: Store;
   parsing: AttachmentParsing & WholeMailParsing & JsonParsing;
@@ -64,14 +59,12 @@ export interface HttpDeps {
   refusalsWritten(): Promise<void>;
   /** The SMTP clients of this process; null, the default, where it receives no mail. */
   visits?: SmtpClients | null;
-  /** Whether no other process receives mail. */
   receivesAll?: boolean;
   /** When the sender of a message got its 250, epoch milliseconds; null where that is not known. */
   repliedAt(messageId: string): number | null;
   webhooks: Webhooks;
   /** The time by which webhook deliveries are due; by default that of the clock. */
   scheduleNow?: () => number;
-  /** Stores how waits ended, for reports. */
   waitLog: Pick<WaitLog, 'add' | 'addHeld' | 'flushed'>;
   plans: Plans;
   rate: RateLimit;
@@ -83,12 +76,10 @@ export interface HttpDeps {
   devAccountId?: string | undefined;
 }
 
-/** The parts that routes use. */
 export interface RouteContext {
   options: HttpOptions;
   deps: HttpDeps;
   held: HeldRequests;
-  /** What held requests share. */
   heldDeps: HeldDeps;
   attachmentBytes: AttachmentBytes;
   wholeMails: WholeMails;
@@ -98,7 +89,6 @@ export interface RouteContext {
   admission: Pick<Admission, keyof Admission>;
 }
 
-/** Fastify, typed by the schemas of its routes. */
 export type App = FastifyInstance<
   RawServerDefault,
   IncomingMessage,

@@ -1,5 +1,3 @@
-/** Limits of the HTTP listener, each with its reason. */
-
 /** The largest valid body (labels at their limits, escaped) stays well below. */
 export const MAX_BODY_BYTES = 64 * 1024;
 /** Node's own default, named: a credential, a host and a few tracing headers need less. */

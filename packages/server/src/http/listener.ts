@@ -19,7 +19,6 @@ type Exchange = [IncomingMessage, ServerResponse];
 
 /** What all connections of a server share. */
 export interface Requests {
-  /** Handles one request. */
   process: RequestListener;
   /** Unanswered requests of one connection beside the current one. */
   maxPipelined: number;
@@ -182,7 +181,6 @@ const { createServer } = createRequire(import.meta.url)('node:http') as typeof i
 /** Node's HTTP server with the limits of connections that all routes share. */
 export interface Listener {
   server: Server;
-  /** How many connections are open. */
   connections(): number;
   /** Resolves as soon as no request is without its whole response. */
   answered(): Promise<void>;

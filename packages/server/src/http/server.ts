@@ -4,13 +4,9 @@ import { oncePerMinute } from '../log.ts';
 import { type BuiltApp, buildApp } from './app.ts';
 import type { HttpDeps, HttpOptions } from './context.ts';
 
-/** The HTTP listener. */
 export interface HttpServer {
-  /** Resolves when it listens. */
   start(): Promise<{ port: number }>;
-  /** Waits and streams that are held open now. */
   readonly heldRequests: number;
-  /** Connections that are open now. */
   readonly connections: number;
   /** Ends held requests whose API key was revoked or expired. */
   recheckHeld(): Promise<void>;

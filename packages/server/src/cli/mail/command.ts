@@ -9,7 +9,6 @@ export interface MailEdge {
   /** The settings of the server to send to, as `mayfly dev` reads them. */
   readConfig(): Config;
   print(text: string): void;
-  /** Epoch milliseconds. */
   now(): number;
 }
 

@@ -17,7 +17,6 @@ const firstKeyText = (key: string): string =>
            It is shown only now, because only its hash is stored. To create another: npx mayfly key create
 `;
 
-/** Where the operator finds a key that works. */
 function keyLines({ firstStart }: RunningApp, config: Config): string[] {
   if (hasDevKey(config))
     return ['  API key  dev, for programs of this machine; clients use it by themselves'];
@@ -36,7 +35,6 @@ function consoleLink(consoleUrl: string, running: RunningApp, config: Config): s
   return `${consoleUrl}console/open#${running.makeSignInCode()}   (signs in once)`;
 }
 
-/** Where the server listens. */
 function addressLines(running: RunningApp, config: Config): string[] {
   const { http, smtp, metrics } = running;
   const lines: string[] = [];
@@ -52,7 +50,6 @@ function addressLines(running: RunningApp, config: Config): string[] {
   return lines;
 }
 
-/** The first request to try. */
 function requestLines(url: string, { firstStart }: RunningApp, config: Config): string[] {
   // A key that was given as MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept.
   const generated = config.apiKey === null && firstStart.made ? firstStart.key : null;
@@ -65,7 +62,6 @@ function requestLines(url: string, { firstStart }: RunningApp, config: Config): 
   ];
 }
 
-/** The first message to send. */
 function mailLines({ host, port }: { host: string; port: number }): string[] {
   const server = `${host}:${port}`;
   const option = server === DEFAULT_SMTP_SERVER ? '' : ` --server ${server}`;

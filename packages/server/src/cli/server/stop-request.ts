@@ -15,7 +15,6 @@ const STOP_SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
 export type StopSignal = keyof typeof STOP_SIGNALS;
 export type StopReason = StopSignal | 'terminal closed' | 'parent exited';
 
-/** What is needed of the process. */
 export interface StopSources {
   onSignal(signal: StopSignal | 'SIGHUP', listener: () => void): void;
   /** True when the process had a terminal and lost it. */

@@ -19,12 +19,10 @@ export interface Admitted {
 const NOT_MODIFIED = 304;
 const TOO_MANY_REQUESTS = 429;
 const SERVER_ERROR = 500;
-/** Value of the quota headers for a plan without a quota. */
 const UNLIMITED = 'unlimited';
 /** A month as the policy's window, seconds: the real length differs, and `t` of RateLimit is exact. */
 const MONTH_SECONDS = 30 * 24 * 60 * 60;
 
-/** The parts of the headers that depend on the plan only. */
 interface PlanTexts {
   policy: string;
   quota: string;
@@ -42,7 +40,6 @@ function policyOf(plan: Plan): string {
   return items.join(', ');
 }
 
-/** For a request above the rate of its account's plan. */
 function rateLimited(
   planName: string,
   { requestsPerSecond, burst }: Pick<Plan, 'requestsPerSecond' | 'burst'>,

@@ -6,7 +6,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
  * cookie and no stored password of its own, and `*` is as safe as a list.
  */
 
-/** All methods that the API uses. */
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 /** Request headers that the API reads and that a page may not send without being allowed to. */
 const REQUEST_HEADERS = [
@@ -38,7 +37,6 @@ const EXPOSED_HEADERS = [
 /** Seconds that a browser may remember a preflight; Chromium keeps none for longer. */
 const PREFLIGHT_SECONDS = 7_200;
 
-/** Any origin. */
 const ANY = '*';
 
 export interface Cors {

@@ -5,7 +5,6 @@ import type { AccountRecord, KeyRecord } from '../../store/contract/index.ts';
 import { LruCache } from '../../workers/ttl-cache.ts';
 import { foreignPage, isLoopbackHost } from './session.ts';
 
-/** The account of a request with one of its API keys. */
 export interface KeyCaller {
   key: KeyRecord;
   account: AccountRecord;
@@ -96,7 +95,6 @@ const DEV_KEY_HEADER = /^bearer +dev *$/i;
 /** Fields that reverse proxies add. */
 const PROXY_FIELD = /^(?:forwarded|via|x-forwarded-.*|x-real-ip)$/;
 
-/** The caller of a request with the development key. */
 export const devCaller = (account: AccountRecord): KeyCaller => ({
   account,
   key: {
@@ -136,7 +134,6 @@ const refused = (what: string): AppError =>
     `A request ${what} cannot use the development key, which is for programs of this machine. Send an API key.`,
   );
 
-/** The development key where the server does not know it. */
 export const devKeyUnknown = (): AppError =>
   new AppError(
     'unauthorized',

@@ -76,17 +76,14 @@ declare module 'fastify' {
 /** How often a use of a session is recorded: each is a write, and a session lasts for hours after it. */
 const SESSION_USE_EVERY_MS = 10 * MINUTE_MS;
 
-/** Accounts and inboxes that are cached. */
 const CACHED_RECORDS = 10_000;
 
-/** The error for a read token where an API key is needed. */
 const tokenNotEnough = () =>
   new AppError(
     'insufficient_scope',
     'A read token can only read its own inbox. Use an API key for this operation.',
   );
 
-/** The error for an API key of the scope `read` where something is changed. */
 const keyReadsOnly = () =>
   new AppError(
     'insufficient_scope',
@@ -99,13 +96,11 @@ export interface GuardDeps {
   devAccountId?: string | undefined;
 }
 
-/** What of a request decides whether it is allowed. */
 export interface Asking {
   authorization: string | undefined;
   /** The secret of a session cookie; counts where `authorization` is undefined. */
   session?: string | undefined;
   access: Exclude<Access, 'public'>;
-  /** The `:id` of the path. */
   inboxId: string | undefined;
 }
 

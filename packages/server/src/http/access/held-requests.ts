@@ -34,7 +34,6 @@ export class HeldRequests {
     this.#deps = deps;
   }
 
-  /** How many are held now. */
   get count(): number {
     return this.#held.size;
   }
@@ -137,7 +136,6 @@ function revoke(all: Held[]): void {
 const clientGone = (): AppError =>
   new AppError('unavailable', 'The client disconnected before the response.');
 
-/** The error of requests that are held when the server stops. */
 const serverStopping = (): AppError =>
   new AppError('server_stopping', 'The server is stopping. Repeat the request after 1 second.', {
     retryAfterSeconds: 1,

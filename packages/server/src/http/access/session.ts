@@ -87,7 +87,6 @@ export function foreignPage(
   return `the origin ${quoted(origin)}`;
 }
 
-/** Host and port of an origin as a Host header has them. */
 const originHost = (origin: string): string | undefined =>
   URL.canParse(origin) ? new URL(origin).host : undefined;
 

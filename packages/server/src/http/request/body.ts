@@ -50,7 +50,6 @@ export function readInputs(app: App): void {
   });
 }
 
-/** A body without required fields may be omitted. */
 function isOptionalBody(app: App, body: unknown): boolean {
   const { $ref } = body as { $ref?: string };
   const schema = app.getSchema($ref?.replace('#', '') ?? '') as { required?: unknown } | undefined;
@@ -86,7 +85,6 @@ export function bodyStream(
 
 const joinedBodies = new WeakMap<IncomingMessage, Readable>();
 
-/** The stream from which the body of a request is read. */
 export const bodyOf = (request: IncomingMessage): Readable => joinedBodies.get(request) ?? request;
 
 /** Keeps no more of a body that nobody reads any more; what still arrives is dropped. */

@@ -4,7 +4,6 @@ import { didYouMean, quoted, withoutCredentials } from '../../text/nearest.ts';
 
 /** What a client can act on at once; a hostile body has thousands of unknown fields. */
 const MAX_FIELD_ERRORS = 20;
-/** The same for the names that are offered when none is near. */
 const MAX_LISTED_NAMES = 20;
 /** A pointer into the largest valid body is shorter. */
 const MAX_POINTER = 200;
@@ -24,21 +23,17 @@ function shownPath(path: string): string {
   return path.length > MAX_POINTER ? `${shown}…` : shown;
 }
 
-/** Which part of a request a schema was for. */
 export type RequestPart = 'body' | 'querystring' | 'params' | 'headers';
 
 /** An error of a JSON Schema validator that runs with `verbose`, so that it carries value and schema. */
 export interface SchemaError {
   keyword: string;
-  /** JSON pointer to the value. */
   instancePath: string;
   params: Record<string, unknown>;
   /** The name that is wrong, where a name is and not a value. */
   propertyName?: string;
   message?: string;
-  /** The wrong value. */
   data?: unknown;
-  /** The schema that holds the keyword. */
   parentSchema?: ParentSchema;
 }
 
@@ -79,7 +74,6 @@ const nameOf = (pointer: string): string =>
     .replaceAll('~1', '/')
     .replaceAll('~0', '~');
 
-/** What the messages call the whole of a part. */
 const WHOLES: Record<RequestPart, string> = {
   body: 'The body',
   querystring: 'The query',
@@ -104,7 +98,6 @@ const unitOf = ({ parentSchema }: SchemaError): string =>
 
 const textLength = (data: unknown): number => (typeof data === 'string' ? [...data].length : 0);
 
-/** Items of an array, fields of an object. */
 const sizeOf = (data: unknown): number => Object.keys(data ?? {}).length;
 
 function range(error: SchemaError, part: RequestPart): string {
@@ -116,7 +109,6 @@ function range(error: SchemaError, part: RequestPart): string {
   return `${subjectOf(error, part)} must be ${allowed}${unitOf(error)}, not ${shownValue(error, part)}.`;
 }
 
-/** The patterns of the contract in words. */
 const PATTERNS: Record<string, (error: SchemaError, part: RequestPart) => string> = {
   [PLAIN_TEXT]: (error, part) =>
     `${subjectOf(error, part)} must not contain control characters or unpaired surrogates. Remove them.`,
@@ -132,7 +124,6 @@ const knownNames = ({ parentSchema }: SchemaError): string[] => [
   ...(parentSchema?.patternProperties ? ['label.NAME'] : []),
 ];
 
-/** A name that is not known, with the one that was probably meant, or with all that are known. */
 function unknownName(error: SchemaError, part: RequestPart): string {
   const name = String(error.params.additionalProperty);
   const known = knownNames(error);
@@ -231,7 +222,6 @@ function ofAlternatives(errors: SchemaError[]): SchemaError[] {
   return kept;
 }
 
-/** Translates a validator's errors into sentences, at most 20 of them. */
 export function toInvalidRequest(errors: SchemaError[], part: RequestPart): AppError {
   const found = ofAlternatives(errors).filter(({ keyword }) => keyword !== 'propertyNames');
   const shown = found.slice(0, MAX_FIELD_ERRORS).map((error) => toFieldError(error, part));

@@ -36,7 +36,6 @@ const EXPECTED: Record<State, string> = {
   end: 'the end of the body',
 };
 
-/** Where a string that was begun goes wrong. */
 function faultInString(text: string, from: number): JsonFault {
   const good = /"(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*/uy;
   const position = endOf(good, text, from);
@@ -82,7 +81,6 @@ function stepValue(text: string, at: number, open: string[]): [State, number] | 
   return end < 0 ? undefined : [afterValue(open), end];
 }
 
-/** One step of the scan: the state after the token at `at`, and where it ends; undefined for a fault. */
 function step(state: State, text: string, at: number, open: string[]): [State, number] | undefined {
   const character = text.charAt(at);
   switch (state) {

@@ -17,7 +17,6 @@ interface KnownPath {
   isDocumented: boolean;
 }
 
-/** Every path of the app, for requests that match none. */
 export type KnownPaths = Map<string, KnownPath>;
 
 /** Collects the routes that are registered afterwards. A route without a declared access fails at start. */
@@ -57,7 +56,6 @@ function belowVersion([first = '', ...rest]: string[]): string[] {
   return /^v\d+$/i.test(first) ? ['v1', ...rest] : ['v1', first, ...rest];
 }
 
-/** How many segments are misspelt; Infinity for another path. */
 function mistakes(given: string[], known: string[]): number {
   if (given.length !== known.length) return Number.POSITIVE_INFINITY;
   let count = 0;
@@ -70,7 +68,6 @@ function mistakes(given: string[], known: string[]): number {
   return count;
 }
 
-/** The operation that was probably meant, such as `GET /v1/inboxes`; undefined when none is near. */
 function nearestOperation(path: string, method: string, known: KnownPaths): string | undefined {
   const given = segmentsOf(path);
   if (given.length === 0 || given.length > MAX_SEGMENTS) return undefined;

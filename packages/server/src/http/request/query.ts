@@ -4,13 +4,11 @@ import { type IdPrefix, isId } from '../../ids.ts';
 import { quoted } from '../../text/nearest.ts';
 import { invalidField } from './invalid-fields.ts';
 
-/** The query parameters of a route that are not strings, by name. */
 export type ParameterTypes = ReadonlyMap<string, 'integer' | 'boolean'>;
 
 /** No exponent, fraction or white space, and no more digits than a number represents exactly. */
 const INTEGER = /^-?\d{1,15}$/;
 
-/** @param schema of the query of a route */
 export function parameterTypes(schema: unknown): ParameterTypes {
   const types = new Map<string, 'integer' | 'boolean'>();
   const properties = (schema as { properties?: Record<string, { type?: string }> } | undefined)?.properties;

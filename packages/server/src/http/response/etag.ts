@@ -5,7 +5,6 @@ import type { InboxRecord } from '../../store/contract/index.ts';
 import { MAX_CACHED_RESPONSE_BYTES, RESPONSE_CACHE_BYTES } from '../limits.ts';
 import { JSON_TYPE } from '../openapi/responses.ts';
 
-/** The strong validator of something that never changes. */
 export const immutableTag = (name: string): string => `"${name}"`;
 
 /** Enough of a hash that two bodies of one URL never share it. */

@@ -39,7 +39,6 @@ export function sendError(
   sendProblem(reply, response);
 }
 
-/** Translates everything that is thrown while a request is processed. */
 export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): void {
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler((error, request, reply) => sendError(deps, error, request, reply));
@@ -48,13 +47,11 @@ export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): 
   });
 }
 
-/** For the log; undefined when the client has disconnected. */
 const remoteAddressOf = ({ ip }: FastifyRequest): string | undefined => ip && plainAddress(ip);
 
 /** Buckets, seconds: from a response from memory (1 ms) to the longest held one. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Counts each request in the metrics, and logs it at the level `info`. */
 export function observeRequests(app: App, deps: HttpDeps): void {
   const seconds = new Histogram({
     name: 'mayfly_http_request_seconds',
@@ -154,11 +151,6 @@ class ResponseBudget {
   readonly #byAccount = new Map<string, number>();
   #total = 0;
 
-  /** Bytes that are counted now. */
-  get bytes(): number {
-    return this.#total;
-  }
-
   /**
    * Counts a response.
    * @returns a function that takes the bytes back; safe to call twice
@@ -203,7 +195,6 @@ const SECURITY_HEADERS = {
   'cache-control': 'private, no-cache',
 };
 
-/** Sets the headers that every response has; a route may replace them. */
 export function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.headers(SECURITY_HEADERS).header('x-request-id', request.id);
 }

@@ -59,7 +59,6 @@ export const INTERNAL_ERROR =
 
 export const statusOf = (code: ProblemCode): number => STATUS[code];
 
-/** A response that reports an error, ready to be written. */
 export interface ProblemResponse {
   status: number;
   headers: Record<string, string>;
@@ -115,7 +114,6 @@ export function sendProblem(reply: FastifyReply, { status, headers, body }: Prob
     .send(Buffer.from(JSON.stringify(body)));
 }
 
-/** What an error of Fastify is about. */
 type ErrorRequest = Pick<FastifyRequest, 'headers' | 'routeOptions'>;
 
 /**
@@ -132,14 +130,12 @@ export function unsupportedMediaType(given: string | undefined, accepted: readon
   return new AppError('unsupported_media_type', message);
 }
 
-/** The error for a body above the limit of its operation, bytes. */
 const bodyTooLarge = (limit: number): AppError =>
   new AppError(
     'payload_too_large',
     `The body is larger than ${limit} bytes, the limit of this operation. Send a smaller one.`,
   );
 
-/** Errors of Fastify itself, in our words. */
 const FASTIFY: Record<string, (request: ErrorRequest | undefined) => AppError> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: (request) =>
     unsupportedMediaType(

@@ -27,7 +27,6 @@ import type { App, RouteContext } from '../context.ts';
 const isNamed = (value: unknown): value is TSchema & { $id: string } =>
   typeof value === 'object' && value !== null && '$id' in value;
 
-/** Adds the whole API, and the contract's named schemas, which its routes refer to. */
 export function apiRoutes(app: App, context: RouteContext): void {
   for (const schema of Object.values(contract)) {
     if (isNamed(schema)) app.addSchema(schema);

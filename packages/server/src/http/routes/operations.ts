@@ -1,6 +1,5 @@
 import type { App, RouteContext } from '../context.ts';
 
-/** Routes for operators and monitoring: liveness, readiness, metrics. */
 export function operationRoutes(app: App, { options, deps }: RouteContext): void {
   if (!options.console) {
     app.get('/', { config: { access: 'public' } }, (_request, reply) => reply.redirect('/docs', 302));

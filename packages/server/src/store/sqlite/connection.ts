@@ -10,7 +10,7 @@ const FULL = 2;
  * Pages in the write-ahead log before a commit copies them into the database: 16 MB instead of SQLite's
  * 4 MB. A page that is written often is then copied once, which halves the checkpoint work per message.
  */
-const CHECKPOINT_PAGES = 4000;
+export const CHECKPOINT_PAGES = 4000;
 /** A log that grew larger (by one huge message) is truncated to this size after a checkpoint. */
 const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
 /** The writer's page cache, KiB: the upper pages of every index and the newest rows. */

@@ -3,11 +3,14 @@
  * not block the main thread; the search thread holds a read-only connection, because a search reads much of
  * the database. Calls and answers are messages.
  */
+import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
 import { migrate } from '../../../database/migrate.ts';
 import { createStore } from '../../create-store.ts';
+import { type Call, mailsOf } from '../../thread/protocol.ts';
 import { type Served, serveThread } from '../../thread/serve.ts';
-import { giveUpUnfinished, openReader, openWriter } from '../connection.ts';
+import { CHECKPOINT_PAGES, giveUpUnfinished, openReader, openWriter } from '../connection.ts';
 import { requireSameFile } from '../data-folder.ts';
 import { createDiskReserve } from '../disk-reserve.ts';
 import { readingEngine, writingEngine } from '../engine.ts';
@@ -20,6 +23,32 @@ function endThread(error: unknown): void {
   setImmediate(() => {
     throw error;
   });
+}
+
+/** The commit of a mail with more bytes would copy it from the log into the database, for which others would wait. */
+const LARGE_BYTES = 4 * 1024 * 1024;
+
+/** Runs a call. What a large mail adds to the log is copied in a turn of its own, behind the calls that waited for it. */
+async function withoutCheckpoint<T>(
+  database: DatabaseSync,
+  transactions: Transactions,
+  call: Call,
+  run: () => Promise<T>,
+): Promise<T> {
+  if (mailsOf(call).every(({ raw }) => raw.byteLength <= LARGE_BYTES)) return run();
+  database.exec('pragma wal_autocheckpoint = 0');
+  const checkpoint = async (): Promise<void> => {
+    // The calls that were sent meanwhile come first: they are received between two turns.
+    await nextTurn();
+    await nextTurn();
+    await transactions.between(() => {
+      if (!database.isOpen) return;
+      database.exec(`pragma wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+      database.exec('pragma wal_checkpoint(passive)');
+    });
+  };
+  // A checkpoint that fails loses nothing; the next commit tries again, and reports what is wrong.
+  return run().finally(() => void checkpoint().catch(() => undefined));
 }
 
 async function openForWriting(
@@ -47,7 +76,10 @@ async function openForWriting(
     return {
       store: createStore(engine),
       toUnavailable,
-      run: (call, method) => reserve.admit(call, method, (work) => transactions.between(work)),
+      run: (call, method) =>
+        withoutCheckpoint(database, transactions, call, () =>
+          reserve.admit(call, method, (work) => transactions.between(work)),
+        ),
     };
   } catch (error) {
     await engine.close();
