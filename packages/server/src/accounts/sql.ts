@@ -43,7 +43,7 @@ export interface DomainRecord {
  * to it lock it first; otherwise two at once could both find room for the last one.
  * @returns false if the account is deleted or being deleted
  */
-export async function lockAccount(tx: Tx, accountId: string): Promise<boolean> {
+async function lockAccount(tx: Tx, accountId: string): Promise<boolean> {
   const account = await tx.first(
     sql`select id from accounts where id = ${accountId} and deleted_at is null ${FOR_UPDATE}`,
   );

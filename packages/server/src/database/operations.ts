@@ -110,7 +110,7 @@ export type Calls<Table> = {
 };
 
 /** Calls every operation by its path, such as `inboxes.create`. */
-export function callsOf<Table extends Operations>(
+function callsOf<Table extends Operations>(
   table: Table,
   call: (path: string, operation: Operation<never, unknown>, args: readonly unknown[]) => Promise<unknown>,
 ): Calls<Table> {

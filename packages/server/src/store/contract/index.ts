@@ -1,9 +1,9 @@
 import type { Operated } from '../../store.ts';
 
 export type { AccountRecord, DomainRecord, KeyRecord, KeyScope, ListedKey } from '../../accounts/sql.ts';
-export type { FaultRuleRecord, FaultySender, MetFault } from '../../faults/sql.ts';
+export type { FaultRuleRecord, MetFault } from '../../faults/sql.ts';
 export type * from '../../inboxes/records.ts';
-export type { FaultPoint, Refusal, RefusedAddress } from '../../refusals/sql.ts';
+export type { FaultPoint, Refusal } from '../../refusals/sql.ts';
 export type { StoreFigures } from '../../retention/sweep.ts';
 export type * from './messages.ts';
 

@@ -1,0 +1,29 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '../../../../..');
+/** What paths in the pages about the code are relative to. */
+const BASES = ['', 'packages/server/src', 'packages/server', 'packages'];
+const PAGES = ['CONTRIBUTING.md', ...globSync('docs/internals/*.md', { cwd: ROOT })];
+
+const fileOf = (path: string): string | undefined =>
+  BASES.map((base) => join(ROOT, base, path)).find((file) => existsSync(file));
+
+describe.each(PAGES)('%s', (page) => {
+  const text = readFileSync(join(ROOT, page), 'utf8');
+
+  it('names files that exist', () => {
+    const paths = [...text.matchAll(/`((?:[\w.-]+\/)+[\w.-]+\.(?:ts|js))`/g)].map(([, path = '']) => path);
+    expect([...new Set(paths)].filter((path) => fileOf(path) === undefined)).toEqual([]);
+  });
+
+  it('names constants that stand in the file beside them', () => {
+    const named = [...text.matchAll(/`([A-Z][A-Z_]{3,})` \(`([\w./-]+\.ts)`\)/g)];
+    const missing = named.filter(([, constant = '', path = '']) => {
+      const file = fileOf(path);
+      return file === undefined || !new RegExp(`\\b${constant}\\b`).test(readFileSync(file, 'utf8'));
+    });
+    expect(missing.map(([text]) => text)).toEqual([]);
+  });
+});
