@@ -148,17 +148,24 @@ const toValue = (piece: Value | AnyOf, engine: Engine | 'single'): Compiled['val
 /** Makes the text of a query and the list of its values. */
 export function compile(query: Sql, engine: Engine): Compiled {
   const { strings, pieces } = query;
-  const parameters = pieces.filter(isParameter);
-  const kind = engine === 'sqlite' && pieces.every(isSingle) ? 'single' : engine;
+  const parameters: (Value | AnyOf)[] = [];
+  const constants: Piece[] = [];
+  let kind: Engine | 'single' = engine === 'sqlite' ? 'single' : engine;
+  for (const piece of pieces) {
+    if (!isParameter(piece)) constants.push(piece);
+    else parameters.push(piece);
+    if (kind === 'single' && !isSingle(piece)) kind = engine;
+  }
   const before = known[kind].get(strings);
-  if (before && parameters.length + before.constants.length === pieces.length) {
-    const others = pieces.length === parameters.length ? [] : pieces.filter((piece) => !isParameter(piece));
-    if (before.constants.every((piece, index) => piece === others[index]))
-      return { text: before.text, values: parameters.map((piece) => toValue(piece, kind)) };
+  if (
+    before?.constants.length === constants.length &&
+    constants.every((piece, index) => piece === before.constants[index])
+  ) {
+    const to = kind;
+    return { text: before.text, values: parameters.map((piece) => toValue(piece, to)) };
   }
   const compiled: Compiled = { text: '', values: [] };
   append(compiled, query, engine);
-  const constants = pieces.filter((piece) => !isParameter(piece));
   if (constants.every((piece) => isConstant(piece, engine)))
     known[kind].set(strings, { text: compiled.text, constants });
   return compiled;

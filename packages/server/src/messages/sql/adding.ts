@@ -282,14 +282,16 @@ async function moveInboxes(tx: Tx, { changed }: BatchPlan, now: number): Promise
     ...{ seq, messages, last, added },
   }));
   if (tx.engine === 'sqlite') {
-    for (const { seq, messages, last, added } of rows) {
-      await tx.run(
-        sql`update inboxes set message_count = ${messages}, last_received_at = ${last}, version = version + ${added},
+    await Promise.all(
+      rows.map(({ seq, messages, last, added }) =>
+        tx.run(
+          sql`update inboxes set message_count = ${messages}, last_received_at = ${last}, version = version + ${added},
             received_messages = received_messages + ${added},
             first_received_at = case first_received_at when 0 then ${now} else first_received_at end
           where seq = ${seq}`,
-      );
-    }
+        ),
+      ),
+    );
     return;
   }
   if (rows.length === 0) return;
