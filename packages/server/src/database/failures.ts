@@ -1,6 +1,5 @@
 import { AppError } from '../errors.ts';
 
-/** How soon a retry makes sense after a failure of the storage. */
 const RETRY_AFTER_SECONDS = 5;
 
 /** The error of a call that changed nothing; `state` completes "The storage is …". */
@@ -17,11 +16,7 @@ export function unavailable(state: string, cause?: unknown): AppError {
 export const DAMAGED_PAGE =
   'A page of the database is damaged. What needs that page cannot be read or changed; all else works.';
 
-/**
- * The error of a call that only the operator can make succeed; a retry does not help. A write may or may not
- * have taken effect.
- * @param what a full sentence
- */
+/** Only the operator can resolve it. A write may or may not have taken effect. @param what a full sentence */
 export function damaged(what: string, cause?: unknown): AppError {
   const message = `${what} Tell the operator: the log of the server says what to do.`;
   return new AppError('storage_damaged', message, {}, { cause });

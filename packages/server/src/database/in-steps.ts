@@ -2,16 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
 import type { Transaction, Tx } from './operations.ts';
 
-/** Rows deleted in one transaction: one or two milliseconds, during which other writes wait. */
+/** One or two milliseconds per transaction, during which other writes wait. */
 const ROWS_PER_STEP = 100;
 
 /** Deletes about `limit` rows and returns the count; fewer than `limit` means that nothing is left. */
 export type FreeStep = (tx: Tx, limit: number) => Promise<number>;
 
-/**
- * Repeats a step until nothing is left, each in a transaction of its own; other calls run between them.
- * @param first `step` for a part of something longer; otherwise the first one shares a transaction with other calls
- */
+/** Repeats a step until nothing is left. @param first `step` unless the first may share a transaction */
 export async function freeInSteps(transaction: Transaction, step: FreeStep, first?: 'step'): Promise<void> {
   for (let of = first; ; of = 'step') {
     const freed = await transaction((tx) => step(tx, ROWS_PER_STEP), of);
@@ -20,10 +17,7 @@ export async function freeInSteps(transaction: Transaction, step: FreeStep, firs
   }
 }
 
-/**
- * Frees the space of a deletion that is already committed. The deletion succeeds even if the storage is
- * full, damaged or locked by another process: the sweeper frees the space later.
- */
+/** Frees the space of a committed deletion. If the storage is full, damaged or locked, the sweeper frees it later. */
 export async function freeNowOrLater(free: () => Promise<void>): Promise<void> {
   try {
     await free();
@@ -32,7 +26,6 @@ export async function freeNowOrLater(free: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Runs steps one after the other within one limit, each as far as the steps before it left of the limit. */
 export function inSequence(...steps: FreeStep[]): FreeStep {
   return async (tx, limit) => {
     let freed = 0;

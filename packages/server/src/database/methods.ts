@@ -7,19 +7,11 @@ type Nouns = Omit<Store, 'ping' | 'close' | 'generation'>;
 /** A method of the Store by its path, such as `messages.addBatch`. */
 export type MethodPath = { [N in keyof Nouns]: `${N}.${keyof Nouns[N] & string}` }[keyof Nouns] | 'ping';
 
-/**
- * The kind of a method, which decides where it runs:
- * - `read`: short and read-only; runs on the main thread
- * - `search`: long and read-only; must not run on the main thread
- * - `write`: writes
- * - `add`: writes, but changes no inbox, address or owner except by adding messages
- */
+/** The kind of an operation; `add` writes, but changes no inbox, address or owner except by adding messages. */
 export type MethodKind = 'read' | 'search' | 'write' | 'add';
 
-/** Methods that are not operations of the table in `store.ts` yet. */
 type OwnPath = Exclude<MethodPath, `${keyof typeof operations}.${string}`>;
 
-/** The kind of every method. It does not compile if a method of the Store is missing. */
 const OWN: Readonly<Record<OwnPath, MethodKind>> = {
   ping: 'write',
 };
@@ -29,7 +21,6 @@ const kindOf = ({ kind, traits }: Operation<never, unknown>): MethodKind => {
   return traits.keepsInboxes ? 'add' : 'write';
 };
 
-/** True for operations that free space, overwrite existing rows or are needed to delete. */
 export function mayUseReserve(path: MethodPath): boolean {
   const [noun = '', name = ''] = path.split('.');
   const table: Record<string, Record<string, Operation<never, unknown>>> = operations;
@@ -45,7 +36,7 @@ export const METHODS = {
   ),
 } as Readonly<Record<MethodPath, MethodKind>>;
 
-/** True for methods that may change stored data; `ping` takes the way of a write but changes nothing. */
+/** `ping` runs as a write but changes nothing. */
 export function changesData(path: MethodPath): boolean {
   const kind = METHODS[path];
   return path !== 'ping' && (kind === 'write' || kind === 'add');
@@ -57,9 +48,7 @@ type Method = (...args: unknown[]) => Promise<unknown>;
 type AnyStore = Record<string, Record<string, Method> | Method>;
 
 /**
- * The store as callers have it: every method calls `invoke` with its path and arguments. This is the only
- * layer between a caller and the method that runs the queries. Once a call has met damage, `ping` fails.
- * @param own the two members that are not methods of the storage
+ * The store that callers use: each method calls `invoke`. After an error `storage_damaged`, `ping` throws that error.
  * @param onDamage called with the first error of each kind of damage
  */
 export function storeOf(
@@ -89,7 +78,7 @@ export function storeOf(
   return store as unknown as Store;
 }
 
-/** The methods of a store by their paths. TypeScript has checked the arguments where the Store was called. */
+/** The methods by their paths. TypeScript has checked the arguments at the callers of the Store. */
 export function methodsOf(store: Store): Readonly<Record<MethodPath, Method>> {
   const nouns = store as unknown as AnyStore;
   const methods = METHOD_PATHS.map((path) => {

@@ -7,23 +7,19 @@ import { type Engine, sql } from './sql.ts';
 export interface Migration {
   /** The number of the schema that it leads to. */
   schema: number;
-  /** The oldest schema whose servers can use the tables after it: they run beside newer ones during an upgrade. */
+  /** The oldest schema whose servers can use the tables after it; they keep running during an upgrade. */
   usableFrom: number;
   up(tx: Tx): Promise<void>;
 }
 
-/** All migrations, oldest first. Nothing has been released since schema 1. */
+/** Oldest first. */
 export const MIGRATIONS: Migration[] = [];
 
-/** The table that says which schemas the tables have been brought to. */
 export const VERSIONS_TABLE = 'schema_versions';
 
-/**
- * How long a migration waits for the lock of a table, milliseconds: all later statements on the table wait
- * behind it, those of servers that receive mail as well.
- */
+/** While a migration waits for a table lock, all later statements on the table wait behind it. */
 const LOCK_TIMEOUT_MS = 2_000;
-/** Any number, the same in all versions: PostgreSQL's lock of servers that start at the same time. */
+/** The advisory lock of servers that start at the same time: any number, the same in all versions. */
 const LOCK_KEY = 6_292_392;
 
 interface Version {
@@ -31,7 +27,7 @@ interface Version {
   usable_from: number;
 }
 
-/** @throws Error that says what to do if tables that a newer version has changed cannot be used by this one */
+/** @throws Error that says what to do if this version cannot use the tables of a newer one */
 function requireUsable(applied: readonly Version[], own: readonly number[]): void {
   const newer = applied.filter(({ schema }) => !own.includes(schema));
   const schema = Math.max(...own);
@@ -57,11 +53,9 @@ async function createTables(tx: Tx, engine: Engine): Promise<void> {
 }
 
 /**
- * Brings the tables up to date, in one transaction, however many processes start. Tables that a newer version has
- * changed are left as they are, if that version declares that this one can use them.
- * @param tx a transaction that nothing else is in
- * @throws Error when a newer version has changed the tables so that this one cannot use them, or when a step
- *   fails
+ * Creates or upgrades the tables. Tables that a newer version has changed stay as they are, if this one can use them.
+ * @param tx a transaction without other statements
+ * @throws Error if this version cannot use the tables of a newer one, or a migration fails
  */
 export async function migrate(tx: Tx, engine: Engine): Promise<void> {
   if (engine === 'postgres') {

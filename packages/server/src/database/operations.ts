@@ -1,75 +1,58 @@
 import type { Engine, Sql } from './sql.ts';
 
-/** A connection, for reads. */
 export interface Db {
-  /** For what the engines do in different ways. */
   readonly engine: Engine;
-  /** The rows that a query returns. @param Row the columns, as the query names them */
+  /** @param Row the columns as the query names them */
   all<Row extends object>(query: Sql): Promise<Row[]>;
-  /** The first row, if there is one. */
   first<Row extends object>(query: Sql): Promise<Row | undefined>;
 }
 
-/** An open transaction. */
 export interface Tx extends Db {
-  /** @returns the number of rows that the statement changed */
+  /** Returns the number of changed rows. */
   run(query: Sql): Promise<number>;
 }
 
 /**
- * Runs `work` in a transaction of its own; an engine may run it again after a deadlock or a full disk.
- * @param of `step` for a part of something long, so that calls of one transaction do not wait for two of its parts
+ * Runs `work` in a transaction, more than once after a deadlock or a full disk. `step` marks a part of a long
+ * operation: on SQLite, the calls that wait are run before it.
  */
 export type Transaction = <T>(work: (tx: Tx) => Promise<T>, of?: 'step') => Promise<T>;
 
-/** What a transaction returns, and its last statements, whose results it does not need; the COMMIT follows them. */
+/** `written`: the last statements, whose results are not needed. COMMIT is sent without waiting for them. */
 export interface Flight<T> {
   result: T;
   written: Promise<unknown>;
 }
 
-/**
- * As {@link Transaction}, for a hot write on a distant database: BEGIN and COMMIT are sent together with its first and
- * its last statements.
- */
+/** As {@link Transaction}, in fewer round trips: BEGIN is sent with the first statements, COMMIT with the last. */
 export type Flights = <T>(work: (tx: Tx) => Promise<Flight<T>>) => Promise<T>;
 
-/** A database as the operations need it. */
 export interface Kit {
   db: Db;
   transaction: Transaction;
   flight: Flights;
-  /**
-   * True if a failed transaction may succeed without a part of it, such as one message that is too large for
-   * the free space; false if the storage would fail for each part as well.
-   */
+  /** True if one part of the transaction may be the cause, such as a message larger than the free space. */
   mayDependOnContent(error: unknown): boolean;
   close(): Promise<void>;
 }
 
 /**
- * Where an operation runs on SQLite; on PostgreSQL all run on the pool.
- * - `read`: short, on the main thread
- * - `search`: long, on the search thread
- * - `write`: one transaction on the writer thread, shared with others that wait
- * - `flight`: the same, with the statements of PostgreSQL sent without waiting; see {@link Flights}
- * - `steps`: several short transactions on the writer thread, between which others commit
+ * `read` (short) runs on the main thread, `search` (long) on the search thread. On SQLite the others run on the writer
+ * thread: `write` and `flight` in one transaction, shared by the calls that wait, `steps` in several short ones.
  */
 type Kind = 'read' | 'search' | 'write' | 'flight' | 'steps';
 
-/** What is special about a write. */
 export interface Traits {
-  /** It frees space, overwrites existing rows or is needed to delete: it may use the disk's reserve. */
+  /** Frees space, overwrites existing rows or is needed to delete. */
   mayUseReserve?: true;
-  /** It changes no inbox, address or owner except by adding messages. */
+  /** Changes no inbox, address or owner except by adding messages. */
   keepsInboxes?: true;
 }
 
-/** An operation of the store: an entry in the table of its noun. */
 export interface Operation<Args extends readonly unknown[], Result> {
   readonly kind: Kind;
   readonly traits: Traits;
-  /** @param on a connection, a transaction, or what runs transactions, by the kind */
+  /** @param on a {@link Db}, {@link Tx} or {@link Transaction}, depending on the kind */
   readonly run: (on: never, ...args: Args) => Promise<Result>;
 }
 
@@ -100,13 +83,9 @@ export const steps = <Args extends readonly unknown[], Result>(
   traits: Traits = {},
 ) => ({ kind: 'steps', traits, run }) as const satisfies Operation<Args, Result>;
 
-/** A table of operations by noun. */
 export type Operations = Readonly<Record<string, Readonly<Record<string, Operation<never, unknown>>>>>;
 
-/**
- * The operations of a table as callers have them: without the connection. Homomorphic, so that the definition
- * of a call is the entry of the table, with its SQL.
- */
+/** The operations without `on`. A homomorphic type, so that go-to-definition leads to the SQL. */
 export type Calls<Table> = {
   [Noun in keyof Table]: {
     [Name in keyof Table[Noun]]: Table[Noun][Name] extends Operation<infer Args, infer Result>
@@ -115,7 +94,6 @@ export type Calls<Table> = {
   };
 };
 
-/** Calls every operation by its path, such as `inboxes.create`. */
 function callsOf<Table extends Operations>(
   table: Table,
   call: (path: string, operation: Operation<never, unknown>, args: readonly unknown[]) => Promise<unknown>,
@@ -130,18 +108,16 @@ function callsOf<Table extends Operations>(
   return Object.fromEntries(nouns) as Calls<Table>;
 }
 
-/** The operations of a table on one connection. */
 export function callsOn<Table extends Operations>(table: Table, kit: Kit): Calls<Table> {
   return callsOf(table, (_path, operation, args) => runOn(operation, args, kit));
 }
 
-/** Runs an operation by its kind. */
 function runOn(
   { kind, run }: Operation<never, unknown>,
   args: readonly unknown[],
   { db, transaction, flight }: Kit,
 ): Promise<unknown> {
-  // The table has checked the arguments where the operation was called.
+  // TypeScript has checked the arguments at the caller.
   const call = run as (on: unknown, ...args: readonly unknown[]) => Promise<unknown>;
   if (kind === 'write') return transaction((tx) => call(tx, ...args));
   if (kind === 'flight') return flight((tx) => call(tx, ...args) as Promise<Flight<unknown>>);

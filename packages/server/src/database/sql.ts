@@ -1,11 +1,9 @@
-/** SQL as SQL: a tagged template whose values become parameters, for SQLite and PostgreSQL alike. */
-
 export type Engine = 'sqlite' | 'postgres';
 
 /** What both engines store. Booleans are 0 and 1, lists and objects JSON text. */
 export type Value = string | number | bigint | null | Uint8Array;
 
-/** A piece of SQL with its values. Made by {@link sql} only, so that no value can become text. */
+/** SQL with its values. Only this module creates it, so that no value becomes SQL text. */
 export class Sql {
   readonly strings: readonly string[];
   readonly pieces: readonly Piece[];
@@ -16,7 +14,6 @@ export class Sql {
   }
 }
 
-/** A piece that differs between the engines. */
 class PerEngine {
   readonly texts: Readonly<Record<Engine, Sql>>;
 
@@ -25,7 +22,7 @@ class PerEngine {
   }
 }
 
-/** A list of values as one parameter, so that the text does not depend on its length. */
+/** One parameter, so that the SQL text does not depend on the number of values. */
 class AnyOf {
   readonly values: readonly (string | number)[];
 
@@ -36,30 +33,25 @@ class AnyOf {
 
 export type Piece = Value | Sql | PerEngine | AnyOf;
 
-/** A query or a part of one: values become parameters, pieces of SQL are inserted. */
+/** Values become parameters; pieces of SQL are inserted. */
 export function sql(strings: TemplateStringsArray, ...pieces: readonly Piece[]): Sql {
   return new Sql(strings, pieces);
 }
 
-/** Nothing, in place of a piece that a condition leaves out. */
 export const EMPTY = sql``;
 
-/** Pieces with a separator between them. @param separator constant SQL */
+/** @param separator constant SQL */
 export function join(pieces: readonly Sql[], separator: string): Sql {
   if (pieces.length === 0) return EMPTY;
   return new Sql(['', ...pieces.slice(1).map(() => separator), ''], pieces);
 }
 
-/** SQL that each engine writes in its own way. */
 export const perEngine = (texts: Readonly<Record<Engine, string | Sql>>): PerEngine => {
   const toSql = (text: string | Sql): Sql => (typeof text === 'string' ? new Sql([text], []) : text);
   return new PerEngine({ sqlite: toSql(texts.sqlite), postgres: toSql(texts.postgres) });
 };
 
-/**
- * The time by which nodes agree, epoch milliseconds: that of the database, which machines with clocks of their own
- * may use. SQLite has one server, and it is `now`.
- */
+/** The time by which nodes agree, epoch milliseconds: the database's clock. SQLite has one node, so it is `now`. */
 export const databaseTime = (now: number | null): PerEngine =>
   perEngine({
     sqlite: sql`${now}`,
@@ -67,24 +59,20 @@ export const databaseTime = (now: number | null): PerEngine =>
   });
 
 /**
- * A list as a table with one column `value`, for `from ${eachOf(rows)} as r`: one statement inserts any number of
- * rows. Fields are `r.value ->> 'name'`, which PostgreSQL returns as text.
+ * A table with one column `value`, for `from ${eachOf(rows)} as r`: one statement inserts any number of rows. Read
+ * fields by `r.value ->> 'name'`, which PostgreSQL returns as text.
  */
 export const eachOf = (rows: readonly object[]): Sql =>
   sql`${perEngine({ sqlite: 'json_each', postgres: 'json_array_elements' })}(${JSON.stringify(rows)})`;
 
-/** A `LIKE` that ignores at least the case of ASCII letters. */
+/** Ignores at least the case of ASCII letters. */
 export const LIKE = perEngine({ sqlite: 'like', postgres: 'ilike' });
 
-/**
- * Locks the rows that a query reads until the transaction ends. SQLite has one writer at a time. Not `for update`,
- * which the foreign keys of rows that the intake inserts would wait for.
- */
+/** Locks rows until the transaction ends. Not `for update`, which blocks inserts that reference the rows. */
 export const FOR_UPDATE = perEngine({ sqlite: '', postgres: 'for no key update' });
-/** The same, but leaves out rows that another transaction has locked instead of waiting. */
 export const FOR_UPDATE_SKIP_LOCKED = perEngine({ sqlite: '', postgres: 'for no key update skip locked' });
 
-/** Keeps rows from being removed until the transaction ends. */
+/** Prevents the deletion of rows until the transaction ends. */
 export const KEEP = perEngine({ sqlite: '', postgres: 'for key share' });
 
 const inserts = new Map<string, readonly string[]>();
@@ -102,25 +90,24 @@ export function inserted(into: string, rows: readonly (readonly Value[])[], retu
   return new Sql(strings, rows.flat());
 }
 
-/** For `where id ${anyOf(ids)}`: true for each of the values; for none where there are none. */
+/** For `where id ${anyOf(ids)}`. An empty list matches nothing. */
 export const anyOf = (values: readonly (string | number)[]): AnyOf => new AnyOf(values);
 
-/** Constant SQL, such as a list of columns. @param text never made of input */
+/** @param text never made of input */
 export const constant = (text: string): Sql => new Sql([text], []);
 
-/** A query as an engine takes it. Lists are parameters of PostgreSQL only. */
+/** Lists are parameters of PostgreSQL only. */
 export interface Compiled {
   text: string;
   values: (Value | readonly (string | number)[])[];
 }
 
-/** A text made before, with the constant pieces that it was made of. */
 interface Known {
   text: string;
   constants: readonly Piece[];
 }
 
-/** On SQLite, where a list of one value is compared in half the time, also for lists of one value each. */
+/** `single`: SQLite queries whose lists have one value each; `=` takes half the time of a list. */
 const known: Readonly<Record<Engine | 'single', WeakMap<readonly string[], Known>>> = {
   sqlite: new WeakMap(),
   single: new WeakMap(),
@@ -132,7 +119,6 @@ const isSingle = (piece: Piece): boolean => !(piece instanceof AnyOf) || piece.v
 const isParameter = (piece: Piece): piece is Value | AnyOf =>
   typeof piece !== 'object' || !(piece instanceof Sql || piece instanceof PerEngine);
 
-/** Whether a piece has no parameters. */
 function isConstant(piece: Piece, engine: Engine): boolean {
   if (isParameter(piece)) return false;
   const { pieces } = piece instanceof Sql ? piece : piece.texts[engine];
@@ -145,7 +131,6 @@ const toValue = (piece: Value | AnyOf, engine: Engine | 'single'): Compiled['val
   return engine === 'postgres' ? piece.values : JSON.stringify(piece.values);
 };
 
-/** Makes the text of a query and the list of its values. */
 export function compile(query: Sql, engine: Engine): Compiled {
   const { strings, pieces } = query;
   const parameters: (Value | AnyOf)[] = [];

@@ -4,14 +4,14 @@ import { toError } from '../../errors.ts';
 import { connectAlone } from './connection.ts';
 
 const CHANNEL = 'mayfly';
-/** Hints of this time are sent together. */
+/** Hints are collected for this long and sent together. */
 const GATHER_MS = 5;
-/** With more hints at once, each node reads everything again. */
+/** More hints at once are replaced by one that everything may have changed. */
 const MAX_HINTS = 1_000;
-/** How often the listening connection asks for what a lost hint would have said, which also shows that it works. */
+/** How often the listening connection queries for changes whose hint was lost, which also tests the connection. */
 const CHECK_EVERY_MS = 1_000;
 const RECONNECT_AFTER_MS = 250;
-/** A listening connection that does not answer for so long is replaced. */
+/** The connection is replaced after this time without a response. */
 const ANSWER_TIMEOUT_MS = 3_000;
 
 export interface ChangeSignalDeps<Hint> {
@@ -20,9 +20,8 @@ export interface ChangeSignalDeps<Hint> {
   clock: Clock;
   /** Distinguishes the hints of this node from those of others. */
   node: string;
-  /** The hint that anything may have changed, after some were lost. */
+  /** The hint that anything may have changed. */
   everything: Hint;
-  /** Called for each hint of another node. */
   onHint(hint: Hint): void;
   /** Returns hints of what has changed since the last call. */
   check(client: Client): Promise<Hint[]>;
@@ -30,9 +29,8 @@ export interface ChangeSignalDeps<Hint> {
 }
 
 /**
- * Hints between nodes that something changed, by LISTEN and NOTIFY. A hint only says that reading again is
- * worthwhile. Hints are sent after the commit, outside its transaction: a transaction that notifies holds a
- * lock of the whole server while it syncs.
+ * Hints to other nodes that something has changed, by LISTEN and NOTIFY. They are sent after the commit, outside its
+ * transaction, because a transaction with NOTIFY holds a server-wide lock while it syncs.
  */
 export class ChangeSignal<Hint> {
   readonly #deps: ChangeSignalDeps<Hint>;
@@ -44,7 +42,6 @@ export class ChangeSignal<Hint> {
     this.#deps = deps;
   }
 
-  /** Resolves when hints of other nodes are received. */
   async start(): Promise<void> {
     this.#running = this.#keepListening(await this.#listen());
   }
@@ -54,7 +51,6 @@ export class ChangeSignal<Hint> {
     await this.#running;
   }
 
-  /** Sends hints soon. */
   send(hints: readonly Hint[]): void {
     if (hints.length === 0 || this.#stop.signal.aborted) return;
     const isIdle = this.#outbox.size === 0;
@@ -77,7 +73,7 @@ export class ChangeSignal<Hint> {
   }
 
   async #listen(): Promise<Client> {
-    // The next check reports why a connection failed.
+    // The next check reports why the connection failed.
     const client = await connectAlone(this.#deps.url, () => undefined, { query_timeout: ANSWER_TIMEOUT_MS });
     client.on('notification', ({ payload = '' }) => {
       const space = payload.indexOf(' ');

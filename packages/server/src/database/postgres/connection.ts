@@ -1,22 +1,19 @@
 import { Client, type ClientConfig, Pool, types } from 'pg';
 import { StandbyError } from './errors.ts';
 
-/** Connections of a node for short reads, writes and deliveries. */
 const MAX_CONNECTIONS = 10;
-/** How long a call waits for a free or a new connection, milliseconds. */
 const CONNECT_TIMEOUT_MS = 5_000;
-/** PostgreSQL cancels a statement that takes longer, such as one that waits for a lock, milliseconds. */
+/** The server cancels longer statements, also those that wait for a lock. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** A server that does not answer at all: the connection is closed, milliseconds. The cancelled statement answers before. */
+/** Closes the connection to a server that does not respond. Longer, so that a cancelled statement fails first. */
 const ANSWER_TIMEOUT_MS = 12_000;
-/** Ends transactions of a process that stopped in the middle of one: their locks would block the other nodes. */
+/** Ends transactions of a process that stopped, because their locks block other nodes. */
 const IDLE_TRANSACTION_TIMEOUT_MS = 10_000;
-/** A connection to a machine that is gone is closed after this time and ten probes, one a second. */
 const KEEP_ALIVE_AFTER_MS = 5_000;
-/** The oldest supported version, as `server_version_num` has it. */
+/** In the format of `server_version_num`. */
 const OLDEST_VERSION = 150_000;
 
-/** All stored integers are safe; `pg` returns 64-bit ones as text, because not all would be. */
+/** `pg` returns 64-bit integers as text; all stored ones are safe integers. */
 const INT8 = 20;
 const NUMERIC = 1700;
 const PARSERS: Readonly<Record<number, (value: string) => unknown>> = { [INT8]: Number, [NUMERIC]: Number };
@@ -34,19 +31,13 @@ const configOf = (url: string): ClientConfig => ({
   } as typeof types,
 });
 
-/**
- * A standby is never read, because it may lack an acknowledged mail.
- * @throws StandbyError
- */
+/** Standbys are rejected, because they may lack an acknowledged mail. @throws StandbyError */
 async function requirePrimary(client: Pick<Client, 'query'>): Promise<void> {
   const { rows } = await client.query('select pg_is_in_recovery() as standby');
   if (rows[0].standby) throw new StandbyError();
 }
 
-/**
- * Connections to a database.
- * @param onError called when a connection that is not in use fails, such as when the server is restarted
- */
+/** @param onError called when an idle connection fails, such as when the server is restarted */
 export function createPool(url: string, onError: (error: Error) => void, max = MAX_CONNECTIONS): Pool {
   const pool = new Pool({
     ...configOf(url),
@@ -57,8 +48,7 @@ export function createPool(url: string, onError: (error: Error) => void, max = M
     query_timeout: ANSWER_TIMEOUT_MS,
     onConnect: requirePrimary,
   });
-  // Without a listener the error of an idle connection would end the process. That of the connection itself reports
-  // it; the pool adds the connection to the error, with its settings and statements.
+  // Without a listener the error of an idle connection would end the process. The connection itself reports it.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => {
     client.on('error', onError);
@@ -66,12 +56,7 @@ export function createPool(url: string, onError: (error: Error) => void, max = M
   return pool;
 }
 
-/**
- * A connection outside of the pool, for one caller: to listen, or for migrations and copies, whose statements
- * may take any time.
- * @param onError called when it fails while no statement is under way
- * @throws Error if the server cannot be reached; StandbyError if it is not the primary
- */
+/** Outside of the pool, for LISTEN or statements of any duration. @param onError called when it fails while idle */
 export async function connectAlone(
   url: string,
   onError: (error: Error) => void,
@@ -89,10 +74,7 @@ export async function connectAlone(
   }
 }
 
-/**
- * Makes sure that a server keeps what it has acknowledged.
- * @throws Error that names the wrong setting
- */
+/** @throws Error that names the setting with which acknowledged mail could be lost */
 export async function requireDurable(client: Client): Promise<void> {
   const { rows } = await client.query(
     `select current_setting('server_version_num')::int as version, current_setting('fsync') as fsync,

@@ -5,7 +5,6 @@ import { isConflict, toUnavailable } from './errors.ts';
 import { PostgresDb } from './postgres-db.ts';
 import { runFlights, runTransaction } from './transactions.ts';
 
-/** The engine on a pool of connections. */
 export function postgresEngine(pool: Pool): Kit {
   return {
     db: new PostgresDb(pool),

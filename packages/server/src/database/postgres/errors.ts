@@ -1,7 +1,6 @@
 import { AppError, codeOf, messageOf } from '../../errors.ts';
 import { DAMAGED_PAGE, damaged, unavailable } from '../failures.ts';
 
-/** The server of a new connection is in recovery: it cannot be written to until it becomes the primary. */
 export class StandbyError extends Error {
   constructor() {
     super('The PostgreSQL server is a standby. Give the address of the primary in MAYFLY_DATABASE_URL.');
@@ -17,7 +16,6 @@ const STATES_BY_CLASS: Readonly<Record<string, string>> = {
   '58': 'failing: an input or output error',
   XX: 'failing: an internal error',
 };
-/** The same by the whole SQLSTATE, before the class is looked up. */
 const STATES: Readonly<Record<string, string>> = {
   '25006': 'read-only',
   '3D000': 'missing: there is no such database',
@@ -37,15 +35,15 @@ const NO_ANSWER_TEXT = /timeout (exceeded|expired)|read timeout|after calling en
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 const LOCK_NOT_AVAILABLE = '55P03';
-/** The error of statements that follow a failed one in its transaction. */
+/** Statements that follow a failed one in its transaction. */
 const TRANSACTION_FAILED = '25P02';
 
-/** The SQLSTATE or the code of a system call; '' for other errors. */
+/** The SQLSTATE or system error code; '' for other errors. */
 function stateOf(error: unknown): string {
   return error instanceof AppError ? stateOf(error.cause) : codeOf(error);
 }
 
-/** What a transaction throws that has read something which another one has changed since. */
+/** Thrown to run the transaction again, because another one has changed what it read. */
 export class ConflictError extends Error {
   readonly code = SERIALIZATION_FAILURE;
 }
@@ -55,15 +53,11 @@ export function isConflict(error: unknown): boolean {
   return [SERIALIZATION_FAILURE, DEADLOCK].includes(stateOf(error));
 }
 
-/** True if the lock of a row or table was not free in time. */
 export function isLocked(error: unknown): boolean {
   return stateOf(error) === LOCK_NOT_AVAILABLE;
 }
 
-/**
- * The results of statements that were sent without waiting for each other.
- * @throws the error of the statement that failed; those behind it fail only because the transaction has
- */
+/** Waits for pipelined statements. @throws the error of the one that failed, not of those that fail because of it */
 export async function together<T extends readonly unknown[]>(
   statements: readonly [...{ [K in keyof T]: Promise<T[K]> }],
 ): Promise<T> {
@@ -74,12 +68,12 @@ export async function together<T extends readonly unknown[]>(
   return results.map((result) => (result.status === 'fulfilled' ? result.value : undefined)) as unknown as T;
 }
 
-/** True for an error that PostgreSQL itself reported about a statement: the statement has changed nothing. */
+/** True for an error that PostgreSQL reported about a statement: it has changed nothing. */
 export function isOfStatement(error: unknown): boolean {
   return /^[0-9A-Z]{5}$/.test(stateOf(error)) && !UNREACHABLE.test(stateOf(error));
 }
 
-/** Translates an error of PostgreSQL or of the connection to it; undefined for any other error. */
+/** Undefined for errors that are not of PostgreSQL or the connection to it. */
 export function toUnavailable(error: unknown): AppError | undefined {
   if (error instanceof AppError || !(error instanceof Error)) return undefined;
   const code = stateOf(error);
@@ -92,7 +86,6 @@ export function toUnavailable(error: unknown): AppError | undefined {
   return undefined;
 }
 
-/** What to do about an error of the first connection, by its SQLSTATE or the code of a system call. */
 const WAYS_OUT: readonly (readonly [codes: RegExp, wayOut: string])[] = [
   [/^(ENOTFOUND|EAI_AGAIN)$/, 'Correct the host name in MAYFLY_DATABASE_URL, or check the name servers.'],
   [/^ECONNREFUSED$/, 'Start PostgreSQL there, or correct host and port in MAYFLY_DATABASE_URL.'],
@@ -114,10 +107,7 @@ function wayOut(code: string, message: string): string | undefined {
   return known ?? (WITHOUT_ANSWER.test(code) || WITHOUT_ANSWER.test(message) ? NOT_REACHED : undefined);
 }
 
-/**
- * Explains to the operator why the store cannot be opened.
- * @param error of PostgreSQL or of the connection; the sentences of our own errors are left as they are
- */
+/** What the operator reads when the store cannot be opened. */
 export function startFailure(error: unknown): Error {
   const message = messageOf(error);
   const what = wayOut(stateOf(error), message);

@@ -1,6 +1,5 @@
 import type { Client } from 'pg';
 
-/** What a node notifies the others of. */
 export type Hint =
   | { kind: 'message'; accountId: string; inboxId: string }
   | { kind: 'inbox'; inboxId: string }
@@ -8,13 +7,13 @@ export type Hint =
   /** Anything may have changed. */
   | { kind: 'all' };
 
-/** Ids with held waits of this node. */
+/** Ids for which this node holds waits. */
 export interface Waiting {
   inboxes: string[];
   accounts: string[];
 }
 
-/** Compares the versions of all that is waited for with those of the call before; what is new counts as changed. */
+/** Compares versions with those of the previous call; new ids count as changed. */
 export function createVersionCheck(waiting: () => Waiting): (client: Client) => Promise<Hint[]> {
   let known = new Map<string, number>();
   return async (client) => {

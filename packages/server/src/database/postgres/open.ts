@@ -14,17 +14,16 @@ import { upgradeTables } from './upgrade.ts';
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database` */
   url: string;
-  /** Called when a connection that is not in use fails; the next call opens a new one. */
+  /** Called when an idle connection fails; the next call opens a new one. */
   onError?: (error: Error) => void;
   /** Called when the search thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
-  /** Called with the first error of each kind of damage. */
   onDamage?: (error: Error) => void;
-  /** How this node is notified of changes by others; without it no connection is kept for that. */
+  /** Without it, no changes of other nodes are received. */
   hints?: Pick<ChangeSignalDeps<Hint>, 'clock' | 'node' | 'onHint'> & { waiting(): Waiting };
 }
 
-/** Checks the server and brings its tables up to date, on a connection of its own: that may take minutes. */
+/** Uses a connection of its own, because an upgrade may take minutes. */
 async function prepare(url: string, onError: (error: Error) => void): Promise<void> {
   const client = await connectAlone(url, onError);
   try {
@@ -35,10 +34,7 @@ async function prepare(url: string, onError: (error: Error) => void): Promise<vo
   }
 }
 
-/**
- * A transaction that writes to the log and to nothing else. An empty one would succeed while no mail can be
- * stored, because its COMMIT does not wait for a synchronous standby. Calls at the same time share one.
- */
+/** It writes to the WAL: the COMMIT of an empty transaction does not wait for a synchronous standby. */
 function createPing(pool: ReturnType<typeof createPool>): () => Promise<void> {
   let running: Promise<void> | undefined;
   return () => {
@@ -51,10 +47,7 @@ function createPing(pool: ReturnType<typeof createPool>): () => Promise<void> {
   };
 }
 
-/**
- * Opens the store on PostgreSQL. Any number of processes may use the same database.
- * @throws Error that says what to do if the server cannot be reached, is too old, or could lose acknowledged mail
- */
+/** Any number of processes may use the same database. @throws Error that says what to do */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { url, onError = () => undefined } = options;
   const pool = createPool(url, onError);

@@ -2,13 +2,9 @@ import type { PoolClient } from 'pg';
 import type { Tx } from '../operations.ts';
 import { compile, type Sql } from '../sql.ts';
 
-/**
- * Names of statements by their texts: PostgreSQL plans a named statement once a connection. A named statement
- * with all columns of a table would fail as soon as a newer server adds one ("cached plan must not change result
- * type"), so queries name their columns.
- */
+/** PostgreSQL plans a named statement once a connection. It must name its columns: `*` fails once one is added. */
 const names = new Map<string, string>();
-/** More than the store has queries; what comes later is planned each time. */
+/** More than the store has queries; further ones are planned each time. */
 const MAX_NAMES = 500;
 
 function nameOf(text: string): string | undefined {

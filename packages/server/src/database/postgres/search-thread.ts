@@ -1,7 +1,4 @@
-/**
- * The thread that searches, with connections of its own: rows come as text of twice their bytes, and reading
- * those of a large mail takes longer than the main thread may be busy.
- */
+/** Searches run on a thread, because reading the rows of a large mail would block the event loop for too long. */
 import { workerData } from 'node:worker_threads';
 import { createStore } from '../../store.ts';
 import { serveThread } from '../thread/serve.ts';
@@ -9,12 +6,12 @@ import { createPool } from './connection.ts';
 import { postgresEngine } from './engine.ts';
 import { toUnavailable } from './errors.ts';
 
-/** Searches that the database runs at the same time; one that waits for a large mail does not stop others. */
+/** A search that waits for a large mail does not block others. */
 const MAX_CONNECTIONS = 3;
 
 const { url }: { url: string } = workerData;
 await serveThread(async () => {
-  // A connection that fails while no search uses it is replaced by the next search.
+  // The next search replaces a connection that failed while idle.
   const pool = createPool(url, () => undefined, MAX_CONNECTIONS);
   const store = createStore(postgresEngine(pool));
   return { store: { ...store, close: () => pool.end() }, toUnavailable, run: (_, method) => method() };

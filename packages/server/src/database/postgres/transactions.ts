@@ -3,23 +3,16 @@ import { outcomeUnknown } from '../failures.ts';
 import type { Flight } from '../operations.ts';
 import { isConflict, isOfStatement, together, toUnavailable } from './errors.ts';
 
-/** A transaction that was chosen to end a deadlock is run again this often. */
 const MAX_ATTEMPTS = 5;
-/**
- * The warning that comes with a COMMIT which is on this server only: the synchronous standby did not confirm
- * it (PostgreSQL manual, section 26.2.8).
- */
+/** The warning of a COMMIT that the synchronous standby did not confirm (PostgreSQL manual, section 26.2.8). */
 const NOT_REPLICATED = '01000';
 
 const DONE = Promise.resolve();
 
-/** A transaction that failed before its COMMIT was sent changed nothing. */
+/** The COMMIT was sent, and its outcome is unknown. */
 class CommitFailed extends Error {}
 
-/**
- * Commits, and throws unless the transaction is certainly on stable storage: COMMIT of a failed transaction
- * resolves with the command ROLLBACK, and a warning tells that a standby was not waited for.
- */
+/** Throws unless the commit is certainly durable: COMMIT of a failed transaction resolves with the command ROLLBACK. */
 async function commit(client: PoolClient): Promise<void> {
   const warnings: string[] = [];
   const onNotice = ({ code, message }: { code?: string | undefined; message?: string | undefined }) => {
@@ -30,7 +23,7 @@ async function commit(client: PoolClient): Promise<void> {
   try {
     ({ command } = await client.query('commit'));
   } catch (error) {
-    // A conflict found at the commit is certainly rolled back; after any other error it may be committed.
+    // A conflict is certainly rolled back; after any other error it may be committed.
     throw isConflict(error) ? error : new CommitFailed('The commit failed.', { cause: error });
   } finally {
     client.off('notice', onNotice);
@@ -40,25 +33,18 @@ async function commit(client: PoolClient): Promise<void> {
   if (warning !== undefined) throw new CommitFailed(warning);
 }
 
-/**
- * Sends the COMMIT behind statements whose results are not there yet. If one of them fails, PostgreSQL answers
- * the COMMIT with a rollback, and the error of the statement is the one to report.
- */
+/** Sends COMMIT before the results of `written` arrive. If a statement failed, PostgreSQL rolls back. */
 async function commitBehind(client: PoolClient, written: Promise<unknown>): Promise<void> {
   const [statements, committed] = await Promise.allSettled([written, commit(client)]);
   if (statements.status === 'rejected' && isOfStatement(statements.reason)) throw statements.reason;
   if (committed.status === 'rejected') throw committed.reason;
-  // Only a connection that fails rejects statements without an error of their own, and the COMMIT with them.
+  // Without an SQLSTATE, the connection has failed, and the COMMIT with it.
   if (statements.status === 'rejected') {
     throw new CommitFailed('The outcome is unknown.', { cause: statements.reason });
   }
 }
 
-/**
- * The statements of a transaction.
- * @param begun resolves when the transaction is open. Statements that are sent before are executed without one
- *   if that fails, so they must do no harm by themselves.
- */
+/** Statements sent before `begun` resolves run without a transaction if BEGIN fails, so they must be harmless alone. */
 type Work<T> = (client: PoolClient, begun: Promise<unknown>) => Promise<Flight<T>>;
 
 async function attempt<T>(pool: Pool, work: Work<T>): Promise<T> {
@@ -81,14 +67,12 @@ async function attempt<T>(pool: Pool, work: Work<T>): Promise<T> {
     }
     throw error;
   } finally {
-    // A connection in an unknown state is closed.
     client.release(broken);
   }
 }
 
 /**
- * Runs `work` in a transaction (READ COMMITTED), and again if it lost a deadlock. BEGIN and COMMIT may
- * be sent together with its first and last statements.
+ * Runs `work` in a transaction (READ COMMITTED), and again after a conflict. BEGIN and COMMIT may be pipelined with it.
  * @throws what `work` throws; AppError `unavailable`, or `outcome_unknown` if it may have been committed
  */
 export async function runFlights<T>(pool: Pool, work: Work<T>): Promise<T> {
@@ -102,7 +86,7 @@ export async function runFlights<T>(pool: Pool, work: Work<T>): Promise<T> {
   }
 }
 
-/** The same for work that waits for each of its statements. */
+/** As {@link runFlights}, for work that waits for each of its statements. */
 export function runTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   return runFlights(pool, async (client, begun) => {
     await begun;

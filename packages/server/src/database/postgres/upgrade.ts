@@ -3,16 +3,11 @@ import { migrate } from '../migrate.ts';
 import { isConflict, isLocked } from './errors.ts';
 import { PostgresDb } from './postgres-db.ts';
 
-/** Other servers go on between two attempts for so long, seconds. */
 const PAUSE_S = 1;
-/** With the pauses and the time that each waits for locks, one to two minutes. */
+/** One to two minutes, with pauses and lock timeouts. */
 const MAX_ATTEMPTS = 40;
 
-/**
- * Brings the tables up to date, while other servers use them. A table that another transaction uses for long,
- * such as a backup, is tried again and again instead of waited for: servers would wait behind the upgrade.
- * @throws Error as {@link migrate}, or if a table stays in use
- */
+/** Retries while a table is locked, such as by a backup. Waiting for the lock would block the other servers. */
 export async function upgradeTables(client: Client): Promise<void> {
   for (let attempts = 1; ; attempts++) {
     try {

@@ -3,21 +3,18 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { messageOf } from '../../errors.ts';
 import { isBusy } from './errors.ts';
 
-/** How long a check waits for another process's lock on the database, milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;
-/** Problems of a table, and inboxes and messages, that are named: a whole damaged table has millions. */
+/** A completely damaged table has millions of problems. */
 const MAX_LISTED = 100;
 
-/** A table with damaged pages. */
 interface DamagedTable {
   name: string;
-  /** False where only its indexes are damaged. */
+  /** False if only indexes are damaged. */
   losesRows: boolean;
-  /** In the words of SQLite. */
   problems: string[];
 }
 
-/** The rows of a query up to the first that cannot be read, and why that cannot. */
+/** Rows up to the first that cannot be read, and the reason. */
 function read<Row>(
   database: DatabaseSync,
   query: string,
@@ -33,7 +30,6 @@ function read<Row>(
   }
 }
 
-/** Whether all rows of a query can be read, of which none is kept. */
 function isReadable(database: DatabaseSync, query: string, ...values: SQLInputValue[]): boolean {
   try {
     for (const _ of database.prepare(query).iterate(...values));
@@ -43,7 +39,7 @@ function isReadable(database: DatabaseSync, query: string, ...values: SQLInputVa
   }
 }
 
-/** @param of a table, for the file as a whole the empty string */
+/** @param of a table; '' for the whole file */
 function problemsOf(database: DatabaseSync, of: string): string[] {
   const pragma = `pragma integrity_check(${of === '' ? MAX_LISTED : `"${of}"`})`;
   const { rows, failure } = read<{ integrity_check: string }>(database, pragma);
@@ -61,7 +57,7 @@ function damagedTables(database: DatabaseSync): DamagedTable[] {
   return tables.rows.flatMap(({ name, rootpage }) => {
     const problems = problemsOf(database, name).slice(0, MAX_LISTED);
     if (problems.length === 0) return [];
-    // Where only the bytes of a long value are damaged, its row can be read all the same.
+    // Rows with damaged overflow pages may be readable, so the reported problems count as well.
     const isInRows = problems.some((problem) => problem.startsWith(`Tree ${rootpage} `));
     return {
       name,
@@ -71,7 +67,6 @@ function damagedTables(database: DatabaseSync): DamagedTable[] {
   });
 }
 
-/** Reads every message of every inbox. */
 function findUnreadable(database: DatabaseSync): string[] {
   const lines: string[] = [];
   const inboxes = read<{ seq: number; id: string; address: string }>(
@@ -102,11 +97,7 @@ function describe({ name, losesRows, problems }: DamagedTable): string[] {
   return [`Table ${name}: ${extent}`, ...problems.map((problem) => `  ${problem}`)];
 }
 
-/**
- * Checks a database, also while a server uses it. A sound one is read once, a damaged one three times.
- * @returns what is damaged, for the operator; null for a sound database
- * @throws Error if there is none
- */
+/** Works while a server uses the database. Returns what is damaged, or null. @throws Error if there is no database */
 export function check(path: string): string | null {
   if (!existsSync(path)) {
     throw new Error(`There is no database ${path}. Set MAYFLY_DATA_DIR to the data folder of the server.`);
@@ -119,7 +110,7 @@ export function check(path: string): string | null {
     const unreadable = tables.some(({ losesRows }) => losesRows) ? findUnreadable(database) : [];
     const named =
       unreadable.length === 0 ? [] : ['Cannot be read:', ...unreadable.map((line) => `  ${line}`)];
-    // Problems of no table are those of the file, such as its header or its list of free pages.
+    // Without a damaged table, the file itself is damaged, such as its header or its list of free pages.
     return [...(tables.length === 0 ? problems : tables.flatMap(describe)), ...named].join('\n');
   } finally {
     database.close();

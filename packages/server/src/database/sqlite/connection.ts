@@ -6,14 +6,11 @@ const OLDEST_SQLITE = '3.51.3';
 /** `PRAGMA synchronous` FULL: each commit is on stable storage before it returns. */
 const FULL = 2;
 
-/**
- * Pages in the write-ahead log before a commit copies them into the database: 16 MB instead of SQLite's
- * 4 MB. A page that is written often is then copied once, which halves the checkpoint work per message.
- */
+/** 16 MB instead of SQLite's 4 MB: copying frequently written pages less often halves the checkpoint work. */
 export const CHECKPOINT_PAGES = 4000;
-/** A log that grew larger (by one huge message) is truncated to this size after a checkpoint. */
+/** A log that one huge message enlarged is truncated to this size. */
 const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
-/** The writer's page cache, KiB: the upper pages of every index and the newest rows. */
+/** For the upper pages of every index and the newest rows. */
 const WRITER_CACHE_KIB = 16 * 1024;
 /** @throws Error if this SQLite can corrupt a database */
 export function requireSqlite(version: string): void {
@@ -35,19 +32,13 @@ export function requireDurable(database: DatabaseSync): void {
   }
 }
 
-/** How a connection is opened. */
 export interface Connection {
-  /** Path of the database file. */
   path: string;
-  /** How long a statement waits for another connection's lock, milliseconds. */
+  /** For the lock of another connection. */
   busyTimeoutMs: number;
 }
 
-/**
- * Opens the writer connection.
- * @param maxPages the largest size of the file, in pages of 4 KiB
- * @throws Error if commits would not be durable, or the file cannot be opened
- */
+/** @param maxPages of 4 KiB. @throws Error if commits would not be durable, or the file cannot be opened */
 export function openWriter({ path, busyTimeoutMs }: Connection, maxPages?: number): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints: true });
   try {
@@ -63,7 +54,7 @@ export function openWriter({ path, busyTimeoutMs }: Connection, maxPages?: numbe
     database.exec(`pragma wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     database.exec(`pragma journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
     database.exec(`pragma cache_size = -${WRITER_CACHE_KIB}`);
-    // What a savepoint keeps for its rollback; on disk it would cost a write for each page.
+    // For the rollback data of savepoints, which would cost a disk write for each page.
     database.exec('pragma temp_store = memory');
     if (maxPages !== undefined) database.exec(`pragma max_page_count = ${Math.trunc(maxPages)}`);
     return database;
@@ -73,15 +64,12 @@ export function openWriter({ path, busyTimeoutMs }: Connection, maxPages?: numbe
   }
 }
 
-/** Opens a read-only connection; the writer must have opened the database before. */
+/** The writer must have opened the database before. */
 export function openReader({ path, busyTimeoutMs }: Connection): DatabaseSync {
   return new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
 }
 
-/**
- * Gives up imports and replays that the end of a server left unfinished. Only for the one server of a database, before
- * it writes.
- */
+/** Cancels imports and replays of a server that has ended. Only for the one server of a database, before it writes. */
 export function giveUpUnfinished(database: DatabaseSync): void {
   database.exec('update parked_sources set stage = null where stage is not null');
   database.exec('update inboxes set replay_until = 0, version = version + 1 where replay_until > 0');

@@ -13,19 +13,16 @@ import { dirname } from 'node:path';
 import { codeOf, messageOf } from '../../errors.ts';
 import { damaged } from '../failures.ts';
 
-/** Suffixes of the files that belong to a database. */
 const COMPANIONS = ['', '-wal', '-shm', '.lock'];
-/** Readable and writable by the owner only: mail may contain secrets, and webhooks have them. */
+/** For the owner only: mail may contain secrets, and webhooks have them. */
 export const PRIVATE_FILE = 0o600;
 const PRIVATE_FOLDER = 0o700;
-/** The permissions of all users but the owner. */
 const OTHERS = 0o077;
-/** Errors of systems that cannot sync a folder, such as Windows; they sync its entries by themselves. */
+/** Systems that cannot sync a folder, such as Windows, sync its entries by themselves. */
 const CANNOT_SYNC = ['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'ENOTSUP'];
 const WAY_OUT =
   'Give the user that runs Mayfly permission to write there, or set MAYFLY_DATA_DIR to another folder.';
 
-/** Waits until a file, or the entries of a folder, are on stable storage. */
 export function syncToDisk(path: string): void {
   const file = openSync(path, 'r');
   try {
@@ -43,7 +40,7 @@ function syncFolder(folder: string): void {
   }
 }
 
-/** Level by level: Node's own recursion never ends where a parent exists and accepts no folders (/proc). */
+/** Not `recursive`, which never ends if an existing parent accepts no folders (/proc). */
 function makeWithParents(folder: string, sync: (folder: string) => void): void {
   const make = () => mkdirSync(folder, { mode: PRIVATE_FOLDER });
   try {
@@ -57,10 +54,7 @@ function makeWithParents(folder: string, sync: (folder: string) => void): void {
   sync(dirname(folder));
 }
 
-/**
- * Creates the database file if it is missing, and takes every permission on the files of a database from
- * all users but their owner. SQLite gives its log the permissions of the database.
- */
+/** Creates missing files, and removes the permissions of other users. SQLite gives its log those of the database. */
 function makePrivate(path: string): void {
   for (const file of [path, `${path}.lock`]) closeSync(openSync(file, 'a', PRIVATE_FILE));
   for (const file of COMPANIONS.map((suffix) => path + suffix)) {
@@ -68,15 +62,14 @@ function makePrivate(path: string): void {
   }
 }
 
-/** True where a server has run on a database whose file is empty or missing now; SQLite makes a new one of it. */
+/** True if a server has used the database before, but its file is empty or missing now. */
 export function isEmptied(path: string): boolean {
   return existsSync(`${path}.lock`) && !statSync(path, { throwIfNoEntry: false })?.size;
 }
 
 /**
- * SQLite goes on writing to a file that was deleted, and commits into it end with the process.
- * @param path of a file that is open
- * @returns a function that throws AppError `storage_damaged` unless the path still leads to that file
+ * Returns a function that throws AppError `storage_damaged` unless the path still leads to the file that is open now.
+ * SQLite would continue to write to a deleted file, and the commits would be lost.
  */
 export function requireSameFile(path: string): () => void {
   const look = () => statSync(path, { bigint: true, throwIfNoEntry: false });
@@ -86,7 +79,7 @@ export function requireSameFile(path: string): () => void {
     try {
       found = look();
     } catch {
-      // The folder cannot be read any more (EACCES), which says nothing about the file.
+      // EACCES of the folder says nothing about the file.
       return;
     }
     if (found && found.ino === opened?.ino && found.dev === opened.dev) return;
@@ -96,12 +89,7 @@ export function requireSameFile(path: string): () => void {
   };
 }
 
-/**
- * Creates the folder of a database and the database file if they are missing, on stable storage, so that a
- * power cut cannot take them away with acknowledged mail in them. Only their owner can read them.
- * @param sync waits until the entries of a folder are on stable storage; tests replace it
- * @throws Error, with what to do, when they cannot be created or written to
- */
+/** Creates folder and file durably. @param sync syncs the entries of a folder. @throws Error that says what to do */
 export function prepareFolder(path: string, sync = syncFolder): void {
   const folder = dirname(path);
   try {
@@ -118,7 +106,7 @@ export function prepareFolder(path: string, sync = syncFolder): void {
     for (const file of files) accessSync(file, constants.R_OK | constants.W_OK);
     makePrivate(path);
     sync(folder);
-    // The folder may have been created by a start that ended before it was synced.
+    // An earlier start may have created the folder and ended before the sync.
     sync(dirname(folder));
   } catch (error) {
     throw new Error(`The data folder ${folder} cannot be written to (${messageOf(error)}). ${WAY_OUT}`, {

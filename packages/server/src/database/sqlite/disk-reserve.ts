@@ -7,24 +7,21 @@ import type { Connection } from './connection.ts';
 import { isFull, toUnavailable } from './errors.ts';
 
 /**
- * The reserve: a tenth of the disk, within these limits, that new data may not fill. A deletion first writes
- * to the write-ahead log, and copying the log into the database must not fail for lack of space, because the
- * log could then never be emptied. The largest step of a deletion writes about 2 MB; a large message that is
- * written to pages which a deletion has freed passes through the log as well.
+ * A tenth of the disk, within limits, is reserved for deletions. They write to the write-ahead log first (up to 2 MB a
+ * step), and a log that cannot be copied into the database for lack of space could never be emptied.
  */
 const RESERVE_SHARE = 0.1;
 const MIN_RESERVE_BYTES = 8 * 1024 * 1024;
 const MAX_RESERVE_BYTES = 128 * 1024 * 1024;
-/** Above this much free space nothing else is checked: the log and the growth by it are far smaller. */
+/** With more free space nothing else is checked. */
 const AMPLE_BYTES = 1024 * 1024 * 1024;
-/** Share of the reserve that messages which fit into free pages must leave for deletions. */
+/** Share of the reserve that messages stored in free pages must leave for deletions. */
 const DELETIONS_SHARE = 0.25;
-/** Rows and index pages that a small write, or a message besides its own bytes, may touch. */
 const SMALL_WRITE_BYTES = 64 * 1024;
-/** How long emptying the log waits for readers: ours take milliseconds, those of other processes may take hours. */
+/** Our own readers take milliseconds; those of other processes may take hours. */
 const READERS_TIMEOUT_MS = 100;
 
-/** The most bytes that a call adds; 0 for a method that may use the reserve. */
+/** An upper bound; 0 for a method that may use the reserve. */
 function bytesAdded(path: MethodPath, args: readonly unknown[]): number {
   if (mayUseReserve(path)) return 0;
   const bytes = bytesIn(args);
@@ -32,28 +29,21 @@ function bytesAdded(path: MethodPath, args: readonly unknown[]): number {
   return bytes.reduce((sum, { byteLength }) => sum + byteLength, mails * SMALL_WRITE_BYTES);
 }
 
-/** Free space, bytes. */
 interface DiskSpace {
-  /** The size of the reserve. */
   reserve: number;
-  /** Free bytes once the log is copied into the database. */
+  /** Bytes that are free once the log is copied into the database. */
   free: number;
 }
 
-/** No limit of ours; if the disk is full all the same, SQLite reports it. */
+/** No limit; if the disk is full nevertheless, SQLite reports it. */
 const AMPLE: DiskSpace = { reserve: 0, free: Number.POSITIVE_INFINITY };
 
-/** Keeps a part of the disk free, so that deleting works when the disk is full. */
 export interface DiskReserve {
-  /** Empties the log into the database if less than the reserve is free; called before each transaction. */
+  /** Empties the log if less than the reserve is free. */
   beforeTransaction(): void;
-  /** Empties the log into the database; called between transactions when the disk is full. */
+  /** Copies the log into the database and truncates it. Only between transactions. */
   emptyLog(): void;
-  /**
-   * Runs a call of the store unless it would use the reserve.
-   * @param betweenTransactions runs a function while no transaction is open
-   * @throws AppError `unavailable` if the call adds data and there is no space for it
-   */
+  /** Runs a call of the store. @throws AppError `unavailable` if there is no space for the data that it adds */
   admit<T>(
     call: { path: MethodPath; args: readonly unknown[] },
     run: () => Promise<T>,
@@ -61,7 +51,6 @@ export interface DiskReserve {
   ): Promise<T>;
 }
 
-/** @param database the writer connection, opened with the other argument */
 export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection): DiskReserve {
   const reader = (pragma: string): (() => number) => {
     const statement = database.prepare(`pragma ${pragma}`);
@@ -70,9 +59,8 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
   const pageBytes = reader('page_size')();
   const pages = reader('page_count');
   const freePages = reader('freelist_count');
-  /** Free bytes when the log could not be emptied for lack of space; with no more, trying again is useless. */
+  /** Free bytes when emptying the log failed: with no more of them, it would fail again. */
   let freeWhenFailed = Number.NEGATIVE_INFINITY;
-  /** Bytes that the running calls may add. */
   let admitted = 0;
 
   function measure(): DiskSpace {
@@ -104,13 +92,12 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
     }
   }
 
-  /** Empties the log if there is not enough space for this many more bytes. */
   function makeSpace(bytes: number): void {
     const { reserve, free } = measure();
     if (free < reserve + bytes && free > freeWhenFailed) emptyLog();
   }
 
-  /** New data is written to the log, then to the database: to its free pages, and beyond those the file grows. */
+  /** New data is written to the log, then to free pages of the database; what does not fit there enlarges the file. */
   function hasSpace(): boolean {
     const { reserve, free } = measure();
     const growth = admitted - freePages() * pageBytes;

@@ -12,9 +12,8 @@ const closing = (database: DatabaseSync) => async (): Promise<void> => {
   if (database.isOpen) database.close();
 };
 
-/** The engine on the writer connection. */
 export function writingEngine(database: DatabaseSync, transactions: Transactions): Kit {
-  // There is one connection, so whatever runs during a transaction is part of it.
+  // There is one connection, so every query during a transaction is part of it.
   const tx = new SqliteDb(database);
   return {
     db: tx,
@@ -33,7 +32,6 @@ export function writingEngine(database: DatabaseSync, transactions: Transactions
 
 const refuse = (): Promise<never> => Promise.reject(unavailable('read-only'));
 
-/** The engine on a read-only connection. */
 export function readingEngine(database: DatabaseSync): Kit {
   const db = new SqliteDb(database);
   return { db, transaction: refuse, flight: refuse, mayDependOnContent, close: closing(database) };

@@ -18,19 +18,18 @@ const FULL_DISK = 13;
 /** SQLITE_CORRUPT and SQLITE_NOTADB: a page that was read is not one that SQLite wrote. */
 const DAMAGED: readonly number[] = [11, 26];
 
-/** The primary result code of an SQLite error, or of the error that an AppError was made from; 0 for others. */
+/** The primary result code of an SQLite error, or of the cause of an AppError; 0 for others. */
 function primaryCodeOf(error: unknown): number {
   if (error instanceof AppError) return primaryCodeOf(error.cause);
   if (!(error instanceof Error) || !('code' in error) || !('errcode' in error)) return 0;
   return error.code === 'ERR_SQLITE_ERROR' ? Number(error.errcode) & 0xff : 0;
 }
 
-/** True if another connection held the lock for longer than the busy timeout. */
 export function isBusy(error: unknown): boolean {
   return primaryCodeOf(error) === BUSY;
 }
 
-/** True if there was no space for a write; its transaction was rolled back. */
+/** True if the disk was full; the transaction was rolled back. */
 export function isFull(error: unknown): boolean {
   return primaryCodeOf(error) === FULL_DISK;
 }
@@ -40,12 +39,12 @@ export function isBroken(error: unknown): boolean {
   return primaryCodeOf(error) === IO_ERROR;
 }
 
-/** True for the error of `requireSameFile`, which every later transaction would meet as well. */
+/** True for the error of `requireSameFile`, which every later transaction would throw as well. */
 export function isRemoved(error: unknown): boolean {
   return error instanceof AppError && error.code === 'storage_damaged' && primaryCodeOf(error) === 0;
 }
 
-/** Translates an error of SQLite; undefined for any other error. */
+/** Undefined for errors that are not of SQLite. */
 export function toUnavailable(error: unknown): AppError | undefined {
   if (error instanceof AppError) return undefined;
   const code = primaryCodeOf(error);

@@ -10,38 +10,32 @@ import { readingEngine } from './engine.ts';
 import { isBusy, toUnavailable } from './errors.ts';
 import { type StartThread, startThread } from './thread/start.ts';
 
-/** How long the writer waits for the lock of another process (the command line, a backup). */
+/** For the lock of another process (the command line, a backup). */
 const WRITER_BUSY_TIMEOUT_MS = 3000;
-/** Readers find a lock only while the database is recovered or closed; the main thread must not wait for it. */
+/** Readers wait only while the database is recovered or closed; the main thread must not be blocked. */
 const READER_BUSY_TIMEOUT_MS = 10;
-/** The same for searches, which block no other call. */
+/** Longer, because searches block no other call. */
 const SEARCHER_BUSY_TIMEOUT_MS = 1000;
 
 export interface SqliteOptions {
-  /** The database file; its directory is created if it does not exist. */
+  /** The database file; its folder is created if it does not exist. */
   path: string;
-  /**
-   * Whether this is the only server on the database; the default is true. The command line sets false, to
-   * work on the database of a running server.
-   */
+  /** Whether this is the only server on the database (the default). False for the command line. */
   exclusive?: boolean;
-  /** How long a write waits for another process's lock, milliseconds. */
   busyTimeoutMs?: number;
-  /** The largest size of the database, in pages of 4 KiB; the default is no limit. */
+  /** Of 4 KiB; the default is no limit. */
   maxPages?: number;
-  /** Called when a write begins (1) and when it is answered (-1). */
+  /** Called when a write begins (1) and ends (-1). */
   onWriting?: (change: 1 | -1) => void;
-  /** Called when the writer or search thread died; its next call starts it again. */
+  /** Called when a thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
-  /** Called with the first error of each kind of damage. */
   onDamage?: (error: Error) => void;
-  /** Called where the database is new though a server has run on it before. */
+  /** Called if the database is new although a server has used it before. */
   onEmptied?: () => void;
-  /** How the threads are started; set by tests. */
   startThread?: StartThread;
 }
 
-/** What to do about the errors of SQLite that an operator meets; they have no full stop. */
+/** By the message of SQLite. */
 const WAYS_OUT: Readonly<Record<string, string>> = {
   'file is not a database':
     'Set MAYFLY_DATA_DIR to another folder, or replace the file by a backup with "mayfly restore".',
@@ -56,10 +50,8 @@ function withWayOut(message: string): string {
 }
 
 /**
- * Locks a database for one server, by a lock on a separate empty file, so that the command line can still
- * open the database. The kernel releases the lock when the process ends, however it ends.
- * @returns the lock; closing it releases it
- * @throws Error if another server holds the lock
+ * Locks a database for one server until the result is closed or the process ends. The lock is on a separate file, so
+ * that the command line can open the database. @throws Error if another server holds the lock
  */
 export function lockForServer(path: string): DatabaseSync {
   const lock = new DatabaseSync(`${path}.lock`);
@@ -73,13 +65,10 @@ export function lockForServer(path: string): DatabaseSync {
   }
 }
 
-/**
- * A read snapshot that all reads of one turn of the event loop share: taking and releasing SQLite's locks
- * for each read would cost more than the read.
- */
+/** All reads of one turn of the event loop share a snapshot: taking locks for each would cost more than the read. */
 function createReadSnapshot(connection: DatabaseSync): { begin(): void; end(): void } {
   const begin = connection.prepare('begin');
-  // A commit fails after a read that met a damaged page.
+  // Not a commit, which fails after a read of a damaged page.
   const rollback = connection.prepare('rollback');
   const end = (): void => {
     if (connection.isOpen && connection.isTransaction) rollback.run();
@@ -94,7 +83,6 @@ function createReadSnapshot(connection: DatabaseSync): { begin(): void; end(): v
   };
 }
 
-/** The connection for short reads on the calling thread. */
 async function createReader(path: string): Promise<ThreadClient & { endSnapshot(): void }> {
   const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
   const snapshot = createReadSnapshot(connection);
@@ -143,7 +131,7 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
         options.onWriting?.(-1);
         generations.all += 1;
         if (kind === 'write') generations.inboxes += 1;
-        // Every read that starts after the answer to a write sees what it changed.
+        // Reads that start after this write resolves must see it.
         reader.endSnapshot();
       }
     }
@@ -159,7 +147,7 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
         generation: (of) => generations[of ?? 'all'],
         close: async () => {
           closed = true;
-          // The writer last: the last connection to close removes the log, which a reader cannot do.
+          // The writer last: the last connection to close removes the log, and a reader cannot do that.
           await Promise.all([reader.close(), searcher.close()]).finally(() => writer.close());
         },
       },
@@ -171,12 +159,7 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
   }
 }
 
-/**
- * Opens the store on SQLite. Writes run on the writer thread, searches on the search thread, and short reads
- * on the calling thread over a read-only connection.
- * @throws Error that says what to do if the directory cannot be used, another server runs on it, or this
- *   SQLite or file system cannot be used
- */
+/** Short reads run on this thread, writes and searches on their own. @throws Error that says what to do */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { path, exclusive = true } = options;
   if (exclusive && isEmptied(path)) options.onEmptied?.();

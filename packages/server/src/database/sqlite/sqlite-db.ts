@@ -6,7 +6,6 @@ import { compile, type Sql, type Value } from '../sql.ts';
 /** More than the store has queries. */
 const MAX_STATEMENTS = 500;
 
-/** Queries on an open SQLite connection. Each is complete when its call returns; statements are prepared once. */
 export class SqliteDb implements Tx {
   readonly engine = 'sqlite';
   readonly #database: DatabaseSync;

@@ -3,10 +3,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { outcomeUnknown } from '../failures.ts';
 import { isBroken, isBusy, isFull, isRemoved, toUnavailable } from './errors.ts';
 
-/** Units in one transaction: a few milliseconds, for which later calls wait. */
+/** They take a few milliseconds, during which later calls wait. */
 const MAX_UNITS = 64;
 
-/** One caller's part of a transaction. */
 interface Unit {
   work(): Promise<unknown>;
   resolve(value: unknown): void;
@@ -20,20 +19,18 @@ type Outcome = { value: unknown } | { error: unknown };
 export interface TransactionHooks {
   /** Called before each transaction, which fails with what it throws. */
   beforeTransaction(): void;
-  /** Called after each commit, before it is answered; what it throws is the answer. */
+  /** Called after each commit, before its units resolve; they fail with what it throws. */
   afterCommit(): void;
-  /** Called when the disk is full, before what failed is tried once more. */
+  /** Called when the disk is full, before one more attempt. */
   makeSpace(): void;
-  /** Called after another process held the lock for longer than the busy timeout, with the error of all units. */
+  /** Called when the busy timeout is over, with the error of all units. */
   onBusy(error: unknown): void;
-  /** Called when the connection must not be used any more. */
   onBroken(error: unknown): void;
 }
 
 /**
- * The transactions on the writer connection. Units of work that wait at the same time share one transaction,
- * and so one sync to the disk; each resolves when that is on stable storage. A unit that throws is rolled
- * back by itself and takes nothing from the others. The steps of something long take turns with them.
+ * The transactions of the writer connection. Units of work that wait at the same time share one transaction and its
+ * sync, and resolve when it is on stable storage. One that throws is rolled back alone.
  */
 export class Transactions {
   readonly #database: DatabaseSync;
@@ -47,15 +44,12 @@ export class Transactions {
     this.#hooks = hooks;
   }
 
-  /** Runs `work` in a transaction; more than once if the disk is full or another unit's failure ended it. */
+  /** `work` runs again if the disk is full or the failure of another unit ended the transaction. */
   run<T>(work: () => Promise<T>): Promise<T> {
     return this.#add(this.#waiting, work, false);
   }
 
-  /**
-   * As {@link run}, for one step of something long: in a transaction of its own, after the calls that wait. So
-   * what comes during a step waits for the rest of that step, and not for the next one as well.
-   */
+  /** One step of a long operation: alone in a transaction, after the calls that wait. */
   step<T>(work: () => Promise<T>): Promise<T> {
     return this.#add(this.#steps, work, false);
   }
@@ -87,12 +81,11 @@ export class Transactions {
     return this.#waiting.length + this.#steps.length > 0;
   }
 
-  /** Runs the first units of a queue that fit into one transaction, or the first one outside of any. */
   async #runFirst(queue: Unit[]): Promise<void> {
     if (queue.length === 0) return;
     if (queue[0]?.outside) await this.#runOutside(queue.shift());
     else await this.#runTogether(queue, true);
-    // The results are sent before the next sync blocks this thread, and calls that arrived join the queue.
+    // Sends the results before the next sync blocks this thread, and receives calls that arrived.
     if (this.#isNeeded) await nextTurn();
   }
 
@@ -104,10 +97,7 @@ export class Transactions {
     }
   }
 
-  /**
-   * Runs the first units of a queue in one transaction.
-   * @param mayRetry whether a unit that found the disk full is tried once more
-   */
+  /** @param mayRetry whether a unit that found the disk full is run once more */
   async #runTogether(queue: Unit[], mayRetry: boolean): Promise<void> {
     const begun: Unit[] = [];
     const outcomes: Outcome[] = [];
@@ -123,7 +113,7 @@ export class Transactions {
       this.#hooks.afterCommit();
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec('rollback');
-      // A transaction that could not even begin fails the unit for which it was begun.
+      // A transaction that could not begin fails its first unit.
       if (begun.length === 0) begun.push(...queue.splice(0, 1));
       await this.#afterFailure(begun, error, mayRetry);
       return;
@@ -131,7 +121,7 @@ export class Transactions {
     for (const [index, unit] of begun.entries()) settle(unit, outcomes[index]);
   }
 
-  /** @throws if the whole transaction is lost; the first unit has no savepoint, because it is mostly alone */
+  /** The first unit has no savepoint, because it is mostly alone. @throws if the whole transaction is lost */
   async #runUnit({ work }: Unit, hasSavepoint: boolean): Promise<Outcome> {
     if (hasSavepoint) this.#database.exec('savepoint unit');
     try {
@@ -146,10 +136,9 @@ export class Transactions {
     }
   }
 
-  /** A failed transaction changed nothing that lasts: its units are run again alone, or rejected. */
   async #afterFailure(units: readonly Unit[], error: unknown, mayRetry: boolean): Promise<void> {
     if (isBusy(error)) {
-      // Each of the waiting units would wait as long again; so no call waits much longer than one timeout.
+      // Each waiting unit would wait for the whole timeout again.
       this.#rejectAll(units, toUnavailable(error));
       this.#hooks.onBusy(toUnavailable(error));
     } else if (isRemoved(error)) {

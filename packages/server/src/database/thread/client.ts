@@ -11,14 +11,10 @@ import {
   type ToThread,
 } from './protocol.ts';
 
-/** What runs some methods of the store, mostly a thread. */
 export interface ThreadClient {
-  /**
-   * Calls a method of the thread's store and throws what it throws. If the thread dies, writes that were sent
-   * to it throw `outcome_unknown`, all other calls `unavailable`.
-   */
+  /** Throws what the method throws. If the thread dies, sent writes throw `outcome_unknown`, others `unavailable`. */
   call(path: MethodPath, args: unknown[]): Promise<unknown>;
-  /** Finishes the running calls, then ends the thread. Later calls throw `unavailable`. */
+  /** Finishes the running calls first. Later calls throw `unavailable`. */
   close(): Promise<void>;
 }
 
@@ -28,13 +24,12 @@ interface Pending {
   reject(error: Error): void;
 }
 
-/** One run of the thread; a thread that died is replaced by a new instance. */
 interface ThreadInstance {
   worker: Worker;
-  /** Calls of this turn of the event loop, sent as one message: a message costs nearly as much as its calls. */
+  /** Sent as one message per turn of the event loop: a message costs nearly as much as its calls. */
   outbox: Call[];
   pending: Map<number, Pending>;
-  /** Resolves when the database is open; rejects if that failed. */
+  /** Resolves when the database is open. */
   ready: Promise<void>;
   exited: Promise<void>;
 }
@@ -80,7 +75,7 @@ function send({ worker, outbox, pending }: ThreadInstance): void {
   try {
     if (calls.length > 0) worker.postMessage({ calls } satisfies ToThread, calls.flatMap(memoryGiven));
   } catch (error) {
-    // An argument that cannot be sent (DataCloneError): nothing of this message was.
+    // DataCloneError: no call of this message was sent.
     for (const { id } of calls) {
       pending.get(id)?.reject(error as Error);
       pending.delete(id);
@@ -89,9 +84,7 @@ function send({ worker, outbox, pending }: ThreadInstance): void {
 }
 
 /**
- * Starts a thread. If it dies, the next call starts a new one, and throws `unavailable` if the
- * database cannot be opened again.
- * @param onCrash called each time the thread dies, for the log
+ * If the thread dies, the next call starts a new one, and throws `unavailable` if the database cannot be opened again.
  * @throws Error when the database does not open the first time
  */
 export async function openThread(
@@ -143,7 +136,7 @@ export async function openThread(
   };
 }
 
-/** A thread that starts with its first call, because it takes memory and may never be needed. */
+/** Starts the thread at the first call, because it takes memory and may never be needed. */
 export function openWhenCalled(start: () => Worker, onCrash: (error: Error) => void): ThreadClient {
   let opening: Promise<ThreadClient> | undefined;
   const open = (): Promise<ThreadClient> =>

@@ -1,37 +1,32 @@
 import { AppError, type ErrorCode, type ErrorDetails } from '../../errors.ts';
 import type { MethodPath } from '../methods.ts';
 
-/** A call of a method; its answer carries the same `id`. */
 export interface Call {
   id: number;
   path: MethodPath;
   args: unknown[];
 }
 
-/** To the thread: the calls of one turn of the event loop, or the request to finish and close. */
 export type ToThread = { calls: Call[] } | { close: true };
 
-/** The bytes in the arguments of a call: those of mails. */
+/** The bytes of mails in the arguments of a call. */
 export const bytesIn = (args: readonly unknown[]): Uint8Array[] =>
   args
     .flat()
     .flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []))
     .filter((value) => value instanceof Uint8Array);
 
-/** Resizable buffers, which are given away: they are transferred with a call, and the thread frees them after it. */
+/** Resizable buffers are transferred with a call, and the thread frees them after it. */
 export function memoryGiven({ args }: Call): ArrayBuffer[] {
   return bytesIn(args)
     .map(({ buffer }) => buffer)
     .filter((buffer): buffer is ArrayBuffer => buffer instanceof ArrayBuffer && buffer.resizable);
 }
 
-/** The answer to a call. */
 export type Answer = { id: number; value: unknown } | { id: number; error: SentError };
 
-/** From the thread: it is ready, the database could not be opened, or answers to calls. */
 export type FromThread = { ready: true } | { failed: SentError } | { answers: Answer[] };
 
-/** An error in a form that can be sent to another thread. */
 export interface SentError {
   /** Set for an AppError. */
   code?: ErrorCode;
@@ -48,7 +43,7 @@ export function sendError(error: unknown): SentError {
   return { message: String(error) };
 }
 
-/** Restores an error: an AppError, or an Error with the stack of the thread that threw it. */
+/** An AppError, or an Error with the stack of the thread that threw it. */
 export function receiveError({ code, message, details, stack }: SentError): Error {
   if (code !== undefined) return new AppError(code, message, details);
   const error = new Error(message);

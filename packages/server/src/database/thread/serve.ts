@@ -12,19 +12,17 @@ import {
   type ToThread,
 } from './protocol.ts';
 
-/** The store of a thread, and how its calls are run. */
 export interface Served {
   store: Store;
   run(call: Call, method: () => Promise<unknown>): Promise<unknown>;
-  /** Translates errors of the engine; undefined for all others. */
+  /** Undefined for errors that are not of the engine. */
   toUnavailable(error: unknown): AppError | undefined;
 }
 
-/** The side of a thread that answers calls; the other one is client.ts. */
 class ThreadServer {
   readonly #port: MessagePort;
   readonly #running = new Set<Promise<void>>();
-  /** Answers since the last message: a message costs nearly as much as its answers. */
+  /** Sent as one message: a message costs nearly as much as its answers. */
   readonly #outbox: Answer[] = [];
 
   constructor(port: MessagePort) {
@@ -66,7 +64,6 @@ class ThreadServer {
       }
     };
 
-    /** Waits for running calls, closes the database and lets the thread end. */
     async function close(): Promise<void> {
       await Promise.allSettled(running);
       await store.close();
@@ -93,10 +90,7 @@ class ThreadServer {
   }
 }
 
-/**
- * Answers the calls of the main thread until it closes this one. For the module that a worker thread runs.
- * @param open opens the store; `rejectSent` rejects all calls that were sent and not begun
- */
+/** Serves the calls of the main thread. @param open `rejectSent` rejects all calls that were sent and not begun */
 export async function serveThread(
   open: (rejectSent: (error: unknown) => void) => Promise<Served>,
 ): Promise<void> {

@@ -1,8 +1,4 @@
-/**
- * The threads of the store. The writer thread alone holds the read-write connection, so that a slow disk does
- * not block the main thread; the search thread holds a read-only connection, because a search reads much of
- * the database. Calls and answers are messages.
- */
+/** The writer thread alone has the read-write connection, so that a slow disk does not block the main thread. */
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
@@ -20,17 +16,17 @@ import { toUnavailable } from '../errors.ts';
 import { Transactions } from '../transactions.ts';
 import type { ThreadOptions } from './start.ts';
 
-/** Ends the thread by an uncaught error, after the answers were sent; a new thread opens the database again. */
+/** By an uncaught error, after the responses were sent; a new thread opens the database again. */
 function endThread(error: unknown): void {
   setImmediate(() => {
     throw error;
   });
 }
 
-/** The commit of a mail with more bytes would copy it from the log into the database, for which others would wait. */
+/** The commit of a larger mail would run a long checkpoint, for which other calls would wait. */
 const LARGE_BYTES = 4 * 1024 * 1024;
 
-/** Runs a call. What a large mail adds to the log is copied in a turn of its own, behind the calls that waited for it. */
+/** After a large mail, the checkpoint runs behind the calls that waited for the commit. */
 async function withoutCheckpoint<T>(
   database: DatabaseSync,
   transactions: Transactions,
@@ -40,7 +36,7 @@ async function withoutCheckpoint<T>(
   if (bytesIn(call.args).every(({ byteLength }) => byteLength <= LARGE_BYTES)) return run();
   database.exec('pragma wal_autocheckpoint = 0');
   const checkpoint = async (): Promise<void> => {
-    // The calls that were sent meanwhile come first: they are received between two turns.
+    // Calls that were sent meanwhile come first; they are received between two turns.
     await nextTurn();
     await nextTurn();
     await transactions.between(() => {
@@ -49,7 +45,7 @@ async function withoutCheckpoint<T>(
       database.exec('pragma wal_checkpoint(passive)');
     });
   };
-  // A checkpoint that fails loses nothing; the next commit tries again, and reports what is wrong.
+  // A checkpoint that fails loses nothing; the next commit tries again and reports the error.
   return run().finally(() => void checkpoint().catch(() => undefined));
 }
 
@@ -67,7 +63,7 @@ async function openForWriting(
     },
     afterCommit: requireFile,
     makeSpace: reserve.emptyLog,
-    // Calls that were sent while this thread waited for the lock of another process.
+    // Rejects the calls that were sent while this thread waited for the lock of another process.
     onBusy: rejectSent,
     onBroken: endThread,
   });
