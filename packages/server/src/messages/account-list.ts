@@ -6,28 +6,23 @@ import type { HeldDeps } from './held/held-deps.ts';
 import type { AccountMessageRow } from './records.ts';
 import { continued, type Found, findNewest } from './search.ts';
 
-/** What a list over all inboxes of an account was asked for. */
 export interface AccountQuery {
   since?: string | undefined;
   /** {@link AccountMessagePage.before} of an earlier page. */
   before?: string | undefined;
   limit: number;
-  /** What each message must meet. */
+  /** Every message must meet all of them. */
   conditions: readonly Condition[];
 }
 
-/** A page of messages, newest first. */
 export interface AccountMessagePage extends Omit<Found<AccountMessageRow>, 'place'> {
-  /** Stands for the newest message of the account that was looked at, or would have been if it matched. */
+  /** Stands for the newest message that was read, whether it matched or not. */
   cursor: string;
-  /** Where to continue; null when there is nothing more. */
+  /** Where to continue; null if there is no more. */
   before: string | null;
 }
 
-/**
- * The place in an account's order behind which a list or a stream with that `since` begins.
- * @throws AppError `invalid_since`
- */
+/** The place in the account's order after which `since` begins. @throws AppError `invalid_since` */
 export async function placeAfter(
   messages: Pick<Store['messages'], 'placeInAccount'>,
   accountId: string,
@@ -39,9 +34,7 @@ export async function placeAfter(
 }
 
 /**
- * A list over all inboxes of an account, held for `waitMs` at most while nothing matches. It is exact as the
- * list of one inbox is (see list.ts): its bounds are read before its messages, and places become visible in
- * their order.
+ * Waits up to `waitMs` while nothing matches. Cursors are exact as in list.ts: bounds are read before messages.
  * @param signal ends it early; its reason is thrown unless something was found
  * @throws AppError `invalid_since`; `invalid_request` for a `before` that is no cursor of this account
  */
@@ -63,7 +56,7 @@ export async function listAccountMessages(
   let page: AccountMessagePage | undefined;
   let seen = 0;
   const last = await readUntil({ ...deps, source, signal }, waitMs, async () => {
-    // A page below `before` has not looked at newer messages, so its cursor does not cover them.
+    // A page below `before` contains no newer messages, so its cursor must not cover them.
     const newest = Math.max(0, Math.min(await store.messages.newestInAccount(accountId), end - 1));
     if (!page || newest > seen) {
       const range = { after: Math.max(after, seen), before: newest + 1 };

@@ -25,7 +25,7 @@ const TAGS = ['Messages'];
 const RAW_TYPE = 'message/rfc822';
 const OCTETS = 'application/octet-stream';
 
-/** For clients that read bytes of this type only, generated ones among them (RFC 9110 section 12.5.1). */
+/** For clients, such as generated ones, that accept only this type (RFC 9110 section 12.5.1). */
 const wantsOctets = (accept = ''): boolean =>
   accept.includes(OCTETS) && !accept.includes(RAW_TYPE) && !accept.includes('*/*');
 
@@ -66,7 +66,7 @@ function readRoute(
         const message = await findMessage(store, inbox, messageId, clock.now());
         const tag = markedTag(message, include);
         if (message.isPartial) {
-          // Of a message that is read as a whole, no attachment is included.
+          // The contents of attachments are not included when the whole message is parsed again.
           const fields = include ? { truncated: true as const } : {};
           const json = await held.hold(reply, (signal) => wholeMails.json(message, base, signal, fields));
           return { json, tag };
@@ -82,7 +82,7 @@ function readRoute(
   });
 }
 
-/** Of a message in full nothing changes but its marks. */
+/** Only the marks of a message can change. */
 const markedTag = ({ id, readAt, tags }: MessageRecord, include = ''): string =>
   contentTag(Buffer.from(JSON.stringify([id, readAt, tags, include])));
 
@@ -114,7 +114,7 @@ function markRoute(app: App, { deps }: RouteContext): void {
   });
 }
 
-/** The first of those that differ only in case. */
+/** Of tags that differ only in case, the first. */
 const onceEach = (tags: readonly string[]): string[] =>
   [...Map.groupBy(tags, fold).values()].flatMap(([first]) => first ?? []);
 

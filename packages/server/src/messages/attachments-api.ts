@@ -15,11 +15,11 @@ import { contentDisposition } from './bytes/content-disposition.ts';
 import { byteRange } from './bytes/range.ts';
 import { findMessage } from './find-message.ts';
 
-/** A mail's own HTML or SVG must never run as if it were ours, even when a browser opens it. */
+/** HTML or SVG of a mail must never run with the origin of this server, even if a browser opens it. */
 const SANDBOX = "sandbox; default-src 'none'";
 const ACCEPT_RANGES = Type.String({ description: '`bytes`.' });
 const CONTENT_RANGE = Type.String({ description: 'The range and the total number of bytes.' });
-/** The media type of the attachment, which is `application/octet-stream` where the mail names none. */
+/** The type of the attachment, or `application/octet-stream` if the mail names none. */
 const ANY_TYPE = ['application/octet-stream', '*/*'];
 
 const RangeHeaders = Type.Object({

@@ -4,11 +4,11 @@ import { MAX_TIME, timeOfId } from '../ids.ts';
 import { quoted } from '../text/nearest.ts';
 import { LruCache } from '../workers/ttl-cache.ts';
 
-/** Enough of a hash to detect a mistyped cursor, or one of another inbox. It is not a secret. */
+/** Enough to detect a mistyped cursor or one of another inbox. The hash is not a secret. */
 const BINDING_LETTERS = 11;
 const ACCOUNT_CURSOR = /^acur_([0-9a-z]{1,11})_[\w-]{11}$/;
 const CURSOR = /^cur_([0-9a-z]{1,10})_[\w-]{11}$/;
-/** As milliseconds these are days of early 1970, as seconds any day since 2001: probably seconds. */
+/** In milliseconds these are days of early 1970, in seconds all days since 2001: probably seconds. */
 const SECONDS_FROM = 1e9;
 const SECONDS_UNTIL = 1e10;
 
@@ -24,10 +24,7 @@ const EXPECTED_OF_ACCOUNT =
 const invalidSince = (since: string, expected: string): AppError =>
   new AppError('invalid_since', `"since" must be ${expected}, not ${quoted(since)}.`);
 
-/**
- * The cursor of an inbox that stands for all messages up to `receivedAt`.
- * @param receivedAt epoch milliseconds of the newest of them; 0 when there is none
- */
+/** Stands for all messages up to `receivedAt`, epoch milliseconds; 0 for none. */
 export function cursorAt(inboxId: string, receivedAt: number): string {
   const time = receivedAt.toString(36);
   const place = `${inboxId} ${time}`;
@@ -39,7 +36,7 @@ export function cursorAt(inboxId: string, receivedAt: number): string {
   return cursor;
 }
 
-/** Cursors made recently: a list's cursor stays the same until a message arrives, and its hash is the costly part. */
+/** The cursor of a polled list changes only when a message arrives, and its hash is costly. */
 const madeLately = new LruCache<string>(2_000);
 
 function timeOfCursor(inboxId: string, cursor: string): number {
@@ -65,40 +62,32 @@ function timeOfMillis(digits: string, expected: string): number {
   return time;
 }
 
-/** Undefined for anything else, also for a day such as February 30, which `Date` would roll over. */
+/** Undefined for anything else, such as February 30, which `Date` would accept. */
 export function timeOfRfc3339(text: string): number | undefined {
   const [, date, hours, minutes, seconds, fraction = '', offset] = RFC3339.exec(text) ?? [];
   if (date === undefined || offset === undefined) return undefined;
   const day = new Date(`${date}T00:00:00Z`);
   if (Number.isNaN(day.getTime()) || !day.toISOString().startsWith(date)) return undefined;
-  // An unencoded plus in a query string reads as a space.
+  // An unencoded plus in a query string is decoded as a space.
   const zone = offset.toUpperCase().replace(' ', '+');
   // Truncated, not rounded: a message of the same millisecond is not newer.
   const millis = fraction.slice(0, 3).padEnd(3, '0');
   return Math.max(0, Date.parse(`${date}T${hours}:${minutes}:${seconds}.${millis}${zone}`));
 }
 
-/**
- * The cursor of an account that stands for all its messages up to a place in their order.
- * @param order of the last of them; 0 when there is none
- */
+/** Stands for all messages of an account up to a place in their order; 0 for none. */
 export function accountCursorAt(accountId: string, order: number): string {
   const place = order.toString(36);
   const binding = hash('sha256', `account cursor ${accountId} ${place}`, 'base64url');
   return `acur_${place}_${binding.slice(0, BINDING_LETTERS)}`;
 }
 
-/** Undefined for anything but a cursor of this account. */
 function orderOfCursor(accountId: string, cursor: string): number | undefined {
   const order = Number.parseInt(ACCOUNT_CURSOR.exec(cursor)?.[1] ?? '', 36);
   return Number.isSafeInteger(order) && accountCursorAt(accountId, order) === cursor ? order : undefined;
 }
 
-/**
- * Reads `before` of an account's list.
- * @returns the place in the account's order that the cursor names
- * @throws AppError `invalid_request` for anything but a cursor of this account
- */
+/** The place that `before` names. @throws AppError `invalid_request` for anything but a cursor of this account */
 export function placeOfAccountBefore(accountId: string, before: string): number {
   const order = orderOfCursor(accountId, before);
   if (order !== undefined) return order;
@@ -106,24 +95,14 @@ export function placeOfAccountBefore(accountId: string, before: string): number 
   throw new AppError('invalid_request', message, { errors: [{ path: 'before', message }] });
 }
 
-/**
- * Reads a `since` that is a time.
- * @param expected what it may be, for the error
- * @returns epoch milliseconds
- * @throws AppError `invalid_since`
- */
+/** Epoch milliseconds. @param expected what `since` may be, for the error. @throws AppError `invalid_since` */
 export function timeOf(since: string, expected = EXPECTED_TIME): number {
   const time = /^\d{1,15}$/.test(since) ? timeOfMillis(since, expected) : timeOfRfc3339(since);
   if (time === undefined) throw invalidSince(since, expected);
   return time;
 }
 
-/**
- * Reads `since` of an account's stream or list.
- * @returns a place in the account's order, or a time in epoch milliseconds
- * @throws AppError `invalid_since` for anything but a cursor of this account, an RFC 3339 time or
- *   milliseconds since 1970
- */
+/** A place in the account's order, or a time in epoch milliseconds. @throws AppError `invalid_since` */
 export function placeOfAccountSince(accountId: string, since: string): { order: number } | { time: number } {
   if (since.startsWith('acur_')) {
     const order = orderOfCursor(accountId, since);
@@ -136,12 +115,7 @@ export function placeOfAccountSince(accountId: string, since: string): { order: 
   return { time: timeOf(since, EXPECTED_OF_ACCOUNT) };
 }
 
-/**
- * Reads `since`.
- * @returns epoch milliseconds; messages with a later `receivedAt` are newer
- * @throws AppError `invalid_since` for anything but a cursor of this inbox, a message id, an RFC 3339
- *   time or milliseconds since 1970
- */
+/** Epoch milliseconds; messages with a later `receivedAt` are newer. @throws AppError `invalid_since` */
 export function timeOfSince(inboxId: string, since: string): number {
   if (since.startsWith('cur_')) return timeOfCursor(inboxId, since);
   return timeOfId('msg', since) ?? timeOf(since, EXPECTED);

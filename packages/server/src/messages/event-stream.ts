@@ -6,16 +6,15 @@ import type { WaitDeps } from './held/change-signal.ts';
 import { toSummary } from './json.ts';
 import type { MessageRecord } from './records.ts';
 
-/** What a stream is written with. */
 export interface EventStream {
   followable: Followable;
   deps: WaitDeps;
   events: EventTexts;
-  /** @throws AppError when the caller may not read on */
+  /** @throws AppError if the caller may no longer read */
   recheck(): Promise<unknown>;
 }
 
-/** Makes the text of each event once for all streams that send it at the same time. */
+/** Makes the text of each event once for all streams. */
 export class EventTexts {
   readonly #known = new WeakMap<MessageRecord, { cursor: string; text: string }>();
 
@@ -29,14 +28,10 @@ export class EventTexts {
   }
 }
 
-/** A line that clients pass over. */
+/** A comment line, which clients ignore. */
 export const comment = (text: string): string => `: ${text}\n\n`;
 
-/**
- * Writes messages as server-sent events until the signal ends it, or the reader stops reading: what it
- * did not take is in the store, so it is cut off and loses nothing.
- * @throws what {@link Followable.next} and `recheck` throw
- */
+/** Ends with the signal, or when the client stops reading; it can resume. @throws as `next` and `recheck` */
 export async function writeEvents(
   raw: ServerResponse,
   { followable, deps, events, recheck }: EventStream,
@@ -44,7 +39,7 @@ export async function writeEvents(
 ): Promise<void> {
   const { clock } = deps;
   let checkedAt = clock.monotonic();
-  // An id alone makes no event, but a client that is cut before the first one knows where it began.
+  // An id alone is no event, but a client that is disconnected before the first one can resume there.
   raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
   for await (const page of follow(followable, { ...deps, quietMs: STREAM_QUIET_MS }, signal)) {
     if (clock.monotonic() - checkedAt >= STREAM_QUIET_MS) {
@@ -60,7 +55,7 @@ export async function writeEvents(
   }
 }
 
-/** Waits until the reader has taken what was written; false when it does not, or the signal comes first. */
+/** Whether the client has read what was written; false after a timeout or the signal. */
 async function isDrained(
   raw: ServerResponse,
   clock: WaitDeps['clock'],

@@ -71,7 +71,7 @@ export function eventRoutes(app: App, context: RouteContext): void {
   });
 }
 
-/** The same, and whether it had a message so far. */
+/** Also tells whether there was a message so far. */
 function watched(source: Followable): { followable: Followable; hasHad: () => boolean } {
   let had = false;
   const next: Followable['next'] = async (now) => {
@@ -82,10 +82,10 @@ function watched(source: Followable): { followable: Followable; hasHad: () => bo
   return { followable: { ...source, next }, hasHad: () => had };
 }
 
-/** Responds to requests with streams, and says at the end of each why it ended. */
+/** The last comment of a stream says why it ended. */
 function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContext) {
   const events = new EventTexts();
-  /** @throws what a stream throws that has not begun */
+  /** @throws the error of a stream that has not begun */
   const reasonOfEnd = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -107,7 +107,7 @@ function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContex
     access: Asking['access'],
   ) => {
     reply.header('content-type', EVENT_STREAM);
-    // nginx would gather events before it passes them on.
+    // Otherwise nginx would buffer the events.
     reply.header('x-accel-buffering', 'no');
     if (request.method === 'HEAD') return reply.send();
     const { raw } = reply;

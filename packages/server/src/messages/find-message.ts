@@ -4,13 +4,9 @@ import type { InboxRecord } from '../inboxes/records.ts';
 import type { Store } from '../store.ts';
 import type { FullMessageRecord } from './records.ts';
 
-/** The inbox to which a request was admitted. */
 type Admitted = Pick<InboxRecord, 'id' | 'accountId'>;
 
-/**
- * For a message that the store did not find.
- * @throws AppError `not_found`; of an inbox that ended after the admission, the error of a request that comes later
- */
+/** @throws AppError `not_found` for the message, or the error of an inbox that has ended since the admission */
 export async function throwMissing(
   inboxes: Pick<Store['inboxes'], 'find'>,
   { id: inboxId, accountId }: Admitted,
@@ -21,7 +17,7 @@ export async function throwMissing(
   throw notFound('message', messageId);
 }
 
-/** The message that a path names. @throws AppError as {@link throwMissing} */
+/** @throws AppError as {@link throwMissing} */
 export async function findMessage(
   store: Pick<Store, 'messages' | 'inboxes'>,
   inbox: Admitted,

@@ -5,33 +5,28 @@ import { type ChangeSource, createChangeSignal, type WaitDeps } from './held/cha
 import type { HeldDeps } from './held/held-deps.ts';
 import type { MessageRecord } from './records.ts';
 
-/** Messages read at a time: as many as a client that does not keep up holds in memory. */
+/** Messages in memory for each client that reads too slowly. */
 const PAGE = 50;
 
-/** A message with the cursor that continues after it. */
+/** `cursor` continues after the message. */
 export interface Followed {
   message: MessageRecord;
   cursor: string;
 }
 
-/** A source of messages in one order: an inbox, or all inboxes of an account. */
+/** The messages of an inbox, or of all inboxes of an account, in one order. */
 export interface Followable {
-  /** The cursor at which following begins. */
+  /** Where following begins. */
   cursor: string;
   source: ChangeSource;
   /**
-   * The next messages, oldest first, at most a page; a later call continues after them.
-   * @returns also until when the result holds without a change, epoch ms
+   * The next page, oldest first; a later call continues after it. It is valid until `until` (epoch ms) or a change.
    * @throws AppError `inbox_expired` or `not_found` when the inbox has ended
    */
   next(now: number): Promise<{ messages: Followed[]; more: boolean; until: number }>;
 }
 
-/**
- * The messages of an inbox from a time on.
- * @param inbox live when it was read
- * @param after epoch ms; messages with a later `receivedAt` follow
- */
+/** @param inbox a live one. @param after epoch ms; messages with a later `receivedAt` follow */
 export function followInbox({ store, events }: HeldDeps, inbox: InboxRecord, after: number): Followable {
   const { id, accountId } = inbox;
   let place = after;
@@ -51,7 +46,7 @@ export function followInbox({ store, events }: HeldDeps, inbox: InboxRecord, aft
   };
 }
 
-/** The messages of all inboxes of an account from a place on, in the order of their commits. */
+/** In the order of the commits. @param after a place in the account's order */
 export function followAccount({ store, events }: HeldDeps, accountId: string, after: number): Followable {
   let place = after;
   return {
@@ -73,11 +68,8 @@ export function followAccount({ store, events }: HeldDeps, accountId: string, af
 }
 
 /**
- * Yields every message once and in order, page by page, as they arrive. A page is read only after the one
- * before it was taken, so a slow client costs one page of memory. An empty page means that no message
- * arrived for `quietMs` of monotonic time.
- * @param signal ends it: the client disconnected, or the server stops
- * @throws what {@link Followable.next} throws
+ * Yields every message once and in order. The next page is read when the client has taken the last one, which limits
+ * its memory. An empty page means that no message arrived for `quietMs`. @throws what {@link Followable.next} throws
  */
 export async function* follow(
   followable: Followable,

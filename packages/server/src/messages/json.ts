@@ -3,7 +3,6 @@ import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { contentFields } from '../mail/full-json.ts';
 import type { FullMessageRecord, MessageRecord, MessageRow } from './records.ts';
 
-/** A message in a list. */
 export function toSummary(message: MessageRecord): MessageSummary {
   const { id, inboxId, receivedAt, size, summary, readAt, tags } = message;
   return {
@@ -25,10 +24,10 @@ export function toSummary(message: MessageRecord): MessageSummary {
   };
 }
 
-/** Each is in the JSON of a summary once: inside a string its quotes would be escaped. */
+/** Never matches inside a string of the JSON, where quotes are escaped. */
 const NO_ATTACHMENTS = '"attachmentCount":0';
 
-/** JSON text of what {@link toSummary} makes, around the stored text of the summary. */
+/** The JSON of {@link toSummary}, around the stored text of the summary. */
 function rowJson(inboxId: string, row: MessageRow): string {
   const { id, receivedAt, size, summary, readAt, tags } = row;
   const time = toTime(receivedAt);
@@ -37,7 +36,6 @@ function rowJson(inboxId: string, row: MessageRow): string {
   return `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments},${marks}}`;
 }
 
-/** What the JSON of a page has beside its messages. */
 interface PageFields {
   cursor: string;
   hasMore: boolean;
@@ -46,21 +44,17 @@ interface PageFields {
   searchedTo: number | null;
 }
 
-/**
- * The JSON of list pages. Of messages that are in memory longer than one request (messages/newest-cache.ts
- * and held/shared-reads.ts bound how many) the text is made once, and so is the page that begins with one:
- * clients that poll or wait for the same get the same bytes until a message arrives.
- */
+/** Caches the JSON of rows and pages: clients that poll or wait get the same bytes until a message arrives. */
 export class ListTexts {
   readonly #summaries = new WeakMap<MessageRow, string>();
   readonly #pages = new WeakMap<MessageRow, { length: number; end: string; bytes: Buffer }>();
 
-  /** @param inboxId of each message */
+  /** @param inboxId returns the inbox of the message at an index */
   page(messages: readonly MessageRow[], fields: PageFields, inboxId: (message: number) => string): Buffer {
     const { searchedTo, ...rest } = fields;
     const shown = searchedTo === null ? rest : { ...rest, searchedTo: toTime(searchedTo) };
     const end = `],${JSON.stringify(shown).slice(1)}`;
-    // A row belongs to the one result that it was read with: the first one and the length say it all.
+    // A row object is part of one result only, so the first row and the length identify the page.
     const [first] = messages;
     const known = first && this.#pages.get(first);
     if (known?.length === messages.length && known.end === end) return known.bytes;
@@ -86,10 +80,7 @@ const urlOf = ({ inboxId, id }: FullMessageRecord, base: string): string =>
 export const attachmentsUrl = (message: FullMessageRecord, base: string): string =>
   `${urlOf(message, base)}/attachments/`;
 
-/**
- * The fields of a message in full that do not come from its content.
- * @param base of the URLs in it
- */
+/** The fields that do not come from the content. @param base of the URLs */
 export function messageHead(message: FullMessageRecord, base: string) {
   const { envelope } = message;
   return {
@@ -107,7 +98,7 @@ export function messageHead(message: FullMessageRecord, base: string) {
   };
 }
 
-/** A message in full, of which the store has returned the whole content. */
+/** @param message with its whole content */
 export function toMessage(message: FullMessageRecord, base: string): Message {
   return {
     ...messageHead(message, base),

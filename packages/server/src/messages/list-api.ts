@@ -9,7 +9,6 @@ import { listMessages, type MessagePage, waitForMessages } from './list.ts';
 import { createNewest } from './newest-cache.ts';
 import { listConditions } from './query.ts';
 
-/** The list of the messages of one inbox. */
 export function messageListRoute(app: App, { deps, held, heldDeps, responses }: RouteContext): void {
   const newest = createNewest(() => deps.store.messages);
   const texts = new ListTexts();
@@ -45,7 +44,7 @@ export function messageListRoute(app: App, { deps, held, heldDeps, responses }: 
       }
       const { body, tag } = await responses.json(inbox, request.url, async () => {
         const list = (signal: AbortSignal) => listMessages({ ...heldDeps, newest }, inbox, query, signal);
-        // A search ends with its client.
+        // A search is aborted when its client disconnects.
         const isSearch = query.conditions.length > 0;
         return pageBytes(await (isSearch ? held.hold(reply, list) : list(neverAborted)));
       });

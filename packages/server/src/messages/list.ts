@@ -10,23 +10,22 @@ import type { HeldDeps } from './held/held-deps.ts';
 import type { Newest } from './newest-cache.ts';
 import { continued, type Found, findNewest } from './search.ts';
 
-/** What a list was asked for. */
 export interface ListQuery {
   since?: string | undefined;
   /** A message id or a time. */
   before?: string | undefined;
   limit: number;
-  /** What each message must meet. */
+  /** Every message must meet all of them. */
   conditions: readonly Condition[];
 }
 
-/** A page of messages, newest first. */
+/** Newest first. */
 export interface MessagePage extends Pick<Found, 'messages' | 'hasMore' | 'searchedTo'> {
   cursor: string;
 }
 
 export interface ListDeps extends HeldDeps {
-  /** Where given, the newest messages are read from it. */
+  /** A cache of the newest messages. */
   newest?: Newest;
 }
 
@@ -42,13 +41,9 @@ const sinceOf = (inbox: InboxRecord, { since }: ListQuery): number =>
   since === undefined ? 0 : timeOfSince(inbox.id, since);
 
 /**
- * Returns a page of messages. Its bounds come from `inbox`, so the page contains everything up to its cursor
- * and nothing newer: `lastReceivedAt` grows in commit order, so every message up to it was visible when
- * `inbox` was read, and every later commit is above it, whatever happens between the two reads. This makes
- * cursors exact.
- * @param inbox a live inbox, read before this call
- * @param signal ends a search early; its reason is thrown then
- * @throws AppError `invalid_since`; `invalid_request` for a `before` that is no message id
+ * The bounds come from `inbox`, which was read before: `lastReceivedAt` grows in commit order, so every message up to
+ * it is visible, and every later commit is above it. This makes cursors exact.
+ * @throws AppError `invalid_since`; `invalid_request` for a wrong `before`; the reason of `signal` during a search
  */
 export async function listMessages(
   deps: ListDeps,
@@ -67,17 +62,17 @@ async function pageAfter(
   signal: AbortSignal,
 ): Promise<MessagePage> {
   const before = timeOfBefore(query.before);
-  // A page below `before` is not bounded by `inbox`, which may be cached and older than the page that `before`
-  // comes from: messages in between would be missing. Everything below a visible message is visible.
+  // Not bounded by `inbox`, which may be cached and older than the page that `before` comes from: messages in between
+  // would be missing. Everything below a visible message is visible.
   const newest = before === undefined ? inbox.lastReceivedAt : Math.max(0, before - 1);
   const range = { after: since, before: newest + 1 };
   const { messages, ...found } = await findIn(deps, inbox, range, query, signal);
-  // Such a page has not looked at newer messages, so its cursor does not cover them.
+  // A page below `before` contains no newer messages, so its cursor must not cover them.
   const covered = Math.max(since, Math.min(inbox.lastReceivedAt, newest), messages[0]?.receivedAt ?? 0);
   return { messages, ...found, cursor: cursorAt(inbox.id, covered) };
 }
 
-/** @param range of the inbox: only messages with `after < receivedAt < before`, epoch milliseconds */
+/** @param range `after < receivedAt < before`, epoch milliseconds */
 async function findIn(
   deps: ListDeps,
   inbox: InboxRecord,
@@ -100,12 +95,7 @@ async function findIn(
   return { messages: found.slice(0, limit), hasMore: found.length > limit, searchedTo: null };
 }
 
-/**
- * The same as {@link listMessages}, but while nothing matches, waits for new messages.
- * @param waitMs the longest wait, milliseconds
- * @param signal ends the wait at once; its reason is thrown unless something was found
- * @throws what {@link listMessages} throws, and `inbox_expired` or `not_found` when the inbox ends meanwhile
- */
+/** Waits while nothing matches. @throws as well AppError `inbox_expired` or `not_found`; the reason of `signal` */
 export async function waitForMessages(
   deps: HeldDeps,
   inbox: InboxRecord,

@@ -1,10 +1,10 @@
 import type { NewMail, Placed } from './records.ts';
 
-/** Messages in one batch: beyond about a hundred, the cost per message no longer falls and latency grows. */
+/** Beyond about a hundred, the cost per message no longer falls and latency grows. */
 const MAX_MAILS = 128;
-/** Bytes in one batch: about 10 ms of writing, for which others wait. A larger message is a batch of its own. */
+/** About 10 ms of writing, during which others wait. A larger message is a batch of its own. */
 const MAX_BYTES = 2 * 1024 * 1024;
-/** Calls with so few bytes do not wait behind larger ones. */
+/** Calls up to this size do not wait behind larger ones. */
 const SMALL_BYTES = 64 * 1024;
 
 type AddBatch = (mails: NewMail[], now: number) => Promise<Placed[][]>;
@@ -19,7 +19,7 @@ interface Call {
 const bytesOf = ({ mails }: Call): number =>
   mails.reduce((sum, { raw, content }) => sum + raw.byteLength + content.byteLength, 0);
 
-/** Takes the calls that fit into one batch; at least one. */
+/** Takes at least one call. */
 function takeBatch(waiting: Call[]): Call[] {
   let mails = 0;
   let bytes = 0;
@@ -31,13 +31,12 @@ function takeBatch(waiting: Call[]): Call[] {
   return waiting.splice(0, end < 0 ? waiting.length : end);
 }
 
-/** Calls that are written one batch after the other, independently of those of other lanes. */
+/** Batches of one lane are written one after the other. */
 interface Lane {
   waiting: Call[];
   running: boolean;
 }
 
-/** See {@link createMailBatcher}. */
 class MailBatcher {
   readonly #addBatch: AddBatch;
   readonly #mayDependOnContent: (error: unknown) => boolean;
@@ -83,7 +82,7 @@ class MailBatcher {
       for (const call of calls) await this.#write([call]);
       return;
     }
-    // The calls behind a storage that fails would wait as long, for the same error.
+    // The calls that wait would fail with the same error, after the same time.
     const failed = isStorage
       ? [...calls, ...this.#small.waiting.splice(0), ...this.#large.waiting.splice(0)]
       : calls;
@@ -92,10 +91,8 @@ class MailBatcher {
 }
 
 /**
- * Group commit, above any engine: calls that arrive while a batch is written are joined into the next one,
- * and share its transaction and its sync to the disk. Small messages share no batch with large ones, and do not
- * wait for them: the batches of both are written at the same time, as far as the engine can.
- * @param addBatch writes one batch in one transaction
+ * Group commit: calls that arrive while a batch is written are joined into the next one, and share its transaction and
+ * its sync. Small messages do not share batches with large ones; both are written at the same time.
  * @param mayDependOnContent true for errors after which each call of a batch is tried alone
  */
 export function createMailBatcher(

@@ -4,14 +4,13 @@ import type { AttachmentBytes } from './bytes/attachment-bytes.ts';
 import { toMessage } from './json.ts';
 import type { FullMessageRecord } from './records.ts';
 
-/** Decoded bytes of attachments that one response includes; the others are downloaded one by one. */
+/** Decoded bytes in one response; other attachments are downloaded one by one. */
 const MAX_INCLUDED_BYTES = 8 * 1024 * 1024;
-/** Attachments of a message that was stored without an index of its parts: each costs parsing it once more. */
+/** Without an index of its parts, the message is parsed again for each attachment. */
 const MAX_INCLUDED_WITHOUT_INDEX = 20;
-/** After so many bytes others have a turn: about half a millisecond of decoding and encoding. */
+/** About half a millisecond of decoding and encoding in one turn of the event loop. */
 const BYTES_PER_TURN = 256 * 1024;
 
-/** How many attachments are included, from the first one on. */
 function includedCount(attachments: readonly Attachment[], hasIndex: boolean): number {
   const most = hasIndex ? attachments.length : Math.min(attachments.length, MAX_INCLUDED_WITHOUT_INDEX);
   let bytes = 0;
@@ -22,12 +21,7 @@ function includedCount(attachments: readonly Attachment[], hasIndex: boolean): n
   return most;
 }
 
-/**
- * The JSON of a message with the contents of its attachments, as far as they fit.
- * @param base of the URLs in it
- * @param signal ends it early: the client disconnected; its reason is thrown
- * @throws AppError `not_found` when the message is deleted meanwhile
- */
+/** Includes attachments up to the limits. @throws AppError `not_found` if the message ends; the reason of `signal` */
 export async function messageWithAttachments(
   message: FullMessageRecord,
   base: string,

@@ -3,26 +3,22 @@ import type { InboxRecord } from '../inboxes/records.ts';
 import type { Store } from '../store.ts';
 import type { MessageRow } from './records.ts';
 
-/** A page of messages for each of some hundred inboxes that are polled at the same time. */
+/** Enough for a page for each of some hundred inboxes that are polled at the same time. */
 const KEPT_BYTES = 8 * 1024 * 1024;
-/** Bytes of a message besides its summary: ids, numbers and object headers. */
+/** Ids, numbers and object headers. */
 const MESSAGE_OVERHEAD_BYTES = 200;
 
 /** The newest messages of an inbox, without a gap. */
 interface Stretch {
-  /** The inbox's version when they were read. */
   version: number;
   /** Every message with a later `receivedAt` is included. */
   floor: number;
   messages: MessageRow[];
 }
 
-/** Caches the newest messages of inboxes that are polled, for clients with different `since` values. */
+/** Caches the newest messages of polled inboxes, for clients with different `since` values. */
 export interface Newest {
-  /**
-   * Messages with `after < receivedAt <= inbox.lastReceivedAt`, newest first, at most `limit`.
-   * @param inbox live, read before this call
-   */
+  /** Messages with `after < receivedAt <= inbox.lastReceivedAt`, newest first. @param inbox a live one */
   list(inbox: InboxRecord, after: number, limit: number, now: number): Promise<MessageRow[]>;
 }
 

@@ -14,12 +14,10 @@ import { findMessage, throwMissing } from './find-message.ts';
 import { type LinkSources, readCapability, writeCapability } from './preview-link.ts';
 import type { FullMessageRecord } from './records.ts';
 
-/** Long enough to look at a mail and to take a screenshot; the console asks for another link. */
 const LINK_MS = 10 * MINUTE_MS;
 /**
- * The page can run nothing and load nothing but images of its own message, whatever frame it is in (CSP 3, section
- * 6.4.1). Those are named by their path, on whatever host the page was opened: it has the signature of the link, which
- * no mail knows, so that no mail can name it by itself.
+ * Forbids scripts, and all content but images below `imagesPath` on any host (CSP 3, section 6.4.1). That path contains
+ * the signature of the link, so that no mail can know it.
  */
 const policyOf = (isRemote: boolean, imagesPath: string): string => {
   const remote = isRemote ? ' https: http:' : '';
@@ -50,7 +48,7 @@ export function previewRoutes(
   const urlOf = (capability: string, request: FastifyRequest) =>
     `${baseUrl(options.publicUrl, request)}/preview/${capability}`;
 
-  /** What a link leads to. @throws AppError `not_found` when the link or the message has ended */
+  /** @throws AppError `not_found` when the link or the message has ended */
   async function opened(capability: string): Promise<{ message: FullMessageRecord; isRemote: boolean }> {
     const link = await readCapability(capability, sources, clock.now());
     if (!link) throw linkEnded();
@@ -99,7 +97,7 @@ export function previewRoutes(
   app.get('/preview/:capability', { config: { access: 'public' } }, async (request, reply) => {
     const { capability } = request.params as { capability: string };
     const { message, isRemote } = await opened(capability);
-    // Below the page, so that they are found behind any proxy.
+    // A relative URL works behind any proxy.
     const images = `${capability}/`;
     const { page } = await held.hold(reply, (signal) => wholeMails.preview(message, images, signal));
     const { pathname } = new URL(`${urlOf(capability, request)}/`);

@@ -1,29 +1,24 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /*
- * Links to previews are signed, not stored, so that any node can open what another one issued. The key is the
- * hash of the inbox's read token: every node reads it from the store, no client knows it but the holder of the
- * token, who may read the inbox anyway, and it ends with the inbox. A link also ends with the API key that asked for
- * it, whose id it contains.
+ * Links are signed, not stored, so that any node can open them. The key is the hash of the inbox's read token: every
+ * node can read it, no client knows it, and it ends with the inbox.
  */
 
-/** What a link leads to. */
 export interface PreviewLink {
   inboxId: string;
   messageId: string;
-  /** Whether the page may load content of other servers. */
+  /** Whether the page may load content from other servers. */
   isRemote: boolean;
   /** Epoch milliseconds. */
   endsAt: number;
-  /** The API key with which it was asked for; null for the inbox's read token. */
+  /** The API key that requested it, with which it ends; null for the inbox's read token. */
   keyId: string | null;
 }
 
-/** Finds what a link depends on. */
 export interface LinkSources {
-  /** The hash of the read token of a live inbox. */
+  /** Undefined unless the inbox is live. */
   findTokenHash(inboxId: string): Promise<string | undefined>;
-  /** Whether an API key is neither revoked nor expired. */
   isLiveKey(keyId: string): Promise<boolean>;
 }
 
@@ -36,17 +31,14 @@ function sign(text: string, tokenHash: string): string {
   return createHmac('sha256', tokenHash).update(`mayfly preview ${text}`).digest('base64url');
 }
 
-/** The last part of the path of a link. @param tokenHash of the read token of its inbox */
+/** @param tokenHash of the read token of the inbox */
 export function writeCapability(link: PreviewLink, tokenHash: string): string {
   const { inboxId, messageId, isRemote, endsAt, keyId } = link;
   const text = `pv_${inboxId}.${messageId}.${isRemote ? 1 : 0}.${endsAt.toString(END_RADIX)}.${keyId ?? ''}`;
   return `${text}.${sign(text, tokenHash)}`;
 }
 
-/**
- * Reads a link and checks that it was issued here and has not ended.
- * @returns undefined for any other link
- */
+/** Undefined for a link that was not issued here or has ended. */
 export async function readCapability(
   capability: string,
   { findTokenHash, isLiveKey }: LinkSources,

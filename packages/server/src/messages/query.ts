@@ -6,16 +6,14 @@ import { didYouMean, quoted } from '../text/nearest.ts';
 import { timeOfRfc3339 } from './cursor.ts';
 
 /*
- * The search language of `q`. A term is a word, a "phrase", or an operator with one of them, and `-` before
- * it negates it. Everything else is text: a name of letters before a colon is an operator only if a value
- * follows that is no path, so that `Re:`, `12:30`, `https://…` and `C:\…` can be searched for.
+ * The search language of `q`: words, "phrases", and operators with one of them; `-` negates. A name before a colon is
+ * an operator only if a value follows that is no path: `Re:`, `12:30`, `https://…` and `C:\…` are text.
  */
 
 const TEXT_FIELDS: Readonly<Record<string, TextField>> = {
   ...{ from: 'from', to: 'to', cc: 'cc', subject: 'subject', text: 'text' },
   ...{ code: 'code', 'message-id': 'messageId', tag: 'tag' },
 };
-/** What `is:` and `has:` take. */
 const STATES: Readonly<Record<string, Readonly<Record<string, Condition>>>> = {
   is: { read: { field: 'read' }, unread: { field: 'read', not: true } },
   has: { attachment: { field: 'attachments' }, attachments: { field: 'attachments' } },
@@ -30,7 +28,7 @@ const OPERATORS = [
 ];
 
 const OPERATOR = /([a-z]+(?:-[a-z]+)*):/iy;
-/** What no value begins with where the name before the colon is unknown. */
+/** An unknown name with a colon is text, not an operator, if one of these follows. */
 const NO_VALUE = /^[\s/\\]?$/;
 const PHRASE = /"((?:[^"\\]|\\.)*)"/sy;
 const WORD = /\S+/y;
@@ -44,7 +42,6 @@ function invalidQuery(message: string): AppError {
   return new AppError('invalid_request', message, { errors: [{ path: 'q', message }] });
 }
 
-/** Reads the text of a query from its beginning to its end. */
 class Reader {
   readonly #text: string;
   #at = 0;
@@ -58,12 +55,12 @@ class Reader {
     return this.#at === this.#text.length;
   }
 
-  /** True at a `-` with something behind it, which is then taken. */
+  /** True at a `-` before a term, which is then consumed. */
   takeNot(): boolean {
     return this.#take(/-(?=\S)/y) !== undefined;
   }
 
-  /** The name of an operator that comes next, known or not; undefined before a word or a phrase. */
+  /** The name of the next operator, known or not; undefined before a word or a phrase. */
   takeOperator(): string | undefined {
     const from = this.#at;
     const name = this.#take(OPERATOR)?.[1]?.toLowerCase();
@@ -73,7 +70,7 @@ class Reader {
     return undefined;
   }
 
-  /** A phrase, or the characters up to the next white space. @throws AppError for a phrase without an end */
+  /** A phrase, or text up to white space. @throws AppError for a phrase without an end */
   takeValue(): string {
     if (this.#text[this.#at] !== '"') return this.#take(WORD)?.[0] ?? '';
     const [, phrase] = this.#take(PHRASE) ?? [];
@@ -90,16 +87,12 @@ class Reader {
   }
 }
 
-/** All conditions of a list. @throws what {@link parseQuery} throws */
+/** @throws AppError `invalid_request` that names the wrong term of `q` */
 export const listConditions = ({ q, ...filters }: Filters & { q?: string | undefined }): Condition[] => [
   ...conditionsOf(filters),
   ...(q === undefined ? [] : parseQuery(q)),
 ];
 
-/**
- * The conditions of a search.
- * @throws AppError `invalid_request` that names the term which is wrong
- */
 function parseQuery(q: string): Condition[] {
   const reader = new Reader(q);
   const conditions: Condition[] = [];
@@ -168,6 +161,6 @@ function sizeOf(value: string): number | undefined {
   return number === undefined ? undefined : Math.round(Number(number) * (UNITS[unit.toLowerCase()] ?? 1));
 }
 
-/** A day begins at midnight in UTC. */
+/** A date without a time is midnight in UTC. */
 const timeOf = (value: string): number | undefined =>
   timeOfRfc3339(/^[\d-]+$/.test(value) ? `${value}T00:00:00Z` : value);

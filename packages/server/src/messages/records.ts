@@ -3,28 +3,22 @@ import type { FailedCondition } from '../mail/matching/filters.ts';
 import type { PartIndex } from '../mail/mime/part-index.ts';
 import type { Trail } from './trail.ts';
 
-/**
- * The raw source is stored and read in pieces of this size, so that 50 MB never pass through memory whole,
- * and reading or freeing one piece holds its thread for well under a millisecond.
- */
+/** Raw sources are stored in pieces: 50 MB are never in memory at once, and one takes well under a millisecond. */
 export const RAW_PIECE_BYTES = 256 * 1024;
 
-/** A mail to be stored for one or more inboxes; its source is stored once. */
+/** Its source is stored once for all recipients. */
 export interface NewMail {
-  /**
-   * Our Received line and then every byte as it came. A resizable buffer is given away to the store,
-   * which takes it without a copy; it must not be read after the call.
-   */
+  /** From our Received line on. The store takes a resizable buffer without a copy: do not read it after the call. */
   raw: Uint8Array;
   /** UTF-8 JSON of a {@link MailSummary}. */
   summary: Uint8Array;
-  /** UTF-8 JSON of a {@link StoredContent}. Given to the store as `raw` is. */
+  /** UTF-8 JSON of a {@link StoredContent}; taken like `raw`. */
   content: Uint8Array;
   parseError: string | null;
   envelope: MailEnvelope;
-  /** Null where it was not checked. */
+  /** Null if not checked. */
   authentication: MailAuthentication | null;
-  /** As `encodeTrail` returns it, without the commit; left out where nothing is known. */
+  /** From `encodeTrail`, without the commit. */
   trail?: string;
   recipients: NewMailRecipient[];
 }
@@ -32,21 +26,20 @@ export interface NewMail {
 export interface NewMailRecipient {
   inboxId: string;
   accountId: string;
-  /** The RCPT addresses, tags and case as given, that lead to this inbox. */
+  /** The RCPT addresses as given, with tags and case. */
   rcptTo: string[];
   maxMessages: number;
-  /** A full inbox drops its oldest message in the same transaction, instead of refusing the mail. */
+  /** A full inbox drops its oldest message instead of rejecting the mail. */
   evictsOldest?: true;
 }
 
-/** The result for one recipient: a message, or why there is none. */
 export type Placed =
   | {
       inboxId: string;
       accountId: string;
       messageId: string;
       receivedAt: number;
-      /** How many webhook deliveries were enqueued with it; left out where none was. */
+      /** Number of webhook deliveries, if any. */
       deliveries?: number;
     }
   | { inboxId: string; accountId: string; refused: 'gone' | 'full' };
@@ -56,25 +49,24 @@ export interface MessageRecord {
   inboxId: string;
   /** Strictly increasing within an inbox, in the order of the commits. */
   receivedAt: number;
-  /** Bytes of the raw source. */
+  /** Of the raw source, bytes. */
   size: number;
-  /** About as many bytes as {@link FullMessageRecord.content} has as JSON. */
+  /** About the bytes of {@link FullMessageRecord.content} as JSON. */
   contentBytes: number;
   rcptTo: string[];
   parseError: string | null;
   summary: MailSummary;
-  /** When it was marked as read, epoch milliseconds; null where it is not. */
+  /** Epoch milliseconds; null if unread. */
   readAt: number | null;
   tags: string[];
 }
 
-/** What to note about a message; what is left out stays. */
+/** Undefined fields stay as they are. */
 export interface MarkChanges {
   read?: boolean | undefined;
   tags?: string[] | undefined;
 }
 
-/** A message in a list, with its summary as stored JSON text. */
 export interface MessageRow {
   id: string;
   receivedAt: number;
@@ -82,7 +74,7 @@ export interface MessageRow {
   /** JSON text of a {@link MailSummary}. */
   summary: string;
   readAt: number | null;
-  /** JSON text of the list. */
+  /** JSON text of a list. */
   tags: string;
 }
 
@@ -91,75 +83,63 @@ export interface AccountMessageRecord extends MessageRecord {
   accountOrder: number;
 }
 
-/** The same of a list over all inboxes of an account. */
 export interface AccountMessageRow extends MessageRow {
   inboxId: string;
-  /** As in {@link AccountMessageRecord}. */
   accountOrder: number;
 }
 
-/** The messages that a search reads: those of an account, or of one of its inboxes. */
+/** All inboxes of an account, or one of them. */
 export interface SearchScope {
   accountId: string;
   inboxId?: string;
 }
 
-/**
- * A part of a range of messages, read from the newest downwards. Places are those of the account's order, or
- * in one inbox `receivedAt`.
- */
+/** A place is a number in the account's order, or `receivedAt` in one inbox. */
 export interface NewestPage {
-  /** Those of live inboxes, and of a search those that match; newest first. */
+  /** Newest first. Only those of live inboxes, and of a search only matches. */
   messages: AccountMessageRow[];
   /** Every message of the range from this place on was read. */
   place: number;
-  /** `receivedAt` of the message at that place; 0 where the range has none. */
+  /** `receivedAt` of the message at that place; 0 for an empty range. */
   time: number;
-  /** True when the range has no message below `place`. */
+  /** True if the range has no message below `place`. */
   isComplete: boolean;
 }
 
-/** The messages of an inbox that a call checks. */
 export interface CheckRange {
   /** Only messages with `after < receivedAt < before`, epoch milliseconds. */
   after: number;
   before: number;
   order: 'oldest-first' | 'newest-first';
-  /** The call ends after so many matches. */
+  /** The call ends after this many matches. */
   limit: number;
-  /** Whether messages that do not match are left out of the result. */
   onlyMatches: boolean;
 }
 
-/** A message and the conditions that it does not meet; none for a match. */
 export interface CheckedMessage {
   message: MessageRecord;
-  /** With long values cut. */
+  /** Conditions that the message does not meet, with long values cut; empty for a match. */
   failed: FailedCondition[];
 }
 
 export interface CheckedPage {
-  /** In the order of the range. */
   messages: CheckedMessage[];
-  /** `receivedAt` of the last message that was looked at; where there was none, the beginning of the range. */
+  /** `receivedAt` of the last message that was read, or the beginning of an empty range. */
   place: number;
-  /** True when the range has no message behind `place`. */
+  /** True if the range has no message after `place`. */
   isComplete: boolean;
 }
 
 export interface FullMessageRecord extends MessageRecord {
   accountId: string;
   envelope: MailEnvelope;
-  /** Null where it was not checked. */
+  /** Null if not checked. */
   authentication: MailAuthentication | null;
   /** Without the commit, which is at `receivedAt`. */
   trail: Trail;
   content: MailContent;
-  /**
-   * Whether `content` lacks something that the raw source has: of a large message the store returns only what
-   * it can read in a few milliseconds. Bodies are then null or cut, and lists may be empty.
-   */
+  /** The store reads only a part of a large message: bodies may be null or cut, and lists empty. */
   isPartial: boolean;
-  /** Where the parts are in the raw source; null where that is not known, as of messages stored before it was. */
+  /** Where the parts are in the raw source; null if unknown. */
   index: PartIndex | null;
 }

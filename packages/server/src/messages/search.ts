@@ -4,37 +4,31 @@ import type { Condition } from '../mail/matching/conditions.ts';
 import type { HeldDeps } from './held/held-deps.ts';
 import type { AccountMessageRow, MessageRow, SearchScope } from './records.ts';
 
-/** How long one request searches. */
 const SEARCH_MS = SECOND_MS;
-/** Messages read at a time where there is no condition and many belong to inboxes that have ended. */
+/** For lists without conditions, when messages of ended inboxes left the first page incomplete. */
 const ROWS_PER_STEP = 500;
 
 export interface Search {
   scope: SearchScope;
   conditions: readonly Condition[];
   limit: number;
-  /** Only messages with a place between these. */
+  /** Both places are exclusive. */
   after: number;
   before: number;
 }
 
-/** The newest messages of a list. */
 export interface Found<Row = MessageRow> {
   /** Newest first, at most `limit`. */
   messages: Row[];
-  /** True when older messages match too, or were not looked at. */
+  /** True if older messages match too, or were not read. */
   hasMore: boolean;
-  /** The place of the oldest message that was looked at. */
+  /** Of the oldest message that was read. */
   place: number;
-  /** `receivedAt` of that message where the time was over before the search was; else null. */
+  /** `receivedAt` of that message if the time was over first; else null. */
   searchedTo: number | null;
 }
 
-/**
- * Finds the newest messages that meet all conditions: until there are `limit`, all have been looked at, or the time is
- * over.
- * @param signal ends it early; its reason is thrown then
- */
+/** Reads until `limit` messages match, all are read or the time is over. @throws the reason of `signal` */
 export async function findNewest(
   { clock, store: { messages } }: Pick<HeldDeps, 'clock' | 'store'>,
   { scope, conditions, limit, after, before }: Search,
@@ -64,10 +58,7 @@ export async function findNewest(
   }
 }
 
-/**
- * A page of a list that waits, after one that was empty: the first one may have ended before the oldest message, and
- * the client can continue there.
- */
+/** Keeps the place to continue at if the empty first page of a wait ended before the oldest message. */
 export const continued = <Page extends { messages: unknown[]; cursor: string; hasMore: boolean }>(
   page: Page,
   earlier: Page | undefined,

@@ -5,5 +5,4 @@ import { one } from './sql/one.ts';
 import { pages } from './sql/pages.ts';
 import { searching } from './sql/search.ts';
 
-/** Messages, with the raw sources that they share. */
 export const messages = { addBatch, ...pages, ...searching, ...one, ...ending, ...imports };

@@ -10,13 +10,13 @@ import { findMessage } from './find-message.ts';
 import type { FullMessageRecord } from './records.ts';
 import { timelineOf } from './timeline.ts';
 
-/** Bytes of a large message in which its Date and Received headers are searched; real headers are shorter. */
+/** Real headers are shorter. */
 const MAX_HEADER_READ = 64 * 1024;
 
 export function timelineRoutes(app: App, { deps }: RouteContext): void {
   const { store, clock, refusalsWritten, repliedAt } = deps;
 
-  /** A message with its header fields, also where those are not stored. */
+  /** Adds the header fields of a large message, which are not stored, from its raw source. */
   async function withHeaders(message: FullMessageRecord): Promise<FullMessageRecord> {
     if (!message.isPartial || message.content.headers.length > 0) return message;
     const { inboxId, id } = message;

@@ -4,7 +4,6 @@ import type { Refusal } from '../refusals/sql.ts';
 import type { FullMessageRecord } from './records.ts';
 import type { TrailEvent, TrailStep } from './trail.ts';
 
-/** What a step of a message was; those of the trail, and what comes before and after it. */
 export type TimelineEventName =
   | 'date-header'
   | 'received-header'
@@ -14,7 +13,7 @@ export type TimelineEventName =
   | 'replied'
   | 'webhook-attempt';
 
-/** The outcome of an attempt to deliver the event of a message. */
+/** An attempt to deliver the message to a webhook. */
 export interface TimelineAttempt {
   webhookId: string;
   deliveryId: string;
@@ -22,37 +21,36 @@ export interface TimelineAttempt {
   attempt: number;
   status: number | null;
   durationMs: number;
-  /** Code of the error. */
+  /** The code of the error. */
   error: string | null;
 }
 
 export interface TimelineEvent {
-  /** Epoch milliseconds; null where the message does not say. */
+  /** Epoch milliseconds; null if unknown. */
   at: number | null;
   event: TimelineEventName;
   /** Whose clock `at` was read from. */
   clock: 'sender' | 'relay' | 'mayfly';
   sincePreviousMs: number | null;
   detail: string;
-  /** What is odd about the time. */
+  /** Why the time is implausible. */
   note: string | null;
   webhook: TimelineAttempt | null;
 }
 
-/** Programs take a mail with more hops for a loop (RFC 5321 section 6.3). */
+/** Mails with more hops are regarded as looping (RFC 5321 section 6.3). */
 const MAX_HOPS = 100;
 /** A header field may be as long as the message. */
 const MAX_DETAIL = 300;
-/** Headers give whole seconds, which some programs round. */
+/** Headers contain whole seconds, which some programs round. */
 const TOLERANCE_MS = 1_000;
-/** What may happen before the application has written the mail: it keeps its connection. */
+/** Possible before the sender has written the mail, because connections are reused. */
 const BEFORE_THE_MAIL: ReadonlySet<TrailEvent> = new Set(['connected', 'tls', 'authenticated', 'fault']);
 
 type Draft = Omit<TimelineEvent, 'sincePreviousMs'>;
 
 const cut = (text: string): string => (text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL - 1)}…` : text);
 
-/** A delivery of the message to a webhook. */
 interface Delivery {
   id: string;
   webhookId: string;
@@ -64,17 +62,15 @@ interface Delivery {
   }[];
 }
 
-/** What is known of a message beside itself. */
 export interface TimelineFacts {
-  /** Of the event of the message. */
   deliveries: readonly Delivery[];
-  /** Attempts to deliver it that were put off, oldest first. */
+  /** Earlier attempts that were rejected or ended early, oldest first. */
   attempts: readonly Refusal[];
-  /** When its sender got the 250, epoch milliseconds; null where that is not known. */
+  /** When the 250 reply was sent, epoch milliseconds; null if unknown. */
   repliedAt: number | null;
 }
 
-/** When what happened to a message, in the order in which it must have happened. */
+/** In the order in which the events must have happened. */
 export function timelineOf(
   message: FullMessageRecord,
   { deliveries, attempts, repliedAt }: TimelineFacts,
@@ -128,7 +124,7 @@ function withDifferences(events: readonly Draft[]): TimelineEvent[] {
   });
 }
 
-/** The Date header, and the Received headers of other servers, the oldest first. */
+/** The Date header, and the Received headers of other servers, oldest first. */
 function headerEvents({ content, trail }: FullMessageRecord, arrived: number): Draft[] {
   const named = (name: string): MailHeader[] =>
     content.headers.filter((header) => header.name.toLowerCase() === name);
@@ -155,7 +151,7 @@ function dateEvent(value: string | undefined, arrived: number): Draft {
   return { ...base, at, detail: cut(`Date: ${value}`), note: noteOf(at, null, arrived) };
 }
 
-/** @param before the time of the header before it */
+/** @param before the time of the previous header */
 function hopEvent(value: string, before: number | null, arrived: number): Draft {
   // The time follows the last semicolon (RFC 5322 section 3.6.7).
   const end = value.lastIndexOf(';');
@@ -177,7 +173,6 @@ function timeOf(value: string): number | null {
   return date === null ? null : Date.parse(date);
 }
 
-/** What is odd about the time of a header. */
 function noteOf(at: number | null, before: number | null, arrived: number): string | null {
   if (at === null) return 'The time could not be read.';
   if (at > arrived + TOLERANCE_MS) {
@@ -248,7 +243,7 @@ function attemptEvents({ id, webhookId, attempts }: Delivery): Draft[] {
   });
 }
 
-/** Notes where a clock of Mayfly ran back. */
+/** Notes where the clock of a server was set back. */
 function noteSetBack(own: Draft[]): void {
   let before: number | null = null;
   for (const event of own) {

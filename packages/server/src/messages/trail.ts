@@ -1,27 +1,23 @@
-/*
- * The trail of a mail: when what happened to it on its way into this server. It is made while the mail comes in
- * and stored with it in a compact text, because every mail has one and few are looked at.
- */
+/* Every mail has a trail and few are read, so it is stored as a compact text. */
 
-/** The events of a trail, with the letter of each in the stored form; a released letter is never changed. */
+/** The letter of each event in the stored form; a released letter is never changed. */
 const LETTERS = {
-  /** The client's connection was accepted. */
   connected: 'c',
-  /** A TLS handshake was completed; the detail names protocol and cipher. */
+  /** The detail names protocol and cipher. */
   tls: 't',
-  /** AUTH was accepted; the detail is `inbox` where the session's mail goes to the inbox of the credentials. */
+  /** The detail is `inbox` if all mail of the session goes to the inbox of the credentials. */
   authenticated: 'a',
-  /** A fault that the inbox asks for was applied to the session; the detail says which. */
+  /** A fault rule of the inbox was applied; the detail says which. */
   fault: 'f',
   'mail-from': 'm',
   /** The last recipient was accepted. */
   'rcpt-to': 'r',
   data: 'd',
-  /** The message was there as a whole, also one that came by HTTP. */
+  /** The whole message was received, by SMTP or HTTP. */
   'end-of-data': 'e',
-  /** A request began that injects the mail. */
+  /** A request to inject the mail began. */
   injected: 'i',
-  /** A recorded mail was read from an archive, and is stored again. */
+  /** A recorded mail was read from an archive. */
   imported: 'j',
   parsed: 'p',
   /** SPF, DKIM and DMARC were checked. */
@@ -30,28 +26,24 @@ const LETTERS = {
 
 export type TrailEvent = keyof typeof LETTERS;
 
-/** One step of a mail on its way into this server. */
 export interface TrailStep {
   event: TrailEvent;
-  /** By this server's clock, epoch milliseconds. */
+  /** Epoch milliseconds of this server's clock. */
   at: number;
   detail?: string | undefined;
 }
 
-/** In the order in which the steps happened; empty for a mail that was stored before there were trails. */
+/** In the order of the steps; empty if unknown. */
 export type Trail = readonly TrailStep[];
 
-/** A fault names the text of a reply; longer details are cut. */
+/** Longer details, such as the text of a reply, are cut. */
 const MAX_DETAIL = 120;
 const STEP = /^([a-z])(-?[0-9a-z]+)(?: (.*))?$/s;
 const EVENTS = new Map<string, TrailEvent>(
   Object.entries(LETTERS).map(([event, letter]) => [letter, event as TrailEvent]),
 );
 
-/**
- * The stored form, such as `cmia2x1k3|m2|r1|d0|e3|p1`: a letter for each event and the milliseconds since the
- * step before, in base 36. About 35 bytes for a mail by SMTP.
- */
+/** Such as `cmia2x1k3|m2|r1|d0|e3|p1`: a letter for each event, and milliseconds since the last one in base 36. */
 export function encodeTrail(trail: Trail): string {
   let before = 0;
   const steps = trail.map(({ event, at, detail }) => {
@@ -62,7 +54,7 @@ export function encodeTrail(trail: Trail): string {
   return steps.join('|');
 }
 
-/** The trail of a stored form; steps that this version does not know are left out. */
+/** Steps that this version does not know are left out. */
 export function decodeTrail(text: string): Trail {
   let at = 0;
   return text.split('|').flatMap((step): TrailStep[] => {

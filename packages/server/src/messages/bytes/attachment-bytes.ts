@@ -14,38 +14,27 @@ import type { ByteRange } from './range.ts';
 import { rawPieces, rawRange } from './raw-source.ts';
 import { createTurns } from './turns.ts';
 
-/** The decoded bytes of an attachment. */
 export interface AttachmentContent {
-  /** Number of bytes. */
   size: number;
-  /** The bytes of a range, both ends included: in memory where they are few, else a stream. */
+  /** Both ends are included. Few bytes are a buffer, others a stream. */
   read(range: ByteRange): Buffer | Readable;
 }
 
-/** Decodes attachments on demand. */
 export interface AttachmentBytes {
-  /**
-   * The whole attachment in memory.
-   * @param message a message that was found just now
-   * @throws AppError `not_found` when the message ends meanwhile or has no such attachment
-   */
+  /** Returns the whole attachment. @throws AppError `not_found` if it does not exist or the message ends meanwhile */
   read(message: FullMessageRecord, attachmentId: string): Promise<Uint8Array>;
-  /** The attachment for a response. Large ones are read and decoded piece by piece. @throws as `read` */
+  /** Large attachments are read and decoded piece by piece. @throws as `read` */
   open(message: FullMessageRecord, attachment: MailAttachment): Promise<AttachmentContent>;
 }
 
-/** The part of parsing that HTTP uses: work that would hold up the main thread. */
 export interface AttachmentParsing {
-  /** The decoded bytes of an attachment, searched in the whole raw source; undefined when it is not there. */
+  /** Decodes an attachment of a raw source; undefined if there is no such attachment. */
   attachment(raw: Uint8Array, attachmentId: string, request: ParseRequest): Promise<Uint8Array | undefined>;
-  /** The bytes of a part without their transfer encoding. */
+  /** Removes the transfer encoding of a part. */
   decode(bytes: Uint8Array, encoding: TransferEncoding, request: ParseRequest): Promise<Uint8Array>;
 }
 
-/**
- * Lets one piece be decoded in each turn of the event loop, in order of arrival: many downloads at once are
- * slower then, and other requests wait for one piece only.
- */
+/** One piece is decoded in each turn of the event loop, so that other requests wait for one piece only. */
 function createPacer(): () => Promise<void> {
   const waiting: (() => void)[] = [];
   const runOne = (): void => {
@@ -67,7 +56,6 @@ interface Deps {
 
 const encodedLength = ({ bodyStart, bodyEnd }: IndexedPart): number => bodyEnd - bodyStart;
 
-/** Reads the range of the attachment in the raw source and decodes it. */
 async function readAttachment(
   deps: Deps,
   message: FullMessageRecord,
@@ -84,7 +72,7 @@ async function readAttachment(
       ? decodeTransfer(Buffer.from(bytes.buffer, 0, bytes.length), encoding)
       : deps.parsing().decode(bytes, encoding, request);
   }
-  // Messages that were stored without an index are parsed once more.
+  // Messages that were stored without an index are parsed again.
   const raw =
     index === null ? await rawRange(deps.messages(), message, { start: 0, end: size }, deps.now) : null;
   const decoded = raw && (await deps.parsing().attachment(raw, attachmentId, request));
@@ -92,24 +80,19 @@ async function readAttachment(
   return decoded;
 }
 
-/** Decoders of parts that arrive in pieces. */
 const DECODERS = {
   base64: () => new Base64Pieces(),
   'quoted-printable': () => new QuotedPrintablePieces(),
   uuencode: () => new UuPieces(),
 };
 
-/**
- * Gives the memory of a piece back at once: with many clients that read slowly, pieces that are left to the
- * garbage collector take more memory than those in use.
- */
+/** Frees memory at once: with many slow clients, the garbage collector would leave more pieces than are in use. */
 function freeUnlessShared(piece: Uint8Array, decoded: readonly Buffer[]): void {
-  // A network driver returns views of what it received.
+  // A driver may return views of a larger buffer.
   const isWhole = piece.byteLength === piece.buffer.byteLength;
   if (isWhole && decoded.every(({ buffer }) => buffer !== piece.buffer)) freeIfLarge(piece);
 }
 
-/** The decoded pieces of a part. */
 async function* decodedPieces(
   pieces: AsyncIterable<Uint8Array>,
   encoding: keyof typeof DECODERS,
@@ -125,7 +108,7 @@ async function* decodedPieces(
   yield decoder.end();
 }
 
-/** The bytes of a range. @throws Error when there are fewer: a short response must not look complete */
+/** @throws Error if there are fewer bytes, because a short response must not look complete */
 async function* cut(pieces: AsyncIterable<Buffer>, { first, last }: ByteRange): AsyncGenerator<Buffer> {
   let position = 0;
   for await (const piece of pieces) {
@@ -174,7 +157,7 @@ export function createAttachmentBytes(deps: Deps): AttachmentBytes {
       const bytes = await read(message, attachment.id);
       return {
         size: bytes.length,
-        // A copy: what is in memory shared with a worker cannot be written to a socket.
+        // A copy, because memory that is shared with a worker cannot be written to a socket.
         read: ({ first, last }) => Buffer.from(bytes.subarray(first, last + 1)),
       };
     },

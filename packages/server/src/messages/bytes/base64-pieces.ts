@@ -8,12 +8,10 @@ const GROUP = 4;
 const IS_DIGIT = new Uint8Array(256);
 for (const digit of ALPHABET) IS_DIGIT[digit.charCodeAt(0)] = 1;
 
-/** Decodes base64 that arrives in pieces: the results together are what `decodeBase64` returns for the whole. */
+/** The results of all pieces together equal `decodeBase64` of the whole. */
 export class Base64Pieces {
-  /** The digits of a group that is not complete yet. */
   readonly #rest: number[] = [];
 
-  /** @returns the bytes of all groups that are complete now, in order */
   decode(piece: Uint8Array): Buffer[] {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
     const start = this.#completeRest(bytes);
@@ -24,17 +22,17 @@ export class Base64Pieces {
     return [first, decodeBase64(bytes.subarray(start, end))];
   }
 
-  /** @returns the bytes of the last group, which may lack its padding */
+  /** Returns the bytes of the last group, which may lack its padding. */
   end(): Buffer {
     return decodeBase64(Buffer.from(this.#rest.splice(0)));
   }
 
-  /** Moves digits into the incomplete group. @returns the offset behind the last byte that was looked at */
+  /** Returns the offset after the bytes that were read. */
   #completeRest(bytes: Uint8Array): number {
     let at = 0;
     for (; at < bytes.length && this.#rest.length > 0 && this.#rest.length < GROUP; at++) {
       const byte = bytes[at] ?? 0;
-      // Padding completes a group, too.
+      // Padding completes a group as well.
       if (byte === PADDING) this.#rest.push(...new Array<number>(GROUP - this.#rest.length).fill(PADDING));
       else if (IS_DIGIT[byte] === 1) this.#rest.push(byte);
     }
@@ -42,7 +40,7 @@ export class Base64Pieces {
   }
 }
 
-/** The offset behind the last complete group at or after `start`; padding completes a group wherever it is. */
+/** Padding completes a group wherever it is. */
 function endOfGroups(bytes: Buffer, start: number): number {
   const behindPadding = bytes.lastIndexOf(PADDING) + 1;
   const from = Math.max(start, behindPadding);

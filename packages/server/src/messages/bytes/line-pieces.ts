@@ -5,7 +5,7 @@ const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
 const EQUALS = 0x3d;
-/** Bytes that a decoder may keep of an incomplete line; only hostile mails have such lines. */
+/** Of an incomplete line. Only hostile mails have longer ones. */
 const MAX_KEPT_BYTES = 1024 * 1024;
 const NOTHING = Buffer.alloc(0);
 
@@ -14,21 +14,16 @@ const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
 
 const isBlank = (byte: number | undefined): boolean => byte === SPACE || byte === TAB;
 
-/** @throws Error when a decoder would keep too much */
 function assertKept(bytes: number): void {
   if (bytes > MAX_KEPT_BYTES)
     throw new Error('An attachment has a line that is too long to be decoded in pieces.');
 }
 
-/**
- * Decodes quoted-printable that arrives in pieces: the results together are what `decodeTransfer` returns for
- * the whole.
- */
+/** The results of all pieces together equal `decodeTransfer` of the whole. */
 export class QuotedPrintablePieces {
-  /** What cannot be decoded before the next piece. */
   #kept: Buffer = NOTHING;
 
-  /** @throws Error when more than 1 MiB of blanks follow each other: they count only if the line goes on */
+  /** @throws Error after more than 1 MiB of blanks, which are content only if the line continues */
   decode(piece: Uint8Array): Buffer[] {
     const bytes = Buffer.concat([this.#kept, asBuffer(piece)]);
     const end = endOfDecodable(bytes);
@@ -42,7 +37,7 @@ export class QuotedPrintablePieces {
   }
 }
 
-/** The offset up to which the bytes mean the same whatever follows: not within an escape or a line's end. */
+/** The offset up to which the result does not depend on what follows: not within an escape or a line ending. */
 function endOfDecodable(bytes: Buffer): number {
   let end = bytes.length;
   for (; end > 0; end--) {
@@ -54,18 +49,18 @@ function endOfDecodable(bytes: Buffer): number {
   return 0;
 }
 
-/** The first line stands at the start of the part; see `decodeTransfer`. */
+/** The `begin` line must be near the start of the part; see `decodeTransfer`. */
 const BEGIN_WITHIN = 4_096;
 const BEGIN = /^begin [0-7]{3,4} .*$/m;
-/** A line has at most 84 characters that count, and its length. */
+/** The length character and at most 84 others. */
 const MAX_LINE = 85;
 
-/** The same for uuencode. */
+/** As {@link QuotedPrintablePieces}, for uuencode. */
 export class UuPieces {
   #kept: Buffer = NOTHING;
   #state: 'begin' | 'lines' | 'plain' = 'begin';
   readonly #decoder = new UuDecoder();
-  /** Whether the rest of the line that began in an earlier piece is skipped. */
+  /** Whether the rest of a line from an earlier piece is ignored. */
   #isSkipping = false;
 
   /** @throws Error when the first line is longer than 1 MiB */
@@ -85,7 +80,7 @@ export class UuPieces {
 
   #begin(bytes: Buffer, isEnd: boolean): Buffer[] {
     const begin = BEGIN.exec(bytes.toString('latin1', 0, Math.min(bytes.length, BEGIN_WITHIN)));
-    // A line that the piece ends within may yet become the first one.
+    // An incomplete line at the end of the piece may still become the `begin` line.
     const isOpen = !isEnd && bytes.length <= BEGIN_WITHIN;
     const lines = begin === null ? 0 : bytes.indexOf(LF, begin.index) + 1;
     const isFound = begin !== null && lines > 0 && lines < bytes.length;
@@ -103,7 +98,6 @@ export class UuPieces {
     return [bytes];
   }
 
-  /** Decodes all complete lines. */
   #lines(bytes: Buffer): Buffer {
     let start = 0;
     if (this.#isSkipping) {
@@ -118,7 +112,7 @@ export class UuPieces {
       this.#kept = rest;
       return complete;
     }
-    // What follows in this line does not count.
+    // The rest of the line is ignored.
     this.#isSkipping = true;
     return Buffer.concat([complete, this.#decoder.decode(rest.subarray(0, MAX_LINE))]);
   }

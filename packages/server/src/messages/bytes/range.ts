@@ -6,11 +6,7 @@ export interface ByteRange {
 
 const SINGLE = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/i;
 
-/**
- * Reads a Range header (RFC 9110 section 14.2). What is not one range of bytes, several ranges too, is
- * ignored, as the RFC allows: the whole is a correct response to any request.
- * @param size of the whole, bytes
- */
+/** RFC 9110 section 14.2. Anything but one range of bytes is ignored, as the RFC allows. @param size of the whole */
 export function byteRange(header: string | undefined, size: number): ByteRange | 'whole' | 'unsatisfiable' {
   const [matched, from, to, suffix] = SINGLE.exec(header?.trim() ?? '') ?? [];
   if (matched === undefined) return 'whole';

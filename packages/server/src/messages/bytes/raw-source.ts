@@ -3,7 +3,7 @@ import { notFound } from '../../errors.ts';
 import type { Store } from '../../store.ts';
 import { type MessageRecord, RAW_PIECE_BYTES } from '../records.ts';
 
-/** An embedded database answers at once: after so many pieces others have a turn, about a millisecond. */
+/** About one millisecond in one turn of the event loop: reads from SQLite do not yield by themselves. */
 const PIECES_PER_TURN = 4;
 
 type Messages = Pick<Store['messages'], 'readRaw'>;
@@ -15,11 +15,7 @@ export interface SourceRange {
   end: number;
 }
 
-/**
- * A range of the raw source of a message, piece by piece; only the pieces that contain it are read.
- * @throws AppError `not_found` when the message ends meanwhile, so that a short result is never taken for a
- *   whole one
- */
+/** Reads only the needed pieces. @throws AppError `not_found` if the message ends before all are read */
 export async function* rawPieces(
   messages: Messages,
   { inboxId, id }: Source,
@@ -33,13 +29,13 @@ export async function* rawPieces(
     const offset = at - piece * RAW_PIECE_BYTES;
     const part = bytes?.subarray(offset, offset + end - at);
     if (!part || part.length === 0) throw notFound('message', id);
-    // The reader may give the memory of the part back.
+    // The consumer may free the memory of the part.
     at += part.length;
     yield part;
   }
 }
 
-/** The same range as one array. @throws AppError as {@link rawPieces}; the reason of `signal` once it is aborted */
+/** As {@link rawPieces}, as one array. @throws the reason of `signal` as well */
 export async function rawRange(
   messages: Messages,
   source: Source,

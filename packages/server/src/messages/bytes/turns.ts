@@ -1,11 +1,10 @@
 /**
- * Shares a number of slots among accounts: an account has at most all but one of them at a time, and accounts whose
- * work is queued take turns. So whatever one account asks for, another one waits for no more than its own work.
- * @param slots how much work runs at once
+ * Shares `slots` among accounts: one account has at most all but one of them, and accounts with queued work take
+ * turns. So no account can delay the work of the others for long.
  */
 export function createTurns(slots: number) {
   const running = new Map<string, number>();
-  /** The account whose turn is next comes first. */
+  /** In the order of the turns. */
   const queues = new Map<string, (() => void)[]>();
   let free = slots;
 

@@ -6,10 +6,7 @@ import type { FullMessageRecord } from '../records.ts';
 import { rawRange } from './raw-source.ts';
 import { createTurns } from './turns.ts';
 
-/**
- * Mails in memory as a whole at the same time, each of up to 50 MiB; two of them at most are of one account, so
- * that another one's never waits for them.
- */
+/** Each has up to 50 MiB. At most two are of one account, so that others do not wait for it. */
 const MAX_WHOLE_MAILS = 3;
 
 interface Request {
@@ -17,7 +14,7 @@ interface Request {
   signal: AbortSignal;
 }
 
-/** The part of parsing that reads whole mails for responses, on workers. The bytes are given to it. */
+/** The parser for whole mails, on workers. The bytes are transferred to them. */
 export interface WholeMailParsing {
   fullJson(raw: Uint8Array, about: FullJson, request: Request): Promise<Uint8Array>;
   attachments(raw: Uint8Array, request: Request): Promise<AttachmentList>;
@@ -31,25 +28,20 @@ export interface WholeMailParsing {
 }
 
 /**
- * What needs the whole raw source of a message. A worker does the work; the main thread reads pieces from the
- * database and sends bytes. All of it ends with `signal`, whose reason is then thrown.
+ * A worker parses the raw source of the message. `signal` ends it; its reason is then thrown.
  * @throws AppError `not_found` when the message ends meanwhile; `unavailable` when the worker was terminated
  */
 export interface WholeMails {
-  /**
-   * The JSON of a message in full.
-   * @param base of the URLs in it
-   * @param fields added to it
-   */
+  /** JSON of the full message. @param base of its URLs. @param fields added to it */
   json(
     message: FullMessageRecord,
     base: string,
     signal: AbortSignal,
     fields?: { truncated?: true },
   ): Promise<string | Buffer>;
-  /** A message with the list of its attachments, also where that is not stored. */
+  /** Adds the list of attachments if it is not stored. */
   withAttachments(message: FullMessageRecord, signal: AbortSignal): Promise<FullMessageRecord>;
-  /** The page that shows a message. @param imagesUrl the URL of an image of it without the attachment id */
+  /** @param imagesUrl the URL of an image without the attachment id */
   preview(
     message: FullMessageRecord,
     imagesUrl: string,
@@ -68,7 +60,7 @@ interface Deps {
 export function createWholeMails({ messages, parsing, now }: Deps): WholeMails {
   const inTurn = createTurns(MAX_WHOLE_MAILS);
 
-  /** Calls `use` with the raw source, which it may give away. */
+  /** `use` may transfer the raw source. */
   function withSource<T>(
     message: FullMessageRecord,
     signal: AbortSignal,

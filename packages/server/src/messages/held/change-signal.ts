@@ -1,42 +1,31 @@
 import type { Clock } from '../../clock.ts';
 import type { WakeQueue } from './wake-queue.ts';
 
-/**
- * Every wait reads the store, waits for a change, and reads again. It subscribes before it reads, so no
- * change is missed in between.
- */
+/** Waits subscribe before they read the store, so that no change in between is missed. */
 export interface ChangeSignal {
   /** Called before each read: a change during the read ends the wait that follows. */
   reset(): void;
-  /**
-   * Resolves soon after `ms` milliseconds or the first change since the last reset, or when the abort signal
-   * fires.
-   */
+  /** Resolves after `ms`, after the first change since the last reset, or when the abort signal fires. */
   wait(ms: number): Promise<void>;
-  /** Ends the subscription. */
   end(): void;
 }
 
-/** Something that changes, and the account whose turn it is when a change resumes a request. */
+/** Changes resume the requests of the account in its turn. */
 export interface ChangeSource {
   accountId: string;
-  /** Begins to call the listener at each change; returns a function that ends the subscription. */
+  /** Returns a function that ends the subscription. */
   subscribe(listener: () => void): () => void;
 }
 
-/** What waits need. */
 export interface WaitDeps {
   clock: Clock;
-  /** Shared by all requests that the server holds. */
+  /** Shared by all held requests. */
   wakes: WakeQueue;
-  /** The same for those whose time is over: they do not wait behind those that resume after changes. */
+  /** For requests whose time is over: they do not wait behind those that changes resume. */
   ends: WakeQueue;
 }
 
-/**
- * Subscribes at once.
- * @param signal ends every wait at once
- */
+/** Subscribes at once. @param signal ends every wait */
 export function createChangeSignal(
   { clock, wakes, ends }: WaitDeps,
   { accountId, subscribe }: ChangeSource,
@@ -54,7 +43,7 @@ export function createChangeSignal(
     async wait(ms) {
       const { signal: changed } = change;
       await clock.sleep(Math.max(0, ms), changed);
-      // A thousand requests may have the same end: they resume in turns, as after a change.
+      // Many requests may end at the same time, so they resume in turns as after a change.
       if (!changed.aborted) await new Promise<void>((resolve) => ends.add(accountId, resolve));
     },
     end() {
@@ -65,21 +54,16 @@ export function createChangeSignal(
   };
 }
 
-/** The result of one read of the store. */
 export interface ReadResult<T> {
   result: T;
-  /** True when the wait ends with this result. */
   isFinal: boolean;
-  /** The store is read again at this time even without a change, epoch ms: the expiry of the inbox. */
+  /** When the store is read again even without a change, epoch ms: the expiry of the inbox. */
   until: number;
 }
 
 /**
- * Calls `read` now and after each change, until its result is final, `waitMs` are over or the signal aborts.
- * @param waitMs milliseconds of monotonic time: corrections of the wall clock change nothing
+ * Reads now and after each change, until the result is final, `waitMs` of monotonic time are over or `signal` aborts.
  * @param read called at least once, with the wall-clock time and whether it is the last call
- * @returns the last result
- * @throws what `read` throws
  */
 export async function readUntil<T>(
   deps: WaitDeps & { source: ChangeSource; signal: AbortSignal },

@@ -6,17 +6,13 @@ import { SearchTurns } from './search-turns.ts';
 import { createSharedReads, type SharedReads } from './shared-reads.ts';
 import { WakeQueue } from './wake-queue.ts';
 
-/** What the requests that a server holds share: lists that wait, explained waits and streams. */
+/** Shared by all held requests: lists that wait, explained waits and streams. */
 export interface HeldDeps extends WaitDeps {
-  /** Reads that many of them want at the same time are made once. */
   store: SharedReads & { inboxes: Pick<Store['inboxes'], 'find'> };
   events: Pick<EventBus, 'onMessage' | 'onAccountMessage'>;
 }
 
-/**
- * Once for each HTTP listener.
- * @param findInbox `inboxes.find` from the cache that all requests share
- */
+/** For one HTTP listener. @param findInbox `inboxes.find` from the cache that all requests share */
 export function createHeldDeps(
   deps: {
     store: Pick<Store, 'messages' | 'refusals' | 'generation'>;

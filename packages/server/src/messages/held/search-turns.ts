@@ -1,29 +1,20 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** A search was not made, because all that wanted its result had given up before its turn came. */
+/** All callers aborted before the search began. */
 export class AbandonedSearch extends Error {}
 
-/**
- * Runs the searches of each account one after the other. A search thread that takes calls in the order in
- * which they arrive then serves all accounts in turn, and one with many searches delays only itself.
- */
+/** Runs the searches of each account one after the other, so that many of them delay only that account. */
 export class SearchTurns {
-  /** Of each account, when its last call has ended and others had a turn of the event loop. */
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /**
-   * Calls `work` when the account's earlier calls have ended.
-   * @param work one bounded step of a search
-   * @param waiting of those that wait for the result; `work` is not called if all of them have aborted by then
-   * @throws AbandonedSearch then; what `work` throws
-   */
+  /** @param waiting signals of all callers. @throws AbandonedSearch if all are aborted before `work` begins */
   run<T>(accountId: string, waiting: readonly AbortSignal[], work: () => Promise<T>): Promise<T> {
     const step = (): Promise<T> => {
       if (waiting.every(({ aborted }) => aborted)) throw new AbandonedSearch();
       return work();
     };
     const result = (this.#last.get(accountId) ?? Promise.resolve()).then(step);
-    // Other requests have their turn between two searches.
+    // Other requests are served between two searches.
     const ended = result.then(
       () => setImmediate(),
       () => setImmediate(),

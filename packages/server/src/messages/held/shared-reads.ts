@@ -7,23 +7,21 @@ import { CACHE_TTL_MS } from '../../workers/ttl-cache.ts';
 import type { CheckedPage, CheckRange, FullMessageRecord } from '../records.ts';
 import { AbandonedSearch, type SearchTurns } from './search-turns.ts';
 
-/** Results kept at a time; more only costs reads. A page of summaries takes some 50 KB. */
+/** At this number all are dropped. A page of summaries takes about 50 KB. */
 const MAX_RESULTS = 100;
-/** Larger pages are read again for each request, rather than kept in memory. A page has 51 by default. */
+/** Larger pages are not cached. A page has 51 by default. */
 const MAX_KEPT_MESSAGES = 60;
-/** The same for the text and the html of a message in full. */
+/** Characters of text and HTML; larger messages are not cached. */
 const MAX_KEPT_CONTENT_LENGTH = 256 * 1024;
 
-/** A read that was made or is being made. */
 interface Read {
   result: Promise<unknown>;
-  /** Until when it is used, monotonic milliseconds. */
+  /** Monotonic milliseconds. */
   until: number;
-  /** Of those that wait for it; only while it is being made, and only of searches. */
+  /** Signals of the callers, while a search is in progress. */
   waiting: AbortSignal[] | undefined;
 }
 
-/** The reads that held requests repeat after each change. */
 export interface SharedReads {
   messages: Pick<
     Store['messages'],
@@ -36,9 +34,9 @@ export interface SharedReads {
     | 'placeInAccount'
     | 'existing'
   > & {
-    /** `messages.recipients`, ready to be compared. */
+    /** `messages.recipients`, parsed. */
     recipients(...asked: Parameters<Store['messages']['recipients']>): Promise<RecipientList>;
-    /** `messages.check` in the account's turn. @throws the reason of the signal */
+    /** In the account's turn. @throws the reason of the signal */
     check(
       inbox: Pick<InboxRecord, 'id' | 'accountId'>,
       conditions: Filters,
@@ -46,19 +44,19 @@ export interface SharedReads {
       now: number,
       signal?: AbortSignal,
     ): Promise<CheckedPage>;
-    /** `messages.search` in the account's turn. @throws the reason of the signal */
+    /** In the account's turn. @throws the reason of the signal */
     search(
       ...asked: [...Parameters<Store['messages']['search']>, signal?: AbortSignal]
     ): ReturnType<Store['messages']['search']>;
   };
-  /** `RefusalStore.recent`, ready to be compared. */
+  /** `refusals.recent`, parsed. */
   refusals: { recent(...asked: Parameters<Store['refusals']['recent']>): Promise<RecipientList> };
 }
 
-/** Of searches without a signal: they are short, and always run to their end. */
+/** For searches without a signal, which are short and run to their end. */
 const NEVER = new AbortController().signal;
 
-/** Makes one read of a key at a time. Callers that come meanwhile share the next one, which begins after their call. */
+/** Makes one read of a key at a time. Callers during a read share the next one, which begins after their call. */
 function createQueue(): <T>(key: string, read: () => Promise<T>) => Promise<T> {
   const running = new Map<string, Promise<unknown>>();
   const next = new Map<string, Promise<unknown>>();
@@ -81,12 +79,8 @@ function createQueue(): <T>(key: string, read: () => Promise<T>) => Promise<T> {
 }
 
 /**
- * The same reads, each made once for all that ask for the same until anything is written. A thousand waits on
- * one inbox then cost one query for each message. Results are shared: callers must not change them.
- *
- * The generation of the store grows with every write of this process, so a result of the current generation
- * is what a new read would return. Where other processes write too, there is none, and only callers at the same time
- * share a read.
+ * Caches results until the next write (`store.generation()`): a thousand waits on one inbox cost one query. If
+ * other processes write too, only callers at the same time share a read. Callers must not change results.
  */
 export function createSharedReads(
   store: Pick<Store, 'messages' | 'refusals' | 'generation'>,
@@ -97,7 +91,7 @@ export function createSharedReads(
   const queued = createQueue();
   let generation: number | null = null;
 
-  /** @param signal of the caller; a read is not made when the signals of all callers are aborted before it begins */
+  /** @param signal if those of all callers are aborted before the read begins, it is not made */
   const shared = <T>(
     key: string,
     read: (waiting: readonly AbortSignal[]) => Promise<T>,
@@ -127,7 +121,7 @@ export function createSharedReads(
     return result;
   };
 
-  /** One step of a search, shared, in the account's turn. @throws the reason of the signal */
+  /** A step of a search in the account's turn. @throws the reason of the signal */
   const searched = async <T>(
     accountId: string,
     key: string,
@@ -139,7 +133,7 @@ export function createSharedReads(
       try {
         return await shared(key, (waiting) => turns.run(accountId, waiting, step), signal);
       } catch (error) {
-        // It was abandoned by those that wanted it before this caller came.
+        // All earlier callers had aborted, so this one starts the search again.
         if (!(error instanceof AbandonedSearch)) throw error;
       }
     }
@@ -190,7 +184,6 @@ export function createSharedReads(
 const rangeKey = ({ after, before, limit }: { after: number; before?: number; limit: number }): string =>
   `${after} ${before} ${limit}`;
 
-/** True for a result that should not stay in memory. */
 function isTooLarge(value: unknown): boolean {
   const { content, messages } = (value ?? {}) as Partial<FullMessageRecord & CheckedPage>;
   if (content) return (content.html?.length ?? 0) + (content.text?.length ?? 0) > MAX_KEPT_CONTENT_LENGTH;

@@ -1,25 +1,18 @@
-/**
- * How many held requests resume in one turn of the event loop. Each costs 50 to 150 µs (a response, or a
- * write to a stream), so other requests wait half a millisecond at most.
- */
+/** Each costs 50 to 150 µs (a response or a write to a stream), so other requests wait half a millisecond at most. */
 const WAKES_PER_TURN = 4;
 
-/**
- * Resumes held requests after a change: a few in each turn of the event loop, one account after the other,
- * so that an account with a thousand of them delays no other account.
- */
+/** Resumes held requests, one account after the other, so that an account with many of them delays no other. */
 export class WakeQueue {
   readonly #perTurn: number;
-  /** Accounts in the order of their turns; each with its waiting wake-ups, oldest first. */
+  /** In the order of the turns; the wake-ups of an account are called oldest first. */
   readonly #waiting = new Map<string, Set<() => void>>();
   #scheduled = false;
 
-  /** @param perTurn how many are called in one turn of the event loop */
   constructor(perTurn = WAKES_PER_TURN) {
     this.#perTurn = perTurn;
   }
 
-  /** Calls `wake` soon, and once however often it is added before that. */
+  /** Calls `wake` once, however often it is added before. */
   add(accountId: string, wake: () => void): void {
     const ofAccount = this.#waiting.get(accountId);
     if (ofAccount) ofAccount.add(wake);
@@ -27,7 +20,6 @@ export class WakeQueue {
     this.#schedule();
   }
 
-  /** Does nothing if `wake` is not waiting. */
   cancel(accountId: string, wake: () => void): void {
     const ofAccount = this.#waiting.get(accountId);
     if (ofAccount?.delete(wake) && ofAccount.size === 0) this.#waiting.delete(accountId);
@@ -51,7 +43,7 @@ export class WakeQueue {
     const [wake] = ofAccount;
     if (!wake) return;
     ofAccount.delete(wake);
-    // At the end: every other account has its turn first.
+    // At the end, so that every other account has its turn first.
     if (ofAccount.size > 0) this.#waiting.set(accountId, ofAccount);
     wake();
   }

@@ -6,18 +6,16 @@ import { type NewMail, type NewMailRecipient, type Placed, RAW_PIECE_BYTES } fro
 import { evict } from './ending.ts';
 import { addSources, insertRows, removeSources } from './sources.ts';
 
-/** A live inbox as a batch finds it; the transaction has locked its row. */
+/** A live inbox, whose row the transaction has locked. */
 interface BatchInbox {
   id: string;
   accountId: string;
   seq: number;
   messageCount: number;
   lastReceivedAt: number;
-  /** Whether it ever had a webhook of its own. */
   hasWebhook: 0 | 1;
 }
 
-/** A message that a batch adds to an inbox. */
 interface PlannedMessage {
   id: string;
   receivedAt: number;
@@ -27,24 +25,19 @@ interface PlannedMessage {
   placed: Extract<Placed, { messageId: string }>;
 }
 
-/** What one transaction has to write. */
 interface BatchPlan {
-  /** The messages that each mail becomes; none if it is refused for all recipients. */
+  /** The messages of each mail; none if it is refused for all recipients. */
   mails: PlannedMessage[][];
   placed: Placed[][];
-  /** Inboxes that got messages, as they are after the batch, with the number of messages added. */
+  /** With their counters after the batch, and the number of messages added. */
   changed: Map<BatchInbox, number>;
-  /** Inboxes that now hold too many messages. */
   overfull: { inbox: number; maxMessages: number }[];
 }
 
 const isFull = ({ messageCount }: BatchInbox, { evictsOldest, maxMessages }: NewMailRecipient): boolean =>
   !evictsOldest && messageCount >= maxMessages;
 
-/**
- * Decides what becomes of each recipient of a batch.
- * @param inboxes the live inboxes of the batch by id; their counters are moved on
- */
+/** @param inboxes the live ones by id; their counters are updated */
 function planBatch(
   mails: readonly NewMail[],
   inboxes: ReadonlyMap<string, BatchInbox>,
@@ -67,7 +60,7 @@ function planBatch(
   }
 
   for (const { recipients } of mails) {
-    // The sender can only repeat the whole mail, so none of its recipients may have it already.
+    // The sender can only repeat the whole mail, so no recipient may have it already.
     const isRefused = recipients.some((recipient) => {
       const inbox = inboxes.get(recipient.inboxId);
       return inbox !== undefined && isFull(inbox, recipient);
@@ -87,13 +80,12 @@ function planBatch(
   return plan;
 }
 
-/** The next place in the order of an account. */
 interface AccountPlace {
   account: number;
   order: number;
 }
 
-/** What a batch locks and reads: places for all recipients, also those that will not get the mail. */
+/** Places are taken for all recipients, also for those that will not get the mail. */
 interface Locked {
   places: Map<string, AccountPlace>;
   inboxes: Map<string, BatchInbox>;
@@ -107,7 +99,7 @@ interface Taken {
   isNew: boolean;
 }
 
-/** Takes places in the orders of accounts, whose rows are locked in one order. SQLite cannot insert in a `with`. */
+/** Locks the rows of accounts in one order. One statement on PostgreSQL; SQLite has no `insert` in a `with`. */
 async function takePlaces(tx: Tx, counts: ReadonlyMap<string, number>): Promise<Taken[]> {
   if (tx.engine === 'postgres') {
     return tx.all<Taken>(
@@ -134,10 +126,7 @@ async function takePlaces(tx: Tx, counts: ReadonlyMap<string, number>): Promise<
   return taken;
 }
 
-/**
- * Keeps the rows of accounts until the transaction ends: their deletion finds the orders that the transaction adds.
- * @throws an error after which the transaction is run again, if one was deleted meanwhile
- */
+/** Prevents the deletion of accounts, which would miss their new orders. @throws ConflictError if one was deleted */
 async function keepAccounts(tx: Tx, seqs: readonly number[]): Promise<void> {
   const kept = await tx.all(sql`select seq from accounts where seq ${anyOf(seqs)} order by seq ${KEEP}`);
   if (kept.length < seqs.length) throw new ConflictError('An account was deleted meanwhile.');
@@ -149,9 +138,9 @@ interface Webhook {
   inboxId: string | null;
 }
 
-/** Live inboxes, locked. Those that the sweeper has freed may have an expiry ahead again, with a clock that was set back. */
+/** `freed`: if a clock was set back, an inbox that the sweeper has freed may again have an expiry in the future. */
 async function lockInboxes(tx: Tx, ids: readonly string[], now: number): Promise<BatchInbox[]> {
-  // Without a network, a query for each takes half the time of one with a list.
+  // Without a network, one query for each takes half the time of a query with a list.
   const lists = tx.engine === 'postgres' ? [ids] : ids.map((id) => [id]);
   const found = lists.map((list) =>
     tx.all<BatchInbox>(
@@ -163,7 +152,7 @@ async function lockInboxes(tx: Tx, ids: readonly string[], now: number): Promise
   return (await Promise.all(found)).flat();
 }
 
-/** Enabled webhooks. Only removing one waits for its lock: its deliveries are written later in this transaction. */
+/** The lock blocks only the deletion of a webhook, whose deliveries this transaction writes later. */
 const webhooksOf = (tx: Tx, accountIds: readonly string[], now: number): Promise<Webhook[]> =>
   tx.all(
     sql`select id, account_id as "accountId", inbox_id as "inboxId" from webhooks
@@ -185,7 +174,7 @@ const webhooksOfInboxes = (
 
 const NOT_SENT = Promise.resolve(null);
 
-/** Locks rows of account orders, inboxes and webhooks, each in one order, so that no two batches deadlock. */
+/** Locks the rows of each table in one order, so that no two batches deadlock. */
 async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Locked> {
   const recipients = mails.flatMap((mail) => mail.recipients);
   const counts = new Map<string, number>();
@@ -215,7 +204,7 @@ async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Loc
   };
 }
 
-/** @param sources the source of each mail that becomes a message */
+/** @param sources by mail; undefined for those without messages */
 async function addMessages(
   tx: Tx,
   { mails }: BatchPlan,
@@ -241,7 +230,6 @@ async function addMessages(
   ]);
 }
 
-/** Adds the deliveries of new messages, notes their number in the results, and wakes their webhooks. */
 async function addDeliveries(
   tx: Tx,
   { mails }: BatchPlan,
@@ -307,17 +295,15 @@ async function moveInboxes(tx: Tx, { changed }: BatchPlan, now: number): Promise
 }
 
 /**
- * Stores a batch in one transaction and resolves when it is on stable storage, with a result for each
- * recipient of each mail. Calls that wait at the same time share a transaction and its sync. A recipient
- * that does not exist any more does not affect the others; if one is full, the mail is refused for all,
- * because its sender can only repeat it as a whole (RFC 5321 section 4.2.5).
- * An inbox that evicts never holds more than `maxMessages` after the commit, and `messageCount` is exact.
- * Each message gets `receivedAt = max(now, the inbox's newest + 1)` and an id that carries it.
+ * Stores a batch in one transaction, with a result for each recipient. An inbox that has ended does not affect the
+ * others; if one is full, the mail is refused for all, because its sender can only repeat the whole (RFC 5321 section
+ * 4.2.5). An inbox that evicts never holds more than `maxMessages` after the commit.
+ * Each message gets `receivedAt = max(now, the inbox's newest + 1)` and an id that contains it.
  */
 export const addBatch = flight(
   async (tx, mails: NewMail[], now: number): Promise<Flight<Placed[][]>> => {
-    // PostgreSQL gets the bytes together with the statements that lock; large mails, which take many statements,
-    // before any row is locked. Those of refused mails are removed.
+    // PostgreSQL gets the bytes together with the statements that lock, but those of large mails before any row is
+    // locked. The sources of refused mails are removed.
     const early = tx.engine === 'postgres' ? addSources(tx, mails) : undefined;
     if (mails.some(({ raw }) => raw.length > RAW_PIECE_BYTES)) await early;
     const [written = [], locked] = await together([Promise.resolve(early), lock(tx, mails, now)]);

@@ -4,8 +4,6 @@ import { EMPTY, FOR_UPDATE, FOR_UPDATE_SKIP_LOCKED, sql } from '../../database/s
 import { lockInboxOf } from './one.ts';
 import { freeParked, releaseSources, rowsToFree } from './sources.ts';
 
-/** The ends of messages: deletion, eviction, the end of their inbox. */
-
 interface Oldest {
   inbox: number;
   after: number;
@@ -30,11 +28,9 @@ async function deleteUpTo(tx: Tx, inbox: number, after: number, upTo: number): P
 }
 
 /**
- * Deletes about `limit` rows of an inbox's messages, the oldest first. The caller's transaction has locked
- * the inbox. The number of an inbox is valid only within the transaction that read it: SQLite gives the
- * number of a removed inbox to a new one.
+ * Deletes about `limit` rows of an inbox's oldest messages. The caller's transaction has locked the inbox and read its
+ * number, because SQLite reuses numbers.
  * @param released gets the sources of the deleted messages, which the caller has to release
- * @param upTo only messages with `receivedAt` up to this time
  */
 export async function freeMessages(
   tx: Tx,
@@ -54,15 +50,15 @@ export async function freeMessages(
   return freed;
 }
 
-/** Deletes about `limit` rows of messages of all emptied inboxes, or of the one with the id `only`. */
+/** @param only the id of one inbox; otherwise all emptied inboxes */
 export async function freeEmptied(tx: Tx, limit: number, only?: string): Promise<number> {
   const ofOnly = only === undefined ? EMPTY : sql`and id = ${only}`;
-  // Another node that empties one now goes on with it; the deletion that asked for this one waits.
+  // The sweeper skips an inbox that another node is emptying; a deletion waits for its inbox.
   const lock = only === undefined ? FOR_UPDATE_SKIP_LOCKED : FOR_UPDATE;
   const released: number[] = [];
   let freed = 0;
   while (freed < limit) {
-    // A literal, because no engine uses a partial index for a value that is unknown when it plans.
+    // A literal, because engines use a partial index only for a value that is known when they plan.
     const emptied = await tx.first<{ seq: number; upTo: number }>(
       sql`select seq, emptied_up_to as "upTo" from inboxes where emptied_up_to > 0 ${ofOnly} limit 1 ${lock}`,
     );
@@ -78,11 +74,7 @@ export async function freeEmptied(tx: Tx, limit: number, only?: string): Promise
   return freed;
 }
 
-/**
- * Deletes the oldest messages of inboxes until they hold at most `maxMessages`, in the transaction that has locked
- * them. Small sources are deleted at once; those of several pieces can no longer be read, and the sweeper deletes them
- * in steps.
- */
+/** Deletes the oldest messages of locked inboxes. The sweeper deletes their sources of several pieces in steps. */
 export async function evict(
   tx: Tx,
   overfull: readonly { inbox: number; maxMessages: number }[],
@@ -107,7 +99,7 @@ export async function evict(
   await releaseSources(tx, released);
 }
 
-/** Deletes a message of an inbox; returns its source, or undefined if there is no such message. */
+/** Returns the source of the deleted message; undefined if there is no such message. */
 async function unlist(tx: Tx, inboxId: string, messageId: string, now: number): Promise<number | undefined> {
   const locked = await lockInboxOf(tx, inboxId, messageId, now);
   if (!locked) return undefined;
@@ -125,7 +117,7 @@ async function unlist(tx: Tx, inboxId: string, messageId: string, now: number): 
 }
 
 export const ending = {
-  /** When it resolves, its source is deleted too unless another message has it. False if there is no such message. */
+  /** Deletes the source too unless another message has it. False if there is no such message. */
   delete: steps(
     async (transaction, inboxId: string, messageId: string, now: number): Promise<boolean> => {
       const source = await transaction((tx) => unlist(tx, inboxId, messageId, now));
@@ -137,10 +129,8 @@ export const ending = {
   ),
 
   /**
-   * Deletes all messages of a live inbox: those committed before the call, and none committed after it
-   * resolves. They become unreadable at once; then their sources are deleted in short transactions.
-   * `lastReceivedAt` stays, so cursors remain valid.
-   * @returns false if the inbox is not live
+   * Deletes the messages committed before the call, and none committed after it resolves. False if the inbox is not
+   * live. `lastReceivedAt` stays, so that cursors remain valid.
    */
   deleteAll: steps(
     async (transaction, inboxId: string, now: number): Promise<boolean> => {

@@ -8,38 +8,24 @@ import type { InboxRecord, StagedMails } from '../../inboxes/records.ts';
 import type { NewMail } from '../records.ts';
 import { addSources, insertRows } from './sources.ts';
 
-/**
- * How long mails are kept that are stored under a name and belong to no inbox yet: longer than an import takes, of
- * which a crash leaves them behind.
- */
+/** Longer than an import takes. The sweeper deletes older staged mails, which a crash left behind. */
 export const STAGED_MS = HOUR_MS;
 
-/*
- * The mails of a recording are stored one by one, parked under a name: no message has them, so they cannot be read.
- * The transaction that creates their inbox makes messages of all of them and removes the name.
- */
+// The mails of a recording are stored one by one under a name, without messages, so they cannot be read. The
+// transaction that creates their inbox makes messages of all of them and removes the name.
 
-/**
- * Deliveries of one import. Other writes wait for its transaction, which takes a third of a second with as many
- * messages, and most of a minute with twenty times more deliveries.
- */
+/** Other writes wait for the transaction: with twenty times more deliveries, most of a minute. */
 const MAX_DELIVERIES = 10_000;
 
-/** Leaves staged sources to the sweeper: those under a name. @returns how many */
+/** Leaves staged sources to the sweeper; returns their number. */
 const giveUp = (tx: Tx, stage: string): Promise<number> =>
   tx.run(sql`update parked_sources set stage = null where stage = ${stage}`);
 
-/** The same for all names of earlier times. */
 export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
   tx.run(sql`update parked_sources set stage = null where stage < ${newId('msg', time)}`);
 
 export const imports = {
-  /**
-   * Stores a mail that no inbox shows, for {@link InboxStore.create} to make a message of it. Its recipients are
-   * not used.
-   * @param stage a name for the mails of one inbox that carries the time: `newId('msg', now)`
-   * @returns the source
-   */
+  /** Returns the source. Recipients are not used. @param stage a name for one inbox: `newId('msg', now)` */
   stage: write(
     async (tx, mail: NewMail, stage: string): Promise<number> => {
       const [seq = Number.NaN] = await addSources(tx, [mail]);
@@ -49,7 +35,7 @@ export const imports = {
     { keepsInboxes: true },
   ),
 
-  /** Gives up the mails under a name. The sweeper does that as well, STAGED_MS after its time. */
+  /** Gives up the mails of a failed import. Otherwise the sweeper does it after STAGED_MS. */
   unstage: write(
     async (tx, stage: string): Promise<void> => {
       await giveUp(tx, stage);
@@ -68,7 +54,7 @@ async function takeOver(tx: Tx, { stage, mails }: StagedMails): Promise<void> {
   throw unavailable('too slow for this import, whose messages were deleted after an hour');
 }
 
-/** Takes places in the order of the account, which the transaction has locked. */
+/** The transaction has locked the account. */
 async function takePlaces(
   tx: Tx,
   accountId: string,
@@ -83,7 +69,7 @@ async function takePlaces(
   return { account: row.account, before: row.last - count };
 }
 
-/** Adds the deliveries of messages, and wakes their webhooks. @throws AppError `limit_reached` for too many */
+/** @throws AppError `limit_reached` for too many deliveries */
 async function addDeliveries(
   tx: Tx,
   { id: inboxId, accountId }: InboxRecord,
@@ -113,12 +99,7 @@ async function addDeliveries(
   await insertRows(tx, 'wakes (webhook_id, at, added)', wakes);
 }
 
-/**
- * Makes staged mails the first messages of an inbox, in the transaction that creates it. They have the last
- * milliseconds before.
- * @param seq the number of the inbox
- * @returns the inbox with them
- */
+/** Makes staged mails the first messages of a new inbox, received in the last milliseconds before now. */
 export async function placeStaged(
   tx: Tx,
   { inbox, seq }: { inbox: InboxRecord; seq: number },

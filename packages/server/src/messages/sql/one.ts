@@ -5,12 +5,9 @@ import { knownContent, MAX_DERIVED_BYTES, readContent } from '../../mail/stored-
 import type { FullMessageRecord, MarkChanges, MessageRecord, RAW_PIECE_BYTES } from '../records.ts';
 import { MESSAGE_COLUMNS, parseContent, readEnvelope, type StoredMessage, toMessage } from './rows.ts';
 
-/** Messages by their ids, which carry `receivedAt`. */
-
 /**
- * Locks the live inbox of a message that is to be changed or deleted, before the message, as in a commit that evicts:
- * otherwise the two could deadlock.
- * @returns the place of the message; undefined if the inbox has ended or was emptied since, or the id is none
+ * Locks the live inbox before its message, as a commit that evicts does: otherwise the two could deadlock.
+ * @returns undefined if the inbox has ended or was emptied since, or the id is invalid
  */
 export async function lockInboxOf(
   tx: Tx,
@@ -28,7 +25,7 @@ export async function lockInboxOf(
 }
 
 export const one = {
-  /** Those of the ids that a message of the live inbox has. */
+  /** The ids that messages of the live inbox have. */
   existing: read(
     async (db, inboxId: string, messageIds: readonly string[], now: number): Promise<string[]> => {
       const times = messageIds.flatMap((id) => timeOfId('msg', id) ?? []);
@@ -52,7 +49,7 @@ export const one = {
         content: Uint8Array;
         raw: Uint8Array | null;
       };
-      // Of a small mail the content is stored without what the raw source has.
+      // The stored content of a small mail lacks what its raw source contains.
       const row = await db.first<Row>(
         sql`select ${MESSAGE_COLUMNS}, i.account_id as "accountId", s.envelope, s.content,
             case when s.size <= ${MAX_DERIVED_BYTES} then s.raw end as raw
@@ -71,10 +68,7 @@ export const one = {
     },
   ),
 
-  /**
-   * A piece of the raw source, from 0 on; undefined past the end and for no message. Pieces have
-   * {@link RAW_PIECE_BYTES} but for the last.
-   */
+  /** A piece of {@link RAW_PIECE_BYTES}, the last one smaller; undefined past the end and for no message. */
   readRaw: read(
     async (
       db,
@@ -97,10 +91,7 @@ export const one = {
     },
   ),
 
-  /**
-   * Marks a message of a live inbox, and raises the version of the inbox if that changes anything.
-   * @returns the message with its marks; undefined if there is no such message
-   */
+  /** Raises the version of the inbox if anything changes. Undefined if there is no such message. */
   mark: write(
     async (
       tx,

@@ -16,22 +16,19 @@ import {
   toRow,
 } from './rows.ts';
 
-/** Lists of messages, of an inbox and of an account. */
-
 interface Range {
   after: number;
   before: number;
   limit: number;
 }
 
-/** The row number of an account and the place of its newest message. */
+/** `last` is the place of the newest message. */
 export const placesOf = (db: Db, accountId: string): Promise<{ seq: number; last: number } | undefined> =>
   db.first(
     sql`select a.seq, coalesce(o.last, 0) as last from accounts a left join account_orders o on o.account_seq = a.seq
       where a.id = ${accountId}`,
   );
 
-/** The page of a range without messages. */
 export const emptyPage = (before: number): NewestPage => ({
   messages: [],
   place: before,
@@ -39,16 +36,12 @@ export const emptyPage = (before: number): NewestPage => ({
   isComplete: true,
 });
 
-/**
- * How far apart the times of two messages may be when their order in the account says otherwise: the
- * clocks of several nodes, and messages of one inbox within one millisecond.
- */
+/** How much times may contradict the account's order, because the clocks of nodes differ. */
 const MAX_DISORDER_MS = 60_000;
 
 /**
- * A place up to which no message is newer than `time`, found by bisection. Times follow the order of the
- * account except for {@link MAX_DISORDER_MS}, so all messages before one that is older by that much are
- * older than `time`.
+ * Bisection for a place up to which no message is newer than `time`: if a message is older than `time` by
+ * {@link MAX_DISORDER_MS}, all messages before it are older than `time`.
  */
 async function placeUpTo(db: Db, account: number, newest: number, time: number): Promise<number> {
   let place = 0;
@@ -68,11 +61,10 @@ async function placeUpTo(db: Db, account: number, newest: number, time: number):
 /** As many messages as an inbox holds. */
 const MAX_RECIPIENT_ROWS = 10_000;
 
-// The inbox is read by subqueries: joined to it, PostgreSQL would read and sort all messages for a page of them.
-// One lower bound of the time instead of two, because an engine searches the index by one of them and would read all
-// rows between the two.
+// Subqueries read the inbox: for a join PostgreSQL would read and sort all messages. There is one lower bound of the
+// time, because an engine searches the index by only one of two.
 export const pages = {
-  /** Messages of a live inbox with `after < receivedAt < before`, newest first, at most `limit`. */
+  /** With `after < receivedAt < before`, newest first. */
   listRows: read(async (db, inboxId: string, range: Range, now: number): Promise<MessageRow[]> => {
     const { after, before, limit } = bounded(range);
     const rows = await db.all<ListedMessage>(
@@ -87,7 +79,7 @@ export const pages = {
     return rows.map(toRow);
   }),
 
-  /** Messages of a live inbox with `receivedAt > after`, oldest first, at most `limit`. */
+  /** With `receivedAt > after`, oldest first. */
   listAfter: read(
     async (
       db,
@@ -106,7 +98,7 @@ export const pages = {
     },
   ),
 
-  /** Messages of the account's live inboxes with `accountOrder > after`, oldest first, at most `limit`. */
+  /** With `accountOrder > after`, oldest first. */
   listByAccount: read(
     async (
       db,
@@ -127,16 +119,12 @@ export const pages = {
     },
   ),
 
-  /**
-   * Reads the account's messages with `after < accountOrder < before`, newest first, at most `limit`. The cost
-   * does not depend on how many messages the account has.
-   */
+  /** With `after < accountOrder < before`, newest first. The cost does not depend on the size of the account. */
   listNewest: read(async (db, accountId: string, range: Range, now: number): Promise<NewestPage> => {
     const { after, before, limit } = bounded(range);
     const account = await placesOf(db, accountId);
     if (!account) return emptyPage(before);
-    // The rows are bounded before the join, so that a page costs no more where many inboxes have ended and
-    // the sweeper has not freed them yet.
+    // The rows are limited before the join, so that messages of ended inboxes do not make a page more expensive.
     const rows = await db.all<ListedMessage & { inboxId: string; accountOrder: number }>(
       sql`select m.id, m.received_at as "receivedAt", m.account_order as "accountOrder", m.read_at as "readAt", m.tags,
           i.id as "inboxId", s.size, s.summary
@@ -161,12 +149,9 @@ export const pages = {
     };
   }),
 
-  /**
-   * The recipients of the messages that a live inbox received after a time, newest first: a line for each message,
-   * its `receivedAt`, a space, and the RCPT addresses as a JSON array.
-   */
+  /** Newest first, a line for each message: `receivedAt`, a space, and the RCPT addresses as a JSON array. */
   recipients: read(async (db, inboxId: string, after: number, now: number): Promise<string> => {
-    // One text for all rows: a row of its own for each would cost more than finding them.
+    // One text, because a row for each message would cost more than finding them.
     const row = await db.first<{ lines: string | null }>(
       sql`select string_agg(line, '\n') as lines from (
         select m.received_at || ' ' || m.rcpt_to as line from messages m
@@ -178,20 +163,14 @@ export const pages = {
     return row?.lines ?? '';
   }),
 
-  /**
-   * The largest `accountOrder` that was ever committed, deleted messages included; 0 before the first.
-   * All messages up to it can be read.
-   */
+  /** The largest committed `accountOrder`, also of deleted messages; 0 for none. All messages up to it are visible. */
   newestInAccount: read(
     async (db, accountId: string): Promise<number> => (await placesOf(db, accountId))?.last ?? 0,
   ),
 
-  /**
-   * The place in the account's order behind which lie all its messages with `receivedAt > time`, and
-   * everything that is committed after the call.
-   */
+  /** The place after which all messages with `receivedAt > time` and all later commits are. */
   placeInAccount: read(async (db, accountId: string, time: number): Promise<number> => {
-    // The newest first, so that whatever is committed meanwhile comes after the result.
+    // The newest place is read first, so that later commits come after the result.
     const account = await placesOf(db, accountId);
     if (!account) return 0;
     const { seq, last: newest } = account;

@@ -8,20 +8,15 @@ import type { FullMessageRecord, MessageRecord, MessageRow } from '../records.ts
 import { decodeTrail } from '../trail.ts';
 import { loadSource } from './sources.ts';
 
-/** How rows of messages are read. */
-
 const utf8 = new TextDecoder();
 
-/** A stored content; where it is damaged, one that is read from the raw source. */
+/** Damaged content is replaced by one that is read from the raw source. */
 export const parseContent = (bytes: Uint8Array): AnyStoredContent =>
   parseOr(utf8.decode(bytes), { isUnstored: true, htmlWords: null });
 
 const recent = recentContents();
 
-/**
- * Reads what conditions compare of contents, by message id; without messages that were deleted meanwhile. Those read
- * last are kept for the next conditions.
- */
+/** Contents to compare, by message id, without deleted messages. Recent ones are cached. */
 export async function readContents(
   db: Db,
   rows: readonly { id: string; source: number; size: number }[],
@@ -33,7 +28,7 @@ export async function readContents(
     return !known;
   });
   if (missing.length === 0) return found;
-  // The messages of one mail in several inboxes have one source.
+  // Messages of one mail in several inboxes share a source.
   const bySource = Map.groupBy(missing, ({ source }) => source);
   const stored = await db.all<{ seq: number; content: Uint8Array }>(
     sql`select seq, content from sources where seq ${anyOf([...bySource.keys()])}`,
@@ -66,25 +61,22 @@ function readSummary(text: string): MailSummary {
   return isSummary(stored) ? stored : UNREADABLE;
 }
 
-/** A stored summary; an empty one where it is damaged. */
+/** An empty summary if the stored one is damaged. */
 export const parseSummary = (bytes: Uint8Array): MailSummary => readSummary(utf8.decode(bytes));
 
-/** The JSON text of a stored summary; that of an empty one where it is damaged. */
 function summaryText(bytes: Uint8Array): string {
   const text = utf8.decode(bytes);
   return readSummary(text) === UNREADABLE ? JSON.stringify(UNREADABLE) : text;
 }
 
-/** The columns of a {@link StoredMessage}, of the tables `messages m` and `sources s`. */
+/** Of the tables `messages m` and `sources s`. */
 export const MESSAGE_COLUMNS: Sql = constant(
   `m.id, m.received_at as "receivedAt", m.rcpt_to as "rcptTo", m.read_at as "readAt", m.tags, s.size,
    s.parse_error as "parseError", s.summary, length(s.content) as "contentBytes"`,
 );
 
-/** A {@link MessageRow} with its summary as stored. */
 export type ListedMessage = Omit<MessageRow, 'summary'> & { summary: Uint8Array };
 
-/** A message with its JSON as stored. */
 export interface StoredMessage extends ListedMessage {
   rcptTo: string;
   parseError: string | null;
@@ -104,14 +96,13 @@ export function toMessage(inboxId: string, row: StoredMessage): MessageRecord {
   };
 }
 
-/** A row of a list, which needs no more of the summary than its text. */
 export const toRow = ({ id, receivedAt, size, readAt, summary, tags }: ListedMessage): MessageRow => ({
   ...{ id, receivedAt, size, readAt, summary: summaryText(summary) },
   // Most messages have none.
   tags: tags === '[]' ? tags : JSON.stringify(parseTexts(tags)),
 });
 
-/** What is shown of an envelope whose row is damaged. */
+/** Shown for a damaged envelope. */
 const UNKNOWN_ENVELOPE: MailEnvelope & { authentication?: MailAuthentication | null; trail?: string } = {
   ...{ mailFrom: '', helo: '', remoteAddress: '', tls: false },
 };
@@ -121,7 +112,7 @@ export function readEnvelope(text: string): Pick<FullMessageRecord, 'envelope' |
   return { envelope, authentication, trail: decodeTrail(trail) };
 }
 
-/** Replaces infinity, which the engines do not know, by a number that no time reaches. */
+/** Replaces infinity, which the engines do not know. */
 export const bounded = ({ after, before, limit }: { after: number; before: number; limit: number }) => ({
   after: Math.max(after, -1),
   before: Math.min(before, Number.MAX_SAFE_INTEGER),

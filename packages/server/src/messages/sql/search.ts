@@ -37,37 +37,30 @@ import {
   toRow,
 } from './rows.ts';
 
-/** What `withoutInvisible` of mail/mime/clean.ts removes, as a set of both engines' patterns. */
+/** What `withoutInvisible` of mail/mime/clean.ts removes, as a set for the patterns of both engines. */
 export const INVISIBLE_SET =
   '[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]';
 
-/** Messages that one call reads: about ten milliseconds, fifty where the content of each is parsed. */
+/** About ten milliseconds, fifty if the content of each is parsed. */
 const ROWS_PER_CALL = 500;
-/** Bytes of mail that one call reads besides its first message. */
+/** In addition to the first message. */
 const BYTES_PER_CALL = 8 * 1024 * 1024;
-/** With fewer letters nearly every message matches, and comparing the stored text is wasted. */
+/** Fewer letters match nearly every message. */
 const MIN_LETTERS = 3;
 
-/**
- * A pattern has at most so many characters. The database compares it anew at each place of the text: 500 characters
- * that nearly match everywhere would take seconds.
- */
+/** The database compares a pattern at each place of the text: 500 characters that nearly match would take seconds. */
 const PATTERN_CHARACTERS = 16;
 const PIECES = new RegExp(`[a-z0-9@.+-]{1,${PATTERN_CHARACTERS}}`, 'g');
 
-/** The messages that one call reads. */
 interface Stretch {
-  /** Of the last of them, in the order of the call. */
+  /** Of the last of these messages. */
   place: number;
   rows: number;
-  /** Whether the range has no others. */
+  /** Whether the range has no other messages. */
   isComplete: boolean;
 }
 
-/**
- * @param found the first {@link ROWS_PER_CALL} messages of the range, with their places and sizes
- * @param empty the place where the range has no message
- */
+/** @param found the first {@link ROWS_PER_CALL} messages of the range. @param empty the place for an empty range */
 function stretchOf(found: readonly { place: number; size: number }[], empty: number): Stretch {
   let rows = 0;
   for (let bytes = 0; rows < found.length; rows++) {
@@ -79,11 +72,9 @@ function stretchOf(found: readonly { place: number; size: number }[], empty: num
 }
 
 /**
- * A `LIKE` pattern that matches every stored JSON text which contains `text`, whatever its case and the composition
- * of its letters; null if no pattern would help. It is the longest run of characters of `text`, up to
- * {@link PATTERN_CHARACTERS}, that JSON does not escape and to which no other character folds. `i`, `k` and the hyphen
- * become wildcards, because the dotted capital I, the Kelvin sign and other dashes fold to them.
- * @param text folded or not
+ * A `LIKE` pattern that matches every stored JSON text which contains `text`, in any case and composition; null if none
+ * would help. It is the longest run of characters that JSON does not escape and to which no others fold. `i`, `k` and
+ * `-` become wildcards, because the dotted capital I, the Kelvin sign and other dashes fold to them.
  */
 export function likePattern(text: string): string | null {
   const stretches = fold(text).match(PIECES) ?? [];
@@ -93,23 +84,19 @@ export function likePattern(text: string): string | null {
   return letters(best) < MIN_LETTERS ? null : `%${best}%`;
 }
 
-/** A stored UTF-8 text. */
 const textOf = (column: string) =>
   perEngine({ sqlite: `cast(${column} as text)`, postgres: `convert_from(${column}, 'UTF8')` });
 const SUMMARY = textOf('s.summary');
 const CONTENT = textOf('s.content');
-/** The text of a large mail may be in its raw source alone. */
+/** The text of a large mail may be only in its raw source. */
 const MAY_LACK_TEXT = constant(`s.size > ${MAY_LACK_TEXT_BYTES}`);
-/**
- * Whether a summary has characters that comparing ignores, in one pass: SQLite has sets in `GLOB`, PostgreSQL in
- * regular expressions. Texts of ASCII alone are told by their length.
- */
+/** Whether a summary has characters that comparisons ignore. The length excludes texts of ASCII alone. */
 const HAS_INVISIBLE = sql`(length(s.summary) <> length(${SUMMARY}) and ${SUMMARY} ${perEngine({
   sqlite: `glob '*${INVISIBLE_SET}*'`,
   postgres: `~ '${INVISIBLE_SET}'`,
 })})`;
 
-/** A condition that holds for every message which meets that one; undefined where the database cannot help. */
+/** Holds for every message that meets `condition`; undefined if the database cannot decide. */
 function mayMeet(condition: MailCondition): Sql | undefined {
   if (condition.not || condition.field === 'attachments') return undefined;
   const { field, text } = condition;
@@ -126,7 +113,6 @@ function mayMeet(condition: MailCondition): Sql | undefined {
   return sql`(${join(places[field], ' or ')})`;
 }
 
-/** The condition on columns of the message. */
 function meets(condition: ColumnCondition): Sql {
   const value = 'value' in condition ? condition.value : null;
   const expressions: Record<typeof condition.field, Sql> = {
@@ -147,10 +133,9 @@ interface Candidate extends ListedMessage {
   rcptTo: string;
 }
 
-/** Messages of which the contents are read at a time: a search ends with the last match that was asked for. */
+/** Small, because a search ends with the last match that is needed. */
 const CONTENTS_AT_A_TIME = 50;
 
-/** The messages that match, in their order. */
 async function* matchesOf(
   db: Db,
   rows: readonly Candidate[],
@@ -175,7 +160,7 @@ async function* matchesOf(
   }
 }
 
-/** The messages up to the last match that was asked for, or all of the stretch. */
+/** Ends with the last match that is needed. */
 function pageOf(
   all: readonly CheckedMessage[],
   { limit, onlyMatches }: CheckRange,
@@ -193,15 +178,11 @@ function pageOf(
 }
 
 /**
- * Searching reads the newest messages one after the other, in 3 µs each if the database alone can rule a
- * message out. There is no full-text index: SQLite's FTS5 took 80 µs a mail to write and 150 µs to delete,
- * and finds whole words only; a trigram index took 370 µs and five times the space.
+ * Searching reads the newest messages one after the other, in 3 µs each. There is no full-text index: SQLite's FTS5
+ * took 80 µs a mail to write and 150 µs to delete, and a trigram index 370 µs and five times the space.
  */
 export const searching = {
-  /**
-   * Searches messages with a place between `after` and `before`, newest first, for those that meet all
-   * conditions, until `limit` are found or 500 messages or 8 MiB are read.
-   */
+  /** With `after < place < before`, newest first, until `limit` match or 500 messages or 8 MiB are read. */
   search: search(
     async (
       db,
@@ -228,7 +209,7 @@ export const searching = {
       const inSql = conditions.flatMap(
         (condition) => (isMailCondition(condition) ? mayMeet(condition) : meets(condition)) ?? [],
       );
-      // The account may have been removed since its row number was read, and a new account may have the number.
+      // The row number may belong to another account by now.
       const rows = await db.all<Candidate>(
         sql`select m.id, i.id as "inboxId", m.received_at as "receivedAt", m.account_order as "accountOrder",
             m.source_seq as source, m.rcpt_to as "rcptTo", m.read_at as "readAt", m.tags, s.size, s.summary
@@ -258,10 +239,7 @@ export const searching = {
     },
   ),
 
-  /**
-   * Checks messages of a live inbox against conditions, which may be about their content, until `limit` match
-   * or the call has read enough: 500 messages or 8 MiB.
-   */
+  /** Compares messages with conditions until `limit` match or 500 messages or 8 MiB are read. */
   check: search(
     async (
       db,
@@ -284,7 +262,7 @@ export const searching = {
       );
       const stretch = stretchOf(sizes, isAscending ? after : before);
       if (stretch.rows === 0) return { ...stretch, messages: [] };
-      // The messages whose text may contain the wanted one, as far as the database alone can say.
+      // The database excludes messages as far as it can.
       const { text } = conditions;
       const pattern = range.onlyMatches && text !== undefined ? likePattern(text) : null;
       const rows = await db.all<StoredMessage & { source: number }>(
@@ -311,7 +289,7 @@ export const searching = {
   ),
 };
 
-/** Of a scope, the column with its row number and the one with the places of its messages. */
+/** The column with the row number of the scope, and the one with the places of its messages. */
 const OF_ACCOUNT = [constant('m.account_seq'), constant('m.account_order')] as const;
 const OF_INBOX = [constant('m.inbox_seq'), constant('m.received_at')] as const;
 const ASCENDING = constant('asc');

@@ -2,17 +2,10 @@ import type { Db, Tx } from '../../database/operations.ts';
 import { anyOf, EMPTY, FOR_UPDATE, inserted, sql, type Value } from '../../database/sql.ts';
 import { type NewMail, RAW_PIECE_BYTES } from '../records.ts';
 
-/** Stored mails; each may belong to messages in several inboxes. */
-
-/** Rows of one INSERT. Few sizes, so that each connection plans few statements. */
+/** Few sizes, so that each connection plans few statements. */
 const SIZES = [64, 16, 4] as const;
 
-/**
- * Inserts rows.
- * @param into a table with its columns
- * @param returning constant SQL, such as `returning seq`
- * @returns what the statements return, in the order of the rows
- */
+/** Returns rows in their order if `returning` (constant SQL) is given. @param into a table with its columns */
 export async function insertRows<Row extends object>(
   tx: Tx,
   into: string,
@@ -30,14 +23,13 @@ export async function insertRows<Row extends object>(
   return returning === '' ? [] : (returned.flat() as Row[]);
 }
 
-/** The stored form of a mail's envelope, with its trail, and the sender's authentication if it was checked. */
 const envelopeJson = ({ envelope, authentication, trail }: NewMail): string =>
   JSON.stringify({ ...envelope, ...(authentication && { authentication }), trail });
 
 const pieceOf = (raw: Uint8Array, piece: number): Uint8Array =>
   raw.subarray(piece * RAW_PIECE_BYTES, (piece + 1) * RAW_PIECE_BYTES);
 
-/** Inserts rows and returns their numbers. SQLite gives those of one transaction one after the other. */
+/** Returns the numbers of the rows. Within a transaction, those of SQLite are consecutive. */
 async function numbered(tx: Tx, into: string, rows: readonly (readonly Value[])[]): Promise<number[]> {
   if (tx.engine === 'postgres') {
     return (await insertRows<{ seq: number }>(tx, into, rows, 'returning seq')).map(({ seq }) => seq);
@@ -47,7 +39,7 @@ async function numbered(tx: Tx, into: string, rows: readonly (readonly Value[])[
   return rows.map((_, index) => (last?.seq ?? Number.NaN) - rows.length + 1 + index);
 }
 
-/** Writes the sources of mails; returns their numbers. */
+/** Returns the numbers of the sources. */
 export async function addSources(tx: Tx, mails: readonly NewMail[]): Promise<number[]> {
   const rows = mails.map((mail) => {
     const { raw, summary, content, parseError } = mail;
@@ -68,7 +60,6 @@ export async function addSources(tx: Tx, mails: readonly NewMail[]): Promise<num
   return seqs;
 }
 
-/** Removes the sources of mails that were refused for all recipients. */
 export async function removeSources(tx: Tx, seqs: readonly number[]): Promise<void> {
   if (seqs.length === 0) return;
   await Promise.all([
@@ -77,7 +68,7 @@ export async function removeSources(tx: Tx, seqs: readonly number[]): Promise<vo
   ]);
 }
 
-/** The raw source of a message by the number of its source; without pieces that were deleted meanwhile. */
+/** Pieces that were deleted meanwhile are missing. */
 export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
   const first = await db.all<{ bytes: Uint8Array }>(
     sql`select raw as bytes from sources where seq = ${source}`,
@@ -88,25 +79,18 @@ export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
   return Buffer.concat([...first, ...others].map(({ bytes }) => bytes));
 }
 
-/** Freeing so many bytes takes about as long as freeing one more row. */
+/** Freeing this many bytes takes about as long as freeing one more row. */
 const BYTES_PER_ROW = 16 * 1024;
 const ROWS_PER_PIECE = RAW_PIECE_BYTES / BYTES_PER_ROW;
 
-/**
- * The work of deleting a message and releasing its source of `size` bytes, in rows. A source of several
- * pieces counts as one row, since {@link releaseSources} only marks it.
- */
+/** The cost of deleting a message, in rows. A source of several pieces is only marked by {@link releaseSources}. */
 export function rowsToFree(size: number): number {
   return size > RAW_PIECE_BYTES ? 1 : 1 + Math.floor(size / BYTES_PER_ROW);
 }
 
-/**
- * Takes messages from shared sources.
- * @param times how many of each source
- * @returns the sources that other messages still show
- */
+/** Returns the sources that other messages still have. @param times removed messages by source */
 async function unshare(tx: Tx, times: ReadonlyMap<number, number>): Promise<ReadonlySet<number>> {
-  // In one order, so that two transactions that release the same sources cannot deadlock.
+  // In one order, so that concurrent transactions cannot deadlock.
   const shared = await tx.all<{ seq: number; messages: number }>(
     sql`select source_seq as seq, messages from shared_sources where source_seq ${anyOf([...times.keys()])}
       order by source_seq ${FOR_UPDATE}`,
@@ -123,12 +107,9 @@ async function unshare(tx: Tx, times: ReadonlyMap<number, number>): Promise<Read
 }
 
 /**
- * Releases one source for each message that the caller's transaction has deleted. The last message of a
- * source deletes it; a source of several pieces is left to {@link freeParked}.
- * Once in a transaction, as its last step: two that lock shared sources several times could deadlock.
- * @param released the `source_seq` values that the `delete … returning` of the messages returned, and
- *   nothing else: what was read before may have been deleted by another transaction. Messages of several
- *   inboxes may have the same source.
+ * Deletes the sources whose last message was deleted; those of several pieces are left to {@link freeParked}.
+ * Once in a transaction, as its last step, because locking shared sources several times could deadlock.
+ * @param released one for each message, only from its `delete … returning`: a row read before may be gone
  */
 export async function releaseSources(tx: Tx, released: readonly number[]): Promise<void> {
   if (released.length === 0) return;
@@ -141,22 +122,19 @@ export async function releaseSources(tx: Tx, released: readonly number[]): Promi
     sql`delete from sources where seq ${anyOf(unused)} and size <= ${RAW_PIECE_BYTES}`,
   );
   if (deleted === unused.length) return;
-  // What was deleted is no longer selected; what is left has several pieces.
+  // The sources that are left have several pieces.
   await tx.run(
     sql`insert into parked_sources (source_seq) select seq from sources where seq ${anyOf(unused)}`,
   );
 }
 
-/**
- * Deletes about `limit` rows of sources that {@link releaseSources} left behind, or of only that one, and
- * returns the count. Another transaction may have deleted that one already; if its number belongs to
- * another parked source by now, deleting that is correct as well.
- */
+/** Deletes about `limit` rows of all parked sources, or of `only`, and returns the count. */
 export async function freeParked(tx: Tx, limit: number, only?: number): Promise<number> {
+  // `only` may have been deleted, and its number reused for another parked source, which is deleted then.
   const ofOnly = only === undefined ? EMPTY : sql`and source_seq = ${only}`;
   let freed = 0;
   while (freed < limit) {
-    // Locked, because its row must outlive its pieces while another transaction deletes those.
+    // Locked, because its row must outlive its pieces, which another transaction may be deleting.
     const parked = await tx.first<{ source: number }>(
       sql`select source_seq as source from parked_sources where stage is null ${ofOnly} limit 1 ${FOR_UPDATE}`,
     );
@@ -166,7 +144,7 @@ export async function freeParked(tx: Tx, limit: number, only?: number): Promise<
   return freed;
 }
 
-/** Deletes the last pieces of a source, and the source with its last piece. */
+/** Deletes pieces from the end, and the source with the first one. */
 async function freePieces(tx: Tx, source: number, limit: number): Promise<number> {
   const pieces = Math.max(1, Math.ceil(limit / ROWS_PER_PIECE));
   const gone = await tx.run(
