@@ -23,7 +23,6 @@ import { queue } from './webhooks/sql/queue.ts';
 import { record } from './webhooks/sql/record.ts';
 import { webhooks } from './webhooks/sql/webhooks.ts';
 
-/** All operations of the store by noun. The main thread and the threads of the database share this table. */
 export const operations = {
   accounts: { ...accounts, delete: deleteAccount },
   keys,
@@ -45,35 +44,21 @@ export const operations = {
 };
 
 /**
- * The store of accounts, inboxes and messages. The operations
- * of each noun stand in its folder; the suite in `test/store/contract/suite.ts` holds both engines to what they say.
- *
- * All times are epoch milliseconds, and `now` is always an argument. Every read checks that the inbox is
- * live, so nothing depends on the sweeper. A `find…` returns `undefined` if there is no such row or it belongs
- * to another account. Arguments and results are plain data, because they may be sent to another thread.
- *
- * A failure of the storage is one of two errors:
- * - AppError `unavailable`: the storage is down, full or too slow, and nothing was changed. The call can be
- *   repeated as it is. (`accounts.delete` and `inboxes.deleteByLabels` delete in several transactions; a
- *   repeated call continues.)
- * - AppError `outcome_unknown`, of writes only: the storage failed during the call, which may or may not have
- *   taken effect, completely. A caller may repeat a write that is harmless when done twice; of others it
- *   must assume the worse case. Over HTTP it is 503 `unavailable`, over SMTP 451.
+ * Times are epoch milliseconds. Every read checks that the inbox is live, so nothing depends on the sweeper. A `find…`
+ * returns `undefined` for rows of other accounts as well. Arguments and results may be sent to another thread.
+ * A failure of the storage is an AppError: `unavailable` if nothing was changed (repeat the call; deletions in steps
+ * continue), or `outcome_unknown` if a write may have taken effect, as a whole (HTTP 503, SMTP 451).
  */
 export interface Store extends Calls<typeof operations> {
-  /**
-   * A version of the stored data: it grows with every write of this process. While it is the same, inboxes and
-   * messages are the same, except that they expire. Null if other processes write to the storage as well.
-   * @param of `inboxes`: grows only with writes that may change more of an inbox than its messages
-   */
+  /** Grows with every write of this process (`inboxes`: unless only messages change); null if others write as well. */
   generation(of?: 'inboxes'): number | null;
-  /** Resolves if the storage can be written to; throws `unavailable` otherwise. */
+  /** Throws `unavailable` if the storage cannot be written to. */
   ping(): Promise<void>;
-  /** Finishes running calls, then closes files, threads and connections. May be called twice. */
+  /** Finishes the running calls first. May be called twice. */
   close(): Promise<void>;
 }
 
-/** The store on a database. The tables must exist (`migrate`). Closing it closes the database. */
+/** The tables must exist (`migrate`). Closing the store closes the database. */
 export function createStore(kit: Kit): Store {
   const calls = callsOn(operations, kit);
   return {
@@ -82,7 +67,7 @@ export function createStore(kit: Kit): Store {
       ...calls.messages,
       addBatch: createMailBatcher(calls.messages.addBatch, kit.mayDependOnContent),
     },
-    // A transaction, because it tells whether the storage can be written to.
+    // A transaction, because a read succeeds on storage that cannot be written to.
     ping: async () => {
       await kit.transaction((tx) => tx.first(sql`select id from accounts limit 1`));
     },
@@ -91,7 +76,6 @@ export function createStore(kit: Kit): Store {
   };
 }
 
-/** What other nodes have to know after a call. */
 export function hintsAfter(method: string, args: readonly unknown[], result: unknown): Hint[] {
   switch (method) {
     case 'messages.addBatch':
