@@ -5,7 +5,6 @@ import { json } from '../http/openapi/responses.ts';
 import { sourceKey } from '../text/source-key.ts';
 import { createSignUp, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from './sign-up.ts';
 
-/** Sign-up without an operator. */
 export function accountRoutes(app: App, { options, deps }: RouteContext): void {
   const { signUpPlan = null } = options;
   const signUp = signUpPlan === null ? null : createSignUp(deps.store, deps.clock, signUpPlan);

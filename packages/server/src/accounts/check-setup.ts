@@ -3,7 +3,7 @@ import type { Store } from '../store.ts';
 import { everyAccount } from './every-account.ts';
 import type { Plans } from './plans.ts';
 
-/** Accounts that are checked, the oldest ones: a start must not wait for a hundred thousand. */
+/** The oldest accounts are checked: a start must not wait for a hundred thousand. */
 const MAX_ACCOUNTS = 10_000;
 /** Ids shown for one missing plan. */
 const NAMED_ACCOUNTS = 5;
@@ -11,7 +11,6 @@ const NAMED_ACCOUNTS = 5;
 export interface SetupDeps {
   store: Pick<Store, 'accounts' | 'domains'>;
   plans: Plans;
-  /** The domains that are served to every account. */
   domains: readonly string[];
   log: Logger;
 }

@@ -1,25 +1,19 @@
 import type { DomainRecord } from './sql.ts';
 
-/** A domain under which an account may have inboxes. */
 export interface UsableDomain {
   domain: string;
-  /** Used for inboxes whose creation names no domain. */
+  /** Used if the creation of an inbox names no domain. */
   isDefault: boolean;
-  /** True where every account may use it, false for the account's own domain. */
+  /** True if every account may use it, false for a domain of the account. */
   shared: boolean;
 }
 
-/** True for a domain one label below one of `domains`, where catch-all inboxes have sub-domains of their own. */
+/** True for a domain one label below one of `domains`; catch-all inboxes have such sub-domains. */
 export function isSubdomainOf(domains: { has(domain: string): boolean }, domain: string): boolean {
   return domains.has(domain.slice(domain.indexOf('.') + 1));
 }
 
-/**
- * The domains that an account may use: the default, then by name. A configured domain is shared,
- * even if it belonged to one account before.
- * @param configured the default first
- * @param owned those of the account
- */
+/** The default first, then by name. A configured domain is shared, even if it belonged to an account before. */
 export function usableDomains(configured: readonly string[], owned: readonly DomainRecord[]): UsableDomain[] {
   const [first] = configured;
   const own = owned.map(({ domain }) => domain).filter((domain) => !configured.includes(domain));

@@ -1,7 +1,6 @@
 import type { Store } from '../store.ts';
 import type { AccountRecord } from './sql.ts';
 
-/** Accounts per query: some ten kilobytes. */
 const PAGE = 200;
 
 /** Every account, oldest first. */

@@ -8,10 +8,7 @@ export type FirstStart =
   | { made: true; key: string; account: AccountRecord }
   | { made: false; account: AccountRecord };
 
-/**
- * Makes sure that there is an account: the first start creates one, with a key that is returned this once.
- * A key chosen by the operator is added to the first account when it is new.
- */
+/** Creates an account and returns its key, if there is none. A key chosen by the operator is added to the first one. */
 export async function ensureFirstAccount(
   store: Pick<Store, 'accounts' | 'keys'>,
   chosenKey: string | null,

@@ -10,7 +10,7 @@ import { addKey } from './keys.ts';
 import type { ListedKey } from './sql.ts';
 
 const TAGS = ['Accounts'];
-/** RFC 3339 writes no later year. */
+/** The last time that RFC 3339 can represent. */
 const END_OF_TIME = Date.parse('9999-12-31T23:59:59.999Z');
 
 export function keyRoutes(app: App, context: RouteContext): void {
@@ -103,7 +103,7 @@ function deleteKey(app: App, context: RouteContext): void {
   });
 }
 
-/** @throws AppError `invalid_request`; a leap second is no time that we know */
+/** @throws AppError `invalid_request`, also for a leap second */
 function futureTime(text: string, now: number): number {
   const time = Date.parse(text);
   if (time > now && time <= END_OF_TIME) return time;

@@ -2,32 +2,27 @@ import { hashCredential, newCredential, newId } from '../ids.ts';
 import type { Store } from '../store.ts';
 import type { KeyRecord, KeyScope } from './sql.ts';
 
-/** One for each pipeline, person and program of a large team; a list of them is one answer without pages. */
+/** One for each pipeline, person and program of a large team; few enough for a list without pages. */
 export const MAX_KEYS_PER_ACCOUNT = 1000;
-/** Secret letters of a key that lists show, so that people can tell keys apart: too few to guess by. */
+/** Letters of the secret that lists show, to tell keys apart: too few to guess a key. */
 const SHOWN_SECRET_LETTERS = 4;
 const MADE_KEY = /^mfk_/;
 
-/** Properties of a new key. */
 export interface WantedKey {
   accountId: string;
-  /** What the key is for. */
   name: string;
   scope: KeyScope;
   /** Epoch milliseconds; null: never. */
   expiresAt: number | null;
 }
 
-/** A new key: what is stored of it, and the credential itself, which is shown once. */
+/** The stored record, and the credential itself, which is shown once. */
 export interface MadeKey {
   record: KeyRecord & { hash: string };
   key: string;
 }
 
-/**
- * Makes an API key, which is valid once its record is stored.
- * @param chosen the credential, if the operator chose it; otherwise it is random
- */
+/** Makes an API key, valid once its record is stored. @param chosen the operator's credential; null: a random one */
 export function newKey(wanted: WantedKey, now: number, chosen: string | null = null): MadeKey {
   const { accountId, name, scope, expiresAt } = wanted;
   const key = chosen ?? newCredential('mfk');
@@ -37,10 +32,7 @@ export function newKey(wanted: WantedKey, now: number, chosen: string | null = n
   return { key, record: { id, accountId, name, scope, prefix, createdAt: now, expiresAt, hash } };
 }
 
-/**
- * Makes an API key and stores it.
- * @throws AppError `limit_reached` at {@link MAX_KEYS_PER_ACCOUNT}
- */
+/** Makes and stores an API key. @throws AppError `limit_reached` at {@link MAX_KEYS_PER_ACCOUNT} */
 export async function addKey(
   store: Pick<Store['keys'], 'create'>,
   wanted: WantedKey,

@@ -2,13 +2,13 @@ import { didYouMean, quoted } from '../text/nearest.ts';
 
 const MIB = 1024 * 1024;
 
-/** Limits of an account on a plan. `Infinity` means no limit. */
+/** Limits of an account. `Infinity` means no limit. */
 export interface Plan {
   /** Requests in a calendar month (UTC). */
   requestsPerMonth: number;
   /** Sustained requests per second. */
   requestsPerSecond: number;
-  /** Requests that may arrive at once after a pause. */
+  /** Requests at once after a pause. */
   burst: number;
   /** Longest lifetime of an inbox, minutes. */
   maxTtlMinutes: number;
@@ -16,7 +16,7 @@ export interface Plan {
   maxMessagesPerInbox: number;
   /** Largest message, bytes as received. */
   maxMessageBytes: number;
-  /** Those of single inboxes included. */
+  /** Includes the webhooks of single inboxes. */
   maxWebhooks: number;
 }
 
@@ -25,10 +25,9 @@ export type PlanSettings = Readonly<Record<string, Partial<Plan>>>;
 
 const NO_LIMIT = Number.POSITIVE_INFINITY;
 
-/** A limit of a plan as JSON and the store have it: null for none. */
+/** A limit for JSON and the store: null for none. */
 export const limitOrNull = (limit: number): number | null => (limit === NO_LIMIT ? null : limit);
 
-/** The built-in plans (decisions, section 7). */
 export const BUILT_IN_PLANS = {
   free: {
     requestsPerMonth: 1_000,
@@ -62,23 +61,18 @@ export const BUILT_IN_PLANS = {
   },
 } as const satisfies Record<string, Plan>;
 
-/** The plan of the account that a local start makes. */
+/** The plan of the account that the first local start creates. */
 export const LOCAL_PLAN = 'unlimited';
 
-/** The plans in force. */
 export interface Plans {
   /** Built-in ones first. */
   readonly names: readonly string[];
-  /** No inbox of any plan takes a larger message, bytes. */
+  /** The largest limit of all plans, bytes. */
   readonly largestMessageBytes: number;
-  /**
-   * The limits of a plan.
-   * @throws Error when an account names a plan that is not configured: an operator's mistake
-   */
+  /** @throws Error if an account has a plan that is not configured */
   named(name: string): Plan;
 }
 
-/** The built-in plans with the configured changes and additions. */
 export function createPlans(settings: PlanSettings = {}): Plans {
   const plans = new Map<string, Plan>(Object.entries(BUILT_IN_PLANS));
   for (const [name, limits] of Object.entries(settings)) {
@@ -98,7 +92,6 @@ export function createPlans(settings: PlanSettings = {}): Plans {
   };
 }
 
-/** Limits that a plan may lift. */
 const LIFTABLE: readonly (keyof Plan)[] = [
   'requestsPerMonth',
   'requestsPerSecond',
@@ -131,8 +124,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Parses MAYFLY_PLANS: a JSON object of plan names and their limits; null is no limit. A built-in plan keeps
- * the limits that are not given, a new one needs all of them.
+ * Parses MAYFLY_PLANS, a JSON object of limits by plan name; null means no limit. A new plan needs all limits.
  * @throws Error with sentences for the operator
  */
 export function parsePlans(text: string): PlanSettings {

@@ -5,21 +5,18 @@ import type { Store } from '../store.ts';
 import { newKey } from './keys.ts';
 import type { AccountRecord } from './sql.ts';
 
-/** Enough for a team that reads the invitation at once; a flood of accounts must not fill the storage. */
+/** Of all clients: enough for a team that is invited at once; a flood of accounts must not fill the storage. */
 export const SIGN_UPS_PER_MINUTE = 10;
-/** The same for one client address: a person who mistypes a name and tries again, not a script. */
+/** Of one client address: enough for a person who mistypes a name and retries. */
 export const SIGN_UPS_PER_ADDRESS = 5;
-/** A flood from one address must leave sign-ups to others, and may not go on for long. */
+/** One address must leave sign-ups to others, and may not continue for long. */
 const ADDRESS_WINDOW_MS = 10 * MINUTE_MS;
 
-/** The window of all sign-ups; those of addresses have other keys. */
 const ALL = 'sign-ups';
 
 /**
- * Lets anyone make an account of a plan. All nodes count together.
- * @returns a function that makes one
- *   - `address` identifies the client: at most {@link SIGN_UPS_PER_ADDRESS} in ten minutes
- *   - throws AppError `rate_limited`, also beyond {@link SIGN_UPS_PER_MINUTE} of all clients; `unavailable`
+ * Creates accounts of a plan for anyone; all nodes count together. `address` identifies the client.
+ * @returns a function that throws AppError `rate_limited` above a limit, or `unavailable`
  */
 export function createSignUp(
   store: Pick<Store, 'accounts' | 'limits'>,

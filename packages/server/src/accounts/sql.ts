@@ -16,21 +16,19 @@ export interface KeyRecord {
   accountId: string;
   name: string;
   scope: KeyScope;
-  /** The first characters of the key, shown to tell keys apart. */
+  /** The first characters of the key, to tell keys apart. */
   prefix: string;
   createdAt: number;
   expiresAt: number | null;
 }
 
-/** A key in a list. */
 export interface ListedKey extends KeyRecord {
-  /** The last recorded use, epoch milliseconds; null if there was none. */
+  /** Epoch milliseconds; null before the first use. */
   lastUsedAt: number | null;
 }
 
 type HashedKey = KeyRecord & { hash: string };
 
-/** A served domain that belongs to one account. */
 export interface DomainRecord {
   /** Lower case. */
   domain: string;
@@ -39,9 +37,8 @@ export interface DomainRecord {
 }
 
 /**
- * Locks an account until the transaction ends. Transactions that count what the account has before they add
- * to it lock it first; otherwise two at once could both find room for the last one.
- * @returns false if the account is deleted or being deleted
+ * Locks an account until the transaction ends; false if it is deleted or being deleted. Required before its rows are
+ * counted to enforce a limit, so that concurrent transactions cannot exceed it.
  */
 async function lockAccount(tx: Tx, accountId: string): Promise<boolean> {
   const account = await tx.first(
@@ -50,10 +47,7 @@ async function lockAccount(tx: Tx, accountId: string): Promise<boolean> {
   return account !== undefined;
 }
 
-/**
- * {@link lockAccount} for the account of a request.
- * @throws AppError `unauthorized` if the account is deleted or being deleted
- */
+/** {@link lockAccount} for a request. @throws AppError `unauthorized` if the account is deleted or being deleted */
 export async function requireAccount(tx: Tx, accountId: string): Promise<void> {
   if (await lockAccount(tx, accountId)) return;
   throw new AppError(
@@ -62,7 +56,6 @@ export async function requireAccount(tx: Tx, accountId: string): Promise<void> {
   );
 }
 
-/** A row whose name is JSON text. */
 const named = <Row extends { name: string }>(row: Row): Row => ({ ...row, name: JSON.parse(row.name) });
 
 const ACCOUNT = constant('id, name, plan, created_at as "createdAt"');
@@ -80,16 +73,11 @@ async function insertAccount(tx: Tx, { id, name, plan, createdAt }: AccountRecor
   );
 }
 
-/** Accounts; `retention/delete-account.ts` deletes them. */
 export const accounts = {
-  /**
-   * Creates the first account together with its first key, unless an account exists. Of two processes that
-   * start at once, one creates it.
-   * @returns true if it was created
-   */
+  /** Creates the first account and its first key, and returns true; false if an account exists or is being created. */
   createFirst: write(
     async (tx, account: AccountRecord, key: HashedKey): Promise<boolean> => {
-      // The process that inserts the marker makes the account; the key of the table lets only one do it.
+      // Of two processes that start at once, only the one that inserts the marker creates the account.
       const mine = await tx.run(
         sql`insert into markers (name) values ('first-account') on conflict (name) do nothing`,
       );
@@ -101,7 +89,7 @@ export const accounts = {
     { mayUseReserve: true },
   ),
 
-  /** The oldest account, or undefined before the first start. */
+  /** The oldest account; undefined before the first start. */
   findFirst: read(firstAccount),
 
   find: read(async (db, id: string): Promise<AccountRecord | undefined> => {
@@ -109,14 +97,13 @@ export const accounts = {
     return row && named(row);
   }),
 
-  /** Creates an account, with its first key or without one. */
   create: write(async (tx, account: AccountRecord, key: HashedKey | null): Promise<void> => {
     await insertAccount(tx, account);
-    // A key that is known already fails the transaction: the account would have no key.
+    // Fails for a known key: otherwise the account would have no key.
     if (key) await insertKey(tx, key, EMPTY);
   }),
 
-  /** Accounts by id, oldest first, those after the id `after`. */
+  /** Oldest first, those after the id `after`. */
   list: read(async (db, { limit, after }: { limit: number; after: string | null }) => {
     const rows = await db.all<AccountRecord>(
       sql`select ${ACCOUNT} from accounts where id > ${after ?? ''} order by id limit ${limit + 1}`,
@@ -124,7 +111,7 @@ export const accounts = {
     return { accounts: rows.slice(0, limit).map(named), hasMore: rows.length > limit };
   }),
 
-  /** Changes the plan of an account; undefined if there is no such account. */
+  /** Undefined if there is no such account. */
   setPlan: write(
     async (tx, id: string, plan: string): Promise<AccountRecord | undefined> => {
       const row = await tx.first<AccountRecord>(
@@ -142,14 +129,14 @@ const KEY = constant(
 const LISTED_KEY = sql`${KEY}, last_used_at as "lastUsedAt"`;
 const isUnexpired = (now: number) => sql`(expires_at is null or expires_at > ${now})`;
 
-/** The marker that a revoked key leaves: a setting that still contains the key must not add it again. */
+/** Marks a revoked key, so that a start does not add it again from the configuration. */
 const revokedMarker = (hash: string): string => `revoked-key ${hash}`;
 
 async function rememberRevoked(tx: Tx, hash: string): Promise<void> {
   await tx.run(sql`insert into markers (name) values (${revokedMarker(hash)}) on conflict (name) do nothing`);
 }
 
-/** Revokes all keys of an account; returns their ids. */
+/** Returns the ids of the revoked keys. */
 export async function revokeAll(tx: Tx, accountId: string): Promise<string[]> {
   const revoked = await tx.all<{ id: string; hash: string }>(
     sql`delete from keys where account_id = ${accountId} returning id, hash`,
@@ -171,15 +158,14 @@ async function insertKey(
   );
 }
 
-/** Adds a key unless a key with the same hash exists or was revoked. */
+/** Does nothing if a key with the same hash exists or was revoked. */
 async function addKey(tx: Tx, key: HashedKey): Promise<void> {
   const revoked = await tx.first(sql`select name from markers where name = ${revokedMarker(key.hash)}`);
   if (!revoked) await insertKey(tx, key);
 }
 
-/** API keys. */
 export const keys = {
-  /** The live key with that {@link hashCredential}, with its account; revoked or expired: undefined. */
+  /** By {@link hashCredential}, with its account; undefined for a revoked or expired key. */
   findByHash: read(async (db, hash: string, now: number) => {
     const row = await db.first<KeyRecord & { accountName: string; plan: string; accountCreatedAt: number }>(
       sql`select k.id, k.account_id as "accountId", k.name, k.scope, k.prefix, k.created_at as "createdAt",
@@ -191,7 +177,7 @@ export const keys = {
     return { key: named(key), account: named({ id: key.accountId, name: accountName, plan, createdAt }) };
   }),
 
-  /** Hash of the newest live key of scope `full`, for a session without the key itself; undefined without one. */
+  /** The newest live key of scope `full`, for a session that is created without the key itself. */
   newestHash: read(async (db, accountId: string, now: number): Promise<string | undefined> => {
     const row = await db.first<{ hash: string }>(
       sql`select hash from keys where account_id = ${accountId} and scope = 'full' and ${isUnexpired(now)}
@@ -200,7 +186,7 @@ export const keys = {
     return row?.hash;
   }),
 
-  /** An account's keys, newest first; expired ones until they are revoked. */
+  /** Newest first; with expired keys until they are revoked. */
   list: read(async (db, accountId: string): Promise<ListedKey[]> => {
     const rows = await db.all<ListedKey>(
       sql`select ${LISTED_KEY} from keys where account_id = ${accountId} order by id desc`,
@@ -208,15 +194,14 @@ export const keys = {
     return rows.map(named);
   }),
 
-  /** Of any account, for the operator. */
+  /** A key of any account, for the operator. */
   find: read(async (db, id: string): Promise<ListedKey | undefined> => {
     const row = await db.first<ListedKey>(sql`select ${LISTED_KEY} from keys where id = ${id}`);
     return row && named(row);
   }),
 
   /**
-   * Adds a key to an account that exists. A key with the same hash stays as it is, and a revoked one stays
-   * revoked, without an error.
+   * Does nothing if a key with the same hash exists or was revoked.
    * @throws AppError `limit_reached` if the account has `maxKeys` keys, expired ones included
    */
   create: write(
@@ -234,17 +219,14 @@ export const keys = {
       }
       await addKey(tx, key);
     },
-    // At each start it is called for the key in MAYFLY_API_KEY. An account has few keys.
+    // Every start calls it for MAYFLY_API_KEY, and an account has few keys.
     { mayUseReserve: true },
   ),
 
-  /**
-   * Revokes a key for good. With `keepOne` only if the account has another live key of scope `full`, checked
-   * in the same transaction.
-   */
+  /** With `keepOne`, only if the account has another live key of scope `full`. */
   revoke: write(
     async (tx, accountId: string, id: string, keepOne: boolean, now: number) => {
-      // The account is locked, or two revocations at once could each count on the other's key.
+      // Locks the account: two concurrent revocations could each rely on the key that the other one revokes.
       await tx.first(sql`select id from accounts where id = ${accountId} ${FOR_UPDATE}`);
       const mine = await tx.first<{ hash: string }>(
         sql`select hash from keys where id = ${id} and account_id = ${accountId}`,
@@ -260,10 +242,10 @@ export const keys = {
     { mayUseReserve: true },
   ),
 
-  /** Records when keys were last used; an earlier time than the recorded one changes nothing. */
+  /** An earlier time than the recorded one changes nothing. */
   used: write(
     async (tx, uses: { keyId: string; at: number }[]): Promise<void> => {
-      // In the order of the ids, so that no two transactions wait for each other.
+      // In the order of the ids, against deadlocks.
       for (const { keyId, at } of uses.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1)))
         await tx.run(
           sql`update keys set last_used_at = ${at}
@@ -276,14 +258,10 @@ export const keys = {
 
 const DOMAIN = constant('domain, account_id as "accountId", created_at as "createdAt"');
 
-/** Served domains that belong to one account each. */
 export const domains = {
-  /**
-   * Assigns a domain to an account.
-   * @returns false if it belongs to an account already, or the account does not exist
-   */
+  /** Returns false if the domain belongs to an account already, or the account does not exist. */
   add: write(async (tx, { domain, accountId, createdAt }: DomainRecord): Promise<boolean> => {
-    // Locked, so that nothing is added to an account whose deletion has removed its domains.
+    // Locks the account, so that nothing is added after its deletion has removed its domains.
     if (!(await lockAccount(tx, accountId))) return false;
     const added = await tx.run(
       sql`insert into domains (domain, account_id, created_at) values (${domain}, ${accountId}, ${createdAt})
@@ -299,12 +277,11 @@ export const domains = {
     { mayUseReserve: true },
   ),
 
-  /** The domain with its owner. */
   find: read((db, domain: string) =>
     db.first<DomainRecord>(sql`select ${DOMAIN} from domains where domain = ${domain}`),
   ),
 
-  /** The domains of an account, or of all accounts (`null`), by name. */
+  /** By name; of all accounts if `accountId` is null. */
   list: read((db, accountId: string | null) => {
     const ofAccount = accountId === null ? EMPTY : sql`where account_id = ${accountId}`;
     return db.all<DomainRecord>(sql`select ${DOMAIN} from domains ${ofAccount} order by domain`);

@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 /*
- * Serves the built web package (packages/web/dist) below /console. Knows nothing of the API: the pages call it
- * like any other client. Files are read when they are first requested and kept, so an unused console costs nothing.
+ * Serves the built web package (packages/web/dist) below /console. The pages call the API like any other client.
+ * Files are read at their first request and kept.
  */
 
-/** Where `npm run build` puts the console. */
+/** Output of `npm run build`. */
 const DIST = fileURLToPath(new URL('../../../web/dist', import.meta.url));
 const ASSETS = 'assets';
 /** The names of assets contain a hash of their content. */
@@ -22,15 +22,12 @@ const TYPES: Record<string, string> = {
   html: 'text/html; charset=utf-8',
 };
 
-/**
- * The page runs only its own scripts, talks only to this server, and cannot turn text into markup
- * (`require-trusted-types-for`); mail is shown in a frame with a policy of its own.
- */
+/** Allows only scripts of the build and requests to this server. Mail is shown in a frame with a policy of its own. */
 const pageHeaders = (html: string) => ({
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",
-    // The style sheet is part of the page, and no other style is: text of a mail cannot become one.
+    // The only style sheet is part of the page, so text of a mail cannot become one.
     `style-src 'sha256-${createHash('sha256').update(styleOf(html)).digest('base64')}'`,
     "img-src 'self' data:",
     "connect-src 'self'",
@@ -47,7 +44,7 @@ const pageHeaders = (html: string) => ({
 
 const styleOf = (html: string): string => /<style>([\s\S]*?)<\/style>/.exec(html)?.[1] ?? '';
 
-/** Names of the compressed files that the build leaves beside each file, best first. */
+/** Endings of the compressed files that the build adds to each file, best first. */
 const ENCODINGS = [
   { name: 'br', ending: '.br' },
   { name: 'gzip', ending: '.gz' },
@@ -56,12 +53,11 @@ const ENCODINGS = [
 const NOT_BUILT =
   'The console is not built. Run "npm run build -w packages/web" in the folder of Mayfly, then load this page again.\n';
 
-/** Reads files of the build, each once. */
 function createFiles(folder: string) {
   const contents = new Map<string, Promise<Buffer>>();
   let assets: Set<string> | undefined;
   return {
-    /** True for a file of the build's assets; only such names are ever joined to a path. */
+    /** True for an asset of the build; only such names are joined to a path. */
     hasAsset(name: string): boolean {
       assets ??= new Set(existsSync(join(folder, ASSETS)) ? readdirSync(join(folder, ASSETS)) : []);
       return assets.has(name);
@@ -71,14 +67,14 @@ function createFiles(folder: string) {
       if (known) return known;
       const read = readFile(join(folder, path));
       contents.set(path, read);
-      // A file that could not be read is read again.
+      // A failed read is retried at the next request.
       read.catch(() => contents.delete(path));
       return read;
     },
   };
 }
 
-/** Adds the pages. @param folder the build; another one in tests */
+/** @param folder the build */
 export function consolePages(app: FastifyInstance, notFound: (url: string) => Error, folder = DIST): void {
   const files = createFiles(folder);
   const route = { config: { access: 'public' } } as const;
@@ -107,6 +103,6 @@ export function consolePages(app: FastifyInstance, notFound: (url: string) => Er
     reply.header('cache-control', IMMUTABLE).header('cross-origin-resource-policy', 'same-origin');
     return send(request, reply, `${ASSETS}/${file}`);
   });
-  // Every other path is a place within the page, which reads it.
+  // Every other path is a place within the page; its script reads the path.
   app.get('/console/*', route, page);
 }

@@ -11,10 +11,10 @@ import { addSession, type SignInCodes } from './sign-in-codes.ts';
 import type { SessionRecord } from './sql.ts';
 
 const SESSION = '/console/session';
-/** A code is 37 characters long. */
+/** A code has 37 characters. */
 const MAX_CODE = 100;
 
-/** Signing in to the console and out of it. Not part of the API description: programs send their credential. */
+/** Sign-in and sign-out of the console. Not in the API description: programs send their credential. */
 export function sessionRoutes(
   app: App,
   { options, deps, held }: RouteContext,
@@ -27,7 +27,7 @@ export function sessionRoutes(
 
   app.post(SESSION, { config: { access: 'any', free: true } }, async (request, reply) => {
     const { authorization } = request.headers;
-    // A session makes no other session: it would outlive the week that the first one has.
+    // A session must not create another one, which would outlive its own limit of a week.
     if (authorization === undefined) throw signInAgain();
     const { key } = callerOf(request);
     const text = authorization.replace(/^bearer +/i, '').trim();
@@ -74,7 +74,7 @@ export function sessionRoutes(
   });
 }
 
-/** What the console shows of who is signed in, and what it offers by. */
+/** Who is signed in, and what the console offers them. */
 function whoIs({ account, key, inbox }: Caller) {
   return {
     scope: key ? key.key.scope : 'inbox',

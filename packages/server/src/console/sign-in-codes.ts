@@ -2,16 +2,12 @@ import { hashCredential, newCredential } from '../ids.ts';
 import type { Store } from '../store.ts';
 import type { SessionRecord } from './sql.ts';
 
-/** A new session: its secret, for the cookie, and the record that was stored. */
 export interface NewSession {
   secret: string;
   record: SessionRecord;
 }
 
-/**
- * Makes a session of the console for a credential. It may do what the credential may, and ends with it.
- * @param of the hash and kind of a live credential
- */
+/** Makes a session with the rights and lifetime of a live credential, given by its hash and kind. */
 export async function addSession(
   store: Pick<Store['sessions'], 'create'>,
   of: Pick<SessionRecord, 'credentialHash' | 'kind'>,
@@ -23,26 +19,18 @@ export async function addSession(
   return { secret, record };
 }
 
-/**
- * From its first use a sign-in link stays valid for so long: browsers open a link twice, to preload it and then
- * to show it.
- */
+/** A link stays valid for this long after its first use: browsers may preload it before they show it. */
 const REUSE_MS = 60_000;
-/** Only as many links as a person may open; the oldest one is dropped. */
+/** More links than a person opens; the oldest one is dropped. */
 const MAX_CODES = 10;
 
-/** Codes of the links that sign in without a key. Kept in memory: they end with the process that printed them. */
+/** Codes of links that sign in without a key. In memory only: they end with the process that printed them. */
 export interface SignInCodes {
-  /** A new code for a session of this account. */
   make(accountId: string): string;
-  /**
-   * @param now on the monotonic clock
-   * @returns the account of a code; undefined for one that is unknown, or was first used longer than {@link REUSE_MS} ago
-   */
+  /** `now`: monotonic milliseconds. Undefined for an unknown code, or {@link REUSE_MS} after its first use. */
   redeem(code: string, now: number): string | undefined;
 }
 
-/** @returns codes that are each good for one sign-in */
 export function createSignInCodes(): SignInCodes {
   const codes = new Map<string, { accountId: string; endsAt: number }>();
   return {

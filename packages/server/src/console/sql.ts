@@ -2,20 +2,20 @@ import { DAY_MS, HOUR_MS } from '../clock.ts';
 import { read, write } from '../database/operations.ts';
 import { sql } from '../database/sql.ts';
 
-/** A session of the console ends after this long without a request: a night, so that each day begins signed out. */
+/** A session ends after this long without a request: overnight. */
 export const SESSION_IDLE_MS = 12 * HOUR_MS;
-/** The longest life of a session, in use or not: a stolen cookie works for a week at most. */
+/** A session ends after this long, even in use: a stolen cookie works for a week at most. */
 export const SESSION_MAX_MS = 7 * DAY_MS;
 
-/** A browser that signed in to the console. It may do what its credential may, as long as that is good. */
+/** A browser that is signed in to the console. It has the rights of its credential while that is valid. */
 export interface SessionRecord {
   /** SHA-256 of the session's secret. */
   hash: string;
-  /** Hash of the API key or read token that it was made with. */
+  /** Hash of the API key or read token that created it. */
   credentialHash: string;
   kind: 'key' | 'token';
   createdAt: number;
-  /** The last use that was recorded, epoch milliseconds. */
+  /** Last recorded use, epoch milliseconds. */
   usedAt: number;
 }
 
@@ -26,7 +26,6 @@ interface SessionRow {
   used_at: number;
 }
 
-/** Sessions of the console. */
 export const sessions = {
   create: write(async (tx, session: Omit<SessionRecord, 'usedAt'>): Promise<void> => {
     const { hash, credentialHash, kind, createdAt } = session;
@@ -36,7 +35,7 @@ export const sessions = {
     );
   }),
 
-  /** The session with that hash, unless it was unused or is older than sessions may be (`retention.ts`). */
+  /** Undefined for a session that ended by its age or without use. */
   find: read(async (db, hash: string, now: number): Promise<SessionRecord | undefined> => {
     const row = await db.first<SessionRow>(
       sql`select credential_hash, kind, created_at, used_at from sessions
@@ -47,7 +46,7 @@ export const sessions = {
     return { hash, credentialHash, kind, createdAt, usedAt };
   }),
 
-  /** Records a use; an earlier time than the recorded one changes nothing. */
+  /** An earlier time than the recorded one changes nothing. */
   used: write(
     async (tx, hash: string, at: number): Promise<void> => {
       await tx.run(sql`update sessions set used_at = ${at} where hash = ${hash} and used_at < ${at}`);

@@ -16,7 +16,6 @@ import type { FaultRuleRecord } from './sql.ts';
 const TAGS = ['Inboxes'];
 const URL = '/v1/inboxes/:id/faults';
 
-/** Fault rules: what senders of mail to an inbox meet in place of the usual replies. */
 export function faultRoutes(app: App, { deps }: RouteContext): void {
   const { store, clock } = deps;
 

@@ -3,19 +3,17 @@ import { FOR_UPDATE, sql } from '../database/sql.ts';
 import { type AppliedFault, type FaultPoint, insertRefusals, type Refusal } from '../refusals/sql.ts';
 
 export interface FaultRuleRecord extends Omit<AppliedFault, 'rule'> {
-  /** Null: no reply of its own. `text` is printable ASCII. */
+  /** Null for no reply of its own. `text` is printable ASCII. */
   reply: { code: number; text: string } | null;
   times: number;
-  /** How often it still applies. */
+  /** Remaining applications. */
   left: number;
 }
 
-/** A rule that is to be applied once. */
 export interface MetFault extends AppliedFault {
   reply: FaultRuleRecord['reply'];
 }
 
-/** Whom a rule meets. */
 export type FaultySender = Pick<Refusal, 'address' | 'mailFrom' | 'helo' | 'remoteAddress'>;
 
 const leftOf = (rules: readonly FaultRuleRecord[]): number => rules.reduce((sum, { left }) => sum + left, 0);
@@ -24,7 +22,7 @@ const toRules = (text: string | null | undefined): FaultRuleRecord[] => (text ? 
 
 /** Fault rules: one JSON text in the inbox's row, so that they end with it and one row lock guards them. */
 export const faults = {
-  /** Replaces the rules of a live inbox; none ends them. @returns false if the inbox is not live */
+  /** Replaces the rules; an empty list removes them. @returns false if the inbox is not live */
   set: write(
     async (
       tx,
@@ -42,7 +40,7 @@ export const faults = {
     },
   ),
 
-  /** The rules of a live inbox, also those of which nothing is left. */
+  /** Undefined if the inbox is not live. Includes rules that no longer apply. */
   read: read(
     async (db, accountId: string, inboxId: string, now: number): Promise<FaultRuleRecord[] | undefined> => {
       const row = await db.first<{ faults: string | null }>(
@@ -53,9 +51,8 @@ export const faults = {
   ),
 
   /**
-   * Takes one application of the first rule of which something is left, if that rule is for this point. In
-   * one transaction, so that all nodes together never apply a rule more often than it says; the same
-   * transaction stores it among the refusals.
+   * Takes one application of the first rule that still applies, if it is for this point, and stores it as a refusal: in
+   * one transaction, so that all nodes together never apply a rule more often than it says.
    */
   spend: write(
     async (

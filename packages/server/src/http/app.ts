@@ -95,7 +95,7 @@ function createFastify(
     },
     clientErrorHandler: (error, socket) => made[0]?.respondUnparsable(error, socket),
     forceCloseConnections: 'idle',
-    // A request that still arrives while the server stops is processed as usual; then its connection is closed.
+    // A request that arrives while the server stops is processed; then its connection is closed.
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAMETER },
     frameworkErrors: (error, request, reply) => {

@@ -27,20 +27,20 @@ import type { ResponseCache } from './response/etag.ts';
 
 export interface HttpOptions {
   host: string;
-  /** 0 selects a free one. */
+  /** 0 selects a free port. */
   port: number;
   domains: readonly string[];
   /** Base of the URLs in responses, without a trailing slash; null: the host of each request. */
   publicUrl: string | null;
-  /** Origins whose pages may call the API; `['*']` allows every origin, an empty list (the default) none. */
+  /** Origins whose pages may call the API; `['*']` allows all, an empty list (the default) none. */
   corsOrigins?: readonly string[];
-  /** The plan of accounts created by sign-up; null (the default) switches sign-up off. */
+  /** The plan of accounts created by sign-up; null (the default) disables sign-up. */
   signUpPlan?: string | null;
-  /** Whether the sink takes mail; it cannot be deleted then. Default false. */
+  /** Whether the sink receives mail; it cannot be deleted then. Default false. */
   sink?: boolean;
-  /** Where mail is received in this process, for the console; null where it is not. */
+  /** Where this process receives mail, for the console; null if it does not. */
   smtp?: { host: string; port: number; tlsPort: number | null } | null;
-  /** The console; null, the default: it is not served. */
+  /** Null (the default): the console is not served. */
   console?: { signInCodes: SignInCodes } | null;
   metrics?: boolean;
   limits?: Partial<ConnectionLimits>;
@@ -55,15 +55,15 @@ export interface HttpDeps {
     EventBus,
     'onMessage' | 'onAccountMessage' | 'publish' | 'publishDeliveries' | 'publishInboxChange'
   >;
-  /** Resolves when the refusals that SMTP gave before the call can be read. */
+  /** Resolves when the refusals of SMTP before the call can be read. */
   refusalsWritten(): Promise<void>;
-  /** The SMTP clients of this process; null, the default, where it receives no mail. */
+  /** The SMTP clients of this process; null (the default) if it receives no mail. */
   visits?: SmtpClients | null;
   receivesAll?: boolean;
-  /** When the sender of a message got its 250, epoch milliseconds; null where that is not known. */
+  /** When the sender of a message got its 250, epoch milliseconds; null if unknown. */
   repliedAt(messageId: string): number | null;
   webhooks: Webhooks;
-  /** The time by which webhook deliveries are due; by default that of the clock. */
+  /** The time by which webhook deliveries are due, milliseconds; default: that of the clock. */
   scheduleNow?: () => number;
   waitLog: Pick<WaitLog, 'add' | 'addHeld' | 'flushed'>;
   plans: Plans;
@@ -72,7 +72,7 @@ export interface HttpDeps {
   clock: Clock;
   log: Logger;
   metrics: Registry;
-  /** The account of the development key; undefined where the server does not know that key. */
+  /** The account of the development key; undefined if the server does not accept that key. */
   devAccountId?: string | undefined;
 }
 
@@ -84,7 +84,7 @@ export interface RouteContext {
   attachmentBytes: AttachmentBytes;
   wholeMails: WholeMails;
   responses: ResponseCache;
-  /** Authenticates requests; `forget` empties its cache after a key was revoked. */
+  /** `forget` empties its cache after a key was revoked. */
   guard: Pick<Guard, keyof Guard>;
   admission: Pick<Admission, keyof Admission>;
 }

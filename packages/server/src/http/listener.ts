@@ -17,20 +17,18 @@ import { rawProblem } from './response/problems.ts';
 
 type Exchange = [IncomingMessage, ServerResponse];
 
-/** What all connections of a server share. */
 export interface Requests {
   process: RequestListener;
-  /** Unanswered requests of one connection beside the current one. */
+  /** Unanswered requests of one connection besides the current one. */
   maxPipelined: number;
   /** Called with 1 when a request begins, and with -1 when its response is complete. */
   count(change: 1 | -1): void;
 }
 
 /**
- * Processes the requests of a connection one after the other: the next one begins when the client's system has taken
- * the last response. A client that pipelines requests (RFC 9112 section 9.3.2) and reads nothing thus costs one
- * response. With too many unanswered requests the connection is closed: what they take in memory is freed
- * only then.
+ * Processes pipelined requests (RFC 9112 section 9.3.2) one after the other: the next one starts when the kernel has
+ * taken the last response, so a client that reads nothing costs one response. Too many waiting requests close the
+ * connection, because only that frees their memory.
  */
 class HttpConnection implements LimitedConnection {
   readonly source: string;
@@ -38,7 +36,7 @@ class HttpConnection implements LimitedConnection {
   readonly #requests: Requests;
   #current: Exchange | null = null;
   #waiting: Exchange[] = [];
-  /** Runs when the current response is complete; no further request is processed then. */
+  /** Called when the current response is complete; no further request is processed then. */
   #afterwards: (() => void) | null = null;
 
   constructor(socket: Socket, requests: Requests) {
@@ -55,7 +53,6 @@ class HttpConnection implements LimitedConnection {
     this.socket.destroy();
   }
 
-  /** Takes a request from Node's HTTP server. */
   add(request: IncomingMessage, response: ServerResponse): void {
     if (this.#afterwards || !this.socket.writable) return;
     if (this.#current === null) this.#begin([request, response]);
@@ -66,11 +63,7 @@ class HttpConnection implements LimitedConnection {
     }
   }
 
-  /**
-   * Ends a connection whose bytes cannot be read as HTTP any more. Where an earlier request is complete, it is
-   * answered first, as the order of responses demands.
-   * @param respond writes a last response, where one may be written
-   */
+  /** Ends a connection whose bytes are not HTTP. `respond` is called after the response to a complete request. */
   end(respond: () => void): void {
     const [request, response] = this.#current ?? [];
     if (request?.complete) {
@@ -103,23 +96,21 @@ class HttpConnection implements LimitedConnection {
   }
 }
 
-/** Of one client address in one turn of the event loop: a thousand clients at one address send fewer together. */
+/** Per client address and turn of the event loop; a thousand ordinary clients at one address send fewer. */
 const MAX_REQUESTS = 500;
 /** A chunk takes an eighth of the time of a request. */
 const REQUESTS_PER_CHUNK = 1 / 8;
 
 /**
- * Limits how much of one client address is parsed in one turn of the event loop. Node reads all connections that have
- * data in one turn, 64 KiB of each, which may be 3,600 requests or 10,000 chunks of a body. From the limit on the
- * connections of that address are read no further for as long as the turn took, and the longer the more it was. A next
- * turn alone would not do: Node accepts one connection a turn, and others may wait behind hundreds.
+ * Limits how much of one client address is parsed in one turn of the event loop. Node reads 64 KiB of every connection
+ * that has data: up to 3,600 requests. Above the limit, the connections of the address are paused for at least as long
+ * as the turn took. One turn would be too short: Node accepts one connection a turn, and others may be waiting.
  */
 class TurnLimit {
   readonly #limiter: ConnectionLimiter<HttpConnection>;
   readonly #clock: Clock;
-  /** What was parsed in this turn, in requests, by address. */
+  /** Requests parsed in this turn, by address. */
   readonly #parsed = new Map<string, number>();
-  /** Connections that are not read, by address. */
   readonly #paused = new Map<string, HttpConnection[]>();
 
   constructor(limiter: ConnectionLimiter<HttpConnection>, clock: Clock) {
@@ -139,7 +130,7 @@ class TurnLimit {
     const paused = this.#paused.get(connection.source);
     if (!paused) return;
     paused.push(connection);
-    // Node begins to read at the end of this tick. The others may have been resumed by then.
+    // Node starts to read at the end of this tick. The other connections may have been resumed by then.
     setImmediate(() => {
       if (this.#paused.get(connection.source) === paused) connection.socket.pause();
     });
@@ -164,7 +155,7 @@ class TurnLimit {
   #endTurn(ms: number): void {
     for (const [source, parsed] of this.#parsed) {
       if (parsed < MAX_REQUESTS) continue;
-      // Node counts a timer from the begin of the turn.
+      // Node counts a timer from the beginning of the turn.
       const rest = this.#clock.sleep(ms * (1 + parsed / MAX_REQUESTS));
       void rest.then(() => {
         for (const { socket } of this.#paused.get(source) ?? []) socket.resume();
@@ -175,35 +166,32 @@ class TurnLimit {
   }
 }
 
-// An `import` of node:http reads everything that it exports, and so loads Node's fetch: 2 MB.
+// `import` of node:http evaluates all its exports, and so loads Node's fetch: 2 MB.
 const { createServer } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
-/** Node's HTTP server with the limits of connections that all routes share. */
+/** Node's HTTP server with the connection limits that all routes share. */
 export interface Listener {
   server: Server;
   connections(): number;
-  /** Resolves as soon as no request is without its whole response. */
+  /** Resolves when every request has its complete response. */
   answered(): Promise<void>;
-  /** Responds on a socket to bytes that are not HTTP, and to requests that do not arrive in time. */
+  /** Responds to bytes that are not HTTP, and to requests that do not arrive in time. */
   respondUnparsable(error: NodeJS.ErrnoException, socket: Socket): void;
 }
 
-/** Writes a last response, where the client still takes one, and closes the connection without waiting for its end. */
+/** Writes a last response if the socket is writable, and closes the connection without waiting for the client. */
 function close(socket: Socket, reason: string | undefined): void {
   if (socket.writable) socket.write(rawProblem(reason, randomUUID()));
   socket.destroySoon();
 }
 
-/**
- * Many clients send a `Content-Type` with requests that have no body (RFC 9112 section 6.3). Fastify would wait for
- * the end of a body, which has no stream here and so never ends.
- */
+/** Removes `Content-Type` from requests without a body (RFC 9112 section 6.3): Fastify would wait for one forever. */
 function forgetTypeOfNoBody({ headers }: IncomingMessage): void {
   const isWithoutBody = headers['content-length'] === undefined && headers['transfer-encoding'] === undefined;
   if (isWithoutBody) delete headers['content-type'];
 }
 
-/** Creates the server; it does not listen yet. @param process handles one request */
+/** Creates the server; it does not listen yet. */
 export function createListener(
   process: RequestListener,
   clock: Clock,
@@ -234,7 +222,7 @@ export function createListener(
         limits.headersTimeoutMs,
         limits.requestTimeoutMs,
       ),
-      // The check is ours, with a problem document as the response.
+      // `assertReadable` checks it, and responds with a problem document.
       requireHostHeader: false,
       // Requests without a body get no stream for it: a quarter less CPU time for a GET.
       optimizeEmptyRequests: true,
@@ -260,7 +248,7 @@ export function createListener(
     socket.once('close', () => limiter.leave(connection));
     turn.opened(connection);
   });
-  // CONNECT requests a proxy and has no path, so Node passes only its socket.
+  // A CONNECT request has no path, so Node passes only its socket.
   server.on('connect', (_request, socket: Socket) => {
     socket.on('error', () => socket.destroy());
     close(socket, 'CONNECT');
@@ -274,7 +262,6 @@ export function createListener(
         if (open === 0) resolve();
       }),
     respondUnparsable(error, socket) {
-      // The client has reset the connection: nothing can be sent.
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
       else connections.get(socket)?.end(() => close(socket, error.code));
     },

@@ -10,14 +10,11 @@ export interface HttpServer {
   readonly connections: number;
   /** Ends held requests whose API key was revoked or expired. */
   recheckHeld(): Promise<void>;
-  /**
-   * Stops listening, ends held requests with a response, lets the others finish, and closes what is
-   * left after the deadline. Safe to call twice, and before `start`.
-   */
+  /** Stops listening, ends held requests, and waits for others until the deadline. May be called twice or unstarted. */
   stop(deadlineMs: number): Promise<void>;
 }
 
-/** Creates the listener; nothing is opened before `start`. */
+/** Creates the server; nothing is opened before `start`. */
 export function createHttpServer(options: HttpOptions, deps: HttpDeps): HttpServer {
   let built: BuiltApp | undefined;
   let second: Server | undefined;
@@ -29,7 +26,7 @@ export function createHttpServer(options: HttpOptions, deps: HttpDeps): HttpServ
       await app.listen({ host: isLocalhost ? '127.0.0.1' : options.host, port: options.port });
       const { port } = app.server.address() as AddressInfo;
       if (isLocalhost) second = await alsoOnIpv6Loopback(app.server, port);
-      // Such as too many open files.
+      // For example too many open files.
       const report = oncePerMinute(deps.clock, (err, count) =>
         deps.log.error({ err, count }, 'HTTP connections were not accepted'),
       );
@@ -53,7 +50,7 @@ export function createHttpServer(options: HttpOptions, deps: HttpDeps): HttpServ
       second?.close();
       const done = new AbortController();
       const closed = app.close().then(() => done.abort());
-      // Connections that are left are idle or have sent part of a request; they would delay the close.
+      // Remaining connections are idle or have sent part of a request; they would delay the close.
       void listener.answered().then(() => app.server.closeAllConnections());
       await deps.clock.sleep(deadlineMs, done.signal);
       app.server.closeAllConnections();
@@ -62,10 +59,7 @@ export function createHttpServer(options: HttpOptions, deps: HttpDeps): HttpServ
   };
 }
 
-/**
- * Passes connections to the IPv6 loopback address to the server: `localhost` means both families.
- * @returns undefined on a machine without IPv6, or where the port is in use there
- */
+/** Accepts `localhost` on IPv6 as well; undefined on a machine without IPv6, or if the port is in use there. */
 async function alsoOnIpv6Loopback(server: Server, port: number): Promise<Server | undefined> {
   const second = createServer((socket) => server.emit('connection', socket));
   try {

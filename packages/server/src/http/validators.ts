@@ -2,7 +2,7 @@ import * as contract from '@mayfly/client/contract';
 import { Ajv, type AnySchemaObject, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 
-/** What a route calls with a part of a request: false, and its `errors`, where that does not match the schema. */
+/** Returns false and sets `errors` if the value does not match the schema. */
 interface Validator {
   (value: unknown): boolean;
   errors: ErrorObject[] | null;
@@ -28,7 +28,7 @@ function createAjv(): Ajv {
 }
 
 let shared: Ajv | undefined;
-/** One for each schema, whichever app its routes belong to. */
+/** By schema, shared by all apps. */
 const compiled = new WeakMap<object, ValidateFunction>();
 
 function compile(schema: AnySchemaObject): ValidateFunction {
@@ -39,10 +39,7 @@ function compile(schema: AnySchemaObject): ValidateFunction {
   return validate;
 }
 
-/**
- * The validator of a part of a request. Its schema is compiled when the first request needs it: compiling all
- * schemas of the API would take a seventh of the time in which a server starts.
- */
+/** Compiles the schema at its first use: compiling all schemas would take a seventh of the time of a start. */
 export function createValidator(schema: AnySchemaObject): Validator {
   const check = (value: unknown): boolean => {
     const validate = compile(schema);

@@ -12,22 +12,21 @@ import type { InboxKind } from './records.ts';
 /** More domains would make the message unreadable. */
 const MAX_LISTED_DOMAINS = 10;
 
-/** An address in its parts, lower case, without a tag. */
+/** Lower case, without a tag. */
 export interface AddressParts {
   address: string;
   localPart: string;
   domain: string;
 }
 
-/** The mail that a new inbox receives. */
 export interface Wanted {
   kind: InboxKind;
-  /** Makes an address for it: always the same one, or another at random each time. */
+  /** Returns a new address at each call if `isRandom`, otherwise always the same one. */
   parts(): AddressParts;
   isRandom: boolean;
 }
 
-/** The local part of a catch-all inbox's own address. */
+/** Local part of the own address of a catch-all inbox. */
 const CATCH_ALL_LOCAL_PART = 'inbox';
 
 const partsOf = (localPart: string, domain: string): AddressParts => ({
@@ -36,19 +35,15 @@ const partsOf = (localPart: string, domain: string): AddressParts => ({
   domain,
 });
 
-/** The domains that an account may use. */
 export interface DomainsOf {
   accountId: string;
-  /** Those that all accounts share, the default first. */
+  /** Shared by all accounts, the default first. */
   configured: readonly string[];
-  /** Finds the account's own domains. Those of other accounts are treated as unknown. */
+  /** Finds the account's own domains; those of other accounts are treated as unknown. */
   owned: Pick<Store['domains'], 'list'>;
 }
 
-/**
- * The requested domain if it is served, or the default.
- * @throws AppError `invalid_request` that lists those that the account may use
- */
+/** The requested domain or the default. @throws AppError `invalid_request` that lists the usable domains */
 export async function servedDomain(
   wanted: string | undefined,
   { accountId, configured, owned }: DomainsOf,
@@ -93,7 +88,6 @@ const chosen = (localPart: string, domain: string): Wanted => ({
   isRandom: false,
 });
 
-/** Any free address of a domain. */
 export const anyAddress = (domain: string): Wanted => ({
   kind: 'address',
   parts: () => partsOf(newLocalPart(), domain),
@@ -101,8 +95,8 @@ export const anyAddress = (domain: string): Wanted => ({
 });
 
 /**
- * All addresses of the account's own domain, or of a new sub-domain of a shared one. The sub-domain is
- * one label, because a wildcard MX record of the operator has to cover it.
+ * All addresses of the account's own domain, or of a new sub-domain of a shared one. That has only one more label,
+ * because a wildcard MX record must cover it.
  */
 async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
   for (const name of ['localPart', 'address'] as const) {
@@ -123,7 +117,7 @@ async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wa
   };
 }
 
-/** Reads from the body which mail a new inbox receives. @throws AppError `invalid_request` */
+/** The mail that a new inbox receives. @throws AppError `invalid_request` */
 export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
   const { address, localPart, domain } = body;
   if (body.catchAll) return wantedCatchAll(body, domains);
@@ -156,10 +150,7 @@ export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Prom
   return chosen(chosenLocalPart(address.slice(0, at), '/address'), served);
 }
 
-/**
- * Does something at the wanted address, or at random ones until one is free.
- * @param attempt throws AppError `address_taken` when the address is not free
- */
+/** Calls `attempt`, with other random addresses while it throws AppError `address_taken`. */
 export async function onFreeAddress<T>(
   wanted: Pick<Wanted, 'parts' | 'isRandom'>,
   attempt: (parts: AddressParts) => Promise<T>,
@@ -175,9 +166,8 @@ export async function onFreeAddress<T>(
 }
 
 /**
- * The inbox address that mail to `text` reaches: lower case, without a tag. A `+` that was not encoded
- * in a URL arrives as a space, which an unquoted local part cannot contain, so it is read as `+`.
- * @throws AppError `invalid_request` when `text` is not exactly one address
+ * The inbox address for mail to `text`: lower case, without a tag. A space is read as `+`, which URLs must encode: an
+ * unquoted local part cannot contain a space. @throws AppError `invalid_request` unless `text` is one address
  */
 export function addressOf(text: string): string {
   const options = { smtputf8: true };

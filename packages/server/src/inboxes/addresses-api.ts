@@ -8,7 +8,7 @@ import { toTime } from '../http/response/time.ts';
 import { quoted } from '../text/nearest.ts';
 import { type AddressParts, anyAddress, onFreeAddress, servedDomain } from './address-parameters.ts';
 
-/** How long a generated address is reserved for the account. */
+/** A generated address is reserved for the account for this long. */
 const ADDRESS_HOLD_MS = 10 * MINUTE_MS;
 
 export function addressRoutes(app: App, { options, deps }: RouteContext): void {

@@ -183,7 +183,7 @@ function extension(app: App, { deps }: RouteContext): void {
       const now = clock.now();
       const expiresAt = Math.min(now + ttlMinutes * MINUTE_MS, inbox.maxExpiresAt);
       const changed = await setExpiry(deps, inbox, { ttlMinutes, expiresAt }, now);
-      // Another request let it expire since `now` was read.
+      // Another request may have ended it since `now` was read.
       return toInbox(liveInbox(changed, clock.now(), inbox.id), plan);
     },
   });
@@ -213,10 +213,7 @@ function expiry(app: App, { deps }: RouteContext): void {
   });
 }
 
-/**
- * Sets the end of an inbox, and reports the change to those who wait.
- * @throws AppError `inbox_expired` or `not_found` for an inbox that ended meanwhile
- */
+/** Sets the expiry and publishes the change. @throws AppError `inbox_expired` or `not_found` if the inbox ended */
 async function setExpiry(
   { store, events }: Pick<HttpDeps, 'store' | 'events'>,
   inbox: InboxRecord,

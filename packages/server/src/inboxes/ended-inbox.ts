@@ -3,10 +3,7 @@ import type { Store } from '../store.ts';
 import { liveInbox } from './live-inbox.ts';
 import type { InboxRecord } from './records.ts';
 
-/**
- * For a request whose inbox ended after the request was admitted: the same error as for one that came later.
- * @throws AppError `inbox_expired` or `not_found`, always
- */
+/** For an inbox that ended during the request. @throws AppError `inbox_expired` or `not_found`, always */
 export async function throwEnded(
   inboxes: Pick<Store['inboxes'], 'find'>,
   { accountId, id }: Pick<InboxRecord, 'accountId' | 'id'>,

@@ -6,10 +6,10 @@ import type { IdempotentRequest } from './records.ts';
 
 /** Too long to guess: the read token of an idempotent creation is derived from it. */
 const NONCE_BYTES = 16;
-/** Visible ASCII (RFC 9110 section 5.5) of a length that a client library can count on. */
+/** Visible ASCII (RFC 9110 section 5.5), of a length that client libraries can count on. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** The same text for each order of the fields. */
+/** The same text for every order of the fields. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_name, field) =>
     typeof field === 'object' && field !== null
@@ -19,18 +19,13 @@ const canonical = (value: unknown): string =>
 
 const sha256 = (text: string): string => hash('sha256', text, 'hex');
 
-/** A request with an Idempotency-Key. */
 export interface RepeatableRequest {
-  /** What the store keeps of it. */
   stored: IdempotentRequest;
-  /** @returns the read token of the inbox that was created with the nonce */
+  /** The read token of the inbox that was created with this nonce. */
   readToken(nonce: string): string;
 }
 
-/**
- * Reads an Idempotency-Key header.
- * @throws AppError `invalid_request`
- */
+/** Reads an Idempotency-Key header. @throws AppError `invalid_request` */
 export function repeatableRequest(header: string | undefined, body: unknown): RepeatableRequest | null {
   if (header === undefined) return null;
   if (!IDEMPOTENCY_KEY.test(header)) {

@@ -4,7 +4,7 @@ import { toTime } from '../http/response/time.ts';
 import { cursorAt } from '../messages/cursor.ts';
 import type { CreatedInbox as CreatedRecord, InboxRecord } from './records.ts';
 
-/** An inbox's metadata. @param plan of its account */
+/** @param plan of the account of the inbox */
 export function toInbox(inbox: InboxRecord, plan: Plan): Inbox {
   return {
     id: inbox.id,
@@ -25,7 +25,7 @@ export function toInbox(inbox: InboxRecord, plan: Plan): Inbox {
   };
 }
 
-/** The same with the fields that only the response to its creation has. @param token the read token */
+/** Adds the fields that only the response to the creation has. @param token the read token */
 export const toCreatedInbox = (
   { inbox, webhook }: CreatedRecord,
   plan: Plan,

@@ -3,10 +3,8 @@ import { quoted } from '../text/nearest.ts';
 import type { InboxRecord } from './records.ts';
 
 /**
- * Checks that an inbox was found and has not expired.
- * @param inbox as the store found it
- * @param id as the caller gave it
- * @throws AppError `inbox_expired` with `expiredAt` for 24 hours after its expiry; `not_found`
+ * Returns a live inbox. @param id as given by the caller
+ * @throws AppError `inbox_expired` with `expiredAt` for 24 hours after the expiry; `not_found`
  */
 export function liveInbox(inbox: InboxRecord | undefined, now: number, id: string): InboxRecord {
   if (!inbox) throw notFound('inbox', id);
@@ -14,10 +12,7 @@ export function liveInbox(inbox: InboxRecord | undefined, now: number, id: strin
   throw inboxExpired(inbox.id, inbox.expiresAt);
 }
 
-/**
- * The same for a request that is held, whose inbox was live when it began: it says that the inbox was deleted meanwhile.
- * @throws AppError `inbox_expired`; `not_found`
- */
+/** For a held request, whose inbox was live when it began: a missing inbox was deleted since. */
 export function stillLiveInbox(inbox: InboxRecord | undefined, now: number, id: string): InboxRecord {
   if (inbox) return liveInbox(inbox, now, id);
   throw new AppError(
@@ -26,7 +21,6 @@ export function stillLiveInbox(inbox: InboxRecord | undefined, now: number, id: 
   );
 }
 
-/** @param expiredAt epoch milliseconds */
 function inboxExpired(id: string, expiredAt: number): AppError {
   const ended = new Date(expiredAt).toISOString();
   return new AppError(

@@ -12,23 +12,20 @@ import { toCreatedInbox } from './json.ts';
 import type { StagedMails } from './records.ts';
 import { hasSinkLabel } from './sink.ts';
 
-/** Lifetime of an inbox that does not name one, minutes; less where the plan allows less. */
+/** Default lifetime of an inbox; less if the plan allows less. */
 const DEFAULT_TTL_MINUTES = 60;
 
-/** What an inbox may have beside what its creation asks for. */
+/** Properties of a new inbox that are not part of the request's body. */
 export interface Extras {
-  /** Of a request that may be repeated: the same one returns the inbox that the first created. */
+  /** If an earlier request had the same idempotency key, its inbox is returned. */
   repeat?: RepeatableRequest | null;
-  /** Messages of it that are stored already, and when storing them began. */
+  /** Stored messages that become the first of the inbox; `begunAt` is when storing began. */
   staged?: Omit<StagedMails, 'now'> & { begunAt: number };
-  /** How long messages are replayed into it. */
+  /** Duration of the replay of messages into it. */
   replayMs?: number;
 }
 
-/**
- * Creates an inbox of the caller's account.
- * @throws AppError `invalid_request`, `address_taken`, `limit_reached`, `idempotency_…`, `webhook_url_refused`
- */
+/** @throws AppError `invalid_request`, `address_taken`, `limit_reached`, `idempotency_…`, `webhook_url_refused` */
 export async function createInbox(
   { options, deps }: RouteContext,
   { account }: KeyCaller,
@@ -76,10 +73,7 @@ export async function createInbox(
   return toCreatedInbox(created, plan, shown);
 }
 
-/**
- * The lifetime of an inbox that a request creates, minutes.
- * @throws AppError `invalid_request` for one beyond the plan
- */
+/** Lifetime of a requested inbox, minutes. @throws AppError `invalid_request` for one beyond the plan */
 export function lifetimeOfNew(
   { ttlMinutes }: CreateInbox,
   { maxTtlMinutes }: Plan,
@@ -88,7 +82,7 @@ export function lifetimeOfNew(
   return lifetime(ttlMinutes ?? Math.min(DEFAULT_TTL_MINUTES, maxTtlMinutes), maxTtlMinutes, planName);
 }
 
-/** Checks a lifetime against the plan. Never clamps it: an inbox that ends early would surprise its test. */
+/** Rejects a lifetime beyond the plan instead of shortening it: a test would not expect the earlier end. */
 export function lifetime(ttlMinutes: number, maximum: number, planName: string): number {
   if (ttlMinutes >= 1 && ttlMinutes <= maximum) return ttlMinutes;
   throw invalidField(

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { InboxRecord } from './records.ts';
 
-/** The error for a request that would change the lifetime of the sink, or delete it while it takes mail. */
+/** For changes of the sink's lifetime, and for its deletion while it receives mail. */
 const permanentInbox = (): AppError =>
   new AppError(
     'permanent_inbox',

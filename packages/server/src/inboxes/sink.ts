@@ -4,25 +4,23 @@ import { newLocalPart } from '../mail/local-part.ts';
 import type { Store } from '../store.ts';
 import { PERMANENT_UNTIL } from './records.ts';
 
-/** The label by which the sink is found among the inboxes of its account; no other inbox may have it. */
+/** Identifies the sink among the inboxes of its account; no other inbox may have this label. */
 const SINK_LABELS = { mayfly: 'sink' };
 
-/** True for labels with that of the sink. */
 export const hasSinkLabel = (labels: Record<string, string>): boolean => labels.mayfly === SINK_LABELS.mayfly;
 
-/** The labels of a recorded inbox, without that of the sink. */
+/** Labels for a recording, without that of the sink. */
 export function withoutSinkLabel(labels: Record<string, string>): Record<string, string> {
   const { mayfly: _label, ...others } = labels;
   return hasSinkLabel(labels) ? others : labels;
 }
 const SINK_LOCAL_PART = 'sink';
-/** Only the first local part is likely to be taken, by an inbox that is older than the sink. */
+/** Only the first local part is likely to be taken, by an older inbox. */
 const ATTEMPTS = 5;
 
 /**
- * Makes sure that there is the sink: the inbox of the first account that takes all mail which no other inbox
- * takes. However many processes start at once or again, there is one.
- * @param domain the domain of the sink's own address: `sink@DOMAIN`, or another local part where that is taken
+ * Creates the sink in the first account unless it exists, also if several processes start at once.
+ * @param domain of the sink's own address: `sink@DOMAIN`, or another local part if that is taken
  */
 export async function ensureSink(
   store: Pick<Store, 'accounts' | 'inboxes'>,
@@ -55,7 +53,7 @@ async function createSink(
     kind: 'sink' as const,
     ...{ address: `${localPart}@${domain}`, localPart, domain },
     labels: SINK_LABELS,
-    // The token is not kept: the sink is read with API keys of the account.
+    // The token is dropped: the sink is read with API keys of the account.
     tokenHash: hashCredential(newCredential('mft')),
     ttlMinutes: 0,
     ...{ createdAt: now, expiresAt: PERMANENT_UNTIL, maxExpiresAt: PERMANENT_UNTIL },

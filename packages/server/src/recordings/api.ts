@@ -10,7 +10,7 @@ import { recordingArchive } from './export-archive.ts';
 import { Imports } from './imports-api.ts';
 
 const ZIP = 'application/zip';
-/** What generated clients send and read bytes as. */
+/** The media type that generated clients use for bytes. */
 const OCTETS = 'application/octet-stream';
 const ACCEPTS = [ZIP, 'multipart/form-data', OCTETS];
 const TAGS = ['Inboxes'];
@@ -89,7 +89,7 @@ function importRoute(app: App, context: RouteContext): void {
           reply.code(201).header('location', `/v1/inboxes/${inbox.id}`).header('cache-control', 'no-store');
           return inbox;
         } finally {
-          // The rest of a rejected body is read and dropped, so that its sender gets to the response.
+          // Reads and drops the rest of a rejected body, so that its sender reads the response.
           body.resume();
         }
       },

@@ -9,7 +9,6 @@ import { rawPieces } from '../messages/bytes/raw-source.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 import type { Store } from '../store.ts';
 
-/** Messages whose ids are read at once. */
 const PAGE = 200;
 /** Digits of the number in a file's name: an inbox holds up to 10,000 messages. */
 const NUMBER_DIGITS = 5;
@@ -23,7 +22,7 @@ const entryOf = (message: FullMessageRecord, file: string): RecordedMessage => (
   envelope: { ...message.envelope, rcptTo: message.rcptTo },
 });
 
-/** The messages of an inbox, oldest first; those that are deleted meanwhile are left out. */
+/** Oldest first, without messages that are deleted meanwhile. */
 async function* messagesOf(
   store: Store,
   inboxId: string,
@@ -42,12 +41,12 @@ async function* messagesOf(
 }
 
 /**
- * Writes the archive of an inbox as fast as it is read: raw sources byte for byte, then `inbox.json`. The stream
- * fails when the inbox ends meanwhile, so that a part is never taken for the whole.
+ * Streams the archive of an inbox: raw sources byte for byte, then `inbox.json`. Fails when the inbox ends meanwhile,
+ * so that clients do not mistake a part for the whole.
  */
 export function recordingArchive(store: Store, inbox: InboxRecord, now: () => number): Readable {
   const zip = new ZipFile();
-  // A PassThrough, which its types do not say.
+  // A PassThrough, which its types do not declare.
   const output = zip.outputStream as Readable;
   const messages: RecordedMessage[] = [];
   const write = async (): Promise<void> => {

@@ -22,9 +22,9 @@ import type { ReplayStep } from './replay.ts';
 import { type OpenRecording, openRecording } from './upload/recording-archive.ts';
 import { storeUpload, type UploadedFile } from './upload/uploaded-file.ts';
 
-/** Archives are stored in a file while they are read; this many bytes of disk an import may take. */
+/** Disk space of an import, whose archive is stored in a file while it is read. */
 const MAX_ARCHIVE_BYTES = 512 * 1024 * 1024;
-/** Imports and replays hold a file each; more at once are refused. */
+/** Imports and replays each hold a file; more at once are rejected. */
 const MAX_OPEN_ARCHIVES = 20;
 const RETRY_AFTER_SECONDS = 5;
 
@@ -35,7 +35,6 @@ const tooManyArchives = (): AppError =>
     { retryAfterSeconds: RETRY_AFTER_SECONDS },
   );
 
-/** What a request uploads. */
 export interface UploadRequest {
   caller: KeyCaller;
   body: Readable;
@@ -44,9 +43,8 @@ export interface UploadRequest {
   remoteAddress: string;
 }
 
-/** An uploaded archive. */
 interface Upload extends Omit<OpenRecording, 'close'> {
-  /** Closes and deletes it. */
+  /** Closes and deletes the archive. */
   close(): Promise<void>;
 }
 
@@ -56,8 +54,8 @@ function delayOf({ receivedAt }: RecordedMessage, first: RecordedMessage | undef
 }
 
 /**
- * When the last message of a replay is delivered, in whole milliseconds after the first.
- * @throws AppError `invalid_request` where that is after the end of its inbox
+ * Time of the last message of a replay, in whole milliseconds after the first.
+ * @throws AppError `invalid_request` if it is after the end of the inbox
  */
 function replayMs(messages: readonly RecordedMessage[], speed: number, ttlMinutes: number): number {
   const lastMs = Math.max(0, ...messages.map((message) => delayOf(message, messages[0], speed)));
@@ -70,7 +68,6 @@ function replayMs(messages: readonly RecordedMessage[], speed: number, ttlMinute
   );
 }
 
-/** Creates inboxes from recordings. */
 export class Imports {
   readonly #context: RouteContext;
   #open = 0;
@@ -80,8 +77,8 @@ export class Imports {
   }
 
   /**
-   * Creates an inbox with the messages of the archive that a request uploads: with all of them in one transaction,
-   * or with `speed` in their rhythm afterwards.
+   * Creates an inbox from the archive that a request uploads: with all messages in one transaction, or with `speed` by
+   * replaying them at their recorded intervals.
    * @throws AppError `invalid_request` for a replay that would outlive the inbox, `malformed_recording`,
    *   `payload_too_large`, `message_too_large`, and those of a creation
    */
@@ -139,10 +136,7 @@ export class Imports {
     }
   }
 
-  /**
-   * Stores all messages, then creates the inbox with them: a part would make a test fail for a reason that it
-   * cannot see.
-   */
+  /** Stores all messages, then creates the inbox with them: it must never have only a part of them. */
   async #import(request: UploadRequest, body: CreateInbox, archive: Upload): Promise<CreatedInbox> {
     const { caller, remoteAddress } = request;
     const { store, clock, plans, injection, events } = this.#context.deps;
@@ -168,13 +162,12 @@ export class Imports {
       events.publishDeliveries();
       return created;
     } catch (error) {
-      // Where that fails too, the sweeper gives them up later.
+      // If that fails too, the sweeper deletes the messages later.
       await store.messages.unstage(stage).catch(() => undefined);
       throw error;
     }
   }
 
-  /** The messages with the time of each. */
   #stepsOf(inbox: CaptureTarget, archive: Upload, remoteAddress: string, speed: number): ReplayStep[] {
     const { messages } = archive.recording;
     return messages.map((message) => ({

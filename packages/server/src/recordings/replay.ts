@@ -4,20 +4,16 @@ import type { Logger } from '../log.ts';
 /** `cut`: messages are missing. */
 export type ReplayOutcome = 'complete' | 'cut';
 
-/**
- * Replays of recorded inboxes that run in this process. They end with it: a message that was not delivered
- * before a stop is not delivered.
- */
+/** Replays that run in this process. A message that was not delivered before a stop is never delivered. */
 export interface Replays {
-  /** Delivers the steps one after another, each after its delay; ends early when one of them fails. */
+  /** Delivers the steps one after another, each after its delay; ends early if one fails. */
   start(steps: ReplayStep[], onEnd: (outcome: ReplayOutcome) => Promise<void>): void;
-  /** Stops all. Resolves when no step is running. */
+  /** Ends all replays. Resolves when no step is running. */
   stop(): Promise<void>;
 }
 
-/** One message of a replay. */
 export interface ReplayStep {
-  /** Since the replay began, milliseconds. */
+  /** Milliseconds since the replay began. */
   afterMs: number;
   deliver(): Promise<void>;
 }

@@ -7,13 +7,11 @@ import { addressOf } from '../inboxes/address-parameters.ts';
 import { timeOf } from '../messages/cursor.ts';
 import type { Refusal } from './sql.ts';
 
-/** As the API shows it. */
 export const toRefusedMail = (refusal: Refusal): RefusedMail => {
   const { at, address, reply, mailFrom, helo, remoteAddress, fault = null } = refusal;
   return { at: toTime(at), address, reply, mailFrom, helo, remoteAddress, fault };
 };
 
-/** Mail that SMTP refused, for all addresses of an account. */
 export function refusalRoutes(app: App, { deps }: RouteContext): void {
   const { store, clock } = deps;
   app.route({

@@ -2,19 +2,18 @@ import type { Store } from '../store.ts';
 import { Batcher } from '../workers/batcher.ts';
 import type { Refusal } from './sql.ts';
 
-/** Look-ups of {@link RefusalLog.addIf} at a time; a flood of refusals must not become one of queries. */
+/** Concurrent look-ups of {@link RefusalLog.addIf}: a flood of refusals must not become a flood of queries. */
 const MAX_LOOKUPS = 1_000;
 
 /** Persists refusals asynchronously; the SMTP reply never waits for the disk. */
 export interface RefusalLog {
   add(refusal: Refusal): void;
-  /** The same if `isWanted` resolves to true; the reply does not wait for that either. */
   addIf(isWanted: () => Promise<boolean>, refusal: Refusal): void;
-  /** Resolves when all that was added before the call has been handed to the store. */
+  /** Resolves when everything that was added before the call has been passed to the store. */
   flushed(): Promise<void>;
 }
 
-/** @param onLost called with the error when a write or a look-up failed; those refusals are lost */
+/** @param onLost called with the error of a failed write or look-up, whose refusals are lost */
 export function createRefusalLog(
   store: Pick<Store['refusals'], 'add'>,
   onLost: (error: unknown) => void,

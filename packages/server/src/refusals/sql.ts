@@ -4,32 +4,27 @@ import { read, search, steps, type Tx } from '../database/operations.ts';
 import { anyOf, constant, EMPTY, eachOf, FOR_UPDATE_SKIP_LOCKED, type Sql, sql } from '../database/sql.ts';
 import { parseOr } from '../database/stored-json.ts';
 
-/** How long rejections are stored: they explain tests that failed recently. */
+/** Refusals explain tests that failed recently. */
 export const REFUSAL_KEPT_MS = DAY_MS;
-/** Enough to explain a failed test; a sender that retries forever must not fill the store. */
+/** Explains a failed test; a sender that retries forever must not fill the store. */
 const MAX_PER_ADDRESS = 50;
-/** A few megabytes in all, however many addresses a sender tries. */
+/** A few megabytes, however many addresses a sender tries. */
 const MAX_IN_ALL = 10_000;
-/** Rejections written in one transaction: a millisecond or two, for which other writes wait. */
+/** Refusals per transaction: a millisecond or two, during which other writes wait. */
 const ADDED_PER_STEP = 100;
 
-/** Where a fault applies: in place of the reply to RCPT, of the 354, or of the reply to the final dot. */
+/** The reply that a fault replaces: to RCPT, the 354 to DATA, or to the final dot. */
 export type FaultPoint = 'rcpt' | 'data' | 'end-of-data';
 
-/** A fault rule that was applied. */
 export interface AppliedFault {
-  /** Its place among the inbox's rules, from 1 on. */
+  /** Number of the rule in its inbox, from 1. */
   rule: number;
   at: FaultPoint;
-  /** Before the reply; 0 for none. */
   delayMs: number;
   disconnect: boolean;
 }
 
-/**
- * The `address` of a {@link Refusal} without a recipient: a failed TLS handshake, or a MAIL command that was
- * refused for its size. Only the latter has a `reply` that begins with a code.
- */
+/** `address` of a failed TLS handshake, or of a MAIL command refused for its size (its `reply` has a code). */
 export const NO_RECIPIENT = '';
 
 /** A RCPT or DATA for an address on a served domain without a 250 reply, or a failed TLS handshake. */
@@ -37,31 +32,24 @@ export interface Refusal {
   at: number;
   /** Lower case, without a tag; or {@link NO_RECIPIENT}. */
   address: string;
-  /** Code and text of the reply; the reason of a failed handshake; '' where a fault gave no reply. */
+  /** Code and text of the reply; the reason of a failed handshake; '' if a fault sent no reply. */
   reply: string;
   mailFrom: string;
   helo: string;
   remoteAddress: string;
-  /** The fault rule that caused it, also one that only delayed the reply. */
   fault?: AppliedFault;
-  /** Of a connection that ended: whether it was in the middle of a message, and not before DATA. */
+  /** For a connection that ended: true if a message was being sent. */
   hadBegun?: boolean;
-  /** The inbox that received the mail in place of the inbox of the address; see {@link capturedMail}. */
+  /** The inbox that received the mail instead; see {@link capturedMail}. */
   capturedBy?: { inboxId: string; accountId: string };
 }
 
-/**
- * What stands for the address in a {@link Refusal} that is none: mail for that address was stored in another inbox,
- * because its sender had authenticated for that one.
- */
+/** `address` of a {@link Refusal} for mail that another inbox received: its sender had authenticated for that one. */
 export const capturedMail = (address: string): string => `captured ${address}`;
 
-/** An address to which mail was refused. */
 export interface RefusedAddress {
   address: string;
-  /** The last time. */
   at: number;
-  /** How often. */
   times: number;
 }
 
@@ -73,7 +61,6 @@ interface Row {
 const COLUMNS = constant('r.at, r.address, r.details');
 const NEWEST_FIRST = constant('order by r.at desc, r.seq desc');
 
-/** What is shown of a refusal whose row is damaged. */
 const UNKNOWN: Omit<Refusal, 'at' | 'address'> = { reply: '', mailFrom: '', helo: '', remoteAddress: '' };
 
 const toRefusal = ({ at, address, details }: Row): Refusal => ({
@@ -82,17 +69,16 @@ const toRefusal = ({ at, address, details }: Row): Refusal => ({
   ...parseOr(details, UNKNOWN),
 });
 
-/** Those that another transaction is deleting are left to it: two that wait for each other could deadlock. */
+/** Skips rows that another transaction is deleting, against deadlocks. */
 const remove = (tx: Tx, tooMany: Sql): Promise<number> =>
   tx.run(
     sql`delete from refusals where seq in (select seq from refusals where seq in (${tooMany}) ${FOR_UPDATE_SKIP_LOCKED})`,
   );
 
-/** Stores refusals, and deletes the oldest of those that are too many. */
 export async function insertRefusals(tx: Tx, refusals: readonly Refusal[]): Promise<void> {
   const rows = refusals.map(({ address, at, ...details }) => ({
     address: JSON.stringify(address),
-    // A quoted local part may contain an @. What is no refusal is on no domain.
+    // A quoted local part may contain an @. Captured mail is no refusal and has no domain.
     domain: details.capturedBy ? '' : address.slice(address.lastIndexOf('@') + 1),
     at,
     details: JSON.stringify(details),
@@ -115,29 +101,23 @@ export async function insertRefusals(tx: Tx, refusals: readonly Refusal[]): Prom
   );
 }
 
-/** The addresses of inboxes have only characters that JSON does not escape, so removing the quotes is enough. */
+/** The addresses of inboxes have no characters that JSON escapes. */
 const UNQUOTED = constant('substr(r.address, 2, length(r.address) - 2)');
 
-/** Whether an account, or one that is not it, has reserved the address of a refusal, or has a catch-all for it. */
+/** Whether the account (`=`) or another one (`<>`) has reserved the address, or has a catch-all inbox for it. */
 const isReserved = (same: '=' | '<>', accountId: string, now: number) =>
   sql`exists (select 1 from addresses a where a.address in (${UNQUOTED}, '@' || r.domain)
     and a.reserved_until > ${now} and a.account_id ${constant(same)} ${accountId})`;
 
-/** Whether the address of a refusal is on a domain of an account, or of one that is not it. */
 const isOnDomain = (same: '=' | '<>', accountId: string) =>
   sql`exists (select 1 from domains d where d.domain = r.domain and d.account_id ${constant(same)} ${accountId})`;
 
-/**
- * Only an address that no inbox had is a near miss: not one whose inbox was full, or asked for faults. The JSON of
- * other fields has no such text, because it escapes quotes.
- */
+/** Refused because no inbox had the address. JSON escapes quotes, so other fields cannot contain this text. */
 const HAD_NO_INBOX = constant(`r.details like '%"reply":"550 5.1.1 %' and r.details not like '%"fault":%'`);
 
 const since = (after: number, now: number): number => Math.max(after, now - REFUSAL_KEPT_MS);
 
-/** Refused mail. */
 export const refusals = {
-  /** Stores them, up to a number per address and in all, of which the oldest are deleted. */
   add: steps(
     async (transaction, added: Refusal[]): Promise<void> => {
       for (let from = 0; from < added.length; from += ADDED_PER_STEP) {
@@ -149,7 +129,6 @@ export const refusals = {
     { keepsInboxes: true },
   ),
 
-  /** Of one address, newest first, not older than 24 h. */
   list: read(async (db, address: string, limit: number, now: number): Promise<Refusal[]> => {
     const rows = await db.all<Row>(
       sql`select ${COLUMNS} from refusals r
@@ -159,13 +138,9 @@ export const refusals = {
     return rows.map(toRefusal);
   }),
 
-  /**
-   * What may concern mail for an address after a time, newest first: its refusals, mail for it that was captured
-   * ({@link capturedMail}), and refusals without a recipient ({@link NO_RECIPIENT}).
-   */
+  /** Refusals and captured mail of an address, and refusals without a recipient, newest first. */
   listConcerning: read(async (db, address: string, after: number, now: number): Promise<Refusal[]> => {
     const keys = [address, capturedMail(address), NO_RECIPIENT].map((one) => JSON.stringify(one));
-    // The store keeps a few dozen rows of an address.
     const rows = await db.all<Row>(
       sql`select ${COLUMNS} from refusals r where r.address ${anyOf(keys)} and r.at > ${since(after, now)} ${NEWEST_FIRST}`,
     );
@@ -186,9 +161,8 @@ export const refusals = {
   ),
 
   /**
-   * For the addresses that an account has, holds, or had within the quarantine, by themselves or by a catch-all
-   * inbox, and for its own domains; if it is the only account, also for addresses that no account has. Newest
-   * first, not older than 24 h. Refusals without a recipient are left out.
+   * Of the addresses that an account has, holds, or had within the quarantine, also by a catch-all inbox, and of its
+   * domains; for the only account, also of other addresses. Newest first, without refusals that have no recipient.
    */
   listByAccount: search(
     async (
@@ -198,7 +172,7 @@ export const refusals = {
       now: number,
     ): Promise<Refusal[]> => {
       const ofAddress = address === undefined ? EMPTY : sql`and r.address = ${JSON.stringify(address)}`;
-      // With other accounts, an address that none has may be a typing error of any of them.
+      // With several accounts, an address that no account has may be a typing error of any of them.
       const rows = await db.all<Row>(
         sql`select ${COLUMNS} from refusals r where r.at > ${since(after, now)} and r.domain <> '' ${ofAddress}
           and (${isReserved('=', accountId, now)} or ${isOnDomain('=', accountId)}
@@ -209,13 +183,7 @@ export const refusals = {
     },
   ),
 
-  /**
-   * Addresses that were refused with 550 5.1.1, because no inbox had them, after a time and not longer than
-   * 24 h ago, the latest first. Addresses that another account has, holds, or had within the quarantine, by
-   * themselves or by a catch-all inbox, and those of another account's domains, are left out; for no account
-   * (`null`) those of every account.
-   * @param page `among`: the addresses that are of interest
-   */
+  /** Refused addresses that no inbox had, latest first, without those of other accounts. `among`: only these. */
   listAddresses: read(
     async (
       db,
@@ -235,12 +203,9 @@ export const refusals = {
     },
   ),
 
-  /**
-   * All refusals of that kind after a time, newest first: a line for each, its time, a space, and the address as
-   * JSON. Most of them are none of an account's business; {@link listAddresses} says which are.
-   */
+  /** All refusals of addresses that no inbox had, newest first: lines of the time, a space and the address as JSON. */
   recent: read(async (db, after: number, now: number): Promise<string> => {
-    // One text for all rows: a row of its own for each would cost more than finding them.
+    // One text, because a result row for each refusal would cost more than finding it.
     const row = await db.first<{ lines: string | null }>(
       sql`select string_agg(line, '\n') as lines from (
           select r.at || ' ' || r.address as line from refusals r where r.at > ${since(after, now)} and ${HAD_NO_INBOX}

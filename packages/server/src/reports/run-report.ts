@@ -1,12 +1,9 @@
 import type { RunInbox } from './sql.ts';
 
-/** Problems that a report lists; `inboxes` has the others. */
+/** Problems that a report lists; its `inboxes` show all. */
 const MAX_PROBLEMS = 100;
 
-/**
- * What was wrong, in sentences that begin with the address: failed waits first, then lists and streams that never had
- * a message, then refused mail.
- */
+/** Sentences that begin with the address: failed waits, then lists and streams without messages, then refusals. */
 export function problemsOf(inboxes: readonly RunInbox[]): string[] {
   const waits = inboxes.flatMap(({ address, waits: { failures } }) =>
     failures.map((failure) => `${address}: ${waitSentence(failure)}`),
@@ -28,7 +25,7 @@ function waitSentence({ waitedMs, count, summary }: RunInbox['waits']['failures'
   return `A wait of ${(waitedMs / 1000).toFixed(1)} s for ${wanted} failed. ${summary}`;
 }
 
-/** One of several may end without a message because another one had it: '' then, and where none ended so. */
+/** '' if no list or stream was empty, or if another one received the message. */
 function heldSentence(kind: 'list' | 'stream', { waits, received }: RunInbox): string {
   const { withMessages, empty } = kind === 'list' ? waits.lists : waits.streams;
   if (empty === 0 || withMessages > 0) return '';

@@ -6,41 +6,37 @@ import { hasLabels } from '../inboxes/sql/finding.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
 import { type HeldCounts, type InboxWaits, waitsOf } from '../waits/sql.ts';
 
-/** Inboxes that one report shows; its sums have all. */
+/** Inboxes of a report; its sums include all inboxes. */
 export const MAX_RUN_INBOXES = 1_000;
-/** Inboxes that are read at a time; between two pages other searches have their turn. */
+/** Inboxes per page; other searches may run between two pages. */
 const PAGE = 1_000;
-/** Behind all ids of inboxes. */
+/** Sorts after all ids of inboxes. */
 const NEWEST = 'inb`';
 
-/** The refusals of an inbox's address while it was the address of this inbox, or after its end; not those by faults. */
+/** Refusals for an inbox's address since its creation, until a newer inbox has the address; not those by faults. */
 interface InboxRefusals {
   count: number;
   /** Null without any. */
   last: { at: number; reply: string; mailFrom: string; remoteAddress: string } | null;
 }
 
-/** An inbox of a run, live or ended within the last 24 hours. */
 export interface RunInbox {
   id: string;
   address: string;
   labels: Record<string, string>;
   createdAt: number;
   state: 'live' | 'expired' | 'deleted';
-  /** Null for a live one. */
+  /** Null for a live inbox. */
   endedAt: number | null;
-  /** Messages received so far, deleted ones included. */
+  /** Includes deleted messages. */
   received: number;
-  /** Null before the first. */
   firstReceivedAt: number | null;
   waits: InboxWaits;
   refusals: InboxRefusals;
 }
 
-/** Sums over all inboxes of a run. */
 interface RunTotals {
   inboxes: number;
-  /** Inboxes that received nothing. */
   inboxesWithoutMail: number;
   messages: number;
   waitsSucceeded: number;
@@ -50,12 +46,11 @@ interface RunTotals {
   refusals: number;
 }
 
-/** A label, and the live inboxes that have it. */
 interface LabelCount {
   name: string;
   value: string;
   inboxes: number;
-  /** When the newest of them was created, epoch milliseconds. */
+  /** Creation of the newest of these inboxes, epoch milliseconds. */
   newestAt: number;
 }
 
@@ -78,7 +73,6 @@ const toListed = (row: ListedRow, state: RunInbox['state'], endedAt: number | nu
   waits: waitsOf(row.waits),
 });
 
-/** Inboxes of a run with an id before another. */
 interface Page {
   accountId: string;
   labels: Labels;
@@ -86,7 +80,7 @@ interface Page {
   before: string;
 }
 
-/** A condition for each label. */
+/** One condition per label. */
 const forEach = (labels: Labels, condition: (name: string, value: string) => Sql): Sql =>
   join(
     Object.entries(labels).map(([name, value]) => condition(name, value)),
@@ -103,13 +97,13 @@ async function selectKnown(db: Db, { accountId, labels, now, before }: Page): Pr
       order by i.id desc limit ${PAGE}`,
   );
   return rows.map((row) => {
-    // A swept inbox has ended, also when the clock runs back before its end.
+    // A swept inbox has ended, even if the clock was set back before its end.
     const isLive = row.expiresAt > now && row.freed === 0;
     return isLive ? toListed(row, 'live', null) : toListed(row, 'expired', Math.min(row.expiresAt, now));
   });
 }
 
-/** Inboxes that were deleted within the last 24 hours, and have the labels or a text that contains theirs. */
+/** Inboxes deleted within the last 24 hours whose labels contain these as JSON text. */
 async function selectDeleted(db: Db, { accountId, labels, now, before }: Page): Promise<Listed[]> {
   const rows = await db.all<ListedRow & { deletedAt: number }>(
     sql`select id, address, labels, created_at as "createdAt", deleted_at as "deletedAt",
@@ -129,7 +123,7 @@ async function selectDeleted(db: Db, { accountId, labels, now, before }: Page): 
 async function* pagesOf(db: Db, run: Omit<Page, 'before'>): AsyncGenerator<Listed[]> {
   for (let before = NEWEST; ; await setImmediate()) {
     const known = await selectKnown(db, { ...run, before });
-    // Read after those: an inbox that is deleted between the two queries is in both.
+    // Read after the others: an inbox that is deleted between the queries is in both results.
     const deleted = await selectDeleted(db, { ...run, before });
     const isDeleted = new Set(deleted.map(({ id }) => id));
     const all = [...deleted, ...known.filter(({ id }) => !isDeleted.has(id))];
@@ -143,7 +137,6 @@ async function* pagesOf(db: Db, run: Omit<Page, 'before'>): AsyncGenerator<Liste
   }
 }
 
-/** A refusal without its details. */
 interface RefusalAt {
   seq: number;
   at: number;
@@ -153,9 +146,8 @@ interface RefusalAt {
 const keyOf = ({ address }: Listed): string => JSON.stringify(address);
 
 /**
- * Adds the refusals of each inbox, without those that it asked for by faults. Of inboxes with one address, each has
- * those since its creation.
- * @param left of refused addresses, what newer inboxes have left; later pages continue with it
+ * Adds the refusals for each inbox, except those by faults. Inboxes must come newest first: each takes the refusals
+ * since its creation from `left`, by address, and leaves older ones to earlier inboxes with that address.
  */
 async function withRefusals(
   db: Db,
@@ -201,17 +193,14 @@ function addTo(totals: RunTotals, { received, waits, refusals }: RunInbox): void
   }
 }
 
-/** True where a report may have something to say about the inbox. */
 const mayHaveProblem = ({ waits, refusals }: RunInbox): boolean =>
   waits.failed + waits.lists.empty + waits.streams.empty + refusals.count > 0;
 
-/** Reports of test runs: what became of the inboxes with some labels. */
 export const reports = {
   /**
-   * The account's inboxes that have all the labels and are live or ended within the last 24 hours: sums over all, and
-   * {@link MAX_RUN_INBOXES} of them, newest first; those with a problem are preferred. Of deleted inboxes only those
-   * that had labels are known.
-   * @param labels at least one
+   * The account's inboxes with all `labels` (at least one) that are live or ended within the last 24 hours: sums over
+   * all, and {@link MAX_RUN_INBOXES} of them, newest first, preferably those with a problem. Deleted inboxes without
+   * labels are not included.
    */
   listRun: search(
     async (
@@ -240,10 +229,7 @@ export const reports = {
     },
   ),
 
-  /**
-   * The labels of the account's live inboxes, those of the newest inboxes first.
-   * @param name null for labels of all names
-   */
+  /** Labels of live inboxes, those of the newest inboxes first. @param name null for all names */
   listLabels: search(
     async (db, accountId: string, name: string | null, limit: number, now: number): Promise<LabelCount[]> => {
       const begin = JSON.stringify([name]).slice(0, -1);
@@ -262,7 +248,7 @@ export const reports = {
   ),
 };
 
-/** Keeps what reports show of inboxes that are being deleted, of those that have labels. */
+/** Stores what reports show of inboxes with labels that are being deleted. */
 export async function keepForReports(tx: Tx, inboxIds: readonly string[], now: number): Promise<void> {
   await tx.run(
     sql`insert into deleted_inboxes (id, account_id, address, labels, created_at, deleted_at, received_messages,
@@ -274,7 +260,7 @@ export async function keepForReports(tx: Tx, inboxIds: readonly string[], now: n
   );
 }
 
-/** Removes up to `limit` rows of an account. @returns how many */
+/** Deletes up to `limit` rows of an account. @returns how many */
 export const removeDeletedInboxesOf = (tx: Tx, accountId: string, limit: number): Promise<number> =>
   tx.run(
     sql`delete from deleted_inboxes

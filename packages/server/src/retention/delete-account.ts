@@ -10,9 +10,9 @@ import { removeFailedWaitsOf } from '../waits/sql.ts';
 import { LOCK_TO_REMOVE, removeNextWebhook } from '../webhooks/sql/removal.ts';
 import { freeDeletedInboxes, INBOXES_PER_STEP } from './delete-inboxes.ts';
 
-/** Marks an account as being deleted unless it is the last; then nothing is added to it (`lockAccount`). */
+/** Marks an account as being deleted unless it is the last; `lockAccount` then rejects additions to it. */
 async function mark(tx: Tx, accountId: string, now: number): Promise<'marked' | 'last' | 'unknown'> {
-  // Two remaining accounts, locked in one order, so that concurrent deletions cannot delete both.
+  // Locks two accounts in one order, so that concurrent deletions cannot delete both.
   const [one, another] = await tx.all<{ id: string }>(
     sql`select id from accounts where deleted_at is null order by id limit 2 ${FOR_UPDATE}`,
   );
@@ -21,7 +21,6 @@ async function mark(tx: Tx, accountId: string, now: number): Promise<'marked' | 
   return marked > 0 ? 'marked' : 'unknown';
 }
 
-/** Ends the keys, domains and webhooks of an account. */
 async function close(tx: Tx, accountId: string): Promise<void> {
   await tx.run(sql`delete from domains where account_id = ${accountId}`);
   await tx.run(
@@ -30,9 +29,8 @@ async function close(tx: Tx, accountId: string): Promise<void> {
   await revokeAll(tx, accountId);
 }
 
-/** Makes up to `limit` inboxes unreadable, also expired ones; returns how many. */
 async function endInboxes(tx: Tx, accountId: string, limit: number, now: number): Promise<number> {
-  // Locked in the order of the intake: otherwise the two could deadlock.
+  // In the lock order of the intake, against deadlocks.
   const ended = await tx.all<{ seq: number; id: string; address: string; expiresAt: number }>(
     sql`select seq, id, address, expires_at as "expiresAt" from inboxes
       where account_id = ${accountId} and expires_at > ${DELETED} order by id limit ${limit} ${FOR_UPDATE}`,
@@ -47,14 +45,14 @@ async function endInboxes(tx: Tx, accountId: string, limit: number, now: number)
   return ended.length;
 }
 
-/** Removes up to `limit` stored responses; they contain the secrets of webhooks. */
+/** Deletes up to `limit` stored responses, which contain secrets of webhooks. */
 const forgetResponses = (tx: Tx, accountId: string, limit: number): Promise<number> =>
   tx.run(
     sql`delete from idempotency where key_id = ${accountId}
       and key_hash in (select key_hash from idempotency where key_id = ${accountId} limit ${limit})`,
   );
 
-/** Removes about `limit` rows of an account's deleted inboxes. @returns at least `limit` as long as there may be more */
+/** Deletes about `limit` rows of deleted inboxes. @returns at least `limit` while there may be more */
 async function removeInboxes(tx: Tx, accountId: string, limit: number, now: number): Promise<number> {
   const inboxes = await tx.all<{ id: string }>(
     sql`select id from inboxes where account_id = ${accountId} and expires_at = ${DELETED} limit ${INBOXES_PER_STEP}`,
@@ -71,12 +69,10 @@ async function removeAccount(tx: Tx, accountId: string): Promise<void> {
 }
 
 /**
- * Deletes an account. First its keys, domains and webhooks end in one transaction; from then on nothing can
- * be created for it (`unauthorized`). Then its inboxes end, live or expired. When it resolves, everything
- * that clients sent or created is deleted from the storage, in short transactions. Counts of its usage, the
- * quarantine of its addresses, and rejections are kept as long as always. If it is interrupted, another call
- * continues it.
- * @returns `last` for the only account, which is not deleted; `unknown` if there is no such account
+ * Deletes an account and all that clients sent or created. The first transaction ends its keys, domains and webhooks;
+ * then nothing can be created for it. The rest follows in short transactions; a second call continues after a failure.
+ * Counts of usage, quarantines of addresses and refusals are kept as usual.
+ * @returns `last` for the only account, which is not deleted
  */
 export const deleteAccount = steps(
   async (transaction, accountId: string, now: number): Promise<'deleted' | 'last' | 'unknown'> => {
@@ -86,7 +82,7 @@ export const deleteAccount = steps(
       return marked;
     });
     if (outcome !== 'marked') return outcome;
-    // All inboxes end before any is freed, which takes longer: if this is interrupted, the sweeper does the rest.
+    // All inboxes end before rows are deleted, which takes longer: the sweeper completes an interrupted deletion.
     await freeInSteps(transaction, (tx, limit) => endInboxes(tx, accountId, limit, now));
     await freeInSteps(transaction, (tx, limit) => forgetResponses(tx, accountId, limit));
     await freeInSteps(

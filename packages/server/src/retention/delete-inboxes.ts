@@ -11,15 +11,14 @@ import { removeContentOf } from '../waits/sql.ts';
 import { cancelOfInboxes } from '../webhooks/sql/removal.ts';
 import { moveWebhookEnds } from '../webhooks/sql/webhooks.ts';
 
-/** Inboxes that are ended, or whose rows are deleted, in one transaction: a millisecond or two. */
+/** Inboxes per transaction: a millisecond or two. */
 export const INBOXES_PER_STEP = 20;
-/** Deleting the row of an inbox changes ten indexes, and its labels. */
+/** An inbox counts as so many rows of a step, because its row is in ten indexes and has labels. */
 const ROWS_PER_INBOX = 4;
 
 /**
- * Cancels the deliveries of deleted inboxes and deletes their rows, about `limit` in all, their own rows last;
- * large sources are left parked. The inboxes are found by their ids in each step: the sweeper or another process may
- * have removed some since the step before, and new inboxes may have their numbers.
+ * Cancels deliveries and deletes about `limit` rows of deleted inboxes, their own rows last. Finds the inboxes by id in
+ * each step, because others may delete them between the steps, and new inboxes may get their numbers.
  */
 export async function freeDeletedInboxes(
   tx: Tx,
@@ -27,7 +26,7 @@ export async function freeDeletedInboxes(
   inboxIds: readonly string[],
   now: number,
 ): Promise<number> {
-  // They are locked in the order of the intake, and before their deliveries, as by the sweeper.
+  // In the lock order of the intake, and before the deliveries, as in the sweeper.
   const inboxes = await tx.all<{ seq: number; id: string }>(
     sql`select seq, id from inboxes where id ${anyOf(inboxIds)} and expires_at = ${DELETED} order by id ${FOR_UPDATE}`,
   );
@@ -52,9 +51,9 @@ export async function freeDeletedInboxes(
   return freed;
 }
 
-/** Makes those unreadable that are live, quarantines their addresses and ends their webhooks; returns their ids. */
+/** Makes live inboxes unreadable, quarantines their addresses and ends their webhooks. @returns their ids */
 async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: number): Promise<string[]> {
-  // Locked in the order of the intake, upwards: otherwise the two could deadlock.
+  // In the lock order of the intake, against deadlocks.
   const live = await tx.all<{ id: string; address: string }>(
     sql`select id, address from inboxes
       where id ${anyOf(inboxIds)} and account_id = ${accountId} and expires_at > ${now} order by id ${FOR_UPDATE}`,
@@ -68,12 +67,8 @@ async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: 
   return ids;
 }
 
-/** Deleting inboxes: they end at once, and what they had is removed in steps, by the sweeper if that is interrupted. */
 export const inboxDeletion = {
-  /**
-   * Ends an inbox at once. When it resolves, its messages, sources, token and pending deliveries are deleted
-   * from the storage, in short transactions. False if there is no live inbox with that id.
-   */
+  /** Ends an inbox at once, then deletes its data in short transactions. False without such a live inbox. */
   delete: steps(
     async (transaction, accountId: string, inboxId: string, now: number): Promise<boolean> => {
       const ended = await transaction((tx) => end(tx, accountId, [inboxId], now));
@@ -87,7 +82,7 @@ export const inboxDeletion = {
     { mayUseReserve: true },
   ),
 
-  /** Does the same to all live inboxes with all `labels` (at least one), except the sink; returns their ids. */
+  /** Deletes all live inboxes with all `labels` (at least one), except the sink. @returns their ids */
   deleteByLabels: steps(
     async (
       transaction,
@@ -97,7 +92,7 @@ export const inboxDeletion = {
     ): Promise<string[]> => {
       if (Object.keys(labels).length === 0) throw new RangeError('deleteByLabels needs at least one label.');
       const deleted: string[] = [];
-      // Downwards by id, so that inboxes created during the deletion do not make it endless.
+      // In descending order, so that inboxes created meanwhile do not make it endless.
       for (let before: string | null = null; ; ) {
         const walked: { ids: string[]; ended: string[] } = await transaction(async (tx) => {
           const found = await tx.all<{ id: string }>(

@@ -21,23 +21,16 @@ import {
   trimLogs,
 } from '../webhooks/sql/removal.ts';
 
-/**
- * Deletes about `limit` rows that are no longer needed at `now`; fewer mean that nothing is left. A row that
- * another transaction may have changed since it was read is deleted only if it still meets the condition.
- */
+/** Deletes about `limit` rows that still meet the condition when they are locked; a smaller count: none is left. */
 type Chore = (tx: Tx, limit: number, now: number) => Promise<number>;
 
-/** How late a replay on a busy server may be before it is taken for cut. */
+/** How late the end of a replay may be on a busy server before it counts as cut. */
 const REPLAY_GRACE_MS = MINUTE_MS;
-/** Wakes are taken within a second wherever a worker runs. */
 const STALE_WAKE_MS = DAY_MS;
 
 /**
- * Cancels the deliveries of inboxes that ended, deleted ones first, and frees their messages. An inbox that
- * another transaction has locked is left for later: a sweep that waits for one inbox while it has locked another
- * could deadlock. Once a message is freed the inbox has ended for good: a request that was made just before its
- * end, and is late, must not extend an inbox that has lost messages. Those that are left are then freed as those
- * of an emptied inbox.
+ * Cancels the deliveries of ended inboxes, deleted ones first, and frees their messages. Skips locked inboxes, against
+ * deadlocks. Freeing a message ends the inbox for good: a late extension must not revive an inbox without its messages.
  */
 const freeEndedInboxes: Chore = async (tx, limit, now) => {
   const released: number[] = [];
@@ -66,7 +59,6 @@ const freeEndedInboxes: Chore = async (tx, limit, now) => {
   return freed;
 };
 
-/** Marks replays whose process has ended without noting it. */
 const markCutReplays: Chore = async (tx, limit, now) => {
   const late = await tx.all<{ seq: number }>(
     sql`select seq from inboxes where replay_until > 0 and replay_until <= ${now - REPLAY_GRACE_MS}
@@ -77,7 +69,6 @@ const markCutReplays: Chore = async (tx, limit, now) => {
   );
 };
 
-/** Deletes rows that are old. @param key columns that identify a row */
 const removeOld = (table: string, key: string, isOld: (now: number) => Sql): Chore => {
   const [from, columns] = [constant(table), constant(key)];
   return (tx, limit, now) =>
@@ -87,7 +78,7 @@ const removeOld = (table: string, key: string, isOld: (now: number) => Sql): Cho
     );
 };
 
-/** By the time that the limits count with, which is not `now` where several machines write. */
+/** Uses the time of the limits, which is not `now` if several machines write. */
 const removeSharedLimits: Chore = (tx, limit, now) =>
   tx.run(
     sql`delete from shared_limits where key in (select key from shared_limits
@@ -108,10 +99,10 @@ const CHORES: readonly Chore[] = [
   markCutReplays,
   removeEndedWebhooks,
   removeOldDeliveries,
-  // So that their number is bounded without a worker.
+  // Bounds the number of wakes if no worker runs.
   (tx, _limit, now) => takeWakes(tx, now - STALE_WAKE_MS, now),
   trimLogs,
-  // A live inbox's address is reserved for days longer than the inbox lives.
+  // The address of a live inbox is reserved for longer than the inbox lives.
   removeOld('addresses', 'address', (now) => sql`reserved_until <= ${now}`),
   removeOld('refusals', 'seq', (now) => sql`at <= ${now - REFUSAL_KEPT_MS}`),
   removeOld('failed_waits', 'id', (now) => sql`ended_at <= ${now - EXPLAINED_KEPT_MS}`),
@@ -123,22 +114,15 @@ const CHORES: readonly Chore[] = [
   removeOld('usage_months', 'account_id, month', (now) => sql`month < ${monthOf(now - USAGE_KEPT_MS)}`),
 ];
 
-/** Figures for monitoring. */
 export interface StoreFigures {
-  /** Inboxes that have not expired and were not deleted, of all accounts. */
   liveInboxes: number;
-  /** Pending webhook deliveries: waiting for their time, or being attempted. */
   pendingDeliveries: number;
-  /** When the first of those that wait is due, epoch milliseconds; null when none waits. */
+  /** When the first waiting delivery is due, epoch milliseconds; null without one. */
   firstDueAt: number | null;
 }
 
-/** Freeing space and counting; no other read depends on it. */
 export const upkeep = {
-  /**
-   * Counts by indexes alone: under 1 ms for 10,000 inboxes, 60 to 90 ms for a million (measured). Callers cache
-   * the result for a time in proportion to its cost.
-   */
+  /** Counts by indexes: under 1 ms for 10,000 inboxes, 60 to 90 ms for a million. Callers should cache the result. */
   measure: read(async (db, now: number): Promise<StoreFigures> => {
     const row = await db.first<StoreFigures>(
       sql`select (select count(*) from inboxes where freed = 0 and expires_at > ${now}) as "liveInboxes",
@@ -149,18 +133,14 @@ export const upkeep = {
     return row ?? { liveInboxes: 0, pendingDeliveries: 0, firstDueAt: null };
   }),
 
-  /**
-   * The database's own clock in epoch milliseconds, by which all nodes agree; null for a storage that has only
-   * one server.
-   */
+  /** Time of the database server, epoch milliseconds, the same for all nodes; null for SQLite. */
   time: read(async (db): Promise<number | null> => {
     const row = await db.first<{ time: number | null }>(sql`select ${databaseTime(null)} as time`);
     return row?.time ?? null;
   }),
 
-  /** The newest `receivedAt` of an account's last message, of all accounts; 0 without messages. */
+  /** The newest `receivedAt` of all accounts; 0 without messages. */
   newestTime: read(async (db): Promise<number> => {
-    // One search of an index for each account.
     const row = await db.first<{ newest: number | null }>(
       sql`select max(m.received_at) as newest from account_orders o
         join messages m on m.account_seq = o.account_seq and m.account_order = o.last`,
@@ -168,11 +148,7 @@ export const upkeep = {
     return row?.newest ?? 0;
   }),
 
-  /**
-   * Deletes about `limit` rows that are no longer needed, in a transaction of a few milliseconds: messages of
-   * ended inboxes, tombstones, holds, quarantines, rejections, idempotency keys, sessions, old deliveries.
-   * @returns the rows deleted; fewer than `limit` means that nothing is left
-   */
+  /** Deletes about `limit` rows in a transaction of a few milliseconds. @returns how many; fewer: none is left */
   sweep: steps(
     async (transaction, now: number, limit: number): Promise<number> => {
       const chores = CHORES.map((chore) => (tx: Tx, left: number) => chore(tx, left, now));
@@ -180,7 +156,7 @@ export const upkeep = {
         return await transaction((tx) => inSequence(...chores)(tx, limit), 'step');
       } catch (error) {
         if (!(error instanceof AppError && error.code === 'storage_damaged')) throw error;
-        // A damaged page stops the chore that needs it, and no other.
+        // A damaged page must stop only the chore that needs it.
         let freed = 0;
         for (const chore of chores)
           freed += await transaction((tx) => chore(tx, limit), 'step').catch(() => 0);

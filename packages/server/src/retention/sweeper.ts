@@ -2,11 +2,11 @@ import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store.ts';
 
-/** Space is freed within a minute of an expiry; four runs a minute leave time for the work itself. */
+/** Space is freed within a minute of an expiry: that leaves time for the work itself. */
 const SWEEP_EVERY_MS = 15_000;
-/** Rows in one transaction: a few milliseconds, during which other writes wait. */
+/** Rows per transaction: a few milliseconds, during which other writes wait. */
 const SWEEP_ROWS = 200;
-/** Time servers correct a clock by less than this without anything to worry about. */
+/** Smaller steps are ordinary corrections by time servers. */
 const MAX_STEP_BACK_MS = 1_000;
 
 interface SweeperDeps {
@@ -15,10 +15,7 @@ interface SweeperDeps {
   log: Logger;
 }
 
-/**
- * Deletes expired data in small transactions until `signal` aborts. No read depends on it: expired data is
- * never returned. Before each run it checks the wall clock and logs a warning if that ran back.
- */
+/** Deletes expired data, which no read returns, until `signal` aborts. Warns if the wall clock was set back. */
 export async function sweepUntil(signal: AbortSignal, { upkeep, clock, log }: SweeperDeps): Promise<void> {
   const checkClock = createClockCheck(upkeep, log);
   let isFailing = false;
@@ -39,7 +36,6 @@ export async function sweepUntil(signal: AbortSignal, { upkeep, clock, log }: Sw
   }
 }
 
-/** Warns once each time the wall clock is behind the newest time that is stored or that it showed before. */
 function createClockCheck(upkeep: Store['upkeep'], log: Logger): (now: number) => Promise<void> {
   let newest: number | undefined;
   let isBehind = false;

@@ -69,7 +69,6 @@ const toLimits = (plan: Plan): PlanLimits => ({
   maxWebhooks: limitOrNull(plan.maxWebhooks),
 });
 
-/** Each of the last days, newest first: those in the store and those that this node has not stored yet. */
 function lastDays(stored: DayUsage[], here: ReadonlyMap<string, number>, now: number): UsageDay[] {
   const known = new Map(stored.map(({ day, requests }) => [day, requests]));
   return Array.from({ length: SHOWN_DAYS }, (_, back) => {

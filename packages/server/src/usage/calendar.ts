@@ -7,17 +7,16 @@ export type Day = string;
 
 /** @param time epoch milliseconds */
 export const dayOf = (time: number): Day => new Date(time).toISOString().slice(0, 10);
-/** @param time epoch milliseconds */
 export const monthOf = (time: number): Month => dayOf(time).slice(0, 7);
 
-/** The first moments of the calendar month (UTC) of a time and of the next month, epoch milliseconds. */
+/** Start of the month (UTC) of a time and of the next month, epoch milliseconds. */
 export function monthAround(time: number): { start: number; end: number } {
   const date = new Date(time);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
   return { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) };
 }
 
-/** {@link dayOf} that formats each day only once: it is called for every request. */
+/** {@link dayOf} that formats each day once: it is called for every request. */
 export class DayCache {
   #day: Day = '';
   #from = 0;

@@ -4,7 +4,7 @@ import type { Logger } from '../log.ts';
 import type { Store } from '../store.ts';
 import type { RateLimit } from './rate-limit.ts';
 
-/** How often a node writes that it is alive, and reads how many others are. */
+/** Interval of heartbeats, each of which also counts the live nodes. */
 const BEAT_EVERY_MS = 3 * SECOND_MS;
 
 interface LiveNodesDeps {
@@ -14,10 +14,7 @@ interface LiveNodesDeps {
   log: Logger;
 }
 
-/**
- * Divides the rates of accounts by the number of live nodes. A node that cannot reach the database goes on with the
- * number that it knows.
- */
+/** Divides rate limits by the number of live nodes: the last known number while the database is unreachable. */
 export class LiveNodes {
   readonly #deps: LiveNodesDeps;
   readonly #id = newSessionId();
@@ -29,7 +26,7 @@ export class LiveNodes {
     this.#deps = deps;
   }
 
-  /** Resolves when the rates are divided by the nodes that there are, this one included. */
+  /** Resolves when the rates are divided by the live nodes, this one included. */
   async start(): Promise<void> {
     await this.beat();
     this.#loop = repeat(this.#deps.clock, BEAT_EVERY_MS, this.#stopping.signal, async () => {
@@ -37,7 +34,7 @@ export class LiveNodes {
     });
   }
 
-  /** Lets the other nodes have the share of this one. */
+  /** Removes this node, so that the others get its share. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#loop;

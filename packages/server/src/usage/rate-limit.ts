@@ -1,18 +1,17 @@
 import type { Plan } from '../accounts/plans.ts';
 import { type Clock, SECOND_MS } from '../clock.ts';
 
-/** Full buckets carry no information and are dropped this often, rather than searched for at every request. */
+/** Full buckets carry no information and are dropped this often. */
 const FORGET_EVERY_MS = 60_000;
-/** Tolerance for rounding of fractions: a client that waited for `Retry-After` is admitted. */
+/** Tolerance for rounding: a client that waited for `Retry-After` is admitted. */
 const ROUNDING = 1e-6;
 
-/** The result of one request, and the state of its account's bucket. */
 export interface Taken {
-  /** 0 when the request is admitted, otherwise the seconds until the next one is. */
+  /** 0 if the request is admitted, otherwise seconds until the next one is. */
   retryAfterSeconds: number;
   /** Whole requests that are admitted at once now. */
   left: number;
-  /** Seconds until the bucket is full again, rounded up. */
+  /** Seconds until the bucket is full, rounded up. */
   fullInSeconds: number;
 }
 
@@ -20,18 +19,15 @@ interface Bucket {
   tokens: number;
   /** When `tokens` was computed, monotonic milliseconds. */
   at: number;
-  /** When the bucket is full again without further requests. */
+  /** When the bucket is full without further requests, monotonic milliseconds. */
   fullAt: number;
-  /** By the plan of the last request. */
   size: number;
   perMs: number;
 }
 
-/** True for a plan that limits the rate. */
 export const limitsRate = ({ requestsPerSecond, burst }: Plan): boolean =>
   Number.isFinite(requestsPerSecond) && Number.isFinite(burst);
 
-/** Brings the tokens of a bucket up to now. */
 function refill(bucket: Bucket, now: number): void {
   const { size, perMs, at, tokens } = bucket;
   bucket.tokens = Math.min(size, tokens + Math.max(0, now - at) * perMs);
@@ -39,10 +35,7 @@ function refill(bucket: Bucket, now: number): void {
   bucket.fullAt = now + (size - bucket.tokens) / perMs;
 }
 
-/**
- * The rate limit by account: a token bucket that holds `burst` and refills at `requestsPerSecond`. It is in memory: a
- * restart loses a wait of at most `burst / requestsPerSecond` seconds.
- */
+/** A token bucket by account, in memory: it holds `burst` requests and refills at `requestsPerSecond`. */
 export class RateLimit {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #buckets = new Map<string, Bucket>();
@@ -54,7 +47,7 @@ export class RateLimit {
     this.#forgetAt = clock.monotonic() + FORGET_EVERY_MS;
   }
 
-  /** Takes one request from the account's bucket, if there is one. @returns null for a plan without a rate limit */
+  /** Takes one request, if available. Null for a plan without a rate limit. */
   take(accountId: string, plan: Plan): Taken | null {
     if (!limitsRate(plan)) return null;
     const bucket = this.#bucketOf(accountId, plan);
@@ -72,12 +65,11 @@ export class RateLimit {
     };
   }
 
-  /** Gives each of so many nodes its part of every rate and burst. */
+  /** Gives each of `nodes` nodes an equal part of every rate and burst. */
   divideBy(nodes: number): void {
     this.#nodes = Math.max(1, nodes);
   }
 
-  /** The bucket, refilled up to now, with the size and the rate of the plan. */
   #bucketOf(accountId: string, { burst, requestsPerSecond }: Plan): Bucket {
     const now = this.#clock.monotonic();
     this.#forgetFull(now);

@@ -3,17 +3,11 @@ import { read, type Tx, write } from '../database/operations.ts';
 import { constant, databaseTime, sql } from '../database/sql.ts';
 import type { Day, Month } from './calendar.ts';
 
-/** How requests are counted, against the month of their account and day by day, and what else all nodes limit together. */
-
-/**
- * How long requests by day and month are stored: a year and a month, so that a month can be compared with
- * the same month of the year before.
- */
+/** A year and a month, so that a month can be compared with the same month of the year before. */
 export const USAGE_KEPT_MS = 400 * DAY_MS;
-/** Shares of a month's quota, per cent, whose first use is stored, shown and logged: a warning, and the limit. */
+/** Per cent of the monthly quota whose first use is stored, shown and logged. */
 export const USAGE_THRESHOLDS = [80, 100] as const;
 
-/** One of {@link USAGE_THRESHOLDS}, per cent. */
 export type UsageThreshold = (typeof USAGE_THRESHOLDS)[number];
 
 export interface DayUsage {
@@ -21,43 +15,38 @@ export interface DayUsage {
   requests: number;
 }
 
-/** A block of an account's month that a node may use. */
 export interface Lease {
-  /** Requests that the node may serve; 0 if none are left. */
+  /** 0 if none are left. */
   granted: number;
-  /** Requests of the month that are used or leased, this lease included. */
+  /** Requests of the month that are used or leased, including this lease. */
   taken: number;
-  /** Thresholds that were passed by this call and by none before. */
+  /** Thresholds that this call passed first. */
   passed: UsageThreshold[];
 }
 
-/** What a node reports of an account since its last report. */
 export interface UsageReport {
   accountId: string;
   month: Month;
-  /** The month's quota, for the thresholds; null without one. */
+  /** The monthly quota, for the thresholds; null without one. */
   limit: number | null;
-  /** Leased requests of that month that the node returns unused. */
+  /** Leased requests that the node returns unused. */
   returned: number;
   /** Leased requests that the node keeps. */
   kept: number;
-  /** Requests that the node served, by day; negative if more were reported before than were charged. */
+  /** Requests by day; negative if more were refunded than charged since the last report. */
   days: DayUsage[];
 }
 
 export interface MonthUsage {
-  /** As {@link Lease.taken}. */
   taken: number;
-  /** When a threshold was first passed, epoch milliseconds. */
+  /** Times of the first passing, epoch milliseconds. */
   passed: { percent: UsageThreshold; at: number }[];
-  /** Days with requests, oldest first, without what nodes have not reported yet. */
+  /** Oldest first, only days with requests, without what nodes have not reported yet. */
   days: DayUsage[];
 }
 
-/** A month as stored. */
 interface MonthRow {
   taken: number;
-  /** When 80 and 100 per cent of the quota were first used. */
   passed80: number | null;
   passed100: number | null;
 }
@@ -65,7 +54,7 @@ const MONTH = constant('taken, passed_80_at as "passed80", passed_100_at as "pas
 const COLUMN_OF = { 80: constant('passed_80_at'), 100: constant('passed_100_at') } as const;
 const passedAt = ({ passed80, passed100 }: MonthRow) => ({ 80: passed80, 100: passed100 });
 
-/** Stores which thresholds a number of used requests has passed; returns those that were not stored before. */
+/** Stores the thresholds that a number of used requests has passed; returns those that were not stored before. */
 async function pass(
   tx: Tx,
   { accountId, month, limit }: Pick<UsageReport, 'accountId' | 'month' | 'limit'>,
@@ -76,7 +65,7 @@ async function pass(
   const passed: UsageThreshold[] = [];
   if (limit === null) return passed;
   for (const threshold of USAGE_THRESHOLDS) {
-    // Most thresholds are known from the row, which saves the statement.
+    // Most are known from the row, which saves a statement.
     if (used * 100 < limit * threshold || passedAt(row)[threshold] !== null) continue;
     const column = COLUMN_OF[threshold];
     const noted = await tx.run(
@@ -88,12 +77,11 @@ async function pass(
   return passed;
 }
 
-/** Transactions lock rows in one order, so that no two wait for each other. */
+/** One lock order, against deadlocks. */
 function inOrder<T>(rows: T[], keyOf: (row: T) => string): T[] {
   return rows.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : Number(keyOf(a) > keyOf(b))));
 }
 
-/** Adds reports to the counts of days, with one sum for each account and day. */
 async function addDays(tx: Tx, reports: UsageReport[]): Promise<void> {
   const all = reports.flatMap(({ accountId, days }) => days.map((day) => ({ accountId, ...day })));
   const byKey = Map.groupBy(all, ({ accountId, day }) => `${accountId} ${day}`);
@@ -114,13 +102,10 @@ async function addDays(tx: Tx, reports: UsageReport[]): Promise<void> {
   }
 }
 
-/** Counting requests. */
 export const usage = {
   /**
-   * Takes a block of the account's month, in one conditional step: all nodes together never get more
-   * than `limit` (null: no limit). What is granted counts as used from then on,
-   * until it is returned by {@link usage.report}.
-   * @param block `want`: how many, fewer are granted near the end; `limit`: the month's quota
+   * Takes a block of up to `want` requests in one conditional statement, so that all nodes together never get more than
+   * `limit` (null: no limit). Granted requests count as used until {@link usage.report} returns them.
    */
   lease: write(
     async (
@@ -132,7 +117,7 @@ export const usage = {
     ): Promise<Lease> => {
       const max = limit ?? Number.MAX_SAFE_INTEGER;
       const first = Math.min(want, max);
-      // Every expression sees the row as it was before.
+      // All expressions see the row before the update.
       const grant = sql`case when usage_months.taken >= ${max} then 0
         when ${max} - usage_months.taken < ${want} then ${max} - usage_months.taken else ${want} end`;
       const row = await tx.first<MonthRow & { granted: number }>(
@@ -150,9 +135,9 @@ export const usage = {
   ),
 
   /**
-   * Stores reports in one transaction: returns leases and adds to the counts of days.
-   * A threshold is passed when `taken - kept`, after what is returned, reaches it.
-   * @returns by account, the thresholds that were passed by this call and by none before
+   * Returns leases and adds to the counts of days, in one transaction. A threshold is passed when `taken - kept`, after
+   * the return, reaches it.
+   * @returns by account, the thresholds that this call passed first
    */
   report: write(
     async (tx, reports: UsageReport[], now: number) => {
@@ -163,7 +148,6 @@ export const usage = {
           sql`update usage_months set taken = case when taken > ${returned} then taken - ${returned} else 0 end
             where account_id = ${accountId} and month = ${month} returning ${MONTH}`,
         );
-        // A month without leases has passed no threshold.
         if (!row) continue;
         const passed = await pass(tx, report, row, row.taken - kept, now);
         if (passed.length > 0) all.push({ accountId, month, passed });
@@ -174,7 +158,7 @@ export const usage = {
     { mayUseReserve: true, keepsInboxes: true },
   ),
 
-  /** An account's month, with the days from `since` on; zeros where nothing was counted. */
+  /** With the days from `since` on; zeros if nothing was counted. */
   read: read(async (db, accountId: string, month: Month, since: Day): Promise<MonthUsage> => {
     const row = await db.first<MonthRow>(
       sql`select ${MONTH} from usage_months where account_id = ${accountId} and month = ${month}`,
@@ -206,17 +190,16 @@ async function lockWindow(tx: Tx, window: EventWindow, now: number) {
   );
   if (!row) throw new Error('The upsert of a window returned no row.');
   const all: number[] = JSON.parse(row.times);
-  // A clock that was set back must not keep events for longer than their window.
+  // Caps times in the future, which a clock that was set back leaves.
   const times = all.map((at) => Math.min(at, row.time)).filter((at) => at + window.windowMs > row.time);
   return { window, times, time: row.time };
 }
 
-/** Limits that all nodes keep together. */
 export const limits = {
   /**
-   * Counts an event under all windows, or under none if one of them is full, in one step: no number of calls at
-   * once on any number of nodes exceeds a limit. All callers name their windows in one order.
-   * @returns the full window with the longest wait, milliseconds; null when the event was counted
+   * Counts an event under all windows, or under none if one is full, in one transaction. All callers must name their
+   * windows in the same order, against deadlocks.
+   * @returns the full window with the longest wait; null if the event was counted
    */
   admit: write(
     async (tx, windows: EventWindow[], now: number): Promise<{ key: string; waitMs: number } | null> => {
@@ -241,12 +224,12 @@ export const limits = {
   ),
 };
 
-/** A node that has not been seen for so long is taken for ended: three heartbeats, and time for a slow one. */
+/** A node not seen for this long is considered dead: three heartbeats, and time for a slow one. */
 const NODE_LIVES_MS = 10 * SECOND_MS;
 
-/** Servers that answer requests, by the time of the database. */
+/** Live servers, by the time of the database. */
 export const nodes = {
-  /** Notes that a node is alive. @returns how many are, this one included */
+  /** Records a heartbeat and returns the number of live nodes, this one included. */
   beat: write(
     async (tx, id: string, now: number): Promise<number> => {
       const time = databaseTime(now);
@@ -261,7 +244,7 @@ export const nodes = {
     { keepsInboxes: true },
   ),
 
-  /** Removes a node that stops, and those that ended without it. */
+  /** Removes a node that stops, and dead ones. */
   leave: write(
     async (tx, id: string, now: number): Promise<void> => {
       await tx.run(

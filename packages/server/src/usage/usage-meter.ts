@@ -9,16 +9,14 @@ import type { UsageReport, UsageThreshold } from './sql.ts';
 
 /** How often daily counts and key uses are written; a crash loses at most this much of them. */
 const REPORT_EVERY_MS = 10_000;
-/** Unspent requests of an account that sends nothing for so long are returned, for other nodes to use. */
+/** Unspent requests are returned after this long without requests, for other nodes to use. */
 const RETURN_AFTER_MS = 60_000;
-/** An account without requests for so long is dropped from memory; held requests end sooner. */
+/** An account without requests for this long is dropped from memory; held requests end sooner. */
 const FORGET_AFTER_MS = 600_000;
 
-/** What is left of an account's month, as far as this node knows. */
 export interface MonthStanding {
-  /** Requests left; null without a quota. */
   remaining: number | null;
-  /** The first moment of the next month, epoch milliseconds. */
+  /** Start of the next month, epoch milliseconds. */
   resetAt: number;
 }
 
@@ -28,7 +26,6 @@ export interface UsageDeps {
   log: Logger;
 }
 
-/** For a request above the monthly quota. @param resetAt when the next month begins, epoch milliseconds */
 function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
   const nextMonth = new Date(resetAt).toISOString();
   return new AppError(
@@ -38,21 +35,16 @@ function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
   );
 }
 
-/**
- * Counts requests against the month of their account. It leases blocks of requests from the store and spends
- * them in memory, so a request costs no database write and no number of nodes can exceed a quota.
- */
+/** Counts requests. Leases blocks from the store and spends them in memory: most requests cost no database write. */
 export class UsageMeter {
   readonly #store: UsageDeps['store'];
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #accounts = new Map<string, AccountMonth>();
-  /** Leases in progress, at most one for each account. */
   readonly #leasing = new Map<AccountMonth, Promise<void>>();
   readonly #keyUses = new KeyUses();
   readonly #days = new DayCache();
   readonly #stopping = new AbortController();
-  /** Reports of months that have ended, and those of a failed write. */
   #unreported: UsageReport[] = [];
   #loop: Promise<void> = Promise.resolve();
 
@@ -62,11 +54,7 @@ export class UsageMeter {
     this.#log = log;
   }
 
-  /**
-   * Counts a request before it is answered.
-   * @param limit the monthly quota, Infinity for none
-   * @throws AppError `quota_exceeded`, with the time until the next month in `retryAfterSeconds`; `unavailable`
-   */
+  /** @param limit Infinity for none @throws AppError `quota_exceeded` with `retryAfterSeconds`, `unavailable` */
   charge(accountId: string, limit: number): Charge | Promise<Charge> {
     const now = this.#clock.now();
     const account = this.#accounts.get(accountId);
@@ -74,7 +62,7 @@ export class UsageMeter {
     return this.#chargeWithLease(accountId, limit);
   }
 
-  /** Makes a counted request available again, because its response is free. */
+  /** Subtracts a request whose response is free. */
   refund(charge: Charge): void {
     const { accountId, month, day } = charge;
     if (this.#accounts.get(accountId)?.refund(charge)) return;
@@ -88,7 +76,7 @@ export class UsageMeter {
     });
   }
 
-  /** For an account that was neither charged nor looked up on this node, the whole month is left. */
+  /** The whole month is left for an account that was neither charged nor looked up on this node. */
   standing(accountId: string, limit: number): MonthStanding {
     const now = this.#clock.now();
     const known = this.#accounts.get(accountId);
@@ -96,35 +84,31 @@ export class UsageMeter {
     return { remaining: account.remaining(limit), resetAt: account.resetAt };
   }
 
-  /** Reads the account's month from the store unless this node knows it. @throws AppError `unavailable` */
+  /** Reads the account's month from the store unless it is known. @throws AppError `unavailable` */
   lookUp(accountId: string, limit: number): Promise<void> | undefined {
     const now = this.#clock.now();
     if (now < (this.#accounts.get(accountId)?.resetAt ?? 0)) return undefined;
     return this.#store.usage.read(accountId, monthOf(now), dayOf(now)).then(({ taken }) => {
-      // A lease that was granted meanwhile is more recent.
       const isNew = !this.#accounts.has(accountId);
       const account = this.#current(accountId, limit, now);
       if (isNew) account.setTaken(taken);
     });
   }
 
-  /** Requests counted here and not reported yet, and leased requests not spent. */
   pending(accountId: string): { unspent: number; days: ReadonlyMap<Day, number> } {
     const account = this.#accounts.get(accountId);
     return { unspent: account?.unspent ?? 0, days: account?.days ?? new Map() };
   }
 
-  /** Notes that a key was used now. */
   recordKeyUse(keyId: string): void {
     this.#keyUses.record(keyId, this.#clock.now());
   }
 
-  /** Starts writing reports every {@link REPORT_EVERY_MS}. */
   start(): void {
     this.#loop = repeat(this.#clock, REPORT_EVERY_MS, this.#stopping.signal, () => this.report());
   }
 
-  /** Returns everything unspent to the store. Nothing may be charged afterwards. */
+  /** Returns all unspent requests to the store. Nothing may be charged afterwards. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#loop;
@@ -132,10 +116,7 @@ export class UsageMeter {
     await this.report(true);
   }
 
-  /**
-   * Writes what was counted to the store and returns leases that are not used. Logs failures, throws nothing.
-   * @param returnAll whether to return every unspent request, as before a stop
-   */
+  /** Writes counts and returns unused leases, with `returnAll` every unspent request. Logs failures, throws nothing. */
   async report(returnAll = false): Promise<void> {
     const now = this.#clock.now();
     await this.#writeReports(this.#takeReports(returnAll), now);
@@ -155,8 +136,7 @@ export class UsageMeter {
       }
     } catch (err) {
       this.#log.error({ err }, 'Usage could not be written and will be written later');
-      // If the write may have succeeded, the returned requests are given up: returning a lease twice would
-      // allow more requests than the quota.
+      // If the write may have succeeded, the returned requests are lost: returned twice, they could exceed the quota.
       const isUnchanged = err instanceof AppError && err.code === 'unavailable';
       this.#unreported.push(
         ...reports.map((one) => ({
@@ -188,7 +168,7 @@ export class UsageMeter {
     }
   }
 
-  /** The account's month at this time; the report of one that has ended is kept. */
+  /** Replaces a month that has ended; its report is kept. */
   #current(accountId: string, limit: number, now: number): AccountMonth {
     const known = this.#accounts.get(accountId);
     if (known && now < known.resetAt) return known;
@@ -246,7 +226,7 @@ export class UsageMeter {
       account.add(lease, limit, this.#clock.monotonic());
       return;
     }
-    // The month has ended meanwhile: nothing more is spent from this one.
+    // The month has ended meanwhile, so the lease is returned.
     this.#unreported.push({
       accountId,
       month,

@@ -1,13 +1,10 @@
-/**
- * The entries used last, by key. Entries leave in whole generations and there is no order within one, so
- * reading costs no more than a Map does: each request reads several of these caches.
- */
+/** Evicts whole generations of entries instead of ordering them, so that a read costs no more than a Map's. */
 export class LruCache<V> {
   #young = new Map<string, V>();
   #old = new Map<string, V>();
   readonly #generation: number;
 
-  /** @param max the largest number of entries; at least half as many of those used last are kept */
+  /** @param max entries; at least the last `max / 2` used ones are kept */
   constructor(max: number) {
     this.#generation = Math.ceil(max / 2);
   }
@@ -34,31 +31,22 @@ export class LruCache<V> {
   }
 }
 
-/**
- * How long a result of the store is used again: programs repeat the same request many times a second. A
- * change by another process (the command line) takes effect after this half second.
- */
+/** Results of the store are reused for this long. Changes by other processes, such as the CLI, take effect after it. */
 export const CACHE_TTL_MS = 500;
 
-/** Results of the store, each for a limited time. Times are monotonic: see `Clock.monotonic`. */
+/** Times are monotonic milliseconds. An entry of another `generation` than the given one is not returned. */
 export class TtlCache<T extends object> {
   readonly #values: LruCache<{ value: T; generation: number | null; until: number }>;
 
-  /** @param max the largest number of entries */
   constructor(max: number) {
     this.#values = new LruCache(max);
   }
 
-  /**
-   * @param now monotonic milliseconds
-   * @param generation where given, only an entry of this generation is returned
-   */
   get(key: string, now: number, generation: number | null = null): T | undefined {
     const found = this.#values.get(key);
     return found && now < found.until && found.generation === generation ? found.value : undefined;
   }
 
-  /** @param until monotonic milliseconds */
   set(key: string, value: T, until: number, generation: number | null = null): void {
     this.#values.set(key, { value, generation, until });
   }

@@ -6,13 +6,12 @@ import type { Charge } from '../../usage/account-month.ts';
 import { limitsRate, type RateLimit, type Taken } from '../../usage/rate-limit.ts';
 import type { UsageMeter } from '../../usage/usage-meter.ts';
 
-/** A request with the state of its account's limits. */
 export interface Admitted {
   readonly accountId: string;
   readonly plan: Plan;
-  /** State of the rate limit when the request arrived; null for a plan without one. */
+  /** When the request arrived; null for a plan without a rate limit. */
   readonly rate: Taken | null;
-  /** What the request cost; null for a free one. */
+  /** Null if the request is free or was refunded. */
   charge: Charge | null;
 }
 
@@ -20,7 +19,7 @@ const NOT_MODIFIED = 304;
 const TOO_MANY_REQUESTS = 429;
 const SERVER_ERROR = 500;
 const UNLIMITED = 'unlimited';
-/** A month as the policy's window, seconds: the real length differs, and `t` of RateLimit is exact. */
+/** Window of the monthly quota in RateLimit-Policy, seconds. Approximate; `t` of RateLimit is exact. */
 const MONTH_SECONDS = 30 * 24 * 60 * 60;
 
 interface PlanTexts {
@@ -74,8 +73,7 @@ export class Admission {
   }
 
   /**
-   * @param isFree does not count against the quota; the rate limit applies all the same
-   * @param note called with the state of the limits before anything is thrown
+   * Counts a request. A free one counts only against the rate. `note` is called before any error is thrown.
    * @throws AppError `rate_limited`, `quota_exceeded`, `unavailable`
    */
   async admit(
@@ -95,7 +93,7 @@ export class Admission {
     else admitted.charge = await this.#usage.charge(account.id, plan.requestsPerMonth);
   }
 
-  /** Refunds the request where its response is free. */
+  /** Refunds the request if its response is free: 304, 429 or 5xx. */
   settle(admitted: Admitted, status: number): void {
     const isFree = status === NOT_MODIFIED || status === TOO_MANY_REQUESTS || status >= SERVER_ERROR;
     if (!isFree || !admitted.charge) return;

@@ -1,13 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /*
- * Cross-origin requests of browsers (the Fetch standard, section 3.3). The credential is an Authorization
- * header that the page has to know. Access-Control-Allow-Credentials is never sent, so a browser adds no
- * cookie and no stored password of its own, and `*` is as safe as a list.
+ * Cross-origin requests of browsers (the Fetch standard, section 3.3). Access-Control-Allow-Credentials is never sent,
+ * so browsers add no cookies or stored passwords, and `*` is as safe as a list of origins.
  */
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
-/** Request headers that the API reads and that a page may not send without being allowed to. */
+/** Request headers that the API reads and that browsers send cross-origin only if they are allowed. */
 const REQUEST_HEADERS = [
   'authorization',
   'content-type',
@@ -17,7 +16,7 @@ const REQUEST_HEADERS = [
   'last-event-id',
   'range',
 ];
-/** Response headers that a page may read, besides those that it always may, such as Content-Type. */
+/** Response headers that pages may read besides those that are always readable, such as Content-Type. */
 const EXPOSED_HEADERS = [
   'accept-ranges',
   'allow',
@@ -34,23 +33,19 @@ const EXPOSED_HEADERS = [
   'x-quota-reset',
   'x-request-id',
 ].join(', ');
-/** Seconds that a browser may remember a preflight; Chromium keeps none for longer. */
+/** The longest time, in seconds, for which Chromium caches a preflight. */
 const PREFLIGHT_SECONDS = 7_200;
 
 const ANY = '*';
 
 export interface Cors {
-  /** Sets the headers of a response, also of an error. */
+  /** Sets the CORS headers of a response, also of an error. */
   allow(request: FastifyRequest, reply: FastifyReply): void;
-  /**
-   * Responds to a preflight of an allowed origin. A preflight carries no credential, so it is answered before
-   * authentication, and does not count against a quota.
-   * @returns true when the request was one
-   */
+  /** Responds to a preflight of an allowed origin and returns true. Preflights carry no credential. */
   respondToPreflight(request: FastifyRequest, reply: FastifyReply): boolean;
 }
 
-/** @param origins exact origins such as `https://app.example.com`, or only `*`; none: no request is allowed */
+/** @param origins exact origins, such as `https://app.example.com`, or only `*`; if empty, none is allowed */
 export function createCors(origins: readonly string[]): Cors {
   const isAny = origins.includes(ANY);
   const allowed = new Set(origins);
@@ -69,7 +64,7 @@ export function createCors(origins: readonly string[]): Cors {
       const { headers, method } = request;
       if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return false;
       if (!isAllowed(request)) return false;
-      // Also what the API does not read: monitoring scripts add headers of their own to all requests of a page.
+      // Also headers that the API does not read: monitoring scripts add their own to all requests of a page.
       const asked = (headers['access-control-request-headers'] ?? '').toLowerCase().split(',');
       const names = new Set([...REQUEST_HEADERS, ...asked.map((name) => name.trim()).filter(Boolean)]);
       reply

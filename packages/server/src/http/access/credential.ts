@@ -12,18 +12,17 @@ export interface KeyCaller {
 
 /** Longer than any credential; a longer one is not hashed. */
 const MAX_CREDENTIAL = 512;
-/** RFC 6750 section 2.1; the scheme's name has no case (RFC 9110 section 11.1). */
+/** RFC 6750 section 2.1; the scheme is case-insensitive (RFC 9110 section 11.1). */
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 
-/** A credential of an Authorization header, with the hash by which the store finds it. */
 export interface Credential {
   text: string;
   hash: string;
-  /** The last result of the store, used until a monotonic time; undefined before the first look-up. */
+  /** Cached result of the store, valid until the monotonic time `until` or the next `forget` of the guard. */
   known: { caller: KeyCaller; until: number; forgotten: number } | undefined;
 }
 
-/** What every message about a credential ends with. Never contains any part of the header. */
+/** The end of every message about a credential. No message contains any part of the header. */
 const HOW_TO_AUTHENTICATE =
   'Send "Authorization: Bearer CREDENTIAL" with an API key (mfk_…) or the read token of the inbox (mft_…).';
 const WHERE_KEYS_COME_FROM =
@@ -52,19 +51,14 @@ const missingCredential = () =>
 export const unknownCredential = () =>
   unauthorized(`The API key or token is unknown, revoked or expired. ${WHERE_KEYS_COME_FROM}`);
 
-/** A session that ended: by signing out, by its age, or because it was not used. */
 export const sessionEnded = () => unauthorized('The session of the console has ended. Sign in again.');
 
-/** Credentials whose hash is cached: those in use now, whether the store knows them or not. */
 const HASHED_CREDENTIALS = 1_000;
-/**
- * Reads Authorization headers. Computing the hash takes longer than the look-up that follows, so it is cached;
- * whether the credential is still good is checked for each request.
- */
+/** Reads Authorization headers. Caches hashes, which are slow to compute; validity is checked for each request. */
 export class CredentialReader {
   readonly #known = new LruCache<Credential>(HASHED_CREDENTIALS);
 
-  /** @throws AppError `unauthorized` for a missing header, another form, or a wrong checksum */
+  /** @throws AppError `unauthorized` for a missing or malformed header, or a wrong checksum */
   read(header: string | undefined): Credential {
     if (header === undefined) throw missingCredential();
     const known = this.#known.get(header);
@@ -82,9 +76,8 @@ export class CredentialReader {
 }
 
 /*
- * The development key: with `mayfly dev` on loopback, `Authorization: Bearer dev` is the first account. It is no
- * secret, so the request itself must show that a program of this machine sent it. It is never stored: another
- * server on the same data does not know it.
+ * The development key: with `mayfly dev` on loopback, `Authorization: Bearer dev` authenticates as the first account.
+ * It is not secret, so {@link assertLocal} requires that a program on this machine sent the request. It is not stored.
  */
 
 const DEV_KEY = 'dev';
@@ -92,7 +85,6 @@ const DEV_KEY = 'dev';
 export const DEV_KEY_ID = 'key_dev';
 export const DEV_KEY_HASH: string = hashCredential(DEV_KEY);
 const DEV_KEY_HEADER = /^bearer +dev *$/i;
-/** Fields that reverse proxies add. */
 const PROXY_FIELD = /^(?:forwarded|via|x-forwarded-.*|x-real-ip)$/;
 
 export const devCaller = (account: AccountRecord): KeyCaller => ({
@@ -112,9 +104,8 @@ export const isDevKey = (authorization: string | undefined): boolean =>
   authorization !== undefined && DEV_KEY_HEADER.test(authorization);
 
 /**
- * Demands that a program of this machine sent a request with the development key.
- * @throws AppError `cross_site_request` for another Host, whose owner may have pointed its name at this machine
- *   (DNS rebinding); for a request of a proxy; for a page of another origin, which CORS may allow to send the header
+ * Requires that a program on this machine sent the request, not a proxy or a page of another origin.
+ * @throws AppError `cross_site_request`, also if the Host is not of this machine (DNS rebinding)
  */
 export function assertLocal({ headers, raw }: FastifyRequest, publicUrl: string | null): void {
   const { host = '' } = headers;
@@ -122,7 +113,7 @@ export function assertLocal({ headers, raw }: FastifyRequest, publicUrl: string 
   if (!isLoopbackHost(host) && host.toLowerCase() !== publicHost) throw refused(`for the host "${host}"`);
   const field = Object.keys(headers).find((name) => PROXY_FIELD.test(name));
   if (field) throw refused(`with the header "${field}" of a proxy`);
-  // What nginx sends unless it is told otherwise, without any field that names it.
+  // By default nginx sends HTTP/1.0 without any field that identifies a proxy.
   if (raw.httpVersion === '1.0') throw refused('over HTTP/1.0, as proxies send it,');
   const page = foreignPage(headers, publicUrl);
   if (page) throw refused(`with ${page}, by a page of another origin,`);

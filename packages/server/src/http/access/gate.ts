@@ -9,7 +9,7 @@ import { assertLocal, isDevKey } from './credential.ts';
 import { type Caller, Guard } from './guard.ts';
 import { sessionSecret } from './session.ts';
 
-/** Authentication and limits, which every request to a route that is not public passes. */
+/** Authentication and limits of all requests to routes that are not public. */
 export type Gate = Pick<RouteContext, 'guard' | 'admission'>;
 
 export const createGate = (deps: HttpDeps): Gate => ({
@@ -17,7 +17,7 @@ export const createGate = (deps: HttpDeps): Gate => ({
   admission: new Admission(deps.plans, deps.rate, deps.usage, () => deps.clock.now()),
 });
 
-/** True where a path parameter is empty: a trailing or doubled slash, which names nothing. */
+/** True for an empty path parameter, which a trailing or doubled slash leaves. */
 const hasEmptyPart = ({ params }: FastifyRequest): boolean =>
   Object.entries(params as Record<string, string>).some(([name, value]) => value === '' && name !== '*');
 
@@ -28,7 +28,7 @@ function replaceNul(params: Record<string, string>): void {
   }
 }
 
-/** Checks what is known of each request before its body is read: header, path, credential, limits. */
+/** Checks each request before its body is read: headers, path, credential, limits. */
 export function guardRequests(
   app: App,
   { options, deps, guard, admission }: RouteContext,

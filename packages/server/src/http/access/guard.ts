@@ -21,14 +21,14 @@ import {
 } from './credential.ts';
 
 /**
- * What a route demands of its caller; every route declares one.
+ * What a route requires of its caller; every route declares one.
  * - `public`: nothing
  * - `account:read`, `account:write`: an API key; a key of scope `read` only reads
  * - `inbox:read`: an API key of the owner of the inbox `:id`, or that inbox's read token
- * - `inbox:read-ended`: an API key, whose account the handler compares, or that inbox's read token
+ * - `inbox:read-ended`: an API key, whose account the handler must compare, or that inbox's read token
  * - `inbox:key-read`: an API key of its owner
  * - `inbox:write`: an API key of its owner, not of scope `read`
- * - `any`: an API key, or the read token of any live inbox, which the caller then has
+ * - `any`: an API key, or the read token of any live inbox, which becomes the inbox of the caller
  */
 export type Access =
   | 'public'
@@ -40,17 +40,16 @@ export type Access =
   | 'inbox:write'
   | 'any';
 
-/** The caller of a request, as far as the access of its route says. */
 export interface Caller {
   account: AccountRecord;
   /** Null for a read token. */
   key: KeyCaller | null;
-  /** The live inbox of `inbox:…` routes. */
+  /** Live; null where the access of the route does not need it. */
   inbox: InboxRecord | null;
 }
 
 declare module 'fastify' {
-  /** What the API description says of a route; one without an operation id is not described. */
+  /** For the API description, which omits routes without an operation id. */
   interface FastifySchema {
     operationId?: string;
     tags?: readonly string[];
@@ -59,23 +58,23 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     access?: Access;
-    /** True where a request does not count against the quota, because it reports the quota. */
+    /** True if requests do not count against the quota. */
     free?: boolean;
-    /** Media types of the body that the operation takes. Default: `application/json`. */
+    /** Media types of the body. Default: `application/json`. */
     accepts?: readonly string[];
     /** Errors besides those of all operations with this access, for the API description. */
     errors?: readonly ProblemCode[];
   }
   interface FastifyRequest {
     caller: Caller | null;
-    /** The secret of the session cookie; undefined without a valid one. */
+    /** Secret of the session cookie; undefined without a valid one. */
     session: string | undefined;
-    /** The state of the account's limits; null for a request that failed before they were checked. */
+    /** Null if the request failed before the limits were checked. */
     admitted: Admitted | null;
   }
 }
 
-/** How often a use of a session is recorded: each is a write, and a session lasts for hours after it. */
+/** Least time between recorded uses of a session: each is a write, and a session stays valid for hours. */
 const SESSION_USE_EVERY_MS = 10 * MINUTE_MS;
 
 const CACHED_RECORDS = 10_000;
@@ -100,7 +99,7 @@ export interface GuardDeps {
 
 export interface Asking {
   authorization: string | undefined;
-  /** The secret of a session cookie; counts where `authorization` is undefined. */
+  /** Secret of a session cookie; ignored if `authorization` is given. */
   session?: string | undefined;
   access: Exclude<Access, 'public'>;
   inboxId: string | undefined;
@@ -108,18 +107,17 @@ export interface Asking {
 
 type Admit = (account: AccountRecord, key: KeyRecord | null) => Promise<void>;
 
-/** The one guard of all routes. It caches keys and accounts for a short time, and inboxes until the next write. */
+/** Authenticates all requests. Caches keys and accounts for a short time, and inboxes until the next write. */
 export class Guard {
   readonly #store: GuardDeps['store'];
   readonly #clock: Clock;
   readonly #devAccountId: string | undefined;
   readonly #reader = new CredentialReader();
   readonly #accounts = new TtlCache<AccountRecord>(CACHED_RECORDS);
-  /** By id, whatever credential found it: one credential must not see an older inbox than another one did. */
+  /** By id, shared by all credentials: none may see an older inbox than another one did. */
   readonly #inboxes = new TtlCache<InboxRecord>(CACHED_RECORDS);
-  /** Ids of inboxes by the hashes of their read tokens. */
   readonly #idsByToken = new LruCache<string>(CACHED_RECORDS);
-  /** Counts the calls of {@link forget}: what was read before the last one is not used. */
+  /** Number of calls of {@link forget}; results of queries that began before the last one are not reused. */
   #forgotten = 0;
 
   constructor({ store, clock, devAccountId }: GuardDeps) {
@@ -129,10 +127,8 @@ export class Guard {
   }
 
   /**
-   * Finds the caller of a request.
-   * @param admit called as soon as the account is known, before anything else is checked
-   * @throws AppError `unauthorized`, `insufficient_scope`, `not_found` or `inbox_expired`, and what
-   *   `admit` throws
+   * Finds the caller. `admit` is called as soon as the account is known, before anything else is checked.
+   * @throws AppError `unauthorized`, `insufficient_scope`, `not_found` or `inbox_expired`, and what `admit` throws
    */
   async check(asking: Asking, admit: Admit = async () => undefined): Promise<Caller> {
     if (asking.authorization === undefined && asking.session !== undefined) {
@@ -144,7 +140,6 @@ export class Guard {
       : this.#withKey(credential, asking, admit);
   }
 
-  /** Empties the caches of keys and accounts. */
   forget(): void {
     this.#forgotten += 1;
     this.#accounts.clear();
@@ -194,7 +189,7 @@ export class Guard {
     const monotonic = this.#clock.monotonic();
     const isFresh = known && monotonic < known.until && known.forgotten === this.#forgotten;
     if (isFresh && now < (known.caller.key.expiresAt ?? Number.POSITIVE_INFINITY)) return known.caller;
-    // A result of a query that began before the last `forget` is not cached for later requests.
+    // Read before the query, so that a `forget` during the query invalidates its result.
     const forgotten = this.#forgotten;
     const caller = await this.#store.keys.findByHash(credential.hash, now);
     if (!caller) throw unknownCredential();
@@ -206,13 +201,13 @@ export class Guard {
     const known = this.#accounts.get(accountId, this.#clock.monotonic());
     if (known) return known;
     const account = await this.#store.accounts.find(accountId);
-    // The account was deleted, and its inbox is still cached.
+    // The account was deleted while its inbox was cached.
     if (!account) throw unknownCredential();
     this.#accounts.set(accountId, account, this.#clock.monotonic() + CACHE_TTL_MS);
     return account;
   }
 
-  /** `inboxes.find` from the cache of the guard, so that no request sees an older inbox than the one before it. */
+  /** As `inboxes.find`, through the cache: no request sees an older inbox than the one before it. */
   async findInbox(accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> {
     const known = this.#cached(inboxId);
     if (known?.accountId === accountId) return known;
@@ -227,7 +222,7 @@ export class Guard {
     return inbox;
   }
 
-  /** An inbox is cached until the next write of this process: clients poll many times between two messages. */
+  /** Valid until the next write of this process: clients poll many times between two messages. */
   #cached(inboxId: string | undefined): InboxRecord | undefined {
     const generation = this.#store.generation();
     if (inboxId === undefined || generation === null) return undefined;
@@ -244,19 +239,19 @@ export class Guard {
   }
 }
 
-/** The caller of a request. @throws Error on a public route */
+/** @throws Error on a public route */
 export function callerOf({ caller }: FastifyRequest): Caller {
   if (!caller) throw new Error('the route did not declare an access that promises a caller');
   return caller;
 }
 
-/** The API key of a request to an `account:…` or `inbox:write` route. */
+/** For `account:…` and `inbox:write` routes. */
 export function keyCaller({ caller }: FastifyRequest): KeyCaller {
   if (!caller?.key) throw new Error('the route did not declare an access that promises an API key');
   return caller.key;
 }
 
-/** The inbox of a request to an `inbox:…` route; it was live when the request arrived. */
+/** For `inbox:…` routes. The inbox was live when the request arrived. */
 export function callersInbox({ caller }: FastifyRequest): InboxRecord {
   if (!caller?.inbox) throw new Error('the route did not declare an access that promises an inbox');
   return caller.inbox;

@@ -7,23 +7,22 @@ import { MAX_HELD_PER_ACCOUNT } from '../limits.ts';
 import { unknownCredential } from './credential.ts';
 import type { Guard } from './guard.ts';
 
-/** A revoked key ends the requests that it holds open within a second. */
 const RECHECK_EVERY_MS = 500;
 
 interface Held {
   controller: AbortController;
-  /** Null for a request without a credential, such as that of a preview link: nothing of it can be revoked. */
+  /** Null for a request without a credential, such as one for a preview link. */
   accountId: string | null;
-  /** What a request with an API key came with, its header or its session; null for a read token. */
+  /** The Authorization header or session secret of a request with an API key; null for a read token. */
   credential: string | null;
   isSession: boolean;
   isRevoked: boolean;
 }
 
-/** Requests whose response is held: they end at once when their client disconnects or the server stops. */
+/** Requests whose response is held. They end at once when their client disconnects or the server stops. */
 export class HeldRequests {
   readonly #guard: Pick<Guard, 'check'>;
-  /** Read at each use: the description of the API is built without a store. */
+  /** Read at each use: the API description is built without a store. */
   readonly #deps: { store: Pick<Store, 'accounts'> };
   readonly #held = new Set<Held>();
   readonly #byAccount = new Map<string, number>();
@@ -38,16 +37,14 @@ export class HeldRequests {
     return this.#held.size;
   }
 
-  /** True after {@link release}. */
   get released(): boolean {
     return this.#released;
   }
 
   /**
-   * Runs `work` with a signal that aborts when the client disconnects, its credential is revoked, or the server
-   * stops; the reason of the signal is the error of the response.
-   * @throws AppError `rate_limited` when the account holds as many as it may, before `work` is called;
-   *   `unauthorized` when the credential was revoked meanwhile; what `work` throws
+   * Runs `work` with a signal that aborts when the client disconnects, its credential is revoked, or the server stops;
+   * the reason of the signal is the error of the response.
+   * @throws AppError `rate_limited` at the limit of the account, `unauthorized` after a revocation; what `work` throws
    */
   async hold<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { caller, headers, session } = reply.request;
@@ -72,10 +69,10 @@ export class HeldRequests {
     }
   }
 
-  /** Ends those whose API key or session was revoked, and those of read tokens whose account is deleted. */
+  /** Ends requests whose API key or session was revoked, and those of read tokens whose account was deleted. */
   async recheck(): Promise<void> {
     const byKey = Map.groupBy(this.#held, ({ credential }) => credential);
-    // Tokens are too many to check each. The end of their inbox is published as an event, that of an account is not.
+    // Of tokens only the account is checked: they are many, and the end of an inbox is published as an event.
     const byToken = Map.groupBy(byKey.get(null) ?? [], ({ accountId }) => accountId);
     byKey.delete(null);
     for (const [credential, all] of byKey) {
@@ -87,7 +84,7 @@ export class HeldRequests {
     }
   }
 
-  /** Ends all that are held, and from now on holds none. */
+  /** Ends all held requests; later ones end at once. */
   release(): void {
     this.#released = true;
     for (const { controller } of this.#held) controller.abort(serverStopping());
@@ -132,7 +129,7 @@ function revoke(all: Held[]): void {
   }
 }
 
-/** Never received: the client has disconnected. */
+/** Never sent: the client has disconnected. */
 const clientGone = (): AppError =>
   new AppError('unavailable', 'The client disconnected before the response.');
 
@@ -141,12 +138,11 @@ const serverStopping = (): AppError =>
     retryAfterSeconds: 1,
   });
 
-/** Checks the credentials of held requests every half second, until the signal aborts. */
 export function recheckUntil(
   signal: AbortSignal,
   { recheck, clock, log }: { recheck(): Promise<void>; clock: Clock; log: Logger },
 ): Promise<void> {
-  // While the storage is down no credential can be checked; the next round tries again.
+  // While the storage is down, no credential can be checked; the next round retries.
   return repeat(clock, RECHECK_EVERY_MS, signal, () =>
     recheck().catch((err) => log.warn({ err }, 'The keys of held requests could not be checked')),
   );

@@ -4,26 +4,22 @@ import { AppError } from '../../errors.ts';
 import { quoted } from '../../text/nearest.ts';
 
 /*
- * The console signs in with a cookie that only HTTP carries. A browser adds it to every request for this host,
- * also to those that another page causes, so a request with the cookie must come from a page of this server.
+ * The console authenticates with an HttpOnly cookie. Browsers add it to every request for this host, also to those that
+ * another site causes, so a request with the cookie must come from a page of this server.
  */
 
 /** Only over HTTPS, for this host and all its paths (RFC 6265bis section 4.1.3.2). */
 const SECURE_NAME = '__Host-mayfly';
-/** Longer cookies are not ours. */
 const MAX_COOKIE = 200;
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d+))?$/i;
 const HTTP_PORT = '80';
 
-/** @param host a Host header */
 export const isLoopbackHost = (host: string): boolean => LOOPBACK.test(host);
 
 /**
- * Name of the cookie. Browsers accept `Secure` only over HTTPS, so a server on loopback has a plain cookie,
- * named after its port: cookies do not distinguish ports, and two servers may run on one machine.
- * @param host the Host header
- * @param isHttps true when the public URL of the server begins with `https:`
+ * Browsers accept `Secure` only over HTTPS, so on loopback the cookie is a plain one. Its name contains the port,
+ * because all ports of a host share their cookies.
  */
 function cookieName(host: string | undefined, isHttps: boolean): { name: string; isSecure: boolean } {
   const loopback = isHttps ? null : LOOPBACK.exec(host ?? '');
@@ -32,7 +28,7 @@ function cookieName(host: string | undefined, isHttps: boolean): { name: string;
     : { name: SECURE_NAME, isSecure: true };
 }
 
-/** The Set-Cookie header of a session. @param secret '' to end the session */
+/** The Set-Cookie header of a session. @param secret '' ends the session */
 export function sessionCookie(request: FastifyRequest, secret: string, publicUrl: string | null): string {
   const { name, isSecure } = cookieName(request.headers.host, isHttpsUrl(publicUrl));
   const maxAge = secret === '' ? 0 : SESSION_MAX_MS / 1_000;
@@ -44,9 +40,8 @@ export function sessionCookie(request: FastifyRequest, secret: string, publicUrl
 const isHttpsUrl = (url: string | null): boolean => url?.startsWith('https:') ?? false;
 
 /**
- * The secret of the session cookie; undefined where the request has none, or has an Authorization header,
- * which takes precedence.
- * @throws AppError `cross_site_request` when another site may have caused the request
+ * The secret of the session cookie; undefined without one, or if an Authorization header takes precedence.
+ * @throws AppError `cross_site_request` if another site may have caused the request
  */
 export function sessionSecret(request: FastifyRequest, publicUrl: string | null): string | undefined {
   const { authorization, cookie, host } = request.headers;
@@ -60,11 +55,7 @@ export function sessionSecret(request: FastifyRequest, publicUrl: string | null)
   return secret;
 }
 
-/**
- * Demands that a page of this server, or for reads the user, caused the request: by `Sec-Fetch-Site` (Fetch
- * Metadata), or by `Origin` in a browser that does not send it.
- * @throws AppError `cross_site_request`
- */
+/** @throws AppError `cross_site_request` unless a page of this server, or for reads the user, caused the request */
 export function assertSameOrigin({ headers, method }: FastifyRequest, publicUrl: string | null): void {
   const { origin, 'sec-fetch-site': site } = headers;
   if (SAFE_METHODS.has(method)) {
@@ -76,7 +67,7 @@ export function assertSameOrigin({ headers, method }: FastifyRequest, publicUrl:
   if (page) throw crossSite(page);
 }
 
-/** What shows that a page of another origin, or no page, caused the request; undefined where nothing does. */
+/** The header that shows that the request was not caused by a page of this origin, as text; undefined without one. */
 export function foreignPage(
   { host, origin, 'sec-fetch-site': site }: FastifyRequest['headers'],
   publicUrl: string | null,

@@ -1,17 +1,14 @@
 /*
- * Two functions that run in the browser, on the reference page: Swagger UI calls them around each request.
- * Their source is sent to the page, so neither may refer to anything outside of itself.
- *
- * The examples of the API description name things by example ids, which no server has. Once a request of the
- * page has created a thing, or read a message, its id replaces the example id of the same kind in later
- * requests. So each operation can be tried with its examples, in the order of the page.
+ * Functions that run in the browser, on the reference page: Swagger UI calls them around each request. Only their own
+ * source is sent, so they must not refer to anything else. They replace the example ids in requests by ids of what the
+ * page has created or read, so that every operation can be tried with its examples.
  */
 
 interface PageRequest {
   url?: string;
   method?: string;
   body?: unknown;
-  /** What Swagger UI uses in place of `fetch`. */
+  /** Used by Swagger UI in place of `fetch`. */
   userFetch?: typeof fetch;
 }
 
@@ -20,10 +17,10 @@ interface PageResponse {
   text?: unknown;
 }
 
-/** Where the page keeps the ids, by their prefix, and the method of the last request. */
+/** Ids by their prefix, and the method of the last request. */
 type Page = typeof globalThis & { mayflyIds?: Record<string, string>; mayflyMethod?: string | undefined };
 
-/** Replaces example ids in a request that is about to be sent, and shows the beginning of a stream. */
+/** Replaces example ids in a request before it is sent, and cuts streams. */
 export function beforeRequest(request: PageRequest): PageRequest {
   const page = globalThis as Page;
   const ids = page.mayflyIds ?? {};
@@ -33,7 +30,7 @@ export function beforeRequest(request: PageRequest): PageRequest {
   if (request.url !== undefined) request.url = replace(request.url);
   if (typeof request.body === 'string') request.body = replace(request.body);
   if (!/\/events(\?|$)/.test(request.url ?? '')) return request;
-  // The page shows a response when it is complete, and a stream never is: it is cut after three seconds.
+  // Swagger UI shows only complete responses, so a stream is cut after three seconds.
   request.userFetch = async (url, options) => {
     const response = await fetch(url, { ...options, signal: AbortSignal.timeout(3_000) });
     const decoder = new TextDecoder();
@@ -45,7 +42,7 @@ export function beforeRequest(request: PageRequest): PageRequest {
         text += decoder.decode(value, { stream: true });
       }
     } catch {
-      // The time is over: what has arrived is shown.
+      // Timed out: what has arrived is shown.
     }
     const { status, statusText, headers } = response;
     return new Response(text, { status, statusText, headers });
@@ -53,7 +50,7 @@ export function beforeRequest(request: PageRequest): PageRequest {
   return request;
 }
 
-/** Remembers the ids in a response: of what the page itself created, and of messages. */
+/** Stores the ids in a response: of what the page created, and of messages. */
 export function afterResponse(response: PageResponse): PageResponse {
   const { ok, text } = response;
   if (!ok || typeof text !== 'string') return response;

@@ -51,7 +51,6 @@ window.onload = () => SwaggerUIBundle({
 });
 `;
 
-/** The page on which people read the API description and send requests, and its own files, by path. */
 export const PAGES: Record<string, Page> = {
   '/docs': html('docs/static'),
   '/docs/': html('static'),

@@ -2,27 +2,21 @@ import type { Readable } from 'node:stream';
 import { ref } from '@mayfly/client/contract';
 import { type TSchema, Type } from 'typebox';
 
-/** The Content-Type of JSON as Fastify writes it for what it serialises itself. */
+/** As Fastify writes it for JSON that it serialises. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 type Headers = Record<string, TSchema>;
 
-/** A JSON response in the OpenAPI document. */
 export const json = (schema: TSchema, description: string, headers: Headers = {}) => ({
   description,
   headers,
   content: { 'application/json': { schema: ref(schema) } },
 });
 
-/** The response to a creation. */
 export const created = (schema: TSchema, description: string) =>
   json(schema, description, { Location: Type.String({ description: 'Path of what was created.' }) });
 
-/**
- * A response of bytes.
- * @param mediaTypes the types that it may have; `application/octet-stream` among them makes generated
- *   clients read bytes
- */
+/** `application/octet-stream` among the media types makes generated clients read bytes. */
 export const bytes = (mediaTypes: readonly string[], description: string, headers: Headers = {}) => ({
   description,
   headers,
@@ -34,7 +28,7 @@ export const bytes = (mediaTypes: readonly string[], description: string, header
   ),
 });
 
-/** A response of server-sent events whose data have that schema. */
+/** A stream of server-sent events whose data have this schema. */
 export const events = (schema: TSchema, description: string) => ({
   description,
   content: {
@@ -47,7 +41,6 @@ export const events = (schema: TSchema, description: string) => ({
   },
 });
 
-/** A response without a body. */
 export const empty = (description: string, headers: Headers = {}) => ({
   type: 'null',
   description,

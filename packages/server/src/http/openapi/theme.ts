@@ -17,10 +17,7 @@ export const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"
 
 const LOGO_URL = `data:image/svg+xml;base64,${Buffer.from(LOGO).toString('base64')}`;
 
-/**
- * A bar with the logo and the name above the page, the colours of the project, and no columns that are always
- * empty.
- */
+/** Adds a bar with the logo and the name, and hides columns that are always empty. */
 export const STYLE = `
 body { margin: 0; }
 body::before {

@@ -7,7 +7,7 @@ import { unsupportedMediaType } from '../response/problems.ts';
 import { parseJsonBody } from './json-body.ts';
 import { type ParameterTypes, parameterTypes, readParameters, unexpectedParameter } from './query.ts';
 
-/** Lets the app read JSON bodies, and no other ones; a route that takes others adds their parser. */
+/** Accepts JSON bodies only; a route that accepts other types adds their parser. */
 export function parseBodies(app: App): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
@@ -20,7 +20,7 @@ export function parseBodies(app: App): void {
   });
 }
 
-/** Converts query parameters to their types, and makes a body that may be omitted an empty object. */
+/** Converts query parameters to their types, and replaces an omitted optional body by an empty object. */
 export function readInputs(app: App): void {
   const types = new WeakMap<object, ParameterTypes>();
   const readQuery = ({ routeOptions, query }: FastifyRequest, { querystring, body }: FastifySchema): void => {
@@ -56,10 +56,7 @@ function isOptionalBody(app: App, body: unknown): boolean {
   return schema !== undefined && schema.required === undefined;
 }
 
-/**
- * Adds routes whose body is the stream of its bytes, in a context of their own, so that no other route takes one.
- * @param accepts media types of the body
- */
+/** Adds routes whose body is a stream of bytes, in a Fastify scope of their own, so that no other route accepts it. */
 export function withStreams(app: App, accepts: readonly string[], add: (scope: App) => void): void {
   app.register(async (scope: App) => {
     scope.removeAllContentTypeParsers();
@@ -68,11 +65,7 @@ export function withStreams(app: App, accepts: readonly string[], add: (scope: A
   });
 }
 
-/**
- * The bytes of the body.
- * @param empty makes the error for a body without a byte
- * @throws AppError `unsupported_media_type` without a body and a type, or what `empty` makes
- */
+/** @throws AppError `unsupported_media_type` without a body and a type, or what `empty` makes for an empty body */
 export function bodyStream(
   request: FastifyRequest,
   accepts: readonly string[],
@@ -87,25 +80,23 @@ const joinedBodies = new WeakMap<IncomingMessage, Readable>();
 
 export const bodyOf = (request: IncomingMessage): Readable => joinedBodies.get(request) ?? request;
 
-/** Keeps no more of a body that nobody reads any more; what still arrives is dropped. */
+/** Drops the buffered part of a body and what still arrives. */
 export const dropChunks = (request: IncomingMessage): void => void joinedBodies.get(request)?.destroy();
 
 /**
- * Joins the chunks of a body in the chunked coding (RFC 9112 section 7.1) that arrive in one turn of the event loop.
- * Each of a million chunks of one byte would otherwise wait in memory by itself, which takes 450 times its size.
- * @param request of which no part of the body was read yet
- * @param count called for each chunk
+ * Joins the chunks of a body (RFC 9112 section 7.1) that arrive in one turn of the event loop: buffered one by one,
+ * chunks of one byte take 450 times their size. Call it before the body is read; `count` is called for each chunk.
  */
 export function joinChunks(request: IncomingMessage, count: () => void): void {
   if (request.headers['transfer-encoding'] === undefined) return;
-  // Kept, because a stream of the body that fails may take the socket from the request.
+  // Kept, because a body stream that fails may detach the socket from the request.
   const { socket } = request;
   let chunks: Buffer[] = [];
   const resume = (): void => void socket.resume();
   const body = new Readable({
     read: resume,
     destroy(error, done) {
-      // The client gets its response when it has sent all, which nobody reads any more.
+      // The rest is read and dropped, so that the client sends all of it and reads its response.
       resume();
       done(error);
     },
@@ -125,16 +116,15 @@ export function joinChunks(request: IncomingMessage, count: () => void): void {
     body.push(null);
   });
   request.once('error', (error) => body.destroy(error));
-  // A body that nobody reads (any more) may fail as well.
+  // The body may fail when nothing reads it.
   body.on('error', () => undefined);
   joinedBodies.set(request, body);
 }
 
 /**
- * Tells a client that sent `Expect: 100-continue` (RFC 9110 section 10.1.1) to send its body only once the
- * request has passed the checks of its header: credential, path, size. A request that fails them gets its
- * response instead, and the connection is closed, because the client may or may not send the body then. Every other
- * expectation is ignored: the response that Node would give is no problem document and passes no check.
+ * Sends 100 Continue (RFC 9110 section 10.1.1) after the checks of the header: credential, path, size. A request that
+ * fails them gets its response, and the connection is closed, because the client may or may not send the body then.
+ * Other expectations are ignored: Node's own response is no problem document and bypasses all checks.
  */
 export function respondToExpect(app: App): void {
   const waiting = new WeakSet<IncomingMessage>();
@@ -153,11 +143,7 @@ export function respondToExpect(app: App): void {
   });
 }
 
-/**
- * Reads and drops the rest of a body, so that the connection can be used for the next request.
- * @param maxBytes the body is not read further than this
- * @param done called once, with true when the whole body has arrived or the client is gone
- */
+/** Reads and drops up to `maxBytes`. `done` is called once: true if the body is complete or the client is gone. */
 export function discardBody(
   request: IncomingMessage,
   maxBytes: number,

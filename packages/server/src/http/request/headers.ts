@@ -2,10 +2,10 @@ import type { FastifyRequest } from 'fastify';
 import { AppError } from '../../errors.ts';
 import { quoted } from '../../text/nearest.ts';
 
-/** A host with an optional port (RFC 3986 section 3.2.2), also with the underscores of container names; or nothing. */
+/** Empty, or a host with an optional port (RFC 3986 section 3.2.2), also with the underscores of container names. */
 const HOST = /^(?:(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?)?$/;
 
-/** How many Host fields a request has. Node keeps the first of several, and a proxy before it may use another. */
+/** Node keeps the first of several Host fields, and a proxy before it may use another one. */
 function hostFields(rawHeaders: readonly string[]): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -16,7 +16,6 @@ function hostFields(rawHeaders: readonly string[]): number {
 }
 
 /**
- * Checks the header fields that concern every request.
  * @throws AppError `invalid_request` for a missing, repeated or malformed Host (RFC 9112 section 3.2),
  *   `unsupported_media_type` for a body with a content coding (RFC 9110 section 15.5.16)
  */
@@ -43,14 +42,10 @@ export function assertReadable({ raw, headers }: Pick<FastifyRequest, 'raw' | 'h
   );
 }
 
-/** True for a request that has a body, whether it has arrived or not (RFC 9112 section 6.3). */
 export const hasBody = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
-/**
- * The base of URLs in responses: the public URL where the operator gave one, else the host that the
- * client itself named, else the address it reached. Only the client that sent a host reads it back.
- */
+/** Base of URLs in responses: the public URL, else the request's Host (only its sender reads it), else the address. */
 export function baseUrl(publicUrl: string | null, { headers, socket }: FastifyRequest): string {
   if (publicUrl !== null) return publicUrl;
   if (headers.host) return `http://${headers.host}`;

@@ -2,22 +2,18 @@ import { LABEL_NAME, PLAIN_TEXT, PRINTABLE_ASCII } from '@mayfly/client/contract
 import { AppError, type FieldError } from '../../errors.ts';
 import { didYouMean, quoted, withoutCredentials } from '../../text/nearest.ts';
 
-/** What a client can act on at once; a hostile body has thousands of unknown fields. */
+/** As many as a client can act on; a hostile body has thousands of unknown fields. */
 const MAX_FIELD_ERRORS = 20;
 const MAX_LISTED_NAMES = 20;
 /** A pointer into the largest valid body is shorter. */
 const MAX_POINTER = 200;
 
-/**
- * One wrong field or parameter.
- * @param path a JSON pointer into the body, or a parameter's name
- * @param message a full sentence that names the field, the wrong value and what is right
- */
+/** @param path JSON pointer into the body, or a parameter's name @param message a full sentence with the wrong value */
 export function invalidField(path: string, message: string): AppError {
   return new AppError('invalid_request', message, { errors: [{ path: shownPath(path), message }] });
 }
 
-/** Names that a caller made up may be long, and may be a credential in the wrong place. */
+/** Names sent by a caller may be long, and may contain a credential. */
 function shownPath(path: string): string {
   const shown = withoutCredentials(path.slice(0, MAX_POINTER));
   return path.length > MAX_POINTER ? `${shown}…` : shown;
@@ -30,7 +26,7 @@ export interface SchemaError {
   keyword: string;
   instancePath: string;
   params: Record<string, unknown>;
-  /** The name that is wrong, where a name is and not a value. */
+  /** Set if a name is wrong, not a value. */
   propertyName?: string;
   message?: string;
   data?: unknown;
@@ -84,7 +80,7 @@ const WHOLES: Record<RequestPart, string> = {
 const subjectOf = ({ instancePath }: SchemaError, part: RequestPart): string =>
   instancePath === '' ? WHOLES[part] : quoted(nameOf(instancePath));
 
-/** The wrong value as a message may show it; never that of a field that takes a secret. */
+/** The wrong value for a message; never that of a field that takes a secret. */
 function shownValue({ data, parentSchema }: SchemaError, part: RequestPart): string {
   if (parentSchema?.writeOnly || parentSchema?.format === 'password') return 'the given value';
   if (typeof data === 'string') return part === 'body' ? `the string ${quoted(data)}` : quoted(data);
@@ -118,7 +114,7 @@ const PATTERNS: Record<string, (error: SchemaError, part: RequestPart) => string
     `The label name ${quoted(propertyName)} must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a letter or digit.`,
 };
 
-/** `label.NAME` stands for the only pattern that names of parameters may match. */
+/** `label.NAME` represents the only pattern that parameter names may match. */
 const knownNames = ({ parentSchema }: SchemaError): string[] => [
   ...Object.keys(parentSchema?.properties ?? {}),
   ...(parentSchema?.patternProperties ? ['label.NAME'] : []),
@@ -175,14 +171,14 @@ const WORDINGS: Record<string, Wording> = {
   type: (error, part) => {
     const types = [error.params.type].flat().map((one) => TYPES[String(one)] ?? String(one));
     const isBody = error.instancePath === '' && part === 'body';
-    // The validator is given null for a body that is missing.
+    // A missing body reaches the validator as null.
     if (isBody && error.data === null) return 'The body is missing or null. Send a JSON object.';
     const wanted = isBody ? 'a JSON object' : [...new Set(types)].join(' or ');
     return `${subjectOf(error, part)} must be ${wanted}, not ${shownValue(error, part)}.`;
   },
 };
 
-/** A name as a step of a pointer (RFC 6901 section 3). */
+/** Escapes a name for a JSON pointer (RFC 6901 section 3). */
 const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
 function pathOf({ instancePath, params, propertyName }: SchemaError, part: RequestPart): string {
@@ -200,8 +196,8 @@ function toFieldError(error: SchemaError, part: RequestPart): FieldError {
 }
 
 /**
- * Reduces the errors of alternatives (`anyOf`) to those of the alternative that was meant: the one whose
- * type the value has, where its content is wrong; otherwise one error that names the types of all.
+ * Reduces the errors of `anyOf` to those of the alternative whose type the value has, if only its content is wrong;
+ * otherwise to one error that names all types.
  */
 function ofAlternatives(errors: SchemaError[]): SchemaError[] {
   let kept = errors;

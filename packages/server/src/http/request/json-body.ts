@@ -1,19 +1,18 @@
 import { AppError } from '../../errors.ts';
 import { quoted } from '../../text/nearest.ts';
 
-/** Where a text stops being JSON (RFC 8259), and what would be right there. */
+/** The first error in a JSON text (RFC 8259). */
 export interface JsonFault {
-  /** Index of the first wrong character, from 0; the length of the text where something is missing. */
+  /** Index from 0; the length of the text if something is missing at its end. */
   position: number;
   expected: string;
-  /** What the caller probably did, as a full sentence; '' where nothing is likely. */
+  /** The probable mistake, as a full sentence; '' if none is likely. */
   hint: string;
 }
 
 const SPACE = /[ \t\n\r]*/y;
 const STRING = /"(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*"/uy;
 const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
-/** What was found, up to the end of a word. */
 const FOUND = /[A-Za-z0-9_$+.-]{1,40}|./suy;
 
 /** The end of what the pattern matches at `from`; -1 where it does not match. */
@@ -55,16 +54,14 @@ function hintFor(state: State, text: string, position: number): string {
   return '';
 }
 
-/** The state after an object or array was closed, or a value ended. */
 const afterValue = (open: readonly string[]): State => (open.length === 0 ? 'end' : 'next');
 
-/** Closes the innermost object or array. */
 function close(open: string[], at: number): [State, number] {
   open.pop();
   return [afterValue(open), at + 1];
 }
 
-/** A comma, or the end of the object or array. */
+/** Reads a comma, or the end of the object or array. */
 function stepNext(character: string, at: number, open: string[]): [State, number] | undefined {
   const isObject = open.at(-1) === '{';
   if (character === ',') return [isObject ? 'name' : 'value', at + 1];
@@ -101,7 +98,7 @@ function step(state: State, text: string, at: number, open: string[]): [State, n
   }
 }
 
-/** Finds the first place where a text is not JSON; undefined for valid JSON. Nesting costs no stack. */
+/** Finds the first error; undefined for valid JSON. Iterative, so nesting costs no stack. */
 export function findJsonFault(text: string): JsonFault | undefined {
   const open: string[] = [];
   let state: State = 'value';
@@ -121,7 +118,7 @@ export function findJsonFault(text: string): JsonFault | undefined {
 
 function malformedJson(text: string): AppError {
   const fault = findJsonFault(text);
-  // Both readers follow RFC 8259, so this is only reached for limits of JSON.parse itself.
+  // Both parsers follow RFC 8259, so only limits of JSON.parse itself lead here.
   if (!fault) return new AppError('malformed_json', 'The body is not valid JSON.');
   const { position, expected, hint } = fault;
   const before = text.slice(0, position).split('\n');
@@ -142,7 +139,7 @@ function validPrefix(body: Uint8Array): number {
   while (valid < invalid) {
     const middle = Math.ceil((valid + invalid) / 2);
     try {
-      // With `stream` a character that is cut at the end is no error.
+      // With `stream`, a character that is cut at the end is no error.
       new TextDecoder('utf-8', { fatal: true }).decode(body.subarray(0, middle), { stream: true });
       valid = middle;
     } catch {
@@ -152,11 +149,7 @@ function validPrefix(body: Uint8Array): number {
   return valid;
 }
 
-/**
- * Reads a JSON body.
- * @param body its bytes, at least one
- * @throws AppError `malformed_json` with line, column and position of what is wrong
- */
+/** @throws AppError `malformed_json` with line, column and position of the error. `body` has at least one byte. */
 export function parseJsonBody(body: Uint8Array): unknown {
   let text: string;
   try {

@@ -3,7 +3,6 @@ import { AppError } from '../../errors.ts';
 import { nearest, quoted } from '../../text/nearest.ts';
 import type { App } from '../context.ts';
 
-/** A longer path is no typing mistake. */
 const MAX_SEGMENTS = 10;
 
 interface KnownPath {
@@ -39,7 +38,7 @@ export function collectPaths(app: App): KnownPaths {
   return known;
 }
 
-/** Without empty segments, so that doubled and trailing slashes do not count. */
+/** Without empty segments: doubled and trailing slashes do not count. */
 const segmentsOf = (path: string): string[] => path.split('/').filter(Boolean);
 
 function decoded(path: string): string {
@@ -50,7 +49,7 @@ function decoded(path: string): string {
   }
 }
 
-/** The same path below `/v1`, where the version or a common prefix of other services is in its place. */
+/** The path below `/v1`, without another version or the prefix `api`, to suggest the right path. */
 function belowVersion([first = '', ...rest]: string[]): string[] {
   if (first === 'api') return belowVersion(rest);
   return /^v\d+$/i.test(first) ? ['v1', ...rest] : ['v1', first, ...rest];
@@ -76,7 +75,7 @@ function nearestOperation(path: string, method: string, known: KnownPaths): stri
   let fewest = Number.POSITIVE_INFINITY;
   for (const one of known.values()) {
     if (!one.isDocumented) continue;
-    // Of two paths as near as each other, the one that supports the method.
+    // Of two equally near paths, prefer the one that supports the method.
     const count = mistakes(segments, one.segments) + (one.methods.has(method) ? 0 : 0.5);
     if (count < fewest) [best, fewest] = [one, count];
   }
@@ -92,11 +91,11 @@ export function unknownPath(url: string, suggestion = ''): AppError {
   return new AppError('not_found', message);
 }
 
-/** The error for a request that no route matches: no such path, or none with that method (RFC 9110 section 15.5.6). */
+/** For a request that no route matches: no such path, or none with that method (RFC 9110 section 15.5.6). */
 export function nothingThere({ url, method }: Pick<FastifyRequest, 'url' | 'method'>, known: KnownPaths) {
   const path = decoded(url.split('?', 1)[0] ?? '');
   const matching = [...known.values()].filter(({ pattern }) => pattern.test(path));
-  // A path without parameters is not an id in another one.
+  // Prefer a path without parameters: its last segment is not an id.
   const fewest = Math.min(...matching.map(({ parameters }) => parameters));
   const methods = matching.flatMap((one) => (one.parameters === fewest ? [...one.methods] : []));
   if (methods.length > 0) {

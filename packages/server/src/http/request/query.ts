@@ -19,9 +19,8 @@ export function parameterTypes(schema: unknown): ParameterTypes {
 }
 
 /**
- * Converts the strings of integers and booleans, in place. Other strings stay strings, and the schema
- * rejects them with the name of the parameter.
- * @throws AppError `invalid_request` for a parameter that was given twice
+ * Converts the strings of integers and booleans in place. The schema rejects other strings with the parameter's name.
+ * @throws AppError `invalid_request` for a repeated parameter
  */
 export function readParameters(query: Record<string, unknown>, types: ParameterTypes): void {
   for (const [name, given] of Object.entries(query)) {
@@ -38,7 +37,7 @@ export function readParameters(query: Record<string, unknown>, types: ParameterT
   }
 }
 
-/** The error for a query parameter of an operation that takes none. @param hasBody the operation takes a JSON body */
+/** For a parameter of an operation that takes none. @param hasBody whether the operation takes a JSON body */
 export function unexpectedParameter(name: string, hasBody: boolean): AppError {
   const instead = hasBody ? 'Send fields in the JSON body.' : 'Remove it.';
   return invalidField(
@@ -49,23 +48,18 @@ export function unexpectedParameter(name: string, hasBody: boolean): AppError {
 
 const LABEL = 'label.';
 
-/** The labels of a query, such as `{ run: '4711' }` of `label.run=4711`. */
 export function labelsOf(query: object): Record<string, string> {
   const labels = Object.entries(query).filter(([name]) => name.startsWith(LABEL));
   return Object.fromEntries(labels.map(([name, value]) => [name.slice(LABEL.length), String(value)]));
 }
 
-/** A page of a list that is newest first: at most `limit`, those before the id `before`. */
+/** A page of a list, newest first: at most `limit` items, those before the id `before`. */
 export interface Page {
   limit: number;
   before: string | null;
 }
 
-/**
- * Reads the parameters of a page.
- * @param what what the id is of, with its article, for the error
- * @throws AppError `invalid_request` for a `before` that is no such id
- */
+/** @param what the item of the list, with its article @throws AppError `invalid_request` for an invalid `before` */
 export function readPage(query: { limit?: number; before?: string }, prefix: IdPrefix, what: string): Page {
   const { limit = DEFAULT_LIMIT, before = null } = query;
   if (before !== null && !isId(prefix, before))

@@ -6,10 +6,10 @@ import { JSON_TYPE } from '../openapi/responses.ts';
 
 export const immutableTag = (name: string): string => `"${name}"`;
 
-/** Enough of a hash that two bodies of one URL never share it. */
+/** 132 bits of the hash: two bodies of one URL never share it. */
 const CONTENT_TAG_LETTERS = 22;
 
-/** The weak validator of a body that is made anew for each request. */
+/** The weak validator of a body that is generated for each request. */
 export const contentTag = (body: Uint8Array): string =>
   `W/"${hash('sha256', body, 'base64url').slice(0, CONTENT_TAG_LETTERS)}"`;
 
@@ -21,10 +21,7 @@ export function isFresh(ifNoneMatch: string | undefined, tag: string): boolean {
   return ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((one) => opaque(one) === opaque(tag));
 }
 
-/**
- * Sends JSON, or 304 to a client that has it already.
- * @param tag its validator; null for none
- */
+/** Sends JSON, or 304 if the client has it already. @param tag the validator; null for none */
 export function sendJson(
   { headers }: FastifyRequest,
   reply: FastifyReply,
@@ -41,13 +38,11 @@ export interface CachedResponse {
   tag: string;
 }
 
-/** Requests that were answered once, to recognise the second one. */
 const ASKED_ONCE = 2_000;
 
 /**
- * Responses about an inbox, ready to send, for clients that repeat a request before anything changed:
- * pollers and parallel tests. An inbox's `version` grows with every change of it or of its messages, and the
- * guard reads it for every request, so a response under the same version is the same response.
+ * Caches responses about an inbox for clients that poll. An inbox's `version` grows with every change of it or of its
+ * messages, and the guard reads it for every request, so a response under the same version is still correct.
  */
 export class ResponseCache {
   readonly #cache = new LRUCache<string, CachedResponse>({
@@ -58,12 +53,10 @@ export class ResponseCache {
   readonly #asked = new LRUCache<string, true>({ max: ASKED_ONCE });
 
   /**
-   * The JSON of a response and its weak validator (RFC 9110 section 8.8.3; one stands for its own URL
-   * alone), worked out only when they are not known. A change while `make` works only makes the validator fall short.
-   * @param inbox as the guard read it, before `make` reads anything
-   * @param make makes the JSON, or its bytes in UTF-8 where they are at hand; with a validator of its own where
-   *   the response does not change with every version
-   * @param request all that the response depends on besides: the URL, and the base of URLs in it
+   * The JSON of a response and its weak validator (RFC 9110 section 8.8.3). The inbox must be read before `make` is
+   * called: after a concurrent change the validator is then too old, and the client requests the response again.
+   * @param make may return a validator of its own, if the response does not change with every version
+   * @param request everything else that the response depends on: the URL, and the base of URLs in it
    */
   async json(
     inbox: { id: string; version: number },
@@ -77,7 +70,7 @@ export class ResponseCache {
     const isPlain = typeof made === 'string' || Buffer.isBuffer(made);
     const { json, tag } = isPlain ? { json: made, tag: `W/"${inbox.version}"` } : made;
     const response = { body: typeof json === 'string' ? Buffer.from(json) : json, tag };
-    // Most requests are never repeated: only a request that came twice is cached.
+    // Most requests are never repeated, so a response is cached at the second request.
     if (this.#asked.has(key)) this.#cache.set(key, response);
     else this.#asked.set(key, true);
     return response;

@@ -16,7 +16,7 @@ import { hasBody } from '../request/headers.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
 import { INTERNAL_ERROR, problem, sendProblem, toAppError, toProblem } from './problems.ts';
 
-/** True when the client left before its request was complete; there is no response then, and no defect. */
+/** True if the client disconnected before its request was complete: there is no response, and no defect. */
 const isAborted = (request: FastifyRequest): boolean =>
   request.raw.destroyed && !request.raw.complete && hasBody(request);
 
@@ -49,7 +49,7 @@ export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): 
 
 const remoteAddressOf = ({ ip }: FastifyRequest): string | undefined => ip && plainAddress(ip);
 
-/** Buckets, seconds: from a response from memory (1 ms) to the longest held one. */
+/** Seconds: from a cached response (1 ms) to the longest held request. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 export function observeRequests(app: App, deps: HttpDeps): void {
@@ -84,23 +84,22 @@ export function observeRequests(app: App, deps: HttpDeps): void {
   });
 }
 
-/** Bytes that a response holds in memory until its client has read it. */
 function heldBytes(payload: unknown): number {
   if (typeof payload === 'string' || payload instanceof Uint8Array) return payload.length;
   return payload === null || payload === undefined ? 0 : STREAM_BYTES;
 }
 
-/** Cuts off a client that does not read its response: Node's own limit is the longer one of idle connections. */
+/** Disconnects a client that does not read its response: Node's own limit is the longer one of idle connections. */
 function limitReading({ raw }: FastifyReply, ms: number, giveBack: () => void): void {
   raw.socket?.setTimeout(ms);
   raw.once('close', giveBack);
 }
 
-/** True where a client still sends a body. One that waits with it is not: its connection is closed already. */
+/** True if a client is sending a body. One that waits for 100 Continue is not: its connection is being closed. */
 const isSending = (request: FastifyRequest, { raw }: FastifyReply): boolean =>
   hasBody(request) && !request.raw.complete && raw.getHeader('connection') !== 'close';
 
-/** Reads the rest of a body that nothing else will read, up to a bound; beyond it the response closes the connection. */
+/** Reads the rest of an unused body up to a limit; beyond it the response closes the connection. */
 export function dropBody(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   const finish = (isRead: boolean): void => {
     if (!isRead) reply.header('connection', 'close');
@@ -110,10 +109,7 @@ export function dropBody(request: FastifyRequest, reply: FastifyReply, done: () 
   else finish(true);
 }
 
-/**
- * Adds the headers of the account's limits to every response, counts it in the budget of unread ones, and
- * closes connections while the server stops.
- */
+/** Adds the headers of the limits, counts unread responses, and closes connections while the server stops. */
 export function finishResponses(app: App, { options, admission, held }: RouteContext): void {
   const { unreadResponseMs: unreadMs } = { ...CONNECTION_LIMITS, ...options.limits };
   const budget = new ResponseBudget();
@@ -143,22 +139,18 @@ export function finishResponses(app: App, { options, admission, held }: RouteCon
 
 const MIB = 1024 * 1024;
 
-/**
- * Counts the bytes of responses that are in memory because their clients have not read them yet. Each account
- * has a limit, so that none uses up the limit of the process.
- */
+/** Bytes of unread responses in memory. The limit per account keeps one account from using up that of the process. */
 class ResponseBudget {
   readonly #byAccount = new Map<string, number>();
   #total = 0;
 
   /**
-   * Counts a response.
-   * @returns a function that takes the bytes back; safe to call twice
-   * @throws AppError `rate_limited` when the account has too many unread bytes, `unavailable` when all have
+   * Counts a response; the returned function releases it, and may be called twice.
+   * @throws AppError `rate_limited` if the account has too many unread bytes, `unavailable` if all together have
    */
   take(accountId: string, bytes: number): () => void {
     const own = this.#byAccount.get(accountId) ?? 0;
-    // A single response is sent whatever its size: otherwise it could never be read.
+    // A single response is sent whatever its size; otherwise it could never be read.
     if (own > 0 && own + bytes > MAX_UNREAD_BYTES_PER_ACCOUNT) {
       throw new AppError(
         'rate_limited',

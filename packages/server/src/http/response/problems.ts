@@ -6,11 +6,11 @@ import { CONNECTION_LIMITS, MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_PARAMETER } fr
 import { type RequestPart, type SchemaError, toInvalidRequest } from '../request/invalid-fields.ts';
 import { toTime } from './time.ts';
 
-/** Codes that only the HTTP protocol has; no AppError carries them. */
+/** Codes of HTTP only; no AppError has them. */
 type HttpCode = 'range_not_satisfiable' | 'request_timeout' | 'headers_too_large' | 'internal_error';
 export type ProblemCode = Exclude<ErrorCode, 'outcome_unknown'> | HttpCode;
 
-/** The code that clients see: both failures of the storage are one to them, with the same next step. */
+/** The code that clients see. The two storage failures look the same to them: the next step is the same. */
 const publicCode = (code: ErrorCode): Exclude<ErrorCode, 'outcome_unknown'> =>
   code === 'outcome_unknown' ? 'unavailable' : code;
 
@@ -53,7 +53,7 @@ const STATUS: Record<ProblemCode, number> = {
 export const PROBLEM_TYPE = 'application/problem+json';
 /** After a storage failure: short enough for a test, long enough for a disk to recover. */
 const UNAVAILABLE_RETRY_SECONDS = 2;
-/** The text of an unexpected failure: its own text may hold anything, and goes to the log only. */
+/** Replaces the text of an unexpected error, which may contain anything and is only logged. */
 export const INTERNAL_ERROR =
   'The server failed to process the request. The log of the server has the cause under this request id.';
 
@@ -65,7 +65,6 @@ export interface ProblemResponse {
   body: Problem;
 }
 
-/** The title of a kind of problem: `malformed_json` gives `Malformed JSON`. */
 function titleOf(code: string): string {
   const words = code.replaceAll('_', ' ').replaceAll(/\b(json|url)\b/g, (word) => word.toUpperCase());
   return words.charAt(0).toUpperCase() + words.slice(1);
@@ -105,7 +104,7 @@ export function toProblem(error: AppError, requestId: string): ProblemResponse {
   };
 }
 
-/** Writes the response. As bytes, because Fastify adds a charset to text, and JSON has none (RFC 8259 section 11). */
+/** Sends bytes, because Fastify adds a charset to text, and JSON has none (RFC 8259 section 11). */
 export function sendProblem(reply: FastifyReply, { status, headers, body }: ProblemResponse): FastifyReply {
   return reply
     .code(status)
@@ -116,11 +115,7 @@ export function sendProblem(reply: FastifyReply, { status, headers, body }: Prob
 
 type ErrorRequest = Pick<FastifyRequest, 'headers' | 'routeOptions'>;
 
-/**
- * The error for a body of the wrong media type.
- * @param given the Content-Type of the request; undefined for a body without one
- * @param accepted media types that the operation takes
- */
+/** @param given Content-Type; undefined for a body without one @param accepted media types of the operation */
 export function unsupportedMediaType(given: string | undefined, accepted: readonly string[]): AppError {
   const found =
     given === undefined
@@ -166,10 +161,7 @@ const isFastifyError = (error: unknown): error is FastifyError =>
   typeof error.code === 'string' &&
   error.code.startsWith('FST_');
 
-/**
- * The known error that the caller may read; undefined for a defect.
- * @param request that failed, for limits and headers in the message
- */
+/** The error to send; undefined for a defect. @param request for limits and headers in the message */
 export function toAppError(error: unknown, request?: ErrorRequest): AppError | undefined {
   if (error instanceof AppError) return error;
   if (!(error instanceof Error)) return undefined;
@@ -196,7 +188,7 @@ const REASONS: Record<number, string> = {
   431: 'Request Header Fields Too Large',
 };
 
-/** By the code of Node's HTTP parser; CONNECT, the one method that names no path; and limits of connections. */
+/** By the code of Node's HTTP parser or of a connection limit; and CONNECT, the only method without a path. */
 const PARSE_CODES: Record<string, [ProblemCode, string]> = {
   CONNECT: ['not_found', 'This server is not a proxy: it does not support CONNECT.'],
   HPE_HEADER_OVERFLOW: [
@@ -217,7 +209,7 @@ const PARSE_CODES: Record<string, [ProblemCode, string]> = {
   ],
 };
 
-/** A complete HTTP response as text, for a connection whose request could not be parsed, or is CONNECT. */
+/** A complete HTTP response, for a connection whose request could not be parsed, or is CONNECT. */
 export function rawProblem(errorCode: string | undefined, requestId: string): string {
   const [code, detail] = PARSE_CODES[errorCode ?? ''] ?? [
     'invalid_request',

@@ -1,7 +1,4 @@
-/**
- * `/llms.txt`: how a program or a language model uses this server, in one page (llmstxt.org). Its paths are those
- * of the API description, and its steps are those of docs/agents.md; tests check both.
- */
+/** `/llms.txt` (llmstxt.org). Tests compare its paths with the API description, and its steps with docs/agents.md. */
 export const LLMS_TEXT = `# Mayfly
 
 > Disposable inboxes for automated tests. Create an inbox with a request, let an application send mail to its address over SMTP, and read that mail with requests.

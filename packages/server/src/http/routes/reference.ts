@@ -21,11 +21,11 @@ const LIBRARY: Record<string, string> = {
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
 };
 
-/** A response that stays the same while the server runs. All requests share its bytes. */
+/** Does not change while the server runs; all requests share its bytes. */
 interface StaticResponse {
   headers: Record<string, string>;
   body: Buffer;
-  /** Null where compressing is not worth it. */
+  /** Null if compression is not worth it. */
   zipped: Buffer | null;
   tag: string;
 }
@@ -35,13 +35,13 @@ const MIN_COMPRESSED_BYTES = 1_024;
 
 /** @param headers with `content-type`; names in lower case */
 async function prepare(headers: Record<string, string>, body: Buffer): Promise<StaticResponse> {
-  // Loaded with the first response: it takes memory that most servers never need.
+  // Loaded on first use: it takes memory that most servers never need.
   const { gzip } = await import('node:zlib');
   const zipped = body.length < MIN_COMPRESSED_BYTES ? null : await promisify(gzip)(body);
   return { headers, body, zipped, tag: contentTag(body) };
 }
 
-/** Whether an Accept-Encoding field allows gzip (RFC 9110 section 12.5.3). */
+/** True if an Accept-Encoding field allows gzip (RFC 9110 section 12.5.3). */
 const allowsGzip = (accepted = ''): boolean =>
   accepted.split(',').some((one) => /^\s*(?:x-gzip|gzip|\*)\s*(?:;\s*q=(?:1|0\.\d*[1-9])|$)/i.test(one));
 
@@ -61,7 +61,6 @@ function send(
   return reply.header('content-encoding', 'gzip').send(zipped);
 }
 
-/** Loads the page when it is first requested: most servers never need it. */
 async function preparePage(path: string): Promise<StaticResponse> {
   const { PAGES } = await import('../openapi/page.ts');
   const { headers = {}, body = '' } = PAGES[path] ?? {};
@@ -74,7 +73,7 @@ const prepareFile = async (type: string, file: URL | string): Promise<StaticResp
 const prepareLibrary = (name: string, type: string): Promise<StaticResponse> =>
   prepareFile(type, createRequire(import.meta.url).resolve(`@fastify/swagger-ui/static/${name}`));
 
-/** @returns what `make` returned the first time; after a failure the next call makes it again */
+/** Caches the result of `make`; after a failure the next call retries. */
 function keep<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => {
@@ -86,7 +85,7 @@ function keep<T>(make: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** The API description as OpenAPI, a page that shows it and tries it, and a guide. Each response is prepared once. */
+/** The API description as OpenAPI, the reference page, and a guide. Each response is prepared once. */
 export function referenceRoutes(app: App): void {
   const serve = (path: string, make: () => Promise<StaticResponse>): void => {
     const prepared = keep(make);

@@ -5,18 +5,14 @@ import { domainOf } from '../../mail/address.ts';
 import { quoted } from '../../text/nearest.ts';
 import { ADDRESS_QUARANTINE_MS, type InboxKind } from '../records.ts';
 
-/**
- * An entry of the table for all addresses of a domain that no inbox has as its own. No address has this
- * form, so the same statements reserve and release it.
- */
+/** Entry for all addresses of a domain that no inbox has as its own. No address has this form. */
 export const allOfDomain = (domain: string): string => `@${domain}`;
-/** The entry for all addresses of all domains. */
+/** Entry for all addresses of all domains. */
 export const EVERYTHING = '@';
 
 /** All entries that an inbox with this address may have. */
 const placesOf = (address: string): string[] => [address, allOfDomain(domainOf(address)), EVERYTHING];
 
-/** What an entry says of its inbox. */
 interface Tenancy {
   accountId: string;
   address: string;
@@ -32,10 +28,7 @@ interface Entry {
   until: number;
 }
 
-/**
- * Takes or holds an address if no live inbox has it and no other account has it reserved, by a hold or by
- * the quarantine after an inbox. One statement checks and writes.
- */
+/** Takes or holds an address in one statement, unless a live inbox has it or another account has it reserved. */
 async function occupy(
   tx: Tx,
   { address, accountId, inboxId, busyUntil, until }: Entry,
@@ -56,10 +49,7 @@ async function occupy(
   return taken > 0;
 }
 
-/**
- * Takes the entries of a new inbox: its address, and those of its kind.
- * @throws AppError `address_taken` if one of them is not free for the account
- */
+/** Takes the address of a new inbox and the entries of its kind. @throws AppError `address_taken` */
 export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, now: number): Promise<void> {
   const { accountId, address, inboxId, expiresAt: busyUntil } = tenancy;
   const until = busyUntil + ADDRESS_QUARANTINE_MS;
@@ -83,7 +73,7 @@ export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, no
   }
 }
 
-/** Moves the end of an inbox's entries with its expiry. @returns false if its address is not its own any more */
+/** Moves the end of the entries with the expiry. @returns false if the address is no longer that of the inbox */
 export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>): Promise<boolean> {
   const { address, inboxId, expiresAt } = tenancy;
   const moved = await tx.all<{ address: string }>(
@@ -93,7 +83,7 @@ export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>
   return moved.some((entry) => entry.address === address);
 }
 
-/** Begins the quarantine after deleted inboxes. The sink's own entry is free at once, for a new sink. */
+/** Starts the quarantine after deleted inboxes. The sink's entry is free at once, for a new sink. */
 export async function vacateAddresses(
   tx: Tx,
   inboxes: readonly { id: string; address: string }[],
@@ -109,12 +99,8 @@ export async function vacateAddresses(
   );
 }
 
-/** Addresses that no inbox has yet. */
 export const addresses = {
-  /**
-   * Holds a free address for an account until a time; the holder may create an inbox there.
-   * @returns false if it is not free: a live inbox, another account's hold, or a quarantine
-   */
+  /** Reserves a free address for inboxes of the account. @returns false if it is taken, held or in quarantine */
   hold: write(
     (tx, accountId: string, address: string, until: number, now: number): Promise<boolean> =>
       occupy(tx, { address, accountId, inboxId: null, busyUntil: 0, until }, now),

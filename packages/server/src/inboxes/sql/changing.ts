@@ -17,10 +17,8 @@ import {
 import { claimAddress, moveAddressEnd } from './addresses.ts';
 import { INBOX, type InboxRow, pairOf, toInbox } from './finding.ts';
 
-/** The webhook that is created with an inbox. */
 type WantedWebhook = Omit<NewWebhook, 'inboxId' | 'createdAt'> & { maxWebhooks: number };
 
-/** The response to an earlier request with the same idempotency key. */
 async function findReplay(
   tx: Tx,
   accountId: string,
@@ -52,7 +50,7 @@ async function storeResponse(
   inbox: InboxRecord,
   webhook: InboxWebhook | null,
 ): Promise<void> {
-  // With the secret of the webhook, which its own row has as well: a repeated request gets the same response.
+  // With the secret of the webhook, which its row has as well: a repeated request gets the same response.
   const texts = [JSON.stringify(inbox), webhook && JSON.stringify(webhook)] as const;
   // An existing row is too old to be replayed.
   await tx.run(
@@ -105,14 +103,12 @@ async function insertInbox(
   return { inbox: { ...inbox, accountId, replay, ...counts }, seq: row.seq };
 }
 
-/** Creating inboxes and moving their ends: transactions that change the webhooks and messages of an inbox with it. */
 export const changing = {
   /**
-   * Creates a live inbox, in one step with the check of its address (of a catch-all inbox, also of its
-   * domain), of the account's number of live inboxes, and of the idempotency key (remembered for 24 h);
-   * and with it a webhook of its own, and messages that were staged.
-   * Throws `address_taken`; `limit_reached` at `maxLiveInboxes`, and at `webhook.maxWebhooks`;
-   * `idempotency_key_reused` if the key was used with another body.
+   * Creates a live inbox, its webhook and its staged messages in one transaction, with the checks of its address and of
+   * the number of live inboxes. The idempotency key is stored for 24 hours.
+   * @throws AppError `address_taken`, `limit_reached` at `maxLiveInboxes` or `webhook.maxWebhooks`;
+   *   `idempotency_key_reused` if the key was used with another body
    */
   create: write(
     async (
@@ -145,9 +141,8 @@ export const changing = {
   ),
 
   /**
-   * Sets a live inbox's expiry, but not past its `maxExpiresAt`. Set to `now`, the inbox expires at once, and so
-   * does its `maxExpiresAt`: a later call whose `now` was read before returns it with that expiry. Undefined if it
-   * is not live.
+   * Sets a live inbox's expiry, at most `maxExpiresAt`; undefined if it is not live. An expiry of `now` also sets
+   * `maxExpiresAt`: a later call with an earlier `now` returns the inbox with that expiry.
    */
   setExpiry: write(
     async (
@@ -164,10 +159,10 @@ export const changing = {
       if (!live) return undefined;
       const { seq, address, maxExpiresAt } = live;
       const end = Math.min(expiresAt, maxExpiresAt);
-      // It may have ended after `now`, and a new inbox may have its address since.
+      // Since `now` was read, the inbox may have ended, and a new one may have taken its address.
       if (!(await moveAddressEnd(tx, { inboxId, address, expiresAt: end }))) return undefined;
       await moveWebhookEnds(tx, accountId, [inboxId], end);
-      // An extension that began before this call ended the inbox must not bring it back.
+      // An extension that began before this call ended the inbox must not revive it.
       const maximum = expiresAt <= now ? expiresAt : maxExpiresAt;
       const row = await tx.first<InboxRow>(
         sql`update inboxes set ttl_minutes = ${ttlMinutes}, expires_at = ${end}, max_expires_at = ${maximum},
@@ -178,7 +173,7 @@ export const changing = {
     { mayUseReserve: true },
   ),
 
-  /** Notes how a replay ended. One that is not noted a minute after it was due is taken for cut by the sweeper. */
+  /** Stores how a replay ended. The sweeper marks it as cut if this is not called within a minute after it was due. */
   endReplay: write(
     async (tx, inboxId: string, outcome: 'complete' | 'cut'): Promise<void> => {
       await tx.run(

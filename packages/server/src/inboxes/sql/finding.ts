@@ -10,7 +10,6 @@ import {
 } from '../records.ts';
 import { allOfDomain, EVERYTHING } from './addresses.ts';
 
-/** What {@link toInbox} makes an InboxRecord from. */
 export const INBOX = constant(
   `id, kind, account_id as "accountId", address, labels, ttl_minutes as "ttlMinutes", created_at as "createdAt",
   expires_at as "expiresAt", max_expires_at as "maxExpiresAt", message_count as "messageCount",
@@ -19,13 +18,12 @@ export const INBOX = constant(
 );
 
 export interface InboxRow extends Omit<InboxRecord, 'labels' | 'localPart' | 'domain' | 'replay'> {
-  /** JSON text. */
   labels: string;
   freed: number;
   replayUntil: number | null;
 }
 
-/** @param now epoch milliseconds; an inbox that was swept has ended, also when the clock runs back before its end */
+/** @param now epoch milliseconds; a swept inbox has ended, even if the clock was set back before its end */
 export function toInbox({ labels, freed, replayUntil, ...row }: InboxRow, now: number): InboxRecord {
   const at = row.address.lastIndexOf('@');
   return {
@@ -41,7 +39,7 @@ export function toInbox({ labels, freed, replayUntil, ...row }: InboxRow, now: n
 /** A label as `inbox_labels` stores it. */
 export const pairOf = (name: string, value: string): string => JSON.stringify([name, value]);
 
-/** The condition that inboxes of an account have all labels. */
+/** True for inboxes of the account that have all labels. */
 export const hasLabels = (accountId: string, labels: Record<string, string>): Sql =>
   join(
     [
@@ -54,7 +52,6 @@ export const hasLabels = (accountId: string, labels: Record<string, string>): Sq
     ' and ',
   );
 
-/** The account's live inboxes that have all labels, those before an id. */
 export const isListed = (
   accountId: string,
   labels: Record<string, string>,
@@ -64,10 +61,7 @@ export const isListed = (
   sql`${hasLabels(accountId, labels)} and expires_at > ${now} and freed = 0
     ${before === null ? EMPTY : sql`and id < ${before}`}`;
 
-/**
- * The condition that an inbox takes mail for an address: its own inbox, also if that ended within the quarantine,
- * otherwise the catch-all inbox of the domain.
- */
+/** True for the inbox that receives mail for an address: its own, also in quarantine, else the domain's catch-all. */
 const takes = (address: string, now: number): Sql =>
   sql`and id = (select inbox_id from addresses
     where address in (${address}, ${allOfDomain(domainOf(address))}) and busy_until > 0 and reserved_until > ${now}
@@ -86,12 +80,8 @@ const toAddressed = ({ faultsLeft, ...row }: AddressedRow): AddressedInbox => ({
   hasFaults: faultsLeft > 0,
 });
 
-/** Inboxes by their ids, tokens, labels and addresses. */
 export const finding = {
-  /**
-   * An inbox of the account, live or expired less than 24 h ago (then `expiresAt <= now`, and only
-   * id, address, times and labels are meaningful).
-   */
+  /** Live or expired less than 24 hours ago; then only id, address, times and labels are meaningful. */
   find: read(
     async (db, accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> => {
       const row = await db.first<InboxRow>(
@@ -110,7 +100,7 @@ export const finding = {
     return row && toInbox(row, now);
   }),
 
-  /** The hash of the read token of a live inbox, with which short-lived links into it are signed. */
+  /** Hash of the read token of a live inbox; it signs short-lived links to the inbox. */
   findTokenHash: read(async (db, inboxId: string, now: number): Promise<string | undefined> => {
     const row = await db.first<{ hash: string }>(
       sql`select token_hash as hash from inboxes where id = ${inboxId} and expires_at > ${now} and freed = 0`,
@@ -118,10 +108,7 @@ export const finding = {
     return row?.hash;
   }),
 
-  /**
-   * The account's live inboxes that have all `labels`, newest first, those before the id `before`.
-   * @param page with `address` (lower case, no tag) at most the one inbox that receives its mail
-   */
+  /** Live inboxes with all `labels`, newest first; with `address` (lower case, no tag) its recipient or none. */
   list: read(
     async (
       db,
@@ -138,7 +125,7 @@ export const finding = {
     },
   ),
 
-  /** The live inbox whose own address this is (lower case, no tag), for RCPT. */
+  /** The live inbox with this address of its own (lower case, no tag), for RCPT. */
   findByAddress: read(async (db, address: string, now: number): Promise<AddressedInbox | undefined> => {
     const row = await db.first<AddressedRow>(
       sql`select ${ADDRESSED} from addresses a join inboxes i on i.id = a.inbox_id
@@ -147,10 +134,10 @@ export const finding = {
     return row && toAddressed(row);
   }),
 
-  /** Which inboxes may take mail for an address (lower case, no tag) that no live inbox has as its own. */
+  /** Inboxes that may take mail for an address (lower case, no tag) that no live inbox has as its own. */
   findTakers: read(async (db, address: string, now: number): Promise<Takers> => {
     const domain = allOfDomain(domainOf(address));
-    // A hold has never been busy.
+    // `busy_until` of a hold is 0.
     const rows = await db.all<{ place: string; occupant: string | null } & AddressedRow>(
       sql`select a.address as place, a.inbox_id as occupant, ${ADDRESSED} from addresses a
         left join inboxes i on i.id = a.inbox_id and i.expires_at > ${now}
@@ -161,7 +148,7 @@ export const finding = {
       const row = rows.find(({ place }) => place === of);
       if (!row) return undefined;
       const { place: _, occupant, ...inbox } = row;
-      // Columns of the outer joins are null where no live inbox is there.
+      // Columns of the outer joins are null without a live inbox.
       return { inboxId: occupant, live: inbox.plan ? toAddressed(inbox) : undefined };
     };
     return { ofAddress: at(address), ofDomain: at(domain), sink: at(EVERYTHING)?.live };

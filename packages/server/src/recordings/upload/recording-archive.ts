@@ -13,43 +13,40 @@ import { quoted } from '../../text/nearest.ts';
 /** `inbox.json` of 10,000 messages with long envelopes has a few megabytes. */
 const MAX_INDEX_BYTES = 16 * 1024 * 1024;
 const INDEX = 'inbox.json';
-/** Bytes of the index without its messages: an address and 16 labels. */
+/** The index without its messages: an address and 16 labels. */
 const MAX_HEAD_BYTES = 32 * 1024;
-/** Bytes of 20 messages of the index: each has at most 100 recipients of 320 characters. */
+/** 20 messages of the index: each has at most 100 recipients of 320 characters. */
 const MAX_LINE_BYTES = 1024 * 1024;
 /**
- * What the messages may have together: mail is compressed to a tenth at best, so more than these times the archive
- * is not mail: such archives are made to exhaust the disk. Beside that, what small archives of equal mails need.
+ * The messages may be this many times as large as the archive: mail is compressed to a tenth at best, and more is a
+ * decompression bomb. The allowance is for small archives of equal mails.
  */
 const MAX_EXPANSION = 20;
 const EXPANSION_ALLOWANCE_BYTES = 64 * 1024 * 1024;
 const LF = 0x0a;
-/** The items of `messages` of the index. */
+/** `messages` of the index. */
 const Messages = Type.Array(RecordedMessage);
-/** The named schemas that the index refers to. */
 const SCHEMAS = { 'Labels#': Labels, 'Envelope#': Envelope };
 
 type Entries = ReadonlyMap<string, Entry>;
 export type JsonParsing = Pick<Parsing, 'jsonLines'>;
 
-/** A recorded inbox whose index was read and checked; the messages are read one by one. */
+/** A recorded inbox whose index was checked; messages are read one by one. */
 export interface OpenRecording {
   recording: Recording;
-  /** @returns the raw source; it fails with AppError `malformed_recording` */
+  /** The raw source; the stream fails with AppError `malformed_recording`. */
   read(message: RecordedMessage): Readable;
   close(): void;
 }
 
 const malformed = (text: string): AppError => new AppError('malformed_recording', text);
-/** The text of an error without its full stop. */
 const reasonOf = (error: unknown): string => messageOf(error).replace(/\.$/, '');
 
 /** Folders, and what macOS adds to archives. */
 const NO_FILE = /\/$|^__MACOSX\/|(?:^|\/)\.DS_Store$/;
-/** Entries that are left out, such as folders, cost a look each; more than so many for each file are a bomb. */
+/** Ignored entries, such as folders, per file; more are an attack, because each takes time to read. */
 const MAX_OTHERS_PER_FILE = 4;
 
-/** The files of an archive by their names. */
 async function entriesOf(zip: ZipFile, most: number): Promise<Map<string, Entry>> {
   const entries = new Map<string, Entry>();
   let others = 0;
@@ -74,7 +71,7 @@ function withoutFolder(entries: Map<string, Entry>): Map<string, Entry> {
   return new Map(inside.map(([name, entry]) => [name.slice(folder.length), entry]));
 }
 
-/** @param pathOf the place in the index of a place in the value */
+/** @param pathOf converts a path in the value to a path in the index */
 function checked<T>(schema: TSchema, value: unknown, pathOf: (path: string) => string): T {
   if (Value.Check(SCHEMAS, schema, value)) return value as T;
   const [first] = Value.Errors(SCHEMAS, schema, value);
@@ -84,7 +81,7 @@ function checked<T>(schema: TSchema, value: unknown, pathOf: (path: string) => s
   );
 }
 
-/** The values of a text with one JSON value in each line; other work has its turns between two of them. */
+/** One JSON value per line; yields to the event loop between two of them. */
 async function* valuesOf(lines: Uint8Array): AsyncGenerator<unknown> {
   for (let start = 0; start < lines.length; ) {
     const found = lines.indexOf(LF, start);
@@ -115,7 +112,7 @@ async function readIndex(bytes: Uint8Array, parsing: JsonParsing, maxMessages: n
   return { ...checked<Recording>(Recording, head, (path) => path), messages };
 }
 
-/** @throws AppError for messages that are together much larger than their archive */
+/** @throws AppError if the messages are much larger than their archive */
 function assertInProportion(
   messages: readonly RecordedMessage[],
   entries: Entries,
@@ -131,9 +128,8 @@ function assertInProportion(
 }
 
 /**
- * Opens the archive of a recorded inbox and checks its index; nothing else is read yet.
- * @param maxMessages what the inbox may hold that will take the messages
- * @throws AppError `malformed_recording` that names what is wrong
+ * Opens the archive of a recorded inbox and checks its index; messages are not read yet.
+ * @throws AppError `malformed_recording`, also for more than `maxMessages` messages
  */
 export async function openRecording(
   path: string,
@@ -153,7 +149,7 @@ export async function openRecording(
         `The archive has no file ${quoted(name)}. Send it as GET /v1/inboxes/{id}/export returned it.`,
       );
     try {
-      // yauzl fails when an entry has more or fewer bytes than it says.
+      // yauzl fails if an entry has more or fewer bytes than it declares.
       yield* await zip.openReadStreamPromise(entry);
     } catch (error) {
       throw malformed(`The file ${quoted(name)} of the archive cannot be read: ${reasonOf(error)}.`);

@@ -8,18 +8,17 @@ import { pipeline } from 'node:stream/promises';
 import { Busboy } from '@fastify/busboy';
 import { AppError } from '../../errors.ts';
 
-/** A file that a request uploaded, in a folder of its own that only this user can read. */
+/** A file in a folder of its own that only this user can read. */
 export interface UploadedFile {
   path: string;
-  /** Deletes it. */
   remove(): Promise<void>;
 }
 
 const MULTIPART = 'multipart/form-data';
-/** Parts of a form that are read; those after the first file are not needed. */
+/** Parts of a form that are read; those after the first file are ignored. */
 const MAX_FORM_PARTS = 20;
 
-/** Passes at most `limit` bytes. */
+/** Fails after `limit` bytes. */
 function limitedTo(limit: number): Transform {
   let bytes = 0;
   return new Transform({
@@ -45,7 +44,7 @@ function formParser(contentType: string): InstanceType<typeof Busboy> {
   }
 }
 
-/** The body for a pipeline, which would take the socket from a request that it destroys after a failure. */
+/** For a pipeline, which otherwise destroys the request, and with it the socket, after a failure. */
 const pieces = (body: Readable): AsyncIterable<Uint8Array> => body.iterator({ destroyOnReturn: false });
 
 /** Stores the first file of a multipart body (RFC 7578). @throws AppError for a body without a file */
@@ -60,9 +59,9 @@ async function storeFirstFile(
   let failure: unknown;
   parser.on('file', (_field: string, file: Readable) => {
     stored = pipeline(file, limitedTo(limit), createWriteStream(path));
-    // Nothing more is parsed then; the failure is thrown below.
+    // Parsing stops then; the failure is thrown below.
     stored.catch((error: Error) => {
-      // Only errors of the parser have no code: the body has ended before the form.
+      // Only errors of the parser have no code: the body ended within the form.
       failure = 'code' in error ? error : cutOff();
       parser.destroy();
     });
@@ -92,8 +91,7 @@ const cutOff = (): AppError =>
   );
 
 /**
- * Stores the body of a request in a file: all of it, or the first file of a multipart body.
- * @param limit bytes of the file
+ * Stores the body of a request, or the first file of a multipart body, as a file of at most `limit` bytes.
  * @throws AppError `payload_too_large`, `malformed_recording` for a multipart body without a whole file
  */
 export async function storeUpload(
