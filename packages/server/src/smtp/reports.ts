@@ -61,7 +61,7 @@ export class SessionReports {
     if (isOvershoot) this.#overshot = envelope;
   }
 
-  /** @param bytes received @param given null if the connection closed early @param target of an authenticated session */
+  /** @param bytes received @param given null if the connection closed @param target of an authenticated session */
   message(
     message: EndedMessage,
     bytes: number,

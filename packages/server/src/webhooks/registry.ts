@@ -126,7 +126,7 @@ export class Webhooks {
     return this.#published(replayed, deliveryId);
   }
 
-  /** Replays deliveries created at `since` (epoch ms) or later. @returns how many @throws AppError `webhook_disabled` */
+  /** Replays deliveries created at `since` (epoch ms) or later. @returns how many @throws as {@link replay} */
   async replayMany(
     accountId: string,
     webhookId: string,
