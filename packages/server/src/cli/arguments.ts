@@ -40,10 +40,7 @@ export function readPlan(name: string, plans: Plans): string {
   );
 }
 
-/**
- * Checks a domain name by the rules of MAYFLY_DOMAINS. @returns it in lower case
- * @throws ArgumentError
- */
+/** Applies the rules of MAYFLY_DOMAINS. @returns the domain in lower case @throws ArgumentError */
 export function readDomain(text: string): string {
   const domain = text.toLowerCase();
   if (HOSTNAME.test(domain)) return domain;

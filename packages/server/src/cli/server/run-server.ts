@@ -26,10 +26,7 @@ export interface RunDeps {
   exit(code: number): void;
 }
 
-/**
- * Starts the server, waits for a reason to stop, and stops it. A stop that is requested during the start begins after
- * the start. @throws what {@link App.start} throws
- */
+/** Runs until a stop is requested, and stops; during the start, after it. @throws what {@link App.start} throws */
 export async function runServer(app: App, deps: RunDeps): Promise<void> {
   const { announcer, clock } = deps;
   const ended = new AbortController();

@@ -88,10 +88,7 @@ const RUNS_MAYFLY = /^\s*(?:exec\s+|cross-env\s+|\w+=\S*\s+)*['"]?(?:\S*\/)?mayf
 /** `mayfly dev & …` is meant to outlive its shell. Does not match `&&`, `2>&1` and `&>`. */
 const RUNS_IN_BACKGROUND = /(?<![&>])&(?![&>])/;
 
-/**
- * True if npm (or a runner that sets npm's variables) started this process in the foreground, for a script or for
- * `npx mayfly`.
- */
+/** True if npm started this process in the foreground, for a script or for `npx mayfly`. */
 export function isForegroundScript(env: Record<string, string | undefined>): boolean {
   const { npm_lifecycle_script: script = '' } = env;
   return RUNS_MAYFLY.test(script) && !RUNS_IN_BACKGROUND.test(script);
