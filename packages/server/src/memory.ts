@@ -5,7 +5,7 @@ export function giveBackMemory(): void {
   globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
-/** Young generation of a worker thread, MiB. A batch's objects die early; V8 would keep ten times this. */
+/** Young generation of a worker thread, MiB. Objects of a batch die early; V8 would otherwise use ten times this. */
 export const YOUNG_HEAP_MB = 12;
 
 // Memory of large mails is freed explicitly: V8 lets 64 MB of dead buffers accumulate in each thread.

@@ -47,7 +47,7 @@ export function injectionRoutes(app: App, { options, deps, held, wholeMails }: R
     return { inboxId, accountId, address };
   };
 
-  /** Reports an inbox that ended during the request as in later requests. */
+  /** An inbox that ended during the request gets the same error as in later requests. */
   const reportEnd = (request: FastifyRequest) => (error: unknown) => {
     const isGone = error instanceof AppError && error.code === 'unknown_recipient';
     if (!isGone) throw error;

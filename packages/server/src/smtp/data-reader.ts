@@ -69,7 +69,7 @@ export class DataReader {
     const kept = isPlain ? lines : lines.replace(STUFFED, '$1$2');
     const message = kept.slice(this.#lineEnd.length);
     const left = this.#limits.maxBytes - this.#length;
-    // Ignores bytes beyond the size limit (for a CR: its next byte), so that where pieces are cut changes nothing.
+    // Ignores bytes beyond the size limit; a CR counts at its next byte. So cuts of the input do not change the result.
     const bare = isPlain || this.#normalises ? -1 : message.search(BARE);
     if (bare >= 0 && (message[bare] === '\r' ? bare + 1 : bare) < left) {
       this.refusal = REPLIES.bareLineEnding;

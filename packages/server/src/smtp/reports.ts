@@ -35,7 +35,7 @@ export class SessionReports {
     this.#context = context;
   }
 
-  /** Rejected for its size. Stored, so that the owner of an inbox can find out why no mail arrived. */
+  /** MAIL was rejected for its size. Stored, so that the owner of an inbox can find out why no mail arrived. */
   sender({ tls: _, ...sender }: MailEnvelope, declaredBytes: number, reply: Reply): Reply {
     const { metrics, log, receiver, clock, maxMessageBytes } = this.#context;
     const line = replyLine(reply);

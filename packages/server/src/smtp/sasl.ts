@@ -10,7 +10,7 @@ const CHALLENGES: ReadonlyMap<string, readonly string[]> = new Map([
 export const MECHANISMS = [...CHALLENGES.keys()].join(' ');
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** AUTH (RFC 4954 section 4). @param ask sends a challenge; resolves with the next line, undefined at its end */
+/** AUTH (RFC 4954 section 4). @param ask sends a challenge; resolves with the next line, undefined if there is none */
 export async function readCredentials(
   line: string,
   ask: (challenge: Reply) => Promise<string | undefined>,

@@ -69,7 +69,7 @@ export interface HandshakeContext {
   receiver: Pick<Receiver, 'handshakeFailed'>;
 }
 
-/** Reports a failed handshake once; also a disconnect before a command, as of a Node.js client that rejects it. */
+/** Reports a failed handshake once, also if a client disconnects before a command: so Node.js rejects certificates. */
 export class HandshakeWatch {
   error: Error | undefined;
   readonly #context: HandshakeContext;

@@ -79,7 +79,7 @@ export interface Surroundings {
   /** Inboxes that take mail for addresses without an inbox; null if there is none or the caller must not know it. */
   sinkId: string | null;
   catchAllId: string | null;
-  /** The inboxes of the evidence by id, and former owners of its addresses by address. */
+  /** The inboxes of the evidence by id, and former inboxes of its addresses by address. */
   inboxes: ReadonlyMap<string, InboxRecord>;
   /** An SMTP client that named no recipient. */
   leaver: Peer | undefined;

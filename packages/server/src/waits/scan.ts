@@ -41,7 +41,7 @@ export class WaitScan {
   #unmatched: SeenMessage[] = [];
   /** Conditions that none of the unmatched messages meets, including those not in `seen`. */
   commonFailed: readonly FailedCondition[] = [];
-  /** Whether the last call of `run` checked all messages. */
+  /** Whether the last call of {@link run} checked all messages that had arrived. */
   isComplete = false;
   readonly #deps: HeldDeps;
   readonly #inbox: InboxRecord;

@@ -98,7 +98,7 @@ export function createDevAnnouncer(
   return {
     warning: warn,
     firstKey: (key) => {
-      // With the development key, nobody needs the generated key.
+      // The development key replaces it; "mayfly key create" creates others.
       if (!hasDevKey(config)) print(firstKeyText(key));
     },
     started: (running) => print(startedText(running, config)),

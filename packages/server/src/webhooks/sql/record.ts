@@ -23,7 +23,7 @@ export interface FailureStreak {
 /** Webhooks with slower responses are not prompt. */
 export const PROMPT_MS = 2_000;
 
-/** Pause of a failing webhook, longer after each failure: otherwise a long queue would be sent without any pause. */
+/** Pause of a failing webhook, longer after each failure: otherwise its queue would be sent at full speed. */
 const PAUSE_MS = sql`case failed_attempts when 0 then 0
   else ${perEngine({ sqlite: 'min', postgres: 'least' })}(1000,
     25 << cast(${perEngine({ sqlite: 'min', postgres: 'least' })}(failed_attempts - 1, 10) as integer)) end`;
