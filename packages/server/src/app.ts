@@ -38,58 +38,44 @@ import { createSender } from './webhooks/outbound/send.ts';
 import { Webhooks } from './webhooks/registry.ts';
 import { createScheduleClock } from './webhooks/schedule-clock.ts';
 
-/** What differs from the configuration, mostly for tests. */
+/** Replaces parts of the configuration, mostly for tests. */
 export interface Overrides {
   clock?: Clock;
   log?: Logger;
-  /** How many lines the log has dropped because its output did not take them. */
   droppedLogLines?: () => number;
-  /** How host names of webhooks are looked up. */
+  /** Resolves host names of webhooks. */
   resolve?: Resolve;
-  /** Waits between the attempts of a webhook delivery, milliseconds. */
+  /** Delays between the attempts of a webhook delivery, milliseconds. */
   retryDelays?: readonly number[];
-  /** True where a metrics port that is in use is only logged: `mayfly dev` opens one by default. */
+  /** If true, a metrics port in use is only logged, because `mayfly dev` opens one by default. */
   mayLackMetrics?: boolean;
 }
 
-/** What a started app can be reached by; a role that is off is null. */
+/** Endpoints of a started app; null for a role that does not run. */
 export interface RunningApp {
   /** `consoleUrl` is null where the console is off. */
   http: { url: string; consoleUrl: string | null } | null;
-  /** `tlsPort` is null where there is no port with implicit TLS. */
+  /** `tlsPort` is null without implicit TLS. */
   smtp: { host: string; port: number; tlsPort: number | null } | null;
-  /** The listener for metrics alone. */
   metrics: { url: string } | null;
   firstStart: FirstStart;
-  /** A code for one sign-in to the console, with the newest key of the first account. */
+  /** Returns a one-time code that signs in to the console, with the newest key of the first account. */
   makeSignInCode(): string;
 }
 
 export interface App {
   /**
-   * @param onFirstKey called with the generated key of the first account as soon as it exists: whatever
-   *   fails later, only its hash is stored. Not called for a key that was configured.
-   * @throws Error, with what to do about it, when a part does not start; all is freed then
+   * @param onFirstKey called at once with the generated key of the first account, because only its hash is stored
+   * @throws Error with advice when a part does not start; the started parts are closed
    */
   start(onFirstKey?: (key: string) => void): Promise<RunningApp>;
-  /**
-   * Uses another SMTP certificate for new connections; when that fails, the error is logged and the old one
-   * stays in use.
-   * @param read returns the certificate, null for none; may throw
-   */
+  /** Uses another certificate for new connections; if that fails, logs the error and keeps the old one. */
   reloadCertificate(read: () => { cert: string; key: string } | null): void;
-  /** Stops accepting, finishes what is in flight, frees everything; within 10 s, safe to call twice. */
+  /** Stops accepting, finishes work in progress, closes everything; within 10 s. Safe to call twice. */
   stop(): Promise<void>;
 }
 
-/**
- * Constructs the whole system, from top to bottom; nothing is opened before `start`.
- *
- * A message comes in over SMTP (`smtp/`) or HTTP, the receiver (`inbound/`) decides who gets it and has it
- * parsed (`mail/`), and the store keeps it and its webhook deliveries in one transaction. Then the event bus
- * wakes the requests that wait for it (`messages/`) and the deliverer (`webhooks/`). A process has one or more
- * of the roles `smtp`, `http` and `worker`; processes with different roles share a PostgreSQL database.
- */
+/** Constructs all parts; opens nothing before `start`. Processes with different roles share a PostgreSQL database. */
 export function createApp(config: Config, overrides: Overrides = {}): App {
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.logLevel);
@@ -142,17 +128,13 @@ interface Given {
   opened: Opened;
 }
 type Base = Awaited<ReturnType<typeof openBase>>;
-/** What takes mail in, over SMTP and over HTTP. */
 type Receiving = ReturnType<typeof openReceiving>;
 type Smtp = Awaited<ReturnType<typeof startSmtp>>;
 
-/** On PostgreSQL the disk is not of this machine, and its figures are absent (NaN). */
+/** With PostgreSQL, the disk is not of this machine: no values (NaN). */
 const NO_DISK = { databaseBytes: Number.NaN, freeBytes: Number.NaN, totalBytes: Number.NaN };
 
-/**
- * Opens the store and the parts that all roles share, and checks what the store holds against the configuration.
- * @param onFirstKey called with the generated key of the first account
- */
+/** Opens the store and the parts that all roles share; checks the stored data against the configuration. */
 async function openBase(given: Given, onFirstKey?: (key: string) => void) {
   const { config, overrides, clock, log, opened } = given;
   const events = createEventBus();
@@ -174,7 +156,7 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
   const parsing = createParsing({ clock });
   opened.onClose(() => parsing.close());
   const schedule = createScheduleClock(clock, () => store.upkeep.time());
-  /** The roles that start add what they measure. */
+  // Roles that start add their sources.
   const gauges: GaugeSources = {
     clock,
     scheduleNow: schedule.now,
@@ -189,24 +171,20 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
   return { ...given, ...own, metrics: createMetrics(), guard: webhookGuard(given) };
 }
 
-/** Where webhooks may go, and how their names are resolved. */
 function webhookGuard({ config, overrides }: Given) {
   const allow = parseCidrs(config.webhookAllow.join(','));
-  // Names of a private network matter only where the operator allows webhooks into one.
+  // Names of a private network are needed only if the operator allows webhooks into one.
   const resolve =
     overrides.resolve ??
     createResolve({
       ...(config.dnsServers && { servers: config.dnsServers }),
       ...(allow.length > 0 && { fallback: systemResolve }),
     });
-  // With open sign-up, messages must not show strangers which addresses names have in our network.
+  // With open sign-up, error messages must not reveal addresses of our network.
   return { allow, resolve, namesAddresses: config.signUpPlan === null };
 }
 
-/**
- * Opens the store: the embedded one, or PostgreSQL, whose other nodes publish on the event bus of this one.
- * @param onWriting called when a write begins (1) and when it has ended (-1); only by the embedded store
- */
+/** @param onWriting called when a write begins (1) and ends (-1); only by the embedded store */
 function openStore(
   { config, clock, log }: Given,
   events: EventBus,
@@ -247,7 +225,6 @@ function openStore(
   });
 }
 
-/** The rules of receiving, with the checks of senders where mail comes in over SMTP, and the memory for it. */
 function openReceiving(base: Base) {
   const { config, clock, log, opened, store, parsing, events, plans } = base;
   const receiver = createReceiver({
@@ -263,7 +240,7 @@ function openReceiving(base: Base) {
     onRefusalsLost: (err) => log.error({ err }, 'Refusals could not be stored'),
   });
   opened.onClose(() => receiver.settled());
-  // A recorded message that is imported has a Received line already.
+  // An imported message already has a Received line.
   const budget = new ByteBudget({
     capacity: IN_FLIGHT_BYTES + TRACE_HEADROOM_BYTES,
     largest: plans.largestMessageBytes + TRACE_HEADROOM_BYTES,
@@ -284,7 +261,7 @@ function openSenderChecks({ config, clock, log, opened, metrics, gauges }: Base)
   return authenticator;
 }
 
-/** Starts the SMTP server. It is loaded only by processes with this role. */
+// Imports modules dynamically, because only processes with this role need them.
 async function startSmtp(
   { config, store, plans, metrics, gauges, clock, log, opened }: Base,
   { receiver, budget }: Receiving,
@@ -326,10 +303,7 @@ async function startSmtp(
   return { server, endpoint: { host: config.smtpHost, ...ports } };
 }
 
-/**
- * Starts the API and the console. They are loaded only by processes with this role.
- * @param smtp where this process takes mail; null where it does not
- */
+/** Starts the API and the console. @param smtp null if this process receives no mail */
 async function startHttp(
   base: Base,
   { receiver, budget }: Receiving,
@@ -370,7 +344,7 @@ async function startHttp(
       usage: base.usage,
       refusalsWritten: () => receiver.refusalsWritten(),
       visits: smtp?.server.visits ?? null,
-      // Other nodes may share a PostgreSQL database.
+      // With PostgreSQL, other nodes may receive mail too.
       receivesAll: smtp !== null && config.databaseUrl === null,
       repliedAt: (messageId) => receiver.repliedAt(messageId),
       injection: createInjection({ receiver, budget, clock }),
@@ -392,7 +366,7 @@ async function startHttp(
   return { url, consoleUrl: config.console === 'on' ? `${url}/` : null };
 }
 
-/** The rate limit of this node, on PostgreSQL divided by the nodes. */
+/** With PostgreSQL, the limit is divided by the number of live nodes. */
 async function openRateLimit({ config, store, clock, log, opened }: Base): Promise<RateLimit> {
   const rate = new RateLimit(clock);
   if (config.databaseUrl === null) return rate;
@@ -402,7 +376,7 @@ async function openRateLimit({ config, store, clock, log, opened }: Base): Promi
   return rate;
 }
 
-/** Starts the work in the background: freeing space, and delivering webhooks. */
+/** Starts the sweeper and the delivery of webhooks. */
 async function startWorker(base: Base): Promise<void> {
   const { config, overrides, store, schedule, guard, events, metrics, clock, log, opened } = base;
   const sweeping = new AbortController();
@@ -411,7 +385,7 @@ async function startWorker(base: Base): Promise<void> {
     sweeping.abort();
     return swept;
   });
-  // The embedded store has one server: no other process holds these leases.
+  // Only one server uses the embedded store, so these leases belong to no running process.
   if (config.databaseUrl === null) await store.deliveries.releaseAll(clock.now());
   const deliverer = new Deliverer({
     store,
@@ -422,7 +396,7 @@ async function startWorker(base: Base): Promise<void> {
     log,
     metrics: metrics.webhooks,
     random: randomFraction,
-    // Not where this node listens: another one may make the next attempt, with the same bytes.
+    // Not this node's own address, because another node may make the next attempt, with the same bytes.
     publicUrl: config.publicUrl ?? '',
     domain: firstDomain(config),
     retryDelays: overrides.retryDelays,
@@ -431,7 +405,7 @@ async function startWorker(base: Base): Promise<void> {
   opened.addListener(deliverer);
 }
 
-/** Adds the gauges of the parts that run, and starts the listener for metrics alone. @returns null without one */
+/** Adds gauges, and starts the listener for metrics. @returns null without that listener */
 async function startMetrics(base: Base): Promise<{ url: string } | null> {
   const { config, overrides, metrics, gauges, log, opened } = base;
   addGauges(metrics.registry, gauges);
@@ -452,23 +426,21 @@ async function startMetrics(base: Base): Promise<{ url: string } | null> {
   }
 }
 
-/** The domain of addresses that Mayfly makes for itself. */
 const firstDomain = ({ domains }: Config): string => domains[0] ?? 'localhost';
 
-/** The URL of a listener. IPv6 literals stand in brackets (RFC 3986 section 3.2.2). */
+/** Brackets IPv6 literals (RFC 3986 section 3.2.2). */
 const urlOf = (host: string, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 
-/** Explains why a listener could not start, with the setting to change. */
 const listening = <T>(name: ListenerName, config: Config, started: Promise<T>): Promise<T> =>
   started.catch((error) => {
     throw explainListening(error, name, config);
   });
 
-/** SIGTERM to exit is promised within 10 s; what is in flight gets most of it. */
+/** Part of the 10 s from SIGTERM to exit. */
 const DRAIN_MS = 8_000;
 
-/** The parts that are open. Each is added as soon as it is open, so that a start that fails frees all before it. */
+/** The parts that are open. Each is added as soon as it is open, so that a failed start closes all of them. */
 class Opened {
   readonly #log: Logger;
   readonly #closers: (() => Promise<void>)[] = [];
@@ -478,17 +450,17 @@ class Opened {
     this.#log = log;
   }
 
-  /** Adds what ends a part that others use. Called after all listeners have stopped, the last added first. */
+  /** Adds the closing of a part that others use. Called after all listeners have stopped, in reverse order. */
   onClose(close: () => Promise<void>): void {
     this.#closers.push(close);
   }
 
-  /** Adds a part that begins work of its own: SMTP, HTTP, webhooks. All of them are stopped together. */
+  /** Adds a part that starts work of its own: SMTP, HTTP, webhooks. All of them are stopped concurrently. */
   addListener(listener: { stop(deadlineMs: number): Promise<void> }): void {
     this.#listeners.push(listener);
   }
 
-  /** Stops and closes all parts. A failure is logged, and the other parts are closed. Safe to call twice. */
+  /** Stops and closes all parts; logs failures. Safe to call twice. */
   async closeAll(): Promise<void> {
     const listeners = this.#listeners.splice(0);
     await Promise.all(listeners.map((listener) => this.#close(() => listener.stop(DRAIN_MS))));
@@ -504,7 +476,7 @@ class Opened {
   }
 }
 
-/** The collection takes 0.1 s: the first requests of a test run, right after the start, must not wait for it. */
+/** A delay, because the garbage collection takes 0.1 s, and test runs send requests right after the start. */
 const SETTLE_MS = 2_000;
 
 function giveBackMemoryLater(opened: Opened): void {

@@ -1,10 +1,9 @@
-/** A connection as the limiter sees it. */
 export interface LimitedConnection {
-  /** The client: its address, or its network. */
+  /** The client's address or network. */
   readonly source: string;
   /** False while something is being received, processed or sent. */
   readonly isIdle: boolean;
-  /** Closes it. It is not counted any more. */
+  /** Closes the connection, which is no longer counted. */
   makeRoom(): void;
 }
 
@@ -13,9 +12,8 @@ interface Limits {
   maxConnectionsPerAddress: number;
 }
 
-/** The connections of one client. */
 class Client<C extends LimitedConnection> {
-  /** Nothing has arrived on these yet, the oldest first. */
+  /** Connections that have received nothing yet, the oldest first. */
   readonly silent = new Set<C>();
   /** The others, the least recently used first. */
   readonly used = new Set<C>();
@@ -30,14 +28,13 @@ class Client<C extends LimitedConnection> {
   }
 }
 
-/** Of all connections, so many more may be exempt. */
+/** Maximum of exempt connections, as a share of `maxConnections`. */
 const EXEMPT_SHARE = 0.5;
 
 /**
- * Limits how many connections are open, in all and for each client. A new connection beyond a limit takes the place
- * of an idle one: of the same client at the limit of a client, of the client with the most connections at the limit
- * of all; first of one on which nothing has arrived, then of the least recently used. So a flood of idle connections
- * closes connections of that flood only, and a new one is rejected only when all those are in use.
+ * Limits open connections, in total and per client. A new connection beyond a limit replaces an idle one: of the same
+ * client at that client's limit, of the client with the most connections at the total limit; preferably one that has
+ * received nothing, then the least recently used. So a flood of idle connections replaces only its own.
  */
 export class ConnectionLimiter<C extends LimitedConnection> {
   readonly #limits: Limits;
@@ -49,16 +46,11 @@ export class ConnectionLimiter<C extends LimitedConnection> {
     this.#limits = limits;
   }
 
-  /** How many connections are counted. */
   get count(): number {
     return this.#count;
   }
 
-  /**
-   * Counts a connection until `leave`.
-   * @param isUnlimited true for a client to which only the limit of all applies
-   * @returns which limit rejects it; null when it may stay
-   */
+  /** @param isUnlimited if only the total limit applies @returns the limit that rejects it; null if accepted */
   enter(connection: C, isUnlimited = false): 'address' | 'server' | null {
     const own = this.#clients.get(connection.source);
     const isMany = !isUnlimited && (own?.size ?? 0) >= this.#limits.maxConnectionsPerAddress;
@@ -73,24 +65,22 @@ export class ConnectionLimiter<C extends LimitedConnection> {
     if (!this.#exempt.delete(connection)) this.#remove(connection);
   }
 
-  /** Notes that something arrived on a connection. */
   used(connection: C): void {
     const client = this.#clients.get(connection.source);
     if (client?.silent.delete(connection) || client?.used.delete(connection)) client.used.add(connection);
   }
 
-  /** The connections of a client that are counted. */
   of(source: string): Iterable<C> {
     return this.#clients.get(source) ?? [];
   }
 
-  /** Does not count a connection until `readmit`. Where too many are exempt already, it stays counted. */
+  /** Stops counting a connection until `readmit`, unless too many are exempt already. */
   exempt(connection: C): void {
     if (this.#exempt.size >= EXEMPT_SHARE * this.#limits.maxConnections) return;
     if (this.#remove(connection)) this.#exempt.add(connection);
   }
 
-  /** Counts a connection again, also beyond the limits. */
+  /** Counts a connection again, even beyond the limits. */
   readmit(connection: C): void {
     if (this.#exempt.delete(connection)) this.#add(connection, 'used');
   }
@@ -110,7 +100,6 @@ export class ConnectionLimiter<C extends LimitedConnection> {
     return true;
   }
 
-  /** @param own the client that is chosen where no other has more */
   #largest(own: Client<C> | undefined): Client<C> | undefined {
     let largest = own;
     for (const client of this.#clients.values()) {

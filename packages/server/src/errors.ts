@@ -1,9 +1,6 @@
 import { quoted, withoutCredentials } from './text/nearest.ts';
 
-/**
- * The closed list of known errors. Each protocol translates a code in one place:
- * `http/response/problems.ts` to a status and a problem document, `smtp/replies.ts` to a reply.
- */
+/** All known errors. `http/response/problems.ts` and `smtp/replies.ts` translate them. */
 export type ErrorCode =
   | 'invalid_request'
   | 'invalid_since'
@@ -34,10 +31,9 @@ export type ErrorCode =
   | 'unavailable'
   | 'storage_damaged'
   | 'server_stopping'
-  /** Internal: clients see `unavailable`. A write may or may not have happened; see `Store`. */
+  /** Internal: clients see `unavailable`. The write may have happened; see `Store`. */
   | 'outcome_unknown';
 
-/** One invalid place of a request. */
 export interface FieldError {
   /** A JSON pointer into the body, or a parameter's name. */
   path: string;
@@ -45,23 +41,18 @@ export interface FieldError {
   message: string;
 }
 
-/** What an {@link AppError} carries besides its message; all of it may be shown to the client. */
+/** May be shown to the client. */
 export interface ErrorDetails {
   errors?: FieldError[];
-  /** Seconds after which a retry makes sense. */
   retryAfterSeconds?: number;
-  /** When the inbox expired, epoch milliseconds (`inbox_expired`). */
+  /** Epoch milliseconds (`inbox_expired`). */
   expiredAt?: number;
-  /** Methods that the path supports (`method_not_allowed`). */
   allow?: string[];
   /** Content codings that a body may have (`unsupported_media_type`, RFC 9110 section 12.5.3). */
   acceptEncoding?: string;
 }
 
-/**
- * A known error. Its message is a full sentence written for the caller, says what to do next and never
- * holds a secret. Any other thrown error is a defect: it is logged, and the response does not contain its text.
- */
+/** The message is a sentence for the client, without secrets. Messages of other errors are only logged. */
 export class AppError extends Error {
   override readonly name = 'AppError';
   readonly code: ErrorCode;
@@ -74,17 +65,15 @@ export class AppError extends Error {
   }
 }
 
-/** What was thrown as a text; for logs and operators, not for clients. */
+/** For logs and operators, not for clients. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** The code of an error of Node.js or of a library, such as `ENOENT`; '' for any other error. */
+/** The code of an error of Node.js or of a library, such as `ENOENT`; '' without one. */
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : '';
 
-/** What was thrown as an Error. */
 export const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
-/** What a client refers to by an id: its name in messages, and where its ids are found. */
 const KINDS = {
   inbox: { prefix: 'inb', source: 'List the inboxes of the account with GET /v1/inboxes.' },
   message: { prefix: 'msg', source: 'List the messages with GET /v1/inboxes/{id}/messages.' },
@@ -98,15 +87,14 @@ const KINDS = {
   key: { prefix: 'key', source: 'List the API keys of the account with GET /v1/keys.' },
 } as const;
 
-/** A kind of thing that has ids. */
 export type Kind = keyof typeof KINDS;
 
-/** The longest address that a query parameter takes (RFC 5321 section 4.5.3.1.3). */
+/** RFC 5321 section 4.5.3.1.3. */
 const MAX_ADDRESS = 254;
 
 const withArticle = (kind: string): string => `${/^[aeiou]/.test(kind) ? 'an' : 'a'} ${kind}`;
 
-/** What was given where an id belongs, if it is recognizably something else; '' otherwise. */
+/** An explanation for an address or an id of another kind; '' for anything else. */
 function otherThanId(kind: Kind, id: string): string {
   if (kind === 'inbox' && id.includes('@') && id.length <= MAX_ADDRESS) {
     const address = encodeURIComponent(withoutCredentials(id.toWellFormed()));
@@ -117,11 +105,7 @@ function otherThanId(kind: Kind, id: string): string {
   return `${quoted(id)} is the id of ${withArticle(other[0])}, not of ${withArticle(kind)}. ${KINDS[kind].source}`;
 }
 
-/**
- * The error for an id that does not exist, or not for this credential: the same text for both, so that
- * callers cannot probe what other accounts have.
- * @param id as the caller gave it
- */
+/** The same for ids that do not exist and ids of other accounts, which clients must not be able to probe. */
 export function notFound(kind: Kind, id: string): AppError {
   const { source } = KINDS[kind];
   const ended = kind === 'inbox' ? ': it may have been deleted, or have expired more than 24 hours ago' : '';

@@ -1,39 +1,29 @@
-/** A message that was committed. */
 export interface MessageReceived {
   accountId: string;
   inboxId: string;
 }
 
 /**
- * Events inside one process, published after the commit. An event only says that reading the store again is
- * worthwhile: the store decides, so a lost event costs time and nothing else. Subscribe before the query, so
- * that nothing is missed between the query and the wait.
+ * Events inside one process, published after the commit. They are hints to read the store again; a lost event only
+ * causes a delay. Subscribe before the query, so that nothing is missed. All `on…` methods return a function that
+ * ends the subscription.
  */
 export interface EventBus {
-  /**
-   * Calls `listener` for each later message of the inbox, and when the inbox ends or its expiry changes.
-   * @returns a function that ends the subscription
-   */
+  /** Called for each message of the inbox, and when the inbox ends or its expiry changes. */
   onMessage(inboxId: string, listener: () => void): () => void;
-  /** Calls `listener` for each later message of the account, until the returned function is called. */
   onAccountMessage(accountId: string, listener: () => void): () => void;
-  /** Calls `listener` for each later message of any inbox, until the returned function is called. */
   onAnyMessage(listener: (received: MessageReceived) => void): () => void;
-  /** Calls `listener` whenever webhook deliveries became due, until the returned function is called. */
   onDeliveries(listener: () => void): () => void;
-  /** Publishes that webhook deliveries became due. */
   publishDeliveries(): void;
-  /** Publishes that an inbox ended or that its expiry changed: waits on it may be over. */
+  /** Call when an inbox ends or its expiry changes: waits on it may end. */
   publishInboxChange(inboxId: string): void;
-  /** Publishes a message to all listeners. What a listener throws reaches the caller. */
+  /** Throws what a listener throws. */
   publish(received: MessageReceived): void;
-  /** Publishes to all listeners that anything may have changed. */
+  /** Calls all listeners, because anything may have changed. */
   publishAll(): void;
-  /** Ids of the inboxes and accounts with listeners. */
   subscribed(): { inboxes: string[]; accounts: string[] };
 }
 
-/** Listeners by id; an id without listeners takes no memory. */
 function createListeners() {
   const byId = new Map<string, Set<() => void>>();
   return {

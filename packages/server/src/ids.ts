@@ -1,20 +1,19 @@
 import { createHash, createHmac, randomBytes, randomFillSync, randomInt } from 'node:crypto';
 
-/** What an id names; the prefix is part of the id (see the interface's section on identifiers). */
 export type IdPrefix = 'inb' | 'msg' | 'att' | 'whk' | 'dlv' | 'evt' | 'key' | 'acc' | 'wai';
 
-/** Crockford's base 32 in lower case: its letters are in ASCII order, so byte order is time order. */
+/** Crockford's base 32 in lower case: its letters are in ASCII order, so ids sort by time. */
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** 48 bits of milliseconds need ten letters of five bits. */
+/** 48 bits of milliseconds, five bits each. */
 const TIME_LETTERS = 10;
-/** 80 random bits, as in UUIDv7 and ULID: two ids of one millisecond do not meet. */
+/** 80 random bits, as in ULID, prevent collisions within a millisecond. */
 const RANDOM_BYTES = 10;
-/** The latest time that an id can hold, epoch milliseconds. */
+/** The latest time that an id can contain, epoch milliseconds. */
 export const MAX_TIME = 2 ** 48 - 1;
 
-/** 27 base-62 letters hold 160.7 random bits; the decisions ask for at least 160. */
+/** 160.7 random bits in base 62. */
 const SECRET_LETTERS = 27;
 const CHECKSUM_LETTERS = 6;
 
@@ -32,7 +31,6 @@ function timePart(time: number): string {
 function randomPart(random: Uint8Array): string {
   let letters = '';
   for (let i = 0; i < random.length; i += 5) {
-    // Five bytes are eight letters.
     let bits = 0n;
     for (let j = 0; j < 5; j++) bits = (bits << 8n) | BigInt(random[i + j] ?? 0);
     for (let j = 7; j >= 0; j--) letters += BASE32.charAt(Number((bits >> BigInt(5 * j)) & 31n));
@@ -40,7 +38,7 @@ function randomPart(random: Uint8Array): string {
   return letters;
 }
 
-/** Drawn for many ids at a time: ten bytes of their own cost more than the rest of an id. */
+/** Random bytes for many ids, because a system call for each id costs more than the rest of it. */
 const pool = new Uint8Array(RANDOM_BYTES * 400);
 let drawn = pool.length;
 
@@ -53,32 +51,26 @@ function drawRandom(): Uint8Array {
   return pool.subarray(drawn - RANDOM_BYTES, drawn);
 }
 
-/**
- * A new id such as `msg_01jd…`: prefix, ten letters of time, sixteen of chance. Ids of one kind sort
- * as strings by their time (the layout of UUIDv7, RFC 9562 section 5.7, in 26 URL-safe letters).
- * @param now epoch milliseconds that the id carries
- * @param random ten random bytes, given by tests
- */
+/** Such as `msg_01jd…`: time and 80 random bits in base 32. Ids of one kind sort by time. @param now epoch ms */
 export function newId(prefix: IdPrefix, now: number, random: Uint8Array = drawRandom()): string {
   return `${prefix}_${timePart(now)}${randomPart(random)}`;
 }
 
-/** The beginning of all ids of that kind from a time on: it sorts before them. @param time epoch milliseconds */
+/** Sorts before all ids from that time on. @param time epoch milliseconds */
 export const firstIdAt = (prefix: IdPrefix, time: number): string => `${prefix}_${timePart(time)}`;
 
-/** A new id of an SMTP session: sixteen letters of hexadecimal, all of them random. */
 export function newSessionId(): string {
   return Buffer.from(drawRandom()).toString('hex', 0, 8);
 }
 
 const ID_BODY = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
-/** True when `value` has the form of an id of that kind; says nothing about its existence. */
+/** Checks the form of an id, not its existence. */
 export function isId(prefix: IdPrefix, value: string): boolean {
   return value.startsWith(`${prefix}_`) && ID_BODY.test(value.slice(prefix.length + 1));
 }
 
-/** The epoch milliseconds inside an id made by {@link newId}; `undefined` when it has another form. */
+/** Epoch milliseconds of an id made by {@link newId}; undefined for another form. */
 export function timeOfId(prefix: IdPrefix, id: string): number | undefined {
   if (!isId(prefix, id)) return undefined;
   let time = 0;
@@ -88,7 +80,7 @@ export function timeOfId(prefix: IdPrefix, id: string): number | undefined {
   return time;
 }
 
-/** The kinds of credential: an account's API key, an inbox's read token, a session of the console. */
+/** An account's API key, an inbox's read token, a session of the console. */
 export type CredentialPrefix = 'mfk' | 'mft' | 'mfs';
 
 function base62(bytes: Uint8Array, letters: number): string {
@@ -110,18 +102,13 @@ function credential(prefix: CredentialPrefix, entropy: Uint8Array): string {
   return body + checksum(body);
 }
 
-/** A new random credential; only its {@link hashCredential} may be stored. */
+/** Returns a random credential; only its {@link hashCredential} may be stored. */
 export function newCredential(prefix: CredentialPrefix): string {
   // 32 bytes against the 20.1 used: the bias of taking them modulo 62^27 is below 2^-95.
   return credential(prefix, randomBytes(32));
 }
 
-/**
- * The read token of an inbox as a function of the Idempotency-Key that made it, so that a repeated request
- * returns the same token although only hashes are stored, whichever credential of the account repeats it.
- * @param idempotencyKey of which the server stores only a hash
- * @param nonce random, and stored
- */
+/** Deterministic, so that a repeated request returns the same token. @param nonce random, and stored */
 export function deriveReadToken(idempotencyKey: string, nonce: string): string {
   return credential(
     'mft',
@@ -129,10 +116,7 @@ export function deriveReadToken(idempotencyKey: string, nonce: string): string {
   );
 }
 
-/**
- * False for a credential that was mistyped or cut, found without a look at the database. Keys that
- * an operator chose (no `mfk_` or `mft_` in front) carry no checksum and pass.
- */
+/** False for a mistyped or incomplete credential. Keys without our prefix have no checksum: always true. */
 export function hasValidChecksum(value: string): boolean {
   if (!/^mf[kt]_/.test(value)) return true;
   if (!/^mf[kt]_[0-9A-Za-z]{33}$/.test(value)) return false;
@@ -140,12 +124,12 @@ export function hasValidChecksum(value: string): boolean {
   return checksum(body) === value.slice(-CHECKSUM_LETTERS);
 }
 
-/** SHA-256 in hex: what is stored of a credential. A random secret needs no slow hash. */
+/** SHA-256 in hex, the stored form. A random secret needs no slow hash. */
 export function hashCredential(value: string): string {
   return createHash('sha256').update(value).digest('hex');
 }
 
-/** A random number in [0, 1), for waits that must not meet; no secret hangs on it. */
+/** Random float in [0, 1) for jitter. Not for secrets. */
 export function randomFraction(): number {
   return randomInt(2 ** 32) / 2 ** 32;
 }

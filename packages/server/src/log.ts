@@ -4,14 +4,10 @@ import { type Clock, MINUTE_MS } from './clock.ts';
 
 export type { Logger };
 
-/** The levels an operator may choose, the most detailed first. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/**
- * Reports an error that repeats: the first one at once, later ones once a minute.
- * @param write logs the last error, and how many there were since it was called before
- */
+/** Reports the first of repeated errors at once, later ones once a minute. @param write gets the last and a count */
 export function oncePerMinute(
   clock: Pick<Clock, 'monotonic'>,
   write: (error: Error, count: number) => void,
@@ -27,28 +23,20 @@ export function oncePerMinute(
   };
 }
 
-/** Bytes of log lines that wait while the output takes none, as on a full disk; later lines are dropped. */
+/** Bytes of queued log lines; further lines are dropped. */
 const MAX_WAITING_BYTES = 256 * 1024;
 
-/**
- * Writes text to the log's destination without blocking.
- * @param done called once, when the text is written, or with the reason why it is not, in whole or in part
- */
+/** Writes without blocking. @param done called once, with an error if the text was not written completely */
 export type WriteLog = (text: string, done: (error?: Error | null) => void) => void;
 
-/**
- * Queues log lines for an output that may be slow, full or gone, so that logging never blocks the process.
- * Lines that do not fit into the queue or cannot be written are dropped and counted; when lines can be written
- * again, a line says how many were dropped.
- */
+/** Queues log lines for an output that may be slow, full or closed; drops, counts and reports lines that do not fit. */
 export class LogOutput {
   readonly #write: WriteLog;
   #waiting: string[] = [];
   #waitingLength = 0;
-  /** Lines that are being written. */
   #writing = 0;
   #dropped = 0;
-  /** Dropped lines that no line of the log has reported yet. */
+  /** Dropped lines that the log has not reported yet. */
   #unreported = 0;
   #whenEmpty: (() => void)[] = [];
 
@@ -56,12 +44,10 @@ export class LogOutput {
     this.#write = write;
   }
 
-  /** Lines that were dropped since the start. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Adds a line. Called by pino. */
   write(line: string): void {
     if (this.#waitingLength + line.length > MAX_WAITING_BYTES) {
       this.#drop(1);
@@ -105,12 +91,9 @@ export class LogOutput {
 const droppedLine = (count: number): string =>
   `{"level":"warn"${pino.stdTimeFunctions.isoTime()},"dropped":${count},"msg":"Log lines were dropped because the output did not take them."}\n`;
 
-/**
- * Writes to a file descriptor on Node's thread pool: for a regular file, where a write ends soon whatever
- * happens. A pipe without a reader would block a thread, and with it the end of the process.
- */
+/** Writes in Node's thread pool. Only for regular files: a pipe without a reader would block a thread forever. */
 export function writeToFile(descriptor: number): WriteLog {
-  /** The last write ended within a line: on a full disk. */
+  /** Whether the last write ended within a line, as on a full disk. */
   let isCut = false;
   const writeRest = (bytes: Uint8Array, done: (error?: Error | null) => void): void => {
     write(descriptor, bytes, (error, written) => {
@@ -124,10 +107,7 @@ export function writeToFile(descriptor: number): WriteLog {
 
 const STANDARD_OUTPUT = 1;
 
-/**
- * The logger of the process: one JSON line per event on standard output. Bodies, credentials and full webhook
- * URLs are never logged; the paths in `redact` catch mistakes.
- */
+/** JSON lines on standard output. `redact` is a second defence: never log bodies, credentials or full webhook URLs. */
 export function createLog(
   level: LogLevel,
   output: LogOutput = new LogOutput(writeToFile(STANDARD_OUTPUT)),

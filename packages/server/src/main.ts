@@ -33,9 +33,7 @@ import { transfer } from './operations/transfer/transfer.ts';
 import type { Store } from './store.ts';
 import { VERSION } from './version.ts';
 
-// The only file that uses `process`: arguments, environment, signals, output, exit code.
-
-/** Exit code for wrong arguments and settings, as shells use it. */
+/** For wrong arguments and settings, as in shells. */
 const EXIT_USAGE = 2;
 const EXIT_FAILED = 1;
 
@@ -47,7 +45,7 @@ const warn = (text: string): void => {
   process.stderr.write(`${text}\n`);
 };
 
-/** The first line of standard input; at a terminal, `question` is shown first. */
+/** Reads a line of standard input. At a terminal, prints `question` first. */
 async function readLine(question: string): Promise<string> {
   const { stdin } = process;
   if (stdin.isTTY) process.stderr.write(question);
@@ -60,7 +58,7 @@ async function readLine(question: string): Promise<string> {
   }
 }
 
-/** Opens the store of a server, which may be running. */
+/** A server may be running. */
 async function openStore({ dataDir, databaseUrl }: Config): Promise<Store> {
   if (databaseUrl !== null) return openPostgres({ url: databaseUrl });
   const path = databasePath(dataDir);
@@ -72,7 +70,7 @@ async function openStore({ dataDir, databaseUrl }: Config): Promise<Store> {
   return openSqlite({ path, exclusive: false });
 }
 
-/** True while this process has a controlling terminal (termios(3)). */
+/** Whether this process has a controlling terminal (termios(3)). */
 function hasTerminal(): boolean {
   try {
     closeSync(openSync('/dev/tty', 'r'));
@@ -82,7 +80,7 @@ function hasTerminal(): boolean {
   }
 }
 
-/** The sources of requests to stop this process. @param parent the process id of the parent when this one began */
+/** @param parent the parent's process id when this process began */
 function stopSources(parent: number): StopSources {
   const writesToTerminal = process.stdout.isTTY || process.stderr.isTTY;
   return {
@@ -93,7 +91,7 @@ function stopSources(parent: number): StopSources {
   };
 }
 
-/** Node's own stream queues writes to a pipe, but blocks on a regular file and stops at its first error. */
+/** Node's stream queues writes to a pipe, but blocks on a regular file and stops at its first error. */
 function writeToStandardOutput(): WriteLog {
   const { stdout } = process;
   return fstatSync(stdout.fd).isFile()
@@ -103,10 +101,10 @@ function writeToStandardOutput(): WriteLog {
       };
 }
 
-/** How long a stopped server waits until its last lines are written, milliseconds. */
+/** How long a stop waits for log lines to be written, milliseconds. */
 const LAST_LINES_MS = 500;
 
-/** Ends the process where its output takes no more: a line that cannot be written would keep it running. */
+/** Exits if the output accepts no more: a pending write would keep the process running. */
 async function endOutput(output: LogOutput): Promise<void> {
   const done = new AbortController();
   const written = output.flushed().then(() => done.abort());
@@ -115,9 +113,8 @@ async function endOutput(output: LogOutput): Promise<void> {
   await written;
 }
 
-/** Runs a server until a signal or its parent stops it. @param parent as {@link stopSources} */
 async function serve(config: Config, parent: number, announcerOf: (log: Logger) => Announcer): Promise<void> {
-  // A server outlives its terminal and the program that read its output.
+  // A server may outlive its terminal and the reader of its output.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   const output = new LogOutput(writeToStandardOutput());
   const log = createLog(config.logLevel, output);
@@ -129,7 +126,7 @@ async function serve(config: Config, parent: number, announcerOf: (log: Logger) 
     mayLackMetrics: !isGiven('MAYFLY_METRICS_PORT', process.env),
   });
   const exit = (code: number) => process.exit(code);
-  // What nothing has caught may have left anything undone; what was acknowledged is stored.
+  // After an uncaught exception the state is unknown; acknowledged mail is stored.
   process.on('uncaughtException', (err) => {
     log.fatal({ err }, 'An unexpected error ends Mayfly. Please report it');
     void endOutput(output).finally(() => exit(EXIT_FAILED));
@@ -149,7 +146,6 @@ async function serve(config: Config, parent: number, announcerOf: (log: Logger) 
   }
 }
 
-/** Commands that run until they are stopped. */
 const SERVER_COMMANDS = ['dev', 'serve'];
 
 function addServerCommands(program: Command, parent: number): void {
@@ -183,15 +179,11 @@ function addServerCommands(program: Command, parent: number): void {
     });
 }
 
-/**
- * Runs the command that the arguments of the process name, and sets its exit code.
- * @param parent the process id of the parent when this process began: loading the modules takes long enough
- *   for the parent to end meanwhile
- */
+/** Runs a command and sets the exit code. @param parent process id of the parent, read before loading modules */
 export async function main(parent: number): Promise<void> {
   const program = createProgram(VERSION);
   program.hook('preAction', (_program, command) => {
-    // A server reports them in its log.
+    // Servers report them in the log.
     if (!SERVER_COMMANDS.includes(command.name())) unusedVariables(process.env).forEach(warn);
   });
   addServerCommands(program, parent);

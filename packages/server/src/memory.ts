@@ -1,50 +1,31 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/**
- * Gives back what starting took and nothing holds any more: 10 MB a thread, of which half is room for young
- * objects, that V8 shrinks only in a collection of this kind. Takes 25 ms on a thread with few modules and
- * 100 on the main one, so it is for moments without requests. Does nothing where Node was started
- * without `--expose-gc`, as by the tests.
- */
+/** Frees memory of the start: 10 MB per thread. Blocks 25 to 100 ms. No effect without `--expose-gc`, as in tests. */
 export function giveBackMemory(): void {
   globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
-/**
- * Size of the young generation of a worker thread, MiB. The objects of a batch are garbage once it is done; with
- * a larger limit V8 uses ten times this before it collects.
- */
+/** Young generation of a worker thread, MiB. Objects of a batch die early; V8 would otherwise use ten times this. */
 export const YOUNG_HEAP_MB = 12;
 
-/*
- * The memory of large mails is given back at the moment when it is no longer needed. Left to the garbage
- * collector, 200 mails of 10 MB at once took 200 MB more: V8 lets 64 MB of dead buffers gather in each
- * thread before it looks.
- */
+// Memory of large mails is freed explicitly: V8 lets 64 MB of dead buffers accumulate in each thread.
 
-/** From so many bytes on it is worth the trouble; no buffer of this size is shared with other data. */
+/** Buffers of this size are worth freeing, and never shared with other data. */
 export const LARGE_BYTES = 256 * 1024;
 
 export const isLarge = ({ length }: Uint8Array): boolean => length >= LARGE_BYTES;
 
-/**
- * Gives the memory of these bytes back now if it is large, and is not another thread's by now; the
- * collector has the rest. Only the last user of the bytes may call it.
- */
+/** Frees large memory that was not transferred. Only the last user of the bytes may call it. */
 export function freeIfLarge({ buffer }: Uint8Array): void {
   if (!(buffer instanceof ArrayBuffer) || buffer.detached || buffer.byteLength < LARGE_BYTES) return;
   if (buffer.resizable) buffer.resize(0);
   else buffer.transfer(0);
 }
 
-/** A smaller read is left to the collector; it may share its memory with others. */
+/** Smaller reads may share their memory with others. */
 const FREED_READ_BYTES = 16 * 1024;
 
-/**
- * Gives back the memory of bytes that a socket read, where nothing else is in it. 48 MB in reads of 64 KiB made
- * V8 mark the whole heap several times a second, up to 20 ms without a pause. Only the last
- * user of the bytes may call it.
- */
+/** Frees a socket's read buffer, to reduce garbage collection. Only the last user of the bytes may call it. */
 export function freeRead({ buffer, byteLength }: Uint8Array): void {
   if (byteLength < FREED_READ_BYTES || byteLength !== buffer.byteLength) return;
   if (buffer instanceof ArrayBuffer && !buffer.resizable) buffer.transfer(0);
@@ -54,10 +35,9 @@ export function freeRead({ buffer, byteLength }: Uint8Array): void {
 const COPIED_PER_TURN = 1024 * 1024;
 
 /**
- * Bytes to be posted to another thread, which frees them if they are large: then they are a copy to be
- * transferred ({@link buffersToGive}), because posting would copy them twice; and in a plain buffer, because
- * code that reads byte by byte takes twice as long in a resizable one. Other work has turns meanwhile.
- * @param isNeeded asked before each turn; where it is false the result is empty
+ * Copies large bytes so that they can be transferred to another thread ({@link buffersToGive}); posting would copy
+ * them twice. Not resizable, because access by byte takes twice as long then. Yields to the event loop.
+ * @param isNeeded checked before each turn; if false, the result is empty
  */
 export async function copyInTurns(bytes: Uint8Array, isNeeded: () => boolean): Promise<Uint8Array> {
   if (!isLarge(bytes)) return bytes;
@@ -70,7 +50,6 @@ export async function copyInTurns(bytes: Uint8Array, isNeeded: () => boolean): P
   return copy;
 }
 
-/** What is transferred with these bytes: the memory of the large ones. */
 export function buffersToGive(all: readonly Uint8Array[]): ArrayBuffer[] {
   return all.filter(isLarge).map(({ buffer }) => buffer as ArrayBuffer);
 }

@@ -139,10 +139,7 @@ export async function showAccount(
   return sections.join('\n\n');
 }
 
-/**
- * Changes the plan of an account.
- * @throws ArgumentError for a plan that is not configured; Error for an unknown account
- */
+/** @throws ArgumentError for a plan that is not configured; Error for an unknown account */
 export async function setPlan(
   store: Pick<Store, 'accounts'>,
   plans: Plans,
@@ -155,7 +152,7 @@ export async function setPlan(
   return `Changed the plan of ${after.id} (${plain(after.name)}) from ${before.plan} to ${after.plan}.\nA running server applies it within a second.`;
 }
 
-/** What is deleted with an account, for the operator who has to confirm it. */
+/** What is deleted with an account, for the confirmation. */
 async function describe(
   { keys, domains }: Pick<Store, 'keys' | 'domains'>,
   accountId: string,
@@ -167,10 +164,9 @@ async function describe(
 }
 
 /**
- * Deletes an account with everything that belongs to it. When interrupted, the next call continues.
+ * Deletes an account with everything that belongs to it. If interrupted, the next call continues.
  * @returns what was done, and what is left to do
- * @throws ArgumentError, with what would be deleted, unless `yes` is given; Error for an unknown account, and
- *   for the only one
+ * @throws ArgumentError without `yes`; Error for an unknown account, and for the last one
  */
 export async function deleteAccount(
   store: Pick<Store, 'accounts' | 'keys' | 'domains'>,

@@ -4,7 +4,7 @@ import { HOSTNAME } from '../config/values.ts';
 import { isId } from '../ids.ts';
 import { didYouMean, quoted } from '../text/nearest.ts';
 
-/** Wrong arguments, found before anything is done; the message is for the operator. */
+/** Invalid arguments, found before any change. */
 export class ArgumentError extends Error {
   override readonly name = 'ArgumentError';
 }
@@ -15,7 +15,7 @@ export class ArgumentError extends Error {
  * @throws ArgumentError
  */
 export async function readName(text: string): Promise<string> {
-  // Imported here: these are 400 modules, and the server loads this file too.
+  // A dynamic import, because these are 400 modules and the server loads this file too.
   const [{ CreateKey }, { Value }] = await Promise.all([
     import('@mayfly/client/contract'),
     import('typebox/value'),
@@ -40,10 +40,7 @@ export function readPlan(name: string, plans: Plans): string {
   );
 }
 
-/**
- * Checks a domain name by the rules of MAYFLY_DOMAINS. @returns it in lower case
- * @throws ArgumentError
- */
+/** Applies the rules of MAYFLY_DOMAINS. @returns the domain in lower case @throws ArgumentError */
 export function readDomain(text: string): string {
   const domain = text.toLowerCase();
   if (HOSTNAME.test(domain)) return domain;
@@ -60,7 +57,7 @@ const DATE_TIME = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]
 function readDateTime(text: string): number {
   const date = DATE_TIME.exec(text)?.[1];
   const day = Date.parse(`${date}T00:00:00Z`);
-  // JavaScript reads February 30 as March 2.
+  // JavaScript parses February 30 as March 2.
   const exists = !Number.isNaN(day) && new Date(day).toISOString().startsWith(`${date}T`);
   return exists ? Date.parse(text.toUpperCase()) : Number.NaN;
 }

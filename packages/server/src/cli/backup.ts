@@ -5,17 +5,17 @@ export interface BackupEdge {
   env: Record<string, string | undefined>;
   print(text: string): void;
   now(): number;
-  /** @returns bytes of the copy @throws Error when it cannot be made */
+  /** @returns the size of the copy in bytes */
   backUp(dataDir: string, file: string): number;
-  /** @returns the path of the replaced database, null when there was none @throws Error when nothing was changed */
+  /** @returns the path of the replaced database, null if there was none @throws Error if nothing was changed */
   restore(dataDir: string, file: string, suffix: string): Promise<string | null>;
-  /** @returns what is damaged, null for a sound database @throws Error when there is none */
+  /** @returns what is damaged, null for an intact database @throws Error if there is none */
   check(dataDir: string): string | null;
 }
 
 const MIB = 1024 * 1024;
 
-/** @throws Error where the database is PostgreSQL */
+/** @throws Error if PostgreSQL is configured */
 function embeddedFolder(env: BackupEdge['env']): string {
   const { dataDir, databaseUrl } = parseConfig(env);
   if (databaseUrl === null) return dataDir;
@@ -27,7 +27,6 @@ function embeddedFolder(env: BackupEdge['env']): string {
 const WAY_OUT =
   'What is not named here can be read, but a row that was overwritten in part may be altered. Export what you need (GET /v1/inboxes/{id}/export), stop the server, and replace the database by a backup with "mayfly restore".';
 
-/** Adds `backup`, `restore` and `check`, for the embedded database in `MAYFLY_DATA_DIR`. */
 export function addBackupCommands(program: Command, edge: BackupEdge): void {
   const { env, print, now, backUp, restore, check } = edge;
   program
@@ -65,7 +64,7 @@ export function addBackupCommands(program: Command, edge: BackupEdge): void {
 export interface MigrateEdge {
   env: Record<string, string | undefined>;
   print(text: string): void;
-  /** Copies a database; see operations/transfer. */
+  /** See operations/transfer. */
   transfer(
     dataDir: string,
     url: string,
@@ -73,10 +72,9 @@ export interface MigrateEdge {
   ): Promise<{ rows: number }[]>;
 }
 
-/** Digits of a hash that are printed; the whole of it was compared. */
+/** All digits were compared. */
 const PRINTED_DIGITS = 16;
 
-/** Adds `migrate`, which copies an embedded database to PostgreSQL. */
 export function addMigrateCommand(program: Command, { env, print, transfer }: MigrateEdge): void {
   program
     .command('migrate')

@@ -15,14 +15,14 @@ import { addDomain, listDomains, removeDomain } from './domains.ts';
 import { createKey, listKeys, readKeyArgument, revokeKey } from './keys.ts';
 import { listPlans, showPlan } from './plans.ts';
 
-/** What the commands need from the process. */
+/** Access of the commands to the process. */
 export interface Edge {
   env: Record<string, string | undefined>;
   print(text: string): void;
   now(): number;
   /** Reads the first line of standard input; `question` is shown when that is a terminal. */
   readLine(question: string): Promise<string>;
-  /** Opens the store of the server, which may be running. */
+  /** The server may be running. */
   openStore(config: Config): Promise<Store>;
 }
 
@@ -32,7 +32,7 @@ type OfAccount = { account?: string };
 const JSON_FLAG = ['--json', 'Print JSON, for scripts'] as const;
 const ACCOUNT = 'Id of the account, or its name if no other account has it';
 
-/** Runs a command with the configured plans on the open store, and prints its result. */
+/** Opens the store, runs a command and prints its result. */
 type Run = (work: (store: Store, plans: Plans, config: Config) => Promise<string>) => Promise<void>;
 
 function addAccountCommands(program: Command, { now }: Edge, run: Run): void {
@@ -157,7 +157,7 @@ function addPlanCommands(program: Command, { env, print }: Edge): void {
     .action((name: string, options: Json) => print(showPlan(configured(), name, options.json)));
 }
 
-/** Adds `account`, `key`, `plan` and `domain`, which work on the store of a server. */
+/** Adds `account`, `key`, `plan` and `domain`. */
 export function addOperatorCommands(program: Command, edge: Edge): void {
   const run: Run = async (work) => {
     const config = parseConfig(edge.env);

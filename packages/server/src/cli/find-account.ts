@@ -33,10 +33,7 @@ export async function findAccount(store: Accounts, named: string): Promise<Accou
   return only;
 }
 
-/**
- * Finds the account that was named, or the first one.
- * @throws Error as {@link findAccount}, and before the first start of the server
- */
+/** Finds the named account, or the first one. @throws Error as {@link findAccount}, and if there is no account yet */
 export async function findAccountOrFirst(store: Accounts, named: string | undefined): Promise<AccountRecord> {
   const account = named === undefined ? await store.accounts.findFirst() : await findAccount(store, named);
   if (!account)

@@ -11,10 +11,9 @@ type KeysStore = Pick<Store, 'accounts' | 'keys'>;
 
 const expired = (key: ListedKey, now: number) => key.expiresAt !== null && key.expiresAt <= now;
 
-/** True for a key that was set by MAYFLY_API_KEY. */
+/** True for a key set by MAYFLY_API_KEY. */
 export const isChosenByHand = ({ prefix }: ListedKey): boolean => !prefix.startsWith('mfk_');
 
-/** A key in the form of the API. */
 export const keyAsJson = ({ id, name, scope, prefix, createdAt, expiresAt, lastUsedAt }: ListedKey) => ({
   id,
   name,
@@ -25,7 +24,6 @@ export const keyAsJson = ({ id, name, scope, prefix, createdAt, expiresAt, lastU
   lastUsedAt: time(lastUsedAt),
 });
 
-/** Keys as a table, in the given order. */
 export const tableOfKeys = (keys: readonly ListedKey[], now: number): string =>
   table(
     ['ID', 'PREFIX', 'NAME', 'SCOPE', 'CREATED', 'EXPIRES', 'LAST USED'],
@@ -41,17 +39,16 @@ export const tableOfKeys = (keys: readonly ListedKey[], now: number): string =>
   );
 
 export interface CreateKeyArguments {
-  /** Id or name; by default the first account. */
+  /** Id or name; default: the first account. */
   account?: string | undefined;
   name: string;
   scope: KeyScope;
-  /** As {@link readFuture} reads it; by default the key does not expire. */
+  /** As {@link readFuture} parses it; default: never. */
   expires?: string | undefined;
 }
 
 /**
- * Creates a key.
- * @returns the key and nothing else, for scripts
+ * @returns only the key, for scripts
  * @throws ArgumentError; Error for an unknown account; AppError `limit_reached` when it has too many keys
  */
 export async function createKey(store: KeysStore, args: CreateKeyArguments, now: number): Promise<string> {
@@ -66,7 +63,7 @@ export async function createKey(store: KeysStore, args: CreateKeyArguments, now:
   return key;
 }
 
-/** Lists the keys of an account, newest first; by default those of the first account. */
+/** Lists keys, newest first; default: those of the first account. */
 export async function listKeys(
   store: KeysStore,
   args: { account?: string | undefined; json?: boolean | undefined },
@@ -117,10 +114,9 @@ export function readKeyArgument(text: string): string {
 }
 
 /**
- * Revokes a key, even the last one of its account.
- * @param named its id, or the key itself
+ * Revokes a key, even the last one of its account. @param named its id, or the key itself
  * @returns what was done, and what is left to do
- * @throws ArgumentError for a mistyped key; Error for one that is unknown or was revoked before
+ * @throws ArgumentError for a mistyped key; Error for one that is unknown or already revoked
  */
 export async function revokeKey(store: KeysStore, named: string, now: number): Promise<string> {
   const key = await findKey(store, named, now);

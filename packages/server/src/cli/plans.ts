@@ -28,7 +28,7 @@ export function listPlans(plans: Plans, asJson = false): string {
   );
 }
 
-/** Shows one plan. @throws ArgumentError for a plan that is not configured */
+/** @throws ArgumentError for a plan that is not configured */
 export function showPlan(plans: Plans, name: string, asJson = false): string {
   const plan = plans.named(readPlan(name, plans));
   return asJson ? json({ name, ...plan }) : describePlan(plan);

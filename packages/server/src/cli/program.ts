@@ -3,12 +3,12 @@ import { SETTINGS } from '../config/settings.ts';
 import { didYouMean, nearest, quoted } from '../text/nearest.ts';
 import { ArgumentError } from './arguments.ts';
 
-/** Names that users try for the command that starts a server. */
+/** Names that users try instead of `serve` or `dev`. */
 const MEANS_START = ['start', 'run', 'up', 'server', 'daemon', 'launch', 'begin'];
 const SETTING_PREFIX = 'MAYFLY_';
 const SERVERS = ['dev', 'serve'];
 
-/** `mayfly key create` */
+/** Such as `mayfly key create`. */
 const fullName = (command: Command): string =>
   command.parent ? `${fullName(command.parent)} ${command.name()}` : command.name();
 
@@ -41,7 +41,7 @@ function unknownOption(command: Command, flag: string): string {
   return `${wrong} "${fullName(command)} --help" lists its options.`;
 }
 
-/** Sentences for an error of the library, by its code; the library's own for what is missing here. */
+/** Messages for errors of commander, by code; others keep commander's message. */
 const EXPLAINED: Readonly<Record<string, (command: Command) => string>> = {
   'commander.unknownCommand': unknownCommand,
   'commander.unknownOption': (command) =>

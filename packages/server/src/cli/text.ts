@@ -1,10 +1,8 @@
-/* Output of the command line: tables for people, JSON for scripts. */
-
 const GAP = '  ';
 
 const CONTROL = /\p{Cc}/gu;
 
-/** Text from users, with control characters escaped, which could control the terminal. */
+/** Escapes control characters, which could control the terminal. */
 export const plain = (text: string): string =>
   text.replace(CONTROL, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
@@ -27,5 +25,5 @@ export const indented = (text: string): string => text.replace(/^(?=.)/gm, GAP);
 
 export const json = (value: unknown): string => JSON.stringify(value, null, 2);
 
-/** RFC 3339 in UTC; null for null. @param at epoch milliseconds */
+/** RFC 3339 in UTC. @param at epoch milliseconds */
 export const time = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());

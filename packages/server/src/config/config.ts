@@ -57,7 +57,7 @@ function problemOf(setting: Setting<unknown>, { text, file }: Given, error: unkn
   return `${where} ${what}.${reason} Use ${setting.allowed}.`;
 }
 
-/** Problems between settings that are valid one by one; a setting that is not valid is missing here. */
+/** Checks valid settings against each other; invalid ones are undefined. */
 function problemsBetween({ smtpTlsCert, smtpTlsKey, plans, signUpPlan }: Partial<Config>): string[] {
   const problems: string[] = [];
   if ((smtpTlsCert === null) !== (smtpTlsKey === null)) {
@@ -98,9 +98,9 @@ export function readCertificate(env: Environment): { cert: string; key: string }
 }
 
 /**
- * Reads the configuration. Ignores names that are no settings; see `unusedVariables`.
- * @param defaults used instead of the settings' own, by variable name: {@link DEV_DEFAULTS}
- * @throws ConfigError that names every problem
+ * Reads the configuration. Ignores unknown names; see `unusedVariables`.
+ * @param defaults replace those of the settings, by variable name; see {@link DEV_DEFAULTS}
+ * @throws ConfigError that lists every problem
  */
 export function parseConfig(env: Environment, defaults: Readonly<Record<string, string>> = {}): Config {
   const problems: string[] = [];
@@ -118,10 +118,9 @@ export function parseConfig(env: Environment, defaults: Readonly<Record<string, 
   return config as Config;
 }
 
-/** Where the embedded store keeps its database inside the data folder. */
 export const databasePath = (dataDir: string): string => join(dataDir, 'mayfly.db');
 
-/** True where the development key is accepted: it opens the API to whoever reaches it. */
+/** Only on loopback, because the development key gives everyone who can connect access to the API. */
 export const hasDevKey = ({ devKey, httpHost }: Config): boolean =>
   devKey === 'on' &&
   (httpHost === 'localhost' || (ipaddr.isValid(httpHost) && ipaddr.parse(httpHost).range() === 'loopback'));

@@ -9,12 +9,12 @@ const FILE_SUFFIX = '_FILE';
 const NAMES = Object.values(SETTINGS).map(({ name }) => name);
 const KNOWN = new Set(NAMES.flatMap((name) => [name, name + FILE_SUFFIX]));
 
-/** Read by clients, which often run in the same job as the server (docs of the clients). */
+/** Read by clients, which often run in the same job as the server. */
 const CLIENT_NAMES = new Set(['MAYFLY_URL', 'MAYFLY_TOKEN', 'MAYFLY_INBOX_ID', 'MAYFLY_INBOX_ADDRESS']);
 
 /*
- * For every Service of its namespace Kubernetes sets variables in each container. A Service `mayfly`, or one
- * whose name begins with `mayfly-`, gives names that begin with ours:
+ * Kubernetes sets variables for every Service of a namespace. Those of a Service `mayfly`, or one whose name begins
+ * with `mayfly-`, have our prefix:
  * https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
  */
 const INJECTED_NAME =
@@ -26,17 +26,17 @@ const isInjectedUrl = (name: string, value: string | undefined): boolean =>
   name.endsWith('_PORT') && INJECTED_URL.test(value ?? '');
 
 /**
- * True for a setting such as `MAYFLY_HTTP_PORT` whose value comes from Kubernetes, because a Service is called
- * `mayfly-http`. Such a value is as good as none.
+ * True for a setting such as `MAYFLY_HTTP_PORT` whose value Kubernetes set for a Service `mayfly-http`. Such a value
+ * is ignored.
  */
 const isFromKubernetes = (name: string, env: Environment): boolean =>
   isInjectedUrl(name, env[name]) && env[name.replace(/PORT$/, 'SERVICE_HOST')] !== undefined;
 
-/** The text of a setting that was given, without white space around it; undefined when it was not. */
+/** The trimmed text of a setting; undefined if it is not set. */
 export const givenText = (name: string, env: Environment): string | undefined =>
   isFromKubernetes(name, env) ? undefined : env[name]?.trim();
 
-/** True when a setting was given, directly or by a file. */
+/** True if a setting is set, directly or by a file. */
 export const isGiven = (name: string, env: Environment): boolean =>
   givenText(name, env) !== undefined || env[name + FILE_SUFFIX] !== undefined;
 
@@ -52,7 +52,7 @@ function suggestion(name: string): string {
     : ` Did you mean ${PREFIX}${known}${isFile ? FILE_SUFFIX : ''}?`;
 }
 
-/** What has our prefix in the environment and is not used, one sentence each. */
+/** Warnings about variables that have our prefix and are not used. */
 export function unusedVariables(env: Environment): string[] {
   const warnings: string[] = [];
   for (const name of Object.keys(env)) {

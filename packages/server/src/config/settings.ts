@@ -23,7 +23,6 @@ import {
   SWITCH,
 } from './values.ts';
 
-/** Infers the type of a setting's value. */
 const setting = <T>(one: Setting<T>): Setting<T> => one;
 
 /** All settings, in the order of the documentation. */
@@ -202,7 +201,7 @@ export const SETTINGS = {
     sentence: 'What happens to mail to postmaster: refuse rejects it, log accepts it and logs that it came.',
   }),
 
-  // What serves both sides: data, domains, accounts, webhooks, logs.
+  // Data, domains, accounts, webhooks, logs.
   dataDir: setting({
     name: 'MAYFLY_DATA_DIR',
     fallback: './data',
@@ -287,9 +286,8 @@ export const SETTINGS = {
 };
 
 /**
- * What `mayfly dev` uses where a setting is not given, by variable name, in the form of the environment:
- * webhooks to this machine, a quiet terminal, an SMTP server that takes bare line feeds, any credentials and
- * mail to anyone, the development key.
+ * Defaults of `mayfly dev`, by variable name: webhooks to this machine, a quiet terminal, an SMTP server that accepts
+ * bare line feeds, any credentials and any recipient, the development key.
  */
 export const DEV_DEFAULTS: Readonly<Record<string, string>> = {
   MAYFLY_METRICS_PORT: '8026',

@@ -6,37 +6,34 @@ import { quoted } from '../text/nearest.ts';
 import { parseCidrs } from '../webhooks/outbound/address-guard.ts';
 
 /*
- * Parsers of the text of a setting, one for each kind of value. They throw an Error of any text, because the
- * setting says what is allowed, or a SettingError whose text is worth telling.
+ * Parsers of the text of a setting, one for each kind of value. They throw a SettingError if its message is more
+ * specific than `allowed`, otherwise any Error.
  */
 
-/**
- * One setting. Parsing, `mayfly config`, error messages and docs/configuration.md are all made from it.
- */
+/** The source of parsing, `mayfly config`, error messages and docs/configuration.md. */
 export interface Setting<T> {
   /** The environment variable; `NAME_FILE` names a file that contains the value. */
   name: string;
-  /** As it would be written in the environment; '' means not set. What `mayfly dev` uses instead: {@link DEV_DEFAULTS}. */
+  /** In the form of the environment; '' means not set. For `mayfly dev` see {@link DEV_DEFAULTS}. */
   fallback: string;
   /** What is allowed, with its unit; completes the sentence "Use …". */
   allowed: string;
   sentence: string;
   secret?: true;
-  /** @throws Error of any text when `text` is not allowed; SettingError when the reason is worth telling */
+  /** @throws SettingError if its message is more specific than `allowed`, otherwise any Error */
   parse(text: string): T;
 }
 
-/** What is wrong with a value: whole sentences for the operator. */
+/** Its message is shown to the operator: whole sentences. */
 export class SettingError extends Error {}
 
-/** A kind of value that several settings have: what is allowed and how it is parsed. */
 type Kind<T> = Pick<Setting<T>, 'allowed' | 'parse'>;
 
-/** A domain or host name in lower case (RFC 1123 section 2.1). */
+/** Lower case (RFC 1123 section 2.1). */
 export const HOSTNAME =
   /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/;
 
-/** An API key that an operator chooses must not be guessable; 20 characters are the minimum. */
+/** Minimum length of an API key that an operator chooses, so that it cannot be guessed. */
 export const MIN_CHOSEN_KEY_LETTERS = 20;
 
 export const orNone =
@@ -95,13 +92,12 @@ export function hostname(text: string): string {
 /** A host name or an IP address. */
 export const host = (text: string): string => (ipaddr.isValid(text) ? text : hostname(text));
 
-/** Where a listener listens. */
 export const OWN_HOST: Kind<string> = {
   allowed: 'an IP address of this machine or a host name',
   parse: host,
 };
 
-/** A name server as `node:dns` takes it: an address, or one with a port (IPv6 then in brackets). */
+/** A name server in the form of `node:dns`: an address, or one with a port (IPv6 then in brackets). */
 export function nameServer(text: string): string {
   const [, bracketed, plain, withPort = '53'] =
     /^(?:\[([0-9a-f:.]+)\]|([\d.]+))(?::(\d{1,5}))?$/i.exec(text) ?? [];
@@ -132,7 +128,7 @@ export function postgresUrl(text: string): string {
   return text;
 }
 
-/** The base of URLs. @returns it without a slash at its end */
+/** @returns the URL without a trailing slash */
 export function baseUrl(text: string): string {
   const url = new URL(text);
   if (!/^https?:$/.test(url.protocol) || url.search || url.hash || url.username)
@@ -140,18 +136,18 @@ export function baseUrl(text: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-/** The serialization of an origin, as browsers send it (the HTML standard, "origin"). */
+/** The serialization of an origin, as browsers send it (HTML standard, "origin"). */
 function origin(text: string): string {
   const [, scheme = ''] = /^([a-z][a-z0-9+.-]*):\/\/[^/?#@*\s]+$/.exec(text) ?? [];
   const parsed = URL.canParse(text) ? new URL(text) : null;
   const isWeb = parsed !== null && /^https?:$/.test(parsed.protocol);
-  // Other schemes are those of browser extensions and of applications in a web view.
+  // Other schemes are those of browser extensions and web views.
   if (scheme !== '' && (!isWeb || parsed.origin === text)) return text;
   const hint = isWeb && !text.includes('*') ? ` Did you mean "${parsed.origin}"?` : '';
   throw new SettingError(`${quoted(text)} is not an origin.${hint}`);
 }
 
-/** Origins; `*` alone is every origin. May be empty. */
+/** `*` alone allows every origin. May be empty. */
 export function corsOrigins(text: string): string[] {
   if (text === '' || text === '*') return text === '' ? [] : ['*'];
   return listOf(origin)(text);
@@ -165,7 +161,7 @@ export const pem =
     return text;
   };
 
-/** An API key that the operator chose; one that has our prefix must have its checksum. */
+/** An API key chosen by the operator; a key with our prefix must have a valid checksum. */
 export function chosenKey(text: string): string {
   if (!/^[A-Za-z0-9_-]+$/.test(text) || text.length < MIN_CHOSEN_KEY_LETTERS) throw new Error('too weak');
   if (text.startsWith('mft_') || !hasValidChecksum(text)) throw new Error('not a whole key');
@@ -174,7 +170,7 @@ export function chosenKey(text: string): string {
 
 export const plans = (text: string): PlanSettings => explained(() => parsePlans(text));
 
-/** For parsers whose errors are worth telling. @throws SettingError */
+/** Shows the messages of a parser's errors. @throws SettingError */
 function explained<T>(parse: () => T): T {
   try {
     return parse();

@@ -9,62 +9,52 @@ import type { Store } from '../store.ts';
 import { receivedLine, TRACE_HEADROOM_BYTES, type Trace } from './received-line.ts';
 import { assertFits, inboxFull, noSuchInbox, type Recipient } from './recipients.ts';
 
-/** A message whose recipients were accepted, as it came in. */
 export interface ReceivedMail {
   envelope: MailEnvelope;
   recipients: Recipient[];
   /**
-   * The bytes between DATA and its end, dots unstuffed, nothing else changed. With TRACE_HEADROOM_BYTES in
-   * front of them in a buffer of their own the Received line is written there, and a resizable buffer is given
-   * away to the store. Read until the delivery settles.
+   * The message with dots unstuffed and no other change. With TRACE_HEADROOM_BYTES free in front of it, the Received
+   * line is written there. The store takes over a resizable buffer. Read until the delivery settles.
    */
   received: Uint8Array;
-  /** Null: no Received line is added, as to the recorded message of an imported inbox. */
+  /** Null adds no Received line, as to an imported message. */
   trace: Trace | null;
-  /** What happened until the message was there as a whole. */
   trail: Trail;
-  /** Aborted when the sender left: the message is dropped if reading it has not begun. */
+  /** Aborts when the client disconnects; the message is dropped unless parsing has begun. */
   signal?: AbortSignal | undefined;
 }
 
-/** A recorded message, for an inbox that does not exist yet. */
+/** A recorded message for an inbox that does not exist yet. */
 export interface StagedMail extends Pick<ReceivedMail, 'envelope' | 'received' | 'trail'> {
-  /** The account of that inbox. */
   accountId: string;
 }
 
-/** The way in for messages of every protocol. */
 export interface Delivering {
   /**
-   * Stores a message. Resolves when it is on stable storage and readable by everyone. The sender is checked
-   * (SPF, DKIM, DMARC) only over SMTP.
-   * @returns what became of each inbox; at least one has the message
-   * @throws AppError `message_too_large` or `inbox_full` for one of the recipients, `unknown_recipient` when
-   *   none of them is there any more, `unavailable`; the reason of `signal`
+   * Stores a message; resolves when it is durable and readable. At least one of the results has the message.
+   * @throws AppError `message_too_large` or `inbox_full` for one recipient, `unknown_recipient` if none is left,
+   *   `unavailable`; the reason of `signal`
    */
   deliver(mail: ReceivedMail): Promise<Placed[]>;
 }
 
-/** The way in for recorded messages. */
 export interface Staging {
-  /** Stores a message that no inbox shows; see `messages.stage`. @returns its source */
+  /** Stores a message that no inbox shows; see `messages.stage`. @returns the id of its source */
   stage(mail: StagedMail, stage: string): Promise<number>;
 }
 
 export interface DeliveryDeps {
   store: Pick<Store, 'messages'>;
   parsing: Pick<Parsing, 'parse'>;
-  /** Null where no sender is checked. */
   authenticating: Pick<Authenticator, 'check'> | null;
   events: EventBus;
   clock: Clock;
-  /** The name in our Received lines. */
+  /** Used in Received lines. */
   hostname: string;
-  /** Called with the address of each inbox that has a message more. */
+  /** Called with the address of each inbox that received the message. */
   onStored(address: string): void;
 }
 
-/** Reads, checks and stores messages, and publishes them. */
 export class Delivery implements Delivering, Staging {
   readonly #deps: DeliveryDeps;
   readonly #commits = new Set<Promise<unknown>>();
@@ -88,7 +78,7 @@ export class Delivery implements Delivering, Staging {
     return this.#deps.store.messages.stage({ ...read, recipients: [] }, stage);
   }
 
-  /** What is stored of a message but its recipients. @param accountId whose turns it takes */
+  /** Everything that is stored except the recipients. @param accountId for fairness between accounts */
   async #read(
     mail: Omit<ReceivedMail, 'recipients'>,
     accountId: string,
@@ -110,7 +100,6 @@ export class Delivery implements Delivering, Staging {
     return { ...parsed, ...{ raw, envelope, authentication }, trail: encodeTrail(trail) };
   }
 
-  /** Resolves when all that was begun is stored. */
   async settled(): Promise<void> {
     while (this.#commits.size > 0) await Promise.allSettled(this.#commits);
   }
@@ -146,7 +135,7 @@ export class Delivery implements Delivering, Staging {
   }
 }
 
-/** Tags of one address lead to one inbox, which shows the message once and all of its RCPT addresses. */
+/** Addresses that differ only in their tags have one inbox, which shows the message once with all of them. */
 function byInbox(recipients: Recipient[]): NewMailRecipient[] {
   const inboxes = new Map<string, NewMailRecipient>();
   for (const { inboxId, accountId, rcptTo, maxMessages, evictsOldest } of recipients) {
@@ -160,7 +149,7 @@ function byInbox(recipients: Recipient[]): NewMailRecipient[] {
   return [...inboxes.values()];
 }
 
-/** Our line, then the message, in the message's own memory where {@link TRACE_HEADROOM_BYTES} are free in front of it. */
+/** Prepends the line, in place where {@link TRACE_HEADROOM_BYTES} are free in front of the message. */
 function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
   const head = Buffer.from(line, 'latin1');
   const { buffer, byteOffset, byteLength } = received;
@@ -174,7 +163,7 @@ function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
   return raw;
 }
 
-/** An inbox may end or fill up between RCPT and the commit. A full one has refused the message for all. */
+/** Inboxes can end or fill up between RCPT and commit. A full one has rejected the message for all. */
 function assertStored(placed: readonly Placed[]): void {
   if (placed.some((place) => 'messageId' in place)) return;
   throw placed.some((place) => 'refused' in place && place.refused === 'full') ? inboxFull() : noSuchInbox();

@@ -4,28 +4,22 @@ import type { AddressedInbox } from '../inboxes/records.ts';
 import type { Store } from '../store.ts';
 import { CACHE_TTL_MS, TtlCache } from '../workers/ttl-cache.ts';
 
-/** Cached addresses: those that receive more than one message at the same time. */
 const KNOWN_INBOXES = 1_000;
 
-/** Where a mail is to go: an address in lower case without a tag, and its domain. */
+/** The address is in lower case, without a tag. */
 export interface Destination {
   address: string;
   domain: string;
 }
 
-/** Finds the inbox that takes mail for an address. */
 export interface InboxFinder {
   /**
-   * The live inbox for an address, read from the store: the inbox whose own address it is, else the
-   * catch-all inbox of the domain, else the sink. Under an account's domain only that account's inboxes
-   * count. During the quarantine after its end, the address of an inbox has no inbox, so that senders get the
-   * 550 that they were promised; nor has any address of a catch-all inbox that ended.
+   * Reads the live inbox for an address from the store: the inbox with this address, else the catch-all inbox of the
+   * domain, else the sink. Under an account's domain only that account's inboxes count. An address has no inbox while
+   * its former inbox, or the catch-all inbox that took its mail, is in quarantine.
    */
   find(destination: Destination): Promise<AddressedInbox | undefined>;
-  /**
-   * What {@link find} found a moment ago and would find again, except that `messageCount` may be too large.
-   * The object is the cached one, so that its `messageCount` can be kept up to date.
-   */
+  /** The cached result of {@link find}. Its `messageCount` may be too large; the caller may update it. */
   cached(address: string): AddressedInbox | undefined;
 }
 
@@ -34,7 +28,6 @@ export interface InboxFinderDeps {
   clock: Pick<Clock, 'now' | 'monotonic'>;
   /** Domains that all accounts share, lower case. */
   shared: ReadonlySet<string>;
-  /** Whether the sink takes what no other inbox takes. */
   sink: boolean;
 }
 
@@ -51,7 +44,7 @@ export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDep
     return inbox;
   };
 
-  /** Nothing is cached here: the operator may give the domain to another account at any time. */
+  /** Not cached, because the operator may assign the domain to another account at any time. */
   const findOnOwned = async (
     { address }: Destination,
     owner: string,
@@ -60,10 +53,7 @@ export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDep
     return inbox?.accountId === owner ? inbox : undefined;
   };
 
-  /**
-   * What takes mail for an address that no live inbox has as its own.
-   * @param mayTake whether a catch-all inbox of the domain may take its mail
-   */
+  /** @param mayTake whether a catch-all inbox may take this mail */
   const findTaker = async (
     { address, domain }: Destination,
     mayTake: (catchAll: AddressedInbox) => boolean,

@@ -16,9 +16,8 @@ import { quoted } from '../text/nearest.ts';
 import { plainAddress } from '../text/source-key.ts';
 import { emptyMessage } from './injection.ts';
 
-/** The second is what generated clients send bytes as. */
+/** Generated clients send bytes as the second type. */
 const ACCEPTS = ['message/rfc822', 'application/octet-stream'];
-/** A message as it is typed, with line feeds: it has a code, and an attachment. */
 const EXAMPLE = `From: Shop <no-reply@shop.example>
 To: signup-test@mayfly.test
 Subject: Please confirm your address
@@ -34,7 +33,7 @@ Content-Disposition: attachment; filename=terms.txt
 The terms.
 --part--
 `;
-/** Without a `type`, because the body that validation sees is the stream of its bytes. */
+/** Without a `type`, because validation receives the body as a stream. */
 const MESSAGE_BODY = Type.Unsafe({
   description: 'The bytes of the message (RFC 5322), header and body. They are stored as they are.',
   examples: [EXAMPLE],
@@ -48,14 +47,14 @@ export function injectionRoutes(app: App, { options, deps, held, wholeMails }: R
     return { inboxId, accountId, address };
   };
 
-  /** An inbox that ended meanwhile is reported as to a request that came later. */
+  /** An inbox that ended during the request gets the same error as in later requests. */
   const reportEnd = (request: FastifyRequest) => (error: unknown) => {
     const isGone = error instanceof AppError && error.code === 'unknown_recipient';
     if (!isGone) throw error;
     return throwEnded(store.inboxes, callersInbox(request), clock.now());
   };
 
-  /** For a message that another request deleted, or the end of its inbox, before it could be returned. */
+  /** Reports a message that was deleted, or whose inbox ended, before it could be returned. */
   const reportDeletion = (request: FastifyRequest) => async (error: unknown) => {
     if (!(error instanceof AppError && error.code === 'not_found')) throw error;
     const { id, accountId } = callersInbox(request);
@@ -106,7 +105,7 @@ export function injectionRoutes(app: App, { options, deps, held, wholeMails }: R
             remoteAddress: plainAddress(request.ip),
           })
           .catch((error: unknown) => {
-            // The rest of a rejected message is read and dropped, so that its sender gets to the response.
+            // Read and drop the rest of a rejected message, so that the client reads the response.
             stream.resume();
             return reportEnd(request)(error);
           });

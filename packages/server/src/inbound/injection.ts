@@ -12,53 +12,32 @@ import type { Receiver } from './receiver.ts';
 import { messageTooLarge, type Recipient } from './recipients.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
-/** A message that is put into an inbox by a request. */
+/** A message that an HTTP request puts into an inbox. */
 export interface InjectedMessage {
   stream: Readable;
-  /** Envelope sender; '' is the null reverse-path. */
+  /** '' is the null reverse-path. */
   mailFrom: string;
-  /** Envelope recipient; it need not be an address of the inbox. */
+  /** Need not be an address of the inbox. */
   rcptTo: string;
   remoteAddress: string;
   requestId: string;
 }
 
-/** A message of a recorded inbox, with the envelope that it had. */
 export interface RecordedMail {
-  /** The raw source, our Received line included. */
+  /** Includes our Received line. */
   stream: Readable;
   envelope: MailEnvelope;
-  /** Envelope recipients, one at least. */
   rcptTo: string[];
 }
 
-/** Puts messages into inboxes without SMTP, under the same limits and with the same effects. */
 export interface Injection {
-  /**
-   * Checks what can be known before the message is read.
-   * @param bytes of the message, 0 where they are not known yet
-   * @throws AppError `message_too_large`, `inbox_full`, `unknown_recipient` for an inbox that ended
-   */
+  /** Early checks. @param bytes 0 if unknown @throws AppError `message_too_large`, `inbox_full`, `unknown_recipient` */
   check(inbox: CaptureTarget, bytes: number): Promise<void>;
-  /**
-   * Resolves when the message is on stable storage and readable by everyone.
-   * @returns its id
-   * @throws AppError as {@link check}, and `malformed_message` for one without a byte, `unavailable` also for one
-   *   that comes too slowly while others wait for memory
-   */
+  /** @returns its id, once stored @throws as {@link check}; `malformed_message` if empty, `unavailable` if slow */
   inject(inbox: CaptureTarget, message: InjectedMessage): Promise<string>;
-  /**
-   * Stores a recorded message byte for byte, without another Received line. Resolves as {@link inject}.
-   * @param remoteAddress of the client, whose share of the memory it takes
-   * @throws AppError as {@link inject}
-   */
+  /** Stores a recorded message without adding a Received line. @throws AppError as {@link inject} */
   restore(inbox: CaptureTarget, message: RecordedMail, remoteAddress: string): Promise<void>;
-  /**
-   * Stores a recorded message for an inbox that is created with all of them; see `messages.stage`.
-   * @param maxMessageBytes of the plan of the account
-   * @returns its source
-   * @throws AppError `message_too_large`, `malformed_message`, `unavailable` as {@link inject}
-   */
+  /** Stores a message for an inbox that is created later; see `messages.stage`. @returns the id of its source */
   stage(
     message: Pick<RecordedMail, 'stream' | 'envelope'>,
     place: { accountId: string; maxMessageBytes: number; stage: string },
@@ -69,7 +48,7 @@ export interface Injection {
 export const emptyMessage = (): AppError =>
   new AppError('malformed_message', 'The body is empty. Send the message, header and body, as its bytes.');
 
-/** @param budget shared with SMTP: it bounds the memory of all mails in flight */
+/** @param budget shared with SMTP */
 export function createInjection({
   receiver,
   budget,
@@ -79,7 +58,7 @@ export function createInjection({
   budget: ByteBudget;
   clock: Clock;
 }): Injection {
-  /** Reads a message into memory for as long as `use` runs. */
+  /** Holds a message in memory until `use` has settled. */
   const reading = async <T>(
     stream: Readable,
     { remoteAddress, maxBytes, begin }: { remoteAddress: string; maxBytes: number; begin: TrailEvent },
@@ -100,7 +79,6 @@ export function createInjection({
     }
   };
 
-  /** @returns the message's id */
   const deliver = (
     stream: Readable,
     remoteAddress: string,
@@ -131,7 +109,7 @@ export function createInjection({
 
     async restore(inbox, { stream, envelope, rcptTo }, remoteAddress) {
       const accepted = await Promise.all(rcptTo.map((path) => receiver.accept(path, 0, inbox)));
-      // The plan's limit is for a message as it was sent; this one has our Received line.
+      // The plan limits the message as it was sent; this one also has our Received line.
       const recipients = accepted.map((recipient) => ({
         ...recipient,
         maxMessageBytes: recipient.maxMessageBytes + TRACE_HEADROOM_BYTES,

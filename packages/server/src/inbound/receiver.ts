@@ -10,69 +10,52 @@ import { type Delivering, Delivery, type DeliveryDeps, type Staging } from './de
 import { type Recipient, type RecipientDeps, Recipients } from './recipients.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
-/** The rules of receiving, as the SMTP conversation asks for them. None of the reports delays a reply. */
+/** Called by the SMTP session. Methods that return nothing write asynchronously and delay no reply. */
 export interface Receiver extends Delivering {
   /**
-   * May mail go to this address?
-   * @param address the path of the RCPT command, as given
-   * @param declaredBytes the SIZE parameter of the MAIL command, or 0
-   * @param target the inbox that the session has authenticated for, which takes mail to any address
-   * @throws AppError `unknown_recipient` (one answer for never, expired and deleted), `inbox_full`,
-   *   `message_too_large`, `unavailable`
+   * @param address the path of RCPT @param declaredBytes SIZE of MAIL, or 0 @param target of an authenticated session
+   * @throws AppError `unknown_recipient` (also expired and deleted), `inbox_full`, `message_too_large`, `unavailable`
    */
   accept(address: string, declaredBytes: number, target?: CaptureTarget | null): Promise<Recipient>;
-  /**
-   * Takes one application of a fault rule of a recipient's inbox, if the next one is for this point. It is stored
-   * among the refusals.
-   * @throws AppError `unavailable`
-   */
+  /** Consumes one application of the next fault rule, if it is for this point. @throws AppError `unavailable` */
   meetFault(recipient: Recipient, at: FaultPoint, envelope: MailEnvelope): Promise<MetFault | undefined>;
-  /** The 250 for a message was sent, for its timeline. */
+  /** Records when the 250 was sent, for the timeline. */
   replied(messageIds: readonly string[]): void;
-  /**
-   * Stores a refusal for the owner's explanations, if its address is on a served domain, or one label below one
-   * that all accounts share, or on a domain that is a typing error of one of these.
-   */
+  /** Stores a refusal, if the domain is served, a subdomain of a shared one, or a typing error of these. */
   refused(refusal: Refusal): void;
-  /** Stores that mail for an address of this server went to another inbox, for which its sender had authenticated. */
+  /** Stores that mail for an address of this server went to the inbox of an authenticated session instead. */
   captured(mail: Omit<Refusal, 'reply'> & Required<Pick<Refusal, 'capturedBy'>>): void;
-  /** Stores that a MAIL command was refused for its size, before any recipient was named. */
+  /** A MAIL command was rejected for its size. */
   senderRefused(refusal: Omit<Refusal, 'address'>): void;
-  /** Stores that a TLS handshake failed. */
   handshakeFailed(failure: HandshakeFailure): void;
 }
 
-/** A TLS handshake that failed, by STARTTLS or on the TLS port. */
+/** By STARTTLS or on the TLS port. */
 export interface HandshakeFailure {
   /** Epoch milliseconds. */
   at: number;
   remoteAddress: string;
   /** The name that the client sent before STARTTLS; '' without one. */
   helo: string;
-  /** A sentence without a full stop. */
   reason: string;
 }
 
 export interface ReceiverDeps extends RecipientDeps, Omit<DeliveryDeps, 'store' | 'onStored'> {
   store: Store;
-  /** Called with the error when refusals could not be stored. */
+  /** Called when refusals could not be stored. */
   onRefusalsLost(error: unknown): void;
 }
 
-/** What the rest of the process asks of the receiver. */
 export interface Settling {
-  /** Resolves when all that was begun has been written. */
+  /** Resolves when all deliveries and writes that have begun are complete. */
   settled(): Promise<void>;
-  /** Resolves when the refusals that were given before the call can be read. */
+  /** Resolves when refusals from before the call can be read. */
   refusalsWritten(): Promise<void>;
-  /** When the 250 for a message was sent, epoch milliseconds; null where that is not known. */
+  /** When the 250 was sent, epoch milliseconds; null if unknown. */
   repliedAt(messageId: string): number | null;
 }
 
-/**
- * Messages of which the time of the 250 is known. It is in memory, because the reply follows the commit, and few
- * timelines are read, soon after the message came.
- */
+/** Messages whose time of the 250 is known: only in memory, because the reply follows the commit. */
 const REPLY_TIMES = 20_000;
 
 export function createReceiver(deps: ReceiverDeps): Receiver & Staging & Settling {
@@ -82,7 +65,7 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Staging & Settlin
   const replyTimes = new LruCache<number>(REPLY_TIMES);
   const recipients = new Recipients(deps);
   const delivery = new Delivery({ ...deps, onStored: (address) => recipients.stored(address) });
-  /** Stores what concerns an address, as it is named in a RCPT command, if it may be one of this server. */
+  /** Stores a refusal if its address may belong to this server. @param path of the RCPT command */
   const add = (path: string, refusalOf: (address: string) => Refusal): void => {
     const destination = recipients.destinationOf(path);
     if (!destination) return;

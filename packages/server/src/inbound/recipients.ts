@@ -7,7 +7,6 @@ import type { Store } from '../store.ts';
 import { createInboxFinder, type Destination, type InboxFinder } from './inbox-finder.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
-/** An address of a RCPT that may receive; what the delivery needs to know of it. */
 export interface Recipient {
   inboxId: string;
   accountId: string;
@@ -16,13 +15,10 @@ export interface Recipient {
   /** As the RCPT command gave it. */
   rcptTo: string;
   maxMessages: number;
-  /** At `maxMessages` the oldest message is dropped, and none refused. */
+  /** At `maxMessages` the oldest message is dropped. */
   evictsOldest?: true;
   maxMessageBytes: number;
-  /**
-   * Set where fault rules of the inbox are still to be applied: the address under which they are recorded, which
-   * is the inbox's own where `address` may be on a domain that this server does not serve.
-   */
+  /** Set if the inbox has fault rules: the address to record them under, which this server serves. */
   faultsOf?: string;
 }
 
@@ -30,13 +26,11 @@ export interface RecipientDeps {
   store: Store;
   clock: Clock;
   plans: Plans;
-  /** Domains that all accounts share, lower case; those of single accounts are in the store. */
+  /** Domains that all accounts share, lower case. */
   domains: readonly string[];
-  /** Whether the sink takes what no other inbox takes. */
   sink: boolean;
 }
 
-/** Which addresses may receive mail, and what their inboxes may hold. */
 export class Recipients {
   readonly #store: Store;
   readonly #clock: Clock;
@@ -52,14 +46,13 @@ export class Recipients {
     this.#inboxes = createInboxFinder({ store, clock, shared: new Set(domains), sink });
   }
 
-  /** Undefined for a path that is not an address. `postmaster` may stand alone (RFC 5321 section 4.1.1.3). */
+  /** Undefined for a path that is no address. `postmaster` needs no domain (RFC 5321 section 4.1.1.3). */
   destinationOf(path: string): Destination | undefined {
     const isBare = path.toLowerCase() === 'postmaster';
     const parsed = parseAddress(isBare ? `${path}@${this.#firstDomain}` : path, { smtputf8: true });
     return parsed && { address: inboxAddress(parsed), domain: parsed.domain };
   }
 
-  /** See `Receiver.accept`. */
   async accept(path: string, declaredBytes: number, target: CaptureTarget | null): Promise<Recipient> {
     const destination = this.destinationOf(path);
     const inbox = target ? this.#withRoom(await this.#findTarget(target)) : await this.#inboxAt(destination);
@@ -77,7 +70,6 @@ export class Recipients {
       : recipient;
   }
 
-  /** A message was stored in the inbox of an address: keeps the cached count of its messages up to date. */
   stored(address: string): void {
     const cached = this.#inboxes.cached(address);
     if (cached) cached.messageCount += 1;
@@ -91,7 +83,7 @@ export class Recipients {
     return this.#withRoom(await this.#inboxes.find(destination));
   }
 
-  /** The inbox of an authenticated session, if it is still live; found by its id, whatever its domain is. */
+  /** The inbox of an authenticated session; undefined if it is no longer live. */
   async #findTarget({ accountId, inboxId }: CaptureTarget): Promise<AddressedInbox | undefined> {
     const now = this.#clock.now();
     const [inbox, account, faults = []] = await Promise.all([
@@ -124,7 +116,6 @@ export const inboxFull = (): AppError =>
     'The inbox holds as many messages as the plan of its account allows. Delete some, or all with DELETE /v1/inboxes/{id}/messages.',
   );
 
-/** @param limit bytes */
 export const messageTooLarge = (limit: number): AppError =>
   new AppError(
     'message_too_large',

@@ -4,20 +4,17 @@ import type { InboxRecord } from '../inboxes/records.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
 import type { Store } from '../store.ts';
 
-/** Longer than any address (254) and any credential of ours; longer values are not hashed or looked up. */
+/** Longer than any address (254) and any credential; longer values are not hashed. */
 const MAX_LENGTH = 512;
 
-/** What a client sends to authenticate an SMTP session (RFC 4616 section 2). */
+/** RFC 4616 section 2. */
 export interface SmtpCredentials {
-  /** The identity to act as; '' for the user's own, which is the only one allowed. */
+  /** '' means the identity of `username`; others are rejected. */
   authorizeAs: string;
-  /** An inbox id or address. */
   username: string;
-  /** The inbox's read token, or an API key of its account. */
   password: string;
 }
 
-/** The inbox that takes all mail of an authenticated session. */
 export interface CaptureTarget {
   inboxId: string;
   accountId: string;
@@ -25,25 +22,16 @@ export interface CaptureTarget {
   address: string;
 }
 
-/**
- * Finds the inbox that SMTP credentials stand for.
- * @returns undefined for wrong ones, whatever is wrong: unknown, revoked or expired credential, unknown or
- *   expired inbox, an inbox of another account
- * @throws AppError `unavailable`
- */
+/** Returns undefined for all wrong credentials, whatever the reason. @throws AppError `unavailable` */
 export type FindCaptureTarget = (credentials: SmtpCredentials) => Promise<CaptureTarget | undefined>;
 
-/** The inbox id or normalised address that a user name stands for. */
+/** @returns the inbox id or normalised address */
 function normalised(username: string): string {
   const address = parseAddress(username.trim(), { smtputf8: true });
   return address ? inboxAddress(address) : username.trim().toLowerCase();
 }
 
-/**
- * Credentials are looked up by their SHA-256 hash, as those of HTTP requests are, so the time of an answer
- * says nothing about a stored secret. An API key of scope `read` is enough: anyone may send mail to an
- * inbox, so capturing it needs no right beyond the one to read it.
- */
+/** Looks up hashes, so timing reveals no secret. Scope `read` is enough, because anyone may send to an inbox. */
 export function createFindCaptureTarget(deps: {
   store: Pick<Store, 'inboxes' | 'keys'>;
   clock: Clock;

@@ -15,9 +15,8 @@ import { PRIVATE_FILE, syncToDisk } from '../database/sqlite/data-folder.ts';
 import { lockForServer, openSqlite } from '../database/sqlite/open.ts';
 import { messageOf } from '../errors.ts';
 
-/** How long a backup waits for another process's lock on the database, milliseconds. */
+/** How long a backup waits for a lock on the database. */
 const BUSY_TIMEOUT_MS = 10_000;
-/** Suffixes of the files that SQLite keeps for a database. */
 const COMPANIONS = ['-wal', '-shm'];
 
 /** @throws Error if the file is damaged, or not a database of Mayfly */
@@ -43,10 +42,9 @@ function requireSound(path: string): void {
 }
 
 /**
- * Copies a database, also while a server writes to it: one read transaction sees one state, however long the
- * copy takes. The target file appears only once it is complete and on stable storage.
- * @returns the size of the copy, bytes
- * @throws Error if there is no database, the target exists, or there is not enough disk space
+ * Copies a database, also while a server writes to it, in one read transaction. The target appears when it is
+ * complete and durable. @returns its size in bytes
+ * @throws Error if there is no database, the target exists, or the disk is full
  */
 export function backUp(path: string, target: string): number {
   if (!existsSync(path)) {
@@ -58,7 +56,7 @@ export function backUp(path: string, target: string): number {
   try {
     const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
     try {
-      // Not SQLite's backup API: it restarts at every write of another process, and never ends while mail arrives.
+      // Not SQLite's backup API: it restarts at every write of another process, so it may never end.
       database.prepare('vacuum into ?').run(partial);
     } finally {
       database.close();
@@ -74,11 +72,10 @@ export function backUp(path: string, target: string): number {
 }
 
 /**
- * Replaces a database by a backup. No server may run on it. The backup is checked, and its copy is migrated
- * if an older version made it; the replaced database is kept.
+ * Replaces a database by a backup, after checking and migrating a copy of it.
  * @param suffix appended to the name of the replaced database
  * @returns the path of the replaced database; null if there was none
- * @throws Error if a server runs on the database, or the backup cannot be used; then nothing was changed
+ * @throws Error if a server runs, or the backup is unusable; then nothing was changed
  */
 export async function restore(path: string, backup: string, suffix: string): Promise<string | null> {
   if (!existsSync(backup)) throw new Error(`${backup} does not exist. Give a file made by "mayfly backup".`);
@@ -101,18 +98,15 @@ export async function restore(path: string, backup: string, suffix: string): Pro
   }
 }
 
-/**
- * Gives a database a second name. Its write-ahead log must not stay: SQLite would apply it to the database
- * that replaces it.
- */
+/** Links the database to another name, with its write-ahead log: SQLite would apply that to the replacement. */
 function keepAs(path: string, name: string): string {
   try {
-    // Closing the last connection moves the log into the database.
+    // Closing the last connection checkpoints the log.
     const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
     database.exec('pragma wal_checkpoint(truncate)');
     database.close();
   } catch {
-    // A damaged database is kept as it is, with its log.
+    // A damaged database keeps its log.
   }
   linkSync(path, name);
   for (const end of COMPANIONS) if (existsSync(path + end)) renameSync(path + end, name + end);

@@ -6,9 +6,8 @@ import type { Store } from '../store.ts';
 import { VERSION } from '../version.ts';
 import { Counter, Gauge } from './metrics.ts';
 
-/** Sizes in bytes, for monitoring. */
 export interface DiskFigures {
-  /** The database file and its write-ahead log. */
+  /** Includes the write-ahead log. */
   databaseBytes: number;
   /** Available to this user on the file system of the database. */
   freeBytes: number;
@@ -19,23 +18,19 @@ const sizeOf = async (path: string): Promise<number> => {
   try {
     return (await stat(path)).size;
   } catch {
-    // The log is created by the first write and removed by the last close.
+    // SQLite creates the log with the first write, and removes it at the last close.
     return 0;
   }
 };
 
-/**
- * Measures the disk of a database.
- * @param path the database file
- * @throws Error of the file system
- */
+/** @param path the database file @throws Error of the file system */
 export async function measureDisk(path: string): Promise<DiskFigures> {
   const { blocks, bavail, bsize } = await statfs(path);
   const databaseBytes = (await sizeOf(path)) + (await sizeOf(`${path}-wal`));
   return { databaseBytes, freeBytes: bavail * bsize, totalBytes: blocks * bsize };
 }
 
-/** Clocks that are kept by NTP differ by milliseconds; above this, times that users see are visibly wrong. */
+/** Clocks synchronized by NTP differ by milliseconds. */
 const WARN_ABOVE_MS = 1_000;
 
 interface Deps {
@@ -43,10 +38,7 @@ interface Deps {
   clock: Clock;
 }
 
-/**
- * Compares the clock of this machine with that of the database.
- * @returns milliseconds by which this one is ahead, and how far that may be wrong because the answer took a while
- */
+/** @returns how far this machine's clock is ahead of the database's, and the maximum error of that */
 async function compareClocks({ store, clock }: Deps): Promise<{ aheadMs: number; errorMs: number }> {
   const asked = clock.now();
   const theirs = (await store.upkeep.time()) ?? asked;
@@ -54,12 +46,11 @@ async function compareClocks({ store, clock }: Deps): Promise<{ aheadMs: number;
   return { aheadMs: (asked + answered) / 2 - theirs, errorMs: Math.abs(answered - asked) / 2 };
 }
 
-/** For the gauge. */
 async function clockAheadSeconds(deps: Deps): Promise<number> {
   return (await compareClocks(deps)).aheadMs / 1_000;
 }
 
-/** Logs a warning when the clocks differ by more than a second. */
+/** Warns when the clocks differ by more than a second. */
 export async function warnOfClock(deps: Deps & { log: Logger }): Promise<void> {
   const { aheadMs, errorMs } = await compareClocks(deps);
   if (Math.abs(aheadMs) - errorMs <= WARN_ABOVE_MS) return;
@@ -70,14 +61,13 @@ export async function warnOfClock(deps: Deps & { log: Logger }): Promise<void> {
   );
 }
 
-/** Sizes in bytes. */
 export interface Disk {
   databaseBytes: number;
   freeBytes: number;
   totalBytes: number;
 }
 
-/** What the gauges read when the metrics are requested; a part that does not run is missing. */
+/** Values that gauges read for each request of the metrics; undefined for parts that do not run. */
 export interface GaugeSources {
   clock: Clock;
   store: Pick<Store, 'upkeep' | 'ping'>;
@@ -86,7 +76,7 @@ export interface GaugeSources {
   smtpBytes?: () => number;
   parserJobs: () => number;
   senderChecks?: () => number;
-  /** The time by which webhook deliveries are due, where they are sent; by default that of the clock. */
+  /** The time of webhook schedules; default: the clock. */
   scheduleNow?: () => number;
   writes: () => number;
   heldRequests?: () => number;
@@ -94,12 +84,12 @@ export interface GaugeSources {
   httpConnections?: () => number;
 }
 
-/** So often the database is asked at most, however often the metrics are read, milliseconds. */
+/** Minimum age of a cached value, milliseconds. */
 const MIN_AGE_MS = 1_000;
-/** Counting takes time in proportion to what there is; it gets this share of the time at most. */
+/** Maximum share of the time that is spent on counting rows. */
 const MAX_TIME_SHARE = 0.002;
 
-/** @returns what `read` returned last, and reads again when that is old enough; concurrent callers share it */
+/** Caches a value; concurrent callers share one read. */
 function cached<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {
   let last: { value: Promise<T>; until: number } | undefined;
   return () => {
@@ -120,7 +110,6 @@ function cached<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {
 type Read = () => number | null | Promise<number | null>;
 type AddGauge = (name: string, help: string, read: Read) => void;
 
-/** Adds the gauges of queues, inboxes, webhooks, disk and database to a registry. */
 export function addGauges(registry: Registry, sources: GaugeSources): void {
   const gauge: AddGauge = (name, help, read) => {
     new Gauge({
@@ -128,7 +117,7 @@ export function addGauges(registry: Registry, sources: GaugeSources): void {
       help,
       registers: [registry],
       async collect() {
-        // What cannot be read now has no value: the other metrics are served all the same.
+        // A value that cannot be read is omitted; the other metrics are still served.
         const value = await Promise.resolve()
           .then(read)
           .catch(() => null);

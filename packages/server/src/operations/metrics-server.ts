@@ -4,25 +4,24 @@ import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import type { Logger } from '../log.ts';
 
-// An `import` of node:http reads everything that it exports, and so loads Node's fetch: 2 MB.
+// An `import` of node:http also loads Node's fetch: 2 MB.
 const { createServer } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
-/** A few monitoring systems, each with a connection or two. */
+/** A few monitoring systems, with a connection or two each. */
 const MAX_CONNECTIONS = 20;
-/** A request has no body, so its headers are all of it, milliseconds. */
+/** Requests have no body, milliseconds. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** Serves `/metrics` on a port of its own, and nothing else. */
 export interface MetricsServer {
   /** @throws Error of the system call when the port cannot be opened */
   start(): Promise<{ port: number }>;
-  /** Cuts what is open: a reader of metrics asks again. */
+  /** Closes open connections. */
   stop(): Promise<void>;
 }
 
 export interface MetricsServerOptions {
   host: string;
-  /** 0 selects a free one. */
+  /** 0 selects a free port. */
   port: number;
 }
 

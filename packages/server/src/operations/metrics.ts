@@ -2,8 +2,7 @@ import { createRequire } from 'node:module';
 import type * as client from 'prom-client';
 import type { MailAuthentication } from '../mail/mail.ts';
 
-// The main module of prom-client also loads its push gateway, cluster support and OpenTelemetry, none of
-// which is used here: 27 ms and 10 MB of each start.
+// The main module of prom-client also loads its push gateway, cluster support and OpenTelemetry: 27 ms and 10 MB.
 const require = createRequire(import.meta.url);
 
 export const Counter = require('prom-client/lib/counter') as typeof client.Counter;
@@ -11,7 +10,7 @@ export const Gauge = require('prom-client/lib/gauge') as typeof client.Gauge;
 export const Histogram = require('prom-client/lib/histogram') as typeof client.Histogram;
 const Registry = require('prom-client/lib/registry') as typeof client.Registry;
 
-/** Metrics of the process (CPU, memory, garbage collection, event loop) count from the first request for metrics on. */
+/** Collects metrics of the process from the first request for metrics on. */
 class LazyRegistry extends Registry {
   #hasProcessMetrics = false;
 
@@ -20,7 +19,7 @@ class LazyRegistry extends Registry {
       this.#hasProcessMetrics = true;
       const collect = require('prom-client/lib/defaultMetrics') as typeof client.collectDefaultMetrics;
       collect({ register: this });
-      // Sums of other metrics, and gauges although their names are those of counters: promtool rejects them.
+      // Removes sums of other metrics: gauges with names of counters, which promtool rejects.
       for (const name of ['handles', 'requests', 'resources'])
         this.removeSingleMetric(`nodejs_active_${name}_total`);
     }
@@ -28,38 +27,31 @@ class LazyRegistry extends Registry {
   }
 }
 
-/** Buckets, seconds: from a message without any wait (1 ms) to one that hit the parser's time limit. */
+/** Buckets, seconds: from the fastest message to the parser's time limit. */
 const MAIL_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** What the SMTP server counts. */
 export interface SmtpMetrics {
   connection(): void;
   disconnection(): void;
-  /** A DATA command came to its end. @param seconds from DATA to the reply, without the delays of fault rules */
+  /** DATA ended. @param seconds from DATA to the reply, without the delays of fault rules */
   mail(result: 'accepted' | 'refused' | 'failed', bytes: number, seconds: number): void;
-  /** A RCPT or DATA got a reply that is not 2xx. @param code the three digits */
+  /** RCPT or DATA was rejected. @param code the three digits */
   refusal(code: number): void;
-  /** Credentials were checked: those of an inbox, any others that were accepted, or refused ones. */
+  /** `captured`: credentials of an inbox; `accepted`: others. */
   authentication(result: 'captured' | 'accepted' | 'refused'): void;
-  /** A TLS handshake failed. */
   tlsHandshakeFailure(): void;
 }
 
-/** What the delivery of webhooks counts. */
 export interface WebhookMetrics {
-  /** An attempt ended. */
   attempt(result: 'ok' | 'failed', seconds: number): void;
-  /** A delivery ended. */
   delivery(outcome: 'delivered' | 'failed' | 'cancelled'): void;
-  /** The server gave an endpoint up. */
   disabled(): void;
 }
 
-/** The counters of a process, in a registry of its own, so that tests can run several. */
+/** In a registry of its own, so that tests can run several servers. */
 export interface Metrics {
   registry: client.Registry;
   smtp: SmtpMetrics;
-  /** The sender of a mail from outside was checked. */
   authentication(found: MailAuthentication): void;
   webhooks: WebhookMetrics;
 }
@@ -145,7 +137,7 @@ function createSmtpMetrics(registry: client.Registry): SmtpMetrics {
   };
 }
 
-/** RFC 8601 section 2.7, as far as a check comes to it; a word that is none of these is counted as `other`. */
+/** RFC 8601 section 2.7; other words are counted as `other`. */
 const RESULTS = ['pass', 'fail', 'softfail', 'neutral', 'none', 'policy', 'temperror', 'permerror'];
 
 function createAuthenticationMetrics(registry: client.Registry): Metrics['authentication'] {
@@ -162,7 +154,7 @@ function createAuthenticationMetrics(registry: client.Registry): Metrics['authen
   };
 }
 
-/** From a receiver in the same network (5 ms) to the limit of an attempt. */
+/** Seconds; the last bucket is the time limit of an attempt. */
 const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 
 function createWebhookMetrics(registry: client.Registry): WebhookMetrics {

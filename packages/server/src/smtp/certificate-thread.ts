@@ -4,7 +4,7 @@ import { generate } from 'selfsigned';
 import { DAY_MS } from '../clock.ts';
 import type { KeyPair } from './tls.ts';
 
-/** With an elliptic key, because it is made in milliseconds. */
+// An elliptic curve key is generated in milliseconds.
 async function make({ hostname, now }: { hostname: string; now: number }): Promise<KeyPair> {
   const name = isIP(hostname)
     ? ({ type: 7, ip: hostname } as const)
@@ -13,7 +13,7 @@ async function make({ hostname, now }: { hostname: string; now: number }): Promi
     keyType: 'ec',
     curve: 'P-256',
     algorithm: 'sha256',
-    // Clocks differ.
+    // Tolerates clients whose clock is behind.
     notBeforeDate: new Date(now - DAY_MS),
     notAfterDate: new Date(now + 366 * DAY_MS),
     extensions: [
@@ -24,5 +24,4 @@ async function make({ hostname, now }: { hostname: string; now: number }): Promi
   return { key: made.private, cert: made.cert };
 }
 
-/** The entry of the thread that makes one certificate; see tls.ts. */
 parentPort?.postMessage(await make(workerData));

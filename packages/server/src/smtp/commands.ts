@@ -10,13 +10,13 @@ export interface MailCommand {
   smtputf8: boolean;
 }
 
-/** What follows MAIL FROM: or RCPT TO:, without brackets and source route. */
+/** The text after MAIL FROM: or RCPT TO:, without brackets and source route. */
 interface Argument {
   path: string;
   parameters: Map<string, string | null>;
 }
 
-/** A path, in whose quoted strings a `>` may stand, and its parameters. */
+/** A path, whose quoted strings may contain `>`, and its parameters. */
 const PATH = /^<((?:"(?:\\.|[^"\\])*"|[^">])*)>(.*)$/s;
 
 function readArgument(argument: string | undefined, syntax: Reply, bad: Reply): Argument | Reply {
@@ -35,11 +35,11 @@ function readArgument(argument: string | undefined, syntax: Reply, bad: Reply): 
 
 function addressProblem(path: string, smtputf8: boolean, bad: Reply): Reply | undefined {
   if (!smtputf8 && !/^[\0-\x7f]*$/.test(path)) return REPLIES.needSmtputf8;
-  // A decoder's mark for bytes that are no UTF-8.
+  // U+FFFD: the decoder found bytes that are not UTF-8.
   return path.includes('\u{FFFD}') || !parseAddress(path, { smtputf8 }) ? bad : undefined;
 }
 
-/** The reply that rejects the parameters of MAIL (RFC 6152, RFC 6531, RFC 4954 section 5), but for SIZE. */
+/** Checks all parameters of MAIL except SIZE (RFC 6152, RFC 6531, RFC 4954 section 5). */
 function parameterProblem(parameters: Argument['parameters'], allowsAuth: boolean): Reply | undefined {
   const known = ['SIZE', 'BODY', 'SMTPUTF8', ...(allowsAuth ? ['AUTH'] : [])];
   for (const keyword of parameters.keys()) if (!known.includes(keyword)) return REPLIES.unknownParameter;
@@ -49,10 +49,7 @@ function parameterProblem(parameters: Argument['parameters'], allowsAuth: boolea
   return typeof parameters.get('SMTPUTF8') === 'string' ? REPLIES.badSmtputf8 : undefined;
 }
 
-/**
- * Reads a MAIL command (RFC 5321 section 4.1.1.2), or returns the reply that rejects it.
- * @param allowsAuth whether AUTH is offered on this connection, or was used
- */
+/** Parses a MAIL command (RFC 5321 section 4.1.1.2). @param allowsAuth whether AUTH was offered or used */
 export function readMail(line: string, allowsAuth = false): MailCommand | Reply {
   const text = /^MAIL +FROM: *(.*)$/is.exec(line)?.[1];
   const argument = readArgument(text, REPLIES.mailSyntax, REPLIES.badSender);
@@ -70,7 +67,7 @@ export function readMail(line: string, allowsAuth = false): MailCommand | Reply 
     : REPLIES.badSize;
 }
 
-/** The same for RCPT (section 4.1.1.3), to which no extension with parameters is offered. */
+/** Parses a RCPT command (section 4.1.1.3). No extension with parameters of RCPT is offered. */
 export function readRcpt(line: string, smtputf8: boolean): { rcptTo: string } | Reply {
   const text = /^RCPT +TO: *(.*)$/is.exec(line)?.[1];
   const argument = readArgument(text, REPLIES.recipientSyntax, REPLIES.badRecipient);
@@ -81,11 +78,11 @@ export function readRcpt(line: string, smtputf8: boolean): { rcptTo: string } | 
   return addressProblem(rcptTo, smtputf8, REPLIES.badRecipient) ?? { rcptTo };
 }
 
-/** Of at most 63 letters (RFC 1035 section 2.3.4), with underscores, which names of containers have, and other scripts. */
+/** At most 63 letters (RFC 1035 section 2.3.4). Allows underscores, used in container names, and other scripts. */
 const LABEL = /^(?=.{1,63}$)[\p{L}\p{N}_](?:[\p{L}\p{N}\p{M}_-]*[\p{L}\p{N}\p{M}_])?$/u;
 const LITERAL = /^\[(?:(IPv6):)?([^\]]*)\]$/i;
 
-/** Whether a client may name itself so (sections 4.1.1.1, 4.1.2 and 4.1.3); the tag `IPv6:` may be missing. */
+/** Whether it is a valid HELO name (sections 4.1.1.1, 4.1.2 and 4.1.3). The tag `IPv6:` is optional. */
 export function isHelloName(name: string): boolean {
   if (name === '' || name.length > 255) return false;
   if (name.startsWith('[')) {

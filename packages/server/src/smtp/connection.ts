@@ -18,18 +18,18 @@ export interface ConnectionOptions {
   implicitTls: boolean;
   startTls: boolean;
   expectsProxyHeader: boolean;
-  /** The certificate to show; it may have to be generated first. */
+  /** May have to be generated first. */
   certificate(): Promise<SecureContext>;
   onClose(): void;
 }
 
 /** How long a client may take to close its side after the last reply. */
 const LINGER_MS = 2_000;
-/** Bytes that are discarded meanwhile: closing at once would discard the reply as well (RFC 1122 section 4.2.2.13). */
+/** Bytes discarded meanwhile: closing at once would discard the reply as well (RFC 1122 section 4.2.2.13). */
 const MAX_BYTES_AFTER_END = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 
-/** The socket of one client, from accept to close: PROXY header, TLS, reading and writing, limits of time. */
+/** The socket of one client, from accept to close: PROXY header, TLS, reading and writing, time limits. */
 export class Connection implements Transport, LimitedConnection {
   readonly id = newSessionId();
   remoteAddress: string;
@@ -38,28 +38,27 @@ export class Connection implements Transport, LimitedConnection {
   readonly #context: ConnectionContext;
   readonly #options: ConnectionOptions;
   readonly #plain: Socket;
-  /** The topmost one: the TLS socket once there is one. */
+  /** The TLS socket once there is one. */
   #socket: Socket;
-  /** Since when a PROXY header or a handshake is incomplete, monotonic milliseconds. */
+  /** When an incomplete PROXY header or handshake began, monotonic milliseconds. */
   #settingUpSince: number | undefined;
   #handshake: HandshakeWatch | undefined;
-  /** Bytes that the socket had read before the handshake. */
   #bytesBeforeHandshake = 0;
   #session: Session | undefined;
   #hasEntered = false;
   #isLeaving = false;
-  /** A read that waits for bytes, and bytes that wait for a read. */
+  /** A pending read, and bytes received before a read. */
   #reader: ((bytes: Buffer | undefined) => void) | undefined;
   #unread: Buffer | undefined;
-  /** A write that waits for the client. */
+  /** Resolves a write that waits for the client. */
   #drained: (() => void) | undefined;
   /** When the last reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
   #bytesAfterEnd = 0;
-  /** When the limit of the session's length began to count, monotonic milliseconds. */
+  /** Start of the limit of the session's length, monotonic milliseconds. */
   #begunAt: number;
   #delayedAt = 0;
-  /** At the last check of the speed of an incoming message. */
+  /** At the last check of the data rate of a message. */
   #speed: { reader: DataReader; since: number; bytes: number } | undefined;
 
   constructor(socket: Socket, options: ConnectionOptions, context: ConnectionContext) {
@@ -86,7 +85,7 @@ export class Connection implements Transport, LimitedConnection {
     const rejectedBy = limiter.enter(this, isLoopback(this.remoteAddress));
     if (rejectedBy) {
       const reply = rejectedBy === 'address' ? REPLIES.tooManyFromYou : REPLIES.tooManyConnections;
-      // A reply in plain text means nothing to a client that expects a handshake.
+      // A client that expects a TLS handshake cannot read a reply in plain text.
       this.#socket.end(implicitTls ? '' : `${replyLine(reply)}\r\n`);
       this.#socket.destroySoon();
       return;
@@ -161,11 +160,11 @@ export class Connection implements Transport, LimitedConnection {
   }
 
   end(text: string): void {
-    // A client that closes without a command may have rejected the certificate; the watch reports it.
+    // A client that disconnects without a command may have rejected the certificate; the watch reports that.
     if (text !== '') this.#handshake?.settled();
     this.#endedAt = this.#context.clock.monotonic();
     this.#socket.end(text, 'latin1');
-    // On shutdown, do not wait for the client to close its side.
+    // When stopping, do not wait for the client to close its side.
     if (this.#isLeaving) this.#socket.destroySoon();
     else this.#socket.resume();
     this.#leaveLimiter();
@@ -179,7 +178,7 @@ export class Connection implements Transport, LimitedConnection {
   }
 
   setDelayed(isDelayed: boolean): void {
-    // A delay counts against no limit of the session.
+    // Delays of fault rules do not count towards limits of the session.
     const now = this.#context.clock.monotonic();
     if (isDelayed) this.#delayedAt = now;
     else this.#begunAt += now - this.#delayedAt;
@@ -204,14 +203,14 @@ export class Connection implements Transport, LimitedConnection {
     this.#socket.destroy();
   }
 
-  /** Nothing is written in a handshake. */
+  /** During a handshake, closes without a reply. */
   #close(reply: Reply): void {
     this.#handshake?.settled();
     if (this.#session && this.#settingUpSince === undefined) this.#session.close(reply);
     else this.#socket.destroy();
   }
 
-  /** Enforces the limits of time, every second. */
+  /** Enforces time limits; called every second. */
   watch(now: number): void {
     const since = this.#settingUpSince ?? this.#endedAt;
     const limit = this.#settingUpSince === undefined ? LINGER_MS : this.#context.limits.handshakeMs;
@@ -289,7 +288,7 @@ export class Connection implements Transport, LimitedConnection {
     socket.on('error', this.#onError).on('close', this.#onClose);
   }
 
-  /** Resolves with protocol and cipher; never where the handshake fails. */
+  /** Resolves with protocol and cipher; never resolves when the handshake fails. */
   #encrypt(secureContext: SecureContext, helo: string): Promise<string> {
     const plain = this.#plain;
     const { promise, resolve } = Promise.withResolvers<string>();

@@ -1,51 +1,48 @@
 import { REPLIES, type Reply } from './replies.ts';
 
-/** What happens to a CR or LF that is not part of a CRLF: the message is refused, or each becomes a CRLF. */
+/** What to do with a CR or LF outside of a CRLF: reject the message, or replace it by CRLF. */
 export type BareLineEndings = 'refuse' | 'normalise';
 
 export interface DataLimits {
-  /** Bytes that the message may have, dots unstuffed and line endings normalised. */
+  /** Size limit of the message, after removing stuffed dots and normalising line endings. */
   maxBytes: number;
-  /** Bytes of a refused message after which its end is not waited for: twice `maxBytes` or more. */
+  /** Bytes of a rejected message after which the connection is closed; at least twice `maxBytes`. */
   maxDrainedBytes: number;
 }
 
-/** Whatever else some servers take for an end is how mail is smuggled (CVE-2023-51764 to -51766). */
+/** Accepting any other end of data enables SMTP smuggling (CVE-2023-51764 to -51766). */
 const END = '\r\n.\r\n';
-/** What may become a part of END or of a CRLF when more comes. */
+/** A suffix that may become a part of END or of a CRLF with the next bytes. */
 const UNDECIDED = /(?:(?<=\n)\.)?\r?$/;
 const BARE = /\r(?!\n)|(?<!\r)\n/;
 const BARE_OR_STUFFED = /\r(?!\n)|(?<!\r)\n|\n\./;
-/** A dot to drop; after a bare LF one of two only, because a sender that stuffs dots doubles a lone one. */
+/** Stuffed dots. After a bare LF only one of two dots: a client that stuffs would have doubled a single one. */
 const STUFFED = /(\r\n)\.|((?<!\r)\n)\.(?=\.)/g;
 
-/**
- * Reads the message between DATA and its end (RFC 5321 sections 4.1.1.4 and 4.5.2) in pieces. The verdict and the
- * output do not depend on how they were cut. A refused message is read on to its end, so that the session stays in step.
- */
+/** Parses the message after DATA (RFC 5321 sections 4.1.1.4 and 4.5.2), received in pieces of any size. */
 export class DataReader {
-  /** What the last {@link read} output; it may be a view into the input. */
+  /** Output of the last {@link read}; may be a view of the input. */
   output: Buffer | undefined;
   refusal: Reply | undefined;
   bytesRead = 0;
   ended = false;
-  /** A refused message was so long that its end is not waited for. */
+  /** A rejected message exceeded `maxDrainedBytes`: the connection must be closed. */
   outOfStep = false;
   readonly #limits: DataLimits;
   readonly #normalises: boolean;
-  /** The undecided bytes of the last read, and the line ending before them: '' in the middle of a line. */
+  /** Unprocessed bytes of the last read, and the line ending before them ('' within a line). */
   #undecided = '';
   #lineEnd: string;
   #length = 0;
 
-  /** @param afterCrlf whether the DATA command ended with CRLF; otherwise no lone dot ends an empty message */
+  /** @param afterCrlf whether the DATA command ended with CRLF; otherwise a lone dot is no end of data */
   constructor(limits: DataLimits, policy: BareLineEndings, afterCrlf = true) {
     this.#limits = limits;
     this.#normalises = policy === 'normalise';
     this.#lineEnd = afterCrlf ? '\r\n' : '\n';
   }
 
-  /** Reads until the end of the message or of the input. @returns where the first byte is that was not read */
+  /** Reads until the end of the message or the input. @returns index of the first unread byte */
   read(input: Buffer, at: number): number {
     const text = `${this.#lineEnd}${this.#undecided}${input.toString('latin1', at)}`;
     const end = text.indexOf(END);
@@ -66,13 +63,13 @@ export class DataReader {
     return next - excess;
   }
 
-  /** @param lines with the line ending before them @param input where they are, but for undecided bytes before it */
+  /** @param lines with the line ending before them @param input contains them, except earlier undecided bytes */
   #keep(lines: string, input: Buffer): Buffer | undefined {
     const isPlain = this.#undecided === '' && !BARE_OR_STUFFED.test(lines);
     const kept = isPlain ? lines : lines.replace(STUFFED, '$1$2');
     const message = kept.slice(this.#lineEnd.length);
     const left = this.#limits.maxBytes - this.#length;
-    // Only what the limit lets in is judged, and a CR by the byte after it, so that no cut changes the verdict.
+    // Ignores bytes beyond the size limit; a CR counts at its next byte. So cuts of the input do not change the result.
     const bare = isPlain || this.#normalises ? -1 : message.search(BARE);
     if (bare >= 0 && (message[bare] === '\r' ? bare + 1 : bare) < left) {
       this.refusal = REPLIES.bareLineEnding;

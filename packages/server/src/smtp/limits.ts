@@ -3,32 +3,32 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
 const KIB = 1024;
 
 export const DEFAULT_SMTP_LIMITS = {
-  /** A connection takes about 20 KB; 2,000 are more than a test farm opens at once. */
+  /** A connection takes about 20 KB. */
   maxConnections: 2000,
-  /** The default of Postfix. Addresses of this machine are exempt: all clients of a CI job share one. */
+  /** The default of Postfix. Clients on this machine are exempt: all clients of a CI job share an address. */
   maxConnectionsPerAddress: 50,
-  /** RFC 5321 section 4.5.3.1.8 requires at least 100; a test needs no more. */
+  /** RFC 5321 section 4.5.3.1.8 requires at least 100. */
   maxRecipients: 100,
   /** 5yz replies since the last stored message, as in Postfix: slows down guessing of addresses. */
   maxErrors: 20,
-  /** Libraries try PLAIN, then LOGIN: enough for two such rounds. A new connection may try again. */
+  /** Libraries try PLAIN, then LOGIN. */
   maxAuthFailures: 5,
-  /** Commands since the last stored message: 100 recipients and many RSET and NOOP fit. */
+  /** Since the last stored message: enough for 100 recipients and many RSET and NOOP. */
   maxCommandsPerMail: 1000,
   /** RFC 5321 section 4.5.3.1.4 requires 512, and extensions add to it. */
   maxCommandBytes: 2 * KIB,
-  /** Bytes of a longer line that are discarded before it is closed. */
+  /** Bytes of a longer line that are discarded before the connection is closed. */
   maxSkippedLineBytes: 64 * KIB,
-  /** Bytes of a refused message that are discarded, so that its sender reads the 5yz; then it is closed. */
+  /** Bytes of a rejected message that are discarded so that the client reads the 5yz; then it is disconnected. */
   maxDrainedBytes: KIB * KIB * KIB,
-  /** RFC 5321 section 4.5.3.2.7 requires at least five minutes. Counted from the last whole command. */
+  /** RFC 5321 section 4.5.3.2.7 requires at least five minutes. Counted from the last complete command. */
   idleMs: 5 * MINUTE_MS,
   handshakeMs: 30 * SECOND_MS,
-  /** No message takes an hour at the minimum speed below; connection pools may open a new connection. */
+  /** Longer than a message takes at the minimum speed below. Connection pools can open a new connection. */
   sessionMs: HOUR_MS,
-  /** The default of smtpd_min_data_rate of Postfix: slower than a modem. */
+  /** The default of smtpd_min_data_rate of Postfix. */
   minDataBytesPerSecond: 500,
-  /** Long enough for retransmissions. */
+  /** Allows for retransmissions. */
   slowWindowMs: 60 * SECOND_MS,
 };
 

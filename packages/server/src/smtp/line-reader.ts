@@ -5,28 +5,26 @@ const MAX_AUTH_LINE_BYTES = 12_288;
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** `too-long`: the rest of the line is skipped; `endless`: so much was skipped that the connection has to end. */
+/** `too-long`: the line is skipped. `endless`: the skipped part is so long that the connection must be closed. */
 export type LineResult = 'line' | 'too-long' | 'endless' | 'incomplete';
 
-/** Finds command lines in bytes that come in pieces, in bounded memory. The results do not depend on how they were cut. */
+/** Finds command lines in a stream, in bounded memory. */
 export class LineReader {
-  /** The last line, without its line end. */
+  /** The last line, without its line ending. */
   line: Buffer = Buffer.alloc(0);
-  /** Whether it ended with CRLF; otherwise with a bare LF. */
+  /** Whether it ended with CRLF, not with a bare LF. */
   crlf = true;
-  /** Whether it is one of AUTH, which may be longer. */
   isAuth = false;
-  /** Where the first byte is that was not read; an incomplete line is not read. */
+  /** Index of the first unread byte. An incomplete line is unread. */
   end = 0;
   readonly #limits: Pick<SmtpLimits, 'maxCommandBytes' | 'maxSkippedLineBytes'>;
-  /** Bytes of the present line that were skipped. */
   #skipped = 0;
 
   constructor(limits: Pick<SmtpLimits, 'maxCommandBytes' | 'maxSkippedLineBytes'>) {
     this.#limits = limits;
   }
 
-  /** @param input after `incomplete`, the same bytes from {@link end} on and more @param isAnswer to a challenge of AUTH */
+  /** @param input after `incomplete`: the bytes from {@link end} on, and more @param isAnswer to an AUTH challenge */
   read(input: Buffer, at: number, isAnswer: boolean): LineResult {
     const { maxCommandBytes, maxSkippedLineBytes } = this.#limits;
     if (this.#skipped > maxSkippedLineBytes) return 'endless';

@@ -9,7 +9,7 @@ export function networkMatch(networks: readonly string[]): NetworkMatch {
   );
   return (text) => {
     if (ranges.length === 0 || text === undefined || !ipaddr.isValid(text)) return false;
-    // A listener on both families shows an IPv4 peer as ::ffff:a.b.c.d.
+    // Dual-stack listeners report an IPv4 peer as ::ffff:a.b.c.d.
     const address = ipaddr.process(text);
     return ranges.some(([range, bits]) => address.kind() === range.kind() && address.match(range, bits));
   };

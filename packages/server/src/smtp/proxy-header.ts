@@ -1,14 +1,11 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/**
- * A header of the PROXY protocol, of so many bytes, and the client's address; null where it names none, so the peer is
- * the client. `incomplete` while more bytes could make a header of it, `invalid` when none can.
- */
+/** Length in bytes, and the client's address; null if the header names none, because the peer is the client. */
 export type ProxyHeader = { length: number; client: string | null } | 'incomplete' | 'invalid';
 
 const V1_PREFIX = Buffer.from('PROXY ');
-/** The longest line, its CRLF included. */
+/** Includes CRLF. */
 const V1_MAX_BYTES = 107;
 const V1_TCP = /^PROXY (TCP[46]) (\S+) (\S+) (0|[1-9]\d{0,4}) (0|[1-9]\d{0,4})$/;
 const V1_UNKNOWN = /^PROXY UNKNOWN(?: [\x20-\x7e]*)?$/;
@@ -16,9 +13,9 @@ const V1_UNKNOWN = /^PROXY UNKNOWN(?: [\x20-\x7e]*)?$/;
 const V2_SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 /** Signature, version and command, family and transport, length of the rest. */
 const V2_FIXED_BYTES = 16;
-/** Addresses and the usual TLVs take less than 536 bytes; a load balancer that ends TLS may add a certificate. */
+/** Addresses and usual TLVs take less than 536 bytes; a load balancer that terminates TLS may add a certificate. */
 export const MAX_PROXY_HEADER_BYTES = 4096;
-/** Bytes of an address, and of a port, by family and transport: none, TCP over IPv4 and IPv6, stream sockets of UNIX. */
+/** Bytes of an address and a port by family and transport: unspecified, TCP over IPv4 and IPv6, UNIX stream. */
 const V2_PROTOCOLS = new Map([
   [0x00, { addressBytes: 0, portBytes: 0 }],
   [0x11, { addressBytes: 4, portBytes: 2 }],
@@ -34,10 +31,7 @@ const mayBegin = (bytes: Buffer, prefix: Buffer): boolean => {
   return bytes.subarray(0, begun).equals(prefix.subarray(0, begun));
 };
 
-/**
- * Looks for the header that a load balancer sends first in all bytes that have come: version 1, a line of text, or 2,
- * binary (sections 2.1 and 2.2 of HAProxy's specification).
- */
+/** Parses a PROXY header of version 1 or 2 (HAProxy's specification, sections 2.1 and 2.2). @param bytes all so far */
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
   if (mayBegin(bytes, V1_PREFIX)) return readVersion1(bytes);
   return mayBegin(bytes, V2_SIGNATURE) ? readVersion2(bytes) : 'invalid';
@@ -62,7 +56,7 @@ function readVersion2(bytes: Buffer): ProxyHeader {
   const [versionAndCommand = 0, family = 0] = bytes.subarray(V2_SIGNATURE.length);
   const length = V2_FIXED_BYTES + bytes.readUInt16BE(V2_FIXED_BYTES - 2);
   const isLocal = versionAndCommand === 0x20;
-  // LOCAL is a health check of the load balancer itself: the rest of the header is ignored.
+  // LOCAL is a health check by the load balancer; the rest of the header is ignored.
   const protocol = V2_PROTOCOLS.get(isLocal ? 0x00 : family);
   if (!protocol || length > MAX_PROXY_HEADER_BYTES || (!isLocal && versionAndCommand !== 0x21))
     return 'invalid';
@@ -72,14 +66,14 @@ function readVersion2(bytes: Buffer): ProxyHeader {
   if (bytes.length < length) return 'incomplete';
   if (addressBytes === 0) return { length, client: null };
   if (!areTlvsValid(bytes.subarray(0, length), end)) return 'invalid';
-  // Addresses of UNIX sockets have no port, and do not identify the client.
+  // Addresses of UNIX sockets do not identify the client.
   if (portBytes === 0) return { length, client: null };
   const source = bytes.subarray(V2_FIXED_BYTES, V2_FIXED_BYTES + addressBytes);
-  // A load balancer between the families writes an IPv4 address as ::ffff:a.b.c.d.
+  // Load balancers that translate between families write an IPv4 address as ::ffff:a.b.c.d.
   return { length, client: ipaddr.process(ipaddr.fromByteArray([...source]).toString()).toString() };
 }
 
-/** Whether the bytes from `start` on are whole TLVs, and the checksum is right where there is one. */
+/** Whether the rest consists of complete TLVs, with a correct checksum if there is one. */
 function areTlvsValid(header: Buffer, start: number): boolean {
   let at = start;
   while (at + 3 <= header.length) {
@@ -92,7 +86,7 @@ function areTlvsValid(header: Buffer, start: number): boolean {
   return at === header.length;
 }
 
-/** Section 2.2.3: CRC32C of the header (RFC 9260 appendix A, bits reversed), computed with zeros in its own place. */
+/** Section 2.2.3: CRC32C of the header (RFC 9260 appendix A, reflected), with zeros in the checksum's place. */
 function isChecksumRight(header: Buffer, start: number, end: number): boolean {
   if (end - start !== 4) return false;
   let crc = 0xffffffff;

@@ -3,21 +3,21 @@ import { AppError, type ErrorCode } from '../errors.ts';
 /** A reply of one line (RFC 5321 section 4.2). */
 export interface Reply {
   code: number;
-  /** The enhanced status code of RFC 3463; '' for a 3yz reply, which has none (RFC 2034 section 4). */
+  /** The enhanced status code of RFC 3463; '' for 3yz replies, which have none (RFC 2034 section 4). */
   enhanced: string;
   text: string;
 }
 
-/** A reply that is not counted as an error of the client; null: none. */
+/** A reply that does not count as an error of the client; null for none. */
 export interface Outcome {
   reply: Reply | null;
-  /** Whether the connection is closed then; it is after a 421. */
+  /** Whether to close the connection. After a 421 it is always closed. */
   disconnects: boolean;
 }
 
 const reply = (code: number, enhanced: string, text: string): Reply => ({ code, enhanced, text });
 
-/** The whole line, less its CRLF. */
+/** The reply without its CRLF. */
 export const replyLine = ({ code, enhanced, text }: Reply): string =>
   enhanced === '' ? `${code} ${text}` : `${code} ${enhanced} ${text}`;
 
@@ -106,10 +106,10 @@ const BY_ERROR: Partial<Record<ErrorCode, Reply>> = {
   malformed_message: REPLIES.malformedMessage,
   unavailable: REPLIES.tryLater,
   storage_damaged: REPLIES.tryLater,
-  // Sending the message again may store it twice; losing it would be worse (RFC 5321 section 6.1).
+  // A retry may store the message twice; losing it would be worse (RFC 5321 section 6.1).
   outcome_unknown: REPLIES.tryLater,
 };
 
-/** The SMTP reply to a known error; undefined for anything else, which is a defect. */
+/** @returns undefined for an unknown error, which is a defect */
 export const replyForError = (error: unknown): Reply | undefined =>
   error instanceof AppError ? BY_ERROR[error.code] : undefined;

@@ -20,13 +20,12 @@ export interface ReportsContext {
 export interface EndedMessage {
   envelope: MailEnvelope;
   recipients: readonly { inboxId: string; address: string; rcptTo: string }[];
-  /** When DATA was accepted, monotonic milliseconds. */
   begunAt: number;
 }
 
-/** What became of the commands of one session: in the metrics, the log and the refusals. */
+/** Reports the results of a session's commands: metrics, log lines, and refusals for explanations. */
 export class SessionReports {
-  /** The envelope that had too many recipients. */
+  /** The last envelope with too many recipients. */
   #overshot: MailEnvelope | undefined;
   readonly #peer: { session: string; remoteAddress: string };
   readonly #context: ReportsContext;
@@ -36,7 +35,7 @@ export class SessionReports {
     this.#context = context;
   }
 
-  /** A MAIL command is refused for its size: the owner of an inbox can find out why nothing came. */
+  /** MAIL was rejected for its size. Stored, so that the owner of an inbox can find out why no mail arrived. */
   sender({ tls: _, ...sender }: MailEnvelope, declaredBytes: number, reply: Reply): Reply {
     const { metrics, log, receiver, clock, maxMessageBytes } = this.#context;
     const line = replyLine(reply);
@@ -47,7 +46,7 @@ export class SessionReports {
     return reply;
   }
 
-  /** @param address the one that missed the mail: in an authenticated session that of its inbox */
+  /** @param address that the mail was for: in an authenticated session that of its inbox */
   recipient(
     envelope: MailEnvelope,
     { rcptTo, address, reply }: { rcptTo: string; address: string; reply: Reply },
@@ -55,19 +54,14 @@ export class SessionReports {
     const { metrics, log } = this.#context;
     metrics.refusal(reply.code);
     this.#refusal(envelope, address, reply);
-    // One line for all recipients of a list that is too long.
+    // One log line for all recipients beyond the limit.
     const isOvershoot = reply === REPLIES.tooManyRecipients;
     if (!isOvershoot || this.#overshot !== envelope)
       log.info({ ...this.#peer, rcptTo, reply: replyLine(reply) }, 'A recipient was refused');
     if (isOvershoot) this.#overshot = envelope;
   }
 
-  /**
-   * A message was stored or refused, or the connection ended in the middle of it.
-   * @param bytes those that came
-   * @param given null where the connection ended
-   * @param target the inbox for which the sender has authenticated
-   */
+  /** @param bytes received @param given null if the connection closed @param target of an authenticated session */
   message(
     message: EndedMessage,
     bytes: number,
@@ -96,12 +90,12 @@ export class SessionReports {
     if (!isFault) this.#missed(message, target, reply, given === null);
   }
 
-  /** A client named recipients and left before DATA. */
+  /** The client disconnected after RCPT, before DATA. */
   left(transaction: Pick<EndedMessage, 'envelope' | 'recipients'>, target: CaptureTarget | null): void {
     this.#missed(transaction, target, null);
   }
 
-  /** Other inboxes may wait for mail that an authenticated session has brought into one. */
+  /** Recipients of mail to an authenticated session's inbox may be addresses of other inboxes that wait for it. */
   #stored({ envelope: { tls: _, ...sender }, recipients }: EndedMessage, target: CaptureTarget | null): void {
     const { receiver, visits, clock } = this.#context;
     const at = clock.now();
@@ -123,7 +117,7 @@ export class SessionReports {
     for (const address of addresses) this.#refusal(envelope, address, reply, hadBegun);
   }
 
-  /** @param target null for credentials of no inbox, which change nothing */
+  /** @param target null for accepted credentials that belong to no inbox */
   authenticated({ password }: SmtpCredentials, target: CaptureTarget | null): void {
     const { metrics, log } = this.#context;
     metrics.authentication(target ? 'captured' : 'accepted');
@@ -131,14 +125,14 @@ export class SessionReports {
       log.info({ ...this.#peer, inbox: target.inboxId }, 'An SMTP session was authenticated for an inbox');
       return;
     }
-    // A credential of ours in the password is meant for an inbox: it is mistyped, revoked or expired.
+    // A password with our prefix was intended for an inbox, but is mistyped, revoked or expired.
     log[/^mf[kt]_/.test(password) ? 'warn' : 'info'](
       this.#peer,
       'The SMTP user name and password belong to no live inbox; the mail is delivered by its recipients',
     );
   }
 
-  /** Stored for the owner of the inbox that the user name may be. */
+  /** Stored for the owner of the inbox that the user name refers to. */
   refusedCredentials({ username }: SmtpCredentials, reply: Reply): Reply {
     const { metrics, log, receiver, clock } = this.#context;
     metrics.authentication('refused');
@@ -146,7 +140,7 @@ export class SessionReports {
     const { remoteAddress } = this.#peer;
     const refusal = { at: clock.now(), reply: replyLine(reply), mailFrom: '', helo: '', remoteAddress };
     if (parseAddress(username, { smtputf8: true })) receiver.refused({ ...refusal, address: username });
-    // Other names are guesses of strangers, which would displace what is worth knowing.
+    // Other names are guesses, which would displace useful entries.
     else if (username.startsWith('inb_')) receiver.senderRefused(refusal);
     return reply;
   }

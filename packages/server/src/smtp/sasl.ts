@@ -1,21 +1,16 @@
 import type { SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import { REPLIES, type Reply } from './replies.ts';
 
-/** Of each mechanism in base64; those of LOGIN are `Username:` and `Password:`. */
+/** Base64; those of LOGIN are `Username:` and `Password:`. */
 const CHALLENGES: ReadonlyMap<string, readonly string[]> = new Map([
   ['PLAIN', ['']],
   ['LOGIN', ['VXNlcm5hbWU6', 'UGFzc3dvcmQ6']],
 ]);
-/** As EHLO lists them. */
+/** As listed by EHLO. */
 export const MECHANISMS = [...CHALLENGES.keys()].join(' ');
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/**
- * The exchange of AUTH (RFC 4954 section 4) for PLAIN (RFC 4616) and LOGIN.
- * @param line the whole AUTH command, without its line end
- * @param ask sends a challenge, and resolves with the client's next line; with undefined when there is none
- * @returns credentials to check, or the reply that rejects the command; undefined when `ask` returned it
- */
+/** AUTH (RFC 4954 section 4). @param ask sends a challenge; resolves with the next line, undefined if there is none */
 export async function readCredentials(
   line: string,
   ask: (challenge: Reply) => Promise<string | undefined>,
@@ -24,7 +19,7 @@ export async function readCredentials(
   if (mechanism === '' || more.length > 0) return REPLIES.authSyntax;
   const challenges = CHALLENGES.get(mechanism.toUpperCase());
   if (!challenges) return REPLIES.unknownMechanism;
-  // A "=" stands for an empty initial response.
+  // "=" is an empty initial response.
   const given = initial === undefined ? [] : [initial === '=' ? '' : initial];
   const responses: string[] = [];
   for (const [i, text] of challenges.entries()) {

@@ -13,24 +13,20 @@ import { SmtpVisits } from './visits.ts';
 
 export interface SmtpServerOptions extends Partial<SessionSettings> {
   host: string;
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   port: number;
-  /** The port that speaks TLS from the first byte; null for none. */
+  /** Port for implicit TLS; null for none. */
   tlsPort?: number | null;
   name: string;
   maxMessageBytes: number;
-  /** Served domains, lower case: those whose postmaster is meant by `postmaster`. */
+  /** Served domains, lower case. */
   domains: readonly string[];
-  /** Mail to postmaster: `log` accepts it, logs that it came, and keeps nothing. Default `refuse`. */
+  /** Mail to postmaster: `log` accepts and logs it without storing it. Default `refuse`. */
   postmaster?: 'refuse' | 'log';
-  /** The configured certificate; null for none. */
   tls?: KeyPair | null;
-  /**
-   * Whether STARTTLS is offered: `auto`, the default, with a configured certificate only, because libraries that use it
-   * when they see it then verify the certificate and give up; `self-signed` also with a generated one.
-   */
+  /** `auto` (default): only with a configured certificate, because libraries that see STARTTLS verify certificates. */
   startTls?: 'auto' | 'self-signed' | 'off';
-  /** Addresses and networks (CIDR) whose connections begin with a PROXY header, version 1 or 2. */
+  /** Addresses and networks (CIDR) whose connections begin with a PROXY header. */
   proxyFrom?: readonly string[];
   limits?: Partial<SmtpLimits>;
 }
@@ -42,25 +38,23 @@ export type SmtpServerDeps = Pick<
 
 export interface SmtpServer {
   readonly visits: SmtpVisits;
-  /** @returns the ports taken */
   start(): Promise<{ port: number; tlsPort: number | null }>;
-  /** Replaces the configured certificate for new connections. @throws Error when it cannot be used; the old one stays */
+  /** For new connections. @throws Error when the certificate cannot be used; the old one is kept */
   useCertificate(pair: KeyPair): CertificateSummary;
-  /** Lets messages that are being received or stored finish until `deadlineMs`; others get 421. Safe to call twice. */
+  /** Lets messages in transit finish until `deadlineMs`; other sessions get 421. Safe to call twice. */
   stop(deadlineMs: number): Promise<void>;
 }
 
 interface ListenerContext extends ConnectionContext {
   isTrustedProxy: NetworkMatch;
-  /** All sockets of all listeners, until they are closed. */
+  /** Of all listeners, until they are closed. */
   open: Set<Connection>;
 }
 
-/** A listening socket and its certificate. */
 class Listener {
   readonly #context: ListenerContext;
   readonly #how: { implicitTls: boolean; startTls: boolean };
-  // A client that sends all and closes its side (a script through nc) still reads its replies.
+  // Half-open, so that a client that sends everything and closes its side (a script with nc) still gets replies.
   readonly #server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
   #certificate: Promise<SecureContext> | undefined;
 
@@ -69,13 +63,12 @@ class Listener {
     this.#how = how;
   }
 
-  /** @returns the port taken */
   async listen(host: string, port: number): Promise<number> {
     const { limits, log, clock } = this.#context;
-    // With Node's default of 511 a burst of connections overflows the queue, and some clients wait forever.
+    // Bursts of connections overflow Node's default of 511, and some clients then wait forever.
     this.#server.listen({ port, host, backlog: limits.maxConnections });
     await once(this.#server, 'listening');
-    // Such as too many open files.
+    // For example EMFILE.
     const report = oncePerMinute(clock, (err, count) =>
       log.error({ err, count }, 'SMTP connections were not accepted'),
     );
@@ -88,12 +81,11 @@ class Listener {
     return new Promise((resolve) => this.#server.close(() => resolve()));
   }
 
-  /** New connections, and STARTTLS from now on, use this certificate; established ones are not affected. */
   useCertificate(pair: KeyPair): void {
     this.#certificate = Promise.resolve(createSecureContext({ ...pair }));
   }
 
-  /** Where none is configured, one is generated for the first client that asks: most servers never need it. */
+  /** Generates a certificate on first use if none is configured: most servers never need it. */
   #certified(): Promise<SecureContext> {
     const { name, clock } = this.#context;
     this.#certificate ??= selfSignedCertificate(name, clock.now()).then(createSecureContext, (error) => {
@@ -105,7 +97,7 @@ class Listener {
 
   #accept(socket: Socket): void {
     const { open, limits, isTrustedProxy } = this.#context;
-    // Rejected connections and those in a handshake are not counted by the limiter.
+    // Twice the limit, because the limiter does not count rejected connections and those in a handshake.
     if (open.size >= 2 * limits.maxConnections) {
       socket.destroy();
       return;
@@ -121,7 +113,6 @@ class Listener {
   }
 }
 
-/** The SMTP server: mail comes in here, and every rule about it is the receiver's. */
 export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps): SmtpServer {
   const { clock } = deps;
   const { host, name, domains, maxMessageBytes, tls = null, tlsPort = null, startTls = 'auto' } = options;
@@ -175,7 +166,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
         });
         return { port, tlsPort: taken };
       } catch (error) {
-        // One port taken, the other not: nothing may stay open.
+        // Close the other listeners if one port is in use.
         for (const listener of listeners) void listener.close();
         throw error;
       }

@@ -24,12 +24,12 @@ import type { SmtpVisits } from './visits.ts';
 
 export interface SessionSettings {
   name: string;
-  /** As EHLO announces it; an inbox may have a smaller limit. */
+  /** As announced by EHLO; an inbox may have a smaller limit. */
   maxMessageBytes: number;
   bareLineEndings: BareLineEndings;
-  /** Whose AUTH is accepted: that of inboxes, or any other, which changes nothing. */
+  /** Which AUTH is accepted: credentials of inboxes, or also any others, which have no effect. */
   auth: 'inbox' | 'any' | 'off';
-  /** Whether AUTH is offered without TLS to clients on other machines too. */
+  /** Whether AUTH is offered without TLS to clients on other machines. */
   authPlaintext: boolean;
 }
 
@@ -42,31 +42,30 @@ export interface SessionContext extends SessionSettings {
   metrics: SmtpMetrics;
   budget: ByteBudget;
   limits: SmtpLimits;
-  /** Domains whose postmaster is accepted and logged. */
+  /** Domains whose postmaster mail is accepted and only logged. */
   postmasterDomains: ReadonlySet<string>;
 }
 
-/** The client's end of a session: a socket, or bytes in tests. */
 export interface Transport {
   readonly id: string;
   readonly remoteAddress: string;
-  /** The key under which limits count the client, see `sourceKey`. */
+  /** Identifies the client for limits, see `sourceKey`. */
   readonly source: string;
   /** Epoch milliseconds. */
   readonly connectedAt: number;
-  /** Resolves with the next bytes, which are the session's from then on; with undefined when no more will come. */
+  /** Resolves with the next bytes, owned by the session; undefined at the end of input. */
   read(): Promise<Buffer | undefined>;
-  /** @returns where written bytes wait for the client a promise, which resolves when more may be written */
+  /** @returns a promise if there is backpressure; it resolves when more can be written */
   write(text: string): Promise<void> | undefined;
-  /** Writes the last replies and closes; ends a read. */
+  /** Writes the last replies and closes; also ends a pending read. */
   end(text: string): void;
-  /** Resolves, when there is a certificate, with what does a handshake and resolves with protocol and cipher, or never. */
+  /** Resolves with a function that does the handshake. Its promise resolves with protocol and cipher, or never. */
   prepareTls(): Promise<(helo: string) => Promise<string>>;
-  /** A delay that a fault rule asks for begins or ends. */
+  /** Called when a delay of a fault rule begins and ends. */
   setDelayed(isDelayed: boolean): void;
 }
 
-/** What a command leads to; undefined where it has replied by itself. */
+/** The reply to a command; undefined if the command has already replied. */
 type Given = Reply | Outcome | undefined;
 
 /** A mail transaction (RFC 5321 section 3.3). */
@@ -75,21 +74,20 @@ interface Transaction {
   declaredBytes: number;
   smtputf8: boolean;
   recipients: Recipient[];
-  /** Recipients that are logged and go nowhere. */
+  /** Recipients that are only logged. */
   postmasters: number;
-  /** Whether a fault rule has met it, which is stored. */
+  /** Whether a fault rule was applied, which is stored. */
   metFault: boolean;
 }
 
 interface Message extends Transaction {
-  /** When DATA was accepted, monotonic milliseconds. */
   begunAt: number;
   reader: DataReader;
   mail: IncomingMail;
 }
 
 const last = (reply: Reply): Outcome => ({ reply, disconnects: true });
-/** Commands that have always the same reply; 502, and not 500, where known ones are not offered (section 4.2.4). */
+/** Commands with a constant reply: 502, not 500, for known commands that are not offered (section 4.2.4). */
 const REPLY_TO = new Map<string, Reply | Outcome>([
   ['NOOP', REPLIES.ok],
   ['HELP', REPLIES.help],
@@ -107,27 +105,25 @@ const NOTHING = Buffer.alloc(0);
 const hasFaults = ({ faultsOf }: Recipient): boolean => faultsOf !== undefined;
 
 /**
- * One SMTP session (RFC 5321), from greeting to close. {@link run} replies to each command before it reads the
- * next, so replies keep the order of the commands; all replies to one read are one write. What it replies depends
- * only on the bytes that came, not on how they were cut, except that the signature of version 2 of the PROXY protocol
- * from a peer that is not trusted with it is recognised in one piece only.
+ * One SMTP session (RFC 5321), from greeting to close. It replies to each command before it reads the next, and
+ * writes all replies to one read at once. How the input is cut into reads does not change the replies, except that
+ * a PROXY header of version 2 from an untrusted peer is recognised only in one piece.
  */
 export class Session {
   /** Whether the client waits for the server: for a reply, or for memory for its message. */
   isWaiting = false;
-  /** When the last whole command came or was answered, monotonic milliseconds. */
+  /** When the last complete command arrived or was answered, monotonic milliseconds. */
   commandAt: number;
-  /** Of the message that is being received. */
   reader: DataReader | undefined;
   readonly #context: SessionContext;
   readonly #transport: Transport;
   readonly #offersStartTls: boolean;
-  /** A password must not cross a network in the clear. */
+  /** On this machine, or configured: a password must not cross a network in plain text. */
   readonly #offersPlainAuth: boolean;
   readonly #lines: LineReader;
   readonly #trail: SessionTrail;
   readonly #reports: SessionReports;
-  /** Unprocessed from `#at` on. */
+  /** Bytes before `#at` are processed. */
   #input: Buffer = NOTHING;
   #at = 0;
   #output = '';
@@ -136,7 +132,7 @@ export class Session {
   #isFirstCommand = true;
   #linesRead = 0;
   #commandsSinceMail = 0;
-  /** 5yz replies since the last message that was accepted. */
+  /** 5yz replies since the last accepted message. */
   #errors = 0;
   #authFailures = 0;
   #isEncrypted = false;
@@ -149,10 +145,9 @@ export class Session {
   #isInMessage = false;
   #mail: IncomingMail | undefined;
   #delay: AbortController | undefined;
-  /** Whether what became of a mail or of a login is stored. */
+  /** Whether the result of a message or a login is stored. */
   #hasTrace = false;
 
-  /** @param startTls whether STARTTLS is offered */
   constructor(context: SessionContext, transport: Transport, startTls: boolean) {
     const { clock, limits, authPlaintext } = context;
     const { remoteAddress, connectedAt } = transport;
@@ -166,7 +161,7 @@ export class Session {
     this.#reports = new SessionReports(transport, context);
   }
 
-  /** The whole session. Never rejects. @param cipher of a connection that is encrypted already */
+  /** Never rejects. @param cipher of a connection that is already encrypted */
   async run(cipher: string | null): Promise<void> {
     try {
       if (cipher) this.#encrypted(cipher);
@@ -189,14 +184,14 @@ export class Session {
     this.#transport.end(this.#output);
   }
 
-  /** Ends the session: after the message that is being received or stored, or else now. There are no more delays. */
+  /** Ends the session: at once, or after the message that is being received or stored. Skips delays. */
   leave(): void {
     this.#isLeaving = true;
     this.#delay?.abort();
     if (!this.#isInMessage) this.close(REPLIES.shuttingDown);
   }
 
-  /** The connection is gone. */
+  /** The connection has closed. */
   ended(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -215,7 +210,7 @@ export class Session {
       visits.leftEarly({ at: clock.now(), remoteAddress, helo });
   }
 
-  /** @param isAnswer to a challenge of AUTH @returns undefined when the session is over, or an answer was too long */
+  /** @param isAnswer to an AUTH challenge @returns undefined when the session is over, or an answer was too long */
   async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
     while (!this.#isOver) {
       const found = this.#lines.read(this.#input, this.#at, isAnswer);
@@ -225,7 +220,7 @@ export class Session {
       else {
         this.#linesRead++;
         this.commandAt = this.#context.clock.monotonic();
-        // A read full of commands must not delay other connections.
+        // Yield, so that one read with many commands does not delay other connections.
         if (this.#linesRead % 100 === 0 && this.#at < this.#input.length) {
           await this.#flush();
           await nextTurn();
@@ -238,9 +233,9 @@ export class Session {
     return undefined;
   }
 
-  /** Waits for more bytes; where none will come, the session is over. */
+  /** Waits for more bytes; at the end of input, the session is over. */
   async #fill(): Promise<void> {
-    // Copied, so that an incomplete line does not keep a whole read in memory.
+    // Copied, so that an incomplete line does not keep the whole read in memory.
     const isIncomplete = this.#at < this.#input.length;
     if (this.#at > 0) this.#input = isIncomplete ? Buffer.from(this.#input.subarray(this.#at)) : NOTHING;
     this.#at = 0;
@@ -263,7 +258,7 @@ export class Session {
     if (!this.#isOver) this.#output += `${line}\r\n`;
   }
 
-  /** A 421 ends the session, and so does one error too many. */
+  /** A 421 ends the session, and so does exceeding the limit of errors. */
   #reply(reply: Reply): void {
     this.#write(replyLine(reply));
     if (reply.code === 421) this.close();
@@ -280,10 +275,10 @@ export class Session {
     }
   }
 
-  /** Waits for the application; the replies to earlier commands do not wait for that. */
+  /** Waits for the application; earlier replies are flushed meanwhile. */
   async #wait<T>(answer: Promise<T>): Promise<T> {
     this.isWaiting = true;
-    // Most answers come in this turn; their replies then share one write.
+    // Most answers come in this turn of the event loop; their replies then share one write.
     if (this.#output !== '') setImmediate(() => void this.#flush());
     try {
       return await answer;
@@ -299,7 +294,7 @@ export class Session {
     this.#isFirstCommand = false;
     if (isFirst && HTTP_VERB.test(line)) return last(REPLIES.notSmtp);
     if (isFirst && /^PROXY /i.test(line)) return last(REPLIES.untrustedProxy);
-    // A RCPT past the limit costs next to nothing and has its own reply, however many there are.
+    // RCPT commands beyond the limit of recipients do not count: they are cheap, and have their own reply.
     if (!this.#isFull) this.#commandsSinceMail++;
     if (this.#commandsSinceMail > limits.maxCommandsPerMail) return REPLIES.tooManyCommands;
     if (CONTROL.test(line)) return REPLIES.controlCharacter;
@@ -335,7 +330,7 @@ export class Session {
     }
   }
 
-  /** A greeting also ends a transaction (section 4.1.4). */
+  /** HELO and EHLO also end a transaction (section 4.1.4). */
   #hello(line: string, isExtended: boolean): Given {
     const [, hostname = '', ...more] = line.split(/ +/);
     if (more.length > 0 || !isHelloName(hostname)) return REPLIES.helloSyntax;
@@ -473,7 +468,7 @@ export class Session {
     if (reader.outOfStep) this.close();
   }
 
-  /** @returns whether the whole message came, or so much of one that is refused that its end is not waited for */
+  /** @returns whether the message ended, or a rejected one is so long that its end is not waited for */
   async #receive({ reader, mail }: Message): Promise<boolean> {
     this.#mail = mail;
     this.reader = reader;
@@ -489,7 +484,7 @@ export class Session {
       if (this.#at === this.#input.length) this.#discardInput();
     }
     this.reader = undefined;
-    // From now on its bytes are not released when the connection ends.
+    // From now on, closing the connection does not release its bytes.
     this.#mail = undefined;
     return !this.#isOver;
   }
@@ -500,7 +495,7 @@ export class Session {
     this.#at = 0;
   }
 
-  /** Stores a whole message, unless it is refused. Resolves with the reply, after the delay of a fault rule. */
+  /** Stores a message unless it is rejected. Resolves after the delay of a fault rule. */
   async #finish(message: Message): Promise<Reply | Outcome> {
     const { recipients, reader, mail } = message;
     const bytes = reader.refusal ? reader.bytesRead : mail.length;
@@ -513,7 +508,7 @@ export class Session {
     } catch (error) {
       given = this.#replyFor(error);
     }
-    // A delay holds no memory that others wait for.
+    // Released before the delay, because other messages may wait for memory.
     mail.release();
     this.#reports.message(message, bytes, given ?? REPLIES.stored, this.#target);
     await this.#delayBy(delayMs);
@@ -521,7 +516,7 @@ export class Session {
     return given ?? REPLIES.stored;
   }
 
-  /** @returns the ids of the message, one for each inbox */
+  /** @returns message ids, one for each inbox */
   async #store({ envelope, recipients, postmasters, mail }: Message): Promise<string[]> {
     const { receiver, log } = this.#context;
     const { id } = this.#transport;
@@ -544,10 +539,7 @@ export class Session {
     return given;
   }
 
-  /**
-   * Applies the fault rules that are next for this point. Inboxes are asked in the order of their RCPT commands, delays
-   * add up, and the first rule that replies or disconnects decides for all; the inboxes after it keep their rules.
-   */
+  /** Applies the next fault rules, in RCPT order. Delays add up; the first reply or disconnect decides for all. */
   async #findFault(
     at: FaultPoint,
     recipients: readonly Recipient[],
@@ -571,7 +563,6 @@ export class Session {
     return { delayMs };
   }
 
-  /** Resolves after the delay, or when the session ends. */
   async #delayBy(ms: number): Promise<void> {
     if (ms === 0 || this.#isLeaving || this.#isOver) return;
     this.#delay = new AbortController();
@@ -580,7 +571,7 @@ export class Session {
     this.#transport.setDelayed(false);
   }
 
-  /** Anything but a known error is a defect; the sender may try again. */
+  /** Unknown errors are defects; the client may retry. */
   #replyFor(error: unknown): Reply {
     const reply = replyForError(error);
     if (!reply) this.#reports.failed(error, 'An SMTP session failed unexpectedly');
@@ -600,13 +591,13 @@ export class Session {
     // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
     this.#discardInput();
     const cipher = handshake(this.#helo ?? '');
-    // A client that leaves now is reported as a failed handshake.
+    // Without it, a client that disconnects now counts as a failed handshake, not as an early leaver.
     this.#helo = undefined;
     this.#encrypted(await cipher);
     return undefined;
   }
 
-  /** Nothing is known of the client any more (RFC 3207 section 4.2). */
+  /** Discards what is known of the client (RFC 3207 section 4.2). */
   #encrypted(cipher: string): void {
     this.#isEncrypted = true;
     this.#helo = undefined;

@@ -14,10 +14,10 @@ export interface KeyPair {
   cert: string;
 }
 
-/** Properties of a certificate for the log. */
+/** For the log. */
 export type CertificateSummary = Pick<X509Certificate, 'subject' | 'validTo' | 'fingerprint256'>;
 
-/** @throws Error with what to do, when certificate and key cannot be read or are not a pair */
+/** @throws Error with advice when certificate or key cannot be read, or they are not a pair */
 export function checkKeyPair({ cert, key }: KeyPair): CertificateSummary {
   try {
     createSecureContext({ cert, key });
@@ -32,7 +32,7 @@ export function checkKeyPair({ cert, key }: KeyPair): CertificateSummary {
   }
 }
 
-/** Generates a certificate on a thread of its own, so that the 250 modules that it needs once are freed with it. */
+/** On a worker thread, to free the 250 modules that generation needs. */
 export async function selfSignedCertificate(hostname: string, now: number): Promise<KeyPair> {
   const thread = new Worker(new URL('./certificate-thread.ts', import.meta.url), {
     workerData: { hostname, now },
@@ -41,14 +41,14 @@ export async function selfSignedCertificate(hostname: string, now: number): Prom
   return made;
 }
 
-/** By OpenSSL's reason; an alert comes from the client (RFC 8446 section 6.2). */
+/** Handshake failures by OpenSSL's reason. Alerts come from the client (RFC 8446 section 6.2). */
 const KINDS: readonly [RegExp, string][] = [
   [/alert .*(?:certificate|unknown ca)/, 'The client rejected the certificate'],
   [/wrong version number|http request|packet length|record type/, 'The client did not send a TLS handshake'],
   [/protocol|version|cipher|alert handshake failure/, 'The client has no TLS version or cipher in common'],
 ];
 
-/** @param error what the TLS socket reported; undefined when the connection was only closed */
+/** @param error of the TLS socket; undefined when the connection just closed */
 function failureReason(error: Error | undefined): string {
   const reason = error && 'reason' in error ? String(error.reason) : undefined;
   if (reason !== undefined) {
@@ -69,10 +69,7 @@ export interface HandshakeContext {
   receiver: Pick<Receiver, 'handshakeFailed'>;
 }
 
-/**
- * Reports the failure of a TLS handshake once. A client that completes it and leaves without a command counts too: that
- * is how Node.js rejects a certificate.
- */
+/** Reports a failed handshake once, also if a client disconnects before a command: so Node.js rejects certificates. */
 export class HandshakeWatch {
   error: Error | undefined;
   readonly #context: HandshakeContext;
@@ -90,15 +87,12 @@ export class HandshakeWatch {
     this.#state = 'first command';
   }
 
-  /** Nothing more is reported: the client sent a command, or the server closes the connection. */
+  /** Stops watching: the client sent a command, or the server closes the connection. */
   settled(): void {
     this.#state = 'settled';
   }
 
-  /**
-   * The connection is closed.
-   * @param hasBegun false when the client sent no byte, as the health check of a load balancer does
-   */
+  /** The connection closed. @param hasBegun false if the client sent no byte, as in health checks of load balancers */
   closed(hasBegun: boolean): void {
     const { clock, limits, log, metrics, receiver } = this.#context;
     const tookTooLong = clock.monotonic() - this.#begunAt >= limits.handshakeMs;

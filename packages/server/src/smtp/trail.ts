@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { MetFault } from '../faults/sql.ts';
 import type { Trail, TrailEvent, TrailStep } from '../messages/trail.ts';
 
-/** Which earlier steps a step replaces: a transaction those of the one before, a recipient another. */
+/** Earlier steps that a step removes: MAIL those of the previous transaction, RCPT an earlier RCPT. */
 const REPLACES: Partial<Record<TrailEvent, TrailEvent[]>> = {
   tls: ['authenticated'],
   'mail-from': ['mail-from', 'rcpt-to', 'data'],
@@ -19,10 +19,10 @@ function detailOf({ rule, at, reply, delayMs, disconnect }: MetFault): string {
   return `Rule ${rule} at ${at}: ${effects.join(', ')}`;
 }
 
-/** What happened in an SMTP session and when, by the wall clock, for the timeline of each message of it. */
+/** The steps of an SMTP session with wall-clock times, for the timelines of its messages. */
 export class SessionTrail {
   readonly #clock: Clock;
-  /** In their order, with the inbox whose fault a step was. */
+  /** Oldest first. `inboxId`: the inbox whose fault rule was applied. */
   #steps: (TrailStep & { inboxId?: string })[];
 
   constructor(clock: Clock, connectedAt: number) {
@@ -36,16 +36,13 @@ export class SessionTrail {
     this.#steps.push({ event, at: this.#clock.now(), detail });
   }
 
-  /** The next message that is stored in this inbox shows it; more than 20 are more than a test of retries needs. */
+  /** Shown by the inbox's next message; at most 20. */
   fault(met: MetFault, inboxId: string): void {
     if (this.#steps.filter(({ event }) => event === 'fault').length >= 20) return;
     this.#steps.push({ event: 'fault', at: this.#clock.now(), detail: detailOf(met), inboxId });
   }
 
-  /**
-   * @returns all steps of a whole message, without the faults of other inboxes: all who have the message read them,
-   *   so for recipients of several accounts there are none
-   */
+  /** The steps without faults of other inboxes; without any faults if several accounts will read the message. */
   endOfData(recipients: readonly { inboxId: string; accountId: string }[]): Trail {
     const isShared = new Set(recipients.map(({ accountId }) => accountId)).size > 1;
     const inboxes = new Set(isShared ? [] : recipients.map(({ inboxId }) => inboxId));
@@ -54,7 +51,7 @@ export class SessionTrail {
     return [...steps, { event: 'end-of-data', at: this.#clock.now() }];
   }
 
-  /** The message was stored, and shows the faults before it. */
+  /** Later messages do not show the faults of this one. */
   stored(): void {
     this.#steps = this.#steps.filter(({ event }) => event !== 'fault');
   }

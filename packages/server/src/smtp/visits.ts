@@ -1,20 +1,17 @@
 import { LruCache } from '../workers/ttl-cache.ts';
 
-/** Clients that left early and are remembered; more in a minute are health checks. */
 const MAX_EARLY = 100;
-/** A client that left early so shortly before is a health check, which comes every few seconds, milliseconds. */
+/** A client that disconnects early repeatedly within this time is a health check, milliseconds. */
 const REGULAR_MS = 60_000;
-/** Senders whose last delivery is remembered. */
 const MAX_SENDERS = 1_000;
 
-/** An SMTP client as it shows itself. */
 interface Peer {
   remoteAddress: string;
   /** '' before HELO and EHLO. */
   helo: string;
 }
 
-/** A client that said HELO or EHLO and left without naming a recipient. */
+/** A client that disconnected after HELO or EHLO without naming a recipient. */
 export interface EarlyLeaver extends Peer {
   /** Epoch milliseconds. */
   at: number;
@@ -22,10 +19,7 @@ export interface EarlyLeaver extends Peer {
 
 const isSame = (a: Peer, b: Peer): boolean => a.remoteAddress === b.remoteAddress && a.helo === b.helo;
 
-/**
- * What SMTP clients of this process did lately that leaves no trace in the store. It is written for every connection
- * and read by explanations of waits, so it stays in memory.
- */
+/** Recent activity of SMTP clients, in memory: it changes with every connection and only explanations read it. */
 export class SmtpVisits {
   /** When the last client connected, epoch milliseconds; null before the first. */
   lastAt: number | null = null;
@@ -45,7 +39,7 @@ export class SmtpVisits {
     return (this.#delivered.get(`${remoteAddress} ${helo}`) ?? 0) >= at;
   }
 
-  /** Clients that left early after a time, newest first; without those that did so shortly before as well. */
+  /** Clients that disconnected early after this time, newest first, without health checks. */
   earlyLeavers(after: number): EarlyLeaver[] {
     const before = this.#early.filter(({ at }) => at <= after && at > after - REGULAR_MS);
     return this.#early.filter((one) => one.at > after && !before.some((other) => isSame(one, other)));

@@ -27,7 +27,7 @@ import { plainAddress } from '../text/source-key.ts';
 import type { Explanation, Outcome, WaitedMessage } from './outcome.ts';
 import { waitAndExplain } from './wait.ts';
 
-/** After making the JSON of a message of this size others have a turn. */
+/** Yield to the event loop after serializing a message of this size. */
 const LONG_JSON_BYTES = 128 * 1024;
 
 export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteContext): void {
@@ -66,7 +66,7 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
       );
       const waitedMs = Math.round(clock.monotonic() - begun) + expectation.waitedMs;
       const explanation = outcome.explanation && toExplanation(outcome.explanation);
-      // The console looks into an inbox with a wait of 0 seconds: that is not a wait of the test run.
+      // The console reads inboxes with waits of 0 seconds, which are not waits of the test run.
       const waitId =
         request.session === undefined
           ? waitLog.add(inbox, expectation, { ...outcome, waitedMs }, explanation)
@@ -111,10 +111,10 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
   });
 }
 
-/** Of a message that is too large. */
+/** For a message that is too large to return. */
 const NO_ENVELOPE = { mailFrom: '', helo: '', remoteAddress: '', tls: false };
 
-/** Makes the JSON of messages in full, once for all waits that return the same one at the same time. */
+/** Serializes messages in full, once for all concurrent waits that return the same one. */
 class MessageTexts {
   readonly #known = new WeakMap<FullMessageRecord, { base: string; json: string }>();
 
@@ -134,7 +134,6 @@ class MessageTexts {
   }
 }
 
-/** JSON of a {@link WaitResult}. */
 async function resultJson(
   { matched, messages, cursor }: Outcome,
   explained: Pick<WaitResult, 'explanation' | 'waitId'>,

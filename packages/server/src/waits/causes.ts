@@ -10,12 +10,11 @@ import { closestHint, closestSentence, counted, impossibleCondition, subjectOf }
 import type { Evidence, NearMiss, Surroundings } from './evidence.ts';
 import type { Cause, Expectation, SeenMessage } from './outcome.ts';
 
-/** Causes that a summary names; more are in the explanation. */
 const MAX_NAMED = 4;
 
 const CERTAINTIES: readonly WaitCause['certainty'][] = ['certain', 'likely', 'possible'];
 
-/** What the causes are found in. Times are epoch milliseconds. */
+/** Input of {@link causesOf}. Times are epoch milliseconds. */
 export interface Facts {
   expectation: Expectation;
   /** The time of the wait's `since`. */
@@ -24,11 +23,10 @@ export interface Facts {
   begun: number;
   now: number;
   inbox: InboxRecord;
-  /** How many messages did not match. */
   seenCount: number;
-  /** The conditions that none of them meets. */
+  /** Conditions that none of those messages meets. */
   commonFailed: readonly FailedCondition[];
-  /** The only one of them, or the one that is most like what is waited for. */
+  /** Of those messages, the most similar one. */
   closest: SeenMessage | undefined;
   matched: readonly MessageRecord[];
   /** Whether all messages were checked. */
@@ -36,14 +34,13 @@ export interface Facts {
   /** The newest message that matches but arrived before `since`. */
   earlier: MessageRecord | undefined;
   evidence: Evidence & Surroundings;
-  /** From when on SMTP clients are of interest. */
+  /** Only later activity of SMTP clients counts. */
   clientsAfter: number;
 }
 
 const sentences = (...all: string[]): string => all.filter((sentence) => sentence !== '').join(' ');
 const timesOf = (count: number): string => (count > 1 ? ` ${count} times` : '');
 
-/** A length of time as a person would say it. @param ms milliseconds */
 function duration(ms: number): string {
   if (ms < SECOND_MS / 10) return `${ms} ms`;
   if (ms < 2 * MINUTE_MS) return `${Math.round(ms / (SECOND_MS / 10)) / 10} s`;
@@ -51,11 +48,11 @@ function duration(ms: number): string {
   return `${Math.round(ms / HOUR_MS)} h`;
 }
 
-/** Of what happened before the wait, with a leading space. */
+/** How long before the wait something happened, with a leading space. */
 const before = (at: number, { begun }: Facts, otherwise = ''): string =>
   at < begun ? ` ${duration(begun - at)} before this wait` : otherwise;
 
-/** Functions that make causes; `plain` is the text where that quotes no message. */
+/** Constructors of causes. `plain` is the text without quotations of messages. */
 const [certain, likely, possible] = CERTAINTIES.map(
   (certainty) =>
     (code: Cause['code'], text: string, plain = text): Cause => ({ code, certainty, text, plain }),
@@ -85,7 +82,6 @@ export function causesOf(facts: Facts): Cause[] {
 
 const isCertain = ({ certainty, code }: Cause): boolean => certainty === 'certain' && code !== 'cut_short';
 
-/** One to six sentences. @param name the field of a cause that is said */
 export function summaryOf(causes: readonly Cause[], facts: Facts, name: 'text' | 'plain'): string {
   const isEmptied = facts.inbox.messageCount === 0;
   const lead = causes.find(
@@ -127,7 +123,7 @@ function cut(facts: Facts): Cause[] {
   return askedMs > length ? [certain('cut_short', text)] : [];
 }
 
-/** A `since` of another clock or in another unit, and one that a message came before. */
+/** A `since` from another clock or in another unit, or after a message that would have matched. */
 function sinceCauses({ from, now, earlier }: Facts): Cause[] {
   if (from > now) {
     const ahead = `This wait's since is ${duration(from - now)} in the future: pass a cursor rather than a time of another clock.`;
@@ -151,7 +147,7 @@ const COMMANDS: Record<FaultPoint, string> = {
   'end-of-data': 'the end of the message',
 };
 
-/** What replies of this server mean, by how they begin: the cause, and what to do about it. */
+/** SMTP replies of this server, by prefix: the cause, and what to do about it. */
 const REPLIES: readonly (readonly [begin: string, code: Cause['code'], why: string, advice: string])[] = [
   [
     ...(['452 4.2.2 ', 'inbox_full', 'the inbox is full'] as const),
@@ -171,7 +167,7 @@ const REPLIES: readonly (readonly [begin: string, code: Cause['code'], why: stri
   ],
 ];
 
-/** Refusals, each reply once, the newest first. */
+/** Refusals grouped by reply, newest first. */
 function refusals(facts: Facts): Cause[] {
   const groups = Map.groupBy(facts.evidence.refused, ({ reply, fault }) => `${reply} ${fault?.rule}`);
   return [...groups.values()].flatMap(([newest, ...more]) => {
@@ -231,7 +227,6 @@ function faultSentence({ reply, fault }: Refusal, count: number): string {
 const takerOf = (inboxId: string | null, { evidence, inbox }: Facts): string =>
   inboxId !== null && inboxId === evidence.catchAllId ? `The catch-all inbox of ${inbox.domain}` : 'The sink';
 
-/** Mail for the address of this inbox that another one has. */
 function sameRecipient(facts: Facts): Cause[] {
   const { otherMail, sinkId, catchAllId, inboxes } = facts.evidence;
   const mail = otherMail.find(({ reason }) => reason === 'same-recipient');
@@ -252,7 +247,6 @@ function impossible({ expectation }: Facts): Cause[] {
   return text === '' ? [] : [likely('impossible_condition', text)];
 }
 
-/** Where mail for an address went that has no inbox. */
 function whereTo(
   { address, at, inboxId }: Evidence['otherMail'][number] | NearMiss,
   isRefused: boolean,
@@ -270,7 +264,6 @@ function whereTo(
   return `Mail for ${address} was refused${time}, because ${why}`;
 }
 
-/** The similar address that differs least, as the first guess. */
 function similarAddress(facts: Facts): Cause[] {
   const { inbox, evidence } = facts;
   const isCatchAll = inbox.kind === 'catch-all';
@@ -286,7 +279,7 @@ function similarAddress(facts: Facts): Cause[] {
   ];
 }
 
-/** What each condition demands, after "none". */
+/** What each condition requires; follows "none" in a sentence. */
 const DEMANDS: Record<keyof Filters, (expected: string) => string> = {
   from: (expected) => `has ${quoted(expected)} in its sender`,
   to: (expected) => `has ${quoted(expected)} in its recipients`,
@@ -298,7 +291,6 @@ const DEMANDS: Record<keyof Filters, (expected: string) => string> = {
   link: (expected) => `has ${expected}`,
 };
 
-/** Messages that arrived, and were not what was waited for, or too few. */
 function unmatched({ matched, seenCount, commonFailed, closest, expectation }: Facts): Cause[] {
   const { count, match } = expectation;
   const like = closest
@@ -317,7 +309,7 @@ function unmatched({ matched, seenCount, commonFailed, closest, expectation }: F
   return [likely('not_matching', sentences(plain, like), plain)];
 }
 
-/** Messages that are not there any more; a sink drops its oldest by itself. */
+/** Deleted messages. Not for sinks, which drop their oldest messages themselves. */
 function deleted({ inbox, from, matched }: Facts): Cause[] {
   const { kind, messageCount, receivedCount, lastReceivedAt } = inbox;
   const count = receivedCount - messageCount;
@@ -329,7 +321,7 @@ function deleted({ inbox, from, matched }: Facts): Cause[] {
   return [likely('deleted', `${which} ${were} deleted.`)];
 }
 
-/** A handshake names no recipient, so it is a guess. */
+/** A guess, because a handshake names no recipient. */
 function handshake({ evidence: { failedHandshakes } }: Facts): Cause[] {
   const failures = failedHandshakes.filter(({ hasRecovered }) => !hasRecovered);
   const [newest] = failures;

@@ -4,14 +4,13 @@ import type { MessageRecord } from '../messages/records.ts';
 import { quoted } from '../text/nearest.ts';
 import type { SeenMessage } from './outcome.ts';
 
-/** The conditions that are one text. */
 type TextCondition = 'from' | 'to' | 'rcptTo' | 'subject' | 'text';
 const TEXT_CONDITIONS: readonly TextCondition[] = ['from', 'to', 'rcptTo', 'subject', 'text'];
 const isText = (condition: string): boolean => TEXT_CONDITIONS.some((name) => name === condition);
 
-/** The share of the words of a condition that a value must have to be alike. */
+/** The share of a condition's words that a value must have to be similar. */
 const MIN_LIKENESS = 0.5;
-/** Shorter words are other words when a letter differs. */
+/** Minimum length of words that are compared with one letter wrong. */
 const MIN_MISTYPED = 5;
 
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
@@ -19,7 +18,7 @@ export const counted = (count: number, noun: string): string => `${count} ${noun
 export const subjectOf = ({ summary }: MessageRecord): string =>
   summary.subject === '' ? 'a message without a subject' : quoted(summary.subject);
 
-/** What remains of a text without accents, punctuation, spaces and case. */
+/** Text without accents, punctuation, spaces and case. */
 const loose = (text: string): string =>
   text
     .normalize('NFKD')
@@ -36,10 +35,9 @@ const wordsOf = (text: string): string[] =>
 const conditionsOf = (match: Filters): number =>
   Object.values(match).filter((condition) => condition !== undefined).length;
 
-/** Kept for all waits that compare the same messages at the same time. */
+/** Cache shared by all waits that compare the same messages. */
 const compared = new WeakMap<MessageRecord, Map<string, { words: Set<string>; loose: string }>>();
 
-/** What a message has in the field of a text condition, or in the one that the condition was possibly meant for. */
 function comparedOf(message: MessageRecord, { condition, got }: FailedCondition) {
   const ofMessage = compared.get(message) ?? new Map();
   compared.set(message, ofMessage);
@@ -52,10 +50,7 @@ function comparedOf(message: MessageRecord, { condition, got }: FailedCondition)
   return made;
 }
 
-/**
- * The share of the words of a text condition that a message has in its field, or in the field that the condition was
- * possibly meant for; 0 where it is too little to be alike.
- */
+/** The share of the condition's words that the message has in its field, or a likely intended one; 0 if too small. */
 function likeness(failed: FailedCondition, message: MessageRecord): number {
   const { condition, expected } = failed;
   if (!isText(condition)) return 0;
@@ -71,17 +66,17 @@ function likeness(failed: FailedCondition, message: MessageRecord): number {
   return share >= MIN_LIKENESS ? share : 0;
 }
 
-/** A text says more about what was meant than whether there is a code or an attachment. */
+/** A text says more about the intended message than a code or an attachment. */
 const weightOf = (condition: string): number => (isText(condition) ? 2 : 1);
 
-/** How much a message that did not match is like what is waited for; 0 when it is not. */
+/** Similarity of a message to what is waited for; 0 for none. */
 export function likenessOf({ message, failed }: SeenMessage, match: Filters): number {
   const given = Object.entries(match).filter(([, condition]) => condition !== undefined);
   const all = given.reduce((sum, [name]) => sum + weightOf(name), 0);
   return failed.reduce((sum, one) => sum - weightOf(one.condition) + likeness(one, message), all);
 }
 
-/** What a message has in place of what a condition demands, as a clause after its subject; '' for nothing to add. */
+/** A clause about what the message has instead; '' for nothing to add. */
 function insteadOf({ condition, expected, got }: FailedCondition, { summary }: MessageRecord): string {
   switch (condition) {
     case 'subject':
@@ -107,10 +102,7 @@ function insteadOf({ condition, expected, got }: FailedCondition, { summary }: M
   }
 }
 
-/**
- * A message that did not match, with what it has instead.
- * @param isOnly false for the closest one of several
- */
+/** @param isOnly false for the closest one of several */
 export function closestSentence({ message, failed }: SeenMessage, match: Filters, isOnly: boolean): string {
   const [first] = failed;
   if (!first) return '';
@@ -128,7 +120,7 @@ export function closestSentence({ message, failed }: SeenMessage, match: Filters
   return `${lead}${subject} meets all conditions but "${first.condition}"${it}.`;
 }
 
-/** Texts that look like a regular expression or a pattern of file names. */
+/** Texts that look like a regular expression or a file name pattern. */
 const PATTERN = /^\^|\.[*+]|\\[dwsbDWSB.]|\[[^\]]+\][*+]|\(\?[:=!]|^\/.+\/[a-z]*$|^\*|\*$|[^\d\s]\$$/;
 /** RFC 2047 section 2. */
 const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/i;
@@ -148,7 +140,7 @@ export function impossibleCondition(match: Filters): string {
   return '';
 }
 
-/** Why a message that looks right does not match, and which condition would; '' where nothing is known. */
+/** Why a message that seems to match does not, and which condition would match; '' if unknown. */
 export function closestHint({ message, failed }: SeenMessage): string {
   const { subject, preview, attachmentCount, codes } = message.summary;
   for (const { condition, expected, got } of failed) {

@@ -7,12 +7,12 @@ import type { Store } from '../store.ts';
 
 /** As many as the store keeps of an address. */
 const MAX_REFUSALS = 50;
-/** Messages before this one among which one of the same sender is searched. */
+/** How many earlier messages are searched for one of the same sender. */
 const MAX_BEFORE = 50;
-/** Addresses of a catch-all inbox that one message was sent to. */
+/** Recipients of one message that are looked up in a catch-all inbox. */
 const MAX_ADDRESSES = 5;
 
-/** Whether a sender tries again: not after a 5xx reply that no fault rule gave. */
+/** Whether a sender retries: not after a 5xx reply, except one of a fault rule. */
 const isDeferred = ({ reply, fault }: Refusal): boolean =>
   fault !== undefined || reply === '' || reply.startsWith('4');
 
@@ -26,10 +26,8 @@ function addressesOf({ kind, address, domain }: InboxRecord, { rcptTo }: FullMes
 }
 
 /**
- * Attempts to deliver a message that were put off: mail of the same sender for the same address, since the last
- * message of that author. SMTP names a message only by its content, so nothing more is known of an attempt that
- * ended before. Faults of the session that delivered it are in its trail, and not here.
- * @returns oldest first
+ * Deferred attempts to deliver a message, oldest first: refused mail with the same sender and recipient, since that
+ * author's previous message. SMTP has no message id, so this is an approximation.
  */
 export async function earlierAttempts(
   store: Pick<Store, 'messages' | 'refusals'>,

@@ -6,68 +6,61 @@ import type { HeldDeps } from '../messages/held/held-deps.ts';
 import { NO_RECIPIENT, REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
 
-/**
- * Evidence that may concern other tests counts from so long before the wait. A test triggers the mail first and then
- * waits for it; a test of Playwright lasts 30 seconds by default, so what is older belongs to another one.
- */
+/** How long before the wait evidence may be: a test triggers the mail first, and Playwright's time limit is 30 s. */
 const LEAD_MS = 30 * SECOND_MS;
-/** Refusals, near misses and handshakes that an explanation shows, the newest of each. */
+/** Maximum of each kind in an explanation: the newest. */
 const MAX_SHOWN = 20;
-/** More mail for other addresses than this is that of other tests, and says nothing about this one. */
+/** More mail for other addresses belongs to other tests. */
 const MAX_OTHERS = 5;
-/** Similar addresses that are looked up. */
 const MAX_COMPARED = 200;
 
-/** Mail sent to a similar address, possibly intended for the inbox that waits. Times are epoch milliseconds. */
+/** Mail sent to a similar address, possibly intended for this inbox. Times are epoch milliseconds. */
 export interface NearMiss {
   address: string;
   /** The last time. */
   at: number;
   times: number;
-  /** `refused`: no inbox takes mail for the address. `received`: the sink or a catch-all inbox has it. */
+  /** `refused`: no inbox has the address. `received`: the sink or a catch-all inbox has the mail. */
   outcome: 'refused' | 'received';
   /** Null where no inbox has the mail, or one that the caller must not know. */
   inboxId: string | null;
 }
 
-/** Mail that may have been intended for the inbox although its address is not similar. */
+/** Mail to a different address, possibly intended for this inbox. */
 export interface OtherMail {
   address: string;
   at: number;
   reason: 'same-recipient' | 'meets-conditions' | 'refused';
-  /** Null for refused mail. */
   inboxId: string | null;
 }
 
-/** What happened in the time of a wait, and may be why it failed. */
+/** Events during a wait that may explain its failure. */
 export interface Evidence {
   refused: Refusal[];
   nearMisses: NearMiss[];
   otherMail: OtherMail[];
-  /** Those of a sender that has delivered mail since are no cause. */
+  /** `hasRecovered`: the client has delivered mail since, so the handshake is no cause. */
   failedHandshakes: { at: number; remoteAddress: string; reason: string; hasRecovered: boolean }[];
 }
 
-/** An SMTP client as it shows itself. */
 interface Peer {
   remoteAddress: string;
   helo: string;
 }
 
-/** What SMTP clients did lately that leaves no trace in the store. */
+/** Recent activity of SMTP clients, which the store does not have. */
 export interface SmtpClients {
   /** When one was last active, epoch milliseconds; null before the first. */
   readonly lastAt: number | null;
-  /** Those that left after a time without naming a recipient, newest first. */
+  /** Clients that disconnected after this time without naming a recipient, newest first. */
   earlyLeavers(after: number): Peer[];
   hasDeliveredSince(client: Peer, at: number): boolean;
 }
 
-/** Who asks for an explanation. */
 export interface ExplanationCaller {
-  /** False for a read token, whose holder may know one inbox only, and nothing of its account. */
+  /** False for a read token, whose holder must not learn about other inboxes of the account. */
   ownsAccount: boolean;
-  /** The address that the request came from; IPv4 as such. */
+  /** IPv4-mapped addresses as IPv4. */
   remoteAddress: string;
 }
 
@@ -76,22 +69,21 @@ export interface EvidenceDeps {
   store: Pick<Store, 'accounts' | 'inboxes' | 'domains' | 'refusals'>;
   /** Domains that all accounts share. */
   domains: readonly string[];
-  /** The SMTP clients of this process; null where it receives no mail. */
+  /** Of this process; null where it receives no mail. */
   visits: SmtpClients | null;
-  /** Whether those are all there are. */
+  /** False if other processes receive mail too. */
   seesAllClients: boolean;
 }
 
-/** What else an explanation names. */
 export interface Surroundings {
-  /** The inboxes, by id, that take mail for addresses without one of their own; null where the caller knows none. */
+  /** Inboxes that take mail for addresses without an inbox; null if there is none or the caller must not know it. */
   sinkId: string | null;
   catchAllId: string | null;
-  /** Inboxes that have mail of the evidence, by id, and those that had an address of it, by that address. */
+  /** The inboxes of the evidence by id, and former inboxes of its addresses by address. */
   inboxes: ReadonlyMap<string, InboxRecord>;
   /** An SMTP client that named no recipient. */
   leaver: Peer | undefined;
-  /** When an SMTP client was last active; null before the first, undefined where it is not known. */
+  /** Null before the first client, undefined if unknown. */
   lastClientAt: number | null | undefined;
 }
 
@@ -103,19 +95,19 @@ const plain = (path: string): string => {
 const newestOf = <T extends { at: number }>(all: readonly T[]): T[] =>
   all.toSorted((a, b) => b.at - a.at).slice(0, MAX_SHOWN);
 
-/** Collects the evidence for one wait that has failed. All reads are bounded, and of an index. */
+/** Collects the evidence for a failed wait. All reads are bounded and use an index. */
 export class Investigation {
   /** When the wait ended, epoch milliseconds. */
   readonly now: number;
-  /** From when on SMTP clients are of interest: the inbox exists, and the wait is about to begin. */
+  /** Only later activity of SMTP clients counts. */
   readonly clientsAfter: number;
   readonly #deps: EvidenceDeps;
   readonly #inbox: InboxRecord;
   readonly #caller: ExplanationCaller;
-  /** From when on mail for this address counts, and from when on all other mail. */
+  /** Start times of evidence, for mail to this address and for all other mail. */
   readonly #after: { own: number; shared: number };
 
-  /** @param times `from`: the time of the wait's `since`; `begun`: when it began; both epoch milliseconds */
+  /** @param times `from`: the time of `since`; `begun`: when the wait began; both epoch milliseconds */
   constructor(
     deps: EvidenceDeps,
     inbox: InboxRecord,
@@ -132,10 +124,7 @@ export class Investigation {
     this.clientsAfter = Math.max(shared, inbox.createdAt - 1);
   }
 
-  /**
-   * @param hasArrived whether a message arrived: then mail for other addresses is that of other tests
-   * @param meets whether a message of an inbox, by its time, is what the wait is for
-   */
+  /** @param hasArrived then other mail is ignored @param meets whether the message at a time meets the conditions */
   async collect(
     hasArrived: boolean,
     meets: (inboxId: string, at: number) => Promise<boolean>,
@@ -150,7 +139,6 @@ export class Investigation {
     const otherMail = [...captured, ...early].slice(0, MAX_OTHERS);
     const failed = unnamed.failedHandshakes.filter(({ hasRecovered }) => !hasRecovered);
     const found = [own, unnamed.refused, failed, nearMisses, otherMail].flat();
-    // The last guess.
     if (found.length === 0 && !hasArrived) otherMail.push(...(await this.#guesses(others, meets)));
     return {
       refused: newestOf([...own, ...unnamed.refused]),
@@ -163,7 +151,6 @@ export class Investigation {
     };
   }
 
-  /** Refusals of mail that the inbox would have taken. */
   async #refusals(concerning: readonly Refusal[]): Promise<Refusal[]> {
     const { id, kind, address, domain } = this.#inbox;
     const all =
@@ -174,7 +161,7 @@ export class Investigation {
     return own.length > 0 && (await this.#isUsable(address)) ? own : [];
   }
 
-  /** Senders that named no recipient: failed handshakes, and refusals at MAIL and AUTH. */
+  /** Failed handshakes, and refusals at MAIL and AUTH. */
   async #unnamed(concerning: readonly Refusal[]): Promise<Pick<Evidence, 'refused' | 'failedHandshakes'>> {
     const visible = await this.#visible(
       concerning.filter(({ address, at }) => address === NO_RECIPIENT && at > this.clientsAfter),
@@ -190,8 +177,8 @@ export class Investigation {
   }
 
   /**
-   * Of SMTP clients that named no recipient, those that the caller may know. They cannot be assigned to an account,
-   * so only the key of the only account sees all of them. Everyone else sees those from their own address.
+   * Clients without a recipient cannot be assigned to an account. If there is only one account, it sees all of them;
+   * otherwise the caller sees those from its own address.
    */
   async #visible<T extends { remoteAddress: string }>(clients: readonly T[]): Promise<T[]> {
     const own = clients.filter(({ remoteAddress }) => remoteAddress === this.#caller.remoteAddress);
@@ -204,7 +191,7 @@ export class Investigation {
     return accounts.length === 1 && !hasMore;
   }
 
-  /** Mail that no inbox took, or the sink or a catch-all inbox for want of another one. */
+  /** Mail that no inbox took, or that the sink or a catch-all inbox took because no other inbox did. */
   async #elsewhere() {
     const { held, store } = this.#deps;
     const { id, accountId, address: wanted, createdAt } = this.#inbox;
@@ -241,7 +228,7 @@ export class Investigation {
     return { nearMisses: await this.#known([...misses.values()]), early, others, sinkId, catchAllId };
   }
 
-  /** Of near misses, those that the account may know: no other one has the address. */
+  /** Near misses that the account may see, because their address belongs to no other account. */
   async #known(misses: readonly NearMiss[]): Promise<NearMiss[]> {
     const refused = misses.filter(({ outcome }) => outcome === 'refused').map(({ address }) => address);
     const known = new Set(await this.#refusedAmong(refused));
@@ -253,7 +240,6 @@ export class Investigation {
     return found;
   }
 
-  /** Of refused addresses, those that are no other account's. */
   async #refusedAmong(addresses: readonly string[]): Promise<string[]> {
     if (addresses.length === 0) return [];
     const { ownsAccount } = this.#caller;
@@ -263,7 +249,7 @@ export class Investigation {
     return listed.map(({ address }) => address);
   }
 
-  /** Mail for this address that a sender brought into the inbox for which it had authenticated. */
+  /** Mail for this address that authentication directed into another inbox. */
   async #captured(concerning: readonly Refusal[]): Promise<OtherMail[]> {
     const { accountId, address } = this.#inbox;
     if (!this.#caller.ownsAccount) return [];
@@ -277,7 +263,7 @@ export class Investigation {
     return found;
   }
 
-  /** Of mail for addresses that are not similar, what may be meant for this one; none where there is much of it. */
+  /** Mail to dissimilar addresses that is possibly intended for this one; none if there is a lot of it. */
   async #guesses(
     others: readonly OtherMail[],
     meets: (inboxId: string, at: number) => Promise<boolean>,
@@ -306,10 +292,7 @@ export class Investigation {
     return found;
   }
 
-  /**
-   * Whether the account may have inboxes on the domain of an address, or that domain is a typing error of a shared
-   * one. A domain may have gone to another account since, and mail that is sent there is not visible any more.
-   */
+  /** Whether the account can use the domain, or it is a typing error of a shared one. Others may own it by now. */
   async #isUsable(address: string): Promise<boolean> {
     const { domains, store } = this.#deps;
     const domain = domainOf(address);

@@ -12,16 +12,15 @@ import type { CheckedMessage, CheckedPage, CheckRange, MessageRecord } from '../
 import { likenessOf } from './closest.ts';
 import type { SeenMessage } from './outcome.ts';
 
-/** Messages whose summaries are checked between two turns of the event loop: a millisecond or two. */
+/** Messages that are checked before yielding to the event loop: a millisecond or two. */
 const SCAN_PAGE = 50;
-/** Messages that an explanation shows: the newest say most, and a person reads no more. */
+/** Messages in an explanation: the newest. */
 const MAX_SEEN = 20;
-/** Messages among which the most alike is looked for, when the wait has failed: each costs some 0.1 ms. */
+/** Messages that are searched for the most similar one: each takes about 0.1 ms. */
 const MAX_COMPARED = 100;
 /** How long after the deadline messages that arrived before it are still checked. */
 const MAX_OVERTIME_MS = 5_000;
 
-/** The newest message that matches, among the newest of those between two times. */
 export async function newestMatch(
   { store, clock }: Pick<HeldDeps, 'store' | 'clock'>,
   inbox: Pick<InboxRecord, 'id' | 'accountId'>,
@@ -36,26 +35,21 @@ export async function newestMatch(
 export class WaitScan {
   /** `receivedAt` of the last message that was checked. */
   place: number;
-  /** Those that matched, oldest first. */
   matched: MessageRecord[] = [];
   seenCount = 0;
   /** The newest that did not match, oldest first, at most {@link MAX_COMPARED}. */
   #unmatched: SeenMessage[] = [];
-  /** The conditions that none of those meets that did not match, also of those that are not in `seen`. */
+  /** Conditions that none of the unmatched messages meets, including those not in `seen`. */
   commonFailed: readonly FailedCondition[] = [];
-  /** Whether all messages that had arrived at the last call were checked. */
+  /** Whether the last call of {@link run} checked all messages that had arrived. */
   isComplete = false;
   readonly #deps: HeldDeps;
   readonly #inbox: InboxRecord;
   readonly #match: Filters;
   readonly #enough: number;
-  /** Monotonic milliseconds. */
   readonly #endsAt: number;
 
-  /**
-   * @param after epoch milliseconds; only later messages are checked
-   * @param enough how many matches end the wait
-   */
+  /** @param after epoch milliseconds, exclusive @param enough how many matches end the wait */
   constructor(
     deps: HeldDeps,
     inbox: InboxRecord,
@@ -73,10 +67,7 @@ export class WaitScan {
     return this.matched.length >= this.#enough;
   }
 
-  /**
-   * Checks the messages after `place` until enough match, there are no more, the time is over or the signal
-   * aborts.
-   */
+  /** Checks the next messages until enough match, none is left, the time is over, or the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     this.isComplete = false;
     for (;;) {
@@ -97,12 +88,11 @@ export class WaitScan {
     }
   }
 
-  /** The newest that did not match, oldest first. */
   get seen(): SeenMessage[] {
     return this.#unmatched.slice(-MAX_SEEN);
   }
 
-  /** The one that did not match that is most like what is waited for; undefined when none is alike. */
+  /** The unmatched message most similar to what is waited for. */
   closest(): SeenMessage | undefined {
     let most = 0;
     let closest: SeenMessage | undefined;
@@ -115,7 +105,6 @@ export class WaitScan {
     return closest;
   }
 
-  /** Removes matches that were deleted meanwhile. */
   drop(gone: ReadonlySet<string>): void {
     this.matched = this.matched.filter(({ id }) => !gone.has(id));
   }
@@ -135,7 +124,7 @@ export class WaitScan {
     if (this.#unmatched.length > MAX_COMPARED) this.#unmatched.shift();
   }
 
-  /** Undefined when the signal aborted. */
+  /** @returns undefined when the signal aborted */
   async #next(signal: AbortSignal): Promise<CheckedPage | undefined> {
     const now = this.#deps.clock.now();
     if (!needsContent(this.#match)) return this.#checkSummaries(now);

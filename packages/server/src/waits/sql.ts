@@ -3,58 +3,53 @@ import { read, type Tx, write } from '../database/operations.ts';
 import { DELETED } from '../database/schema.ts';
 import { anyOf, eachOf, FOR_UPDATE, FOR_UPDATE_SKIP_LOCKED, sql } from '../database/sql.ts';
 
-/** Failed waits that are kept of an inbox: the first ones, because the later ones often follow from them. */
+/** Failed waits that reports list per inbox: the first ones, because later ones often follow from them. */
 export const MAX_FAILED_WAITS = 10;
-/** Failed waits of an inbox whose explanations are kept, the newest: more are those of a loop. */
+/** Explanations that are stored per inbox: the newest. */
 const MAX_EXPLAINED_WAITS = 20;
 
-/** How long the explanation of a failed wait is stored: as long as what is known of an inbox that has ended. */
+/** As long as an ended inbox can be read. */
 export const EXPLAINED_KEPT_MS = DAY_MS;
 
-/** A wait that failed. It has nothing of a message's content, so that it can outlive the messages. */
+/** Contains nothing of the messages, so that it can outlive them. */
 export interface FailedWait {
-  /** Of its explanation. */
   waitId: string;
   /** When it ended, epoch milliseconds. */
   at: number;
   waitedMs: number;
-  /** How many messages were wanted; 0 for silence. */
+  /** 0 waits for the absence of messages. */
   count: number;
-  /** The wait's conditions as texts, cut where they are long. */
+  /** The conditions as texts, cut where they are long. */
   match: Record<string, string>;
   reason: 'timeout' | 'unexpected_message';
   /** How many messages arrived that did not match. */
   seenCount: number;
-  /** One or more sentences for a person. */
   summary: string;
 }
 
-/** What a failed wait has explained. */
 export interface ExplainedWait {
   id: string;
   accountId: string;
   inboxId: string;
-  /** Epoch milliseconds. */
   endedAt: number;
-  /** JSON of what can outlive the messages. */
+  /** JSON without contents of messages. */
   plain: string;
-  /** JSON of what replaces parts of it while the inbox is live. */
+  /** JSON that replaces parts of `plain` while the inbox is live. */
   content: string;
 }
 
-/** What of an inbox with labels was held and has ended: a wait (`failed` is null if it succeeded), a list, a stream. */
+/** A held request that has ended, of an inbox with labels. `failed` is null if the wait succeeded. */
 export type EndedWait = { accountId: string; inboxId: string } & (
   | { kind: 'wait'; failed: FailedWait | null }
   | { kind: 'list' | 'stream'; hadMessages: boolean }
 );
 
-/** How many lists or streams ended, by whether they returned a message. */
+/** Ended lists or streams, by whether they returned a message. */
 export interface HeldCounts {
   withMessages: number;
   empty: number;
 }
 
-/** The waits of an inbox. */
 export interface InboxWaits {
   succeeded: number;
   failed: number;
@@ -67,11 +62,10 @@ export interface InboxWaits {
 const NONE: HeldCounts = { withMessages: 0, empty: 0 };
 const NO_WAITS: InboxWaits = { succeeded: 0, failed: 0, lists: NONE, streams: NONE, failures: [] };
 
-/** Stored waits. @param stored JSON text; null without any */
+/** @param stored JSON text; null without waits */
 export const waitsOf = (stored: string | null): InboxWaits =>
   stored === null ? NO_WAITS : JSON.parse(stored);
 
-/** Stored waits, with some more. */
 function withMore(stored: string | null, ended: readonly EndedWait[]): string {
   const { succeeded, failed, failures, lists, streams } = waitsOf(stored);
   const waits = ended.flatMap((one) => (one.kind === 'wait' ? one.failed : []));
@@ -116,15 +110,11 @@ async function addToDeleted(tx: Tx, inboxId: string, ended: readonly EndedWait[]
     );
 }
 
-/** How waits ended: sums for the reports of test runs, and the explanations of those that failed. */
 export const waits = {
-  /**
-   * Adds ended waits, lists and streams to what is kept of their inboxes, also of inboxes that were deleted
-   * meanwhile.
-   */
+  /** Adds results to their inboxes, also to those that were deleted meanwhile. */
   add: write(
     async (tx, ended: EndedWait[]): Promise<void> => {
-      // In the order in which batches of mails lock inboxes, so that the two never wait for each other.
+      // The lock order of batches of mails, to prevent deadlocks.
       const byInbox = [...Map.groupBy(ended, ({ inboxId }) => inboxId)].sort(([a], [b]) => (a < b ? -1 : 1));
       for (const [inboxId, some] of byInbox)
         if (!(await addToInbox(tx, inboxId, some))) await addToDeleted(tx, inboxId, some);
@@ -132,10 +122,7 @@ export const waits = {
     { keepsInboxes: true },
   ),
 
-  /**
-   * Stores what failed waits have explained; of an inbox the newest {@link MAX_EXPLAINED_WAITS}. Nothing for an
-   * account that is being deleted, and no content for an inbox that is.
-   */
+  /** Keeps the newest {@link MAX_EXPLAINED_WAITS} per inbox. Stores no content for an inbox that is being deleted. */
   addExplained: write(
     async (tx, explained: ExplainedWait[]): Promise<void> => {
       await tx.run(
@@ -146,7 +133,7 @@ export const waits = {
             join accounts a on a.id = r.value ->> 'accountId' and a.deleted_at is null
             left join inboxes i on i.id = r.value ->> 'inboxId' and i.expires_at > ${DELETED} and i.freed = 0`,
       );
-      // Those that another transaction is deleting are left to it: two that wait for each other could deadlock.
+      // Skips rows that another transaction is deleting, to prevent deadlocks.
       await tx.run(
         sql`delete from failed_waits where id in (select id from failed_waits where id in (
             select id from (select id, row_number() over (partition by inbox_id order by id desc) as place
@@ -157,7 +144,7 @@ export const waits = {
     { keepsInboxes: true },
   ),
 
-  /** What a failed wait has explained, for 24 hours; without `content` once the inbox has ended. */
+  /** Explanations are kept for 24 hours; without `content` once the inbox has ended. */
   find: read(
     (
       db,
@@ -175,12 +162,12 @@ export const waits = {
   ),
 };
 
-/** Removes what messages said from the explanations of inboxes that have ended. */
+/** Removes contents of messages from the explanations. */
 export async function removeContentOf(tx: Tx, inboxIds: readonly string[]): Promise<void> {
   await tx.run(sql`update failed_waits set content = null where inbox_id ${anyOf(inboxIds)}`);
 }
 
-/** Removes up to `limit` rows of an account. @returns how many */
+/** Removes up to `limit` rows. @returns how many */
 export const removeFailedWaitsOf = (tx: Tx, accountId: string, limit: number): Promise<number> =>
   tx.run(
     sql`delete from failed_waits where id in (select id from failed_waits where account_id = ${accountId} limit ${limit})`,

@@ -8,15 +8,14 @@ import { Batcher } from '../workers/batcher.ts';
 import type { Expectation, Outcome } from './outcome.ts';
 import type { EndedWait, ExplainedWait } from './sql.ts';
 
-/** Ended waits are written together this often: reports may be a moment late. */
+/** Interval of writes. */
 const PAUSE_MS = 100;
-/** A condition or a summary in a report; longer ones are cut. */
+/** Characters of a condition or a summary in a report; longer ones are cut. */
 const MAX_CONDITION = 100;
 const MAX_SUMMARY = 500;
-/** Characters of messages that are stored with an explanation; the last of those that were seen are left out. */
+/** Characters of `seen` messages in a stored explanation; the last ones are left out. */
 const MAX_CONTENT = 64 * 1024;
 
-/** What waits to be stored: of a wait that failed, both. */
 interface Item {
   ended?: EndedWait;
   explained?: ExplainedWait;
@@ -25,7 +24,7 @@ interface Item {
 const cut = (text: string, length: number): string =>
   text.length > length ? `${text.slice(0, length - 1)}…` : text;
 
-/** Conditions as texts: `{"kind":"verify"}` for a link. */
+/** Conditions as texts, such as `{"kind":"verify"}` for a link. */
 function matchOf(match: Filters): ReportedWait['match'] {
   const conditions = Object.entries(match).filter(([, value]) => value !== undefined);
   return Object.fromEntries(
@@ -36,7 +35,7 @@ function matchOf(match: Filters): ReportedWait['match'] {
   );
 }
 
-/** The part of an explanation that says what messages say. */
+/** The parts of an explanation that quote messages. */
 function contentOf({ summary, causes, seen }: WaitExplanation): string {
   for (let count = seen.length; ; count--) {
     const content = JSON.stringify({ summary, causes, seen: seen.slice(0, count) });
@@ -44,15 +43,15 @@ function contentOf({ summary, causes, seen }: WaitExplanation): string {
   }
 }
 
-/** No report can name an inbox without labels. */
+/** Reports select inboxes by labels, so they have no inbox without them. */
 const hasLabels = ({ labels }: InboxRecord): boolean => Object.keys(labels).length > 0;
 
-/** Stores how waits ended. The response to a wait never waits for it. */
+/** Stores results of waits asynchronously; the response does not wait for it. */
 export class WaitLog {
   readonly #clock: Clock;
   readonly #batcher: Batcher<Item, never>;
 
-  /** @param onLost called with the error when ended waits could not be stored */
+  /** @param onLost called with the error when results could not be stored */
   constructor(
     store: Pick<Store['waits'], 'add' | 'addExplained'>,
     clock: Clock,
@@ -71,10 +70,7 @@ export class WaitLog {
     );
   }
 
-  /**
-   * @param wire the explanation as the API shows it
-   * @returns the id of what is stored of a wait that failed; undefined for one that succeeded or is not over
-   */
+  /** @param wire the explanation of the API @returns the id of a failed wait; undefined if it succeeded or continues */
   add(
     inbox: InboxRecord,
     { match, count }: Expectation,
@@ -103,13 +99,13 @@ export class WaitLog {
     return waitId;
   }
 
-  /** Of a list that waited, or of a stream; for the reports of test runs. */
+  /** For a held list or a stream. */
   addHeld(inbox: InboxRecord, kind: 'list' | 'stream', hadMessages: boolean): void {
     const { id: inboxId, accountId } = inbox;
     if (hasLabels(inbox)) this.#batcher.offer({ ended: { accountId, inboxId, kind, hadMessages } });
   }
 
-  /** Resolves when all that was added before the call can be read, or was lost. */
+  /** Resolves when everything added before the call can be read, or was lost. */
   flushed(): Promise<void> {
     return this.#batcher.flushed();
   }

@@ -17,15 +17,15 @@ import type { Expectation, Explanation, Outcome, WaitedMessage } from './outcome
 import { newestMatch, WaitScan } from './scan.ts';
 
 interface ExplainDeps extends EvidenceDeps {
-  /** Resolves when the refusals that were given before the call can be read. */
+  /** Resolves when refusals from before the call can be read. */
   refusalsWritten(): Promise<void>;
 }
 
-/** A message whose content is larger is not shown in full by a wait: making its JSON would hold up others. */
+/** Larger messages are not returned in full: serializing them would block the event loop. */
 const MAX_FULL_MESSAGE_BYTES = 2 * 1024 * 1024;
-/** The same for all messages of one wait together: the memory of one response. */
+/** The same for all messages of one response. */
 const MAX_FULL_BYTES = 8 * 1024 * 1024;
-/** After reading a message of this size others have a turn. */
+/** Yield to the event loop after reading a message of this size. */
 const LONG_READ_BYTES = 128 * 1024;
 
 const NO_EVIDENCE: Evidence & Surroundings = {
@@ -36,10 +36,9 @@ const NO_EVIDENCE: Evidence & Surroundings = {
 const STOPPING = 'The server is stopping. Repeat the wait with the cursor as since.';
 
 /**
- * Waits for messages that match, oldest first, or for silence; and explains a wait that failed.
+ * Waits for messages that match, oldest first, or for their absence, and explains a failure.
  * @param inbox a live inbox, read before this call
- * @param caller decides what an explanation may show
- * @param signal ends the wait at once: the client disconnected, or the server stops
+ * @param caller decides what an explanation may contain
  * @throws AppError `invalid_since`; `inbox_expired` or `not_found` when the inbox ends meanwhile
  */
 export async function waitAndExplain(
@@ -60,16 +59,14 @@ export async function waitAndExplain(
   return { matched, messages, cursor: cursorAt(inbox.id, scan.place), explanation };
 }
 
-/** A wait while it runs. */
 class Wait {
   readonly scan: WaitScan;
   readonly #deps: ExplainDeps;
   readonly #expectation: Expectation;
-  /** Only messages and refusals after this time count, epoch milliseconds. */
+  /** Only later messages and refusals count, epoch milliseconds. */
   readonly #from: number;
-  /** When the wait began, in the first of its requests. */
+  /** In the first of its requests, epoch milliseconds. */
   readonly #begun: number;
-  /** As it was read last. */
   #inbox: InboxRecord;
 
   constructor(deps: ExplainDeps, inbox: InboxRecord, expectation: Expectation) {
@@ -83,7 +80,7 @@ class Wait {
     this.#begun = deps.held.clock.now() - waitedMs;
   }
 
-  /** Checks messages until enough match or the time is over. @returns those that matched and are still there */
+  /** Checks messages until enough match or the time is over. @returns matches that still exist */
   untilOver(signal: AbortSignal): Promise<WaitedMessage[]> {
     const { held } = this.#deps;
     const { scan } = this;
@@ -99,7 +96,7 @@ class Wait {
         }
         const { found, gone } = await readInFull(held, scan.matched);
         scan.drop(gone);
-        // Where a match was deleted meanwhile, the next one takes its place.
+        // If a match was deleted meanwhile, continue with the next one.
         if (gone.size === 0 || signal.aborted) return { result: found, isFinal: true, until: expiresAt };
       }
     });
@@ -124,7 +121,7 @@ class Wait {
       ? await investigation.collect(!isQuiet, (id, at) => this.#hasMatchAt(id, at))
       : NO_EVIDENCE;
     const earlier = isTimeout ? await this.#matchBefore() : undefined;
-    // The last step, so that nothing is shown of a message that was deleted meanwhile.
+    // Last, so that the explanation contains nothing of messages that were deleted meanwhile.
     const mostAlike = isTimeout ? scan.closest() : undefined;
     const named = [mostAlike?.message, earlier].filter((message) => message !== undefined);
     const newest = scan.seen;
@@ -156,22 +153,19 @@ class Wait {
     return (await newestMatch(this.#deps.held, of, this.#expectation.match, times)) !== undefined;
   }
 
-  /** The newest message that matches and arrived before the wait's `since`: a wait that failed often missed it. */
+  /** The newest match before the wait's `since`: a failed wait often missed it. */
   async #matchBefore(): Promise<MessageRecord | undefined> {
     const { since, match } = this.#expectation;
     if (since === undefined) return undefined;
     const times = { after: 0, before: this.#from + 1 };
     const found = await newestMatch(this.#deps.held, this.#inbox, match, times);
-    // Without conditions the message at which a cursor stands is no surprise.
+    // Without conditions, the message at the cursor itself always matches.
     const isAny = Object.values(match).every((condition) => condition === undefined);
     return isAny && found?.receivedAt === this.#from ? undefined : found;
   }
 }
 
-/**
- * Reads messages in full, up to {@link MAX_FULL_BYTES} together.
- * @returns the messages in their order, and the ids of those that were deleted meanwhile
- */
+/** Up to {@link MAX_FULL_BYTES} together. @returns the messages in order, and the ids of deleted ones */
 async function readInFull(
   { store, clock }: Pick<HeldDeps, 'store' | 'clock'>,
   messages: readonly MessageRecord[],
@@ -187,7 +181,7 @@ async function readInFull(
     }
     left -= contentBytes;
     const full = await store.messages.find(inboxId, id, clock.now());
-    // A part of a message would not be the message in full.
+    // A partial message is not the message in full.
     if (full) found.push({ message, full: full.isPartial ? null : full });
     else gone.add(id);
     if (contentBytes > LONG_READ_BYTES) await setImmediate();
@@ -197,7 +191,6 @@ async function readInFull(
   return { found: found.filter(({ message }) => !gone.has(message.id)), gone };
 }
 
-/** The ids of messages of one inbox that can no longer be read. */
 async function goneOf(
   store: HeldDeps['store'],
   messages: readonly MessageRecord[],

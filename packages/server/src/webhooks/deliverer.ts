@@ -13,44 +13,32 @@ import { signatureHeaders } from './sign.ts';
 import type { ClaimedDelivery } from './sql/queue.ts';
 import type { AttemptResult, FailureStreak } from './sql/record.ts';
 
-/**
- * Concurrent attempts to webhooks whose last response was prompt: enough for 64 webhooks with four attempts
- * each, and a slot is free again after about two seconds.
- */
+/** For webhooks whose last response was prompt: enough for 64 of them with four attempts each. */
 const PROMPT_SLOTS = 256;
-/**
- * Concurrent attempts to all other webhooks (new, slow, failing), one each: this many can time out at once
- * before the next of their kind waits, and prompt webhooks never wait for them.
- */
+/** For all other webhooks (new, slow, failing), one attempt each. They never delay prompt webhooks. */
 const OTHER_SLOTS = 512;
-/** Concurrent attempts in total. */
 export const MAX_CONCURRENT_ATTEMPTS = PROMPT_SLOTS + OTHER_SLOTS;
-/** Longer than any attempt including its reads and writes: an expired lease belongs to a dead process. */
+/** Longer than any attempt with its reads and writes, so only a crashed process lets a lease expire. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
-/**
- * Due deliveries are announced by an event; this poll finds those whose event was missed, so that no first
- * attempt is later than this while slots are free. It reads a few rows by index.
- */
+/** An event announces due deliveries. This poll finds those whose event was lost; it reads a few rows by index. */
 const IDLE_POLL_MS = 1_000;
-/** Pause when something is due but nothing could be claimed: its slots are taken, or it is being cancelled. */
+/** Pause when deliveries are due but none was claimed: no slot is free, or they are being cancelled. */
 const NOTHING_CLAIMED_MS = 100;
-/** Pause after a storage failure: short for deliveries, long enough not to flood the log. */
+/** Pause after a failure of the store. */
 const STORAGE_PAUSE_MS = 1_000;
-/** How long a stop waits for attempts in progress; the whole app has ten seconds. */
+/** How long a stop waits for attempts in progress. The whole process has ten seconds. */
 const STOP_GRACE_MS = 5_000;
 
 interface DelivererDeps {
   store: Pick<Store, 'inboxes' | 'messages' | 'webhooks' | 'deliveries'>;
   schedule: ScheduleClock;
-  /** Closed by {@link Deliverer.stop}. */
   sender: Sender;
   events: Pick<EventBus, 'onDeliveries'>;
   clock: Clock;
   log: Logger;
   metrics: WebhookMetrics;
-  /** Random number in [0, 1) for the jitter. */
   random(): number;
-  /** The base of URLs in events, without a slash at the end; empty for paths. */
+  /** Base of URLs in events, without a trailing slash; empty for relative paths. */
   publicUrl: string;
   /** The first served domain, for test events. */
   domain: string;
@@ -58,7 +46,7 @@ interface DelivererDeps {
   retryDelays?: readonly number[] | undefined;
 }
 
-/** Delivers webhooks at least once: claims what is due, signs, sends, records. Endpoints do not delay each other. */
+/** Delivers webhooks at least once: claims due deliveries, signs, sends and records the results. */
 export class Deliverer {
   readonly #deps: DelivererDeps;
   readonly #recorder: Batcher<AttemptResult, FailureStreak | undefined>;
@@ -113,7 +101,7 @@ export class Deliverer {
     unsubscribe();
   }
 
-  /** Starts the attempts that are due. @returns how long to wait before the next call, milliseconds */
+  /** Starts the attempts that are due. @returns milliseconds to wait before the next call */
   async #startDue(): Promise<number> {
     const { store, schedule, clock } = this.#deps;
     const now = await schedule.read();
@@ -129,7 +117,6 @@ export class Deliverer {
     this.#free[slot] -= 1;
     const { id: deliveryId, webhookId } = claimed;
     const work = this.#attempt(claimed)
-      // The delivery is claimed again after its lease has expired.
       .catch((err) =>
         this.#deps.log.error({ err, deliveryId, webhookId }, 'A webhook attempt could not be recorded'),
       )
@@ -141,7 +128,6 @@ export class Deliverer {
     this.#inProgress.add(work);
   }
 
-  /** One attempt of a claimed delivery, from reading the message to recording the result. */
   async #attempt(claimed: ClaimedDelivery): Promise<void> {
     const { clock, sender, metrics, log } = this.#deps;
     const at = clock.now();
@@ -161,11 +147,10 @@ export class Deliverer {
     });
     const signal = this.#aborting.signal;
     const outcome = await sender.send({ url: claimed.url, headers, body: body.json, signal });
-    // An attempt that we aborted says nothing about the endpoint: the delivery is claimed again.
+    // An aborted attempt says nothing about the endpoint: it is not recorded, and the delivery is claimed again.
     if (outcome.error?.code !== 'aborted') await this.#conclude(claimed, outcome, at);
   }
 
-  /** Records an attempt, and disables a webhook that asks for it or has only failed. */
   async #conclude(claimed: ClaimedDelivery, outcome: AttemptOutcome, at: number): Promise<void> {
     const { store, schedule, clock, log, metrics, random, retryDelays } = this.#deps;
     const now = clock.now();

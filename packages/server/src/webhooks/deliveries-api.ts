@@ -19,7 +19,6 @@ import type { AttemptRecord, DeliveryRecord } from './sql/log.ts';
 
 const TAGS = ['Webhooks'];
 
-/** The deliveries of a webhook, tests and replays. */
 export function deliveryRoutes(app: App, context: RouteContext): void {
   testWebhook(app, context);
   listDeliveries(app, context);
@@ -76,7 +75,7 @@ function listDeliveries(app: App, { deps }: RouteContext): void {
       const found = state
         ? await store.deliveries.listByState(account.id, id, { ...page, state }, now)
         : await store.deliveries.list(account.id, id, page, now);
-      // The wall clock may have been set since the server started; clients compare with theirs.
+      // The schedule does not follow steps of the wall clock, but clients compare the time with theirs.
       const stepMs = clock.now() - (deps.scheduleNow?.() ?? clock.now());
       const atWallTime = (delivery: DeliveryRecord): DeliveryRecord => ({
         ...delivery,

@@ -5,15 +5,11 @@ import type { FullMessageRecord } from '../messages/records.ts';
 import type { Store } from '../store.ts';
 import type { ClaimedDelivery } from './sql/queue.ts';
 
-/** HTML and text together, bytes of UTF-8: enough for the messages that tests read, small enough to send often. */
+/** HTML and text together, bytes of UTF-8. */
 export const MAX_BODY_BYTES = 256 * 1024;
-/**
- * Each list of a message (recipients, links, attachments, codes) and its subject, bytes of UTF-8 JSON: a
- * message with 100,000 links must not become a delivery of many megabytes.
- */
+/** Limit of the subject and of each list (recipients, links, attachments, codes), bytes of UTF-8 JSON. */
 export const MAX_PART_BYTES = 64 * 1024;
 
-/** The part of a message that a delivery needs. */
 export type PayloadMessage = Pick<FullMessageRecord, 'id' | 'inboxId' | 'receivedAt' | 'size'> & {
   summary: MailSummary;
   content: Pick<MailContent, 'html' | 'text' | 'links' | 'attachments'>;
@@ -22,18 +18,14 @@ export type PayloadMessage = Pick<FullMessageRecord, 'id' | 'inboxId' | 'receive
 };
 
 interface MessageReceived {
-  /** `evt_…`. */
   eventId: string;
   inbox: Pick<InboxRecord, 'id' | 'address' | 'labels'>;
   message: PayloadMessage;
-  /** Base URL of the server, without a trailing slash; empty for paths. */
+  /** Without a trailing slash; empty for relative paths. */
   publicUrl: string;
 }
 
-/**
- * The event for a message. It depends on nothing but its arguments and its timestamp is the
- * message's `receivedAt`, so every attempt of a delivery sends the same bytes.
- */
+/** Builds the event of a message. It depends on its arguments only, so that every attempt sends the same bytes. */
 export function messageReceived({ eventId, inbox, message, publicUrl }: MessageReceived) {
   const receivedAt = new Date(message.receivedAt).toISOString();
   return {
@@ -81,17 +73,17 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
     inlineCount: summary.inlineCount,
     hasAttachments: summary.attachmentCount > 0,
     codes: note(cutList(summary.codes)),
-    // As on arrival: a later mark must not change the body between two attempts.
+    // The values on arrival: changing them later must not change the body between two attempts.
     ...{ readAt: null, tags: [] },
     ...bodies,
     links: note(cutList(content.links)),
     attachments: note(cutList(attachments)),
   };
-  // Evaluated last: `note` has seen every part by now.
+  // Last, because `note` sets `truncated`.
   return { ...fields, truncated, url };
 }
 
-/** Each body may use half of the limit, and what the other one leaves unused. */
+/** Each body may use half of the limit, and what the other one leaves. */
 function cutBodies(text: string | null, html: string | null) {
   const textBytes = Buffer.byteLength(text ?? '');
   const htmlBytes = Buffer.byteLength(html ?? '');
@@ -114,7 +106,6 @@ function cutText(text: string, maxBytes: number): { value: string; cut: boolean 
   return { value: text.slice(0, read), cut: true };
 }
 
-/** The longest prefix of a list whose JSON fits into {@link MAX_PART_BYTES}. */
 function cutList<T>(items: readonly T[]): { value: T[]; cut: boolean } {
   let bytes = 0;
   const tooMany = items.findIndex((item) => {
@@ -124,7 +115,7 @@ function cutList<T>(items: readonly T[]): { value: T[]; cut: boolean } {
   return tooMany === -1 ? { value: [...items], cut: false } : { value: items.slice(0, tooMany), cut: true };
 }
 
-/** The JSON to send, or the reason why there is nothing to send any more. */
+/** The JSON to send, or why the delivery is cancelled. */
 type EventBody = { json: string } | { gone: string };
 
 interface EventBodyDeps {
@@ -133,11 +124,10 @@ interface EventBodyDeps {
   domain: string;
 }
 
-/** Ids that do not exist: the inbox and the message of a test event cannot be read. */
+// Ids that do not exist, for test events.
 const TEST_INBOX = 'inb_test';
 const TEST_MESSAGE = 'msg_test';
 
-/** A sample event of the same shape, marked with `test: true`. */
 function testEvent(eventId: string, createdAt: number, { publicUrl, domain }: EventBodyDeps) {
   const address = `test@${domain}`;
   const text = 'This is a test event. Your code is 123456.';
@@ -166,7 +156,6 @@ function testEvent(eventId: string, createdAt: number, { publicUrl, domain }: Ev
   return { ...event, test: true as const };
 }
 
-/** The body of a delivery. Every attempt of a delivery has the same bytes. */
 export async function eventBody(
   { eventId, accountId, inboxId, messageId, createdAt }: ClaimedDelivery,
   now: number,
@@ -182,7 +171,7 @@ export async function eventBody(
     if (!message) return { gone: 'The message was deleted.' };
     return { json: JSON.stringify(messageReceived({ eventId, inbox, message, publicUrl })) };
   } catch (error) {
-    // Trying again would keep the other deliveries of this webhook waiting for ever.
+    // Retrying would block the webhook's other deliveries forever.
     if (error instanceof AppError && error.code === 'storage_damaged') return { gone: error.message };
     throw error;
   }

@@ -11,21 +11,19 @@ import { newWebhookSecret } from './sign.ts';
 import type { DeliveryRecord, ReplayStep } from './sql/log.ts';
 import type { WebhookChanges, WebhookRecord } from './sql/webhooks.ts';
 
-/** After a rotation the old secret signs too for so long: receivers are changed one by one. */
+/** How long the old secret signs too after a rotation, so that receivers can be updated one by one. */
 const OLD_SECRET_MS = DAY_MS;
 
-/** Deliveries that one step of a replay looks at: about four milliseconds in which other writes wait. */
+/** Deliveries of one step of a replay: it blocks other writes for about four milliseconds. */
 const REPLAY_STEP = 250;
-/** The random part of the smallest and the largest id of a time. */
+/** Random parts of the smallest and the largest id of a millisecond. */
 const [SMALLEST, LARGEST] = [0, 255].map((byte) => new Uint8Array(10).fill(byte));
 
-/** A webhook with a secret that is shown this once. */
 interface WebhookWithSecret {
   webhook: WebhookRecord;
   secret: string;
 }
 
-/** A webhook to be made together with an inbox. */
 interface NewInboxWebhook {
   id: string;
   url: string;
@@ -42,7 +40,7 @@ interface WebhooksDeps {
   plans: Plans;
 }
 
-/** The rules of webhooks, as the API asks for them. All throw AppError `not_found` for what is not the account's. */
+/** The operations of the webhook API. All throw AppError `not_found` for what does not belong to the account. */
 export class Webhooks {
   readonly #deps: WebhooksDeps;
 
@@ -80,20 +78,17 @@ export class Webhooks {
   /** @throws AppError `webhook_url_refused`; `webhook_disabled` when its inbox ended */
   async update(accountId: string, webhookId: string, changes: WebhookChanges): Promise<WebhookRecord> {
     const { store, guard, events, clock } = this.#deps;
-    // Before the URL is checked: a caller without such a webhook learns nothing about names and addresses.
+    // Before the URL is resolved: without such a webhook the caller must learn nothing about names and addresses.
     await this.#live(accountId, webhookId);
     const url = changes.url === undefined ? {} : { url: await checkUrl(changes.url, guard) };
     const updated = await store.webhooks.update(accountId, webhookId, { ...changes, ...url }, clock.now());
     if (!updated) throw notFound('webhook', webhookId);
-    // Disabling cancels pending deliveries.
+    // Wakes the deliverer, because disabling cancels pending deliveries.
     events.publishDeliveries();
     return updated;
   }
 
-  /**
-   * The old secret signs too for {@link OLD_SECRET_MS}.
-   * @throws AppError `webhook_disabled` when its inbox ended
-   */
+  /** The old secret signs too for {@link OLD_SECRET_MS}. @throws AppError `webhook_disabled` when its inbox ended */
   async rotateSecret(accountId: string, webhookId: string): Promise<WebhookWithSecret> {
     await this.#live(accountId, webhookId);
     const secret = newWebhookSecret();
@@ -104,7 +99,7 @@ export class Webhooks {
     return { webhook, secret };
   }
 
-  /** Enqueues a made-up event. @throws AppError `webhook_disabled` */
+  /** Enqueues a test event. @throws AppError `webhook_disabled` */
   async test(accountId: string, webhookId: string): Promise<DeliveryRecord> {
     await this.#assertEnabled(accountId, webhookId);
     const now = this.#deps.clock.now();
@@ -131,12 +126,7 @@ export class Webhooks {
     return this.#published(replayed, deliveryId);
   }
 
-  /**
-   * Begins a new round of attempts of all deliveries in a state that were recorded at `since` (epoch
-   * milliseconds) or later.
-   * @returns how many
-   * @throws AppError `webhook_disabled`
-   */
+  /** Replays deliveries created at `since` (epoch ms) or later. @returns how many @throws as {@link replay} */
   async replayMany(
     accountId: string,
     webhookId: string,
@@ -146,7 +136,7 @@ export class Webhooks {
     const now = this.#deps.clock.now();
     const upTo = newId('dlv', now, LARGEST);
     let replayed = 0;
-    // A delivery recorded at `since` counts, so the first step begins before all ids of that time.
+    // Deliveries created at `since` are included, so the first step begins before all ids of that millisecond.
     const first = newId('dlv', Math.min(Math.max(since, 0), now + 1), SMALLEST);
     for (let after: string | null = first; after !== null; ) {
       const step = { state, after, upTo, limit: REPLAY_STEP };
@@ -159,10 +149,7 @@ export class Webhooks {
     return replayed;
   }
 
-  /**
-   * A webhook of the account whose inbox, if it has one, is live.
-   * @throws AppError `not_found`, `webhook_disabled`
-   */
+  /** @throws AppError `not_found`; `webhook_disabled` when its inbox ended */
   async #live(accountId: string, webhookId: string): Promise<WebhookRecord> {
     const now = this.#deps.clock.now();
     const webhook = await this.#deps.store.webhooks.find(accountId, webhookId, now);
@@ -174,7 +161,7 @@ export class Webhooks {
     );
   }
 
-  /** @throws AppError `not_found`, `webhook_disabled` also for one that its owner disabled */
+  /** @throws AppError `not_found`; `webhook_disabled`, also when its owner disabled it */
   async #assertEnabled(accountId: string, webhookId: string): Promise<void> {
     if ((await this.#live(accountId, webhookId)).enabled) return;
     throw new AppError(
@@ -183,7 +170,6 @@ export class Webhooks {
     );
   }
 
-  /** Publishes that a delivery became due. @throws AppError `not_found` */
   #published(delivery: DeliveryRecord | undefined, id: string): DeliveryRecord {
     if (!delivery) throw notFound('delivery', id);
     this.#deps.events.publishDeliveries();

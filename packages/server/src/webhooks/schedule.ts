@@ -2,8 +2,6 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
 import type { FailureStreak } from './sql/record.ts';
 
-/** When a delivery is retried and when an endpoint is disabled. Pure: time and randomness are arguments. */
-
 /** Delays after the first, second, … failed attempt, before jitter. */
 export const RETRY_DELAYS_MS: readonly number[] = [
   5 * SECOND_MS,
@@ -14,34 +12,23 @@ export const RETRY_DELAYS_MS: readonly number[] = [
   2 * HOUR_MS,
   6 * HOUR_MS,
 ];
-/** The first attempt and a retry for each delay. */
 export const MAX_ATTEMPTS = RETRY_DELAYS_MS.length + 1;
-/** Each delay varies by this share either way, so that deliveries that failed together are not retried together. */
+/** Each delay varies by this share, so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
-/** The longest Retry-After that is honoured: every delivery must end eventually. */
+/** Longer Retry-After values are capped, so that every delivery ends. */
 export const MAX_RETRY_AFTER_MS = DAY_MS;
-/** An endpoint is disabled after this time with nothing but failures… */
 const FAILING_FOR_MS = 5 * DAY_MS;
-/**
- * …of which there must be this many: more than one delivery makes, so that one failed delivery to a rarely used
- * endpoint is not enough.
- */
+/** More than one delivery makes, so that one failed delivery to a rarely used endpoint does not disable it. */
 export const MIN_FAILED_ATTEMPTS = 10;
 
 export type NextStep =
   | { kind: 'delivered' }
   | { kind: 'retry'; inMs: number }
   | { kind: 'given-up' }
-  /** The delivery ends and the endpoint gets no more; the reason is shown to its owner. */
+  /** The webhook is disabled; its owner sees the reason. */
   | { kind: 'disable'; reason: string };
 
-/**
- * Decides what follows an attempt.
- * @param attemptNumber number of the attempt that has ended, from 1
- * @param now epoch milliseconds at its end, by the wall clock: a Retry-After may name a date
- * @param random in [0, 1)
- * @param delays replaces {@link RETRY_DELAYS_MS} in tests
- */
+/** @param attemptNumber from 1 @param now wall clock, epoch milliseconds: Retry-After may be a date */
 export function nextStep(
   attemptNumber: number,
   result: Pick<AttemptOutcome, 'ok' | 'status' | 'retryAfter'>,
@@ -53,7 +40,7 @@ export function nextStep(
     throw new RangeError(`${attemptNumber} is not the number of an attempt`);
   }
   if (result.ok) return { kind: 'delivered' };
-  // Standard Webhooks: with 410 a receiver asks for no more deliveries.
+  // Standard Webhooks: a receiver responds 410 to unsubscribe.
   if (result.status === 410) return { kind: 'disable', reason: 'The endpoint answered 410 Gone.' };
   const delay = delays[attemptNumber - 1];
   if (delay === undefined) return { kind: 'given-up' };
@@ -66,14 +53,10 @@ export function nextStep(
 /** IMF-fixdate and the obsolete RFC 850 form. */
 const HTTP_DATE =
   /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}, \d\d[ -][A-Z][a-z]{2}[ -](?:\d{4}|\d\d) [\d:]{8} GMT$/;
-/** The obsolete asctime form, which is UTC without saying so. */
+/** The obsolete asctime form, which is in UTC. */
 const ASCTIME = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}$/;
 
-/**
- * The delay of a Retry-After header (RFC 9110 section 10.2.3: seconds, or any of the three
- * date forms of section 5.6.7), in milliseconds from `now`, from 0 to {@link MAX_RETRY_AFTER_MS}.
- * Undefined for any other value.
- */
+/** Milliseconds that a Retry-After header asks for (RFC 9110 section 10.2.3), capped; undefined if it is invalid. */
 export function parseRetryAfter(header: string, now: number): number | undefined {
   const value = header.trim();
   let wait: number;
@@ -84,10 +67,7 @@ export function parseRetryAfter(header: string, now: number): number | undefined
   return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), MAX_RETRY_AFTER_MS);
 }
 
-/**
- * True when an endpoint has had nothing but failures for {@link FAILING_FOR_MS}, at least
- * {@link MIN_FAILED_ATTEMPTS} of them, and must be disabled.
- */
+/** True for an endpoint that must be disabled: only failures for {@link FAILING_FOR_MS}. */
 export function hasOnlyFailed({ failingSince, failedAttempts }: FailureStreak, now: number): boolean {
   if (failingSince === null || failedAttempts < MIN_FAILED_ATTEMPTS) return false;
   return now - failingSince >= FAILING_FOR_MS;

@@ -1,24 +1,19 @@
 import { createHmac, randomBytes } from 'node:crypto';
 
-/**
- * Signing by the Standard Webhooks specification, version 1.0.0: HMAC-SHA256 over
- * `id.timestamp.body`, so that any of its libraries verifies our deliveries.
- */
+// Standard Webhooks specification, version 1.0.0: HMAC-SHA256 over `id.timestamp.body`.
 
 const SECRET_PREFIX = 'whsec_';
-/** The specification allows 24 to 64 bytes; 32 are as many as the HMAC's output. */
+/** The specification allows 24 to 64 bytes; the HMAC's output has 32. */
 const SECRET_BYTES = 32;
 const SECRET_FORM = /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/;
 
-/** The content that one attempt of a delivery signs. */
 export interface SignedContent {
   /** Sent as `webhook-id`; the same on every attempt. Contains no dot. */
   id: string;
-  /** Time of this attempt, whole seconds since the epoch. */
   timestampSeconds: number;
   /** Exactly the body that is sent; a string is encoded as UTF-8. */
   body: string | Uint8Array;
-  /** The secrets of the endpoint, newest first: two during a rotation, otherwise one. */
+  /** Newest first: two during a rotation, otherwise one. */
   secrets: readonly string[];
 }
 
@@ -29,20 +24,12 @@ export type SignatureHeaders = {
   'webhook-signature': string;
 };
 
-/**
- * Creates a signing secret: `whsec_` and base64.
- * @param random 32 random bytes, fixed in tests
- */
 export function newWebhookSecret(random: Uint8Array = randomBytes(SECRET_BYTES)): string {
   if (random.length !== SECRET_BYTES) throw new RangeError(`a secret needs ${SECRET_BYTES} random bytes`);
   return SECRET_PREFIX + Buffer.from(random).toString('base64');
 }
 
-/**
- * The three headers of a signed delivery. A receiver accepts it when one of the signatures matches its secret,
- * so both secrets of a rotation verify.
- * @throws Error for a malformed secret, id or time; the message never contains a secret
- */
+/** A receiver accepts a delivery if one signature matches its secret. @throws Error for malformed secret, id or time */
 export function signatureHeaders({ id, timestampSeconds, body, secrets }: SignedContent): SignatureHeaders {
   if (!/^[^\s.]+$/.test(id)) throw new Error('a webhook-id must not be empty or contain dots or spaces');
   if (!Number.isSafeInteger(timestampSeconds)) throw new Error('webhook-timestamp must be whole seconds');

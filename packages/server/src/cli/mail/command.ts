@@ -4,9 +4,8 @@ import { quoted } from '../../text/nearest.ts';
 import { ArgumentError } from '../arguments.ts';
 import { SmtpRejection, sendMessage } from './smtp-client.ts';
 
-/** What the command needs of the process. */
 export interface MailEdge {
-  /** The settings of the server to send to, as `mayfly dev` reads them. */
+  /** As `mayfly dev` reads them. */
   readConfig(): Config;
   print(text: string): void;
   now(): number;
@@ -19,9 +18,9 @@ interface MailOptions {
   body: string;
 }
 
-/** The SMTP port where the setting only says "a free one". */
+/** Used if the setting is 0, which means any free port. */
 const DEFAULT_PORT = 2525;
-/** Addresses that listen everywhere; a client connects to loopback instead. */
+/** Wildcard addresses to listen on, and what a client connects to instead. */
 const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 /** `host`, `host:port`, `[v6]:port` or `:port`. @throws ArgumentError */
@@ -34,7 +33,7 @@ function readServer(text: string): { host: string; port: number } {
   return { host: host || '127.0.0.1', port: Number(port ?? DEFAULT_PORT) };
 }
 
-/** @throws ArgumentError for what is no address */
+/** @throws ArgumentError */
 function readAddress(text: string): string {
   if (/^inb_/.test(text)) {
     throw new ArgumentError(
@@ -47,7 +46,7 @@ function readAddress(text: string): string {
   return text;
 }
 
-/** Such as ECONNREFUSED, or a sentence without its end. */
+/** Such as ECONNREFUSED, or a sentence without its full stop. */
 const shortReason = (error: Error): string =>
   'code' in error ? String(error.code) : error.message.replace(/\.$/, '');
 
@@ -66,7 +65,6 @@ function explain(error: unknown, where: string): unknown {
   );
 }
 
-/** Adds `mail`: a first message with nothing but Node.js. */
 export function addMailCommand(program: Command, { readConfig, print, now }: MailEdge): void {
   program
     .command('mail')

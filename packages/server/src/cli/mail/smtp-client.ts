@@ -1,15 +1,11 @@
 import { Socket } from 'node:net';
 
-/** A server that does not answer in this time will not, milliseconds. */
 const TIME_LIMIT_MS = 15_000;
 /** RFC 2045 section 6.8: the longest line of base64. */
 const BASE64_LINE = 76;
 /** RFC 5322 section 2.1.1. */
 const MAX_LINE = 998;
-/**
- * RFC 2047 section 2: a line with encoded words has 76 characters; so many bytes, as base64, fit behind
- * "Subject: ".
- */
+/** RFC 2047 section 2 limits lines to 76 characters: these bytes, as base64, fit after "Subject: ". */
 const ENCODED_WORD_BYTES = 36;
 
 export interface OutgoingMessage {
@@ -23,9 +19,8 @@ export interface OutgoingMessage {
 /** A command that the server rejected. */
 export class SmtpRejection extends Error {
   override readonly name = 'SmtpRejection';
-  /** The recipient that was rejected; null for any other command. */
+  /** The rejected recipient; null for other commands. */
   readonly recipient: string | null;
-  /** The whole reply. */
   readonly reply: string;
 
   constructor(reply: string, recipient: string | null) {
@@ -37,7 +32,7 @@ export class SmtpRejection extends Error {
 
 const isAscii = (text: string): boolean => /^[\x20-\x7e\n\t]*$/.test(text);
 
-/** Header text (RFC 2047 where it is not ASCII), on one line. */
+/** One line of header text, encoded by RFC 2047 if it is not ASCII. */
 function encodeHeader(text: string): string {
   const line = text.replaceAll(/[\r\n]+/g, ' ');
   if (isAscii(line)) return line;
@@ -53,10 +48,7 @@ function encodeHeader(text: string): string {
   return [...words, word].map((one) => `=?utf-8?B?${Buffer.from(one).toString('base64')}?=`).join('\r\n ');
 }
 
-/**
- * A message as it is sent (RFC 5322), lines ending with CRLF.
- * @param now epoch milliseconds, for Date and Message-ID
- */
+/** Formats a message (RFC 5322) with CRLF. @param now epoch milliseconds, for Date and Message-ID */
 export function compose({ from, to, subject, body }: OutgoingMessage, now: number): string {
   const lines = body.split('\n');
   const isPlain = isAscii(body) && lines.every((line) => line.length <= MAX_LINE);
@@ -80,7 +72,6 @@ export function compose({ from, to, subject, body }: OutgoingMessage, now: numbe
   ].join('\r\n');
 }
 
-/** Replies of a server, one after the other. */
 async function* readReplies(socket: Socket): AsyncGenerator<string, never> {
   let text = '';
   for await (const piece of socket) {

@@ -3,10 +3,9 @@ import { type Config, hasDevKey } from '../../config/config.ts';
 import { VERSION } from '../../version.ts';
 import type { Announcer } from './run-server.ts';
 
-/** Where `mayfly mail` sends to by default. */
 const DEFAULT_SMTP_SERVER = '127.0.0.1:2525';
 
-/** Hosts of listeners that only this machine reaches. */
+/** Hosts that only this machine can reach. */
 const LOOPBACK = /^(127\.|::1$|localhost$)/;
 
 /** Printed as soon as the key exists, because the start may still fail. */
@@ -29,7 +28,7 @@ function keyLines({ firstStart }: RunningApp, config: Config): string[] {
   ];
 }
 
-/** Only a server on loopback prints a link that signs in: output is often kept in logs. */
+/** Only a server on loopback prints a sign-in code, because output is often kept in logs. */
 function consoleLink(consoleUrl: string, running: RunningApp, config: Config): string {
   if (!LOOPBACK.test(config.httpHost) || config.publicUrl !== null) return consoleUrl;
   return `${consoleUrl}console/open#${running.makeSignInCode()}   (signs in once)`;
@@ -51,7 +50,7 @@ function addressLines(running: RunningApp, config: Config): string[] {
 }
 
 function requestLines(url: string, { firstStart }: RunningApp, config: Config): string[] {
-  // A key that was given as MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept.
+  // A key from MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept in logs.
   const generated = config.apiKey === null && firstStart.made ? firstStart.key : null;
   const key = hasDevKey(config) ? 'dev' : generated;
   return [
@@ -90,11 +89,7 @@ function startedText(running: RunningApp, config: Config): string {
   return `${lines.join('\n')}\n`;
 }
 
-/**
- * Text for the terminal of a developer.
- * @param print writes a line to standard output
- * @param warn writes a line to standard error
- */
+/** Text for the terminal. @param print to standard output @param warn to standard error */
 export function createDevAnnouncer(
   config: Config,
   print: (text: string) => void,
@@ -103,7 +98,7 @@ export function createDevAnnouncer(
   return {
     warning: warn,
     firstKey: (key) => {
-      // The development key takes its place: "mayfly key create" makes those for other machines.
+      // The development key replaces it; "mayfly key create" creates others.
       if (!hasDevKey(config)) print(firstKeyText(key));
     },
     started: (running) => print(startedText(running, config)),

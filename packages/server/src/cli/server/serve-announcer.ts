@@ -5,14 +5,13 @@ import type { Logger } from '../../log.ts';
 import { VERSION } from '../../version.ts';
 import type { Announcer } from './run-server.ts';
 
-/** In the data folder; readable by the user that runs the server only. */
+/** In the data folder; only the user that runs the server can read it. */
 const FIRST_KEY_FILE = 'first-api-key';
 const OWNER_ONLY = 0o600;
 
 /**
- * Log lines, and no secret: standard output of a server usually ends in a log store that many people read.
- * They are written at every log level but `silent`, because the port of a setting like `MAYFLY_HTTP_PORT=0`
- * is in them, and because an operator must see why a server ended.
+ * Log lines, without secrets, because many people read logs. Written at every log level but `silent`, because they
+ * contain the port of settings such as `MAYFLY_HTTP_PORT=0`, and the reason of a stop.
  */
 export function createServeAnnouncer(config: Config, log: Logger): Announcer {
   const lifecycle = config.logLevel === 'silent' ? log : log.child({}, { level: 'info' });
@@ -21,7 +20,7 @@ export function createServeAnnouncer(config: Config, log: Logger): Announcer {
     firstKey(key) {
       const path = join(config.dataDir, FIRST_KEY_FILE);
       try {
-        // A file that is there already may belong to an older database, or have other permissions.
+        // An existing file may be of an older database, or have other permissions.
         rmSync(path, { force: true });
         writeFileSync(path, `${key}\n`, { mode: OWNER_ONLY, flag: 'wx', flush: true });
         lifecycle.info(
@@ -29,7 +28,7 @@ export function createServeAnnouncer(config: Config, log: Logger): Announcer {
           'The first API key was written to this file. Read it, then delete the file. "mayfly key create" creates another key.',
         );
       } catch (err) {
-        // The account exists, and the operator can get to it without this key.
+        // Not fatal: the account exists, and the operator can create another key.
         lifecycle.error(
           { err, path },
           'The first API key could not be written to this file and is lost. Run "mayfly key create" for another one.',

@@ -1,14 +1,14 @@
 import type { Clock } from '../../clock.ts';
 
-/** How often a server that npm started checks its parent: each check is a system call. */
+/** Each check is a system call. */
 const PARENT_CHECK_MS = 250;
 /**
- * Ctrl+C in `npm start` sends SIGINT twice: the terminal sends it to the whole process group, and npm
- * forwards it. Within this time a second signal is that copy, afterwards it is a person who will not wait.
+ * Ctrl+C in `npm start` sends SIGINT twice: the terminal sends it to the process group, and npm forwards it. A second
+ * signal after this time is another Ctrl+C.
  */
 const SAME_SIGNAL_MS = 1_000;
 
-/** SIGHUP to a whole process group reaches npm and the server at the same moment; npm ends a little later. */
+/** SIGHUP to a process group reaches npm and the server at the same time; npm ends a little later. */
 const SAME_HANGUP_MS = 2_000;
 
 const STOP_SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
@@ -19,29 +19,27 @@ export interface StopSources {
   onSignal(signal: StopSignal | 'SIGHUP', listener: () => void): void;
   /** True when the process had a terminal and lost it. */
   isTerminalGone(): boolean;
-  /** True when the process that started this one is gone; null when the server is to outlive it. */
+  /** True when the parent process has ended; null when the server may outlive it. */
   isParentGone: (() => boolean) | null;
   clock: Clock;
 }
 
 export interface StopActions {
-  /** A signal that comes while the server is stopping already. */
+  /** A signal during the stop. */
   onSecondSignal(signal: StopSignal): void;
   /** SIGHUP to a server that has no terminal, or still has it. */
   onReload(): void;
 }
 
 export interface StopRequest {
-  /** Resolves with the first reason to stop. */
   readonly requested: Promise<StopReason>;
-  /** Ends the watch for the parent. */
+  /** Stops watching the parent. */
   close(): void;
 }
 
-/** Exit code of a process that ended because of a signal, by the convention of shells. */
+/** 128 + signal number, the convention of shells. */
 export const exitCodeOf = (signal: StopSignal): number => 128 + STOP_SIGNALS[signal];
 
-/** Watches for reasons to stop, and for SIGHUP, from the call on. */
 export function watchForStop(sources: StopSources, actions: StopActions): StopRequest {
   const { onSignal, isParentGone, clock } = sources;
   const { promise, resolve } = Promise.withResolvers<StopReason>();
@@ -70,7 +68,7 @@ export function watchForStop(sources: StopSources, actions: StopActions): StopRe
       const wasGone = isGone();
       await clock.sleep(PARENT_CHECK_MS, watching.signal);
       if (!wasGone) continue;
-      // npm does not survive SIGHUP, not even below nohup. A server whose output was redirected is meant to.
+      // SIGHUP ends npm even under nohup, but a server whose output was redirected is meant to survive it.
       if (clock.monotonic() - hungUpAt >= SAME_HANGUP_MS) request('parent exited');
       return;
     }
@@ -80,22 +78,17 @@ export function watchForStop(sources: StopSources, actions: StopActions): StopRe
 }
 
 /*
- * npm runs a script as `sh -c "mayfly serve"` and passes SIGTERM to that shell only. Some shells (bash) replace
- * themselves by a simple command; others (dash, the sh of Debian and Ubuntu) start it as a child, which SIGTERM
- * orphans. `npm start` avoids this by `exec` in package.json; `npx mayfly` cannot. So a server that npm started
- * in the foreground stops when its parent is gone.
+ * npm runs `sh -c "mayfly serve"` and sends SIGTERM to that shell only. Some shells (dash) run the command as a
+ * child, which SIGTERM orphans; `npx mayfly` cannot prevent this with `exec`. So a server that npm started in the
+ * foreground stops when its parent has ended.
  */
 
-/** A simple command that runs `mayfly`: optionally after assignments, `exec` or `cross-env`. */
+/** A simple command that runs `mayfly`, optionally after assignments, `exec` or `cross-env`. */
 const RUNS_MAYFLY = /^\s*(?:exec\s+|cross-env\s+|\w+=\S*\s+)*['"]?(?:\S*\/)?mayfly['"]?(?:\s|$)/;
-/** `mayfly dev & …`: the script means the server to outlive its shell. `&&`, `2>&1` and `&>` are other things. */
+/** `mayfly dev & …` is meant to outlive its shell. Does not match `&&`, `2>&1` and `&>`. */
 const RUNS_IN_BACKGROUND = /(?<![&>])&(?![&>])/;
 
-/**
- * True when npm (or another runner that sets npm's variables) started this process as the foreground command
- * of a script or of `npx mayfly`.
- * @param env the environment of the process
- */
+/** True if npm started this process in the foreground, for a script or for `npx mayfly`. */
 export function isForegroundScript(env: Record<string, string | undefined>): boolean {
   const { npm_lifecycle_script: script = '' } = env;
   return RUNS_MAYFLY.test(script) && !RUNS_IN_BACKGROUND.test(script);

@@ -1,23 +1,23 @@
 import type { Clock } from '../../clock.ts';
 
-/** Of all mails together, above `FREE_BYTES` each; the largest mail must fit. */
+/** For all messages together, without `FREE_BYTES` each. At least the largest message. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
-/** As large as a socket's read buffer, so making the sender wait would save nothing. Bounded by the connections. */
+/** The size of a socket's read buffer: backpressure could not save it. Bounded by the number of connections. */
 export const FREE_BYTES = 64 * 1024;
-/** What a mail that holds memory must receive while others wait; slower senders may try later. */
+/** Minimum rate of messages that use the budget while others wait; slower clients can retry. */
 export const MIN_PROGRESS_BYTES_PER_SECOND = 32 * 1024;
-/** The same for the owner, because all large mails wait for it: 4 Mbit/s, 100 seconds for the largest. */
+/** The same for the owner, because all large messages wait for it: 4 Mbit/s, 100 seconds for the largest. */
 export const MIN_OWNER_BYTES_PER_SECOND = 512 * 1024;
-/** How long progress is measured: long enough for a retransmission, short enough for those who wait. */
+/** How long a rate is measured: allows for a retransmission. */
 export const PROGRESS_WINDOW_MS = 3_000;
 
 export interface Share {
   readonly source: string;
-  /** The mail comes too slowly while others wait: its sender is to be sent away and the share closed. */
+  /** Called when the message arrives too slowly while others wait: reject it and close the share. */
   revoke(): void;
   held: number;
   isComplete: boolean;
-  /** When its progress began to be measured, and what it held then. */
+  /** Start of the current measurement, and `held` at that time. */
   window: { since: number; held: number };
 }
 
@@ -27,23 +27,19 @@ export interface BudgetOptions {
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
 }
 
-/** The bytes that come out of the capacity. */
 const pooled = (held: number): number => Math.max(0, held - FREE_BYTES);
 
 /**
- * Bounds the bytes of all mails that are being received or stored, over SMTP and HTTP together. The first kibibytes of
- * each are always granted. What is above them comes out of one capacity:
- * - Room for the largest mail is reserved for one at a time, the owner, which never waits: no deadlock.
- * - Of the rest a source may hold as much as is still free (Choudhury and Hahne, 1998), so others find room.
- * - While a mail waits, those that hold memory and receive too slowly are revoked.
+ * Bounds the bytes of all messages that are being received or stored, over SMTP and HTTP together:
+ * - One share at a time is the owner. Memory for the largest message is reserved for it, which prevents deadlocks.
+ * - Of the rest, a source may hold as much as is still free (dynamic threshold; Choudhury and Hahne, 1998).
+ * - While a message waits, shares that hold memory and receive too slowly are revoked.
  */
 export class ByteBudget {
-  /** Bytes of all mails together. */
   held = 0;
   readonly #options: BudgetOptions;
   readonly #shares = new Set<Share>();
   readonly #waiting = new Map<Share, { bytes: number; granted(): void }>();
-  /** Bytes that each source holds. */
   readonly #sources = new Map<string, number>();
   #owner: Share | undefined;
   #pooled = 0;
@@ -62,7 +58,7 @@ export class ByteBudget {
     return share;
   }
 
-  /** @returns where the bytes are not granted at once a promise, which resolves when they are, or the share is closed */
+  /** @returns undefined if granted; else a promise, which resolves when the bytes are granted or the share is closed */
   take(share: Share, bytes: number): Promise<void> | undefined {
     const { largest } = this.#options;
     if (share.held + bytes > largest) throw new RangeError(`A message of more than ${largest} bytes`);
@@ -78,7 +74,7 @@ export class ByteBudget {
     return promise;
   }
 
-  /** The whole mail is here: it is not slow any more, and needs no more memory. */
+  /** The whole message has arrived: it needs no more memory. */
   complete(share: Share): void {
     share.isComplete = true;
     if (share !== this.#owner) return;
@@ -105,7 +101,6 @@ export class ByteBudget {
     return this.#heldBy(share.source) + bytes <= capacity - largest - ofOthers - more;
   }
 
-  /** Makes a share the owner, if the reserved room is free. */
   #becomesOwner(share: Share): boolean {
     const { capacity, largest } = this.#options;
     if (this.#owner || this.#pooled - pooled(share.held) > capacity - largest) return false;
@@ -113,7 +108,7 @@ export class ByteBudget {
     return true;
   }
 
-  /** Without the bytes of the owner. */
+  /** Excludes the bytes of the owner. */
   #heldBy(source: string): number {
     const ofOwner = this.#owner?.source === source ? this.#owner.held : 0;
     return (this.#sources.get(source) ?? 0) - ofOwner;
@@ -128,7 +123,6 @@ export class ByteBudget {
     else this.#sources.delete(share.source);
   }
 
-  /** Grants what is possible, first to the sources that hold the least. */
   #serveWaiting(): void {
     const rank = ([share]: [Share, unknown]) => this.#heldBy(share.source);
     for (const [share, { bytes, granted }] of [...this.#waiting].sort((a, b) => rank(a) - rank(b))) {
@@ -157,7 +151,7 @@ export class ByteBudget {
     this.#watching = undefined;
   }
 
-  /** Whether a share received too little since its window began; begins the next one. */
+  /** Whether a share received too little in its measurement; starts the next one. */
   #isSlow(share: Share): boolean {
     const { since, held } = share.window;
     const elapsed = this.#options.clock.monotonic() - since;

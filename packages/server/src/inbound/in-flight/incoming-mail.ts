@@ -4,13 +4,12 @@ import type { ByteBudget, Share } from './byte-budget.ts';
 
 export interface IncomingMailOptions extends Pick<Share, 'source' | 'revoke'> {
   budget: ByteBudget;
-  /** The size that the mail may have. */
   maxBytes: number;
 }
 
 const NOTHING = new Uint8Array();
 
-/** The bytes of one mail that is being received or stored, in one buffer, under the budget of all mails in flight. */
+/** The bytes of one message that is being received or stored, in one buffer, under the budget. */
 export class IncomingMail {
   readonly #budget: ByteBudget;
   readonly #share: Share;
@@ -29,7 +28,7 @@ export class IncomingMail {
     return this.#end - TRACE_HEADROOM_BYTES;
   }
 
-  /** Copies a piece. @returns where the budget grants no bytes now a promise; append nothing more until it resolves */
+  /** Copies a piece. @returns a promise if there is backpressure: do not append more until it resolves */
   append(piece: Uint8Array): Promise<void> | undefined {
     const granted = this.#budget.take(this.#share, piece.length);
     if (granted) return granted.then(() => this.#copy(piece));
@@ -37,7 +36,7 @@ export class IncomingMail {
     return undefined;
   }
 
-  /** No more comes. @returns all bytes, with {@link TRACE_HEADROOM_BYTES} free in front of them; good until {@link release}. */
+  /** @returns all bytes, with {@link TRACE_HEADROOM_BYTES} free in front of them; valid until {@link release} */
   finish(): Uint8Array {
     this.#budget.complete(this.#share);
     const { buffer } = this.#bytes;
@@ -61,7 +60,7 @@ export class IncomingMail {
     this.#end = end;
   }
 
-  /** By just what is needed for the first piece, because most mails come in one; a large mail in reserved address space. */
+  /** The first piece gets its exact size, because most messages come in one; large messages get a resizable buffer. */
   #grow(end: number): void {
     const maxByteLength = TRACE_HEADROOM_BYTES + this.#maxBytes;
     const capacity = this.length === 0 ? end : Math.min(2 * end, maxByteLength);

@@ -12,17 +12,14 @@ const tooSlow = (): AppError =>
     { retryAfterSeconds: 30 },
   );
 
-/**
- * Reads a whole message. A stream that is not read to its end is left open, so that its sender can read an answer.
- * @throws what `tooLarge` makes; AppError `unavailable` when it comes too slowly while others wait for memory
- */
+/** On failure the stream stays open for a response. @throws `tooLarge()`; AppError `unavailable` if it is too slow */
 export async function readMessage(
   stream: Readable,
   tooLarge: (maxBytes: number) => Error,
   options: Omit<IncomingMailOptions, 'revoke'>,
 ): Promise<IncomingMail> {
   const stopped = Promise.withResolvers<never>();
-  // It may be rejected when nothing waits for it.
+  // Prevents an unhandled rejection when nothing awaits it.
   stopped.promise.catch(() => undefined);
   const onClose = (): void => {
     const { readableEnded, errored } = stream;
@@ -43,7 +40,7 @@ export async function readMessage(
     mail.finish();
     return mail;
   } catch (error) {
-    // Not awaited: it settles after a read that may still be waiting for the sender.
+    // Not awaited, because it waits for a pending read of the client's data.
     void pieces.return?.();
     mail.release();
     throw error;

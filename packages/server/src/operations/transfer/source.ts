@@ -4,23 +4,21 @@ import { giveUpUnfinished, openWriter } from '../../database/sqlite/connection.t
 import { lockForServer } from '../../database/sqlite/open.ts';
 import { SqliteDb } from '../../database/sqlite/sqlite-db.ts';
 
-/** How long the copy waits for a command of the operator that writes, milliseconds. */
+/** How long the copy waits for an operator command that writes, milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;
 
-/** What both engines store in a column. */
+/** Values that both engines store. */
 export type Value = null | number | string | Uint8Array;
 
-/** A table of the embedded database. */
 export interface SourceTable {
   name: string;
   columns: string[];
 }
 
-/** An embedded database that nothing else can write to. */
+/** An embedded database with a write lock. */
 export interface Source {
-  /** All tables but those of SQLite and of the migrations, each after the tables that it refers to. */
+  /** All tables but those of SQLite and of migrations, each after the tables that it references. */
   tables: SourceTable[];
-  /** The rows of a table, read one at a time. */
   rows(table: SourceTable): Iterable<Value[]>;
   close(): void;
 }
@@ -33,7 +31,6 @@ const names = (database: Database, text: string, ...values: string[]): string[] 
     .all(...values)
     .map(({ name }) => String(name));
 
-/** Orders tables so that each comes after those that its foreign keys name. */
 function inOrderOfReference(database: Database, tables: readonly string[]): string[] {
   const ordered: string[] = [];
   const add = (table: string): void => {
@@ -65,11 +62,7 @@ function readTables(database: Database): SourceTable[] {
   }));
 }
 
-/**
- * Opens an embedded database for a copy of it: checks it, brings its tables up to date, and keeps servers and
- * commands from writing to it until it is closed.
- * @throws Error if there is none, a server uses it, or it is damaged
- */
+/** Checks and migrates the database, and locks it for writing until `close`. @throws Error if it cannot be used */
 export async function openSource(path: string): Promise<Source> {
   if (!existsSync(path)) {
     throw new Error(`There is no database ${path}. Give the data folder of the server with --from.`);
@@ -87,7 +80,7 @@ export async function openSource(path: string): Promise<Source> {
     await migrate(new SqliteDb(opened), 'sqlite');
     opened.exec('commit');
     giveUpUnfinished(opened);
-    // Commands of the operator may open the database beside a server; they wait now, and then fail.
+    // Operator commands that write now wait, and then fail.
     opened.exec('begin immediate');
     requireSound(opened, path);
     return {
@@ -105,5 +98,5 @@ export async function openSource(path: string): Promise<Source> {
   }
 }
 
-/** Quotes the name of a table or column, for both engines. */
+/** Quotes an identifier for both engines. */
 export const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;

@@ -4,22 +4,22 @@ import { upgradeTables } from '../../database/postgres/upgrade.ts';
 import { messageOf } from '../../errors.ts';
 import { quote, type SourceTable, type Value } from './source.ts';
 
-/** How long the copy waits for other users of the tables before it gives up, milliseconds. */
+/** How long the copy waits for locks on the tables, milliseconds. */
 const LOCK_TIMEOUT_MS = 10_000;
-/** Rows of a fetch where rows have bytes, up to a few MB each; it bounds the memory of the check. */
+/** For tables with bytes, whose rows have up to a few MB each; bounds the memory of the verification. */
 const FETCHED_ROWS_OF_BYTES = 8;
 const FETCHED_ROWS = 1_000;
 
-/** The empty PostgreSQL database that is filled, in one transaction. */
+/** The empty PostgreSQL database, filled in one transaction. */
 export interface Target {
   /** @throws Error if the tables or columns are not those of the source */
   requireSameTables(tables: readonly SourceTable[]): void;
   insert(table: SourceTable, rows: readonly Value[][]): Promise<void>;
-  /** What the transaction has written, in no particular order. */
+  /** Rows written by this transaction, in no particular order. */
   rows(table: SourceTable): AsyncIterable<Value[]>;
-  /** Sets the counters of row numbers, collects statistics, and makes everything visible. */
+  /** Sets identity sequences, analyzes the tables, and commits. */
   commit(): Promise<void>;
-  /** Ends the connection; what was not committed is undone. */
+  /** Without `commit`, rolls back. */
   close(): Promise<void>;
 }
 
@@ -37,11 +37,7 @@ async function readColumns(client: Client): Promise<Map<string, string[]>> {
   return new Map(rows.map(({ name, columns }) => [name, columns]));
 }
 
-/**
- * Locks the tables against every other connection. A server that starts meanwhile waits for the end of the
- * copy, and then finds what was copied.
- * @throws Error if a table has rows
- */
+/** Locks the tables exclusively; a server that starts meanwhile waits. @throws Error if a table has rows */
 async function lockEmpty(client: Client, tables: readonly string[]): Promise<void> {
   await client.query(`lock table ${tables.map(quote).join(', ')} in access exclusive mode`);
   for (const table of tables) {
@@ -62,7 +58,7 @@ function compare(tables: readonly SourceTable[], columns: ReadonlyMap<string, st
   );
 }
 
-/** Lets the next row number of each table follow the largest that was copied. */
+/** Sets each identity sequence to follow the largest copied number. */
 async function continueRowNumbers(client: Client): Promise<void> {
   const { rows } = await client.query(
     `select table_name::text as name, column_name::text as column from information_schema.columns
@@ -77,7 +73,7 @@ async function continueRowNumbers(client: Client): Promise<void> {
   }
 }
 
-/** Reads the rows of a query a few at a time, by a cursor of the open transaction. */
+/** Reads the rows of a query in parts, with a cursor. */
 async function* fetchRows(client: Client, table: SourceTable): AsyncGenerator<Value[]> {
   const columns = table.columns.map(quote).join(', ');
   await client.query(`declare copied no scroll cursor for select ${columns} from ${quote(table.name)}`);
@@ -90,15 +86,12 @@ async function* fetchRows(client: Client, table: SourceTable): AsyncGenerator<Va
   await client.query('close copied');
 }
 
-/** Its number in PostgreSQL's catalogue. */
+/** The type's OID. */
 const BYTEA = 17;
 
-/**
- * Connects to a PostgreSQL database, creates its tables, and begins the transaction of the copy.
- * @throws Error that says what to do if it cannot be used, or is not empty
- */
+/** Migrates the database and begins the transaction. @throws Error with advice if it cannot be used or is not empty */
 export async function openTarget(url: string): Promise<Target> {
-  // The error of a connection is thrown by the query that meets it.
+  // The failing query throws the connection's error.
   const connected = await connectAlone(url, () => undefined).catch(nothingCopied);
   const close = () => connected.end();
   try {
@@ -106,7 +99,7 @@ export async function openTarget(url: string): Promise<Target> {
     await upgradeTables(connected);
     await connected.query('begin');
     await connected.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
-    // The source may be slow to read.
+    // Reading the source may take long.
     await connected.query('set local idle_in_transaction_session_timeout = 0');
     const columns = await readColumns(connected);
     await lockEmpty(connected, [...columns.keys()]);

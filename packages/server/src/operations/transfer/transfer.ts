@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { openSource, type Source, type SourceTable, type Value } from './source.ts';
 import { openTarget, type Target } from './target.ts';
 
-/** Sums are kept to 256 bits, the length of a SHA-256 hash. */
+/** The size of a SHA-256 hash. */
 const MODULUS = 1n << 256n;
 
-/** Writes a value so that no two rows have the same bytes: its kind, its length, and its content. */
+/** Unambiguous encoding: type, length, content. */
 function encode(value: Value): (string | Uint8Array)[] {
   if (value === null) return ['n'];
   if (typeof value === 'number') return [`i${value};`];
@@ -13,10 +13,7 @@ function encode(value: Value): (string | Uint8Array)[] {
   return [`b${value.byteLength};`, value];
 }
 
-/**
- * Number and hash of the rows of a table. The hash is the sum of the rows' SHA-256 hashes, so it does not
- * depend on the order in which an engine returns them.
- */
+/** Row count, and the sum of the rows' SHA-256 hashes, which does not depend on their order. */
 class TableDigest {
   rows = 0;
   #sum = 0n;
@@ -29,7 +26,6 @@ class TableDigest {
     this.rows += 1;
   }
 
-  /** 64 hexadecimal digits. */
   get hash(): string {
     return this.#sum.toString(16).padStart(64, '0');
   }
@@ -37,21 +33,19 @@ class TableDigest {
 
 /** Rows of one INSERT: PostgreSQL takes 65,535 parameters, and no table has 60 columns. */
 const BATCH_ROWS = 1_000;
-/** Bytes of one INSERT, so that a copy takes a few megabytes of memory however large the database is. */
+/** Bytes of one INSERT; bounds the memory. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** What was copied of a table. */
 export interface CopiedTable {
   name: string;
   rows: number;
-  /** Hash of all rows, equal on both sides. */
   hash: string;
 }
 
 const sizeOf = (value: Value): number =>
   typeof value === 'string' || value instanceof Uint8Array ? value.length : 8;
 
-/** Copies the rows of a table. @returns their number and hash as they were read */
+/** @returns the digest of the rows as they were read */
 async function copyTable(source: Source, target: Target, table: SourceTable): Promise<TableDigest> {
   const digest = new TableDigest();
   let batch: Value[][] = [];
@@ -69,7 +63,7 @@ async function copyTable(source: Source, target: Target, table: SourceTable): Pr
   return digest;
 }
 
-/** Reads a copied table back. @throws Error if it is not what was read from the source */
+/** Reads a copied table back. @throws Error if it differs from the source */
 async function verifyTable(target: Target, table: SourceTable, expected: TableDigest): Promise<void> {
   const found = new TableDigest();
   for await (const row of target.rows(table)) found.add(row);
@@ -98,14 +92,10 @@ async function copyAll(
 }
 
 /**
- * Copies an embedded database, on which no server may run, to an empty PostgreSQL database. All of it becomes
- * visible in one transaction, after each table was read back and compared; a copy that is interrupted leaves
- * an empty database, and is run again.
+ * Copies an embedded database, on which no server may run, to an empty PostgreSQL database. Commits after each table
+ * was read back and compared, so a copy that fails or is interrupted leaves the database empty.
  * @param path the database file
- * @param url the PostgreSQL database
- * @param onTable called after each table
- * @returns all tables
- * @throws Error that says what to do; then nothing was copied
+ * @throws Error with advice
  */
 export async function transfer(
   path: string,

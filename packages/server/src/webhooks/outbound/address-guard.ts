@@ -4,56 +4,41 @@ import { AppError, codeOf } from '../../errors.ts';
 import { quoted } from '../../text/nearest.ts';
 import type { Resolve } from './resolve.ts';
 
-/**
- * The one guard of every connection that the server opens to an address that a client chose. What
- * is refused at registration ({@link checkUrl}) is refused again where the connection is made
- * (dispatcher.ts), because a name may mean another address by then.
- */
+// Checks addresses that clients choose: at registration and again when connecting, since DNS may have changed.
 
-/** A network that the operator lets webhooks reach although it is not public. */
 export interface Cidr {
   address: ipaddr.IPv4 | ipaddr.IPv6;
   prefixLength: number;
 }
 
-/** What the guard needs: the operator's networks, and a way to look names up. */
 export interface GuardSettings {
   allow: readonly Cidr[];
   resolve: Resolve;
-  /**
-   * Whether messages name the address that a host name has. Off by default: where anyone may sign up it
-   * would show strangers what our DNS knows about our network. A literal address is always named.
-   */
+  /** Whether messages contain the resolved address. Off by default: with open sign-up it would expose internal DNS. */
   namesAddresses?: boolean;
 }
 
-/** Longer URLs are cut or refused on their way by common servers and proxies (RFC 9110 section 4.1). */
+/** Common servers and proxies truncate or reject longer URLs (RFC 9110 section 4.1). */
 export const MAX_URL_LENGTH = 2048;
 
-/**
- * Ports from 1024 on that are not for the web: those that the Fetch standard blocks, mail's 2525, and
- * stores that would take an HTTP body for commands. Below 1024 only 80 and 443 are allowed.
- */
+/** Ports blocked by the Fetch standard, 2525, and databases that read an HTTP body as commands; see isAllowedPort. */
 const REFUSED_PORTS: ReadonlySet<number> = new Set([
   1719, 1720, 1723, 2049, 2525, 3659, 4045, 4190, 5060, 5061, 6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669,
   6679, 6697, 10080, 11211,
 ]);
 
-/** Global unicast is handed out from here only (RFC 4291 section 2.4 and IANA's registry). */
+/** The only range allocated for global unicast (RFC 4291 section 2.4, IANA registry). */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** A connection that was not made because of where it would have gone. */
 export class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
   readonly code = 'ERR_ADDRESS_REFUSED';
 }
 
 /**
- * True for a public unicast address, and for any inside one of `allow`. An address counts in the
- * family it is written in: an IPv6 address that carries an IPv4 one (mapped, compatible, NAT64, 6to4,
- * Teredo, ISATAP) is refused even if that one is public, since no public name needs it and each form
- * is a way around a rule for IPv4. So `::ffff:8.8.8.8` is refused, and `127.0.0.0/8` does not allow
- * `::ffff:127.0.0.1`. What is not an address (a zone makes it none) is refused too.
+ * True for public unicast addresses and for addresses inside `allow`. IPv6 addresses that embed an IPv4 address
+ * (mapped, compatible, NAT64, 6to4, Teredo, ISATAP) are rejected, since each could bypass a rule for IPv4:
+ * `127.0.0.0/8` does not allow `::ffff:127.0.0.1`. Texts that are no address, or have a zone, are rejected too.
  */
 export function isAllowedAddress(ip: string, allow: readonly Cidr[]): boolean {
   if (isIP(ip) === 0 || ip.includes('%')) return false;
@@ -77,10 +62,7 @@ function contains(network: Cidr, address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   return network.address.kind() === address.kind() && address.match([network.address, network.prefixLength]);
 }
 
-/**
- * Reads networks in CIDR form, separated by commas or white space; nothing is no network.
- * @throws Error that names everything wrong with the text, each piece with what would be right
- */
+/** Parses networks in CIDR form, separated by commas or white space. @throws Error that lists every invalid one */
 export function parseCidrs(text: string): Cidr[] {
   const problems: string[] = [];
   const networks = text
@@ -96,7 +78,7 @@ export function parseCidrs(text: string): Cidr[] {
   return networks;
 }
 
-/** The network, or the sentence that says what is wrong with it. */
+/** @returns the network, or a sentence about what is wrong with it */
 function parseCidr(piece: string): Cidr | string {
   const [ip = '', prefix, ...rest] = piece.split('/');
   const family = isIP(ip);
@@ -119,12 +101,9 @@ function parseCidr(piece: string): Cidr | string {
 }
 
 /**
- * Judges a webhook's URL at registration: its form, and every address its host has now.
- *
- * A name without an address is refused, for it is most often a typing error and the caller learns of
- * it at once; so is a name that cannot be looked up just now, since nothing could be said about it.
- * @returns the URL in the spelling of the WHATWG standard: keep this one, it is what was judged
- * @throws AppError `webhook_url_refused` with a sentence for the caller
+ * Checks a webhook's URL at registration: its syntax, and all addresses that its host resolves to now.
+ * @returns the URL as the WHATWG standard serializes it; store this form, because it is the one that was checked
+ * @throws AppError `webhook_url_refused`, also for a name that cannot be resolved
  */
 export async function checkUrl(text: string, settings: GuardSettings): Promise<string> {
   const url = readUrl(text);
@@ -140,14 +119,11 @@ export async function checkUrl(text: string, settings: GuardSettings): Promise<s
   return url.href;
 }
 
-/**
- * The part of {@link checkUrl} that needs no network: everything but the host's addresses.
- * @throws AppError `webhook_url_refused`
- */
+/** The part of {@link checkUrl} that needs no network. @throws AppError `webhook_url_refused` */
 export function readUrl(text: string): URL {
   if (text.length > MAX_URL_LENGTH)
     throw refused(`The webhook URL has ${text.length} characters, more than the limit of ${MAX_URL_LENGTH}.`);
-  // The standard drops some of these silently: what is judged would not be what was written.
+  // The WHATWG parser silently removes some of these, so the checked URL would differ from the given one.
   if (/[\p{Cc}\s\\]/u.test(text)) {
     throw refused(
       'The webhook URL must not contain white space, control characters or backslashes. Percent-encode them.',
@@ -169,7 +145,7 @@ export function readUrl(text: string): URL {
       `Port ${url.port} is not allowed for webhooks. Use 80, 443, or a port from 1024 up that no other known protocol uses.`,
     );
   }
-  // The standard may lengthen it: each letter beyond ASCII becomes nine characters.
+  // Percent-encoding can lengthen it.
   if (url.href.length > MAX_URL_LENGTH) {
     throw refused(
       `The webhook URL has ${url.href.length} characters when percent-encoded, more than the limit of ${MAX_URL_LENGTH}.`,
@@ -178,7 +154,7 @@ export function readUrl(text: string): URL {
   return url;
 }
 
-/** The beginning of a URL that cannot be parsed, without what may be a password or a token in its query. */
+/** The URL without its query, which may contain a secret; nothing of it where it may contain a password. */
 const shownUrl = (text: string): string =>
   text.includes('@') ? 'The given text' : quoted(text.replace(/[?#].*/s, '…'));
 
@@ -191,12 +167,12 @@ function refused(sentence: string, cause?: unknown): AppError {
   return new AppError('webhook_url_refused', sentence, {}, { cause });
 }
 
-/** The host as sockets know it: an IPv6 literal without its brackets. */
+/** The host name without the brackets of an IPv6 literal. */
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
-/** All addresses of a host, each of them allowed; throws {@link AddressRefusedError} if one is not. */
+/** Resolves a host. @throws {@link AddressRefusedError} if any of its addresses is not allowed */
 async function findAllowed(host: string, settings: GuardSettings): Promise<string[]> {
   const { allow, resolve, namesAddresses = false } = settings;
   if (isIP(host) !== 0) {
@@ -215,7 +191,7 @@ async function findAllowed(host: string, settings: GuardSettings): Promise<strin
   );
 }
 
-/** What the operator can do, with the network of just the given address as the example. */
+/** @param ip an address whose network serves as the example */
 function howToAllow(ip?: string): string {
   const example =
     ip === undefined || isIP(ip) === 0 ? '' : `, for instance ${ip}/${isIP(ip) === 4 ? 32 : 128}`;
@@ -229,7 +205,7 @@ function lookupFailure(cause: unknown): string {
   return 'its name servers did not return a usable answer';
 }
 
-/** A socket's own lookup that fails unless every address found is allowed: the socket dials what was judged. */
+/** A `lookup` for sockets that fails unless all addresses are allowed, so a socket connects to checked ones only. */
 export function guardedLookup(settings: GuardSettings): LookupFunction {
   return (host, options, callback) => {
     findAllowed(host, settings).then(

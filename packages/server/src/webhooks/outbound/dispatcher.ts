@@ -5,25 +5,20 @@ import { AddressRefusedError, type GuardSettings, guardedLookup, isAllowedAddres
 export { request } from 'undici';
 
 export interface DispatcherSettings extends GuardSettings {
-  /** Concurrent connections to one origin; further requests wait. */
+  /** Further requests wait. */
   connectionsPerOrigin: number;
-  /** Time limit for establishing a connection, TLS included. */
+  /** Includes the TLS handshake. */
   connectTimeoutMs: number;
 }
 
-/**
- * How long an idle connection is kept, also when the receiver offers longer: below the five seconds after which
- * common servers close theirs without notice.
- */
+/** Maximum idle time, also when the receiver offers more: common servers close after five seconds without notice. */
 const KEEP_ALIVE_MS = 4000;
 /** After these, the next request opens a new connection, which is checked again. */
 const REQUESTS_PER_CONNECTION = 100;
 
 /**
- * undici's Agent with the address guard. A literal address is checked before the socket is created (a socket's
- * lookup is never called for one). A name is resolved once, in the socket's own lookup, and the socket connects to
- * a checked address only. The name is still used for the Host header, SNI and the certificate. Proxies of the
- * environment are not used: the check would not apply to the connections they make.
+ * undici's Agent with the address guard: literal addresses are checked here, because sockets do not look them up,
+ * names in the socket's lookup. Ignores proxies of the environment, which would bypass the check.
  */
 export function createGuardedDispatcher(settings: DispatcherSettings): Dispatcher {
   const connect = buildConnector({

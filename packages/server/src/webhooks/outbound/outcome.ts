@@ -22,31 +22,25 @@ export type AttemptErrorCode =
   | 'status'
   | 'aborted';
 
-/** `message` is a sentence for the owner of the endpoint; it reveals nothing about the server's network. */
+/** `message` is a sentence for the endpoint's owner; it reveals nothing about the server's network. */
 export interface AttemptError {
   code: AttemptErrorCode;
   message: string;
 }
 
-/** The result of one attempt; all of it may be kept in the delivery log. */
 export interface AttemptOutcome {
-  /** True for a 2xx response in time. */
   ok: boolean;
-  /** The status of the response, null when there was none. */
+  /** Null without a response. */
   status: number | null;
-  /** The Retry-After header of the response as received, or null. */
+  /** As received; null without the header. */
   retryAfter: string | null;
   durationMs: number;
   /** Null exactly when `ok`. */
   error: AttemptError | null;
-  /**
-   * The start of the response body as text, without control characters except tab and line breaks; '' when
-   * there was none or it was compressed. Untrusted.
-   */
+  /** Start of the response body, untrusted, without control characters; '' if there is none or it is compressed. */
   responseStart: string;
 }
 
-/** The error for a response status, null for 2xx. */
 export function statusError(status: number): AttemptError | null {
   if (status >= 200 && status < 300) return null;
   if (status >= 300 && status < 400) {
@@ -63,7 +57,7 @@ const CONNECT_SENTENCES: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'The connection could not be established in time.',
 };
 
-/** Codes of node:dns: every failure of a lookup (resolve.ts). */
+/** Codes of node:dns for failed lookups (resolve.ts). */
 const DNS_CODES =
   /^(ENOTFOUND|ENODATA|EAI_\w+|ETIMEOUT|E?SERVFAIL|E?REFUSED|ECANCELLED|EBAD\w+|EFORMERR|ENOTIMP)$/;
 
@@ -74,10 +68,7 @@ const BAD_ANSWER_CODES: ReadonlySet<string> = new Set([
   'ERR_ASSERTION',
 ]);
 
-/**
- * Translates errors of Node.js and undici before a status is received. Their own messages contain addresses and
- * must not be shown.
- */
+/** Translates an error of Node.js or undici. Their own messages contain addresses, so clients must not see them. */
 export function attemptError(error: unknown): AttemptError {
   const code = lastCodeOf(error);
   if (code === 'ERR_ADDRESS_REFUSED') return { code: 'address_refused', message: messageOf(error) };
@@ -98,18 +89,17 @@ export function attemptError(error: unknown): AttemptError {
   return { code: 'connection_closed', message: 'The endpoint closed the connection without a response.' };
 }
 
-/** undici's parser errors have one name, but various codes or none. */
+// undici's parser errors have one name, but various codes or none.
 function isParserError(error: unknown): boolean {
   return error instanceof Error && error.name === 'HTTPParserError';
 }
 
-/** OpenSSL's verification results, which Node.js uses as codes, and the codes of Node.js itself. */
+// OpenSSL's verification results, which Node.js uses as codes, and codes of Node.js itself.
 function isTlsCode(code: string): boolean {
   return /^ERR_(TLS|SSL)_|CERT|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|^EPROTO$/.test(code);
 }
 
 function lastCodeOf(error: unknown): string {
-  // Several addresses were tried: the last error represents them all.
   if (error instanceof AggregateError && error.errors.length > 0) return lastCodeOf(error.errors.at(-1));
   return codeOf(error);
 }

@@ -6,23 +6,20 @@ import { type AttemptError, type AttemptOutcome, attemptError, statusError } fro
 
 /** Time limit of one attempt, from the DNS lookup to the end of the response. */
 export const ATTEMPT_TIMEOUT_MS = 15_000;
-/** Leaves time for the next address of the same name when one does not respond. */
+/** Leaves time for the name's next address when one does not respond. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Bytes of a response body that the delivery log keeps: enough for an error message. */
+/** Bytes of a response body that the delivery log keeps. */
 export const RESPONSE_START_BYTES = 1024;
-/** Bytes of a response body that are read so that the connection can be reused; beyond, it is closed. */
+/** Bytes of a response body that are read to reuse the connection. After more, it is closed. */
 const RESPONSE_READ_BYTES = 64 * 1024;
-/** A date has 29 characters; longer header values are cut. */
+/** Longer header values are cut; a date has 29 characters. */
 const RETRY_AFTER_LENGTH = 64;
-/**
- * As many as the deliverer's concurrent attempts in total, so that a slow endpoint does not delay another one
- * on the same host. The deliverer limits the attempts to each endpoint.
- */
+/** The deliverer's maximum of concurrent attempts, so that endpoints on the same host do not delay each other. */
 export const CONNECTIONS_PER_ORIGIN = 768;
 
 export interface SenderSettings extends GuardSettings {
   clock: Clock;
-  /** Identifies the server to receivers, such as `Mayfly/0.1.0`. */
+  /** Such as `Mayfly/0.1.0`. */
   userAgent: string;
 }
 
@@ -34,25 +31,21 @@ export interface Attempt {
   body: string | Uint8Array;
   /** Default: {@link ATTEMPT_TIMEOUT_MS}. */
   timeoutMs?: number;
-  /** Aborts the attempt; its outcome is then `aborted`. */
   signal?: AbortSignal;
 }
 
 export interface Sender {
-  /**
-   * Sends one POST request. Never throws for anything the endpoint does: every end is an outcome. The status
-   * decides; a body that is endless, malformed or slow is cut and does not change the outcome.
-   */
+  /** Sends one POST request. Never rejects: failures are outcomes too. The status decides, whatever the body is. */
   send(attempt: Attempt): Promise<AttemptOutcome>;
-  /** Aborts attempts in progress and closes all connections. Safe to call twice. */
+  /** Aborts attempts in progress. Safe to call twice. */
   close(): Promise<void>;
 }
 
-/** The HTTP client of webhooks: guarded against SSRF, follows no redirects, limited in time and size. */
+/** The HTTP client of webhooks: guarded against SSRF, without redirects, limited in time and size. */
 export function createSender({ allow, resolve, clock, userAgent }: SenderSettings): Sender {
   let closed = false;
   let opened: ReturnType<typeof open> | undefined;
-  /** Loaded with the first attempt: undici takes 5 MB, and many servers send no webhooks. */
+  /** Loads undici with the first attempt: it takes 5 MB, and many servers send no webhooks. */
   const open = async () => {
     const { createGuardedDispatcher, request } = await import('./dispatcher.ts');
     const dispatcher = createGuardedDispatcher({
@@ -79,7 +72,7 @@ export function createSender({ allow, resolve, clock, userAgent }: SenderSetting
               ...headers,
               'content-type': 'application/json',
               'user-agent': userAgent,
-              // The body of a receiver that compresses nevertheless is not decompressed.
+              // Bodies that are compressed nevertheless are not decompressed.
               'accept-encoding': 'identity',
             },
             body,
@@ -113,17 +106,12 @@ export function createSender({ allow, resolve, clock, userAgent }: SenderSetting
 
 interface Limit {
   signal: AbortSignal;
-  /**
-   * Starts the work unless the signal is aborted, and rejects as soon as it is: undici reacts to an abort only
-   * once it has a connection, which may never exist. (It sends nothing then.)
-   */
+  /** Rejects as soon as the signal aborts: undici reacts to an abort only once it has a connection. */
   race<T>(work: () => Promise<T>): Promise<T>;
-  /** Why the attempt ended early, if it did. */
   cause(): 'timeout' | 'aborted' | undefined;
   end(): void;
 }
 
-/** Combines the time limit and the caller's signal into one signal. */
 function startLimit(clock: Clock, timeoutMs: number, outer: AbortSignal | undefined): Limit {
   const timeUp = new AbortController();
   const ended = new AbortController();
@@ -141,7 +129,7 @@ function startLimit(clock: Clock, timeoutMs: number, outer: AbortSignal | undefi
       try {
         return await Promise.race([aborted.promise, work()]);
       } finally {
-        // A remaining listener would keep this signal alive as long as the caller's.
+        // A remaining listener would keep this signal in memory as long as the caller's.
         signal.removeEventListener('abort', stop);
       }
     },
@@ -161,10 +149,7 @@ function failure(thrown: unknown, cause: ReturnType<Limit['cause']>, timeoutMs: 
   return attemptError(thrown);
 }
 
-/**
- * Reads the body up to {@link RESPONSE_READ_BYTES} and returns its start; for a longer body the connection is
- * closed. Errors come after the status and only shorten the text.
- */
+/** Reads up to {@link RESPONSE_READ_BYTES} and returns the start as text. Errors only shorten it. */
 async function readStart(answer: Dispatcher.ResponseData): Promise<string> {
   const kept: Uint8Array[] = [];
   let read = 0;
@@ -175,15 +160,14 @@ async function readStart(answer: Dispatcher.ResponseData): Promise<string> {
       if (read > RESPONSE_READ_BYTES) break;
     }
   } catch {
-    // The time limit or the endpoint ended it: what was received is kept.
+    // Keep what was received.
   }
   if ((headerOf(answer, 'content-encoding') ?? 'identity') !== 'identity') return '';
-  // Decoded as a stream, so that an incomplete character at the end is omitted.
+  // `stream` omits an incomplete character at the end.
   const text = new TextDecoder().decode(Buffer.concat(kept), { stream: true });
   return text.replaceAll(/(?![\t\r\n])\p{Cc}/gu, '\uFFFD');
 }
 
-/** The first value of a header, or null. */
 function headerOf(answer: Dispatcher.ResponseData, name: string): string | null {
   const value = answer.headers[name];
   return (Array.isArray(value) ? value[0] : value) ?? null;

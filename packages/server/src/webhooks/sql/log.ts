@@ -6,16 +6,14 @@ import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 /** `cancelled`: ended without having failed; `reason` says why. */
 export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'cancelled';
 
-/** One attempt of a delivery in the log. */
 export interface AttemptRecord {
   /** When it began. */
   at: number;
-  /** Status of the response; null without a response. */
   status: number | null;
   durationMs: number;
-  /** Null if and only if a 2xx response came in time. */
+  /** Null if and only if a 2xx response arrived in time. */
   error: { code: string; message: string } | null;
-  /** The beginning of the response's body. Untrusted. */
+  /** Start of the response body. Untrusted. */
   responseStart: string;
 }
 
@@ -28,47 +26,40 @@ export interface DeliveryRecord {
   inboxId: string | null;
   messageId: string | null;
   state: DeliveryState;
-  /** Why it failed or was cancelled. */
   reason: string | null;
   createdAt: number;
   /** Null if it ended, and while an attempt is in progress. */
   nextAttemptAt: number | null;
-  /** Oldest first. */
   attempts: AttemptRecord[];
 }
 
-/** Which deliveries a step of a replay looks at; its result's `last` is the next step's `after`, null at the end. */
+/** A step of a replay. Its result's `last` is the next step's `after`, null at the end. */
 export interface ReplayStep {
   state: Exclude<DeliveryState, 'pending'>;
   after: string;
-  /** The last id to look at: deliveries that are added during the replay are left alone. */
+  /** Largest id of the replay: deliveries that are added meanwhile are not replayed. */
   upTo: string;
   limit: number;
 }
 
-/** A message whose deliveries are searched. */
 interface DeliveredMessage {
   inboxId: string;
   messageId: string;
-  /** When it was stored, at the earliest and at the latest; epoch milliseconds. */
+  /** Bounds of the time at which it was stored, epoch milliseconds. */
   from: number;
   to: number;
 }
 
-/** A page of a webhook's log, newest first: those before the id `before`. */
+/** A page of a webhook's log, newest first: deliveries with smaller ids than `before`. */
 interface LogPage {
   limit: number;
   before: string | null;
   state?: DeliveryState;
 }
 
-/**
- * Ids of deliveries carry the time of the batch that added them, which is after the mail came and before
- * `receivedAt`; nodes and threads read the clock some milliseconds apart.
- */
+/** A delivery's id contains a time slightly before the message's `receivedAt`; clocks of nodes may also differ. */
 const MARGIN_MS = 1_000;
 
-/** A delivery with one of its attempts, or with none. */
 type LogRow = Omit<DeliveryRecord, 'attempts'> & {
   at: number | null;
   status: number | null;
@@ -95,11 +86,7 @@ function toDelivery(rows: readonly [LogRow, ...LogRow[]]): DeliveryRecord {
   return { id, webhookId, eventId, inboxId, messageId, state, reason, createdAt, nextAttemptAt, attempts };
 }
 
-/**
- * Deliveries with their attempts, newest first: in one statement, so that no delivery is seen after an attempt
- * and its attempts before it.
- * @param deliveries selects rows of deliveries
- */
+/** Reads deliveries and attempts, newest first, in one statement, so that both are of the same snapshot. */
 async function readDeliveries(db: Db, deliveries: Sql): Promise<DeliveryRecord[]> {
   const rows = await db.all<LogRow>(
     sql`select d.id, d.webhook_id as "webhookId", d.event_id as "eventId", d.inbox_id as "inboxId",
@@ -113,7 +100,7 @@ async function readDeliveries(db: Db, deliveries: Sql): Promise<DeliveryRecord[]
   );
 }
 
-/** Deliveries of a webhook of the account, which can be read for a day after its end. */
+/** Deliveries of a webhook of the account; readable for a day after its end. */
 const ofWebhook = (accountId: string, webhookId: string, now: number): Sql =>
   sql`select d.* from deliveries d join webhooks w on w.id = d.webhook_id
     where d.webhook_id = ${webhookId} and w.account_id = ${accountId} and w.ends_at > ${now - TOMBSTONE_MS}`;
@@ -146,21 +133,15 @@ async function lockOwn(tx: Tx, accountId: string, webhookId: string, now: number
   return own !== undefined;
 }
 
-/**
- * Makes a locked webhook due for the next claim, also during a pause after failures, because its owner asked for it.
- * @param at the time at which its deliveries became due, by the wall clock
- * @param added how many of them are new
- */
+/** Makes a locked webhook due at once, even during a pause after failures. @param at wall clock @param added count */
 async function wake(tx: Tx, webhookId: string, at: number, added: number): Promise<void> {
   await tx.run(sql`update webhooks set blocked_until = 0 where id = ${webhookId}`);
   await tx.run(sql`insert into wakes (webhook_id, at, added) values (${webhookId}, ${at}, ${added})`);
 }
 
-/** The columns of a delivery that is attempted anew. */
 const newRound = (now: number): Sql =>
   sql`state = 'pending', reason = null, due_at = ${now}, ended_at = null, round = 0`;
 
-/** The log of deliveries, tests and replays. */
 export const log = {
   find: read(
     (
@@ -172,20 +153,16 @@ export const log = {
     ): Promise<DeliveryRecord | undefined> => findOn(db, accountId, webhookId, deliveryId, now),
   ),
 
-  /** A page of the log; none of an unknown webhook. */
   list: read((db, accountId: string, webhookId: string, page: Omit<LogPage, 'state'>, now: number) =>
     readPage(db, accountId, webhookId, page, now),
   ),
 
-  /** The same of one state: it may have to look at the whole log. */
+  /** A `search`, because it may read the whole log. */
   listByState: search((db, accountId: string, webhookId: string, page: Required<LogPage>, now: number) =>
     readPage(db, accountId, webhookId, page, now),
   ),
 
-  /**
-   * The deliveries of a message of a live inbox of the account, newest first. The logs of its webhooks are searched
-   * by the time of the message, because an index by message would cost every delivery a write.
-   */
+  /** Newest first. Searches the logs by the message's time: an index by message would cost a write per delivery. */
   listOfMessage: read(
     (db, accountId: string, { inboxId, messageId, from, to }: DeliveredMessage, now: number) =>
       readDeliveries(
@@ -199,7 +176,7 @@ export const log = {
       ),
   ),
 
-  /** Adds the delivery of a test event, due at once. @returns undefined if there is no such live webhook */
+  /** Adds a test delivery, due at once. @returns undefined if there is no such live webhook */
   addTest: write(
     async (
       tx,
@@ -218,10 +195,7 @@ export const log = {
     },
   ),
 
-  /**
-   * Begins a new round of attempts with the same event id, due at once, unless an attempt is in progress.
-   * @returns undefined if there is no such delivery of a live webhook
-   */
+  /** Begins a new round with the same event id, unless an attempt is in progress. @returns undefined if not found */
   replay: write(
     async (
       tx,
@@ -240,11 +214,7 @@ export const log = {
     },
   ),
 
-  /**
-   * One step of replaying many: looks at up to `limit` deliveries after the id `after`, oldest first, and
-   * begins a new round of those in the state whose inbox still exists.
-   * @returns undefined if there is no such live webhook
-   */
+  /** Replays those of the next `limit` deliveries, oldest first, that are in the state and whose inbox is live. */
   replaySome: write(
     async (
       tx,

@@ -5,14 +5,10 @@ import { cancelPending, INBOX_ENDED } from './removal.ts';
 import { signingSecrets } from './webhooks.ts';
 
 /*
- * The queue of each webhook. The row of the webhook is its head: `next_at` is when a delivery may be claimed
- * (null while none is pending), and its lock keeps the number of concurrent attempts exact on any number of nodes.
- * So the cost of a claim depends on what it finds, and not on how many deliveries wait.
- *
- * The intake never takes that lock, which claims and records hold until their commits: it inserts a row into
- * `wakes`, which the next claim takes.
- *
- * Times are those of the schedule (schedule-clock.ts), which steps of a wall clock do not move.
+ * The webhook's row is the head of its queue: `next_at` is when a delivery may be claimed (null without pending
+ * ones), and its lock limits concurrent attempts across nodes. Claims and records hold that lock until they commit.
+ * Storing mail never takes it: it inserts into `wakes`, which the next claim reads.
+ * Times are those of schedule-clock.ts.
  */
 
 /** A delivery that only its claimer may attempt until `leasedUntil`. */
@@ -25,42 +21,36 @@ export interface ClaimedDelivery {
   messageId: string | null;
   createdAt: number;
   url: string;
-  /** Secrets that sign now, newest first. */
   secrets: string[];
-  /** Of the attempt to make, from 1 in each round; a replay begins a new round. */
+  /** From 1 in each round; a replay begins a new round. */
   attemptNumber: number;
-  /** The claim's proof. */
+  /** Identifies the claim when its result is recorded. */
   leasedUntil: number;
-  /** Which of the two limits of the claim it counts against. */
+  /** Whether it counts against {@link ClaimLimits.prompt}. */
   prompt: boolean;
 }
 
 /** How many deliveries a claim may take. A webhook is prompt after a 2xx response within `PROMPT_MS`. */
 export interface ClaimLimits {
-  /** Deliveries of prompt webhooks. */
   prompt: number;
-  /** Deliveries of all others: new, slow, failing. */
   other: number;
-  /** How long the claim holds, milliseconds. */
   leaseMs: number;
 }
 
-/** Attempts in progress at once for a prompt webhook: enough to hide its latency. All others have one. */
+/** Concurrent attempts for a prompt webhook. All others have one. */
 export const CONCURRENCY = 4;
-/** Webhooks in one claim: some milliseconds. The next claim continues. */
+// Limits of one transaction: each takes some milliseconds at most, and the next claim continues.
 const WEBHOOKS_PER_CLAIM = 50;
-/** Deliveries cancelled in one claim and webhook: about a millisecond; the next claim continues. */
 const CANCELLED_PER_CLAIM = 100;
-/** Wakes taken in one transaction: some milliseconds. The next one takes more. */
 const WAKES_PER_TRANSACTION = 1_000;
 
 const LEAST = perEngine({ sqlite: 'min', postgres: 'least' });
 const GREATEST = perEngine({ sqlite: 'max', postgres: 'greatest' });
 
 /**
- * Sets when webhooks are claimed next, after anything changed in their queues. A webhook with all its attempts in
- * progress is blocked until the first lease ends.
- * @param pauseMs for so long nothing is claimed; may use the columns of `webhooks`
+ * Recomputes when webhooks can be claimed next. One with all its attempts in progress is blocked until the first
+ * lease ends.
+ * @param pauseMs SQL of the time without claims; may use the columns of `webhooks`
  */
 export async function reschedule(
   tx: Tx,
@@ -90,11 +80,7 @@ export async function reschedule(
   );
 }
 
-/**
- * Takes the wakes made up to `until`: their webhooks become due unless they are blocked. Webhooks that another
- * transaction has locked keep theirs.
- * @returns how many were taken
- */
+/** Takes the wakes up to `until` and makes their webhooks due. Skips webhooks that another transaction has locked. */
 export async function takeWakes(tx: Tx, until: number, now: number): Promise<number> {
   const oldest = sql`select seq, webhook_id from wakes where at <= ${until} order by seq limit ${WAKES_PER_TRANSACTION}`;
   const woken = await tx.all<{ id: string }>(
@@ -113,7 +99,7 @@ export async function takeWakes(tx: Tx, until: number, now: number): Promise<num
     at: Math.max(...of.map(({ at }) => at)),
   }));
   const ofClockAhead = wakes.filter(({ at }) => at > now);
-  // The first attempt is due at once, whatever the clock of the node that added it said.
+  // The first attempt is due at once, even if the clock of the node that added it is ahead.
   if (ofClockAhead.length > 0)
     await tx.run(
       sql`update deliveries set due_at = ${now}
@@ -132,13 +118,11 @@ export async function takeWakes(tx: Tx, until: number, now: number): Promise<num
   return taken.length;
 }
 
-/** The wall clock, for data, and the time of schedules and leases. */
 interface Times {
   wall: number;
   schedule: number;
 }
 
-/** The head of a queue, as a claim reads it. */
 interface DueWebhook {
   id: string;
   accountId: string;
@@ -149,7 +133,6 @@ interface DueWebhook {
   endsAt: number;
 }
 
-/** Cancels the pending deliveries of a webhook that was disabled or has ended. */
 async function endQueue(tx: Tx, webhook: DueWebhook, { wall, schedule }: Times): Promise<void> {
   const { id, endsAt, disabledReason } = webhook;
   const disabled = ['The webhook was disabled.', disabledReason ?? ''].join(' ').trimEnd();
@@ -162,12 +145,11 @@ async function endQueue(tx: Tx, webhook: DueWebhook, { wall, schedule }: Times):
   );
 }
 
-/** The columns of a leased delivery. */
 type LeasedRow = Pick<ClaimedDelivery, 'id' | 'eventId' | 'inboxId' | 'messageId' | 'createdAt'> & {
   round: number;
 };
 
-/** Leases up to `limit` due deliveries of a webhook that the transaction has locked, the longest due first. */
+/** Leases up to `limit` due deliveries of a locked webhook, the longest due first. */
 const lease = (tx: Tx, webhookId: string, now: number, leasedUntil: number, limit: number) =>
   tx.all<LeasedRow>(
     sql`update deliveries set due_at = null, leased_until = ${leasedUntil}
@@ -179,7 +161,7 @@ const lease = (tx: Tx, webhookId: string, now: number, leasedUntil: number, limi
         created_at as "createdAt", round`,
   );
 
-/** Claims at due webhooks that are prompt, or at all others, those that wait longest first. */
+/** Claims from prompt webhooks, or from all others, the longest waiting first. */
 async function claimSome(
   tx: Tx,
   { prompt, limit, leaseMs }: { prompt: boolean; limit: number; leaseMs: number },
@@ -198,7 +180,7 @@ async function claimSome(
   const live = due.filter((webhook) => !hasEnded(webhook));
   if (live.length === 0) return [];
   const ids = live.map(({ id }) => id);
-  // Deliveries whose claimer died are due again.
+  // Expired leases: their claimer crashed.
   await tx.run(
     sql`update deliveries set due_at = leased_until, leased_until = null
       where webhook_id ${anyOf(ids)} and leased_until <= ${schedule}`,
@@ -224,11 +206,7 @@ async function claimSome(
 }
 
 export const queue = {
-  /**
-   * Leases due deliveries, the longest due first: at most {@link CONCURRENCY} at once of a prompt webhook and
-   * one of any other. A delivery whose lease ran out is due again. It also cancels pending deliveries of
-   * webhooks that are disabled or ended. Webhooks that another node has locked are left to it.
-   */
+  /** Leases due deliveries, and cancels those of disabled or ended webhooks. Skips webhooks that others have locked. */
   claim: write(
     async (
       tx,
@@ -246,9 +224,9 @@ export const queue = {
     { keepsInboxes: true },
   ),
 
-  /** The earliest time at which a claim may find something, or earlier; null when nothing is pending. */
+  /** A lower bound of when a claim may find something; null when nothing is pending. */
   nextAt: read(async (db, schedule: number): Promise<number | null> => {
-    // One search for each value of `prompt`, because the index begins with it.
+    // One subquery for each value of `prompt`, because the index begins with that column.
     const first = await db.first<{ woken: number | null; prompt: number | null; other: number | null }>(
       sql`select (select 1 from wakes limit 1) as woken,
         (select min(next_at) from webhooks where prompt = 1 and next_at is not null) as prompt,
@@ -259,10 +237,7 @@ export const queue = {
     return times.length === 0 ? null : Math.min(...times);
   }),
 
-  /**
-   * Ends all leases and pauses, for a storage with one server: at its start, nobody holds them any more. First
-   * attempts are due at once, also if the clock was set back.
-   */
+  /** Ends all leases and pauses. Only at the start of a single server, when no process can hold them. */
   releaseAll: write(
     async (tx, schedule: number): Promise<void> => {
       await tx.run(

@@ -3,13 +3,12 @@ import { anyOf, eachOf, FOR_UPDATE, perEngine, sql } from '../../database/sql.ts
 import type { AttemptRecord, DeliveryState } from './log.ts';
 import { reschedule } from './queue.ts';
 
-/** The result of a claimed delivery. */
 export interface AttemptResult {
   webhookId: string;
   deliveryId: string;
   /** As claimed. */
   leasedUntil: number;
-  /** Null if no attempt was made because the message does not exist any more. */
+  /** Null if no attempt was made because the message no longer exists. */
   attempt: AttemptRecord | null;
   next: /** `at` is a time of the schedule. */
   { state: 'pending'; at: number } | { state: Exclude<DeliveryState, 'pending'>; reason: string | null };
@@ -21,14 +20,10 @@ export interface FailureStreak {
   failedAttempts: number;
 }
 
-/** A webhook with slower responses is not prompt, so that it does not delay the prompt ones. */
+/** Webhooks with slower responses are not prompt. */
 export const PROMPT_MS = 2_000;
 
-/**
- * A failing webhook pauses between its attempts, longer after each failure: otherwise one that is down and
- * has a long queue would be called as fast as it refuses. A second at most is short beside the first retry,
- * and delays a webhook that fails now and then very little.
- */
+/** Pause of a failing webhook, longer after each failure: otherwise its queue would be sent at full speed. */
 const PAUSE_MS = sql`case failed_attempts when 0 then 0
   else ${perEngine({ sqlite: 'min', postgres: 'least' })}(1000,
     25 << cast(${perEngine({ sqlite: 'min', postgres: 'least' })}(failed_attempts - 1, 10) as integer)) end`;
@@ -48,10 +43,7 @@ const after = (webhook: LockedWebhook, { at, error, durationMs }: AttemptRecord)
         prompt: 0,
       };
 
-/**
- * Changes the states of deliveries that are still leased as they were claimed, and counts the attempts of all.
- * @returns the number of the attempt by the id of the delivery, for those that exist
- */
+/** Updates deliveries that are still leased as claimed. @returns attempt numbers by delivery id, if it exists */
 async function updateDeliveries(
   tx: Tx,
   results: readonly AttemptResult[],
@@ -92,7 +84,7 @@ async function insertAttempts(
     const number = numbers.get(deliveryId);
     if (!attempt || number === undefined) return [];
     const { at, status, durationMs, error, responseStart } = attempt;
-    // As JSON text: it carries what PostgreSQL would refuse, such as a NUL.
+    // As JSON text, because PostgreSQL rejects a NUL in text.
     const texts = { error: error && JSON.stringify(error), response: JSON.stringify(responseStart) };
     return [{ deliveryId, number, at, status, durationMs, ...texts }];
   });
@@ -106,7 +98,6 @@ async function insertAttempts(
   );
 }
 
-/** Stores the streaks that have changed. */
 async function updateStreaks(tx: Tx, webhooks: readonly LockedWebhook[]): Promise<void> {
   if (webhooks.length === 0) return;
   await tx.run(
@@ -119,14 +110,14 @@ async function updateStreaks(tx: Tx, webhooks: readonly LockedWebhook[]): Promis
   );
 }
 
-/** Records results of different deliveries. @returns the failures after each result */
+/** @param results of different deliveries */
 async function recordSome(
   tx: Tx,
   results: readonly AttemptResult[],
   wall: number,
   schedule: number,
 ): Promise<(FailureStreak | undefined)[]> {
-  // In the order of their ids, so that no two transactions wait for each other.
+  // Lock order by id prevents deadlocks.
   const locked = await tx.all<LockedWebhook>(
     sql`select id, prompt, failing_since as "failingSince", failed_attempts as "failedAttempts" from webhooks
       where id ${anyOf([...new Set(results.map(({ webhookId }) => webhookId))])} order by id ${FOR_UPDATE}`,
@@ -154,9 +145,8 @@ async function recordSome(
 }
 
 /**
- * Stores attempts and the new states of their deliveries in one transaction. A delivery whose lease ended keeps its
- * state; the attempt is logged nevertheless. The number of statements does not depend on that of the results.
- * @returns the failures of each result's webhook, undefined if the webhook does not exist any more
+ * Stores attempts and new states in one transaction. A delivery whose lease expired keeps its state, but the attempt
+ * is logged. @returns the failures of each result's webhook, undefined if that no longer exists
  */
 export const record = write(
   async (
@@ -166,7 +156,7 @@ export const record = write(
     schedule: number = now,
   ): Promise<(FailureStreak | undefined)[]> => {
     const streaks: (FailureStreak | undefined)[] = [];
-    // A statement changes a row once: of a delivery whose lease ended, two attempts may be recorded together.
+    // An UPDATE changes a row once, but after an expired lease one delivery may have two results here.
     const rounds = new Map<string, number>();
     const roundOf = ({ deliveryId }: AttemptResult) => {
       const round = rounds.get(deliveryId) ?? 0;

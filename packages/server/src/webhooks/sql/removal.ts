@@ -3,25 +3,21 @@ import type { Tx } from '../../database/operations.ts';
 import { anyOf, eachOf, FOR_UPDATE_SKIP_LOCKED, perEngine, type Sql, sql } from '../../database/sql.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 
-/*
- * Removing webhooks and their logs. A webhook is locked before its deliveries, as by `record` and `replay`: a
- * transaction that does it the other way round could deadlock with them.
- */
+// Lock order: a webhook before its deliveries, as in `record` and `replay`; otherwise they could deadlock.
 
-/** How long ended deliveries stay in the log: a failure before a weekend can still be examined after it. */
+/** Long enough to examine a failure from before a weekend. */
 export const DELIVERY_KEPT_MS = 7 * DAY_MS;
-/** Ended deliveries in a webhook's log: those of a busy day, a few megabytes. */
+/** Per webhook: a few megabytes. */
 export const MAX_KEPT_DELIVERIES = 10_000;
 
-/** The reason of deliveries whose inbox was deleted or expired; the log shows it. */
+/** Shown in the log for deliveries whose inbox was deleted or expired. */
 export const INBOX_ENDED = 'The inbox ended.';
 
-/** Waits for transactions that add deliveries, and holds up later ones: nothing refers to the webhook any more. */
+/** Waits for transactions that add deliveries, and blocks later ones. */
 export const LOCK_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update' });
-/** The same, but leaves out webhooks for which it would have to wait. */
 const LOCK_FREE_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update skip locked' });
 
-/** Cancels those of the pending deliveries that a query finds. @returns how many */
+/** @param ids a query @returns how many were cancelled */
 export const cancelPending = (tx: Tx, ids: Sql, reason: string, now: number): Promise<number> =>
   tx.run(
     sql`update deliveries
@@ -29,7 +25,7 @@ export const cancelPending = (tx: Tx, ids: Sql, reason: string, now: number): Pr
       where id in (${ids}) and ended_at is null`,
   );
 
-/** Cancels up to `limit` pending deliveries of inboxes; returns how many. */
+/** Cancels up to `limit` pending deliveries. @returns how many */
 export const cancelOfInboxes = (tx: Tx, limit: number, inboxIds: readonly string[], now: number) =>
   cancelPending(
     tx,
@@ -38,7 +34,7 @@ export const cancelOfInboxes = (tx: Tx, limit: number, inboxIds: readonly string
     now,
   );
 
-/** Deletes the deliveries that fit a condition, with their attempts. @returns the rows deleted */
+/** Deletes deliveries and their attempts. @returns the number of rows */
 async function deleteDeliveries(tx: Tx, condition: Sql): Promise<number> {
   const deleted = await tx.all<{ id: string; webhookId: string }>(
     sql`delete from deliveries where ${condition} returning id, webhook_id as "webhookId"`,
@@ -58,10 +54,9 @@ async function deleteDeliveries(tx: Tx, condition: Sql): Promise<number> {
 }
 
 /**
- * Removes ended deliveries with their attempts. Those of a webhook that another transaction has locked are left
- * for later: one that waits for a webhook while it has locked another could deadlock.
- * @param which a query for `id` and `"webhookId"` of deliveries; one of them that is replayed meanwhile is kept
- * @returns the rows removed
+ * Removes ended deliveries with their attempts. Skips webhooks that another transaction has locked: waiting for one
+ * while another is locked could deadlock.
+ * @param which a query for `id` and `"webhookId"` @returns the number of rows removed
  */
 async function removeEnded(tx: Tx, which: Sql): Promise<number> {
   const found = await tx.all<{ id: string; webhookId: string }>(which);
@@ -75,7 +70,7 @@ async function removeEnded(tx: Tx, which: Sql): Promise<number> {
   return deleteDeliveries(tx, sql`id ${anyOf(ids)} and ended_at is not null`);
 }
 
-/** Removes about `limit` rows of deliveries that ended long ago. @returns how many */
+/** Removes about `limit` rows. @returns how many */
 export const removeOldDeliveries = (tx: Tx, limit: number, now: number) =>
   removeEnded(
     tx,
@@ -101,10 +96,8 @@ export async function trimLogs(tx: Tx, limit: number): Promise<number> {
 }
 
 /**
- * Removes about `limit` rows of a webhook that has ended, with its deliveries. One webhook in a transaction:
- * mail that is being stored may hold up its removal, and two that wait for several webhooks could deadlock.
- * @param which the condition for the webhooks
- * @param lock {@link LOCK_TO_REMOVE} to wait for such mail
+ * Removes about `limit` rows of one webhook: removing several in one transaction could deadlock.
+ * @param lock {@link LOCK_TO_REMOVE} waits for mail that is being stored
  * @returns 0 if there is none; otherwise `limit`, because there may be more
  */
 export async function removeNextWebhook(
@@ -118,12 +111,12 @@ export async function removeNextWebhook(
   const { id } = webhook;
   const some = sql`select id from deliveries where webhook_id = ${id} limit ${limit}`;
   if ((await deleteDeliveries(tx, sql`id in (${some})`)) >= limit) return limit;
-  // Its row is locked, so no delivery can be added any more.
+  // No delivery can be added, because its row is locked.
   await tx.run(sql`delete from wakes where webhook_id = ${id}`);
   await tx.run(sql`delete from webhooks where id = ${id}`);
   return limit;
 }
 
-/** Removes about `limit` rows of webhooks whose inbox ended a day ago. @returns as {@link removeNextWebhook} does */
+/** Removes webhooks whose inbox ended a day ago. @returns as {@link removeNextWebhook} */
 export const removeEndedWebhooks = (tx: Tx, limit: number, now: number) =>
   removeNextWebhook(tx, limit, sql`ends_at <= ${now - TOMBSTONE_MS}`);

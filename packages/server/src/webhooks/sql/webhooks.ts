@@ -7,10 +7,7 @@ import { AppError, notFound } from '../../errors.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 import { LOCK_TO_REMOVE, removeNextWebhook } from './removal.ts';
 
-/**
- * A webhook. It exists until it is deleted or, if it belongs to an inbox, until that inbox ends; for 24 h after
- * such an end it can still be read, with its log.
- */
+/** Exists until it is deleted or its inbox ends. After that end it is readable for 24 h, with its log. */
 export interface WebhookRecord {
   id: string;
   accountId: string;
@@ -19,22 +16,21 @@ export interface WebhookRecord {
   url: string;
   description: string;
   enabled: boolean;
-  /** Why it was disabled; null if its owner disabled it or it is enabled. */
+  /** Null if it is enabled or its owner disabled it. */
   disabledReason: string | null;
   createdAt: number;
   /** The end of its inbox; null for the whole account. */
   endsAt: number | null;
-  /** The first failed attempt since the last success, since it was made or enabled; null without one. */
+  /** First failed attempt since the last success, or since it was created or enabled; null without one. */
   failingSince: number | null;
 }
 
 export interface NewWebhook {
   id: string;
-  /** Null for the whole account. */
   inboxId: string | null;
   url: string;
   description: string;
-  /** Stored as it is, because it signs payloads. */
+  /** Not hashed, because it signs payloads. */
   secret: string;
   createdAt: number;
 }
@@ -58,26 +54,24 @@ const toWebhook = (row: WebhookRow): WebhookRecord => ({
   endsAt: row.endsAt === NEVER ? null : row.endsAt,
 });
 
-/** A webhook of an account that had not ended at a time. */
 const ofAccount = (accountId: string, webhookId: string, at: number): Sql =>
   sql`id = ${webhookId} and account_id = ${accountId} and ends_at > ${at}`;
 
-/** A rotation a day leaves two secrets; with more rotations within a day, this many sign. */
+/** Secrets that sign at the same time. */
 const MAX_SECRETS = 10;
 
-/** A stored secret, newest first; the first has no end. */
+/** Newest first; the newest has no end. */
 interface StoredSecret {
   secret: string;
   until: number | null;
 }
 
-/** The secrets of a row that sign at a time, newest first. */
+/** The secrets that sign at `now`, newest first. */
 export function signingSecrets(secrets: string, now: number): string[] {
   const stored: StoredSecret[] = JSON.parse(secrets);
   return stored.filter(({ until }) => until === null || until > now).map(({ secret }) => secret);
 }
 
-/** The secrets of a webhook after a rotation, newest first. */
 function rotated(stored: string, secret: string, oldUntil: number, now: number): StoredSecret[] {
   const old: StoredSecret[] = JSON.parse(stored);
   return [
@@ -89,11 +83,7 @@ function rotated(stored: string, secret: string, oldUntil: number, now: number):
   ];
 }
 
-/**
- * Adds a webhook in a transaction that has locked its account and checked its inbox.
- * @param endsAt the inbox's end; NEVER for the whole account
- * @throws AppError `limit_reached`
- */
+/** The caller has locked the account. @param endsAt NEVER for the whole account @throws AppError `limit_reached` */
 export async function insertWebhook(
   tx: Tx,
   accountId: string,
@@ -123,7 +113,7 @@ export async function insertWebhook(
   return toWebhook({ id, accountId, inboxId, url, description, createdAt, endsAt, ...state });
 }
 
-/** Moves the end of the webhooks of inboxes to the end of these. A webhook that is being deleted stays so. */
+/** Changes when webhooks end, after the expiry of their inboxes has changed. Not for those being deleted. */
 export async function moveWebhookEnds(
   tx: Tx,
   accountId: string,
@@ -137,10 +127,7 @@ export async function moveWebhookEnds(
 }
 
 export const webhooks = {
-  /**
-   * Adds an enabled webhook, in one step with the check of the account's number of live ones.
-   * @throws AppError `limit_reached` at `maxWebhooks`; `not_found` if its inbox is not a live inbox of the account
-   */
+  /** @throws AppError `limit_reached` at `maxWebhooks`; `not_found` if the inbox is not a live one of the account */
   create: write(async (tx, accountId: string, webhook: NewWebhook, maxWebhooks: number) => {
     await requireAccount(tx, accountId);
     const { inboxId, createdAt } = webhook;
@@ -163,7 +150,7 @@ export const webhooks = {
     },
   ),
 
-  /** Newest first, those before the id `before`. */
+  /** Newest first: those with smaller ids than `before`. */
   list: read(
     async (
       db,
@@ -192,7 +179,7 @@ export const webhooks = {
     ): Promise<WebhookRecord | undefined> => {
       const note = description === undefined ? null : JSON.stringify(description);
       const on = sql`, enabled = 1, disabled_reason = null, failing_since = null, failed_attempts = 0, blocked_until = 0`;
-      // Time 0: the next claim finds it disabled and cancels what is pending.
+      // Due at time 0: the next claim cancels the pending deliveries.
       const off = sql`, enabled = 0, disabled_reason = null, next_at = 0`;
       const switched = enabled ? on : off;
       const row = await tx.first<WebhookRow>(
@@ -205,7 +192,7 @@ export const webhooks = {
     { mayUseReserve: true },
   ),
 
-  /** Adds a secret; the older ones sign as well until `oldUntil`. @returns undefined as `update` does */
+  /** Adds a secret; older ones sign as well until `oldUntil`. @returns undefined if there is no such live webhook */
   rotateSecret: write(
     async (
       tx,
@@ -228,7 +215,7 @@ export const webhooks = {
     },
   ),
 
-  /** When it resolves, its deliveries and attempts are deleted too. @returns false if there is no such webhook */
+  /** Resolves once deliveries and attempts are deleted too. @returns false if there is no such webhook */
   delete: steps(
     async (transaction, accountId: string, webhookId: string, now: number): Promise<boolean> => {
       const ended = await transaction((tx) =>
@@ -247,7 +234,7 @@ export const webhooks = {
     { mayUseReserve: true },
   ),
 
-  /** Disables an enabled webhook of any account; the next claim cancels its pending deliveries. */
+  /** The next claim cancels the pending deliveries. */
   disable: write(
     async (tx, webhookId: string, reason: string): Promise<void> => {
       await tx.run(
