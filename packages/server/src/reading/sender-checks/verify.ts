@@ -36,10 +36,7 @@ interface Signatures {
 
 export type CheckedMail = Omit<CheckJob, 'id'>;
 
-/**
- * Never rejects: `temperror` is what could not be determined, `permerror` what exceeds the bounds. @param over time
- * limit
- */
+/** Never rejects: `temperror` is what could not be determined, `permerror` what exceeds the bounds. */
 export async function authenticateMail(
   mail: CheckedMail,
   ask: Ask,
