@@ -5,20 +5,20 @@ import { domainToASCII } from 'node:url';
 const MAX_LOCAL_OCTETS = 64;
 /** RFC 5321 section 4.5.3.1.2, octets. */
 const MAX_DOMAIN_OCTETS = 255;
-/** RFC 5321 section 4.5.3.1.3: a path has at most 256 octets, and its two brackets count. */
+/** Octets: a path has at most 256 (RFC 5321 section 4.5.3.1.3), and its two brackets count. */
 const MAX_ADDRESS_OCTETS = 254;
 /** RFC 1035 section 2.3.4, octets. */
 const MAX_LABEL_OCTETS = 63;
 
 export interface ParsedAddress {
-  /** As given, but unquoted and in NFC; its case is kept (RFC 5321 section 2.4). */
+  /** Unquoted and in NFC; its case is kept (RFC 5321 section 2.4). */
   local: string;
   /** Lower case; an international name in its ASCII form; an address literal with its brackets. */
   domain: string;
 }
 
 export interface AddressOptions {
-  /** True when the MAIL command had SMTPUTF8 (RFC 6531): letters beyond ASCII are allowed then. */
+  /** True when the MAIL command had SMTPUTF8 (RFC 6531), which allows characters beyond ASCII. */
   smtputf8?: boolean;
 }
 
@@ -30,7 +30,7 @@ const QUOTED_UTF8 = /^"((?:[ !#-[\]-~\u{80}-\u{10FFFF}]|\\[ -~])*)"$/u;
 /** Characters that no mail address holds, whatever the extension: controls, separators, halves of a pair. */
 const NEVER = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u;
 const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/;
-/** A source route, `@one,@two:`, before an address, which RFC 5321 section 4.1.1.3 asks to accept and to ignore. */
+/** A source route, `@one,@two:`, to be accepted and ignored (RFC 5321 section 4.1.1.3). */
 export const SOURCE_ROUTE = /^@[^\s:@,]+(?:,@[^\s:@,]+)*:/;
 
 function readLocal(text: string, smtputf8: boolean): string | undefined {
@@ -58,7 +58,6 @@ function readDomain(text: string, smtputf8: boolean): string | undefined {
   return labels.every((label) => label.length <= MAX_LABEL_OCTETS && LABEL.test(label)) ? domain : undefined;
 }
 
-/** Where the local part ends: the first `@` outside a quoted string; -1 when there is none. */
 function atSign(path: string): number {
   if (!path.startsWith('"')) return path.indexOf('@');
   for (let i = 1; i < path.length; i++) {
@@ -68,13 +67,7 @@ function atSign(path: string): number {
   return -1;
 }
 
-/**
- * Reads one address by the grammar of an SMTP path (RFC 5321 section 4.1.2, with RFC 6531): with or
- * without its angle brackets, a source route ignored, a quoted local part unquoted. Comments, folding
- * white space and the obsolete forms of RFC 5322 are refused: they have no place in SMTP. So is an
- * address without a domain, a bare `postmaster` too.
- * @returns undefined when the text is not exactly one address
- */
+/** Parses an SMTP path (RFC 5321 section 4.1.2, RFC 6531) with or without brackets; undefined for anything else. */
 export function parseAddress(text: string, options: AddressOptions = {}): ParsedAddress | undefined {
   const smtputf8 = options.smtputf8 === true;
   let path = text;
@@ -91,13 +84,9 @@ export function parseAddress(text: string, options: AddressOptions = {}): Parsed
   return local === undefined || domain === undefined ? undefined : { local, domain };
 }
 
-/** The domain of an address without a source route; '' for ''. */
 export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
-/**
- * The key under which an inbox is found: lower case and without a `+tag`. A local part that needs
- * quotes keeps them, so that two addresses never share a key by accident.
- */
+/** The key of an inbox: lower case, without a `+tag`; quotes that the local part needs are kept. */
 export function inboxAddress(parsed: ParsedAddress): string {
   const plus = parsed.local.indexOf('+');
   const base = plus > 0 ? parsed.local.slice(0, plus) : parsed.local;
@@ -106,7 +95,7 @@ export function inboxAddress(parsed: ParsedAddress): string {
   return `${written}@${parsed.domain}`;
 }
 
-/** Mailbox names of RFC 2142: they belong to the operator of the domain and are never a client's inbox. */
+/** Mailbox names of RFC 2142, which belong to the operator of the domain. */
 const RESERVED_LOCAL_PARTS: ReadonlySet<string> = new Set([
   'abuse',
   'ftp',
@@ -136,7 +125,6 @@ export function isChosenLocalPart(localPart: string): boolean {
   return localPart.length <= MAX_LOCAL_OCTETS && CHOSEN.test(localPart);
 }
 
-/** True for a local part that no inbox may have. */
 export function isReservedLocalPart(localPart: string): boolean {
   return RESERVED_LOCAL_PARTS.has(localPart.toLowerCase());
 }

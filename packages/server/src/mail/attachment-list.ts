@@ -5,13 +5,12 @@ import { parseMail } from './parse.ts';
 /** What a download needs to know of an attachment. */
 export type ListedAttachment = Omit<MailAttachment, 'parameters' | 'message'>;
 
-/** The attachments of a mail and where its parts are. */
 export interface AttachmentList {
   attachments: ListedAttachment[];
   index: PartIndex | null;
 }
 
-/** JSON of the list of a mail as it was received, for {@link readAttachmentList}. Runs on a parser worker. */
+/** JSON for {@link readAttachmentList}. Runs on a parser worker. */
 export function attachmentListJson(raw: Uint8Array): string {
   const { content, index } = parseMail(raw);
   const attachments = content.attachments.map(({ parameters, message, ...listed }) => listed);

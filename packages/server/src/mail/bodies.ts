@@ -2,13 +2,8 @@ import { changePieces, clean } from './mime/clean.ts';
 import { bodyBytes } from './mime/part-index.ts';
 import type { Part } from './mime/parts.ts';
 
-/*
- * Decides which parts of a mail are its body and which are attachments, as mail programs show them
- * (RFC 8621 section 4.1.4), and more leniently for malformed mail. Every part with content is one or the
- * other, so that all of it can be read.
- */
+/* Divides parts into bodies (RFC 8621 section 4.1.4, more leniently) and attachments. */
 
-/** The parts without children by what they are, each in the order of the source. */
 export interface Bodies {
   text: Part[];
   html: Part[];
@@ -18,19 +13,18 @@ export interface Bodies {
 type BodyKind = 'text' | 'html';
 
 const HTML = new Set(['text/html', 'application/xhtml+xml']);
-/** The type that is used where an alternative has several of one kind. */
+/** The type that is used where a multipart/alternative has several of one kind. */
 const PREFERRED: Readonly<Record<BodyKind, string>> = { text: 'text/plain', html: 'text/html' };
-/** Subtypes of text that hold data. All others are shown as text (RFC 2046 section 4.1.4). */
+/** Subtypes of text that hold data; all others are shown as text (RFC 2046 section 4.1.4). */
 const DATA_SUBTYPES = new Set(
   (
     'calendar csv tab-separated-values vcard x-vcard directory x-amp-html rfc822-headers css javascript ' +
     'ecmascript xml xsl rtf cache-manifest vtt x-patch x-diff'
   ).split(' '),
 );
-/** A body that is encoded and shorter may hold no bytes at all. */
+/** An encoded body up to this size is decoded to see whether it is empty. */
 const MAYBE_EMPTY_BYTES = 1_024;
 
-/** @param source the raw mail that the parts are ranges of */
 export function sortParts(source: Buffer, root: Part): Bodies {
   const bodies: Bodies = { text: [], html: [], attachments: [] };
   sort(root, false);
@@ -52,7 +46,6 @@ export function sortParts(source: Buffer, root: Part): Bodies {
   }
 }
 
-/** What a part without children can be shown as; undefined for what no mail program shows as the body. */
 function kindOf(part: Part): BodyKind | undefined {
   const { type, oddType } = part;
   if (HTML.has(type) || oddType === 'html') return 'html';
@@ -62,7 +55,6 @@ function kindOf(part: Part): BodyKind | undefined {
   return type.startsWith('text/') && !DATA_SUBTYPES.has(type.slice(5)) ? 'text' : undefined;
 }
 
-/** A multipart without any part is a text; one that is nested too deep was not split. */
 const wasTakenApart = (part: Part): boolean => part.isMultipart || !part.parameters.get('boundary');
 
 function isBody(part: Part, kind: BodyKind, hasBody: boolean): boolean {
@@ -71,11 +63,11 @@ function isBody(part: Part, kind: BodyKind, hasBody: boolean): boolean {
   if (parent === null) return true;
   if (parent.type === 'multipart/alternative') return part.type === notationOf(parent, kind);
   if (part.filename === '' || parent.type === 'multipart/related') return true;
-  // A named text behind the body is a file, and so is one without bytes; the body itself may have a name.
+  // A named or empty text after the body is a file; the body itself may have a name.
   return part.bodyEnd > part.bodyStart && (!hasBody || parent.children[0] === part);
 }
 
-/** The media type that is the text, or the page, of a multipart/alternative: others say the same once more. */
+/** Of several types of one kind, only one is the body: the others have the same content. */
 function notationOf(alternative: Part, kind: BodyKind): string {
   const types = alternative.children
     .filter(
@@ -87,10 +79,7 @@ function notationOf(alternative: Part, kind: BodyKind): string {
 
 const withoutBrackets = (id: string): string => id.trim().replace(/^<|>$/g, '');
 
-/**
- * The part of a multipart/related that is shown, the others being what it refers to (RFC 2387): the one
- * that `start` names, else the first, unless that cannot be shown and another one can.
- */
+/** The part of a multipart/related that is shown (RFC 2387); the first, unless only another one can be shown. */
 function relatedRoot({ children, parameters }: Part): Part | undefined {
   const start = withoutBrackets(parameters.get('start') ?? '');
   const named =
@@ -108,10 +97,7 @@ function relatedRoot({ children, parameters }: Part): Part | undefined {
 
 const isShowable = (part: Part): boolean => part.children.length > 0 || kindOf(part) !== undefined;
 
-/**
- * Some senders put the text and the page side by side in a multipart/related. What the root lacks, and
- * what has neither a name nor an id to be referred to by, is a body as well.
- */
+/** Some senders put text and HTML side by side in a multipart/related: then both are bodies. */
 function completes(part: Part, root: Part): boolean {
   const kind = part.children.length === 0 ? kindOf(part) : undefined;
   return kind !== undefined && part.contentId === '' && part.filename === '' && !holds(root, kind);
@@ -122,10 +108,7 @@ function holds(part: Part, kind: BodyKind): boolean {
   return kindOf(part) === kind;
 }
 
-/**
- * A body is optional (RFC 5322 section 2.1): a mail whose body has no bytes has none. Relays add the empty
- * line behind a header, so whether it was there says nothing. A multipart without any part says nothing either.
- */
+/** RFC 5322 section 2.1: relays add the empty line after a header, so its presence means nothing. */
 function isEmpty(source: Buffer, part: Part): boolean {
   if (part.parent !== null && !part.type.startsWith('multipart/')) return false;
   const size = part.bodyEnd - part.bodyStart;

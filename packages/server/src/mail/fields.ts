@@ -6,28 +6,22 @@ import { parseDate } from './mime/date.ts';
 import { decodeHeaderText } from './mime/encoded-words.ts';
 import { FIELD_NAMES, type FieldRange, fieldValue, readHeader } from './mime/header.ts';
 
-/** The fields of a message's header, as they are shown and as the summary needs them. */
-
 /**
- * Bytes of a message's header that are shown: most have a few kilobytes, and some real ones a megabyte. Fields
- * beyond are cut to {@link MIN_FIELD_BYTES} where the summary needs them, and else left out.
+ * Bytes of a header that are shown; most have a few kilobytes, some a megabyte. Of fields beyond, those that the
+ * summary needs are cut to {@link MIN_FIELD_BYTES}, and the others left out.
  */
 const MAX_HEADER_BYTES = 2 * 1024 * 1024;
 /** Enough for the longest subject or list of recipients of an ordinary mail. */
 const MIN_FIELD_BYTES = 64 * 1024;
-/** Message ids of a References field; threads are shorter. */
+/** Real threads are shorter. */
 const MAX_REFERENCES = 1_000;
 
-/**
- * The header fields at the beginning of a raw source.
- * @param beginning its first bytes; a header that is longer is cut
- */
+/** The header fields at the beginning of a raw source; a longer header is cut. */
 export function headersAt(beginning: Buffer): MailHeader[] {
   return new MessageFields(beginning, readHeader(beginning, 0, beginning.length).fields).headers;
 }
 
 interface Field {
-  /** Lower case. */
   key: string;
   /** Unfolded, one character a byte. */
   written: string;
@@ -36,9 +30,9 @@ interface Field {
 }
 
 export class MessageFields {
-  /** True when fields were cut or left out because the header is so large. */
+  /** True when the header was too large: fields were cut or left out. */
   isCut = false;
-  /** Lower-case names of address fields that have more mailboxes than are listed. */
+  /** Lower-case names of address fields with more mailboxes than are listed. */
   readonly cutLists = new Set<string>();
   readonly headers: MailHeader[] = [];
   private readonly fields: Field[] = [];
@@ -60,15 +54,11 @@ export class MessageFields {
     }
   }
 
-  /** The value of the first field with that name; '' without one. */
   first(key: string): string {
     return this.fields.find((field) => field.key === key)?.value ?? '';
   }
 
-  /**
-   * The mailboxes of all fields with that name, as many as {@link MAX_MAILBOXES} and
-   * {@link MAX_MAILBOX_CHARACTERS} allow.
-   */
+  /** Of all fields with that name, up to {@link MAX_MAILBOXES} and {@link MAX_MAILBOX_CHARACTERS}. */
   addresses(key: string): MailAddress[] {
     const mailboxes: MailAddress[] = [];
     let characters = 0;
@@ -86,7 +76,6 @@ export class MessageFields {
     return mailboxes;
   }
 
-  /** The first mailbox of the first field with that name; null without one. */
   firstAddress(key: string): MailAddress | null {
     const field = this.fields.find((one) => one.key === key);
     return field === undefined ? null : (this.parse(key, field.written)[0] ?? null);

@@ -3,20 +3,18 @@ import type { PartIndex } from './mime/part-index.ts';
 import { parseMail } from './parse.ts';
 
 /**
- * Bytes of the strings of one message in full: those of the largest message in any charset. Control characters
- * take six times theirs.
+ * Bytes of all strings of one message: enough for the largest in any charset. Control characters need six times theirs.
  */
 export const MAX_STRING_BYTES = 128 * 1024 * 1024;
 
-/** What the JSON of a message has beside the fields of its content. */
 export interface FullJson {
-  /** JSON of an object with the other fields. */
+  /** JSON object with the fields that are not from the content. */
   head: string;
   /** The URL of an attachment without its id. */
   attachmentsUrl: string;
 }
 
-/** Reads a mail as it was received, and writes the JSON of its message in full. Runs on a parser worker. */
+/** The JSON of a mail's message in full. Runs on a parser worker. */
 export function fullJson(raw: Uint8Array, { head, attachmentsUrl }: FullJson): readonly Uint8Array[] {
   const { content, index } = parseMail(raw);
   const json = new JsonPieces(MAX_STRING_BYTES);
@@ -26,10 +24,7 @@ export function fullJson(raw: Uint8Array, { head, attachmentsUrl }: FullJson): r
   return json.finish();
 }
 
-/**
- * The fields of a message in full that come from its content.
- * @param attachmentsUrl the URL of an attachment without its id
- */
+/** @param attachmentsUrl the URL of an attachment without its id */
 export function contentFields(content: MailContent, index: PartIndex | null, attachmentsUrl: string) {
   return {
     replyTo: content.replyTo,
@@ -57,11 +52,9 @@ export function contentFields(content: MailContent, index: PartIndex | null, att
   };
 }
 
-/** One part of the MIME tree. */
 export interface StructurePart {
-  /** Its place, as in IMAP (RFC 9051 section 6.4.5): `1`, `2.1`; '' for the outermost multipart. */
+  /** IMAP part number (RFC 9051 section 6.4.5): `1`, `2.1`; '' for the outermost multipart. */
   part: string;
-  /** `type/subtype` in lower case. */
   contentType: string;
   /** Bytes of the body as sent, not decoded. */
   size: number;
@@ -70,9 +63,9 @@ export interface StructurePart {
   contentId: string | null;
 }
 
-/** All parts of a mail in the order of the source; the part numbers tell what is within what. */
+/** In the order of the source; the part numbers express the nesting. */
 export function structureOf(index: PartIndex, attachments: readonly MailAttachment[]): StructurePart[] {
-  /** How many parts of each depth were met within the parts that are open. */
+  /** The number of parts so far at each depth, within the parts that are open. */
   const counts: number[] = [];
   let listed = 0;
   const isMultipart = index[0]?.role === 'multipart';
@@ -91,9 +84,9 @@ export function structureOf(index: PartIndex, attachments: readonly MailAttachme
   });
 }
 
-/** Characters that are written at once: more would make strings as long as the value. */
+/** A larger piece would make strings as long as the value. */
 const PIECE_CHARACTERS = 256 * 1024;
-/** UTF-8 JSON takes at most so many bytes for a UTF-16 code unit, as in `\\u0001`. */
+/** UTF-8 JSON takes at most six bytes for a UTF-16 code unit, as in `\\u0001`. */
 const MAX_CHARACTER_BYTES = 6;
 
 /** Writes JSON whose strings may be many megabytes long, in pieces of UTF-8. */
@@ -103,17 +96,15 @@ export class JsonPieces {
   #left: number;
   #isCut = false;
 
-  /** @param most bytes for strings; what is longer is cut */
+  /** @param most bytes for strings; longer ones are cut */
   constructor(most: number) {
     this.#left = most;
   }
 
-  /** True when a string was cut. */
   get isCut(): boolean {
     return this.#isCut;
   }
 
-  /** Adds text as it is. */
   add(text: string): void {
     this.#text += text;
     if (this.#text.length >= PIECE_CHARACTERS) this.#flush();
@@ -147,7 +138,6 @@ export class JsonPieces {
     }
   }
 
-  /** All that was added. */
   finish(): readonly Buffer[] {
     this.#flush();
     return this.#pieces;
@@ -181,7 +171,7 @@ export class JsonPieces {
   }
 }
 
-/** Not between the halves of a surrogate pair. */
+/** Never splits a surrogate pair. */
 function endOfPiece(value: string, from: number): number {
   const end = from + PIECE_CHARACTERS;
   if (end >= value.length) return value.length;

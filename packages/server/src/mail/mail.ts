@@ -1,39 +1,31 @@
 import type { PartIndex } from './mime/part-index.ts';
 
-/*
- * The contents of a mail, once it is parsed. These shapes are stored as JSON and have no ids, times or
- * URLs, so that one mail to several inboxes is parsed and stored once.
- */
+/* Stored as JSON without ids, times or URLs, so that a mail to several inboxes is parsed and stored once. */
 
 /** One mailbox of an address header (RFC 5322 section 3.4); groups are flattened. */
 export interface MailAddress {
   address: string;
-  /** Decoded display name, or '' when there was none. */
+  /** Decoded; '' without one. */
   name: string;
 }
 
-/** A one-time code found in a mail, with the words around it. */
 export interface MailCode {
-  /** What a person types: groups of digits joined (`482910` for `482 910`), other hyphens kept (`G-482910`). */
+  /** As typed: groups of digits joined (`482910` for `482 910`), other hyphens kept (`G-482910`). */
   value: string;
   context: string;
 }
 
 export type LinkKind = 'verify' | 'reset' | 'sign-in' | 'unsubscribe' | 'other';
 
-/** A link exactly as in the mail, with its HTML entities decoded and nothing else changed. */
 export interface MailLink {
   href: string;
-  /** The visible words of the link; '' where there are none. */
   text: string;
   kind: LinkKind;
 }
 
-/** An image of the page. */
 export interface MailImage {
-  /** The attribute, its entities decoded: an address, or `cid:` and a Content-ID. A `data:` URI is cut. */
+  /** Entities decoded: a URL, or `cid:` and a Content-ID. A `data:` URI is cut. */
   src: string;
-  /** The alternative text; null where the attribute is missing. */
   alt: string | null;
 }
 
@@ -42,7 +34,6 @@ export interface InnerMail {
   subject: string;
   from: MailAddress | null;
   to: MailAddress[];
-  /** As in {@link MailContent}. */
   date: string | null;
   text: string | null;
   html: string | null;
@@ -55,19 +46,17 @@ export interface MailAttachment {
   /** `att_1`, `att_2`, … in order of appearance: unique within its message, and the same at every reading. */
   id: string;
   filename: string | null;
-  /** `type/subtype` in lower case; application/octet-stream where the mail's is not of that form. */
+  /** `type/subtype` in lower case; application/octet-stream where the mail's is invalid. */
   contentType: string;
-  /** Parameters of the content type, such as `charset` and `method`; names in lower case. */
+  /** Names in lower case. */
   parameters: Record<string, string>;
-  /** Decoded size in bytes. */
   size: number;
-  /** As declared; undeclared, what has a Content-ID or is within multipart/related or alternative is inline. */
+  /** Undeclared, a part with a Content-ID or within multipart/related or alternative is inline. */
   disposition: 'attachment' | 'inline';
-  /** Without angle brackets. */
   contentId: string | null;
   /** SHA-256 of the decoded bytes, hex. */
   sha256: string;
-  /** Of a message/rfc822 part. Messages within it are attachments that are not read. */
+  /** Of a message/rfc822 part; messages nested in it are not read. */
   message?: InnerMail;
 }
 
@@ -77,7 +66,7 @@ export interface MailHeader {
   value: string;
 }
 
-/** What lists show of a mail and filters compare; small (see limits.ts). */
+/** Small (see limits.ts), because lists return it. */
 export interface MailSummary {
   from: MailAddress | null;
   to: MailAddress[];
@@ -85,40 +74,36 @@ export interface MailSummary {
   subject: string;
   /** At most 200 characters of the visible text, white space folded. */
   preview: string;
-  /** Parts with disposition `attachment`. */
   attachmentCount: number;
-  /** Parts with disposition `inline` that are not the body: pictures of the page, calendar entries. */
+  /** Inline parts that are not the body: images of the HTML, calendar entries. */
   inlineCount: number;
   /** Best first; empty when unsure. */
   codes: MailCode[];
 }
 
-/** The rest of a mail; read only when a message is read in full. */
 export interface MailContent {
   replyTo: MailAddress[];
   bcc: MailAddress[];
-  /** Of the Sender header, or null. */
   sender: MailAddress | null;
-  /** The sender's Date header as RFC 3339, or null when missing or unreadable. */
+  /** RFC 3339; null when the Date header is missing or invalid. */
   date: string | null;
-  /** As sent, with its angle brackets; so are `inReplyTo` and `references`. */
+  /** With angle brackets, like `inReplyTo` and `references`. */
   rfcMessageId: string | null;
   inReplyTo: string | null;
   references: string[];
   headers: MailHeader[];
-  /** As sent, with `\n` as line end; never made from the other. Null when the mail has no such part. */
+  /** As sent, with `\n` as line end; null when the mail has no such part. */
   html: string | null;
   text: string | null;
-  /** What `htmlText` says and `text` does not, for searches and the `text` filter; not shown. */
+  /** What only `htmlText` says, not `text`; for searches and the `text` filter. */
   htmlWords: string | null;
-  /** The visible words of `html`: a line for each block, a tab between cells. Null without html. */
+  /** Visible words of `html`: a line for each block, a tab between cells. */
   htmlText: string | null;
   images: MailImage[];
   attachments: MailAttachment[];
   links: MailLink[];
 }
 
-/** The content of a mail that was not read, or of which only the summary is shown. */
 export const NO_CONTENT: MailContent = {
   replyTo: [],
   bcc: [],
@@ -140,25 +125,23 @@ export const NO_CONTENT: MailContent = {
 export interface ParsedMail {
   summary: MailSummary;
   content: MailContent;
-  /** Where each part is in the raw source. */
   index: PartIndex;
-  /** Why the mail was not read, or not completely; null if it was. */
+  /** Why the mail was not parsed completely; null if it was. */
   parseError: string | null;
 }
 
-/** What is known of a mail's sender: one word of RFC 8601 section 2.7 each, such as `pass` or `none`. */
+/** Result words of RFC 8601 section 2.7, such as `pass` or `none`. */
 export interface MailAuthentication {
-  /** May the sending host send for the MAIL FROM domain, or for the HELO name of a bounce (RFC 7208)? */
+  /** RFC 7208, for the MAIL FROM domain, or the HELO name of a bounce. */
   spf: string;
-  /** The best of the mail's signatures (RFC 6376). */
   dkim: string;
-  /** Did one of the two pass for the domain of the From header (RFC 9989)? */
+  /** RFC 9989, for the domain of the From header. */
   dmarc: string;
 }
 
-/** The envelope of a mail (RFC 5321 section 2.3.1), less its recipients. */
+/** RFC 5321 section 2.3.1, without recipients. */
 export interface MailEnvelope {
-  /** '' is the null reverse-path. */
+  /** '' for the null reverse-path. */
   mailFrom: string;
   helo: string;
   remoteAddress: string;

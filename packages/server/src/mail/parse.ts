@@ -25,12 +25,11 @@ import { MAX_PARAMETERS } from './mime/parameters.ts';
 import { attachmentId, bodyBytes, bodyText, type PartIndex, type PartRole } from './mime/part-index.ts';
 import { type Limit, MAX_DEPTH, MAX_PARTS, type Part, type Parts, readParts } from './mime/parts.ts';
 
-/** Characters of the text that are read for the preview, before white space is folded. */
+/** Characters of text read for the preview. */
 const PREVIEW_SOURCE = 4_096;
-/** Bytes that {@link parseHeaderOnly} reads; it may run on the main thread. */
+/** {@link parseHeaderOnly} may run on the main thread. */
 const HEADER_LOOK_BYTES = 16 * 1024;
 
-/** Text of `parseError` for each limit that a mail exceeds; the rest of the mail is read. */
 const LIMIT_NOTES: Readonly<Record<Limit, string>> = {
   depth: `Parts are nested deeper than ${MAX_DEPTH} levels; those below are left as one attachment.`,
   parts: `The mail has more than ${MAX_PARTS} parts; the others are not listed.`,
@@ -40,9 +39,9 @@ const LIMIT_NOTES: Readonly<Record<Limit, string>> = {
 const HEADER_NOTE = 'The header is larger than 2 MiB; the fields beyond that are cut or not listed.';
 
 /**
- * Reads a mail as it was received. Pure, never throws; hostile mails cost time and memory, so it runs on a
- * parser worker. What exceeds a limit is left out and `parseError` says so; the rest is read.
- * @param raw the whole mail; may be a view of shared memory
+ * Parses a whole mail. Never throws; hostile mail costs time and memory, so it runs on a parser worker. What exceeds a
+ * limit is left out, and `parseError` says so.
+ * @param raw may be a view of shared memory
  */
 export function parseMail(raw: Uint8Array): ParsedMail {
   const source = asBuffer(raw);
@@ -55,14 +54,14 @@ export function parseMail(raw: Uint8Array): ParsedMail {
   }
 }
 
-/** The index alone: what serves the attachments of a message that was stored without one. */
+/** Only the index, for attachments of a message stored without one. */
 export function indexMail(raw: Uint8Array): PartIndex {
   const source = asBuffer(raw);
   const parts = readParts(source);
   return indexOf(parts, sortParts(source, parts.root), new Map());
 }
 
-/** The bodies of a mail, and what refers to its attachments. Cheaper than {@link parseMail}: it decodes no attachment. */
+/** Cheaper than {@link parseMail}: decodes no attachment. */
 export function readBodies(raw: Uint8Array) {
   const source = asBuffer(raw);
   forgetUnknownCharsets();
@@ -81,10 +80,9 @@ export function readBodies(raw: Uint8Array) {
 
 const asBuffer = (raw: Uint8Array): Buffer => Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
 
-/** Reads the message of a part, or returns undefined. */
 type ReadInner = (part: Part) => InnerMail | undefined;
 
-/** Reads as many attached messages as {@link MAX_INNER_MESSAGES}, but none within them. */
+/** Reads up to {@link MAX_INNER_MESSAGES} attached messages, and none nested in them. */
 function attachedMessages(source: Buffer): ReadInner {
   let left = MAX_INNER_MESSAGES;
   return (part) => {
@@ -139,7 +137,6 @@ function readAll(source: Buffer, readInner: ReadInner): ParsedMail {
   };
 }
 
-/** The parts as one text with `\n` as line end; null when there is none. */
 function textOf(
   source: Buffer,
   parts: readonly Part[],
@@ -181,7 +178,6 @@ function attachmentOf(
   };
 }
 
-/** Without angle brackets; '' for none. */
 function contentIdOf({ contentId }: Part): string {
   if (contentId === '') return '';
   return cut(oneLine(decodeHeaderText(contentId)).replace(/^<|>$/g, '').trim(), MAX_ID);
@@ -198,7 +194,7 @@ function indexOf({ all }: Parts, bodies: Bodies, charsets: ReadonlyMap<Part, str
     depths.set(part, depth);
     const { headerStart, bodyStart, bodyEnd, encoding, type } = part;
     const role = part.children.length > 0 ? 'multipart' : (roles.get(part) ?? 'none');
-    // Of an attachment they are in the list of attachments.
+    // The list of attachments has the fields of an attachment.
     const isListed = role === 'attachment';
     return {
       depth,
@@ -227,24 +223,22 @@ function notesOf(limits: ReadonlySet<Limit>, fields: MessageFields): string | nu
   return notes.length === 0 ? null : notes.join(' ');
 }
 
-/** The visible text in one line, cut between characters. */
 function previewOf(text: string): string {
-  // The beginning is enough but where it is mostly white space.
+  // A short beginning is enough unless it is mostly white space.
   const start = foldBlanks(text.slice(0, 2 * MAX_PREVIEW)).trim();
   const folded = start.length > MAX_PREVIEW ? start : foldBlanks(text.slice(0, PREVIEW_SOURCE)).trim();
   return cut(folded, MAX_PREVIEW);
 }
 
 /**
- * Reads the first header lines: sender, recipients, subject. Bounded and cheap, whatever the mail, so
- * that it may run on the main thread when a parse worker failed. Never throws.
- * @param reason becomes `parseError`
+ * Bounded, so that it may run on the main thread when a parser worker failed. Never throws. @param reason becomes
+ * `parseError`
  */
 export function parseHeaderOnly(raw: Uint8Array, reason: string): ParsedMail {
   try {
     return readHeaderOnly(asBuffer(raw).subarray(0, HEADER_LOOK_BYTES), reason);
   } catch {
-    // The parser has a defect. The mail is stored without fields, and `parseError` is `reason`.
+    // A defect of the parser: the mail is stored without fields.
     return readHeaderOnly(Buffer.alloc(0), reason);
   }
 }

@@ -14,54 +14,37 @@ import {
   writeIndex,
 } from './mime/part-index.ts';
 
-/*
- * How the content of a message is stored beside its raw source: with the index of its parts, and without
- * what the raw source has and what is cheap to decode from it when the message is read. How much is left
- * out depends on the size of the result, so that no mail takes much more space than its raw source.
- */
+/* What is cheap to decode from the raw source is not stored, so that a mail takes little more space than that. */
 
-/**
- * Largest raw source, in bytes, that is read as a whole with its message; its html and headers are not stored
- * again. Larger ones are mostly attachments, and reading them for the html would cost more.
- */
+/** Bytes of a raw source from which HTML and headers are decoded on reading, and therefore not stored. */
 export const MAX_DERIVED_BYTES = 64 * 1024;
 
-/**
- * Largest size of summary and content, as a multiple of the raw source. Ordinary mails take less than
- * one; control characters in a text would take six, and a charset of one byte a character three.
- */
+/** Largest summary and content as a multiple of the raw source. Control characters alone would take six. */
 export const MAX_STORED_RATIO = 2;
-/** Added to that for the tables of small mails, bytes: a message with many short parts or recipients. */
+/** Bytes added to that, for small mail with many parts or recipients. */
 export const STORED_ALLOWANCE_BYTES = 32 * 1024;
-/**
- * Largest stored summary and content of any mail, bytes: they are written in one step and parsed on the main
- * thread, in a few milliseconds each. A longer text is decoded from the raw source when it is needed.
- */
+/** Bytes; parsed on the main thread in a few milliseconds. A longer text is decoded from the raw source. */
 export const MAX_STORED_BYTES = 2 * 1024 * 1024;
-/** Only of larger raw sources is a text left out that {@link MAX_STORED_RATIO} allows. */
+/** Only larger raw sources may lack a text within {@link MAX_STORED_RATIO}. */
 export const MAY_LACK_TEXT_BYTES = (MAX_STORED_BYTES - STORED_ALLOWANCE_BYTES) / MAX_STORED_RATIO;
-/** Characters of a body that is not stored: what webhooks send of it. */
+/** Characters of a body that is not stored, which webhooks send. */
 const MAX_BEGINNING = 256 * 1024;
-/** UTF-8 JSON takes at most so many bytes for a UTF-16 code unit, as in `\u0001`. */
+/** UTF-8 JSON takes at most six bytes for a UTF-16 code unit, as in `\u0001`. */
 const MAX_CHARACTER_BYTES = 6;
-/** The same without control characters, quotes and backslashes. */
+/** Without control characters, quotes and backslashes. */
 const MAX_LETTER_BYTES = 3;
 
-/** What may be missing in a stored content. */
 type FromSource = 'html' | 'htmlText' | 'images' | 'text' | 'headers';
 
-/** A content as it is stored, as JSON. */
 export interface StoredContent extends Omit<MailContent, FromSource> {
-  /** Missing where it is decoded from the raw source; then so are the headers, and what is read of it. */
+  /** Missing where it is decoded from the raw source, together with the next three. */
   html?: string | null;
   htmlText?: string | null;
   images?: MailImage[];
   headers?: MailHeader[];
-  /** Missing where the text takes more space than its bytes in the raw source, or is longer than may be stored. */
+  /** Missing where it exceeds the size limits. */
   text?: string | null;
-  /** The beginnings of bodies of a large mail that are not stored. */
   beginnings?: { text: string | null; html: string | null };
-  /** Missing where a mail could not be read. */
   index?: WrittenIndex;
 }
 
@@ -71,25 +54,22 @@ const CR = 0x0d;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Stored where all else would take more space than it may: the mail is parsed again when it is read. */
+/** Stored when everything else exceeds the limits: the mail is parsed again on reading. */
 interface UnstoredContent {
   isUnstored: true;
-  /** For the `text` filter. */
   htmlWords: string | null;
 }
 
 export type AnyStoredContent = StoredContent | UnstoredContent;
 
-/** A content as far as it is known without the raw source. */
 export interface KnownContent {
   content: MailContent;
-  /** Where the parts are; null where that is not known. */
   index: PartIndex | null;
-  /** Whether the raw source has more than `content`: bodies are null or cut, or lists are empty. */
+  /** Whether the raw source has more: bodies are null or cut, or lists are empty. */
   isPartial: boolean;
 }
 
-/** What is known of a stored content of a mail of more than {@link MAX_DERIVED_BYTES} without its raw source. */
+/** For mail of more than {@link MAX_DERIVED_BYTES}, without its raw source. */
 export function knownContent(stored: AnyStoredContent): KnownContent {
   if ('isUnstored' in stored) {
     return { content: { ...NO_CONTENT, htmlWords: stored.htmlWords }, index: null, isPartial: true };
@@ -109,11 +89,6 @@ export function knownContent(stored: AnyStoredContent): KnownContent {
   };
 }
 
-/**
- * The JSON text of a mail's content, to be stored.
- * @param size of the raw source, bytes
- * @param summaryBytes of the stored summary
- */
 export function contentJson(
   { content, index }: Pick<ParsedMail, 'content' | 'index'>,
   size: number,
@@ -147,9 +122,9 @@ function jsonWithoutText(budget: number, kept: Omit<StoredContent, FromSource>, 
   return jsonWithin(budget, { ...kept, htmlWords }) ?? JSON.stringify(unstored);
 }
 
-/** The JSON text of a content; undefined where it takes more than `budget` bytes. */
+/** Undefined when the JSON exceeds `budget` bytes. */
 function jsonWithin(budget: number, content: StoredContent): string | undefined {
-  // Texts are measured first: 48 MB of control characters would become a string of 288 MB.
+  // Measures first: 48 MB of control characters would become a string of 288 MB.
   let left = budget;
   for (const body of [content.text, content.html, content.htmlText]) left -= body ? jsonBytes(body, left) : 0;
   if (left < 0) return undefined;
@@ -157,10 +132,7 @@ function jsonWithin(budget: number, content: StoredContent): string | undefined 
   return MAX_LETTER_BYTES * json.length <= budget || Buffer.byteLength(json) <= budget ? json : undefined;
 }
 
-/**
- * Bytes of a text as UTF-8 JSON, or an estimate that is too high but within `limit`; above `limit` where it is
- * longer.
- */
+/** Bytes as UTF-8 JSON; may be overestimated within `limit`, and stops counting above it. */
 function jsonBytes(text: string, limit: number): number {
   const most = MAX_CHARACTER_BYTES * text.length;
   if (most <= limit) return most;
@@ -169,7 +141,7 @@ function jsonBytes(text: string, limit: number): number {
   return bytes;
 }
 
-/** Of one code unit: half of a surrogate pair takes two bytes, as a pair takes four. */
+/** Half of a surrogate pair counts as two bytes. */
 function characterBytes(code: number): number {
   if (code < 0x20) return code === LF || code === CR || code === TAB ? 2 : MAX_CHARACTER_BYTES;
   if (code < 0x80) return code === QUOTE || code === BACKSLASH ? 2 : 1;
@@ -177,13 +149,7 @@ function characterBytes(code: number): number {
   return code < 0x800 || isSurrogate ? 2 : MAX_LETTER_BYTES;
 }
 
-/**
- * What conditions read of a stored content. The text of a large mail is decoded from its raw source where it
- * is not stored; of a mail whose content is not stored at all, and of a text that takes more space than its
- * bytes in the raw source, only the beginning is known.
- * @param size of the raw source, bytes
- * @param load loads the raw source
- */
+/** A text that is not stored is decoded from a large raw source; otherwise only its beginning is known. */
 export async function readWords(
   stored: AnyStoredContent,
   size: number,
@@ -200,11 +166,7 @@ export async function readWords(
   return { text: decoded, htmlWords, links, rfcMessageId };
 }
 
-/**
- * A content as it was before it was stored.
- * @param raw the whole raw source, or what loads it; loaded only where `stored` lacks what is in it
- * @returns the index, or null where the mail could not be read
- */
+/** @param raw loaded only where `stored` lacks something @returns index null where the mail could not be parsed */
 export async function readContent(
   stored: AnyStoredContent,
   raw: Uint8Array | (() => Promise<Uint8Array>),
@@ -214,7 +176,6 @@ export async function readContent(
     return Buffer.from(buffer, byteOffset, byteLength);
   };
   if ('isUnstored' in stored) {
-    // Loaded here because the main thread needs the parser for nothing else.
     const { parseMail } = await import('./parse.ts');
     return parseMail(await load());
   }

@@ -1,19 +1,17 @@
-/** Candidates of one text; a table with thousands of numbers contains no code. */
+/** A text with more is a table of numbers and contains no code. */
 const MAX_CANDIDATES = 200;
-/** From this many on, different numbers of one length without a word between them are a list. */
+/** So many different numbers of one length, without a word between them, are a list. */
 const LIST_FROM = 3;
 
-/** What a token contains that is not a plain word. */
 const TELLING = /\d|[A-Z]{3}|-[a-z]{3,12}-[a-z]/g;
 const PART = /[0-9A-Za-z]/;
 const TOKEN = /[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*/y;
-/** Between the groups of one number: a blank, or the border of two cells with or without a dash in between. */
 const GAP = '(?:[ \\u00a0\\u2009\\u202f]|\\t(?:[-–—]\\t)?|\\n[-–—]\\n)';
 const GROUPS = new RegExp(
   `(?<!\\d\\t)(?:\\d{3}${GAP}\\d{3}|\\d{4}${GAP}\\d{4}|\\d\\d${GAP}\\d\\d${GAP}\\d\\d|\\d\\d${GAP}(?!19|20)\\d{4})(?!\\d|\\t\\d)`,
   'y',
 );
-/** One character a cell, a line, or a word. */
+/** One character in each cell, line or word. */
 const SPELLED =
   /(?<![^\s*[(:：])[A-Z0-9](?:(?:[ \u00a0\t]|\s?\n){1,2}(?:[-–][ \t])?[A-Z0-9]){3,30}(?![0-9A-Za-z\u00c0-\u024f])/g;
 /** Two groups of letters and digits in a line of their own. */
@@ -23,23 +21,17 @@ const CANADIAN_POSTAL_CODE = /^[A-Z]\d[A-Z]\s?\d[A-Z]\d$/;
 const FORBIDDEN_BEFORE = /[$€£¥₹₺₽#@/\\.,+=&%_~'№•●∙A-Za-z\u00c0-\u024f\u0400-\u04ff©]/;
 const FORBIDDEN_AFTER = /[+#%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u04ff]/;
 
-/** How freely a token may be taken for a code; `words` are plain ones in a chain (`calm-otter-swims`). */
+/** How likely a token is a code by its form; `words` is a chain of plain words (`calm-otter-swims`). */
 export type Shape = 'digits' | 'year' | 'mixed' | 'loose' | 'words';
 
-/** A token that could be a code, by its looks alone. */
 export interface Candidate {
-  /** Place in the text, characters. */
   start: number;
   end: number;
-  /** What a person would type. */
   value: string;
   shape: Shape;
 }
 
-/**
- * What a token may be by its form, the first that fits; undefined for what is never a code. Other tokens,
- * such as plain words, are none either.
- */
+/** The first form that fits decides; undefined for what is never a code. */
 const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^(?:19|20)\d\d(?:(?:0\d|1[0-2])[0-3]\d)?$/, 'year'],
   [/^\d{4,8}$/, 'digits'],
@@ -50,7 +42,7 @@ const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^\d[\d-]*$/, undefined],
   [/^[a-z]{3,12}(?:-[a-z]{3,12}){2,5}$/, 'words'],
   [/^[A-Z]-\d{4,8}$/, 'mixed'],
-  // With more letters it may as well be the key of an issue.
+  // With more letters it may be the key of an issue.
   [/^(?:[A-Z]{2,3}|[A-Z]\d)-\d{4,8}$/, 'loose'],
   // "SHA-256", "ISO-8859": a standard or a product.
   [/^[A-Z]{2,5}-\d{1,4}$/, undefined],
@@ -63,13 +55,12 @@ const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
 
 const shapeOf = (token: string): Shape | undefined => FORMS.find(([form]) => form.test(token))?.[1];
 
-/** What stands right beside a token says that it is part of something longer: a price, a time, an address. */
+/** Whether the neighbouring characters make the token a part of something longer: a price, a time, an address. */
 function isPartOfMore(text: string, start: number, end: number): boolean {
   const before = text.slice(Math.max(0, start - 4), start);
   if (FORBIDDEN_BEFORE.test(before.slice(-1)) && !/[A-Za-z][.=]$/.test(before)) return true;
   // "[ABC-1234]" is the key of an issue.
   if (before.endsWith('[') && text.charAt(end) === ']' && /[A-Z]-/.test(text.slice(start, end))) return true;
-  // "Input > 1549"
   if (/\d\s?[:–-]$|\d $|[\dA-Za-z\u00c0-\u04ff] ?> ?$/.test(before)) return true;
   // The last digits of a masked number, and no bold type.
   if (before.endsWith('**') && text.charAt(end) !== '*') return true;
@@ -77,10 +68,6 @@ function isPartOfMore(text: string, start: number, end: number): boolean {
   return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);
 }
 
-/**
- * Start and end of the next token from `from` on that is no plain word. Nearly all of a mail is plain
- * words: the search goes for what they do not have, and takes the token around it.
- */
 function nextToken(text: string, from: number): { start: number; end: number } | undefined {
   TELLING.lastIndex = from;
   if (!TELLING.test(text)) return undefined;
@@ -92,9 +79,7 @@ function nextToken(text: string, from: number): { start: number; end: number } |
   return { start, end: TOKEN.lastIndex };
 }
 
-/**
- * Without what stands in a list: backup codes, the numbers of a table. Nothing says which of them to type.
- */
+/** Removes lists, such as backup codes or the numbers of a table. */
 function withoutLists(text: string, all: readonly Candidate[]): Candidate[] {
   const kept: Candidate[] = [];
   let run: Candidate[] = [];
@@ -114,7 +99,7 @@ function withoutLists(text: string, all: readonly Candidate[]): Candidate[] {
 
 const isDigits = (value: string): boolean => /^\d+$/.test(value);
 
-/** The codes that are written in pieces: a character a cell, or two groups in a line. */
+/** Codes that are written in pieces: a character in each cell, or two groups in a line. */
 function piecedTokens(text: string): Candidate[] {
   const found: Candidate[] = [];
   const add = (pieces: string, start: number): void => {
@@ -131,7 +116,6 @@ function piecedTokens(text: string): Candidate[] {
   return found.sort((a, b) => a.start - b.start);
 }
 
-/** The token at a place, with the groups behind it that belong to it. */
 function tokenAt(text: string, start: number, tokenEnd: number): Candidate | undefined {
   const token = text.slice(start, tokenEnd);
   GROUPS.lastIndex = start;
@@ -144,19 +128,15 @@ function tokenAt(text: string, start: number, tokenEnd: number): Candidate | und
   return shape === undefined ? undefined : { start, end: tokenEnd, value, shape };
 }
 
-/** A token or a piece, and where the search goes on behind it. */
 interface Step {
-  /** Undefined for a token that is no candidate. */
   candidate: Candidate | undefined;
   end: number;
 }
 
-/** @param pieced what {@link piecedTokens} found; what begins before `from` is removed */
 function nextStep(text: string, from: number, pieced: Candidate[]): Step | undefined {
   while (pieced[0] !== undefined && pieced[0].start < from) pieced.shift();
   const next = nextToken(text, from);
   const [piece] = pieced;
-  // The digits of a piece are found before the letter that it begins with.
   if (piece !== undefined && (next === undefined || piece.start <= next.start)) {
     return { candidate: piece, end: piece.end };
   }
@@ -165,7 +145,7 @@ function nextStep(text: string, from: number, pieced: Candidate[]): Step | undef
   return { candidate, end: candidate?.end ?? next.end };
 }
 
-/** The tokens of a text that look like a code, in order; those of lists left out. */
+/** The tokens of a text that look like a code, in order, without lists. */
 export function candidatesOf(text: string): Candidate[] {
   const pieced = piecedTokens(text);
   const found: Candidate[] = [];

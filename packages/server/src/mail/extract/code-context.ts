@@ -2,12 +2,9 @@ import type { Candidate } from './code-candidates.ts';
 import { BARE_CODE_SIGN, CODE_SIGNS, DIRECT, KEY, OTHER_SIGNS, SALUTATION, VERB } from './code-phrases.ts';
 import { kindOfWord, type WordKind } from './code-words.ts';
 
-/*
- * Evidence from the words around a candidate. Points from 0 to about 100 say how likely it is a code; the rules that
- * use them are in code-rules.ts.
- */
+/* Evidence from the words around a candidate, in points from 0 to about 100; code-rules.ts uses it. */
 
-/** Largest distance of the word "code" from a candidate, in characters and words. */
+/** Largest distance of a code word from a candidate, in characters, and in words for each case. */
 const REACH = 240;
 const REACH_WORDS = 14;
 const REACH_WORDS_OF_LINE = 40;
@@ -17,39 +14,31 @@ const REACH_WORDS_OTHER_OF_LINE = 3;
 const REACH_WORDS_AFTER = 9;
 const REACH_WORDS_ENTER = 3;
 const REACH_WORDS_KEY = 4;
-/** Words up to the one that a sentence is about. */
 const WORDS_TO_SUBJECT = 5;
-/** Words between "enter" and the "code" that is to be entered. */
 const REACH_WORDS_OBJECT = 5;
 
-/** Words before a number, itself included, that speak of it. */
+/** Words before another number, itself included, that may label that number and not the candidate. */
 const SKIPPED_BEFORE_NUMBER = 3;
 
-/** The result of a rule that recognises a number as something other than a code. */
 export const SOMETHING_ELSE = -1;
 
-/** Behind a candidate: what is said of a code from here on is said of this number. */
 const LONG_NUMBER = /^\d{4,}$/;
 const WORD = /[\p{L}\p{M}\p{N}]+|№|#(?!>)|©/gu;
 const SENTENCE_END = /[.!?](?=\s)|[。！？।۔]|\n\s*\n|(?<=[:：][ \t]?[\w-]{0,30}\d{4}[\w-]{0,30})[ \t]*\n/g;
 /** Scripts that are written without spaces. */
 const SIGNS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/;
 
-/** A candidate and the words around it. */
 export interface Setting {
   candidate: Candidate;
   /** It is alone on its line, as a code in large type is. */
   alone: boolean;
-  /** Only a colon or "is" is between the code and the words that announce it. */
+  /** Only a colon or "is" stands between the announcement and the code. */
   direct: boolean;
-  /** The text before, as far as it may matter. */
   wide: string;
-  /** The last words before the code that speak of it. */
+  /** Of `wide`, the sentence, or all for a code on its own line. */
   before: string;
-  /** The rest of the sentence. */
   after: string;
   following: string;
-  /** The sentence up to the code, its words, and what they say. */
   sentence: string;
   sentenceWords: readonly string[];
   kindsBefore: readonly WordKind[];
@@ -61,7 +50,7 @@ export function settingOf(text: string, candidate: Candidate): Setting {
   const { start, end } = candidate;
   const alone = isAlone(text, start, end);
   const wide = text.slice(Math.max(0, start - REACH), start);
-  // A line of its own belongs to the paragraph before it, where that has not ended.
+  // A line of its own belongs to the paragraph before it, unless that has ended.
   const sentence = lastSentence(alone ? wide.trimEnd() : wide);
   const before = alone ? wide : sentence;
   const following = text.slice(end, end + REACH / 2);
@@ -107,7 +96,6 @@ function firstSentence(text: string): string {
   return end < 0 ? text : text.slice(0, end);
 }
 
-/** Whether a text speaks of a code that is not one of something else. */
 export function saysCode(text: string): boolean {
   const kinds = kindsOf(wordsOf(text));
   return (
@@ -116,11 +104,11 @@ export function saysCode(text: string): boolean {
   );
 }
 
-/** "Enter 4821", "geben Sie bitte 4821 ein", "enter the number": what the words lead to is to be typed. */
+/** "Enter 4821", "geben Sie bitte 4821 ein", "enter the number". */
 export const isEntered = (words: readonly string[]): boolean =>
   words.slice(-REACH_WORDS_ENTER).some((word) => kindOfWord(word) === 'enter');
 
-/** "Enter the code shown on this page": the code is what is entered, whatever words follow. */
+/** "Enter the code shown on this page": the object of "enter" is the code. */
 function entersCode(kinds: readonly WordKind[]): boolean {
   const at = kinds.lastIndexOf('enter');
   if (at < 0) return false;
@@ -128,7 +116,7 @@ function entersCode(kinds: readonly WordKind[]): boolean {
   return object.find((kind) => isCode(kind) || isOther(kind) || kind === 'number') === 'code';
 }
 
-/** "Customer" is no word of its own number where the customer is spoken to. */
+/** "Dear customer" addresses a person and does not label a number. */
 function kindAt(words: readonly string[], at: number): WordKind {
   const word = words[at] ?? '';
   if (word === '©') return 'other';
@@ -142,11 +130,10 @@ function nextNoun(words: readonly string[], at: number): string {
   return (/^(?:de|di|da|do|del|des)$/i.test(next) ? words[at + 2] : next) ?? '';
 }
 
-/** In how many words before a candidate a code word counts, and a word for something else. */
 function reachesOf({ alone, direct, wide }: Setting, entered: boolean): { code: number; other: number } {
-  // A code in a line of its own is announced further up; within a sentence it follows at once, or behind a colon.
+  // A code on its own line is announced further up; within a sentence, directly before or by a colon.
   if (alone) {
-    // A sentence that has ended is no label.
+    // A sentence that has ended does not label the number.
     const isLabelled = !entered && !/[.!?。！？]\s*$/.test(wide);
     return { code: REACH_WORDS_OF_LINE, other: isLabelled ? REACH_WORDS_OTHER_OF_LINE : 0 };
   }
@@ -154,7 +141,7 @@ function reachesOf({ alone, direct, wide }: Setting, entered: boolean): { code: 
   return { code: direct ? REACH_WORDS : REACH_WORDS_LOOSE, other: REACH_WORDS_OTHER };
 }
 
-/** Points from the words before a candidate; the nearest significant word counts. Undefined without one. */
+/** Points from the nearest significant word before a candidate; undefined without one. */
 export function pointsBefore(setting: Setting): number | undefined {
   const words = setting.alone ? wordsOf(setting.wide) : setting.sentenceWords;
   const reach = reachesOf(setting, entersCode(setting.kindsBefore));
@@ -172,19 +159,16 @@ export function pointsBefore(setting: Setting): number | undefined {
   return undefined;
 }
 
-/** "Sign-in key: K7QX-2M9P"; a "key" of digits alone may be anything. */
 const isKey = ({ candidate, direct }: Setting, word = ''): boolean =>
   direct && candidate.shape === 'mixed' && KEY.test(word);
 
-/** The words before another number spoke of that number. */
+/** Words directly before another number may label that number. */
 const wordsToSkip = (word: string, left: number): number =>
   /\d/.test(word) ? SKIPPED_BEFORE_NUMBER : Math.max(0, left - 1);
 
-/** "Discount code", "code of the building". */
 const isCodeOfOther = (words: readonly string[], at: number): boolean =>
   isOther(kindAt(words, at - 1)) || isOther(kindOfWord(nextNoun(words, at)));
 
-/** Whether the word at a place says that the number behind it is no code. */
 function namesOther(words: readonly string[], at: number): boolean {
   const kind = kindAt(words, at);
   if (isOther(kind)) return true;
@@ -195,22 +179,18 @@ function namesOther(words: readonly string[], at: number): boolean {
   return !isEntered(words.slice(at + 1)) && !isEntered(words.slice(0, at));
 }
 
-/**
- * Points where the sentence begins with a code, and its verb comes right before the candidate: "One-time password for
- * the payment of EUR 120.00 at a shop with your card is 482913."
- */
+/** "Your password for the payment of EUR 120.00 is 482913": a code is the subject of the sentence. */
 export function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): number | undefined {
   if (alone || !VERB.test(sentence)) return undefined;
   const at = sentenceWords.slice(0, WORDS_TO_SUBJECT).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));
   if (at < 0 || isCodeOfOther(sentenceWords, at)) return undefined;
   const last = kindAt(sentenceWords, sentenceWords.length - 2);
-  // "59.90 EUR is": the word goes with the number before it.
+  // "59.90 EUR is": the unit belongs to the number before it.
   const hasNumber = /\d/.test(sentenceWords.at(-3) ?? '');
   const isOwn = hasNumber || (!isOther(last) && last !== 'number' && last !== 'label');
   return isOwn ? 85 : undefined;
 }
 
-/** Points from the words after a candidate, to the end of its sentence. */
 export function pointsAfter({ kindsAfter, wordsAfter }: Setting): number | undefined {
   for (const [i, kind] of kindsAfter.slice(0, REACH_WORDS_AFTER).entries()) {
     if (isOther(kind) || LONG_NUMBER.test(wordsAfter[i] ?? '')) return undefined;
@@ -219,7 +199,7 @@ export function pointsAfter({ kindsAfter, wordsAfter }: Setting): number | undef
   return undefined;
 }
 
-/** For scripts without blanks: which sign is nearest, before or (for a code) behind. */
+/** For scripts without blanks: the nearest sign before counts, or a code sign after. */
 export function pointsOfSigns({ before, after }: Setting): number | undefined {
   if (!SIGNS.test(before + after)) return undefined;
   const last = (pattern: RegExp) => [...before.matchAll(pattern)].at(-1);
@@ -227,7 +207,6 @@ export function pointsOfSigns({ before, after }: Setting): number | undefined {
   const lastOther = last(OTHER_SIGNS);
   const code = lastCode?.index ?? -1;
   const other = lastOther?.index ?? -1;
-  // "Coupon code" in one: the bare word goes with what it is attached to.
   const attached = other >= 0 && before.slice(other + (lastOther?.[0].length ?? 0), code).trim() === '';
   if (attached && other < code && BARE_CODE_SIGN.test(lastCode?.[0] ?? '')) return SOMETHING_ELSE;
   if (code >= 0 && code >= other - 3) return 95 - (before.length - code) / 4;

@@ -22,24 +22,23 @@ import {
 import { kindOfWord } from './code-words.ts';
 import { PURPOSES } from './link-words.ts';
 
-/** What is known of the whole mail. */
 export interface MailFacts {
   subjectSaysCode: boolean;
   /** The body says that the code is in the subject, which is being read. */
   isPointedAt: boolean;
-  /** Something in it says that a code of it gives access. */
+  /** Whether its words say that a code gives access to something. */
   isAboutAccess: () => boolean;
 }
 
 interface CodeRule {
   reason: string;
-  /** Points from 0 to about 100, {@link SOMETHING_ELSE}, or undefined where the rule has nothing to say. */
+  /** Points from 0 to about 100, {@link SOMETHING_ELSE}, or undefined where the rule does not apply. */
   points: (setting: Setting, mail: MailFacts) => number | undefined;
 }
 
-/** Points of a hint that is no announcement. */
+/** Points of evidence that is no announcement. */
 const HINT = 60;
-/** The looser shapes need an announcement as sure as this, and a chain of words one as sure as the other. */
+/** Points that an announcement needs to make a loose shape a code, and a chain of words. */
 const SURE_ENOUGH = 85;
 const SURE_IN_SENTENCE = 97;
 /** Words on each side of a number that may say that it is something else. */
@@ -62,7 +61,7 @@ function isStale({ kindsBefore, after }: Setting): boolean {
 export const isEnteredInSigns = ({ sentence, after }: Setting): boolean =>
   ENTERED_BEFORE.test(sentence) || ENTERED_AFTER.test(after);
 
-/** Whether the sentence says to type it, and names nothing else. */
+/** Whether the sentence says to type the number, and names nothing else. */
 function isToEnter(setting: Setting): boolean {
   const { alone, direct, wide, sentenceWords, kindsBefore, kindsAfter } = setting;
   const last = sentenceWords.length - (BESIDE_NUMBER.test(sentenceWords.at(-1) ?? '') ? 2 : 1);
@@ -73,7 +72,7 @@ function isToEnter(setting: Setting): boolean {
   return ![...kindsBefore.slice(-WORDS_NEAR), ...kindsAfter.slice(0, WORDS_NEAR)].includes('other');
 }
 
-/** Why a candidate is no code, whatever announces it. The first rule that applies decides. */
+/** Reasons against a code that outweigh any announcement. The first rule that applies decides. */
 const REFUSALS: readonly CodeRule[] = [
   {
     reason: 'the sentence is advertising',
@@ -101,7 +100,6 @@ const REFUSALS: readonly CodeRule[] = [
   },
 ];
 
-/** What announces a code before it. */
 const ANNOUNCEMENTS: readonly CodeRule[] = [
   { reason: 'the nearest sign of a script without blanks', points: pointsOfSigns },
   { reason: 'the sentence is about a code, which follows its verb', points: pointsOfSubject },

@@ -19,38 +19,30 @@ import { hasPurpose, isEnteredInSigns, judge, type MailFacts } from './code-rule
 import { kindOfWord } from './code-words.ts';
 import { NOT_VERIFY } from './link-words.ts';
 
-/** Characters searched. A code is near the top; what follows is a footer or a long letter. */
+/** Characters searched: a code is near the top. */
 const MAX_READ = 32 * 1024;
-/** With more, the numbers are a list and none of them is likely to be the code. */
+/** With more, the numbers are a list. */
 const MAX_CODES = 5;
-/** Words around a code that are shown with it, characters on each side. */
 const CONTEXT_SIDE = 40;
-/** Characters searched for words that refer to the subject. */
 const MAX_POINTER = 2_048;
-/** Characters of a line that goes on in the next one. */
+/** Characters of a line that may be wrapped. */
 const MIN_WRAPPED = 50;
-/** Characters: one sentence. */
 const MAX_SHORT = 40;
-/** Candidates with a lower score are not reported. */
 const SURE = 45;
 
-/** The zeros of scripts whose digits are in use in mails; each is followed by its nine others. */
+/** The zeros of scripts whose digits occur in mail; the other nine digits follow each. */
 const ZEROS =
   '\u0660\u06f0\u0966\u09e6\u0a66\u0ae6\u0b66\u0be6\u0c66\u0ce6\u0d66\u0e50\u0ed0\u1040\u17e0\uff10';
 const FOREIGN_DIGIT = [...ZEROS]
   .map((zero) => `${zero}-${String.fromCharCode(zero.charCodeAt(0) + 9)}`)
   .join('');
-/**
- * Characters that people do not type as they are written: also hyphens other than that of ASCII, and the marks that
- * make a key of a digit (4\ufe0f\u20e3).
- */
+/** Characters that people do not type: other digits and hyphens, and the marks of keycaps (4\ufe0f\u20e3). */
 const HYPHENS = '\u2010\u2011\u2012\u2013';
 const NOT_TYPED = new RegExp(
   `[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]|(?<=[0-9A-Za-z])[${HYPHENS}](?=[0-9A-Za-z])`,
   'gv',
 );
 const LINK = /(?:https?:\/\/|www\.)\S+/gi;
-/** Characters. A longer line is a paragraph and not source code. */
 const MAX_SOURCE_LINE = 200;
 
 function isInSource(text: string, { start, end }: Candidate): boolean {
@@ -67,7 +59,6 @@ function contextOf(text: string, { start, end }: Candidate): string {
     .replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '');
 }
 
-/** As a person would type it: in ASCII digits, with ASCII hyphens within a code, without invisible characters. */
 function asTyped(text: string): string {
   return text.replace(NOT_TYPED, (character) => {
     if (HYPHENS.includes(character)) return '-';
@@ -79,37 +70,32 @@ function asTyped(text: string): string {
   });
 }
 
-/** Of the same length, so that places stay the same. */
+/** Keeps the length, so that offsets stay valid. */
 const oneWord = (words: string): string => 'onetime'.padEnd(words.length);
 
 interface Found {
   code: MailCode;
-  /** Below 0: the words say that this is something else. */
+  /** Below 0: something other than a code. */
   score: number;
 }
 
-/** What is known of the mail before a text of it is read. */
 interface Mail extends MailFacts {
-  /** "15% off": its code is a coupon. */
   isOffer: boolean;
-  /** Its codes are printed for the record, and count only where the text says to enter one. */
+  /** Codes are printed for the record, and count only where the text says to enter one. */
   isRecord: boolean;
-  /** Its subject asks to verify something, or to sign in. */
   isSubjectOfAccess: () => boolean;
-  /** So few words that a code is what it is about. */
   isShort: boolean;
 }
 
-/** The candidates of one text for which its words are evidence, for or against a code. */
 function read(given: string, mail: Mail): Found[] {
   const text = asTyped(given.slice(0, MAX_READ));
   if (!/\d|[A-Z]{3}|-[a-z]{3,12}-/.test(text)) return [];
-  // Links are blanked letter for letter, so that places stay the same.
+  // Links become blanks of the same length, so that offsets stay valid.
   const unlinked = text.replace(LINK, (link) => ' '.repeat(link.length));
   const candidates = candidatesOf(unlinked);
   if (candidates.length === 0) return [];
   const readable = unlinked.replace(ONE_TIME, oneWord).replace(ONE_TIME_SIGNS, oneWord);
-  // A code with letters is then a coupon, or the number of a booking.
+  // In such mail, a code with letters is a coupon or a booking reference.
   const noLetters = candidates.some(hasLetters) && (mail.isOffer || BOOKING.test(readable));
   return candidates
     .filter((candidate) => !(noLetters && hasLetters(candidate)))
@@ -119,25 +105,19 @@ function read(given: string, mail: Mail): Found[] {
 
 const hasLetters = ({ value }: Candidate): boolean => /[A-Z]/i.test(value);
 
-/**
- * One candidate with its score; undefined where the text says nothing of it.
- * @param readable `text` without links, and with each word for "one-time" written the same way
- */
+/** Undefined without evidence. @param readable `text` without links, and with "one-time" written one way */
 function found(text: string, readable: string, candidate: Candidate, mail: Mail): Found | undefined {
   const setting = settingOf(readable, candidate);
   if (mail.isRecord && !isMeantForEntering(setting)) return undefined;
   if (isInSource(readable, candidate)) return undefined;
   const score = judge(setting, mail);
   if (score >= 0 && (score < SURE || isLabelOfRecord(setting, mail))) return undefined;
-  // The words around a number that is something else are not shown.
+  // Numbers that are something else get no context.
   const context = score < 0 ? '' : contextOf(text, candidate);
   return { code: { value: candidate.value, context }, score };
 }
 
-/**
- * Whether nothing says that the code gives access to anything: "test code 10231". What stands in a line of its own is
- * no label; behind a colon or a verb, words anywhere in the mail count, otherwise those of the sentence.
- */
+/** Whether the code is only the label of a record ("test code 10231"): nothing says that it gives access. */
 function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
   const { alone, direct } = setting;
   if (alone || mail.subjectSaysCode || (direct && mail.isShort)) return false;
@@ -145,7 +125,6 @@ function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
   return !speaks && !isMeantForEntering(setting) && !isNamedInFull(setting);
 }
 
-/** The line of a candidate, with the one before or behind it where that was wrapped. */
 function lineOf({ sentence, after }: Setting): string {
   const lines = sentence.split('\n');
   let line = lines.pop() ?? '';
@@ -156,22 +135,19 @@ function lineOf({ sentence, after }: Setting): string {
   return `${line} ${rest} ${isWrapped ? next : ''}`;
 }
 
-/** Whether the text says to enter a code, or tells its reader what theirs is. */
 const isMeantForEntering = (setting: Setting): boolean =>
   YOUR_CODE_IS.test(setting.sentence) ||
   isEnteredInSigns(setting) ||
   kindsOf(wordsOf(setting.wide + setting.following)).includes('enter');
 
-/** Whether the words before call it more than a "code": a passcode, a one-time password, six digits. */
+/** Whether it is named more precisely than "code": a passcode, a one-time password, six digits. */
 const isNamedInFull = ({ sentence, wide }: Setting): boolean =>
   COUNTED.test(sentence) ||
   wordsOf(wide).some((word) => kindOfWord(word) === 'code' && !BARE_CODE.test(word));
 
-/** A paragraph for each description that could hold a code. */
 const descriptionsOf = (images: readonly MailImage[]): string =>
   images.flatMap(({ alt }) => (alt !== null && /\d{2}/.test(alt) ? [alt] : [])).join('\n\n');
 
-/** The answer of the first call for all calls. */
 function once(ask: () => boolean): () => boolean {
   let answer: boolean | undefined;
   return () => {
@@ -180,7 +156,6 @@ function once(ask: () => boolean): () => boolean {
   };
 }
 
-/** Whether a text is about who may use something: then its "code" is more than the label of a record. */
 function speaksOfAccess(text: string): boolean {
   const read = text.slice(0, MAX_POINTER);
   return ABOUT_ACCESS.test(read) || hasPurpose(read);
@@ -189,11 +164,8 @@ function speaksOfAccess(text: string): boolean {
 const hasCode = (found: readonly Found[]): boolean => found.some(({ score }) => score > 0);
 
 /**
- * One-time codes, best first; none where we are unsure. The value is what a person would type: groups
- * of digits joined (`482 910` and `482-910` are `482910`), the hyphens of mixed codes kept (`G-482910`).
- * The page is read only where the text holds no code, and its pictures where nothing else does.
- * @param words the visible words of the page, or null
- * @param images the pictures of the page; a code may stand in what describes one
+ * Finds codes, best first. Values are as typed: `482 910` is `482910`, but `G-482910` keeps its hyphen.
+ * @param words the visible words of the HTML, read only where the text has no code, as are images
  */
 export function findCodes(
   subject: string,
@@ -204,7 +176,7 @@ export function findCodes(
   const subjectSaysCode = saysCode(asTyped(subject));
   const isOffer = /\d\s?%/.test(subject);
   const isRecord = !subjectSaysCode && RECORD_SUBJECT.test(subject);
-  // Asked for few mails: most have no number that could be a code.
+  // Lazy, because most mail has no number that could be a code.
   const isAboutAccess = once(() => [subject, text ?? '', words ?? ''].some(speaksOfAccess));
   const isSubjectOfAccess = once(
     () => hasPurpose(subject) && !NOT_VERIFY.test(subject) && !CONFIRMED.test(subject),
@@ -222,7 +194,7 @@ export function findCodes(
   return best(all);
 }
 
-/** Each value once: called something else anywhere, it is that; called a code twice, it is one with more weight. */
+/** Merges equal values: one that is something else anywhere is no code, and a repeated one scores higher. */
 function best(found: readonly Found[]): MailCode[] {
   const byValue = new Map<string, Found>();
   for (const one of found) {

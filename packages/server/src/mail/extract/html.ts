@@ -3,28 +3,26 @@ import type { MailImage } from '../mail.ts';
 import { clean, foldBlanks, oneLine, withoutInvisible } from '../mime/clean.ts';
 import { TagReader } from './tag-reader.ts';
 
-/** Characters kept of the text of one link; a link around a whole page is no label. */
+/** Characters; longer texts are no labels. */
 const MAX_ANCHOR_TEXT = 500;
 
-/** Links read of one page. */
 const MAX_ANCHORS = 2_000;
 
 export interface HtmlAnchor {
-  /** The attribute with its entities decoded once, without blanks around it and line breaks within. */
+  /** Entities decoded, without blanks around it and line breaks within. */
   href: string;
   text: string;
-  /** How many characters of `words` came before it. */
+  /** Offset in `words`. */
   at: number;
 }
 
 export interface HtmlReading {
-  /** The visible text: a line for each block, a tab between the cells of a row, otherwise single spaces. */
+  /** A line for each block, a tab between the cells of a row, otherwise single spaces. */
   words: string;
   anchors: HtmlAnchor[];
   images: MailImage[];
 }
 
-/** Elements whose content is not shown. */
 const UNSEEN: ReadonlySet<string> = new Set('script style title template noscript object svg'.split(' '));
 const VOID: ReadonlySet<string> = new Set('br hr img input meta link area base col wbr'.split(' '));
 const CELLS: ReadonlySet<string> = new Set(['td', 'th']);
@@ -34,7 +32,7 @@ const BLOCKS: ReadonlySet<string> = new Set(
     'h5 h6 header hr html li main nav ol p pre section table tbody tfoot thead tr ul'
   ).split(' '),
 );
-/** Types of fields whose value is not shown; others may hold a code to be copied. */
+/** Input types whose value is not shown; others may hold a code to be copied. */
 const UNSEEN_FIELD = /^\s*(?:hidden|password|checkbox|radio|image|file|range|color)\s*$/i;
 const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 
@@ -44,7 +42,7 @@ const TAB = 2;
 const LINE = 3;
 const BREAKS = ['', ' ', '\t', '\n'];
 
-/** Reads what is visible. A hidden element ends where its own name is closed as often as it was opened. */
+/** A hidden element ends when its tag name was closed as often as it was opened. */
 class PageReader extends TagReader {
   words = '';
   readonly anchors: HtmlAnchor[] = [];
@@ -55,12 +53,11 @@ class PageReader extends TagReader {
   private hiddenName = '';
   private hiddenDepth = 0;
   private anchor: HtmlAnchor | undefined;
-  /** The part of a picture that is read, `<area>` of an image map: a link without an end tag. */
+  /** The `<area>` of an image map that is read; it has no end tag. */
   private area: HtmlAnchor = { href: '', text: '', at: 0 };
   private anchorWords = '';
   private alt = '';
   private title = '';
-  /** The value of an `<input>`. */
   private field = '';
 
   ontext(start: number, end: number): void {
@@ -163,7 +160,7 @@ class PageReader extends TagReader {
     else if (CELLS.has(tag) && this.pendingBreak < TAB) this.pendingBreak = TAB;
   }
 
-  /** `text` has no blanks but single spaces. */
+  /** `text` has no white space but single spaces. */
   private write(text: string): void {
     if (text === '') return;
     let from = 0;
@@ -176,7 +173,7 @@ class PageReader extends TagReader {
     const blankAfter = text.endsWith(' ');
     const written = between + text.slice(from, blankAfter ? -1 : undefined);
     this.words += written;
-    // Kept beside, because cutting it out of the growing words would copy them for every link.
+    // Collected separately: slicing the growing words would copy them for every link.
     if (this.anchor !== undefined && this.anchorWords.length < MAX_ANCHOR_TEXT) this.anchorWords += written;
     this.pendingBreak = blankAfter ? SPACE : 0;
   }
@@ -192,10 +189,7 @@ class PageReader extends TagReader {
 
 const labelOf = (words: string): string => foldBlanks(words.slice(0, MAX_ANCHOR_TEXT)).trim();
 
-/**
- * The first steps of the URL standard's parser: controls and blanks around an address go, tabs and line
- * breaks also within. All else stays, invisible characters too: a click would send them.
- */
+/** Strips an address as the URL standard's parser does; invisible characters stay, since a click would send them. */
 function asBrowsersRead(href: string): string {
   const address = href.replace(/[\t\n\r]+/g, '');
   let start = 0;
@@ -205,50 +199,46 @@ function asBrowsersRead(href: string): string {
   return address.slice(start, end);
 }
 
-/** Folds white space and removes invisible characters, with which senders fill previews. */
+/** Senders fill previews with invisible characters. */
 function fold(text: string): string {
-  // A page of "<" or of entities is given one character at a time.
+  // The tokenizer gives a page of "<" or entities one character at a time.
   if (text.length === 1 && text > ' ' && text <= '~') return text;
   return foldBlanks(withoutInvisible(text));
 }
 
-/** Reads the visible words, the links with their text, and the images. Linear in the length of the page. */
+/** Linear in the length of the page. */
 export function readHtml(html: string): HtmlReading {
   const reader = new PageReader(html);
   reader.read();
   return { words: reader.words, anchors: reader.anchors, images: reader.images };
 }
 
-/** The visible words, as they are shown. */
 export const textOfPage = ({ words }: HtmlReading): string => clean(cut(words, MAX_HTML_TEXT));
 
-/** Characters of a plain text that a page is compared with; what is behind them is found in the page as well. */
+/** Characters of the plain text that is compared. */
 const MAX_COMPARED = 256 * 1024;
-/** Characters of a line of a page that is compared. Longer ones are kept without. */
+/** Characters of a line that is compared; longer ones are kept. */
 const MAX_LINE = 2_048;
-/** Characters searched for the lines of one page, a few milliseconds; the lines left then are kept. */
+/** Characters searched for the lines of one page, a few milliseconds; the remaining lines are kept. */
 const MAX_SEARCHED = 2 * 1024 * 1024;
 
 /**
- * The lines of a page that the plain text of the same mail does not have, ignoring case and white space: most mails
- * say the same in both, and what is stored once is enough for searches.
- * @param text the plain text
- * @param page the visible words of the page, a line for each block
- * @returns the lines, or null without any
+ * The lines of the HTML that the plain text lacks, ignoring case and white space: most mail says the same in both, and
+ * one copy is enough for searches. @returns null when there is none
  */
 export function wordsOnlyInPage(text: string, page: string): string | null {
   const plain = foldBlanks(text.slice(0, MAX_COMPARED)).toLowerCase();
   const kept: number[] = [];
   let from = 0;
   let searched = 0;
-  // Folded as a whole, which costs half of folding each line; the only blanks in a line are spaces and tabs.
+  // Folding the whole page costs half of folding each line.
   const lines = page.toLowerCase().replaceAll('\t', ' ').split('\n');
   for (const [i, line] of lines.entries()) {
     if (line.length > MAX_LINE || searched > MAX_SEARCHED) {
       kept.push(i);
       continue;
     }
-    // Both usually have the same order.
+    // Both usually have the same order, so the search continues from the last match.
     let at = plain.indexOf(line, from);
     if (at < 0) at = plain.indexOf(line);
     searched += at < from ? plain.length : at - from;

@@ -1,9 +1,6 @@
 import type { LinkKind } from '../mail.ts';
 
-/*
- * The words that say what a link is for, as data. To add a language or a wording, add it to the row of
- * its purpose and language, or add a row. Patterns ignore case and match anywhere in the text.
- */
+/* Words that say what a link is for. Patterns ignore case and match anywhere in the text. */
 
 type Purpose = Exclude<LinkKind, 'other'>;
 
@@ -14,7 +11,7 @@ interface LinkRule {
   words: RegExp;
 }
 
-/** Words of a link's text. Where words of several purposes occur, the purpose listed first counts. */
+/** Words of a link's text, by purpose. */
 // biome-ignore format: one row a language
 const LINK_RULES: readonly LinkRule[] = [
   { purpose: 'unsubscribe', language: 'en', words: /unsubscri(?!bed\b)|opt[ -]?out|stop (?:receiving|getting|sending|these)|remove me|(?:don[’']t|do not|no longer) want (?:these|this|it\b|to (?:get|receive))/ },
@@ -89,47 +86,45 @@ const LINK_RULES: readonly LinkRule[] = [
 const PATTERN = /[\\()[?.]/;
 const PURPOSE_ORDER: readonly Purpose[] = ['unsubscribe', 'reset', 'verify', 'sign-in'];
 
-/** One pattern a purpose, in the order in which they count. */
 export const TEXT_WORDS: readonly (readonly [Purpose, RegExp])[] = PURPOSE_ORDER.map((purpose) => {
   const words = LINK_RULES.filter((rule) => rule.purpose === purpose).map((rule) => rule.words.source);
-  // Alternatives that are plain words in a row are compiled to one search.
+  // V8 compiles a run of alternatives without metacharacters to one search.
   words.sort((a, b) => Number(PATTERN.test(a)) - Number(PATTERN.test(b)));
   return [purpose, new RegExp(words.join('|'), 'i')];
 });
 
-/** "Confirm" and "verify" of things other than a person's address or account, and "verified by". */
+/** "Confirm" and "verify" of things other than an address or account, and "verified by". */
 export const NOT_VERIFY =
   /order|booking|reserv|attend|rsvp|appointment|payment|delivery|shipment|purchase|receipt|bestell|buchung|termin|commande|réservation|pedido|compra|ordine|prenot|注文|予約|订单|주문|заказ|(?:verif|confirm)(?:ied|ed) by\b|(?:confirm|verify) (?:which|what|whether|if|how)\b/i;
 
-/** A password that is not asked for: "sign in without a password". */
+/** A password that is not requested: "sign in without a password". */
 export const NOT_RESET =
   /without (?:a |your )?passw|(?:remember|know)(?:ed)? your passw|no passw|passwordless|ohne (?:passw|kennw)|sans mot de passe|sin contraseña|senza password|sem (?:senha|palavra-passe)|zonder wachtw|bez has[łe]|bez hesla|без парол|utan lösen|uten pass|uden adgangs|ilman salasan|şifresiz|şifre olmadan|jelszó nélkül|χωρίς κωδικ|パスワード(?:なし|不要)|无需密码|免密|無需密碼|비밀번호 없이|بدون كلمة|ללא סיסמ|بدون رمز|tanpa kata sandi|không cần mật khẩu/i;
 
-/** The text of a link to something to read, whatever it speaks of: "Three ways to verify a caller". */
+/** The text of a link to an article: "Three ways to verify a caller". */
 export const ARTICLE_TEXT =
   /^(?:why|how|what|warum|wieso|pourquoi|por ?qu[eé]|perché|waarom|почему|dlaczego)\s.{8}|^(?:\d+|two|three|four|five|six|seven|ten|drei|fünf|trois|cinq|tres|cinco|tre|cinque) (?:easy |simple |good )?(?:ways|tips|reasons|things|steps|gründe|tipps|façons|raisons|conseils|maneras|consejos|razones|modi|consigli)\b|^(?:blog|report|article|case study|webinar|podcast|our story)\s?:/i;
 
-/** Paths of pages to read and files, not to act on: `/blog/how-to-reset-a-habit`. */
+/** Paths of articles and files: `/blog/how-to-reset-a-habit`. */
 export const ARTICLE_PATH =
   /\/(?:blog|articles?|news|docs?|faqs?|kb|knowledge-?base|learn|guides?|wiki|stories|press)\/|\.(?:pdf|csv|xlsx?|docx?|ics|zip)$/i;
 
-/** Query parameters of campaign trackers: they say where a click came from, never what the link is for. */
+/** Query parameters of campaign trackers, which do not tell the purpose. */
 export const TRACKING_PARAMETER =
   /^(?:utm|mtm|pk|piwik|matomo|hsa|mc|ml|vero|oly|trk|tracking|wt|at|itm|cmp|campaign)_|^_?(?:ga|gl|gac|hsenc|hsmi|bta\w*|ke|kx)$|^(?:gclid|gbraid|wbraid|dclid|fbclid|msclkid|yclid|twclid|ttclid|igshid|mkt_tok|campaign|medium|cid|icid|ncid|trk|src|source|ref|referr?er|from|s_cid|elq\w*)$/i;
-/** Query parameters with the page to show after the action. A whole address is the target of a click tracker. */
+/** Query parameters with the page to show after the action; a whole URL is the target of a click tracker. */
 export const RETURN_PARAMETER =
   /^(?:next|continue|back|then|after|state|origin|callback|redir\w*|return\w*|success\w*)=(?!https?(?::|%3a))/i;
 
-/** What a number to be entered may be for. */
 export const PURPOSES: readonly RegExp[] = TEXT_WORDS.filter(([purpose]) => purpose !== 'unsubscribe').map(
   ([, words]) => words,
 );
 
-/** A button that goes on with what is written above it. */
+/** A button that refers to the text above it. */
 export const GO_ON =
   /^(?:click to |jetzt )?(?:continue|next|proceed|go on|get started|start(?: now)?|weiter|fortfahren|starten|loslegen|continuer|suivant|poursuivre|commencer|continuar|siguiente|comenzar|empezar|avançar|próximo|prosseguir|começar|continua|avanti|prosegui|procedi|inizia|doorgaan|verder|ga verder|volgende|fortsätt|nästa|gå vidare|fortsæt|næste|fortsett|neste|jatka|seuraava|kontynuuj|dalej|przejdź dalej|pokračovat|pokračovať|dále|ďalej|další|tovább|folytatás|continuă|continuați|mai departe|nastavi|dalje|nadaljuj|продължи|напред|συνέχεια|συνεχίστε|επόμενο|продолжить|далее|дальше|продовжити|далі|devam(?: et)?|ileri|متابعة|استمرار|التالي|ادامه|بعدی|המשך|המשיכו|להמשך|जारी रखें|आगे बढ़ें|lanjut(?:kan)?|teruskan|tiếp tục|tiếp theo|ดำเนินการต่อ|ถัดไป|ต่อไป|次へ(?:進む)?|続ける|続行|進む|手続きへ進む|继续|繼續|下一步|前往|계속(?:하기)?|다음)[^\p{L}]*$/iu;
 
-/** Speaks of a link that stands elsewhere: below. */
+/** Refers to a link elsewhere, such as below. */
 export const LINK_WORDS =
   /link|button|below|click|visit|follow|knopf|schaltfläche|klick|lien|cliqu|bouton|enlace|clic|botón|botão|pulsante|knop|kliknij|klikn|odkaz|länk|lenke|linkki|bağlantı|tıkla|ссылк|нажм|посилан|натисн|リンク|クリック|링크|链接|連結|鏈接|点击|點擊|رابط|اضغط|קישור|לחץ|लिंक|liên kết|tautan|hivatkoz|σύνδεσμο/i;
 

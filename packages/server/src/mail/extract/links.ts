@@ -14,60 +14,49 @@ import {
   TRACKING_PARAMETER,
 } from './link-words.ts';
 
-/** Links listed of one mail. Real mails have tens. */
+/** Real mail has tens. */
 export const MAX_LINKS = 200;
-/** Characters. A longer address is data and not a link. */
+/** Characters; longer addresses are data. */
 const MAX_HREF = 16 * 1024;
-/** Characters of a text that are searched. */
 const MAX_READ = 1024 * 1024;
-/** Characters on each side of a bare link that may say what it is for. */
+/** Characters on each side of a bare link that may say its purpose. */
 const WORDS_AROUND = 120;
-/** Characters before a button that may hold its heading. */
 const WORDS_ABOVE = 500;
 const MAX_HEADING = 80;
-/** Characters of an address that are searched for words. */
 const MAX_HREF_JUDGED = 1_000;
 /** `test/login.test.ts` is a file name; its words say nothing about the link. */
 const FILE_PATH = /^[\w@-]+(?:\/[\w@.-]+)+$/;
 
-/** A web address begins at its scheme, even where a word touches it. */
+/** A web address begins at its scheme, even directly after a word. */
 const WEB_SCHEME = /https?$/i;
-/** What stands before `://` in other addresses, such as `acme` of an app link (RFC 3986 section 3.1). */
+/** The scheme of other addresses, such as `acme` of an app link (RFC 3986 section 3.1). */
 const APP_SCHEME = /(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,31}$/i;
 const MAX_SCHEME = 33;
-/** Addresses of servers and files, which no mail program opens; many stand in mails about software. */
 const NO_APP =
   /^(?:jdbc|odbc|postgres|[a-z+]*sql\w*|mongodb|redis|rediss|amqps?|ldaps?|smtps?|imaps?|pop3s?|s?ftps?|ssh|git|svn|rsync|s3|gs|wss?|tcp|udp|tls|unix|docker|npm|pkg|file|data|javascript|vbscript|about|blob|chrome|resource|view-source)\b/i;
 /**
- * The rest of an address. Marks of writing direction wrap an address and are never part of one (RFC 3987
- * section 4.1). Scripts without blanks, and Korean particles, touch the address before them: they belong to it
- * only behind a separator, as in `/wiki/日本`. Markdown's `](` ends a text and begins its address.
+ * The rest of an address. Excludes direction marks (RFC 3987 section 4.1) and Markdown's `](`. Letters of scripts
+ * without blanks may touch the end of an address, so they belong to it only after a separator, as in `/wiki/日本`.
  */
 const ADDRESS =
   /(?:[^\s\]<>"\u00ab\u00bb\u201c\u201d\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\](?!\()|(?<![a-z0-9)\]}.,;:!?])[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])+/iy;
-/**
- * What belongs to the sentence and not to the link in front of it. Invisible characters within an address
- * stay: the URL standard takes them for part of it, as in Persian words, and a click would send them.
- */
+/** Punctuation after a link. Invisible characters count only here: within an address, the URL standard keeps them. */
 const BEHIND_LINK = new RegExp(`[.,;:!?'*_\\|\`${INVISIBLE}]`, 'v');
-/** A mail or a call: it unsubscribes, and does nothing else that a link is for. */
+/** Such links may unsubscribe, but have no other purpose. */
 const NO_PAGE = /^(?:mailto|tel|sms):/i;
-/** Schemes that run or embed instead of leading somewhere. */
 const NO_LINK = /^(?:javascript|data|vbscript|cid|about|blob|file):|^#/i;
-/** Link texts that say nothing about the purpose. */
+/** Link texts that do not tell the purpose. */
 const GENERIC =
   /^(?:(?:click|tap|press|klicken sie|klick|cliquez|haz clic|pulsa|clicca|clique|klik|kliknij|klikněte|klicka|klikk|нажмите|натисніть|اضغط|לחץ|לחצו) )?(?:here|link|this link|button|hier|ici|aquí|qui|aqui|tutaj|här|her|zde|itt|aici|tässä|buraya|сюда|здесь|сюди|тут|εδώ|هنا|اینجا|כאן|यहाँ|こちら|这里|這裡|여기|ที่นี่|tại đây|di sini)[^\p{L}]*$/iu;
 
 const SENTENCE_END = /\n|[.!?](?=\s)|[。！？]/;
 
-/** In Markdown, `[text](address)`, an address ends at a bracket that was not opened in it. */
 const TARGET = /^[^()]*(?:\([^()]*\)[^()]*)*/;
 
 const BRACKETS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
 
-/** Removes what belongs to the sentence: punctuation, invisible characters, closing brackets without an opening one. */
 function trimEnd(link: string): string {
-  // How many of each closing bracket have no opening one; counted at the first one.
+  // Surplus closing brackets of each kind, counted when the first is met.
   const surplus = new Map<string, number>();
   for (let end = link.length; end > 0; end--) {
     const last = link.charAt(end - 1);
@@ -91,7 +80,6 @@ function kindOfText(text: string): LinkKind | undefined {
   return undefined;
 }
 
-/** The query without what never says what the link is for. */
 function tellingQuery(query: string): string {
   const isTelling = (pair: string) =>
     !TRACKING_PARAMETER.test(pair.split('=', 1)[0] ?? '') && !RETURN_PARAMETER.test(pair);
@@ -101,7 +89,7 @@ function tellingQuery(query: string): string {
 function kindOfPath(href: string): LinkKind | undefined {
   const [beforeQuery = '', query = ''] = href.slice(0, MAX_HREF_JUDGED).split(/[?#](.*)/s, 2);
   const scheme = /^(https?:\/\/[^/]*)|^[a-z][a-z0-9+.-]*:(?:\/\/)?/i.exec(beforeQuery);
-  // An app has no host: what stands in its place is the screen to open.
+  // An app link has no host: its place names the screen to open.
   const path = beforeQuery.slice(scheme?.[0].length ?? 0);
   const isArticle = ARTICLE_PATH.test(path);
   for (const place of [path, tellingQuery(query)]) {
@@ -113,21 +101,19 @@ function kindOfPath(href: string): LinkKind | undefined {
   return undefined;
 }
 
-/** The words around a link, up to the links beside it. */
 interface Around {
   before: string;
   after: string;
-  /** The same as `before`, further up, and across pictures. */
   above: string;
 }
 
-/** @param around for links whose own words say nothing; undefined for one that has no words but shows a picture */
+/** @param around undefined for a link that has no words but an image */
 function kindOf(href: string, text: string, around: Around | undefined): LinkKind {
   const kind = kindOfWeb(href, text, around);
   return kind !== 'unsubscribe' && NO_PAGE.test(href) ? 'other' : kind;
 }
 
-/** Words that somebody wrote for this link come first: those of its path may be the same for several purposes. */
+/** The text of a link comes before its path, which may be the same for several purposes. */
 function kindOfWeb(href: string, text: string, around: Around | undefined): LinkKind {
   if (ARTICLE_TEXT.test(text)) return 'other';
   const own = text === href || FILE_PATH.test(text) ? undefined : kindOfText(text);
@@ -140,16 +126,11 @@ function kindOfWeb(href: string, text: string, around: Around | undefined): Link
   return said ?? (isButton ? kindOfHeading(around) : undefined) ?? path ?? 'other';
 }
 
-/** By the nearest line further up that is a heading: short, and no sentence. */
 function kindOfHeading({ above }: Around): LinkKind | undefined {
   const lines = above.split('\n').filter((line) => line.length <= MAX_HEADING && !/[.:,;]\s*$/.test(line));
   return lines.map(kindOfText).findLast((kind) => kind !== undefined);
 }
 
-/**
- * By the sentence that the link stands in, or else by one further up that speaks of a link ("use the link
- * below to sign in. It works once.").
- */
 function kindOfSentence({ before, after }: Around): LinkKind | undefined {
   const sentences = before.trimEnd().split(SENTENCE_END);
   const nearest = sentences.at(-1) ?? '';
@@ -161,7 +142,7 @@ function kindOfSentence({ before, after }: Around): LinkKind | undefined {
   return lead === undefined ? undefined : kindOfText(lead);
 }
 
-/** The words that stand for a link in a plain text: "[Sign in](https:", "Sign in <https:", "Continue: https:". */
+/** The label of a link in a plain text: "[Sign in](https:", "Sign in <https:", "Continue: https:". */
 function labelBefore(before: string): string {
   const words = before.replace(/[\s:\]<([]+$/, '');
   const label = words.split(SENTENCE_END).at(-1)?.replace(/.*\[/, '') ?? '';
@@ -169,14 +150,12 @@ function labelBefore(before: string): string {
   return isLabel || GO_ON.test(label) ? label : '';
 }
 
-/** An address in a text, and its place. */
 interface TextLink {
   href: string;
   start: number;
   end: number;
 }
 
-/** The addresses of a text, in order: web addresses and those of apps. */
 export function* textLinks(text: string): Generator<TextLink> {
   let from = 0;
   for (let at = text.indexOf('://'); at >= 0; at = text.indexOf('://', Math.max(from, at + 3))) {
@@ -193,13 +172,10 @@ export function* textLinks(text: string): Generator<TextLink> {
   }
 }
 
-/**
- * The links of a mail, each once, in order of appearance: those of the page with their words, then what
- * only the text or the List-Unsubscribe field (RFC 2369) holds. Each is exactly as sent, decoded once.
- */
+/** Each link once: those of the HTML, then those that only the text or List-Unsubscribe (RFC 2369) has. */
 export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
   const links = new Map<string, MailLink>();
-  // A picture and a button with one target: the words of the button count.
+  // Of an image and a button with one target, the words of the button count.
   const isKnown = (href: string, words: string): boolean => {
     const known = links.get(href);
     return known !== undefined && (known.text !== '' || (words === '' && known.kind !== 'other'));
@@ -211,7 +187,7 @@ export function findLinks(text: string | null, page: HtmlReading | null, unsubsc
   };
   const anchors = page?.anchors ?? [];
   const shown = page?.words ?? '';
-  // What stands before a link begins behind the link before it, and what stands after it ends at the next.
+  // The text around a link ends at the links before and after it.
   let end = 0;
   for (const [i, { href, text: words, at }] of anchors.entries()) {
     const before = shown.slice(Math.max(end, at - WORDS_AROUND), at);

@@ -1,36 +1,32 @@
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 
-/** Characters of a page that are read. */
 const MAX_HTML_READ = 1024 * 1024;
 
 /**
- * Reads the tags and texts of a page in one pass without a tree or a stack, so that neither depth nor missing end
- * tags cost time. Names are in lower case, values decoded.
+ * Reads tags and text in one pass without a tree or a stack, so that neither depth nor missing end tags cost time.
+ * Names are in lower case, values decoded.
  */
 export abstract class TagReader implements TokenizerCallbacks {
-  /** The tag that is read. */
   protected tag = '';
   protected readonly html: string;
   private name = '';
   private value = '';
 
-  /** @param html only its beginning is read */
+  /** @param html cut to {@link MAX_HTML_READ} */
   constructor(html: string) {
     this.html = html.length > MAX_HTML_READ ? html.slice(0, MAX_HTML_READ) : html;
   }
 
-  /** Reads the page. Linear in its length. */
   read(): void {
     const tokenizer = new Tokenizer({ decodeEntities: true }, this);
     tokenizer.write(this.html);
     tokenizer.end();
   }
 
-  /** A tag begins. */
   protected abstract begin(): void;
-  /** An attribute of the tag; the same one may come again. */
+  /** May be called several times for one name. */
   protected abstract attribute(name: string, value: string): void;
-  /** All attributes of the tag were read. @param end where its bracket is */
+  /** Called after all attributes. @param end offset of the closing bracket */
   protected abstract opened(end: number): void;
   abstract ontext(start: number, end: number): void;
   abstract onclosetag(start: number, end: number): void;
@@ -63,7 +59,7 @@ export abstract class TagReader implements TokenizerCallbacks {
   }
 
   onselfclosingtag(end: number): void {
-    // In HTML the slash means nothing.
+    // HTML ignores the slash.
     this.opened(end);
   }
 

@@ -3,7 +3,7 @@ import type { MailContent, MailSummary } from '../mail.ts';
 import { type FieldRange, fieldKey } from '../mime/header.ts';
 import type { LintedMail, Rule } from './finding.ts';
 
-/** RFC 5322 section 2.1.1, octets without the line break. */
+/** Octets without the line break (RFC 5322 section 2.1.1). */
 const MAX_LINE_OCTETS = 998;
 const LF = 0x0a;
 const CR = 0x0d;
@@ -135,7 +135,7 @@ export const HEADER_RULES: readonly Rule[] = [
     check: ({ mail: { content } }) => {
       const field = content.headers.find(({ name }) => name.toLowerCase() === 'list-unsubscribe');
       const post = content.headers.find(({ name }) => name.toLowerCase() === 'list-unsubscribe-post');
-      // Lists to discuss on have only an address to write to.
+      // Discussion lists have only an address.
       if (!field || !/<\s*https:/i.test(field.value)) return [];
       return /list-unsubscribe\s*=\s*one-click/i.test(post?.value ?? '')
         ? []
@@ -159,9 +159,8 @@ const hasInternationalAddress = ({ from, to, cc }: MailSummary): boolean =>
   [...(from ? [from] : []), ...to, ...cc].some(({ address }) => /[^\p{ASCII}]/u.test(address));
 
 /**
- * Mail to subscribers: it says so itself, or offers to unsubscribe. Automatic messages (RFC 3834) are often
- * marked as bulk, so that no program replies to them, and quoted newsletters have links to unsubscribe. Some senders
- * put one under all their mail, also under that which a sign-up, a sign-in or a reset caused.
+ * Mail to subscribers: marked as bulk, or with an unsubscribe link. Automatic messages (RFC 3834), replies, and mail
+ * that a sign-up, sign-in or reset caused may have these too, but are no bulk mail.
  */
 function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   const value = (name: string) =>
@@ -174,7 +173,7 @@ function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   );
 }
 
-/** A code, or a link to confirm or to reset; a newsletter has a link to sign in too, but not as its first one. */
+/** A newsletter may have a sign-in link too, but not as its first link. */
 const isAskedFor = ({ links }: MailContent, { codes }: MailSummary): boolean =>
   codes.length > 0 ||
   links[0]?.kind === 'sign-in' ||

@@ -8,23 +8,20 @@ import { HEADER_RULES } from './header-rules.ts';
 import { pageFacts } from './page-facts.ts';
 import { PAGE_RULES, TEMPLATE_RULES } from './page-rules.ts';
 
-/*
- * Says what is wrong with a mail. To add a rule, add it to one of the four tables. A rule must not find
- * anything in a well-made mail: a finding that is not worth mending makes people ignore the others.
- */
+/* To add a rule, add it to one of the four tables. A rule must find nothing in a well-made mail. */
 
 export const RULES: readonly Rule[] = [...HEADER_RULES, ...BODY_RULES, ...TEMPLATE_RULES, ...PAGE_RULES];
 
-/** Messages, and places, of one finding; more say no more. */
+/** Messages, and places, of one finding. */
 const MAX_NAMED = 5;
-/** Characters of its messages together, and of its places. */
+/** Characters of the messages together, and of the places. */
 const MAX_TEXT = 1_000;
 
 const ORDER: readonly Severity[] = ['error', 'warning', 'info'];
 
 /**
- * The findings of a mail, one a rule, the most severe first. Never throws; nothing is fetched. Costs about twice as much
- * as reading the mail, so it runs on a parse worker.
+ * One finding a rule, the most severe first. Never throws. Costs twice as much as parsing, so it runs on a parse
+ * worker.
  * @param raw as sent, without the Received line of this server
  */
 export function lintMail(raw: Uint8Array): Finding[] {

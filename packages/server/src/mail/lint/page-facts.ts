@@ -1,15 +1,12 @@
 import { TagReader } from '../extract/tag-reader.ts';
 
 /*
- * Which mail clients support features of HTML and CSS without which content or layout is lost. The shares are
- * figures of caniemail.com as of 2026-05-13 (its data as published in the npm package caniemail 2.0.2, MIT
- * licence): of all tested clients in their newest tested version, those with full support and half of those
- * with partial support. Features that only decorate, such as shadows and transitions, are not listed,
- * and neither is <picture>, which shows its <img> where it is not supported.
+ * Support of HTML and CSS features without which content or layout is lost. Shares are from caniemail.com as of
+ * 2026-05-13 (npm package caniemail 2.0.2, MIT licence): clients with full support, plus half of those with partial
+ * support, in their newest tested version. <picture> is left out because it falls back to its <img>.
  */
 
 export interface ClientSupport {
-  /** As people write it. */
   feature: string;
   /** Percent of mail clients. */
   share: number;
@@ -17,7 +14,6 @@ export interface ClientSupport {
   slug: string;
 }
 
-/** By element. */
 const ELEMENTS: Readonly<Record<string, ClientSupport>> = {
   svg: { feature: '<svg>', share: 39, slug: 'html-svg' },
   video: { feature: '<video>', share: 22, slug: 'html-video' },
@@ -31,14 +27,12 @@ const ELEMENTS: Readonly<Record<string, ClientSupport>> = {
   progress: { feature: '<progress>', share: 35, slug: 'html-progress' },
 };
 
-/** An external style sheet: `<link rel="stylesheet">`. */
 const STYLE_SHEET: ClientSupport = {
   feature: '<link rel="stylesheet">',
   share: 14,
   slug: 'html-link',
 };
 
-/** By property. */
 const PROPERTIES: Readonly<Record<string, ClientSupport>> = {
   position: { feature: 'position', share: 55, slug: 'css-position' },
   inset: { feature: 'inset', share: 13, slug: 'css-inset' },
@@ -50,7 +44,7 @@ const PROPERTIES: Readonly<Record<string, ClientSupport>> = {
   'aspect-ratio': { feature: 'aspect-ratio', share: 41, slug: 'css-aspect-ratio' },
 };
 
-/** By a function in a value. */
+/** By function in a value. */
 const FUNCTIONS: Readonly<Record<string, ClientSupport>> = {
   'var(': { feature: 'var()', share: 45, slug: 'css-variables' },
   'calc(': { feature: 'calc()', share: 57, slug: 'css-unit-calc' },
@@ -61,30 +55,26 @@ const FUNCTIONS: Readonly<Record<string, ClientSupport>> = {
 
 const AT_IMPORT: ClientSupport = { feature: '@import', share: 21, slug: 'css-at-import' };
 
-/** Images and addresses that are kept of one page. */
 const MAX_KEPT = 1_000;
-/** Characters of CSS that are read. */
 const MAX_CSS = 256 * 1024;
 
 export interface LintedImage {
   src: string;
   hasAlt: boolean;
   hasSize: boolean;
-  /** One pixel, or not shown: it counts opened mails. */
+  /** One pixel or hidden: it counts opened mail. */
   isPixel: boolean;
 }
 
-/** What the rules need to know of the HTML of a mail. */
 export interface PageFacts {
   images: LintedImage[];
-  /** Addresses of links and of what is loaded, with the element that has them. */
+  /** URLs of links and loaded resources, with their element. */
   addresses: { element: string; address: string }[];
-  /** Features with little support, each once. */
   features: ClientSupport[];
 }
 
 const ADDRESS_ATTRIBUTES: ReadonlySet<string> = new Set(['href', 'src', 'background', 'action']);
-/** A style sheet with fonts only decorates: without it the text has another font. */
+/** Fonts only decorate. */
 const FONT_SHEET = /font|typekit/i;
 const ONE_PIXEL = /^\s*[01](?:px)?\s*$/;
 
@@ -145,10 +135,7 @@ function imageOf(attributes: ReadonlyMap<string, string>): LintedImage {
   };
 }
 
-/**
- * The declarations of style sheets, cut at every brace and semicolon, so it is linear. Those within `@supports`
- * are left out: they are for clients that support them, and the others have what is outside.
- */
+/** The declarations of style sheets, in linear time. Skips `@supports` blocks, because they have fallbacks outside. */
 function* declarationsOf(css: string): Generator<string> {
   let depth = 0;
   /** The depth at which the outermost `@supports` began; 0 outside. */
@@ -167,7 +154,6 @@ function* declarationsOf(css: string): Generator<string> {
   }
 }
 
-/** Features of CSS with little support. */
 function featuresOfCss(css: string, found: Map<string, ClientSupport>): void {
   const add = (support: ClientSupport | undefined) => support && found.set(support.slug, support);
   for (const declaration of declarationsOf(css.slice(0, MAX_CSS))) {
@@ -176,13 +162,13 @@ function featuresOfCss(css: string, found: Map<string, ClientSupport>): void {
     if (colon < 0 || declaration.startsWith('@')) continue;
     const property = declaration.slice(0, colon).trim();
     const value = declaration.slice(colon + 1).trim();
-    // What resets a property to its initial value needs no support, nor a position that moves nothing.
+    // Initial values, and positions that move nothing, need no support.
     if (!/^(?:static|relative|initial|auto|0|none|normal)\b/.test(value)) add(PROPERTIES[property]);
     for (const [name, support] of Object.entries(FUNCTIONS)) if (value.includes(name)) add(support);
   }
 }
 
-/** Reads the facts of a page; of a long one those of its first MiB. */
+/** Reads only the first MiB. */
 export function pageFacts(html: string): PageFacts {
   const reader = new FactReader(html);
   reader.read();

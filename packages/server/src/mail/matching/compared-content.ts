@@ -3,15 +3,12 @@ import type { MailContent, MailLink } from '../mail.ts';
 import { withoutInvisible } from '../mime/clean.ts';
 import { fold } from './fold.ts';
 
-/** What of a message's content the conditions need. */
 export type ContentWords = Pick<MailContent, 'text' | 'htmlWords' | 'links' | 'rfcMessageId'>;
 
-/** Conditions on one link, all of which it must meet. */
+/** All given conditions must hold for one link. */
 export interface LinkFilter {
   kind?: MailLink['kind'] | undefined;
-  /** In the target. */
   href?: string | undefined;
-  /** In the visible words. */
   text?: string | undefined;
 }
 
@@ -21,21 +18,17 @@ interface FoldedLink {
   text: string;
 }
 
-/**
- * What conditions compare of a message's content. Folding a text costs fifty times as much as looking for words in
- * it, so each text is folded once, with the first condition that needs it, however many conditions follow.
- */
+/** Folding a text costs fifty times as much as a search in it, so it is done once, at the first condition. */
 export class ComparedContent {
-  /** The texts until they are folded. */
+  /** Undefined once folded. */
   #texts: Pick<ContentWords, 'text' | 'htmlWords'> | undefined;
-  /** The plain text. */
   #text = '';
-  /** What the page says beyond it; characters without a width were removed from it. */
+  /** Folded, without invisible characters. */
   #page = '';
   readonly links: readonly MailLink[];
   readonly #messageId: string;
   #foldedLinks: readonly FoldedLink[] | undefined;
-  /** Characters in memory, about. */
+  /** Approximate characters in memory. */
   readonly length: number;
 
   constructor({ text, htmlWords, links, rfcMessageId }: ContentWords) {
@@ -46,7 +39,6 @@ export class ComparedContent {
     this.length = (text?.length ?? 0) + (htmlWords?.length ?? 0) + ofLinks;
   }
 
-  /** Whether the plain text contains `part`, or the visible words of the page do. */
   hasText(part: string): boolean {
     if (this.#texts) {
       this.#text = fold(this.#texts.text ?? '');
@@ -56,7 +48,6 @@ export class ComparedContent {
     return this.#text.includes(fold(part)) || this.#page.includes(fold(withoutInvisible(part)));
   }
 
-  /** Whether the Message-ID contains `part`. */
   hasMessageId(part: string): boolean {
     return fold(this.#messageId).includes(fold(part));
   }
@@ -73,9 +64,9 @@ export class ComparedContent {
   }
 }
 
-/** Characters of the contents that are kept: those of a few thousand mails, or of 80 with texts of 100 KB. */
+/** A few thousand mails, or 80 with texts of 100 KB. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 
-/** The contents compared last, by message: hundreds of requests may wait for different words in the same messages. */
+/** Shared by requests that wait for different words in the same messages. */
 export const recentContents = (): LRUCache<string, ComparedContent> =>
   new LRUCache({ maxSize: MAX_CHARACTERS, sizeCalculation: ({ length }) => Math.max(length, 1) });

@@ -2,13 +2,11 @@ import type { ComparedContent } from './compared-content.ts';
 import { type FilteredSummary, type Filters, foldText, type HeadField, textsOf } from './filters.ts';
 import { fold } from './fold.ts';
 
-/** Where the text of a condition is looked for. */
 export type TextField = HeadField | 'text' | 'code' | 'messageId' | 'tag';
 
 /** With `not`, a message must fail the condition. */
 type Negatable<C> = C & { not?: boolean };
 
-/** A condition for which the mail is compared. */
 export type MailCondition = Negatable<{ field: TextField; text: string } | { field: 'attachments' }>;
 
 /** A condition that the database alone decides: bytes of the raw source, or epoch milliseconds. */
@@ -16,13 +14,11 @@ export type ColumnCondition = Negatable<
   { field: 'read' } | { field: 'larger' | 'smaller' | 'before' | 'after'; value: number }
 >;
 
-/** One condition of a search. */
 export type Condition = MailCondition | ColumnCondition;
 
 export const isMailCondition = (condition: Condition): condition is MailCondition =>
   'text' in condition || condition.field === 'attachments';
 
-/** The same conditions as the filters of a list. */
 export function conditionsOf(filters: Filters): Condition[] {
   const names = ['from', 'to', 'rcptTo', 'subject', 'text'] as const;
   const conditions: Condition[] = names.flatMap((field) => {
@@ -39,7 +35,6 @@ export interface ComparedHead extends FilteredSummary {
   tags: readonly string[];
 }
 
-/** Compares one message with the conditions of a search. */
 export class Comparison {
   readonly #head: ComparedHead;
   /** Each field is folded once, for all conditions on it. */

@@ -3,55 +3,43 @@ import { withoutInvisible } from '../mime/clean.ts';
 import type { ComparedContent, LinkFilter } from './compared-content.ts';
 import { fold } from './fold.ts';
 
-/**
- * Conditions on a message. Text may be anywhere; it is compared without regard to case, to the kind and number of
- * spaces, and to the kind of quotation marks and hyphens.
- */
+/** All given conditions must hold. Text is a substring, compared after {@link fold}. */
 export interface Filters {
-  /** In the author's address or display name. */
+  /** Substring of the author's address or display name. */
   from?: string | undefined;
-  /** In a recipient's address or display name: To, Cc, or the envelope. */
+  /** A recipient of To, Cc or the envelope. */
   to?: string | undefined;
-  /** In a recipient of the envelope. */
   rcptTo?: string | undefined;
   subject?: string | undefined;
-  /** In the visible text. */
   text?: string | undefined;
   hasAttachments?: boolean | undefined;
-  /** Whether there is a one-time code. */
   code?: boolean | undefined;
-  /** Whether there is a link; or what one and the same link must be. */
+  /** For a filter object, one link must meet all of it. */
   link?: boolean | LinkFilter | undefined;
 }
 
-/** What of a message the conditions on its summary and envelope need. */
 export interface FilteredSummary {
   summary: MailSummary;
-  /** The RCPT addresses. */
   rcptTo: readonly string[];
 }
 
-/** A condition that a message did not meet, and what stood there instead; both as text. */
 export interface FailedCondition {
   condition: keyof Filters;
   expected: string;
   got: string;
 }
 
-/** Letters of a value that an explanation quotes: enough to see the difference. */
 const MAX_QUOTED = 500;
 
 const shortText = (text: string): string =>
   text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text;
 
-/** The same with long values cut. */
 export const shortened = ({ condition, expected, got }: FailedCondition): FailedCondition => ({
   condition,
   expected: shortText(expected),
   got: shortText(got),
 });
 
-/** True when the conditions need a message's content and not only its summary. */
 export const needsContent = ({ text, link }: Filters): boolean => text !== undefined || link !== undefined;
 
 const mailbox = ({ name, address }: MailAddress): string => (name === '' ? address : `${name} <${address}>`);
@@ -59,7 +47,6 @@ const mailbox = ({ name, address }: MailAddress): string => (name === '' ? addre
 /** Fields that are compared without the content of a message; `any` is all of them. */
 export type HeadField = 'any' | 'from' | 'to' | 'cc' | 'rcptTo' | 'subject';
 
-/** The texts of a field: the subject, a recipient, or an author or recipient of the header with the display name. */
 export function textsOf(field: HeadField, { summary, rcptTo }: FilteredSummary): string[] {
   const { subject, from, to, cc } = summary;
   switch (field) {
@@ -78,13 +65,10 @@ export function textsOf(field: HeadField, { summary, rcptTo }: FilteredSummary):
   }
 }
 
-/** A text of a field, or what is looked for in it, for comparison. Characters without a width do not count. */
+/** Folds a text without invisible characters. */
 export const foldText = (text: string): string => fold(withoutInvisible(text));
 
-/**
- * The conditions on the summary that a message fails; none when it matches. Those on the content are
- * {@link failedContent}'s.
- */
+/** The conditions on the summary that a message fails; {@link failedContent} has the others. */
 export function failedConditions(message: FilteredSummary, filters: Filters): FailedCondition[] {
   const { summary } = message;
   const failed: FailedCondition[] = [];
@@ -112,7 +96,6 @@ export function failedConditions(message: FilteredSummary, filters: Filters): Fa
 const oneLink = ({ kind, text, href }: MailLink): string =>
   `${kind} ${href}${text === '' ? '' : ` (${text})`}`;
 
-/** A condition on links, as a person would say it. */
 function wantedLink(wanted: boolean | LinkFilter): string {
   if (typeof wanted === 'boolean') return wanted ? 'a link' : 'no link';
   const { kind, href, text } = wanted;
@@ -124,7 +107,6 @@ function wantedLink(wanted: boolean | LinkFilter): string {
   return ['a link', parts.join(', ')].join(' ').trim();
 }
 
-/** The links of a message as an explanation quotes them; those beyond what it shows are left out. */
 function quotedLinks(links: readonly MailLink[]): string {
   let quoted = '';
   for (const link of links) {
@@ -134,7 +116,7 @@ function quotedLinks(links: readonly MailLink[]): string {
   return quoted || 'no link';
 }
 
-/** The conditions on text and links that a message fails; `got` of the text is the message's preview. */
+/** `got` of a text condition is the message's preview. */
 export function failedContent(
   { preview }: Pick<MailSummary, 'preview'>,
   content: ComparedContent,

@@ -4,19 +4,14 @@ import { changePieces } from '../mime/clean.ts';
 const WHITE_SPACE = /[^\S ]\s*| \s+/g;
 
 /**
- * Normalization sorts the marks of a letter, in time that grows with the square of their number: six megabytes of them
- * would take half an hour. The Stream-Safe Text Format (Unicode Standard Annex #15, section 13) ends such runs after 30
- * with a grapheme joiner; no language has as many.
+ * Normalization sorts combining marks in quadratic time: six megabytes would take half an hour. The Stream-Safe Text
+ * Format (Unicode Standard Annex #15, section 13) breaks such runs after 30 with a grapheme joiner.
  */
 const MANY_MARKS = /\p{M}{30}/gu;
 
-/** Most texts have nothing but ASCII, of which only case and white space differ. */
 const NOT_ASCII = /[^\0-\x7f]/;
 
-/**
- * Letters that differ only in case or in composition (é as one or two code points) become one; so do the kinds of
- * apostrophes, quotation marks and hyphens. Any white space becomes one space, because lines are wrapped anywhere.
- */
+/** Makes texts equal that differ only in case, composition, white space, or the kind of quotation marks and hyphens. */
 export const fold = (text: string): string => changePieces(text, foldPiece);
 
 const foldPiece = (text: string): string =>

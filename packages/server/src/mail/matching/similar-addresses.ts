@@ -1,13 +1,12 @@
 import { inboxAddress, parseAddress } from '../address.ts';
 
-/** How many characters of two similar names may differ; with more it is another word. */
+/** With more differences it is another name. */
 const MAX_TYPOS = 2;
-/** In a shorter name a second difference makes another word. */
 const SHORT_NAME = 6;
 
-/** The inbox that mail was possibly intended for. Addresses in lower case, without a tag. */
+/** Addresses are in lower case, without a tag. */
 export interface WantedAddress {
-  /** Of a catch-all inbox the domain counts, of others the whole address. No mail is intended for the sink. */
+  /** A catch-all compares only the domain. No mail is intended for the sink. */
   kind: 'address' | 'catch-all' | 'sink';
   address: string;
   domain: string;
@@ -27,14 +26,12 @@ const withoutSeparators = (text: string): string => text.replaceAll(/[._+=-]/g, 
 const digitsOf = (text: string): string => text.replaceAll(/\D/g, '');
 const lettersOf = (text: string): string => withoutSeparators(text).replaceAll(/\d/g, '');
 
-/** True when `part` is `whole` with some characters left out. */
 function isSubsequence(part: string, whole: string): boolean {
   let at = 0;
   for (const letter of whole) if (letter === part.charAt(at)) at++;
   return at === part.length;
 }
 
-/** The next row of the table of {@link typos}: the distances of `a` up to `i` to every beginning of `b`. */
 function nextRow(a: string, b: string, i: number, last: number[], beforeLast: number[]): number[] {
   const row = [i];
   for (let j = 1; j <= b.length; j++) {
@@ -47,10 +44,7 @@ function nextRow(a: string, b: string, i: number, last: number[], beforeLast: nu
   return row;
 }
 
-/**
- * How many characters were mistyped, left out, added or swapped with their neighbour (the restricted
- * Damerau-Levenshtein distance); anything above `most` is `most + 1`.
- */
+/** Restricted Damerau-Levenshtein distance, at most `most + 1`. */
 export function typos(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1;
   let beforeLast: number[] = [];
@@ -64,7 +58,6 @@ export function typos(a: string, b: string, most: number): number {
   return Math.min(last[b.length] ?? 0, most + 1);
 }
 
-/** True for `name` and `name-anything`: a tag after a character other than a plus. */
 const isTagged = (name: string, tagged: string): boolean =>
   tagged.startsWith(name) && /^[._+=-]./.test(tagged.slice(name.length));
 
@@ -79,15 +72,14 @@ function areLocalPartsSimilar(a: string, b: string): boolean {
   return typos(a, b, most) <= most;
 }
 
-/** True for two different domains that differ in one or two characters. Both in lower case. */
+/** Both in lower case. */
 export function areDomainsAlike(a: string, b: string): boolean {
   return a !== b && typos(a, b, MAX_TYPOS) <= MAX_TYPOS;
 }
 
 /**
- * True for two different addresses of which one may have been written by mistake for the other: the same
- * local part on two domains; or on one domain, local parts that differ in one or two characters, in dots and
- * dashes, in missing digits, or in a tag. Both in lower case, without a tag.
+ * True for two different addresses of which one may be a mistake for the other: the same local part on two domains; or
+ * on one domain, local parts that differ in two characters, separators, missing digits, or a tag. Both in lower case.
  */
 export function areAlike(a: string, b: string): boolean {
   if (a === b) return false;
@@ -96,7 +88,6 @@ export function areAlike(a: string, b: string): boolean {
   return areLocalPartsSimilar(one.local, other.local);
 }
 
-/** True if mail for that address may have been intended for the inbox. */
 function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAddress): boolean {
   if (kind === 'sink') return false;
   return kind === 'catch-all' ? areDomainsAlike(parts(address).domain, domain) : areAlike(address, wanted);
@@ -105,12 +96,11 @@ function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAd
 const [NEW_LINE, QUOTE, PLUS, ZERO, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [
   ...[10, 34, 43, 48, 60, 64, 92, 97, 126],
 ] as const;
-/** The difference of small and capital letters. */
 const CASE = 32;
-/** Of a path that has to be read as an address before its letters are known. */
+/** A path whose letters are unknown until it is parsed. */
 const ODD = -1;
 
-/** Which of the letters a to z the name of a mailbox has, as bits, up to its tag or domain; {@link ODD} for some names. */
+/** A bit set of the letters a to z in a local part, without its tag; {@link ODD} for escapes and non-ASCII. */
 function lettersIn(text: string, from = 0): number {
   let bits = 0;
   for (let i = from; i < text.length; i++) {
@@ -129,11 +119,8 @@ function countBits(bits: number): number {
   return count;
 }
 
-/** A recipient of a mail, as the RCPT command named it. */
 class Recipient {
-  /** Epoch milliseconds. */
   readonly at: number;
-  /** Its letters, by {@link lettersIn}. */
   readonly letters: number;
   readonly #json: string;
   #address: string | null | undefined;
@@ -148,7 +135,7 @@ class Recipient {
     return JSON.parse(`"${this.#json}"`);
   }
 
-  /** Lower case, without a tag; null for a path that is no address. Parsed once: many waits compare it. */
+  /** Lower case, without a tag; null when invalid. Cached, because many waits compare it. */
   get address(): string | null {
     if (this.#address === undefined) {
       const parsed = parseAddress(this.path, { smtputf8: true });
@@ -158,12 +145,11 @@ class Recipient {
   }
 }
 
-/** What {@link findSimilar} looks through, for any number of inboxes. */
 export interface RecipientList {
   recipients: readonly Recipient[];
 }
 
-/** @param lines one a mail: a time in epoch milliseconds, a space, and its recipients as JSON */
+/** @param lines one a mail: epoch milliseconds, a space, and its recipients as JSON */
 export function listRecipients(lines: string): RecipientList {
   const recipients: Recipient[] = [];
   let at = 0;
@@ -180,21 +166,17 @@ export function listRecipients(lines: string): RecipientList {
   return { recipients };
 }
 
-/** @property address undefined for one that is neither the wanted address nor similar to it */
+/** @property address undefined when it is neither the wanted address nor similar */
 export type Found = Pick<Recipient, 'at' | 'path'> & { address: string | undefined };
 
-/**
- * Finds the recipients with the wanted address, or one that may have been written by mistake for it, among many: most
- * are left out by the letters that they have.
- * @param maxOthers how many of those left out are returned, the first ones
- */
+/** @param maxOthers how many recipients that are not similar are returned, the first ones */
 export function findSimilar(
   { recipients }: RecipientList,
   wanted: WantedAddress,
   maxOthers: number,
 ): Found[] {
   const own = lettersIn(wanted.address);
-  // Each typing error changes two of the letters at most; a name with a tag has those of the name.
+  // Each typing error changes at most two letters; a tagged name has all letters of the name.
   const mayBe = (letters: number): boolean =>
     wanted.kind === 'catch-all' ||
     letters === ODD ||
@@ -212,7 +194,6 @@ export function findSimilar(
   return found;
 }
 
-/** Where a JSON text ends: at the first quotation mark that is not escaped. */
 function endOfText(json: string, from: number): number {
   for (let end = json.indexOf('"', from); end >= 0; end = json.indexOf('"', end + 1)) {
     let backslashes = 0;
@@ -222,5 +203,4 @@ function endOfText(json: string, from: number): number {
   return json.length;
 }
 
-/** In how many characters two addresses differ; the smaller, the likelier is a typing error. */
 export const differenceOf = (a: string, b: string): number => typos(a, b, Math.max(a.length, b.length));

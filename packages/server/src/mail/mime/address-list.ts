@@ -3,24 +3,18 @@ import type { MailAddress } from '../mail.ts';
 import { oneLine } from './clean.ts';
 import { decodeHeaderText } from './encoded-words.ts';
 
-/* The words of one mailbox: which of them are addresses, and which its display name. */
-
-/** Encoded characters of a name or an address that are decoded: more than is kept of it in any encoding. */
+/** More characters than are kept of a name or an address in any encoding. */
 const MAX_ENCODED = 16 * 1024;
 
-/** A piece of a mailbox outside of angle brackets. */
 export interface Token {
-  /** As written, a quoted string with its quotes. */
+  /** Quoted strings keep their quotes. */
   text: string;
   kind: 'atom' | 'quoted' | 'word';
-  /** True when it is a word of its own, not the continuation of the one before. */
+  /** False when it continues the token before. */
   isApart: boolean;
 }
 
-/**
- * The addresses that stand among words without brackets, and the words that are left. A quoted string is
- * the local part of what follows at once; blanks may stand beside the dots of a domain (RFC 5322 section 4.4).
- */
+/** A quoted string is the local part of what follows directly (RFC 5322 section 4.4). */
 function takeAddresses(tokens: readonly Token[]): { addresses: string[]; words: Token[] } {
   const addresses: string[] = [];
   const words: Token[] = [];
@@ -43,7 +37,7 @@ function takeAddresses(tokens: readonly Token[]): { addresses: string[]; words: 
   return { addresses, words };
 }
 
-/** Some senders encode the whole mailbox: its brackets, and nothing else, make it more than a name. */
+/** Some senders encode the whole mailbox, with its brackets. */
 function encodedMailbox(text: string): MailAddress {
   const open = text.lastIndexOf('<');
   const address = open < 0 || !text.endsWith('>') ? '' : text.slice(open + 1, -1);
@@ -52,7 +46,6 @@ function encodedMailbox(text: string): MailAddress {
     : { address: '', name: text };
 }
 
-/** A display name, with blanks where words of their own begin. */
 function nameOf(words: readonly Token[]): string {
   let text = '';
   for (const [index, word] of words.entries()) {
@@ -65,48 +58,40 @@ function nameOf(words: readonly Token[]): string {
 
 const decodeAddress = (address: string): string => oneLine(decodeHeaderText(address.slice(0, MAX_ENCODED)));
 
-/** Legacy mail has the name in a comment behind the address. */
+/** Legacy mail has the name in a comment after the address. */
 function commentText(comments: readonly string[]): string {
   return oneLine(decodeHeaderText(withoutEscapes(comments.join(' ').slice(0, MAX_ENCODED))));
 }
 
 const withoutEscapes = (text: string): string => (text.includes('\\') ? text.replace(/\\(.)/gs, '$1') : text);
 
-/*
- * Mailboxes of an address field (RFC 5322 section 3.4, obsolete forms and what senders write besides).
- * Groups are flattened. An address is never taken out of a quoted string, a comment or an encoded word:
- * what people see as a name must not become an address. The exception is a mailbox that is encoded as a whole.
- * Linear in the length of the field.
- */
+/* RFC 5322 section 3.4 and malformed lists, in linear time. No address is taken from a quoted string or a comment. */
 
-/** Words, and comments, of one mailbox that are read. With more it is no mailbox, and each of them costs memory. */
+/** Words and comments of one mailbox; the others are skipped, because each costs memory. */
 const MAX_WORDS = 1_000;
 
 export interface AddressList {
   mailboxes: MailAddress[];
-  /** True when the field has more than {@link MAX_MAILBOXES}. */
   isCut: boolean;
 }
 
 /** @param field an unfolded value, one character a byte */
 export function parseAddressList(field: string): AddressList {
   const text = field.trim();
-  // A list as programs print it, which an address literal never is.
+  // A list as programs print it, not an address literal.
   const isPrinted =
     text.startsWith('[') && text.endsWith(']') && text.slice(0, text.indexOf(']')).includes('@');
   return new AddressScan(isPrinted ? text.slice(1, -1) : field).run();
 }
 
 const SPACE = 0x20;
-/** An encoded word, in which senders leave commas and colons. */
+/** Senders leave commas and colons in encoded words. */
 const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/iy;
-/** A source route before an address; it is ignored (RFC 5322 section 4.4). */
+/** A source route, which is ignored (RFC 5322 section 4.4). */
 const SOURCE_ROUTE = /^@[^:]*:/;
-/** Ends a run of plain characters. */
 const IS_SPECIAL = new Uint8Array(256);
 for (let code = 0; code <= SPACE; code++) IS_SPECIAL[code] = 1;
 for (const special of '"(),:;<>[') IS_SPECIAL[special.charCodeAt(0)] = 1;
-/** Openings within which other characters mean nothing. */
 const NESTING = /["([]/;
 const CLOSING: Readonly<Record<string, string>> = { '"': '"', '(': ')', '[': ']', '<': '>' };
 
@@ -116,10 +101,8 @@ class AddressScan {
   private readonly mailboxes: MailAddress[] = [];
   private tokens: Token[] = [];
   private comments: string[] = [];
-  /** What the angle brackets hold; undefined before any. */
   private bracketed: string | undefined;
   private gap: '' | 'blank' | 'comment' = '';
-  /** Openings that were found to have no end: they are treated as plain characters from then on. */
   private readonly unclosed = new Set<string>();
 
   constructor(text: string) {
@@ -154,7 +137,7 @@ class AddressScan {
     this.at++;
   }
 
-  /** What stands before a colon names a group (RFC 5322 section 3.4), whose members follow. */
+  /** A colon ends the name of a group (RFC 5322 section 3.4). */
   private groupName(): void {
     if (this.bracketed === undefined) this.reset();
     else this.endMailbox();
@@ -199,10 +182,7 @@ class AddressScan {
     this.push(text.slice(start, this.at), 'atom');
   }
 
-  /**
-   * The offset behind the end of what opens here; -1 where it has no end. A string and a comment may
-   * hold escaped characters, a comment also other comments.
-   */
+  /** The offset after the closing character; -1 without one. Comments may nest. */
   private endOf(opening: string, from: number): number {
     if (this.unclosed.has(opening)) return -1;
     const { text } = this;
@@ -218,7 +198,6 @@ class AddressScan {
     return -1;
   }
 
-  /** An address in angle brackets. */
   private brackets(): void {
     if (this.bracketed !== undefined) this.endMailbox();
     const { start, end, next } = this.bracketRange();
@@ -234,10 +213,7 @@ class AddressScan {
     this.gap = 'blank';
   }
 
-  /**
-   * What brackets hold, and where to read on. Of brackets within each other the innermost count. Brackets
-   * without an end, or with another mailbox before it, end at their first comma or semicolon.
-   */
+  /** Of nested brackets the innermost count; unclosed ones end at their first comma or semicolon. */
   private bracketRange(): { start: number; end: number; next: number } {
     const { text } = this;
     let start = this.at + 1;
@@ -255,7 +231,7 @@ class AddressScan {
     return { start, end, next: end };
   }
 
-  /** Without the blanks and comments that may stand between its words (RFC 5322 section 4.4). */
+  /** Removes blanks and comments (RFC 5322 section 4.4). */
   private addressIn(start: number, end: number): { address: string; hasBlank: boolean } {
     const { text } = this;
     let address = '';
@@ -291,7 +267,7 @@ class AddressScan {
     const [first = '', ...others] = found.addresses.map(decodeAddress);
     const [only] = tokens;
     if (first === '' && tokens.length === 1 && only?.kind === 'atom' && this.comments.length > 0) {
-      // A mailbox of the same host, as old mail has it: nsb (Nathaniel Borenstein).
+      // A local mailbox with its name, as in old mail: nsb (Nathaniel Borenstein).
       this.add({ address: decodeAddress(only.text), name: commentText(this.comments) });
       this.reset();
       return;

@@ -1,25 +1,20 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { type CharsetDecoder, rareCharset } from './rare-charsets.ts';
 
-/*
- * Text in any charset. Text with a missing or wrong charset is read as mail programs read it: bytes
- * that are valid UTF-8 are UTF-8, since other text hardly ever is by chance; everything else is windows-1252,
- * which has a character for each byte.
- */
+/* Undeclared text is UTF-8 where valid, hardly ever by chance; otherwise windows-1252, which defines every byte. */
 
 const FALLBACK = 'windows-1252';
-/** Names for ASCII, and those that gateways use for an unknown charset; with 8-bit bytes they mean nothing. */
+/** Names for ASCII and for an unknown charset, which mean nothing for 8-bit bytes. */
 const VAGUE = /^(?:(?:us-)?ascii|ansi_x3\.4-1968|(?:x-)?unknown(?:-8bit)?|8bit|)$/;
-/** Charsets of seven bits a byte: text in them has no other bytes. */
 const SEVEN_BIT = /^(?:iso-?2022-?(?:jp|kr)|hz|utf-?7)/;
 const UTF8 = /^(?:utf-?8|unicode-1-1-utf-8|utf_8|utf-?8mb[34])$/;
-/** How far into a page browsers look for its charset, bytes. */
+/** Bytes that browsers search for the charset of an HTML page. */
 const META_BYTES = 1_024;
 const META_CHARSET = /<meta[^>]{1,200}?charset\s*=\s*["']?([\w:.-]{2,40})/i;
-/** Bytes at the start of UTF-16 text whose zeros show the byte order. */
+/** Bytes sampled to detect the byte order. */
 const UTF16_SAMPLE = 256;
 
-/** The platform's names for what mail calls otherwise; keys without signs. */
+/** Names that TextDecoder knows by another name; keys without punctuation. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['cp932', 'shift_jis'],
   ['windows932', 'shift_jis'],
@@ -48,34 +43,25 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ['ucs2le', 'utf-16le'],
 ]);
 
-/** Decoders by name; only of names that are known, some hundreds, so it does not grow with what mails say. */
+/** Only of known names, so its size is bounded. */
 const decoders = new Map<string, CharsetDecoder>();
-/** Characters. Longer names are not looked up. */
 const MAX_NAME = 40;
-/**
- * Unknown names since {@link forgetUnknownCharsets}. Each look-up costs 30 microseconds, and a header can contain
- * a hundred thousand; no real mail has more than a few.
- */
+/** Unknown names since {@link forgetUnknownCharsets}. A look-up takes 30 µs, and a header can name 100,000. */
 const unknown = new Set<string>();
 const MAX_UNKNOWN = 100;
 
-/** To be called before each mail: beyond {@link MAX_UNKNOWN} unknown names no further one is looked up. */
+/** Call it before each mail. */
 export function forgetUnknownCharsets(): void {
   if (unknown.size > 0) unknown.clear();
 }
 
-/**
- * The text of bytes.
- * @param declared the charset as the mail names it; '' for none
- */
 export function decodeCharset(bytes: Uint8Array, declared: string): string {
   return decodeAs(bytes, charsetOf(bytes, declared, false));
 }
 
 /**
- * The charset to read bytes in: the declared one where it is known, else what they look like.
- * @param isPage an HTML page may name its charset itself
- * @returns a name for {@link decodeAs}
+ * The declared charset where it is known, else a detected one, for {@link decodeAs}.
+ * @param isPage HTML may declare its charset itself
  */
 export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean): string {
   if (declared === 'utf-8' || (decoders.has(declared) && !isSevenBit(declared))) return declared;
@@ -88,13 +74,9 @@ export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean):
   return (isPage && isVague ? charsetOfPage(bytes) : undefined) ?? (isCutUtf8(bytes) ? 'utf-8' : FALLBACK);
 }
 
-/** @param name lower case */
 export const isSevenBit = (name: string): boolean => SEVEN_BIT.test(name);
 
-/**
- * Whether bytes that are not valid UTF-8 were it before they were cut within a character: most characters beyond ASCII
- * are whole, or only the last one is not. Text in other charsets has few bytes that form one by chance.
- */
+/** Whether UTF-8 was cut within a character. Other charsets rarely form valid sequences. */
 function isCutUtf8(bytes: Uint8Array): boolean {
   let whole = 0;
   let broken = 0;
@@ -114,11 +96,10 @@ function isCutUtf8(bytes: Uint8Array): boolean {
   return whole > broken || (whole === 1 && broken === 1 && isLastCut);
 }
 
-/** Whether a mail that names this charset is decoded by it. @param name lower case */
 export const isKnownCharset = (name: string): boolean =>
   UTF8.test(name) || VAGUE.test(name) || decoderOf(name) !== undefined;
 
-/** @param charset of {@link charsetOf}; an unknown one is read as windows-1252 */
+/** @param charset of {@link charsetOf}; an unknown one is decoded as windows-1252 */
 export function decodeAs(bytes: Uint8Array, charset: string): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (charset === 'utf-8') return decodeUtf8(buffer);
@@ -145,7 +126,7 @@ function makeDecoder(name: string): CharsetDecoder | undefined {
   const bare = name.replace(/^x-/, '').replace(/[^a-z0-9]/g, '');
   if (/^(?:utf16|ucs2|iso10646ucs2|unicode|csunicode)$/.test(bare)) return decodeUtf16;
   const alias = ALIASES.get(bare);
-  // As it is first: the platform knows more spellings than there are rules for.
+  // Unchanged first, because TextDecoder knows many spellings.
   return (
     platformDecoder(alias ?? name) ??
     rareCharset(bare) ??
@@ -155,7 +136,7 @@ function makeDecoder(name: string): CharsetDecoder | undefined {
 
 const ESC = 0x1b;
 
-/** Without escape sequences that another one follows at once: the platform takes an empty stretch for an error. */
+/** Removes escape sequences that another one follows directly, which TextDecoder decodes as errors. */
 function withoutEmptyStretches(bytes: Buffer): Buffer {
   const kept = Buffer.allocUnsafe(bytes.length);
   let length = 0;
@@ -173,21 +154,17 @@ function platformDecoder(name: string): CharsetDecoder | undefined {
     if (decoder.encoding === 'iso-2022-jp') return (bytes) => decoder.decode(withoutEmptyStretches(bytes));
     return (bytes) => decoder.decode(bytes);
   } catch {
-    // Not one of the platform's names: the caller tries others.
     return undefined;
   }
 }
 
-/** Most text of windows-1252 is ISO 8859-1, which needs no table. */
+/** Most windows-1252 text is also ISO 8859-1, which Node decodes faster. */
 function decodeWestern(bytes: Buffer, decoder: InstanceType<typeof TextDecoder>): string {
   for (const byte of bytes) if (byte >= 0x80 && byte < 0xa0) return decoder.decode(bytes);
   return bytes.toString('latin1');
 }
 
-/**
- * UTF-16 whose byte order is not in its name: by its mark, else by where the zeros are, for nearly all
- * text has letters of ASCII, and else the lower byte first, as the platform reads it.
- */
+/** By byte order mark, else by the zero bytes of ASCII characters, else little-endian as TextDecoder. */
 function decodeUtf16(bytes: Buffer): string {
   const isBigEndian = bytes[0] === 0xfe && bytes[1] === 0xff;
   const isMarked = isBigEndian || (bytes[0] === 0xff && bytes[1] === 0xfe);

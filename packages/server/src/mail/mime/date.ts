@@ -1,6 +1,6 @@
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** RFC 5322 section 4.3: the zones with a name that still mean something, minutes east. */
+/** RFC 5322 section 4.3, minutes east of UTC. */
 const ZONES: Readonly<Record<string, number>> = {
   ut: 0,
   utc: 0,
@@ -21,14 +21,14 @@ const DATE_TIME =
 
 function offsetOf(zone: string): number | undefined {
   const numeric = /^([+-])(\d{2})(\d{2})$/.exec(zone);
-  // RFC 5322 section 4.3: an unknown name says nothing about the place; the time is read as UTC.
+  // RFC 5322 section 4.3: an unknown zone is read as UTC.
   if (numeric === null) return ZONES[zone.toLowerCase()] ?? 0;
   const minutes = Number(numeric[2]) * 60 + Number(numeric[3]);
   if (minutes >= 24 * 60 || Number(numeric[3]) > 59) return undefined;
   return numeric[1] === '-' ? -minutes : minutes;
 }
 
-/** RFC 5322 section 4.3: two digits from 50 on and three digits mean the last century. */
+/** RFC 5322 section 4.3: three digits, or two from 50 on, are in the last century. */
 function fullYear(digits: string): number {
   const year = Number(digits);
   if (digits.length === 4) return year;
@@ -36,8 +36,8 @@ function fullYear(digits: string): number {
 }
 
 /**
- * A Date header (RFC 5322 section 3.3, obsolete forms included) as RFC 3339 in UTC with milliseconds.
- * Nothing is invented: a value that names no day, time and zone gives null.
+ * Converts a Date header (RFC 5322 section 3.3, with obsolete forms) to RFC 3339 in UTC; null without day, time and
+ * zone.
  */
 export function parseDate(value: string): string | null {
   const match = DATE_TIME.exec(value.slice(0, 200).trim());

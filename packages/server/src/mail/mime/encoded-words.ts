@@ -1,34 +1,27 @@
 import { decodeCharset } from './charset.ts';
 import { decodeBase64, hexPair } from './transfer-encoding.ts';
 
-/*
- * Header text (RFC 2047). Input is one character a byte: encoded words are decoded in their charset, bytes
- * beyond ASCII outside of them are UTF-8 (RFC 6532) or, where they are not valid as such, windows-1252.
- * Linear in the length of the input, whatever it holds.
- */
+/* RFC 2047, one character a byte. Other bytes beyond ASCII are UTF-8 (RFC 6532), or windows-1252 where invalid. */
 
-/** `=?charset*language?encoding?`; a charset has no blanks, or a stray "=?" would swallow a sentence. */
+/** `=?charset*language?encoding?`. A charset has no blanks, or a stray "=?" would match a whole sentence. */
 const WORD_START = /=\?([^?\s*]+)(?:\*[^?\s]*)?\?([bq])\?/iy;
 const BEYOND_ASCII = /[\x80-\xff]/;
 const BLANKS = /^[ \t\r\n]*$/;
 const SPACE = 0x20;
 const EQUALS = 0x3d;
 const UNDERSCORE = 0x5f;
-/** Base64 that Node decodes as it is to be decoded here. */
+/** Base64 that Node decodes as mail needs it. */
 const PLAIN_BASE64 = /^[A-Za-z0-9+/]*=*$/;
 const REPLACEMENT = '\ufffd';
 
 interface Word {
   charset: string;
   isBase64: boolean;
-  /** Between the last `?` before it and the `?=` behind it. */
   text: string;
-  /** Offsets in the value. */
   start: number;
   end: number;
 }
 
-/** Text of a header, readable: encoded words and bytes beyond ASCII decoded. */
 export function decodeHeaderText(value: string): string {
   if (!value.includes('=?')) return decodeBytes(value);
   let decoded = '';
@@ -76,10 +69,7 @@ function nextWord(value: string, from: number): Word | undefined {
   return undefined;
 }
 
-/**
- * Where the text of a word ends: at its `?=`, or, for a word that is not closed, at the next `=?`. A `?`
- * and blanks within are not allowed but occur; `=?=` is a stray "=" and the end.
- */
+/** An unclosed word ends at the next `=?`. A `?` within is invalid but occurs; `=?=` is a stray "=" and the end. */
 function endOfText(value: string, from: number): number {
   for (let at = value.indexOf('?', from); at >= 0; at = value.indexOf('?', at + 1)) {
     if (value.charAt(at + 1) === '=') return at;
@@ -88,10 +78,7 @@ function endOfText(value: string, from: number): number {
   return value.length;
 }
 
-/**
- * Adjacent words of one charset. Senders cut them anywhere: within a character, or within a group of
- * base64, so they are joined before they are decoded; where that gives no text, each is decoded by itself.
- */
+/** Senders split text within a character or a base64 group, so adjacent words are joined before decoding. */
 function decodeGroup(words: readonly Word[]): string {
   const [first] = words;
   if (first === undefined) return '';
@@ -116,7 +103,7 @@ function bytesOf({ isBase64, text }: Word): Uint8Array {
   return PLAIN_BASE64.test(text) ? Buffer.from(text, 'base64') : decodeBase64(latin1(text));
 }
 
-/** The Q encoding (RFC 2047 section 4.2); what is no escape stays as it is. */
+/** RFC 2047 section 4.2; invalid escapes are kept. */
 function decodeQ(text: string): Uint8Array {
   const bytes = Buffer.from(text, 'latin1');
   let length = 0;

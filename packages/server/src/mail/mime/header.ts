@@ -1,10 +1,5 @@
-/*
- * Names of header fields that occur in mail, from the IANA registry and from large senders.
- * They distinguish a broken header line from the first line of a text, and name the fields that are kept when
- * there are too many.
- */
+/* Known fields: they distinguish a broken header line from text, and are kept when there are too many fields. */
 
-/** Whole names, lower case. */
 export const FIELD_NAMES: ReadonlySet<string> = new Set(
   (
     'from to cc bcc subject date sender reply-to message-id in-reply-to references comments keywords ' +
@@ -17,16 +12,11 @@ export const FIELD_NAMES: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Beginnings of names that families of fields share, lower case. */
 const FIELD_PREFIXES = /^(?:x|content|list|arc|resent|dkim|authentication|received|autocrypt|bimi|mime)-/;
 
-/*
- * Finds the fields of a header (RFC 5322 section 2.2) as ranges of the raw source. Nothing is decoded
- * here. Mail has broken header lines, so the rules are lenient: a line that is no field costs itself and
- * nothing else, and a header that lacks its empty line ends where the text begins.
- */
+/* Finds fields as ranges (RFC 5322 section 2.2). A header that lacks its empty line ends where the text begins. */
 
-/** Where a field stands in the raw source. `[valueStart, end)` includes its folds and not its last line break. */
+/** Offsets in the raw source. `[valueStart, end)` includes folds, not the last line break. */
 export interface FieldRange {
   nameStart: number;
   nameEnd: number;
@@ -36,17 +26,13 @@ export interface FieldRange {
 
 export interface HeaderRange {
   fields: FieldRange[];
-  /** Where the body begins: behind the empty line, or at the first line that is no header line. */
+  /** After the empty line, or at the first line of text. */
   bodyStart: number;
-  /** True when it has more than {@link MAX_FIELDS} fields; the others are not in `fields`. */
+  /** True with more than {@link MAX_FIELDS} fields; the others are not in `fields`. */
   isCut: boolean;
 }
 
-/**
- * Fields of one header that are kept. Real mails have fewer than 200; a header of a million lines `a:`
- * would become a response of tens of megabytes. Of the fields beyond, the first of each name in
- * {@link FIELD_NAMES} is still kept, so that many fields hide neither the subject nor the content type.
- */
+/** Real mail has fewer than 200. Beyond, the first of each name in {@link FIELD_NAMES} is still kept. */
 export const MAX_FIELDS = 2_000;
 
 const TAB = 0x09;
@@ -60,18 +46,14 @@ const COLON = 0x3a;
 const SEMICOLON = 0x3b;
 const EQUALS = 0x3d;
 const DELETE = 0x7f;
-/** Written in front of a mail by some editors: UTF-8's byte order mark. */
+/** Some editors write it in front of a mail. */
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
-/** Bytes at the start of a line that decide what kind of line it is. */
 const LINE_START = 200;
-/** Longer than any name that is looked up, bytes. */
 const LONGEST_NAME = 64;
-/** The line that mailbox files put before a mail, with an address or with a date. */
 const MAILBOX_LINE = /^>?From (?:\S+@\S|\S+ +[A-Z][a-z]{2},? .*\b\d\d:\d\d\b)/;
-/** A fold that lost its blank: a parameter such as `boundary="b"`, which is no field name. */
+/** A parameter such as `boundary="b"`, whose fold lost its blank. */
 const PARAMETER_LINE = /^[a-z0-9*-]+\s*=/i;
-/** A field whose name has letters that it may not have; an address is none. */
 const BROKEN_FIELD = /^[^\s:]{1,64}\s*:(?!\/\/)/;
 const TRACE = /^(?:received|return-path)$/;
 const HAS_PARAMETERS = /^content-(?:type|disposition)$/i;
@@ -83,27 +65,23 @@ const isBlank = (byte: number | undefined): boolean => byte === SPACE || byte ==
 const isNameByte = (byte: number): boolean =>
   byte > SPACE && byte < DELETE && byte !== COLON && byte !== EQUALS;
 
-/** Lower-case name of a field. */
 export function fieldKey(source: Buffer, field: FieldRange): string {
   return source.toString('latin1', field.nameStart, field.nameEnd).toLowerCase();
 }
 
-/**
- * Value of a field, unfolded (RFC 5322 section 2.2.3), one character a byte, nothing decoded.
- * @param maxBytes the value is cut there
- */
+/** Unfolded (RFC 5322 section 2.2.3), one character a byte, not decoded. @param maxBytes cuts the value */
 export function fieldValue(source: Buffer, field: FieldRange, maxBytes = Number.POSITIVE_INFINITY): string {
   const raw = source.toString('latin1', field.valueStart, Math.min(field.end, field.valueStart + maxBytes));
   return unfold(raw);
 }
 
-/** Without its line breaks; where a fold lost its blank, a blank takes the place of the break. */
+/** Replaces a line break by a blank where its fold lost it. */
 function unfold(raw: string): string {
   const line = raw.includes('\n') ? raw.replace(/\r?\n(?=[ \t])/g, '').replace(/\r?\n/g, ' ') : raw;
   return trimBlanks(line);
 }
 
-/** Only blanks of ASCII: other characters that `trim` takes off are bytes of a longer character here. */
+/** `trim` would also remove bytes of multibyte characters. */
 function trimBlanks(line: string): string {
   let start = 0;
   let end = line.length;
@@ -112,10 +90,6 @@ function trimBlanks(line: string): string {
   return line.slice(start, end);
 }
 
-/**
- * Reads the header that begins at `start`, where a line begins.
- * @param end where the source ends
- */
 export function readHeader(source: Buffer, start: number, end: number): HeaderRange {
   return new HeaderScan(source, start, end).run();
 }
@@ -125,16 +99,13 @@ class HeaderScan {
   private readonly end: number;
   private readonly fields: FieldRange[] = [];
   private at: number;
-  /** The field that a fold would go on with. */
   private open: FieldRange | undefined;
-  /** Where the last field with a known name begins; determined once, if needed. */
   private lastKnown: number | undefined;
   private isCut = false;
-  /** True while all fields read are trace fields, which servers add in front. */
+  /** True while only trace fields were read, which servers prepend. */
   private hasOnlyTrace = true;
-  /** Known names met, once there are too many fields. */
+  /** Names of {@link FIELD_NAMES} met, once there are too many fields. */
   private met: Set<string> | undefined;
-  /** Of the line that {@link findName} read last. */
   private nameEnd = 0;
   private colon = 0;
 
@@ -163,7 +134,6 @@ class HeaderScan {
     return { fields: this.fields, bodyStart, isCut: this.isCut };
   }
 
-  /** Offset of the line feed that ends the line, or the end. */
   private lineEnd(from: number): number {
     const { source, end } = this;
     let at = from;
@@ -180,11 +150,7 @@ class HeaderScan {
     return !this.isDashed(lineStart) && this.findName(lineStart) ? 'field' : 'other';
   }
 
-  /**
-   * Finds the name and the colon of a field. A field name is any printable characters but the colon (RFC 5322
-   * section 2.2); no real one has a "=".
-   * @returns false for a line that is no field
-   */
+  /** RFC 5322 section 2.2, but without "=", which no real name has. @returns false for a line that is no field */
   private findName(lineStart: number): boolean {
     const { source, end } = this;
     const nameStart = this.nameStart(lineStart);
@@ -193,17 +159,15 @@ class HeaderScan {
     this.nameEnd = at;
     while (at < end && isBlank(source[at])) at++;
     this.colon = at;
-    // "https://…" begins a text.
     const isUrl = source[at + 1] === SLASH && source[at + 2] === SLASH;
     return this.nameEnd > nameStart && at < end && source[at] === COLON && !isUrl;
   }
 
-  /** Delimiters begin so (RFC 2046 section 5.1.1), and no field name does. */
+  /** Boundary delimiters begin with dashes (RFC 2046 section 5.1.1); no field name does. */
   private isDashed(lineStart: number): boolean {
     return this.source[lineStart] === HYPHEN && this.source[lineStart + 1] === HYPHEN;
   }
 
-  /** Behind the byte order mark of an editor, which stands before the sender's first field. */
   private nameStart(lineStart: number): number {
     if (this.source[lineStart] !== BYTE_ORDER_MARK[0]) return lineStart;
     const isMarked = BYTE_ORDER_MARK.every((byte, i) => this.source[lineStart + i] === byte);
@@ -232,7 +196,7 @@ class HeaderScan {
     return true;
   }
 
-  /** A fold goes on with the field above; one below a broken line is lost with it. */
+  /** A fold after a broken line is dropped with it. */
   private extend(lineEnd: number): void {
     if (this.open !== undefined) this.open.end = this.withoutCr(lineEnd);
   }
@@ -247,8 +211,7 @@ class HeaderScan {
   }
 
   /**
-   * Whether a line that is no field goes on with the field above, of which the blank was lost: a parameter, the rest of
-   * a list, or the last line of a header. A header that lacks its empty line has more lines of text behind it.
+   * Whether an invalid line is a fold that lost its blank: a parameter, the rest of a list, or the last header line.
    */
   private isLostFold(lineStart: number): boolean {
     const { source, open } = this;
@@ -261,7 +224,6 @@ class HeaderScan {
     return last === COMMA || last === SEMICOLON || this.isLastOfHeader(lineStart);
   }
 
-  /** Whether the empty line follows, and a text behind it. */
   private isLastOfHeader(lineStart: number): boolean {
     const { source, end } = this;
     const next = this.lineEnd(lineStart) + 1;
@@ -271,11 +233,7 @@ class HeaderScan {
     return at < end;
   }
 
-  /**
-   * For a line that is neither a field nor a fold: does the header end before it? What may be a delimiter ends it. So
-   * does the text of a mail that lacks its empty line: then no field with a known name comes later. A line
-   * of a mailbox file, or any broken line with known fields behind it, is passed over.
-   */
+  /** Whether the header ends before an invalid line: at a possible delimiter, or where no known field follows. */
   private isEnd(lineStart: number): boolean {
     if (this.isDashed(lineStart)) return true;
     if (this.isLostFold(lineStart)) return false;
@@ -284,7 +242,6 @@ class HeaderScan {
     return lineStart > this.lastKnown;
   }
 
-  /** Where the last field with a known name begins, up to the empty line; -1 without one. Run once a header. */
   private findLastKnown(from: number): number {
     let last = -1;
     let at = from;

@@ -3,32 +3,25 @@ import { decodeHeaderText } from './encoded-words.ts';
 import { hexPair } from './transfer-encoding.ts';
 
 /*
- * Content-Type and Content-Disposition (RFC 2045 section 5.1, RFC 2183), with the parameters of RFC 2231
- * and of the senders that write them otherwise. Values are one character a byte until they are decoded.
+ * Content-Type and Content-Disposition (RFC 2045 section 5.1, RFC 2183) with parameters of RFC 2231 and malformed ones.
  */
 
-/**
- * Parameters of a field that are kept: file names come in up to 60 pieces, and a field of 100,000 would
- * become a response of megabytes.
- */
+/** File names have up to 60 pieces; a field of 100,000 parameters would become a response of megabytes. */
 export const MAX_PARAMETERS = 200;
-/** Bytes of such a field that are read; real ones have at most a few kilobytes. */
+/** Real fields have at most a few kilobytes. */
 export const MAX_STRUCTURED_BYTES = 64 * 1024;
 
 export interface Structured {
-  /** The value before the parameters, in lower case; '' for none. */
   value: string;
-  /** Names in lower case, values decoded; of one given twice the first counts. */
+  /** Names in lower case, values decoded; the first of duplicates counts. */
   parameters: ReadonlyMap<string, string>;
-  /** True when there were more than {@link MAX_PARAMETERS}. */
   isCut: boolean;
 }
 
-/** A media type without parameters (RFC 6838 section 4.2). */
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 const PLAIN = /^[\w/+.-]*$/;
 const NONE: ReadonlyMap<string, string> = new Map();
-/** At a blank or comma: a parameter follows that lacks its semicolon. */
+/** A blank or comma before a parameter whose semicolon is missing. */
 const NEXT_PARAMETER =
   /[ \t,](?=(?:boundary|charset|name|filename|type|format|delsp|method|start|protocol|report-type|size)\*?\d*\*?[ \t]*=)/iy;
 /** The names of RFC 2231: `name*`, `name*0`, `name*0*`. */
@@ -45,10 +38,8 @@ const SEMICOLON = 0x3b;
 const EQUALS = 0x3d;
 const BACKSLASH = 0x5c;
 
-/** True for `type/subtype` in lower case. */
 export const isMediaType = (type: string): boolean => MEDIA_TYPE.test(type);
 
-/** @param field an unfolded value, one character a byte */
 export function parseStructured(field: string): Structured {
   if (PLAIN.test(field)) return { value: field.toLowerCase(), parameters: NONE, isCut: false };
   const scan = new StructuredScan(field);
@@ -61,19 +52,17 @@ class StructuredScan {
   isCut = false;
   private readonly text: string;
   private at = 0;
-  /** False once a comment was found open: then a parenthesis is only a character. */
+  /** False after an unclosed comment: then parentheses are plain characters. */
   private hasComments = true;
 
   constructor(text: string) {
     this.text = text;
   }
 
-  /** The media type, or the disposition; without blanks, quotes and comments. */
   value(): string {
     return this.token().replace(/[\s"]/g, '');
   }
 
-  /** Names in lower case, values as written without their quotes. */
   parameters(): Map<string, string> {
     const found = new Map<string, string>();
     while (this.skipSeparators()) {
@@ -90,7 +79,6 @@ class StructuredScan {
     return found;
   }
 
-  /** @returns false at the end */
   private skipSeparators(): boolean {
     const { text } = this;
     while (this.at < text.length) {
@@ -102,7 +90,7 @@ class StructuredScan {
     return false;
   }
 
-  /** The name up to its "=" and the blanks behind it; undefined for a word without one. */
+  /** Consumes "=" and blanks; undefined for a word without "=". */
   private name(): string | undefined {
     const { text } = this;
     const start = this.at;
@@ -116,8 +104,8 @@ class StructuredScan {
   }
 
   /**
-   * A quoted string (RFC 5322 section 3.2.4); one that is not closed ends with the field. A backslash
-   * escapes only itself and the quote: others are in the paths that some senders write.
+   * RFC 5322 section 3.2.4; an unclosed string ends with the field. A backslash escapes only itself and the quote,
+   * since some senders write paths.
    */
   private quoted(): string {
     const { text } = this;
@@ -137,7 +125,7 @@ class StructuredScan {
     return value;
   }
 
-  /** Up to the semicolon, or to a parameter that lacks it; comments behind a blank dropped, blanks within kept. */
+  /** Ends at a semicolon, or at a parameter that lacks it; drops comments that follow a blank. */
   private token(): string {
     const { text } = this;
     let value = '';
@@ -162,7 +150,7 @@ class StructuredScan {
     return NEXT_PARAMETER.test(this.text);
   }
 
-  /** @returns false where it is not closed; nothing was skipped then */
+  /** @returns false, and skips nothing, where the comment is not closed */
   private skipComment(): boolean {
     if (!this.hasComments) return false;
     const { text } = this;
@@ -181,14 +169,12 @@ class StructuredScan {
   }
 }
 
-/** Without blanks and commas at the end, which belong to what follows. */
 function withoutEnd(value: string): string {
   let end = value.length;
   while (end > 0 && (value.charCodeAt(end - 1) <= SPACE || value.charCodeAt(end - 1) === COMMA)) end--;
   return value.slice(0, end).trimStart();
 }
 
-/** Pieces of one parameter by their number. */
 interface Pieces {
   charset: string;
   pieces: Map<number, { value: string; isEncoded: boolean }>;
@@ -202,7 +188,7 @@ function decodeParameters(written: ReadonlyMap<string, string>): Map<string, str
     if (match === null) decoded.set(name, decodeHeaderText(value));
     else addPiece(extended, match, value);
   }
-  // A value in the extended form is the better one of two (RFC 6266 section 4.3).
+  // The extended form has precedence (RFC 6266 section 4.3).
   for (const [name, pieces] of extended) decoded.set(name, joinPieces(pieces));
   return decoded;
 }
@@ -221,7 +207,7 @@ function addPiece(
   if (!all.pieces.has(at)) all.pieces.set(at, { value: rest ?? value, isEncoded });
 }
 
-/** RFC 2231 sections 3 and 4: encoded pieces beside each other are decoded together, for a character may be cut. */
+/** RFC 2231 sections 3 and 4: adjacent encoded pieces are decoded together, since a character may be split. */
 function joinPieces({ charset, pieces }: Pieces): string {
   const sorted = [...pieces].sort(([a], [b]) => a - b).map(([, piece]) => piece);
   if (!sorted.some(({ isEncoded }) => isEncoded))

@@ -1,57 +1,48 @@
 import { charsetOf, decodeAs } from './charset.ts';
 import { decodeTransfer, type TransferEncoding } from './transfer-encoding.ts';
 
-/*
- * The offsets of all parts of a mail, as plain data. Stored with a message, so that a body or an attachment is
- * decoded from its range of the raw source without parsing the mail again.
- */
+/* Stored with a message, so that parts are decoded from the raw source without parsing it again. */
 
-/** What a part is in the parsed message; `none` is not shown, such as a body without bytes. */
+/** `none` is not shown, such as an empty body. */
 export type PartRole = 'multipart' | 'text' | 'html' | 'attachment' | 'none';
 
-/** The place of a body in the raw source, and how it is encoded. */
 export interface BodyRange {
-  /** Offsets: the body is `[bodyStart, bodyEnd)`. */
+  /** Offsets in the raw source: `[bodyStart, bodyEnd)`. */
   bodyStart: number;
   bodyEnd: number;
   encoding: TransferEncoding;
 }
 
 export interface IndexedPart extends BodyRange {
-  /** How many multiparts it is within. */
   depth: number;
-  /** Offset: its header is `[headerStart, bodyStart)`. */
+  /** The header is `[headerStart, bodyStart)`. */
   headerStart: number;
   role: PartRole;
-  /** `type/subtype` in lower case. */
   type: string;
-  /** What a text or a page is decoded as; '' for other parts. */
+  /** Detected charset of text and HTML; '' for other parts. */
   charset: string;
-  /** As declared, lower case; '' for none, and for attachments, whose list has it; so are the next two. */
+  /** Lower case. This and the next two are '' when absent, and for attachments, whose list has them. */
   disposition: string;
   filename: string;
   contentId: string;
 }
 
-/** All parts of a mail in the order of the source, the message itself first. */
+/** In the order of the source, the message itself first. */
 export type PartIndex = IndexedPart[];
 
-/** Grows when the meaning of an index changes. An index of another version is not used: the mail is read again. */
+/** Change it with the format: mail with an index of another version is parsed again. */
 const INDEX_VERSION = 1;
 
 const ROLES: readonly PartRole[] = ['multipart', 'text', 'html', 'attachment', 'none'];
 const ENCODINGS: readonly TransferEncoding[] = ['', 'base64', 'quoted-printable', 'uuencode'];
 
-/**
- * A part as it is written: depth, three offsets, numbers of role and encoding, type, charset; and disposition,
- * file name and Content-ID, if it has one of them.
- */
+/** Depth, three offsets, role, encoding, type, charset; and, if one is set, disposition, file name and Content-ID. */
 type WrittenPart = [
   ...[number, number, number, number, number, number, string, string],
   ...([] | [string, string, string]),
 ];
 
-/** A compact index, to be stored as JSON: its version, and then about 50 bytes a part. */
+/** About 50 bytes a part in JSON. */
 export type WrittenIndex = [number, ...WrittenPart[]];
 
 export function writeIndex(index: PartIndex): WrittenIndex {
@@ -73,7 +64,6 @@ export function writeIndex(index: PartIndex): WrittenIndex {
   return [INDEX_VERSION, ...parts];
 }
 
-/** @returns null for an index of another version */
 export function readIndex([version, ...parts]: WrittenIndex): PartIndex | null {
   if (version !== INDEX_VERSION) return null;
   return parts.map(([depth, headerStart, bodyStart, bodyEnd, role, encoding, type, charset, ...rest]) => ({
@@ -91,12 +81,11 @@ export function readIndex([version, ...parts]: WrittenIndex): PartIndex | null {
   }));
 }
 
-/** The decoded bytes of a part: a view of the source where they are not encoded, else new ones. */
+/** A view of the source where the part is not encoded. */
 export function bodyBytes(source: Buffer, { bodyStart, bodyEnd, encoding }: BodyRange): Buffer {
   return decodeTransfer(source.subarray(bodyStart, bodyEnd), encoding);
 }
 
-/** A text or a page, and what it was decoded as. */
 export function bodyText(
   source: Buffer,
   part: BodyRange,
@@ -108,22 +97,16 @@ export function bodyText(
   return { text: decodeAs(bytes, charset), charset };
 }
 
-/** Ids count the attachments in the order of the source, so that every reading gives the same ones. */
+/** Counts attachments in the order of the source, so that ids are stable. */
 export function attachmentId(index: number): string {
   return `att_${index + 1}`;
 }
 
-/** The part that is an attachment; undefined when there is none with that id. */
 export function attachmentPart(index: PartIndex, id: string): IndexedPart | undefined {
   return index.filter(({ role }) => role === 'attachment').find((_, at) => attachmentId(at) === id);
 }
 
-/**
- * The decoded bytes of one attachment, from its range of the raw source: their SHA-256 is the listed one.
- * @param raw the whole mail
- * @param index of that mail
- * @returns a view of `raw` where the part is not encoded; undefined when there is no such attachment
- */
+/** The decoded bytes of one attachment: a view of `raw` where it is not encoded; undefined without that id. */
 export function attachmentBytes(raw: Uint8Array, index: PartIndex, id: string): Uint8Array | undefined {
   const part = attachmentPart(index, id);
   return part && bodyBytes(Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), part);

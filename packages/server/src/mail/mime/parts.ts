@@ -2,34 +2,25 @@ import { type FieldRange, fieldKey, fieldValue, type HeaderRange, readHeader } f
 import { isMediaType, MAX_STRUCTURED_BYTES, parseStructured } from './parameters.ts';
 import { type TransferEncoding, transferEncoding } from './transfer-encoding.ts';
 
-/*
- * Splits a mail into its parts (RFC 2045, 2046) in one pass over its bytes. A part is a range of the raw source:
- * nothing is copied or decoded here but the few fields that say what a part is. Never throws, and linear
- * in the length of the source; what exceeds a limit is not split, and `limits` says so.
- */
+/* Splits a mail into parts (RFC 2045, RFC 2046) in one linear pass, without copying bodies. Never throws. */
 
-/**
- * Levels of multiparts within each other. Real mails have up to five; hostile ones have thousands, and each
- * level is compared with every delimiter. A multipart below that is one part that is not split.
- */
+/** Real mail has up to five levels; each is compared with every delimiter. A multipart below is not split. */
 export const MAX_DEPTH = 100;
-/** Real mails have tens of parts, and each is an entry in every response. Parts beyond are not found. */
+/** Real mail has tens, and each is in every response; later ones are ignored. */
 export const MAX_PARTS = 1_000;
 
-/** Limits that a mail exceeded. */
 export type Limit = 'depth' | 'parts' | 'fields' | 'parameters';
 
 export interface Part {
-  /** The multipart that holds it; null for the message itself. */
   parent: Part | null;
   children: Part[];
-  /** Offsets into the source: its header is `[headerStart, bodyStart)`, its body `[bodyStart, bodyEnd)`. */
+  /** Offsets in the source: the header is `[headerStart, bodyStart)`, the body `[bodyStart, bodyEnd)`. */
   headerStart: number;
   bodyStart: number;
   bodyEnd: number;
-  /** `type/subtype` in lower case; what is not of that form is application/octet-stream. */
+  /** `type/subtype` in lower case; application/octet-stream where invalid. */
   type: string;
-  /** The type as it was written, where it was not of that form; else ''. */
+  /** The invalid type as written; else ''. */
   oddType: string;
   /** Of Content-Type; names in lower case, values decoded. */
   parameters: ReadonlyMap<string, string>;
@@ -38,18 +29,15 @@ export interface Part {
   disposition: string;
   /** Decoded, not cleaned; '' for none. */
   filename: string;
-  /** As written; '' for none. */
   contentId: string;
-  /** True for a multipart that was split. It may still have no parts. */
+  /** True for a multipart that was split, even into no parts. */
   isMultipart: boolean;
 }
 
 export interface Parts {
-  /** The message itself. */
   root: Part;
-  /** The message itself and then all parts, in the order of the source. */
+  /** The message and all parts, in the order of the source. */
   all: Part[];
-  /** The fields of the message. */
   header: HeaderRange;
   limits: Set<Limit>;
 }
@@ -59,38 +47,29 @@ const CR = 0x0d;
 const SPACE = 0x20;
 const HYPHEN = 0x2d;
 const DELIMITER = Buffer.from('\n--');
-/** Every field that says what a part is begins with a "c". */
+/** All fields of {@link CONTENT_FIELDS} begin with a "c". */
 const LETTER_C = 0x63;
 const LOWER_CASE = 0x20;
 
-/**
- * @param start where the mail begins in `source`; a line begins there
- * @param end where it ends
- */
+/** `start` must be the beginning of a line. */
 export function readParts(source: Buffer, start = 0, end = source.length): Parts {
   return new PartScan(source.subarray(0, end)).run(start);
 }
 
-/** A multipart whose last delimiter has not been found yet. */
 interface OpenMultipart {
   part: Part;
-  /** One character a byte, without blanks at its end: those are lost on the way (RFC 2046 section 5.1.1). */
+  /** One character a byte, without trailing blanks, which transport may remove (RFC 2046 section 5.1.1). */
   boundary: string;
-  /** With the blanks at its end, where it has any. */
   written: string | undefined;
-  /** True once a delimiter had those blanks: then only lines that have them are delimiters. */
+  /** True after a delimiter with those blanks: then they are required. */
   needsBlanks: boolean;
 }
 
-/** A delimiter line (RFC 2046 section 5.1.1). */
 interface Delimiter {
-  /** Where its multipart is in {@link PartScan.open}. */
   level: number;
-  /** True for the one behind the last part. */
   isLast: boolean;
-  /** Where the line break before it begins, which belongs to it. */
+  /** Offset of the preceding line break, which belongs to the delimiter. */
   breakStart: number;
-  /** Where the next line begins. */
   next: number;
 }
 
@@ -98,15 +77,11 @@ class PartScan {
   private readonly source: Buffer;
   private readonly all: Part[] = [];
   private readonly limits = new Set<Limit>();
-  /** Outermost first. */
   private readonly open: OpenMultipart[] = [];
-  /** Where in `open` the innermost multipart with a boundary is. */
   private readonly levels = new Map<string, number>();
-  /** Length of the longest boundary so far. */
   private longest = 0;
-  /** True once a boundary ended in blanks. */
   private hasBlanks = false;
-  /** Parts whose end was not met, each within the one before. */
+  /** Parts without a known end, each nested in the one before. */
   private readonly unended: Part[] = [];
 
   constructor(source: Buffer) {
@@ -160,7 +135,7 @@ class PartScan {
     this.hasBlanks ||= hasBlanks;
   }
 
-  /** The first delimiter line from a line start on, of whichever multipart is open. */
+  /** The first delimiter line of any open multipart; `from` is the beginning of a line. */
   private nextDelimiter(from: number): Delimiter | undefined {
     const { source } = this;
     const isFirst = source[from] === HYPHEN && source[from + 1] === HYPHEN;
@@ -176,7 +151,6 @@ class PartScan {
     return undefined;
   }
 
-  /** Compares the whole line without trailing blanks, so that boundaries with the same beginning are distinguished. */
   private delimiterAt(lineStart: number, next: number): Delimiter | undefined {
     const { source, levels } = this;
     let end = next;
@@ -192,7 +166,7 @@ class PartScan {
     return { level, isLast, breakStart, next };
   }
 
-  /** For boundaries that end in blanks; -1 for a line that lacks them where others had them. */
+  /** For boundaries with trailing blanks; level -1 for a line without the blanks that others had. */
   private literalMatch(lineStart: number, next: number): Pick<Delimiter, 'level' | 'isLast'> | undefined {
     const line = this.source.toString('latin1', lineStart + 2, next).replace(/\r?\n$/, '');
     for (let level = this.open.length - 1; level >= 0; level--) {
@@ -208,10 +182,10 @@ class PartScan {
     return undefined;
   }
 
-  /** Ends the parts within the delimiter's multipart. @returns that multipart */
+  /** Ends the parts within the delimiter's multipart, and returns it. */
   private endParts({ level, isLast, breakStart }: Delimiter): Part {
     const multipart = this.open[level]?.part as Part;
-    // Behind a header without a body the line break is that of the header's empty line.
+    // In a part without a body, this line break is the header's empty line.
     let end = breakStart;
     while (this.unended.at(-1) !== multipart) {
       const part = this.unended.pop();
@@ -221,7 +195,7 @@ class PartScan {
     }
     while (this.open.length > level + (isLast ? 0 : 1)) this.closeMultipart();
     if (isLast && multipart.children.length === 0) {
-      // It has no parts: it is a text, and ends here.
+      // A multipart without parts is text.
       multipart.bodyEnd = Math.max(multipart.bodyStart, breakStart);
       this.unended.pop();
     }
@@ -236,7 +210,7 @@ class PartScan {
   }
 }
 
-/** The first field of each name that says what a part is; unfolded, one character a byte, '' where it lacks. */
+/** The first field of each name, unfolded, one character a byte. */
 interface ContentFields {
   type: string;
   disposition: string;
@@ -294,7 +268,7 @@ function partOf(
 }
 
 function mediaTypeOf(written: string, parent: Part | null): Pick<Part, 'type' | 'oddType'> {
-  // RFC 2046 section 5.1.5; and RFC 2045 section 5.2.
+  // Defaults of RFC 2046 section 5.1.5 and RFC 2045 section 5.2.
   if (written === '')
     return { type: parent?.type === 'multipart/digest' ? 'message/rfc822' : 'text/plain', oddType: '' };
   if (isMediaType(written)) return { type: written, oddType: '' };

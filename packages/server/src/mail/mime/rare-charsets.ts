@@ -1,15 +1,9 @@
 import { createRequire } from 'node:module';
 import { base64Digit } from './transfer-encoding.ts';
 
-/*
- * Charsets that the platform does not know because browsers dropped them: those in tables of a library, and
- * three seven-bit ones.
- */
-
-/** Decodes bytes of one charset; never throws, and what is no character becomes U+FFFD. */
+/** Never throws; invalid bytes become U+FFFD. */
 export type CharsetDecoder = (bytes: Buffer) => string;
 
-/** The library's part that is used here. */
 interface CharsetLibrary {
   encodingExists(name: string): boolean;
   decode(bytes: Buffer, name: string): string;
@@ -18,13 +12,13 @@ interface CharsetLibrary {
 const require = createRequire(import.meta.url);
 let library: CharsetLibrary | undefined;
 
-/** Loaded when the first mail needs it, for it costs every start 5 ms and its tables more; no mail of a test has. */
+/** Loaded on demand, because it takes 5 ms and memory, and hardly any mail needs it. */
 function charsetLibrary(): CharsetLibrary {
   library ??= require('iconv-lite') as CharsetLibrary;
   return library;
 }
 
-/** Names of the library that are transfer encodings. */
+/** The library also accepts transfer encodings. */
 const NO_CHARSET = /^(?:hex|base64|binary)$/;
 
 /** @param name lower case, letters and digits only, such as `cp850` */
@@ -36,8 +30,6 @@ export function rareCharset(name: string): CharsetDecoder | undefined {
   return (bytes) => charsetLibrary().decode(bytes, name);
 }
 
-/* Charsets that switch, within seven bits, to another set of characters and back. */
-
 const LF = 0x0a;
 const SHIFT_OUT = 0x0e;
 const SHIFT_IN = 0x0f;
@@ -47,14 +39,11 @@ const PLUS = 0x2b;
 const HYPHEN = 0x2d;
 const TILDE = 0x7e;
 
-// Made once: a header can have a hundred thousand encoded words, and to make one costs more than to decode a word.
+// Reused: a header can have 100,000 encoded words, and creating a decoder costs more than decoding one.
 const EUC_KR = new TextDecoder('euc-kr');
 const GBK = new TextDecoder('gbk');
 
-/**
- * Unicode (RFC 2152): between "+" and the first byte that is no digit of base64 stand UTF-16 code units,
- * highest byte first. The library takes 40 times as long for text that switches often.
- */
+/** RFC 2152. iconv-lite takes 40 times as long for text that switches often. */
 function decodeUtf7(bytes: Buffer): string {
   const units = Buffer.allocUnsafe(2 * bytes.length);
   let length = 0;
@@ -80,7 +69,7 @@ function endOfBase64(bytes: Buffer, from: number): number {
   return at;
 }
 
-/** Decodes `[from, end)` to `units`; bits that are no whole code unit are dropped. @returns the new length */
+/** Decodes `[from, end)`; drops incomplete code units. @returns the new length */
 function writeUnits(bytes: Buffer, from: number, end: number, units: Buffer, length: number): number {
   let written = length;
   let bits = 0;
@@ -95,19 +84,16 @@ function writeUnits(bytes: Buffer, from: number, end: number, units: Buffer, len
   return written;
 }
 
-/** What the bytes at an offset do: how many there are of it, and the state that they switch to. */
 interface Switch {
   length: number;
   isShifted: boolean;
-  /** The byte that they stand for; undefined for none. */
+  /** Undefined when they stand for no byte. */
   byte?: number;
 }
 
 /**
- * Text of two sets: while shifted, the bytes are those of an eight-bit charset less their highest bit. Each
- * line begins unshifted.
- * @param decoder of the eight-bit charset
- * @param switchAt undefined where a byte is only a byte
+ * While shifted, bytes are those of an eight-bit charset without the highest bit. Each line begins unshifted.
+ * @param switchAt undefined for an ordinary byte
  */
 function decodeShifted(
   bytes: Buffer,
@@ -128,18 +114,17 @@ function decodeShifted(
   return decoder.decode(decoded.subarray(0, length));
 }
 
-/** Korean (RFC 1557): EUC-KR between shift-out and shift-in. */
+/** RFC 1557: EUC-KR between shift-out and shift-in. */
 function decodeIso2022Kr(bytes: Buffer): string {
   return decodeShifted(bytes, EUC_KR, (source, at, isShifted) => {
     const byte = source[at];
-    // The announcer, ESC $ ) C.
     if (byte === ESC && source[at + 1] === 0x24 && source[at + 2] === 0x29) return { length: 4, isShifted };
     if (byte === SHIFT_OUT || byte === SHIFT_IN) return { length: 1, isShifted: byte === SHIFT_OUT };
     return undefined;
   });
 }
 
-/** Chinese (RFC 1843): GB 2312 between `~{` and `~}`; `~~` is a tilde, and `~` at the end of a line joins two. */
+/** RFC 1843: GB 2312 between `~{` and `~}`; `~~` is a tilde, and `~` at the end of a line joins two lines. */
 function decodeHz(bytes: Buffer): string {
   return decodeShifted(bytes, GBK, (source, at, isShifted) => {
     if (source[at] !== TILDE) return undefined;

@@ -1,10 +1,6 @@
-/*
- * Undoes the transfer encodings of a body (RFC 2045 section 6). Line ends that were not encoded stay as
- * they were sent. Nothing here fails: bytes that do not belong to the encoding are skipped or kept, as each
- * function says.
- */
+/* RFC 2045 section 6. Never throws; keeps unencoded line ends. */
 
-/** How the bytes of a part are encoded; '' for 7bit, 8bit, binary and unknown ones: the bytes are as sent. */
+/** '' for 7bit, 8bit, binary and unknown encodings. */
 export type TransferEncoding = '' | 'base64' | 'quoted-printable' | 'uuencode';
 
 const TAB = 0x09;
@@ -15,7 +11,7 @@ const HYPHEN = 0x2d;
 const EQUALS = 0x3d;
 const UNDERSCORE = 0x5f;
 
-/** Marks in the tables below, beyond every digit. */
+/** Table marks above every digit. */
 const NO_DIGIT = 255;
 const PADDING = 254;
 
@@ -28,7 +24,7 @@ function tableOf(digits: string): Uint8Array {
 const BASE64 = tableOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/');
 BASE64[EQUALS] = PADDING;
 
-/** The value of a digit of base64, or -1. */
+/** The value of a base64 digit, or -1. */
 export function base64Digit(byte: number): number {
   const value = BASE64[byte] ?? NO_DIGIT;
   return value < PADDING ? value : -1;
@@ -37,7 +33,6 @@ export function base64Digit(byte: number): number {
 const HEX = tableOf('0123456789ABCDEF');
 for (const [value, digit] of [...'abcdef'].entries()) HEX[digit.charCodeAt(0)] = 10 + value;
 
-/** The encoding that a Content-Transfer-Encoding field names, among whatever else it holds. */
 export function transferEncoding(value: string): TransferEncoding {
   if (value === '' || /^[78]bit$/i.test(value)) return '';
   if (/base64/i.test(value)) return 'base64';
@@ -45,34 +40,29 @@ export function transferEncoding(value: string): TransferEncoding {
   return /\buu(?:e|encode)?\b/i.test(value) ? 'uuencode' : '';
 }
 
-/** The decoded bytes: a view of `bytes` where they are not encoded, else new ones. */
+/** A view of `bytes` where they are not encoded. */
 export function decodeTransfer(bytes: Buffer, encoding: TransferEncoding): Buffer {
   if (encoding === 'base64') return decodeBase64(bytes);
   if (encoding === 'quoted-printable') return decodeQuotedPrintable(bytes);
   return encoding === 'uuencode' ? decodeUu(bytes) : bytes;
 }
 
-/** The value of two hexadecimal digits at an offset, or -1. */
+/** -1 unless both are hexadecimal digits. */
 export function hexPair(bytes: Uint8Array, at: number): number {
   const high = HEX[bytes[at] ?? 0] ?? NO_DIGIT;
   const low = HEX[bytes[at + 1] ?? 0] ?? NO_DIGIT;
   return high === NO_DIGIT || low === NO_DIGIT ? -1 : (high << 4) | low;
 }
 
-/**
- * RFC 2045 section 6.8. Characters outside the alphabet are passed over; padding ends a group wherever it
- * stands, as in files that were put together from pieces.
- */
+/** RFC 2045 section 6.8. Skips other characters; padding may occur anywhere, as in concatenated files. */
 export function decodeBase64(bytes: Buffer): Buffer {
-  // Node decodes many times faster than a loop, except for padding before the end and for the two
-  // characters that it takes for digits of the URL-safe alphabet: in mail they are noise.
+  // Node is many times faster, but stops at padding and accepts "-" and "_", which are noise in mail.
   const padding = bytes.indexOf(EQUALS);
   const isPlain = padding < 0 || isEndOfBase64(bytes, padding);
   if (!isPlain || bytes.includes(HYPHEN) || bytes.includes(UNDERSCORE)) return decodeBase64Pieces(bytes);
   return Buffer.from(bytes.toString('latin1', 0, padding < 0 ? bytes.length : padding), 'base64');
 }
 
-/** True when nothing but padding and blanks follow. */
 function isEndOfBase64(bytes: Uint8Array, from: number): boolean {
   for (let at = from; at < bytes.length; at++) {
     const byte = bytes[at] ?? 0;
@@ -99,10 +89,7 @@ function decodeBase64Pieces(bytes: Buffer): Buffer {
   return decoded.subarray(0, length);
 }
 
-/**
- * RFC 2045 section 6.7. What is no escape stays as it is. Blanks at the end of a line are dropped, for
- * they were added on the way (rule 3), and so is a line break behind "=".
- */
+/** RFC 2045 section 6.7. Keeps invalid escapes, removes trailing blanks (rule 3) and soft line breaks. */
 function decodeQuotedPrintable(bytes: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(bytes.length);
   let length = 0;
@@ -119,7 +106,6 @@ function decodeQuotedPrintable(bytes: Buffer): Buffer {
   return decoded.subarray(0, length);
 }
 
-/** Where the line break of the line `[start, next)` begins; a carriage return at the end of the source is one. */
 function startOfBreak(bytes: Uint8Array, start: number, next: number): number {
   const end = bytes[next - 1] === LF ? next - 1 : next;
   return end > start && bytes[end - 1] === CR ? end - 1 : end;
@@ -149,22 +135,16 @@ function decodeEscapes(
   return length;
 }
 
-/**
- * Zeros that are filled in where lines of uuencode lost their trailing blanks. A blank stands for zero, so a file of
- * zeros has lines of one letter for 45 bytes.
- */
+/** Zeros filled in for trailing blanks that were lost. A line of one character can stand for 45 zeros. */
 export const MAX_FILLED_BYTES = 1024 * 1024;
 
-/** Each character is six bits more than this one; the first of a line is its length. */
+/** Each character minus this is six bits; the first of a line is its length. */
 const UU_ZERO = 0x20;
-/** The first line stands at the start of the part, behind blank lines at most, bytes. */
+/** Bytes at the start of a part that are searched for `begin`. */
 const UU_BEGIN_WITHIN = 4_096;
 const UU_LINE = /^begin [0-7]{3,4} .*$/m;
 
-/**
- * What uuencode(1) writes (POSIX), up to its end or that of the part. Bytes without its first line are
- * returned as they are.
- */
+/** POSIX uuencode, up to its end or that of the part. Returns bytes without a `begin` line unchanged. */
 function decodeUu(bytes: Buffer): Buffer {
   const begin = UU_LINE.exec(bytes.toString('latin1', 0, Math.min(bytes.length, UU_BEGIN_WITHIN)));
   if (begin === null) return bytes;
@@ -173,13 +153,11 @@ function decodeUu(bytes: Buffer): Buffer {
   return new UuDecoder().decode(bytes.subarray(lines));
 }
 
-/** Decodes the lines of one part behind its first line. */
 export class UuDecoder {
-  /** Whether the line that ends the data was read. */
   isAtEnd = false;
   #mayFill = MAX_FILLED_BYTES;
 
-  /** @param bytes whole lines, those behind what was decoded before */
+  /** @param bytes whole lines that follow those of the last call */
   decode(bytes: Buffer): Buffer {
     const [wasAtEnd, mayFill] = [this.isAtEnd, this.#mayFill];
     let length = 0;
@@ -196,13 +174,12 @@ export class UuDecoder {
     return decoded;
   }
 
-  /** Calls `use` with where the digits of each line are, and how many bytes they stand for. */
   #eachLine(bytes: Buffer, use: (start: number, end: number, count: number) => void): void {
     for (let at = 0; at < bytes.length && !this.isAtEnd; ) {
       const lineFeed = bytes.indexOf(LF, at);
       const next = lineFeed < 0 ? bytes.length : lineFeed + 1;
       const end = startOfBreak(bytes, at, next);
-      // The line of length 0 that ends the data is one blank, which may be lost as well.
+      // The final line of length 0 is one blank, which may be lost as well.
       const written = end === at ? 0 : ((bytes[at] ?? UU_ZERO) - UU_ZERO) & 63;
       const present = Math.min(written, 3 * Math.ceil((end - at - 1) / 4));
       const filled = Math.min(written - present, this.#mayFill);
@@ -214,7 +191,7 @@ export class UuDecoder {
   }
 }
 
-/** Writes `count` bytes from `length` on, where zeros are: those of digits that are missing, which were blanks. */
+/** Writes `count` bytes from `length` on; missing digits were blanks, which are zeros. */
 function decodeUuLine(
   bytes: Buffer,
   start: number,

@@ -1,10 +1,10 @@
 import { readBodies } from '../parse.ts';
 import { MAX_PAGE_LENGTH, type PreviewPage, previewPage, textPage } from './page.ts';
 
-/** Characters of text or HTML that are shown: making the page takes up to 100 ms, by the number of its tags. */
+/** Characters; rendering takes up to 100 ms, by the number of tags. */
 const MAX_LENGTH = 1024 * 1024;
 
-/** Types that an image within the page may have: none of them can contain a script. */
+/** None of these types can contain a script. */
 export const IMAGE_TYPES: ReadonlySet<string> = new Set([
   'image/png',
   'image/jpeg',
@@ -13,15 +13,13 @@ export const IMAGE_TYPES: ReadonlySet<string> = new Set([
   'image/bmp',
 ]);
 
-/** A page in place of one that cannot be made. */
 const note = (text: string): PreviewPage => ({
   html: `<!doctype html><title>Mayfly</title><p style="font:14px system-ui,sans-serif;margin:24px">${text}</p>`,
   remoteCount: 0,
 });
 
 /**
- * The page that shows the HTML of a mail as it was received, else its text, or a note. Images of the mail are requests
- * of their own, so that the page has each of them once. Runs on a parser worker.
+ * Renders the HTML of a mail, else its text or a note. Runs on a parser worker.
  * @param imagesUrl the URL of an image without its attachment id
  */
 export function previewMail(raw: Uint8Array, imagesUrl: string): PreviewPage {

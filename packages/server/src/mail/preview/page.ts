@@ -2,54 +2,45 @@ import { textLinks } from '../extract/links.ts';
 import { TagReader } from '../extract/tag-reader.ts';
 
 /*
- * Makes the page that shows the HTML of a mail in a frame. The frame's sandbox and the policy that is sent with the
- * page keep it from running anything; what is changed here is only what they cannot do: images of the mail itself,
- * links that open in a new tab, and hints for a browser to resolve names, which no policy covers.
+ * Renders the HTML of a mail for a frame. Its sandbox and Content-Security-Policy prevent scripts; this code adds the
+ * mail's own images, makes links open in a new tab, and removes DNS prefetch hints, which no policy covers.
  */
 
-/**
- * Characters of a page: four times the HTML that is shown. Only a page of many short `cid:` references, each of
- * which becomes a URL, or of characters that are escaped, would be longer.
- */
+/** Characters, four times the HTML: only many short `cid:` references or escaped characters exceed it. */
 export const MAX_PAGE_LENGTH = 4 * 1024 * 1024;
 
 export interface PreviewPage {
   html: string;
-  /** How many resources on other servers the mail names. */
+  /** Number of resources on other servers. */
   remoteCount: number;
 }
 
-/** Attributes that make a browser load something. */
 const LOADING: ReadonlySet<string> = new Set(['src', 'srcset', 'background', 'poster', 'data', 'xlink:href']);
-/** Elements whose `href` makes a browser load something. */
 const HREF_LOADS: ReadonlySet<string> = new Set(['link', 'image', 'use', 'feimage']);
 const LINKS: ReadonlySet<string> = new Set(['a', 'area']);
 const CID = /cid:([^\s"'()<>,]+)/gi;
-/** A further image of a `srcset`. */
 const REMOTE_IN_SET = /,\s*(?:https?:)?\/\//i;
 const REMOTE = /^\s*(?:https?:)?\/\//i;
 const STYLE_URL = /(?:url\(\s{0,9}["']?|@import\s{1,9}["'])(?:https?:)?\/\//gi;
 const DOCTYPE = '<!doctype';
 const BLANKS = ' \t\r\n\f';
-/** Links open in a new tab, also those that are not changed. */
+/** Applies to unchanged links as well. */
 const HEAD = '<base target="_blank">';
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '"': '&quot;', '<': '&lt;' };
 
-/** Text for HTML, also within an attribute in double quotes. */
 const escaped = (value: string): string => value.replaceAll(/[&"<]/g, (one) => ESCAPES[one] ?? one);
 
-/** True for a `link` that loads no style sheet: an icon, or a hint such as `dns-prefetch`. */
+/** A `link` that is no style sheet: an icon, or a hint such as `dns-prefetch`. */
 const isHint = (attributes: ReadonlyMap<string, string>): boolean =>
   !/(?:^|\s)stylesheet(?:\s|$)/i.test(attributes.get('rel') ?? '');
 
-/** Reads the HTML as it streams by and copies it, but for the tags that are changed. */
+/** Copies the HTML while it is tokenized, and replaces only changed tags. */
 class PageWriter extends TagReader {
   remoteCount = 0;
   private output = '';
   private copied = 0;
   private inStyle = false;
-  /** Where the tag that is read begins. */
   private start = 0;
   private attributes = new Map<string, string>();
   private readonly imageOf: (contentId: string) => string | undefined;
@@ -59,7 +50,6 @@ class PageWriter extends TagReader {
     this.imageOf = imageOf;
   }
 
-  /** The page; undefined where it would be longer than {@link MAX_PAGE_LENGTH}. */
   write(): string | undefined {
     this.read();
     const page = this.output + this.html.slice(this.copied);
@@ -76,7 +66,7 @@ class PageWriter extends TagReader {
   }
 
   protected attribute(name: string, value: string): void {
-    // Of attributes with one name browsers use the first.
+    // Browsers use the first of duplicate attributes.
     if (!this.attributes.has(name)) this.attributes.set(name, value);
   }
 
@@ -93,7 +83,6 @@ class PageWriter extends TagReader {
     this.inStyle = false;
   }
 
-  /** Puts text in the place of a range of the source. */
   private replace(start: number, end: number, text: string): void {
     if (this.output.length > MAX_PAGE_LENGTH) return;
     this.output += this.html.slice(this.copied, start) + text;
@@ -109,7 +98,7 @@ class PageWriter extends TagReader {
     }
     const changed = this.localImages();
     if (LINKS.has(tag)) {
-      // A place within the mail stays in the frame; a target of the mail's own would be a frame or this one.
+      // Anchors stay in the frame; the mail's own targets are replaced.
       if (attributes.get('href')?.startsWith('#')) changed.set('target', '_self');
       else if (attributes.has('target')) changed.set('target', '_blank');
     }
@@ -121,7 +110,7 @@ class PageWriter extends TagReader {
     this.replace(this.start, end, `<${tag}${written.join('')}${isClosed ? '/' : ''}>`);
   }
 
-  /** The attributes that get URLs of images of the mail; counts what would be loaded from other servers. */
+  /** Maps `cid:` to URLs of the mail's images, and counts remote resources. */
   private localImages(): Map<string, string> {
     const changed = new Map<string, string>();
     for (const [name, value] of this.attributes) {
@@ -151,7 +140,7 @@ class PageWriter extends TagReader {
   }
 }
 
-/** Where the document type ends, which only blanks and comments may precede; 0 without one. */
+/** 0 without a document type, which only blanks and comments may precede. */
 function doctypeEnd(html: string): number {
   let at = html.length - html.trimStart().length;
   while (html.startsWith('<!--', at)) {
@@ -164,10 +153,7 @@ function doctypeEnd(html: string): number {
   return html.indexOf('>', at) + 1;
 }
 
-/**
- * @param imageOf the URL of an image of the mail by its Content-ID; undefined where there is none
- * @returns the page, and what it would load from elsewhere; undefined where it would be too long
- */
+/** @param imageOf the URL of an image by its Content-ID @returns undefined when the page would be too long */
 export function previewPage(
   source: string,
   imageOf: (contentId: string) => string | undefined,
@@ -176,7 +162,7 @@ export function previewPage(
   const written = writer.write();
   if (written === undefined) return undefined;
   const end = doctypeEnd(written);
-  // A page without a document type is laid out by the rules of old browsers.
+  // Without a document type, browsers use quirks mode.
   const start = end === 0 ? '<!doctype html>' : written.slice(0, end);
   const html = start + HEAD + written.slice(end);
   return { html, remoteCount: writer.remoteCount };
@@ -184,7 +170,6 @@ export function previewPage(
 
 const WEB = /^https?:\/\//i;
 
-/** The page of a mail without HTML: its text, with links that can be clicked, as mail programs show it. */
 export function textPage(text: string): PreviewPage {
   let shown = '';
   let at = 0;

@@ -1,7 +1,4 @@
-/**
- * Whose work it is, from the widest group to the narrowest: account, source address, connection. Turns are
- * shared between the groups of each level, so 1,000 connections of one account get what one of another gets.
- */
+/** Names of nested groups, widest first: account, source address, connection. Each level divides turns equally. */
 export type Flow = readonly string[];
 
 interface Entry<T> {
@@ -9,12 +6,7 @@ interface Entry<T> {
   cost: number;
 }
 
-/**
- * A queue that serves groups of jobs in turn and not first come, first served (self-clocked fair queueing;
- * S. J. Golestani, INFOCOM 1994). A job is due after its group was given its cost: while twenty groups wait
- * with a megabyte each, a job of two kilobytes from another group is next. No job waits for ever, since what
- * comes later is due later.
- */
+/** Self-clocked fair queueing (S. J. Golestani, INFOCOM 1994) over nested groups. No job starves. */
 export class FairQueue<T> {
   private readonly root = new Group<T>(0);
   private count = 0;
@@ -29,7 +21,6 @@ export class FairQueue<T> {
     this.count += 1;
   }
 
-  /** The item that {@link shift} would return. */
   peek(): T | undefined {
     return this.root.next()?.item;
   }
@@ -40,14 +31,13 @@ export class FairQueue<T> {
     return entry?.item;
   }
 
-  /** Takes an item out; false when it is not there. */
+  /** @returns false when the item is not queued */
   remove(item: T, flow: Flow): boolean {
     const isRemoved = this.root.remove(item, flow, 0);
     if (isRemoved) this.count -= 1;
     return isRemoved;
   }
 
-  /** Takes all items out. */
   clear(): T[] {
     const all: T[] = [];
     for (let item = this.shift(); item !== undefined; item = this.shift()) all.push(item);
@@ -55,13 +45,12 @@ export class FairQueue<T> {
   }
 }
 
-/** One group, with the groups within it, or with items where there are none. */
 class Group<T> {
-  /** Cost of what the group it is in had served when this group had its last turn. */
+  /** Virtual time of the parent when it last served this group. */
   start: number;
   private readonly entries: Entry<T>[] = [];
   private readonly groups = new Map<string, Group<T>>();
-  /** When the last item that was served was due. */
+  /** Virtual time at which the item served last was due. */
   private served = 0;
 
   constructor(start: number) {

@@ -10,13 +10,11 @@ export interface QueueLimits {
   threads: number;
   /** Further workers that may be busy with slow mails; when all are, the queue waits until one is terminated. */
   stuck: number;
-  /** Jobs of one posted message. */
   batch: number;
-  /** Bytes of one posted message, beside its first job: what a small mail behind it may have to wait for. */
+  /** Bytes of one posted message beside its first job, which bound the wait of a small mail behind them. */
   batchBytes: number;
-  /** Batches that a worker has at most: with two, it never waits for the main thread. */
+  /** Batches that a worker has at most; with two, it need not wait for the main thread. */
   ahead: number;
-  /** Workers kept when idle. */
   warm: number;
   slowMs: number;
   timeLimitMs: number;
@@ -27,7 +25,7 @@ export interface QueueLimits {
 /** Worker threads that share one queue. Sets no timers: {@link tick} is called while {@link isWatching}. */
 export class JobQueue {
   private readonly queue = new FairQueue<Job>();
-  /** Jobs that were on a worker already; they come first. */
+  /** Jobs taken back from a worker; they come first. */
   private readonly requeued: Job[] = [];
   private readonly workers = new Set<PoolWorker>();
   private readonly limits: QueueLimits;
@@ -37,10 +35,7 @@ export class JobQueue {
   private isScheduled = false;
   private isClosed = false;
 
-  /**
-   * @param entry the worker's file
-   * @param onWork called when there is something to watch
-   */
+  /** @param onWork called when there is something to watch */
   constructor(entry: URL, limits: QueueLimits, clock: Pick<Clock, 'monotonic'>, onWork: () => void) {
     this.entry = entry;
     this.limits = limits;
@@ -49,7 +44,6 @@ export class JobQueue {
     for (let i = 0; i < limits.warm; i++) this.spawn();
   }
 
-  /** Number of live worker threads. */
   get threads(): number {
     return this.workers.size;
   }
@@ -70,7 +64,7 @@ export class JobQueue {
     this.queue.add(job, job.flow, job.input.length);
     if (this.isScheduled) return;
     this.isScheduled = true;
-    // After the sockets of this turn were read: the mails that ended in one turn make one batch.
+    // setImmediate runs after the sockets were read, so mails that end in one turn make one batch.
     setImmediate(() => {
       this.isScheduled = false;
       this.dispatch();
@@ -203,7 +197,7 @@ export class JobQueue {
     this.dispatch();
   }
 
-  /** Takes all jobs but the current one from a slow worker: those it has not started, and those it has not sent. */
+  /** Takes back all jobs but the current one, whether not started or finished but not sent. */
   private requeueOthers(worker: PoolWorker): void {
     worker.isStuck = true;
     for (const { jobs, states } of worker.batches) {
@@ -230,10 +224,10 @@ export class JobQueue {
     this.dispatch();
   }
 
-  /** @param isSuspect true when no other job was seen to be the cause of the death */
+  /** @param isSuspect true when it is unknown which job ended the worker */
   private requeue(job: Job, isSuspect: boolean, failure: Failure): void {
     if (job.settled) return;
-    // What was given is gone with its worker.
+    // The input was transferred to the ended worker.
     const isLost = job.isGiven && job.input.length === 0;
     if (isLost || (isSuspect && ++job.deaths > 1)) fail(job, failure);
     else this.requeued.unshift(job);

@@ -1,11 +1,9 @@
-/** Items of the array in one line: few enough to be checked in a millisecond. */
+/** Few enough to be validated in a millisecond. */
 const ITEMS_PER_LINE = 20;
 
 /**
- * Cuts a JSON document into lines of JSON, so that its reader can do other work between two of them.
- * @param array name of a field of the document
- * @returns the document with that field as an empty array, then the items of the field, several in each line as an
- *   array; a document without such an array is one line
+ * Splits a JSON document into lines, so that its reader can yield between two of them: the document with the field
+ * `array` emptied, then the items of that field, several a line as an array.
  * @throws SyntaxError, or RangeError for a document that is nested too deeply
  */
 export function jsonLines(document: Uint8Array, array: string): string {

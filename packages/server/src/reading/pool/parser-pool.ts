@@ -10,96 +10,55 @@ import { JobQueue, type QueueLimits } from './job-queue.ts';
 import type { Failure, Job } from './pool-worker.ts';
 import type { Task } from './protocol.ts';
 
-/** Milliseconds. The largest real mails take well under a second. */
+/** The largest real mails take well under a second. */
 const PARSE_TIME_LIMIT_MS = 5_000;
-/**
- * Milliseconds after which the mails behind a slow one go to another worker. On a busy machine any thread waits
- * 30 ms for the CPU, and another worker would only add load.
- */
+/** Jobs behind a slow one then move to another worker. Threads of a busy machine wait 30 ms for the CPU as it is. */
 const SLOW_PARSE_MS = 50;
-/** JavaScript heap of one worker, MiB. Long texts are outside of it (`changePieces`), and so are results. */
+/** JavaScript heap of one worker, MiB. Long texts (`changePieces`) and results are outside of it. */
 const PARSE_HEAP_MB = 256;
-/** Milliseconds after which an idle extra worker is ended: it uses tens of MiB. */
+/** An idle extra worker uses tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
-/**
- * Mails of one message to a worker: enough to make its cost small, few enough that the first are committed while
- * the next are read.
- */
+/** Mails of a batch: few enough that the first are committed while the next are read. */
 const MAX_BATCH = 4;
-/**
- * The same for large mails: their worker has nothing else, so this is for mails that take seconds. More
- * workers would only take the CPU from the threads that others wait for.
- */
+/** {@link SLOW_PARSE_MS} for large mails, whose worker has no other jobs. */
 const SLOW_LARGE_PARSE_MS = 1_000;
-/** Bytes of one message to a worker beside its first mail: two milliseconds of work, ten of the worst kind. */
+/** Bytes of a batch beside its first mail: 2 ms of work, 10 ms at worst. */
 const MAX_BATCH_BYTES = 64 * 1024;
-/** Workers that may be busy with slow mails while others continue. */
 const MAX_STUCK = 3;
 
-/** What the store keeps of a parsed mail: UTF-8 JSON of MailSummary and StoredContent. */
 export interface ParsedBytes {
   summary: Uint8Array;
   content: Uint8Array;
   parseError: string | null;
 }
 
-/** For whom a mail is read. */
 export interface ParseRequest {
   /** Account, source address, connection: workers take turns between them. */
   flow?: Flow;
-  /** Aborted when the result is no longer needed: a mail that no worker has started is not read. */
+  /** Abort it when the result is no longer needed: a job that has not started is dropped. */
   signal?: AbortSignal | undefined;
 }
 
+/** Jobs reject with the reason of `signal`; all but `parse` also with AppError `unavailable` for a failed worker. */
 export interface Parsing {
-  /**
-   * Reads a mail on a worker. When the worker was terminated (time, memory, a crash, or {@link close}) the
-   * result has the fields of the first header lines, and `parseError` says why.
-   * @param raw the whole mail
-   * @throws the reason of `signal`, once it is aborted; nothing else
-   */
+  /** When the worker failed, the result has only the first header fields, and `parseError` says why. */
   parse(raw: Uint8Array, request?: ParseRequest): Promise<ParsedBytes>;
-  /**
-   * The decoded bytes of one attachment, found by reading the mail once more; undefined when it has none
-   * with that id. For messages stored without an index.
-   * @throws AppError `unavailable` when the worker was terminated
-   */
+  /** Decodes one attachment of a message stored without an index; undefined when there is none with that id. */
   attachment(raw: Uint8Array, id: string, request?: ParseRequest): Promise<Uint8Array | undefined>;
-  /**
-   * The bytes of a part without their transfer encoding.
-   * @throws AppError `unavailable` when the worker was terminated
-   */
   decode(bytes: Uint8Array, encoding: TransferEncoding, request?: ParseRequest): Promise<Uint8Array>;
-  /**
-   * What is wrong with a mail.
-   * @param raw given to the pool: it must not be read after the call, nor may its memory have other uses
-   * @returns UTF-8 JSON of findings (`mail/lint/finding.ts`)
-   * @throws AppError `unavailable` when the worker was terminated; the reason of the request's `signal`
-   */
+  /** @param raw may be transferred, so do not use it after the call @returns UTF-8 JSON of `Finding[]` */
   lint(raw: Uint8Array, request?: ParseRequest): Promise<Uint8Array>;
-  /**
-   * The page that shows the HTML of a mail, and how many resources on other servers it names.
-   * @param imagesUrl the URL of an image of the mail without its attachment id
-   * @throws as {@link lint}
-   */
+  /** @param imagesUrl the URL of an image of the mail without its attachment id */
   preview(
     raw: Uint8Array,
     imagesUrl: string,
     request?: ParseRequest,
   ): Promise<{ page: Uint8Array; remoteCount: number }>;
-  /** The attachments of a mail whose list is not stored. @throws as {@link lint} */
   attachments(raw: Uint8Array, request?: ParseRequest): Promise<AttachmentList>;
-  /** UTF-8 JSON of a message in full. @throws as {@link lint} */
   fullJson(raw: Uint8Array, about: FullJson, request?: ParseRequest): Promise<Uint8Array>;
-  /**
-   * Reads a JSON document, and cuts it into lines; see `json-lines.ts`.
-   * @returns the lines, or why it cannot be read
-   * @throws as {@link lint}
-   */
+  /** See `json-lines.ts`; `problem` says why the document cannot be read. */
   jsonLines(document: Uint8Array, array: string): Promise<{ lines: Uint8Array; problem: string }>;
-  /** Number of live worker threads. */
   readonly threads: number;
-  /** Messages and attachments that wait for a worker or are on one. */
   readonly jobs: number;
   /** Terminates the workers; unfinished jobs end as if they had failed. */
   close(): Promise<void>;
@@ -107,21 +66,19 @@ export interface Parsing {
 
 export interface ParsingOptions {
   clock: Clock;
-  /** Workers for small mails that run side by side; by default the cores but two: SMTP and HTTP, and the writer. */
+  /** Workers for small mails; by default all cores but two, which SMTP and HTTP, and the writer use. */
   threads?: number;
   /** For tests: another worker file, and other limits than the constants here. */
   workerEntry?: URL;
   limits?: Partial<Pick<QueueLimits, 'slowMs' | 'timeLimitMs' | 'idleMs' | 'heapMb'>>;
 }
 
-/** What a worker made of one input; see `BatchResult`. */
 interface TaskResult {
   first: Uint8Array | undefined;
   second: Uint8Array;
   parseError: string | null;
 }
 
-/** The flow of work without an account; it gets the turns of one account. */
 const OTHERS: Flow = ['others'];
 
 const REASONS: Readonly<Record<Failure, string>> = {
@@ -132,7 +89,6 @@ const REASONS: Readonly<Record<Failure, string>> = {
   dropped: 'The client disconnected before the mail was read.',
 };
 
-/** Starts the parser pool; one worker is started at once, others when they are needed. */
 export function createParsing(options: ParsingOptions): Parsing {
   return new ParserPool(options);
 }
@@ -141,7 +97,7 @@ class ParserPool implements Parsing {
   private readonly clock: Clock;
   private readonly limits: QueueLimits;
   private readonly small: JobQueue;
-  /** Large mails have a worker of their own, so that their tens of milliseconds never delay a small one. */
+  /** Large mails have their own worker, so that their tens of milliseconds never delay a small one. */
   private readonly large: JobQueue;
   private readonly stop = new AbortController();
   private isWatching = false;
@@ -236,12 +192,10 @@ class ParserPool implements Parsing {
     await Promise.all([this.small.close(), this.large.close()]);
   }
 
-  /** The first part of what a task makes of bytes that are given to the pool. */
   private async given(input: Uint8Array, task: Task, request?: ParseRequest): Promise<Uint8Array> {
     return (await this.result(input, task, true, request)).first ?? new Uint8Array();
   }
 
-  /** As {@link run}. @throws AppError `unavailable` when the worker was terminated */
   private async result(
     input: Uint8Array,
     task: Task,
@@ -253,12 +207,7 @@ class ParserPool implements Parsing {
     return result;
   }
 
-  /**
-   * Runs a task on a worker.
-   * @param isGiven whether the bytes are the pool's from now on
-   * @returns the result, or why there is none
-   * @throws the reason of the request's `signal`, once it is aborted
-   */
+  /** @param isGiven whether `input` may be transferred to the worker */
   private async run(
     input: Uint8Array,
     task: Task,
@@ -287,7 +236,6 @@ class ParserPool implements Parsing {
     }
   }
 
-  /** Runs only while a queue has something to watch, so that an idle server sets no timers. */
   private async watch(): Promise<void> {
     if (this.isWatching) return;
     this.isWatching = true;
@@ -300,9 +248,7 @@ class ParserPool implements Parsing {
   }
 }
 
-/** The first header lines, read on the main thread where a worker was terminated. */
 async function parseHere(raw: Uint8Array, reason: string): Promise<ParsedBytes> {
-  // Loaded here because nothing else on the main thread needs it.
   const { parseHeaderOnly } = await import('../../mail/parse.ts');
   const { summary, content, parseError } = parseHeaderOnly(raw, reason);
   return {

@@ -9,11 +9,10 @@ export type Failure = 'time' | 'memory' | 'crash' | 'closed' | 'dropped';
 export interface Job {
   input: Uint8Array;
   task: Task;
-  /** Whether large bytes are the worker's from the beginning; otherwise it gets a copy. */
+  /** Whether a large input may be transferred; otherwise it is copied. */
   isGiven: boolean;
-  /** Jobs of different flows get turns in proportion to their bytes. */
   flow: Flow;
-  /** Workers that ended with this job in their batch while it was unknown which job was the cause. At two it fails. */
+  /** Workers that ended with this job in their batch, the cause unknown; at 2 the job fails. */
   deaths: number;
   settled: boolean;
   done(first: Uint8Array | undefined, second: Uint8Array, parseError: string | null): void;
@@ -25,20 +24,19 @@ interface Batch {
   states: Int32Array;
 }
 
-/** One worker thread with its jobs. */
 export interface PoolWorker {
   thread: Worker;
   batches: Batch[];
-  /** Its current job at the last check, and the time of the first check with that job (monotonic, ms). */
+  /** The current job at the last check, and the time of the first check with that job (monotonic, ms). */
   watched: { job: Job; since: number } | undefined;
   /** Busy with a slow mail; receives no new batch until it finishes. */
   isStuck: boolean;
   idleSince: number;
-  /** It has returned a result. A worker that ends before its first result cannot work at all and is not replaced. */
+  /** It has returned a result. A worker that ends before that cannot work at all and is not replaced. */
   isProven: boolean;
 }
 
-/** Hands each job of a batch its part of the result, but those that were requeued meanwhile. */
+/** Settles each job of a batch with its part of the result, except jobs requeued meanwhile. */
 export function settle({ jobs, states }: Batch, { bytes, lengths, errors }: BatchResult): void {
   let at = 0;
   let isGiven = false;
@@ -76,7 +74,7 @@ export function send(worker: PoolWorker, jobs: Job[]): void {
     );
 }
 
-/** Posts a batch with large jobs, mostly after copying them. Its worker gets no other one before. */
+/** Copies large inputs before posting; the worker gets no other batch meanwhile. */
 async function postCopies(worker: PoolWorker, batch: Batch): Promise<void> {
   const inputs: Uint8Array[] = [];
   for (const job of batch.jobs) {
@@ -85,7 +83,7 @@ async function postCopies(worker: PoolWorker, batch: Batch): Promise<void> {
   post(worker, batch, inputs);
 }
 
-/** A job without bytes is one that was dropped: the worker sees that in `states`. */
+/** A dropped job may have no bytes: the worker skips it because of its state. */
 function post({ thread }: PoolWorker, { jobs, states }: Batch, inputs: Uint8Array[]): void {
   const batch: JobBatch = { states, inputs, tasks: jobs.map(({ task }) => task) };
   thread.postMessage(batch, buffersToGive(inputs));

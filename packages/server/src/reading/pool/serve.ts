@@ -16,7 +16,7 @@ import {
   type Task,
 } from './protocol.ts';
 
-/** What a parse worker does. Results may be views of what is given. */
+/** The operations of a parse worker. Results may be views of the input. */
 export interface MailReader {
   parse(raw: Uint8Array): ParsedMail;
   /** Undefined when the mail has no such attachment. */
@@ -33,20 +33,17 @@ export interface MailReader {
   jsonLines(document: Uint8Array, array: string): string;
 }
 
-/** A result before it is copied behind the others: JSON text, or bytes. */
 type Piece = string | Uint8Array;
 
-/** A result of one task, for {@link Results.add}. */
 type Result = [first: Piece | readonly Uint8Array[] | undefined, second?: Piece, error?: string | null];
 
-/** The results of a batch, in the order of its jobs. */
 class Results {
   private readonly pieces: Piece[] = [];
   private readonly lengths: number[] = [];
   private readonly errors: (string | null)[] = [];
   private total = 0;
 
-  /** @param first undefined where there is no result @returns the bytes of both */
+  /** @param first undefined without a result @returns the bytes of both */
   add(...[first, second = '', error = null]: Result): number {
     const before = this.total;
     this.errors.push(error);
@@ -55,7 +52,6 @@ class Results {
     return this.total - before;
   }
 
-  /** Copies all results into one buffer. */
   finish(): BatchResult {
     const bytes = Buffer.allocUnsafeSlow(this.total);
     let at = 0;
@@ -102,7 +98,6 @@ function run(input: Uint8Array, task: Task, reader: MailReader): Result {
   return [reader.attachment(input, task.attachment)];
 }
 
-/** The lines, or none and why. */
 function linesOrProblem(input: Uint8Array, array: string, reader: MailReader): Result {
   try {
     return [reader.jsonLines(input, array)];
@@ -125,7 +120,7 @@ function runBatch({ states, inputs, tasks }: JobBatch, reader: MailReader): Batc
     Atomics.store(states, index, DONE);
   }
   const result = results.finish();
-  // After the copy: results may be views of these.
+  // Only after the copy, because results may be views of the inputs.
   for (const input of inputs) freeIfLarge(input);
   return result;
 }
@@ -133,7 +128,7 @@ function runBatch({ states, inputs, tasks }: JobBatch, reader: MailReader): Batc
 /** Answers every {@link JobBatch} of `port` with one {@link BatchResult}, one batch after the other. */
 export function serve(port: MessagePort, reader: MailReader): void {
   port.on('message', (batch: JobBatch) => {
-    // An error ends the thread, and the pool finds out which job it was.
+    // An error ends the thread, and the pool determines the job that caused it.
     const result = runBatch(batch, reader);
     port.postMessage(result, [result.bytes.buffer]);
   });

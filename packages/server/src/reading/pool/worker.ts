@@ -11,7 +11,7 @@ import { giveBackMemory } from '../../memory.ts';
 import { jsonLines } from './json-lines.ts';
 import { serve } from './serve.ts';
 
-/** A worker that was started for waiting mails has finished those by then, milliseconds. */
+/** By then, a worker that was started for waiting mails has read them. */
 const STARTED_MS = 1_000;
 
 /** The entry of a parse worker thread; see parser-pool.ts. */

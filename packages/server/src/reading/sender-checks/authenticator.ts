@@ -6,59 +6,47 @@ import { copyInTurns, isLarge } from '../../memory.ts';
 import { sourceKey } from '../../text/source-key.ts';
 import { CheckThread } from './check-thread.ts';
 
-/** A 250 waits so long for the check, not longer: name servers that answer do so in a fraction of it, milliseconds. */
+/** The 250 reply waits at most this long for the check; name servers usually reply in a fraction of it. */
 export const CHECK_TIME_LIMIT_MS = 2_000;
-/** The end of that time in which the thread returns what it has, instead of waiting for more, milliseconds. */
+/** The last part of that time, in which the thread returns what it has. */
 export const HURRY_MS = 200;
-/**
- * Messages that are checked at once; further ones get `temperror`. Nearly all of the time they wait for name
- * servers.
- */
+/** Concurrent checks, which mostly wait for name servers; further ones get `temperror`. */
 const MAX_CHECKS = 200;
-/** The same of one source: a relay with 500 messages a second, and name servers that take 100 ms, needs no more. */
+/** Enough for a relay with 500 messages a second and name servers that take 100 ms. */
 export const MAX_CHECKS_PER_SOURCE = 50;
-/** Bytes of the messages that are checked at once, which are copies: room for one of the largest size. */
+/** Bytes of concurrently checked messages, which are copies: enough for one of the largest size. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** The same of one source, where it has more than one message. */
+/** Applies from the second concurrent message of a source on. */
 export const MAX_BYTES_PER_SOURCE = 24 * 1024 * 1024;
-/** A thread without work ends after so long: it holds tens of MiB. */
+/** An idle thread holds tens of MiB. */
 const IDLE_MS = 60_000;
 
-/** Nothing was found out in time. */
 const NOT_IN_TIME: MailAuthentication = { spf: 'temperror', dkim: 'temperror', dmarc: 'temperror' };
 
 export interface AuthenticatorOptions {
   clock: Clock;
   /** Name servers as `address` or `address:port`; null for the machine's own. */
   dnsServers: readonly string[] | null;
-  /** Called when the thread had to be terminated, or ended by itself. */
   onThreadLost(error: Error): void;
-  /** Called with the result of each message from outside, also with what was not found out in time. */
+  /** Called with the result of each message from outside, also after a timeout. */
   onChecked?(found: MailAuthentication): void;
-  /** For tests: another worker file, and other limits than the constants here. */
   workerEntry?: URL;
   limits?: { checks?: number; bytes?: number };
 }
 
-/** A message that the thread has. */
 interface Check {
   bytes: number;
   source: string;
   settle(found: MailAuthentication): void;
-  /** Aborted when the thread has answered, or is gone. */
   over: AbortController;
 }
 
-/** What is checked now, of all sources or of one. */
 interface Load {
   checks: number;
   bytes: number;
 }
 
-/**
- * Checks senders on a thread of its own, which is started by the first message from outside and ended when none
- * came for a while: hashing bodies must not hold up the main thread.
- */
+/** Checks senders on a thread, because hashing bodies would block the main thread; ends it when idle. */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
   readonly #checks = new Map<number, Check>();
@@ -67,29 +55,24 @@ export class Authenticator {
   #lastId = 0;
   #bytes = 0;
   #isClosed = false;
-  /** Aborted when the idle thread gets work, or ends. */
   #idle = new AbortController();
 
   constructor(options: AuthenticatorOptions) {
     this.#options = options;
   }
 
-  /** Messages that are being checked now. */
   get checks(): number {
     return this.#checks.size;
   }
 
-  /** Whether the thread runs. */
   get running(): boolean {
     return this.#thread !== undefined;
   }
 
   /**
-   * Checks the sender of a message from outside by SPF, DKIM and DMARC. Never rejects, and resolves within
-   * {@link CHECK_TIME_LIMIT_MS}: what could not be found out until then is `temperror`. Null for mail of
-   * this machine, which costs nothing.
+   * Checks a sender by SPF, DKIM and DMARC within {@link CHECK_TIME_LIMIT_MS}; what is unknown by then is `temperror`.
+   * Never rejects; null for mail of this machine.
    * @param received the message without our Received line; read until the call resolves
-   * @param signal aborted when the result is not needed any more
    */
   async check(
     envelope: MailEnvelope,
@@ -102,7 +85,6 @@ export class Authenticator {
     return found;
   }
 
-  /** Ends the thread; what it had not finished gets the result of messages whose time is over. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#endThread();
@@ -164,7 +146,6 @@ export class Authenticator {
     return thread;
   }
 
-  /** Ends a check, and settles it unless it is settled. */
   #finish(id: number, found: MailAuthentication): void {
     const check = this.#checks.get(id);
     if (!check) return;
@@ -197,7 +178,7 @@ export class Authenticator {
     if (!signal.aborted) await this.#endThread();
   }
 
-  /** Settles a check when its time is over, and terminates a thread that is stuck in it. */
+  /** Settles a check at its time limit, and terminates a thread that sends no messages any more. */
   async #watch(thread: CheckThread, id: number, { over: { signal }, settle }: Check): Promise<void> {
     const { clock } = this.#options;
     await clock.sleep(CHECK_TIME_LIMIT_MS - HURRY_MS, signal);
@@ -207,16 +188,15 @@ export class Authenticator {
     do {
       before = thread.messages;
       await clock.sleep(HURRY_MS, signal);
-      // Its messages come first, also when the main thread itself was late.
+      // Handles messages of the thread first, even when the main thread itself is late.
       await nextTurn();
       settle(NOT_IN_TIME);
-      // A thread that is only busy, or still starting, gets to it later.
+      // A thread that sends messages, or is still starting, is busy and not stuck.
     } while (!signal.aborted && (!thread.isReady || thread.messages !== before));
     if (!signal.aborted) this.#lose(thread, new Error('A message kept the thread busy for too long.'));
   }
 }
 
-/** Mail of this machine comes from programs that are not senders in the sense of SPF. */
 function isOutside(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.process(address).range() !== 'loopback';
 }

@@ -12,11 +12,9 @@ export interface CheckThreadEvents {
   onLost(error: Error): void;
 }
 
-/** One run of the thread that checks senders; see worker.ts. */
 export class CheckThread {
-  /** True when it has started. */
   isReady = false;
-  /** How many messages came from it: one that is stuck sends none. */
+  /** Messages received; a thread that is stuck sends none. */
   messages = 0;
   readonly #worker: Worker;
 
@@ -40,7 +38,7 @@ export class CheckThread {
     this.#worker.postMessage(job satisfies ToChecker, buffersToGive([job.raw]));
   }
 
-  /** Asks for the result of a check without waiting for what it still lacks. */
+  /** Requests the result of a check with what is known so far. */
   hurry(id: number): void {
     this.#worker.postMessage({ hurry: id } satisfies ToChecker);
   }

@@ -2,43 +2,38 @@ import { Resolver } from 'node:dns/promises';
 import { LRUCache } from 'lru-cache';
 import { codeOf } from '../../errors.ts';
 
-/** Records of one kind: texts are lists of pieces, addresses and names are strings. */
+/** TXT records are lists of strings; addresses and names are strings. */
 export type Records = string[] | string[][];
-/**
- * Asks name servers for the records of a name.
- * @throws an error with a `code` of node:dns (ENOTFOUND, ENODATA, ETIMEOUT, …)
- */
+/** Queries the records of a name. @throws an error with a `code` of node:dns (ENOTFOUND, ENODATA, ETIMEOUT, …) */
 export type Ask = (name: string, type: string) => Promise<Records>;
 
-/** One question may take so long and is asked so often: together less than the time of one mail. */
+/** Milliseconds of one try; all tries take less than the time limit of a mail. */
 const TIMEOUT_MS = 600;
 const TRIES = 2;
-/** How long found and missing records are cached. Node.js does not return the TTL; a minute is seldom more than it. */
+/** Node.js does not return the TTL, which is seldom shorter than a minute. */
 const KNOWN_MS = 60_000;
-/** How long a failure is cached: a silent name server must not delay every message of its domain. */
+/** Caches failures too: a silent name server must not delay every message of its domain. */
 const FAILURE_KNOWN_MS = 5_000;
-/** Size of the cache in characters: many thousand domains, a few megabytes. */
+/** Characters: many thousand domains, a few megabytes. */
 const CACHE_LETTERS = 4 * 1024 * 1024;
-/** Cost of a cache entry beside its name and records. */
 const ENTRY_LETTERS = 100;
-/** The largest companies' texts have a few thousand characters in all. */
+/** Characters of one record set; those of the largest companies have a few thousand. */
 const MAX_ANSWER_LETTERS = 16 * 1024;
-/** A strict SPF policy with its mail exchangers, three signatures and a deep From domain need half of it. */
+/** Twice what a strict SPF policy with its mail exchangers, three signatures and a deep From domain need. */
 const MAX_QUESTIONS = 60;
 
-/** Says that there is no such name or record, for as long as the zone stays as it is. */
+/** The name or record does not exist; other codes are temporary failures. */
 const ABSENT: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
 type Outcome = { records: Records; letters: number } | { failure: string };
 
 export interface DnsSettings {
-  /** As in `CheckerData`. */
   servers: readonly string[] | null;
-  /** Milliseconds that only grow; the age of what is known. */
+  /** Monotonic milliseconds, for the age of cache entries. */
   now?: () => number;
 }
 
-/** Questions by DNS with a cache; the same question at the same time is asked once. */
+/** DNS queries with a cache; concurrent identical queries are sent once. */
 export function createDns({ servers, now }: DnsSettings): Ask {
   const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
   if (servers) resolver.setServers(servers);
@@ -71,10 +66,7 @@ export function createDns({ servers, now }: DnsSettings): Ask {
   };
 }
 
-/**
- * The questions of one mail: so many at most, and none that lasts longer than the mail's time.
- * @param over aborted when that time is over; what was not answered fails then as a timeout does
- */
+/** @param over aborted at the mail's time limit; pending queries then fail with ETIMEOUT */
 export function askForOneMail(ask: Ask, over: AbortSignal): Ask {
   let left = MAX_QUESTIONS;
   const end = new Promise<never>((_, reject) => {
@@ -91,7 +83,7 @@ export function askForOneMail(ask: Ask, over: AbortSignal): Ask {
 
 async function answerOf(resolver: Resolver, name: string, type: string): Promise<Outcome> {
   try {
-    // Texts, names and addresses; the records of mail exchangers are objects that go through as they are.
+    // Records of mail exchangers are objects, and pass through unchanged.
     const records = (await resolver.resolve(name, type)) as Records;
     const letters = JSON.stringify(records).length;
     return letters > MAX_ANSWER_LETTERS ? { failure: 'EMSGSIZE' } : { records, letters };

@@ -2,13 +2,11 @@ import type { MailAuthentication } from '../../mail/mail.ts';
 
 /** Messages between the main thread and the thread that checks senders; see authenticator.ts and worker.ts. */
 
-/** What a thread is started with. */
 export interface CheckerData {
   /** Name servers as `address` or `address:port`; null for the machine's own. */
   servers: readonly string[] | null;
 }
 
-/** A mail whose sender is to be checked. */
 export interface CheckJob {
   id: number;
   mailFrom: string;
@@ -18,8 +16,8 @@ export interface CheckJob {
   raw: Uint8Array;
 }
 
-/** To the thread: check a mail, or wait no longer for what one still lacks. */
+/** A mail to check, or the id of a check that must return what is known so far. */
 export type ToChecker = CheckJob | { hurry: number };
 
-/** From the thread: it listens, or what it found of a mail. Each mail is answered once. */
+/** `ready` when the thread listens; then one result for each mail. */
 export type FromChecker = 'ready' | { id: number; found: MailAuthentication };

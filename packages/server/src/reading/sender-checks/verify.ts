@@ -7,49 +7,36 @@ import type { MailAuthentication } from '../../mail/mail.ts';
 import type { Ask } from './dns-cache.ts';
 import type { CheckJob } from './protocol.ts';
 
-/** Larger header sections are not checked: the time of a check grows with their square. */
+/** Larger header sections are not checked: the time grows with the square of their size. */
 const MAX_HEADER_BYTES = 64 * 1024;
 const MAX_HEADER_LINES = 1_000;
-/**
- * Each may cost a pass over the body; RFC 6376 section 6.1 lets a verifier set a limit. Ordinary mails have up to
- * three.
- */
+/** Each may cost a pass over the body (RFC 6376 section 6.1). Ordinary mails have up to three. */
 const MAX_SIGNATURES = 10;
-/**
- * Of the fields that the libraries take apart: a signature of 4,096 bits with a long list of fields has less
- * than 2 KiB, and a From field names one author or a few.
- */
+/** Of the fields that the libraries parse: a 4,096-bit signature with a long list of fields has less than 2 KiB. */
 const MAX_FIELD_BYTES = 4 * 1024;
-/** Of a signature and in a row: the library's time grows with the square (60 KB took 1.4 s). Folding takes three. */
+/** White space in a signature, which the library reads in quadratic time (60 KB took 1.4 s). Folding needs three. */
 const TOO_MUCH_SPACE = /[ \t\r\n]{64}/;
-/** Fields that the libraries take apart. */
 const TAKEN_APART = /^(?:(dkim-signature)|from)[ \t]*:/i;
-/** A body is hashed in pieces, so that a large one does not hold up the others' answers. */
+/** Bodies are hashed in pieces, so that a large one does not block other checks. */
 const PIECE_BYTES = 64 * 1024;
 
 const CR = 13;
 const LF = 10;
 
-/** The word for several signatures: the first of these that one of them has. */
+/** The result for several signatures is the first of these that one of them has. */
 const BEST_FIRST = ['pass', 'temperror', 'fail', 'policy', 'permerror', 'neutral', 'none'];
 
 interface Signatures {
   result: string;
   /** Domains of the signatures that pass; `underSized` bytes of the body may lie outside one. */
   passed: { domain: string; underSized?: number }[];
-  /** Addresses of the From fields, and how many such fields there are. */
   from: string[];
   fromFields: number;
 }
 
-/** A mail as it is checked. */
 export type CheckedMail = Omit<CheckJob, 'id'>;
 
-/**
- * Checks a mail's sender by SPF, DKIM and DMARC, as strictly as their RFCs are written. Never rejects: what
- * could not be found out is `temperror`; what exceeds the bounds, and is therefore not checked, `permerror`.
- * @param over aborted when the mail's time is over
- */
+/** Never rejects: `temperror` is what could not be determined, `permerror` what exceeds the bounds. */
 export async function authenticateMail(
   mail: CheckedMail,
   ask: Ask,
@@ -63,7 +50,6 @@ export async function authenticateMail(
   return { spf: host.result, dkim: signatures.result, dmarc: await checkAuthor(host, signatures, ask) };
 }
 
-/** SPF (RFC 7208); the domain is that of the MAIL FROM, or of the HELO where that is empty. */
 async function checkHost(mail: CheckedMail, ask: Ask): Promise<{ result: string; domain: string }> {
   const { mailFrom: sender, helo, remoteAddress: ip } = mail;
   try {
@@ -75,7 +61,6 @@ async function checkHost(mail: CheckedMail, ask: Ask): Promise<{ result: string;
   }
 }
 
-/** DKIM (RFC 6376). */
 async function checkSignatures(raw: Uint8Array, ask: Ask, over: AbortSignal): Promise<Signatures> {
   try {
     const input = Readable.from(pieces(raw, over));
@@ -91,7 +76,6 @@ async function checkSignatures(raw: Uint8Array, ask: Ask, over: AbortSignal): Pr
   }
 }
 
-/** DMARC (RFC 9989). A mail that names no author, or several of different domains, is a `permerror`. */
 async function checkAuthor(
   host: { result: string; domain: string },
   signatures: Signatures,
@@ -108,14 +92,14 @@ async function checkAuthor(
       strict: true,
     });
     const result = found ? found.status.result : 'permerror';
-    // What is not known now may be what would have passed.
+    // After a temporary failure the mail might still have passed.
     return unsure && result !== 'pass' && result !== 'none' ? 'temperror' : result;
   } catch {
     return 'temperror';
   }
 }
 
-/** The fields of the header section (RFC 5322 section 2.2) with their folds; undefined where it is too large. */
+/** RFC 5322 section 2.2, with folds; undefined when the header section is too large. */
 function headerFields(raw: Uint8Array): string[] | undefined {
   let lines = 0;
   let start = 0;
@@ -130,7 +114,6 @@ function headerFields(raw: Uint8Array): string[] | undefined {
   return header.split(/\r?\n(?![ \t])/);
 }
 
-/** True for a header section that is not too large, with signatures that are neither too large nor too many. */
 function isWithinBounds(raw: Uint8Array): boolean {
   const fields = headerFields(raw);
   if (!fields) return false;
@@ -143,7 +126,7 @@ function isWithinBounds(raw: Uint8Array): boolean {
   return true;
 }
 
-/** The mail piece by piece, with a turn of the event loop between. */
+/** Yields to the event loop between pieces. */
 async function* pieces(raw: Uint8Array, over: AbortSignal): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < raw.length; at += PIECE_BYTES) {
     if (at > 0) await nextTurn();
