@@ -67,7 +67,11 @@ function atSign(path: string): number {
   return -1;
 }
 
-/** Parses an SMTP path (RFC 5321 section 4.1.2, RFC 6531) with or without brackets; undefined for anything else. */
+/**
+ * Parses an SMTP path (RFC 5321 section 4.1.2, with RFC 6531), with or without its angle brackets. Rejects what RFC
+ * 5322 allows only in headers (comments, folding, obsolete forms) and an address without a domain.
+ * @returns undefined when the text is not exactly one address
+ */
 export function parseAddress(text: string, options: AddressOptions = {}): ParsedAddress | undefined {
   const smtputf8 = options.smtputf8 === true;
   let path = text;
@@ -84,9 +88,13 @@ export function parseAddress(text: string, options: AddressOptions = {}): Parsed
   return local === undefined || domain === undefined ? undefined : { local, domain };
 }
 
+/** The domain of an address without a source route; '' for ''. */
 export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
-/** The key of an inbox: lower case, without a `+tag`; quotes that the local part needs are kept. */
+/**
+ * The key of an inbox: lower case and without a `+tag`. A local part that needs quotes keeps them, so that two
+ * addresses never share a key.
+ */
 export function inboxAddress(parsed: ParsedAddress): string {
   const plus = parsed.local.indexOf('+');
   const base = plus > 0 ? parsed.local.slice(0, plus) : parsed.local;

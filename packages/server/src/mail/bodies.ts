@@ -2,7 +2,10 @@ import { changePieces, clean } from './mime/clean.ts';
 import { bodyBytes } from './mime/part-index.ts';
 import type { Part } from './mime/parts.ts';
 
-/* Divides parts into bodies (RFC 8621 section 4.1.4, more leniently) and attachments. */
+/*
+ * Decides which parts of a mail are its body (RFC 8621 section 4.1.4, more leniently for malformed mail). Every other
+ * part with content is an attachment.
+ */
 
 export interface Bodies {
   text: Part[];
@@ -25,6 +28,7 @@ const DATA_SUBTYPES = new Set(
 /** An encoded body up to this size is decoded to see whether it is empty. */
 const MAYBE_EMPTY_BYTES = 1_024;
 
+/** @param source the raw mail that the parts are ranges of */
 export function sortParts(source: Buffer, root: Part): Bodies {
   const bodies: Bodies = { text: [], html: [], attachments: [] };
   sort(root, false);
@@ -46,6 +50,7 @@ export function sortParts(source: Buffer, root: Part): Bodies {
   }
 }
 
+/** Undefined for a part that no mail program shows as the body. */
 function kindOf(part: Part): BodyKind | undefined {
   const { type, oddType } = part;
   if (HTML.has(type) || oddType === 'html') return 'html';
@@ -79,7 +84,10 @@ function notationOf(alternative: Part, kind: BodyKind): string {
 
 const withoutBrackets = (id: string): string => id.trim().replace(/^<|>$/g, '');
 
-/** The part of a multipart/related that is shown (RFC 2387); the first, unless only another one can be shown. */
+/**
+ * The part of a multipart/related that is shown (RFC 2387): the one that `start` names, else the first, unless only
+ * another one can be shown.
+ */
 function relatedRoot({ children, parameters }: Part): Part | undefined {
   const start = withoutBrackets(parameters.get('start') ?? '');
   const named =
@@ -97,7 +105,10 @@ function relatedRoot({ children, parameters }: Part): Part | undefined {
 
 const isShowable = (part: Part): boolean => part.children.length > 0 || kindOf(part) !== undefined;
 
-/** Some senders put text and HTML side by side in a multipart/related: then both are bodies. */
+/**
+ * Some senders put text and HTML side by side in a multipart/related: a part of the kind that the root lacks, without a
+ * name or Content-ID, is a body as well.
+ */
 function completes(part: Part, root: Part): boolean {
   const kind = part.children.length === 0 ? kindOf(part) : undefined;
   return kind !== undefined && part.contentId === '' && part.filename === '' && !holds(root, kind);
@@ -108,7 +119,9 @@ function holds(part: Part, kind: BodyKind): boolean {
   return kindOf(part) === kind;
 }
 
-/** RFC 5322 section 2.1: relays add the empty line after a header, so its presence means nothing. */
+/**
+ * A body is optional (RFC 5322 section 2.1): relays add the empty line after a header, so its presence means nothing.
+ */
 function isEmpty(source: Buffer, part: Part): boolean {
   if (part.parent !== null && !part.type.startsWith('multipart/')) return false;
   const size = part.bodyEnd - part.bodyStart;

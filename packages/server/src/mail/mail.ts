@@ -19,6 +19,7 @@ export type LinkKind = 'verify' | 'reset' | 'sign-in' | 'unsubscribe' | 'other';
 
 export interface MailLink {
   href: string;
+  /** The visible words; '' without any. */
   text: string;
   kind: LinkKind;
 }
@@ -26,6 +27,7 @@ export interface MailLink {
 export interface MailImage {
   /** Entities decoded: a URL, or `cid:` and a Content-ID. A `data:` URI is cut. */
   src: string;
+  /** Null where the attribute is missing. */
   alt: string | null;
 }
 
@@ -50,9 +52,11 @@ export interface MailAttachment {
   contentType: string;
   /** Names in lower case. */
   parameters: Record<string, string>;
+  /** Decoded size in bytes. */
   size: number;
   /** Undeclared, a part with a Content-ID or within multipart/related or alternative is inline. */
   disposition: 'attachment' | 'inline';
+  /** Without angle brackets. */
   contentId: string | null;
   /** SHA-256 of the decoded bytes, hex. */
   sha256: string;
@@ -134,6 +138,7 @@ export interface ParsedMail {
 export interface MailAuthentication {
   /** RFC 7208, for the MAIL FROM domain, or the HELO name of a bounce. */
   spf: string;
+  /** RFC 6376, the best of all signatures. */
   dkim: string;
   /** RFC 9989, for the domain of the From header. */
   dmarc: string;

@@ -14,16 +14,28 @@ import {
   writeIndex,
 } from './mime/part-index.ts';
 
-/* What is cheap to decode from the raw source is not stored, so that a mail takes little more space than that. */
+/*
+ * Stores content and part index beside the raw source, without what is cheap to decode from it. The size of the result
+ * decides what is left out, so that a mail takes little more space than its raw source.
+ */
 
-/** Bytes of a raw source from which HTML and headers are decoded on reading, and therefore not stored. */
+/**
+ * Up to this many bytes of raw source, HTML and headers are not stored but decoded on reading. Larger mail is mostly
+ * attachments, and costs more to read.
+ */
 export const MAX_DERIVED_BYTES = 64 * 1024;
 
-/** Largest summary and content as a multiple of the raw source. Control characters alone would take six. */
+/**
+ * Largest summary and content as a multiple of the raw source. Ordinary mail takes less than one; control characters
+ * would take six.
+ */
 export const MAX_STORED_RATIO = 2;
 /** Bytes added to that, for small mail with many parts or recipients. */
 export const STORED_ALLOWANCE_BYTES = 32 * 1024;
-/** Bytes; parsed on the main thread in a few milliseconds. A longer text is decoded from the raw source. */
+/**
+ * Bytes; they are written in one step, and parsed on the main thread in a few milliseconds. Longer text is decoded from
+ * the raw source.
+ */
 export const MAX_STORED_BYTES = 2 * 1024 * 1024;
 /** Only larger raw sources may lack a text within {@link MAX_STORED_RATIO}. */
 export const MAY_LACK_TEXT_BYTES = (MAX_STORED_BYTES - STORED_ALLOWANCE_BYTES) / MAX_STORED_RATIO;
@@ -44,7 +56,9 @@ export interface StoredContent extends Omit<MailContent, FromSource> {
   headers?: MailHeader[];
   /** Missing where it exceeds the size limits. */
   text?: string | null;
+  /** Of bodies of a large mail that are not stored. */
   beginnings?: { text: string | null; html: string | null };
+  /** Missing where the mail could not be parsed. */
   index?: WrittenIndex;
 }
 
@@ -64,6 +78,7 @@ export type AnyStoredContent = StoredContent | UnstoredContent;
 
 export interface KnownContent {
   content: MailContent;
+  /** Null when unknown. */
   index: PartIndex | null;
   /** Whether the raw source has more: bodies are null or cut, or lists are empty. */
   isPartial: boolean;
@@ -89,6 +104,7 @@ export function knownContent(stored: AnyStoredContent): KnownContent {
   };
 }
 
+/** @param size of the raw source, bytes @param summaryBytes of the stored summary */
 export function contentJson(
   { content, index }: Pick<ParsedMail, 'content' | 'index'>,
   size: number,
@@ -149,7 +165,11 @@ function characterBytes(code: number): number {
   return code < 0x800 || isSurrogate ? 2 : MAX_LETTER_BYTES;
 }
 
-/** A text that is not stored is decoded from a large raw source; otherwise only its beginning is known. */
+/**
+ * The content that conditions need. A text that is not stored is decoded from a large raw source; otherwise only its
+ * beginning is known.
+ * @param size of the raw source, bytes
+ */
 export async function readWords(
   stored: AnyStoredContent,
   size: number,
@@ -166,7 +186,10 @@ export async function readWords(
   return { text: decoded, htmlWords, links, rfcMessageId };
 }
 
-/** @param raw loaded only where `stored` lacks something @returns index null where the mail could not be parsed */
+/**
+ * Restores the content of a mail.
+ * @param raw loaded only where `stored` lacks something @returns index null where the mail could not be parsed
+ */
 export async function readContent(
   stored: AnyStoredContent,
   raw: Uint8Array | (() => Promise<Uint8Array>),
@@ -176,6 +199,7 @@ export async function readContent(
     return Buffer.from(buffer, byteOffset, byteLength);
   };
   if ('isUnstored' in stored) {
+    // Imported here because the main thread rarely needs the parser.
     const { parseMail } = await import('./parse.ts');
     return parseMail(await load());
   }

@@ -3,9 +3,11 @@ const MAX_CANDIDATES = 200;
 /** So many different numbers of one length, without a word between them, are a list. */
 const LIST_FROM = 3;
 
+/** What distinguishes a token from a plain word. */
 const TELLING = /\d|[A-Z]{3}|-[a-z]{3,12}-[a-z]/g;
 const PART = /[0-9A-Za-z]/;
 const TOKEN = /[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*/y;
+/** Between the groups of one number: a blank, or the border of two cells. */
 const GAP = '(?:[ \\u00a0\\u2009\\u202f]|\\t(?:[-–—]\\t)?|\\n[-–—]\\n)';
 const GROUPS = new RegExp(
   `(?<!\\d\\t)(?:\\d{3}${GAP}\\d{3}|\\d{4}${GAP}\\d{4}|\\d\\d${GAP}\\d\\d${GAP}\\d\\d|\\d\\d${GAP}(?!19|20)\\d{4})(?!\\d|\\t\\d)`,
@@ -25,8 +27,10 @@ const FORBIDDEN_AFTER = /[+#%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u0
 export type Shape = 'digits' | 'year' | 'mixed' | 'loose' | 'words';
 
 export interface Candidate {
+  /** Offset in the text. */
   start: number;
   end: number;
+  /** What a person would type. */
   value: string;
   shape: Shape;
 }
@@ -61,6 +65,7 @@ function isPartOfMore(text: string, start: number, end: number): boolean {
   if (FORBIDDEN_BEFORE.test(before.slice(-1)) && !/[A-Za-z][.=]$/.test(before)) return true;
   // "[ABC-1234]" is the key of an issue.
   if (before.endsWith('[') && text.charAt(end) === ']' && /[A-Z]-/.test(text.slice(start, end))) return true;
+  // "Input > 1549"
   if (/\d\s?[:–-]$|\d $|[\dA-Za-z\u00c0-\u04ff] ?> ?$/.test(before)) return true;
   // The last digits of a masked number, and no bold type.
   if (before.endsWith('**') && text.charAt(end) !== '*') return true;
@@ -68,6 +73,9 @@ function isPartOfMore(text: string, start: number, end: number): boolean {
   return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);
 }
 
+/**
+ * The next token that is no plain word. Searches for {@link TELLING} first, because nearly all tokens are plain words.
+ */
 function nextToken(text: string, from: number): { start: number; end: number } | undefined {
   TELLING.lastIndex = from;
   if (!TELLING.test(text)) return undefined;
@@ -133,6 +141,7 @@ interface Step {
   end: number;
 }
 
+/** @param pieced what {@link piecedTokens} found; those before `from` are removed */
 function nextStep(text: string, from: number, pieced: Candidate[]): Step | undefined {
   while (pieced[0] !== undefined && pieced[0].start < from) pieced.shift();
   const next = nextToken(text, from);

@@ -15,11 +15,13 @@ const REACH_WORDS_AFTER = 9;
 const REACH_WORDS_ENTER = 3;
 const REACH_WORDS_KEY = 4;
 const WORDS_TO_SUBJECT = 5;
+/** Words between "enter" and the "code" that is to be entered. */
 const REACH_WORDS_OBJECT = 5;
 
 /** Words before another number, itself included, that may label that number and not the candidate. */
 const SKIPPED_BEFORE_NUMBER = 3;
 
+/** The result of a rule that recognises a number as something other than a code. */
 export const SOMETHING_ELSE = -1;
 
 const LONG_NUMBER = /^\d{4,}$/;
@@ -34,11 +36,13 @@ export interface Setting {
   alone: boolean;
   /** Only a colon or "is" stands between the announcement and the code. */
   direct: boolean;
+  /** The text before, up to {@link REACH} characters. */
   wide: string;
   /** Of `wide`, the sentence, or all for a code on its own line. */
   before: string;
   after: string;
   following: string;
+  /** The sentence up to the code. */
   sentence: string;
   sentenceWords: readonly string[];
   kindsBefore: readonly WordKind[];
@@ -130,6 +134,7 @@ function nextNoun(words: readonly string[], at: number): string {
   return (/^(?:de|di|da|do|del|des)$/i.test(next) ? words[at + 2] : next) ?? '';
 }
 
+/** How many words before a candidate a code word, or a word for something else, may stand. */
 function reachesOf({ alone, direct, wide }: Setting, entered: boolean): { code: number; other: number } {
   // A code on its own line is announced further up; within a sentence, directly before or by a colon.
   if (alone) {
@@ -159,6 +164,7 @@ export function pointsBefore(setting: Setting): number | undefined {
   return undefined;
 }
 
+/** "Sign-in key: K7QX-2M9P"; a "key" of digits alone may be anything. */
 const isKey = ({ candidate, direct }: Setting, word = ''): boolean =>
   direct && candidate.shape === 'mixed' && KEY.test(word);
 
@@ -166,6 +172,7 @@ const isKey = ({ candidate, direct }: Setting, word = ''): boolean =>
 const wordsToSkip = (word: string, left: number): number =>
   /\d/.test(word) ? SKIPPED_BEFORE_NUMBER : Math.max(0, left - 1);
 
+/** "Discount code", "code of the building". */
 const isCodeOfOther = (words: readonly string[], at: number): boolean =>
   isOther(kindAt(words, at - 1)) || isOther(kindOfWord(nextNoun(words, at)));
 
@@ -179,7 +186,10 @@ function namesOther(words: readonly string[], at: number): boolean {
   return !isEntered(words.slice(at + 1)) && !isEntered(words.slice(0, at));
 }
 
-/** "Your password for the payment of EUR 120.00 is 482913": a code is the subject of the sentence. */
+/**
+ * Points where a code is the subject of the sentence and the verb stands before the candidate: "One-time password for
+ * the payment of EUR 120.00 at a shop with your card is 482913."
+ */
 export function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): number | undefined {
   if (alone || !VERB.test(sentence)) return undefined;
   const at = sentenceWords.slice(0, WORDS_TO_SUBJECT).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));
@@ -207,6 +217,7 @@ export function pointsOfSigns({ before, after }: Setting): number | undefined {
   const lastOther = last(OTHER_SIGNS);
   const code = lastCode?.index ?? -1;
   const other = lastOther?.index ?? -1;
+  // "Coupon code" as one word.
   const attached = other >= 0 && before.slice(other + (lastOther?.[0].length ?? 0), code).trim() === '';
   if (attached && other < code && BARE_CODE_SIGN.test(lastCode?.[0] ?? '')) return SOMETHING_ELSE;
   if (code >= 0 && code >= other - 3) return 95 - (before.length - code) / 4;

@@ -23,11 +23,15 @@ import { NOT_VERIFY } from './link-words.ts';
 const MAX_READ = 32 * 1024;
 /** With more, the numbers are a list. */
 const MAX_CODES = 5;
+/** Characters of context on each side of a code. */
 const CONTEXT_SIDE = 40;
+/** Characters searched for a reference to the subject line. */
 const MAX_POINTER = 2_048;
 /** Characters of a line that may be wrapped. */
 const MIN_WRAPPED = 50;
+/** Characters of a mail that consists of one sentence. */
 const MAX_SHORT = 40;
+/** Candidates with a lower score are not reported. */
 const SURE = 45;
 
 /** The zeros of scripts whose digits occur in mail; the other nine digits follow each. */
@@ -43,6 +47,7 @@ const NOT_TYPED = new RegExp(
   'gv',
 );
 const LINK = /(?:https?:\/\/|www\.)\S+/gi;
+/** Characters; a longer line is a paragraph and not source code. */
 const MAX_SOURCE_LINE = 200;
 
 function isInSource(text: string, { start, end }: Candidate): boolean {
@@ -80,9 +85,11 @@ interface Found {
 }
 
 interface Mail extends MailFacts {
+  /** An offer such as "15% off": its code is a coupon. */
   isOffer: boolean;
   /** Codes are printed for the record, and count only where the text says to enter one. */
   isRecord: boolean;
+  /** The subject asks to verify something, or to sign in. */
   isSubjectOfAccess: () => boolean;
   isShort: boolean;
 }
@@ -117,7 +124,10 @@ function found(text: string, readable: string, candidate: Candidate, mail: Mail)
   return { code: { value: candidate.value, context }, score };
 }
 
-/** Whether the code is only the label of a record ("test code 10231"): nothing says that it gives access. */
+/**
+ * Whether the code is only the label of a record ("test code 10231"), because nothing says that it gives access.
+ * Directly after a label, the words of the whole mail count, otherwise those of the sentence.
+ */
 function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
   const { alone, direct } = setting;
   if (alone || mail.subjectSaysCode || (direct && mail.isShort)) return false;
@@ -125,6 +135,7 @@ function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
   return !speaks && !isMeantForEntering(setting) && !isNamedInFull(setting);
 }
 
+/** The line of a candidate, joined with its neighbours where it was wrapped. */
 function lineOf({ sentence, after }: Setting): string {
   const lines = sentence.split('\n');
   let line = lines.pop() ?? '';
@@ -164,8 +175,10 @@ function speaksOfAccess(text: string): boolean {
 const hasCode = (found: readonly Found[]): boolean => found.some(({ score }) => score > 0);
 
 /**
- * Finds codes, best first. Values are as typed: `482 910` is `482910`, but `G-482910` keeps its hyphen.
- * @param words the visible words of the HTML, read only where the text has no code, as are images
+ * Finds one-time codes, best first; none when unsure. Values are as typed: groups of digits joined (`482 910` is
+ * `482910`), hyphens of mixed codes kept (`G-482910`). The HTML is read only where the text has no code, and images
+ * only where nothing else has.
+ * @param words the visible words of the HTML
  */
 export function findCodes(
   subject: string,

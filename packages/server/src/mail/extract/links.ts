@@ -21,6 +21,7 @@ const MAX_HREF = 16 * 1024;
 const MAX_READ = 1024 * 1024;
 /** Characters on each side of a bare link that may say its purpose. */
 const WORDS_AROUND = 120;
+/** Characters before a button that may hold its heading. */
 const WORDS_ABOVE = 500;
 const MAX_HEADING = 80;
 const MAX_HREF_JUDGED = 1_000;
@@ -32,6 +33,7 @@ const WEB_SCHEME = /https?$/i;
 /** The scheme of other addresses, such as `acme` of an app link (RFC 3986 section 3.1). */
 const APP_SCHEME = /(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,31}$/i;
 const MAX_SCHEME = 33;
+/** Schemes of servers and files, which no mail program opens. */
 const NO_APP =
   /^(?:jdbc|odbc|postgres|[a-z+]*sql\w*|mongodb|redis|rediss|amqps?|ldaps?|smtps?|imaps?|pop3s?|s?ftps?|ssh|git|svn|rsync|s3|gs|wss?|tcp|udp|tls|unix|docker|npm|pkg|file|data|javascript|vbscript|about|blob|chrome|resource|view-source)\b/i;
 /**
@@ -51,6 +53,7 @@ const GENERIC =
 
 const SENTENCE_END = /\n|[.!?](?=\s)|[。！？]/;
 
+/** In Markdown, `[text](address)` ends at an unmatched closing bracket. */
 const TARGET = /^[^()]*(?:\([^()]*\)[^()]*)*/;
 
 const BRACKETS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
@@ -104,6 +107,7 @@ function kindOfPath(href: string): LinkKind | undefined {
 interface Around {
   before: string;
   after: string;
+  /** Like `before`, but longer, and across pictures. */
   above: string;
 }
 
@@ -126,11 +130,16 @@ function kindOfWeb(href: string, text: string, around: Around | undefined): Link
   return said ?? (isButton ? kindOfHeading(around) : undefined) ?? path ?? 'other';
 }
 
+/** Headings are short lines that are no sentence; the nearest one counts. */
 function kindOfHeading({ above }: Around): LinkKind | undefined {
   const lines = above.split('\n').filter((line) => line.length <= MAX_HEADING && !/[.:,;]\s*$/.test(line));
   return lines.map(kindOfText).findLast((kind) => kind !== undefined);
 }
 
+/**
+ * By the sentence around the link, else by one further up that refers to a link ("use the link below to sign in. It
+ * works once.").
+ */
 function kindOfSentence({ before, after }: Around): LinkKind | undefined {
   const sentences = before.trimEnd().split(SENTENCE_END);
   const nearest = sentences.at(-1) ?? '';
@@ -172,7 +181,10 @@ export function* textLinks(text: string): Generator<TextLink> {
   }
 }
 
-/** Each link once: those of the HTML, then those that only the text or List-Unsubscribe (RFC 2369) has. */
+/**
+ * Each link once, in order of appearance: those of the HTML with their words, then those that only the text or the
+ * List-Unsubscribe field (RFC 2369) has.
+ */
 export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
   const links = new Map<string, MailLink>();
   // Of an image and a button with one target, the words of the button count.

@@ -32,6 +32,7 @@ function isSubsequence(part: string, whole: string): boolean {
   return at === part.length;
 }
 
+/** The next row of the table of {@link typos}. */
 function nextRow(a: string, b: string, i: number, last: number[], beforeLast: number[]): number[] {
   const row = [i];
   for (let j = 1; j <= b.length; j++) {
@@ -44,7 +45,10 @@ function nextRow(a: string, b: string, i: number, last: number[], beforeLast: nu
   return row;
 }
 
-/** Restricted Damerau-Levenshtein distance, at most `most + 1`. */
+/**
+ * Restricted Damerau-Levenshtein distance: characters changed, left out, added or swapped. Above `most` it is `most +
+ * 1`.
+ */
 export function typos(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1;
   let beforeLast: number[] = [];
@@ -58,6 +62,7 @@ export function typos(a: string, b: string, most: number): number {
   return Math.min(last[b.length] ?? 0, most + 1);
 }
 
+/** `name-anything` is a tag with another separator than a plus. */
 const isTagged = (name: string, tagged: string): boolean =>
   tagged.startsWith(name) && /^[._+=-]./.test(tagged.slice(name.length));
 
@@ -96,6 +101,7 @@ function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAd
 const [NEW_LINE, QUOTE, PLUS, ZERO, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [
   ...[10, 34, 43, 48, 60, 64, 92, 97, 126],
 ] as const;
+/** Difference of small and capital ASCII letters. */
 const CASE = 32;
 /** A path whose letters are unknown until it is parsed. */
 const ODD = -1;
@@ -121,6 +127,7 @@ function countBits(bits: number): number {
 
 class Recipient {
   readonly at: number;
+  /** By {@link lettersIn}. */
   readonly letters: number;
   readonly #json: string;
   #address: string | null | undefined;
@@ -169,7 +176,10 @@ export function listRecipients(lines: string): RecipientList {
 /** @property address undefined when it is neither the wanted address nor similar */
 export type Found = Pick<Recipient, 'at' | 'path'> & { address: string | undefined };
 
-/** @param maxOthers how many recipients that are not similar are returned, the first ones */
+/**
+ * Finds recipients equal or similar to the wanted address; the letter sets rule out most without parsing.
+ * @param maxOthers how many of the others are returned, the first ones
+ */
 export function findSimilar(
   { recipients }: RecipientList,
   wanted: WantedAddress,
@@ -194,6 +204,7 @@ export function findSimilar(
   return found;
 }
 
+/** The first quotation mark that is not escaped. */
 function endOfText(json: string, from: number): number {
   for (let end = json.indexOf('"', from); end >= 0; end = json.indexOf('"', end + 1)) {
     let backslashes = 0;

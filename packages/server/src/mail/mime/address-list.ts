@@ -14,7 +14,10 @@ export interface Token {
   isApart: boolean;
 }
 
-/** A quoted string is the local part of what follows directly (RFC 5322 section 4.4). */
+/**
+ * Separates addresses without brackets from the other words. A quoted string is the local part of what follows
+ * directly; blanks may surround the dots of a domain (RFC 5322 section 4.4).
+ */
 function takeAddresses(tokens: readonly Token[]): { addresses: string[]; words: Token[] } {
   const addresses: string[] = [];
   const words: Token[] = [];
@@ -65,7 +68,11 @@ function commentText(comments: readonly string[]): string {
 
 const withoutEscapes = (text: string): string => (text.includes('\\') ? text.replace(/\\(.)/gs, '$1') : text);
 
-/* RFC 5322 section 3.4 and malformed lists, in linear time. No address is taken from a quoted string or a comment. */
+/*
+ * RFC 5322 section 3.4 with obsolete and malformed forms, in linear time. Groups are flattened. Except for a fully
+ * encoded mailbox, no address is taken from a quoted string, comment or encoded word: a display name must not become an
+ * address.
+ */
 
 /** Words and comments of one mailbox; the others are skipped, because each costs memory. */
 const MAX_WORDS = 1_000;
@@ -92,6 +99,7 @@ const SOURCE_ROUTE = /^@[^:]*:/;
 const IS_SPECIAL = new Uint8Array(256);
 for (let code = 0; code <= SPACE; code++) IS_SPECIAL[code] = 1;
 for (const special of '"(),:;<>[') IS_SPECIAL[special.charCodeAt(0)] = 1;
+/** Openings within which other characters have no meaning. */
 const NESTING = /["([]/;
 const CLOSING: Readonly<Record<string, string>> = { '"': '"', '(': ')', '[': ']', '<': '>' };
 
@@ -103,6 +111,7 @@ class AddressScan {
   private comments: string[] = [];
   private bracketed: string | undefined;
   private gap: '' | 'blank' | 'comment' = '';
+  /** Openings without an end, which are plain characters from then on. */
   private readonly unclosed = new Set<string>();
 
   constructor(text: string) {
@@ -182,7 +191,10 @@ class AddressScan {
     this.push(text.slice(start, this.at), 'atom');
   }
 
-  /** The offset after the closing character; -1 without one. Comments may nest. */
+  /**
+   * The offset after the closing character; -1 without one. Strings and comments may have escapes, and comments may
+   * nest.
+   */
   private endOf(opening: string, from: number): number {
     if (this.unclosed.has(opening)) return -1;
     const { text } = this;
@@ -213,7 +225,10 @@ class AddressScan {
     this.gap = 'blank';
   }
 
-  /** Of nested brackets the innermost count; unclosed ones end at their first comma or semicolon. */
+  /**
+   * The range within brackets, and where parsing continues. Of nested brackets the innermost count. Unclosed brackets,
+   * or those before another mailbox, end at their first comma or semicolon.
+   */
   private bracketRange(): { start: number; end: number; next: number } {
     const { text } = this;
     let start = this.at + 1;

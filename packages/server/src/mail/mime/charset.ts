@@ -1,11 +1,15 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { type CharsetDecoder, rareCharset } from './rare-charsets.ts';
 
-/* Undeclared text is UTF-8 where valid, hardly ever by chance; otherwise windows-1252, which defines every byte. */
+/*
+ * Text with a missing or wrong charset is decoded as mail programs do: valid UTF-8 as UTF-8, since other text is hardly
+ * ever valid by chance; everything else as windows-1252, which defines every byte.
+ */
 
 const FALLBACK = 'windows-1252';
 /** Names for ASCII and for an unknown charset, which mean nothing for 8-bit bytes. */
 const VAGUE = /^(?:(?:us-)?ascii|ansi_x3\.4-1968|(?:x-)?unknown(?:-8bit)?|8bit|)$/;
+/** Seven-bit charsets. */
 const SEVEN_BIT = /^(?:iso-?2022-?(?:jp|kr)|hz|utf-?7)/;
 const UTF8 = /^(?:utf-?8|unicode-1-1-utf-8|utf_8|utf-?8mb[34])$/;
 /** Bytes that browsers search for the charset of an HTML page. */
@@ -55,6 +59,7 @@ export function forgetUnknownCharsets(): void {
   if (unknown.size > 0) unknown.clear();
 }
 
+/** @param declared the charset as the mail names it; '' for none */
 export function decodeCharset(bytes: Uint8Array, declared: string): string {
   return decodeAs(bytes, charsetOf(bytes, declared, false));
 }
@@ -76,7 +81,10 @@ export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean):
 
 export const isSevenBit = (name: string): boolean => SEVEN_BIT.test(name);
 
-/** Whether UTF-8 was cut within a character. Other charsets rarely form valid sequences. */
+/**
+ * Whether the bytes are UTF-8 that was cut within a character: most non-ASCII characters are complete, or only the last
+ * one is not. Other charsets rarely form valid sequences.
+ */
 function isCutUtf8(bytes: Uint8Array): boolean {
   let whole = 0;
   let broken = 0;
@@ -164,7 +172,10 @@ function decodeWestern(bytes: Buffer, decoder: InstanceType<typeof TextDecoder>)
   return bytes.toString('latin1');
 }
 
-/** By byte order mark, else by the zero bytes of ASCII characters, else little-endian as TextDecoder. */
+/**
+ * UTF-16 by its byte order mark, else by the position of zero bytes in ASCII characters, else little-endian as
+ * TextDecoder.
+ */
 function decodeUtf16(bytes: Buffer): string {
   const isBigEndian = bytes[0] === 0xfe && bytes[1] === 0xff;
   const isMarked = isBigEndian || (bytes[0] === 0xff && bytes[1] === 0xfe);

@@ -1,7 +1,10 @@
 import { decodeCharset } from './charset.ts';
 import { decodeBase64, hexPair } from './transfer-encoding.ts';
 
-/* RFC 2047, one character a byte. Other bytes beyond ASCII are UTF-8 (RFC 6532), or windows-1252 where invalid. */
+/*
+ * Header text (RFC 2047), one character a byte, in linear time. Bytes beyond ASCII outside of encoded words are UTF-8
+ * (RFC 6532), or windows-1252 where invalid.
+ */
 
 /** `=?charset*language?encoding?`. A charset has no blanks, or a stray "=?" would match a whole sentence. */
 const WORD_START = /=\?([^?\s*]+)(?:\*[^?\s]*)?\?([bq])\?/iy;
@@ -69,7 +72,10 @@ function nextWord(value: string, from: number): Word | undefined {
   return undefined;
 }
 
-/** An unclosed word ends at the next `=?`. A `?` within is invalid but occurs; `=?=` is a stray "=" and the end. */
+/**
+ * An unclosed word ends at the next `=?`. A `?` and blanks within are invalid but occur; `=?=` is a stray "=" and the
+ * end.
+ */
 function endOfText(value: string, from: number): number {
   for (let at = value.indexOf('?', from); at >= 0; at = value.indexOf('?', at + 1)) {
     if (value.charAt(at + 1) === '=') return at;
@@ -78,7 +84,10 @@ function endOfText(value: string, from: number): number {
   return value.length;
 }
 
-/** Senders split text within a character or a base64 group, so adjacent words are joined before decoding. */
+/**
+ * Senders split text within a character or a base64 group, so adjacent words of one charset are joined first; where
+ * that gives no text, each is decoded separately.
+ */
 function decodeGroup(words: readonly Word[]): string {
   const [first] = words;
   if (first === undefined) return '';

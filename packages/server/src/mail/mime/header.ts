@@ -1,4 +1,7 @@
-/* Known fields: they distinguish a broken header line from text, and are kept when there are too many fields. */
+/*
+ * Known fields, from the IANA registry and large senders. They distinguish a broken header line from text, and are kept
+ * when there are too many fields.
+ */
 
 export const FIELD_NAMES: ReadonlySet<string> = new Set(
   (
@@ -14,7 +17,10 @@ export const FIELD_NAMES: ReadonlySet<string> = new Set(
 
 const FIELD_PREFIXES = /^(?:x|content|list|arc|resent|dkim|authentication|received|autocrypt|bimi|mime)-/;
 
-/* Finds fields as ranges (RFC 5322 section 2.2). A header that lacks its empty line ends where the text begins. */
+/*
+ * Finds header fields (RFC 5322 section 2.2) as ranges of the raw source, leniently: an invalid line affects only
+ * itself, and a header without its empty line ends where the text begins.
+ */
 
 /** Offsets in the raw source. `[valueStart, end)` includes folds, not the last line break. */
 export interface FieldRange {
@@ -32,7 +38,10 @@ export interface HeaderRange {
   isCut: boolean;
 }
 
-/** Real mail has fewer than 200. Beyond, the first of each name in {@link FIELD_NAMES} is still kept. */
+/**
+ * Real mail has fewer than 200; a million short fields would become a response of tens of megabytes. Beyond, the first
+ * of each name in {@link FIELD_NAMES} is still kept.
+ */
 export const MAX_FIELDS = 2_000;
 
 const TAB = 0x09;
@@ -49,11 +58,14 @@ const DELETE = 0x7f;
 /** Some editors write it in front of a mail. */
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
+/** Bytes of a line that decide its kind. */
 const LINE_START = 200;
 const LONGEST_NAME = 64;
+/** The separator line of mailbox files. */
 const MAILBOX_LINE = /^>?From (?:\S+@\S|\S+ +[A-Z][a-z]{2},? .*\b\d\d:\d\d\b)/;
 /** A parameter such as `boundary="b"`, whose fold lost its blank. */
 const PARAMETER_LINE = /^[a-z0-9*-]+\s*=/i;
+/** A field with invalid characters in its name. */
 const BROKEN_FIELD = /^[^\s:]{1,64}\s*:(?!\/\/)/;
 const TRACE = /^(?:received|return-path)$/;
 const HAS_PARAMETERS = /^content-(?:type|disposition)$/i;
@@ -99,6 +111,7 @@ class HeaderScan {
   private readonly end: number;
   private readonly fields: FieldRange[] = [];
   private at: number;
+  /** The field that a fold continues. */
   private open: FieldRange | undefined;
   private lastKnown: number | undefined;
   private isCut = false;
@@ -106,6 +119,7 @@ class HeaderScan {
   private hasOnlyTrace = true;
   /** Names of {@link FIELD_NAMES} met, once there are too many fields. */
   private met: Set<string> | undefined;
+  /** Of the last line read by {@link findName}. */
   private nameEnd = 0;
   private colon = 0;
 
@@ -168,6 +182,7 @@ class HeaderScan {
     return this.source[lineStart] === HYPHEN && this.source[lineStart + 1] === HYPHEN;
   }
 
+  /** Skips an editor's byte order mark before the sender's first field. */
   private nameStart(lineStart: number): number {
     if (this.source[lineStart] !== BYTE_ORDER_MARK[0]) return lineStart;
     const isMarked = BYTE_ORDER_MARK.every((byte, i) => this.source[lineStart + i] === byte);
@@ -211,7 +226,8 @@ class HeaderScan {
   }
 
   /**
-   * Whether an invalid line is a fold that lost its blank: a parameter, the rest of a list, or the last header line.
+   * Whether a line is a fold that lost its blank: a parameter, the rest of a list, or the last line of the header. Text
+   * of a header that lacks its empty line would have more lines.
    */
   private isLostFold(lineStart: number): boolean {
     const { source, open } = this;
@@ -224,6 +240,7 @@ class HeaderScan {
     return last === COMMA || last === SEMICOLON || this.isLastOfHeader(lineStart);
   }
 
+  /** Whether an empty line and text follow. */
   private isLastOfHeader(lineStart: number): boolean {
     const { source, end } = this;
     const next = this.lineEnd(lineStart) + 1;
@@ -233,7 +250,10 @@ class HeaderScan {
     return at < end;
   }
 
-  /** Whether the header ends before an invalid line: at a possible delimiter, or where no known field follows. */
+  /**
+   * Whether the header ends before an invalid line: at a possible delimiter, or at text, which no known field follows.
+   * Mailbox separators, and invalid lines with known fields after them, are skipped.
+   */
   private isEnd(lineStart: number): boolean {
     if (this.isDashed(lineStart)) return true;
     if (this.isLostFold(lineStart)) return false;
@@ -242,6 +262,7 @@ class HeaderScan {
     return lineStart > this.lastKnown;
   }
 
+  /** Offset of the last known field; -1 without one. */
   private findLastKnown(from: number): number {
     let last = -1;
     let at = from;

@@ -1,7 +1,10 @@
 import { charsetOf, decodeAs } from './charset.ts';
 import { decodeTransfer, type TransferEncoding } from './transfer-encoding.ts';
 
-/* Stored with a message, so that parts are decoded from the raw source without parsing it again. */
+/*
+ * The offsets of all parts. Stored with a message, so that parts are decoded from the raw source without parsing it
+ * again.
+ */
 
 /** `none` is not shown, such as an empty body. */
 export type PartRole = 'multipart' | 'text' | 'html' | 'attachment' | 'none';
@@ -64,6 +67,7 @@ export function writeIndex(index: PartIndex): WrittenIndex {
   return [INDEX_VERSION, ...parts];
 }
 
+/** @returns null for another version */
 export function readIndex([version, ...parts]: WrittenIndex): PartIndex | null {
   if (version !== INDEX_VERSION) return null;
   return parts.map(([depth, headerStart, bodyStart, bodyEnd, role, encoding, type, charset, ...rest]) => ({

@@ -2,7 +2,10 @@ import { type FieldRange, fieldKey, fieldValue, type HeaderRange, readHeader } f
 import { isMediaType, MAX_STRUCTURED_BYTES, parseStructured } from './parameters.ts';
 import { type TransferEncoding, transferEncoding } from './transfer-encoding.ts';
 
-/* Splits a mail into parts (RFC 2045, RFC 2046) in one linear pass, without copying bodies. Never throws. */
+/*
+ * Splits a mail into parts (RFC 2045, RFC 2046) in one linear pass, without copying bodies. Never throws; `limits`
+ * names the limits exceeded.
+ */
 
 /** Real mail has up to five levels; each is compared with every delimiter. A multipart below is not split. */
 export const MAX_DEPTH = 100;
@@ -29,6 +32,7 @@ export interface Part {
   disposition: string;
   /** Decoded, not cleaned; '' for none. */
   filename: string;
+  /** As written; '' for none. */
   contentId: string;
   /** True for a multipart that was split, even into no parts. */
   isMultipart: boolean;
@@ -60,12 +64,14 @@ interface OpenMultipart {
   part: Part;
   /** One character a byte, without trailing blanks, which transport may remove (RFC 2046 section 5.1.1). */
   boundary: string;
+  /** With its trailing blanks, if any. */
   written: string | undefined;
   /** True after a delimiter with those blanks: then they are required. */
   needsBlanks: boolean;
 }
 
 interface Delimiter {
+  /** Index in {@link PartScan.open}. */
   level: number;
   isLast: boolean;
   /** Offset of the preceding line break, which belongs to the delimiter. */
@@ -78,6 +84,7 @@ class PartScan {
   private readonly all: Part[] = [];
   private readonly limits = new Set<Limit>();
   private readonly open: OpenMultipart[] = [];
+  /** Index in `open` of the innermost multipart with a boundary. */
   private readonly levels = new Map<string, number>();
   private longest = 0;
   private hasBlanks = false;
@@ -151,6 +158,7 @@ class PartScan {
     return undefined;
   }
 
+  /** Compares the whole line, because boundaries may be prefixes of others. */
   private delimiterAt(lineStart: number, next: number): Delimiter | undefined {
     const { source, levels } = this;
     let end = next;

@@ -6,7 +6,10 @@ interface Entry<T> {
   cost: number;
 }
 
-/** Self-clocked fair queueing (S. J. Golestani, INFOCOM 1994) over nested groups. No job starves. */
+/**
+ * A self-clocked fair queue (S. J. Golestani, INFOCOM 1994) over nested groups: a small job of a group that was not
+ * served recently comes before large ones of busy groups. No job starves, because later jobs are due later.
+ */
 export class FairQueue<T> {
   private readonly root = new Group<T>(0);
   private count = 0;
@@ -45,12 +48,13 @@ export class FairQueue<T> {
   }
 }
 
+/** One group, with the groups within it, or with items where there are none. */
 class Group<T> {
   /** Virtual time of the parent when it last served this group. */
   start: number;
   private readonly entries: Entry<T>[] = [];
   private readonly groups = new Map<string, Group<T>>();
-  /** Virtual time at which the item served last was due. */
+  /** Virtual time: the cost at which the item served last was due. */
   private served = 0;
 
   constructor(start: number) {

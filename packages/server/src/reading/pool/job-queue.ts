@@ -10,11 +10,13 @@ export interface QueueLimits {
   threads: number;
   /** Further workers that may be busy with slow mails; when all are, the queue waits until one is terminated. */
   stuck: number;
+  /** Jobs of one posted message. */
   batch: number;
   /** Bytes of one posted message beside its first job, which bound the wait of a small mail behind them. */
   batchBytes: number;
   /** Batches that a worker has at most; with two, it need not wait for the main thread. */
   ahead: number;
+  /** Workers kept when idle. */
   warm: number;
   slowMs: number;
   timeLimitMs: number;
@@ -35,7 +37,10 @@ export class JobQueue {
   private isScheduled = false;
   private isClosed = false;
 
-  /** @param onWork called when there is something to watch */
+  /**
+   * @param entry the worker's file
+   * @param onWork called when there is something to watch
+   */
   constructor(entry: URL, limits: QueueLimits, clock: Pick<Clock, 'monotonic'>, onWork: () => void) {
     this.entry = entry;
     this.limits = limits;

@@ -20,12 +20,14 @@ const PARSE_HEAP_MB = 256;
 const IDLE_WORKER_MS = 30_000;
 /** Mails of a batch: few enough that the first are committed while the next are read. */
 const MAX_BATCH = 4;
-/** {@link SLOW_PARSE_MS} for large mails, whose worker has no other jobs. */
+/** The same for large mails, whose worker has no other jobs. */
 const SLOW_LARGE_PARSE_MS = 1_000;
 /** Bytes of a batch beside its first mail: 2 ms of work, 10 ms at worst. */
 const MAX_BATCH_BYTES = 64 * 1024;
+/** Workers that may be busy with slow mails while others continue. */
 const MAX_STUCK = 3;
 
+/** What the store keeps of a parsed mail: UTF-8 JSON of MailSummary and StoredContent. */
 export interface ParsedBytes {
   summary: Uint8Array;
   content: Uint8Array;
@@ -39,9 +41,15 @@ export interface ParseRequest {
   signal?: AbortSignal | undefined;
 }
 
-/** Jobs reject with the reason of `signal`; all but `parse` also with AppError `unavailable` for a failed worker. */
+/**
+ * All methods throw the reason of an aborted `signal`; all but `parse` throw AppError `unavailable` when the worker was
+ * terminated.
+ */
 export interface Parsing {
-  /** When the worker failed, the result has only the first header fields, and `parseError` says why. */
+  /**
+   * Reads a whole mail. When the worker was terminated (time, memory, a crash, or {@link close}), the result has only
+   * the first header fields, and `parseError` says why.
+   */
   parse(raw: Uint8Array, request?: ParseRequest): Promise<ParsedBytes>;
   /** Decodes one attachment of a message stored without an index; undefined when there is none with that id. */
   attachment(raw: Uint8Array, id: string, request?: ParseRequest): Promise<Uint8Array | undefined>;
@@ -55,10 +63,12 @@ export interface Parsing {
     request?: ParseRequest,
   ): Promise<{ page: Uint8Array; remoteCount: number }>;
   attachments(raw: Uint8Array, request?: ParseRequest): Promise<AttachmentList>;
+  /** UTF-8 JSON of a message in full. */
   fullJson(raw: Uint8Array, about: FullJson, request?: ParseRequest): Promise<Uint8Array>;
   /** See `json-lines.ts`; `problem` says why the document cannot be read. */
   jsonLines(document: Uint8Array, array: string): Promise<{ lines: Uint8Array; problem: string }>;
   readonly threads: number;
+  /** Jobs queued or running. */
   readonly jobs: number;
   /** Terminates the workers; unfinished jobs end as if they had failed. */
   close(): Promise<void>;
@@ -79,6 +89,7 @@ interface TaskResult {
   parseError: string | null;
 }
 
+/** The flow of work without an account; it gets the turns of one account. */
 const OTHERS: Flow = ['others'];
 
 const REASONS: Readonly<Record<Failure, string>> = {
@@ -236,6 +247,7 @@ class ParserPool implements Parsing {
     }
   }
 
+  /** Runs only while a queue has something to watch, so that an idle server sets no timers. */
   private async watch(): Promise<void> {
     if (this.isWatching) return;
     this.isWatching = true;
@@ -249,6 +261,7 @@ class ParserPool implements Parsing {
 }
 
 async function parseHere(raw: Uint8Array, reason: string): Promise<ParsedBytes> {
+  // Imported here because nothing else on the main thread needs it.
   const { parseHeaderOnly } = await import('../../mail/parse.ts');
   const { summary, content, parseError } = parseHeaderOnly(raw, reason);
   return {

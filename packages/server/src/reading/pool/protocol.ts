@@ -34,6 +34,7 @@ export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) =
   lint: () => MIB / 4,
   // UTF-8 takes at most three bytes for a UTF-16 code unit.
   preview: () => 3 * MAX_PAGE_LENGTH + 1024,
+  // A thousand parts with names, ids and types of a thousand characters each.
   attachments: () => 16 * MIB,
   fullJson: () => MAX_STRING_BYTES + 4 * MIB,
   // Numbers may grow: 1e20 is written with 21 digits.
@@ -43,6 +44,7 @@ export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) =
 };
 
 export interface JobBatch {
+  /** One {@link QUEUED} … {@link TAKEN} a job. */
   states: Int32Array;
   /** One array a job; large ones are transferred. */
   inputs: Uint8Array[];

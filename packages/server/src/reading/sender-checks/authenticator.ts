@@ -27,9 +27,11 @@ export interface AuthenticatorOptions {
   clock: Clock;
   /** Name servers as `address` or `address:port`; null for the machine's own. */
   dnsServers: readonly string[] | null;
+  /** Called when the thread had to be terminated, or ended by itself. */
   onThreadLost(error: Error): void;
   /** Called with the result of each message from outside, also after a timeout. */
   onChecked?(found: MailAuthentication): void;
+  /** For tests: another worker file, and other limits than the constants here. */
   workerEntry?: URL;
   limits?: { checks?: number; bytes?: number };
 }
@@ -46,7 +48,10 @@ interface Load {
   bytes: number;
 }
 
-/** Checks senders on a thread, because hashing bodies would block the main thread; ends it when idle. */
+/**
+ * Checks senders on a thread, because hashing bodies would block the main thread. Starts it with the first message from
+ * outside, and ends it when idle.
+ */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
   readonly #checks = new Map<number, Check>();
@@ -197,6 +202,7 @@ export class Authenticator {
   }
 }
 
+/** Loopback connections are local programs, to which SPF does not apply. */
 function isOutside(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.process(address).range() !== 'loopback';
 }

@@ -28,6 +28,7 @@ const ABSENT: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']
 type Outcome = { records: Records; letters: number } | { failure: string };
 
 export interface DnsSettings {
+  /** As in `CheckerData`. */
   servers: readonly string[] | null;
   /** Monotonic milliseconds, for the age of cache entries. */
   now?: () => number;
@@ -66,7 +67,10 @@ export function createDns({ servers, now }: DnsSettings): Ask {
   };
 }
 
-/** @param over aborted at the mail's time limit; pending queries then fail with ETIMEOUT */
+/**
+ * Limits the number of queries of one mail.
+ * @param over aborted at the mail's time limit; pending queries then fail with ETIMEOUT
+ */
 export function askForOneMail(ask: Ask, over: AbortSignal): Ask {
   let left = MAX_QUESTIONS;
   const end = new Promise<never>((_, reject) => {

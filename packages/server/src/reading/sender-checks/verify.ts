@@ -36,7 +36,11 @@ interface Signatures {
 
 export type CheckedMail = Omit<CheckJob, 'id'>;
 
-/** Never rejects: `temperror` is what could not be determined, `permerror` what exceeds the bounds. */
+/**
+ * Checks a mail's sender strictly by SPF, DKIM and DMARC. Never rejects: `temperror` is what could not be determined,
+ * `permerror` what exceeds the bounds and is not checked.
+ * @param over aborted at the mail's time limit
+ */
 export async function authenticateMail(
   mail: CheckedMail,
   ask: Ask,
@@ -50,6 +54,7 @@ export async function authenticateMail(
   return { spf: host.result, dkim: signatures.result, dmarc: await checkAuthor(host, signatures, ask) };
 }
 
+/** SPF (RFC 7208); the domain is that of the MAIL FROM, or of the HELO where that is empty. */
 async function checkHost(mail: CheckedMail, ask: Ask): Promise<{ result: string; domain: string }> {
   const { mailFrom: sender, helo, remoteAddress: ip } = mail;
   try {
@@ -76,6 +81,7 @@ async function checkSignatures(raw: Uint8Array, ask: Ask, over: AbortSignal): Pr
   }
 }
 
+/** DMARC (RFC 9989). A mail that names no author, or several of different domains, is a `permerror`. */
 async function checkAuthor(
   host: { result: string; domain: string },
   signatures: Signatures,
