@@ -7,20 +7,23 @@ import { BOMBS } from './bombs.ts';
 const KB = 1_000;
 /** CPU time in which 1 MB of anything is to be read, on the processor for which it was set, milliseconds. */
 const MAX_MS_PER_MB = 100;
-const SMALL = 250 * KB;
-const LARGE = 8 * SMALL;
-/** How many times as long the large one may take: three times what is proportional; 64 would be quadratic. */
-const MAX_RATIO = 3 * (LARGE / SMALL);
-/** Shorter times of the small one are mostly the garbage collector's, milliseconds. */
-const NOISE_MS = 2;
+const LARGE = 2_000 * KB;
+/** As many small mails have the size of the large one. */
+const PIECES = 16;
+/** How many times the CPU time of {@link PIECES} small mails the large one may take; what is quadratic takes 16. */
+const MAX_RATIO = 5;
+/** The clock of CPU time may go by 4 ms: a shorter time of the small mails says nothing, milliseconds. */
+const MIN_MS = 20;
 const RUNS = 5;
 
-/** CPU time of this thread for all that a parse worker does with a mail, milliseconds. */
-function cost(source: Buffer): number {
+/** CPU time of this thread for all that a parse worker does with these mails, milliseconds. */
+function cost(...sources: Buffer[]): number {
   const before = process.threadCpuUsage();
-  const mail = parseMail(source);
-  const summary = JSON.stringify(mail.summary);
-  contentJson(mail, source.length, Buffer.byteLength(summary));
+  for (const source of sources) {
+    const mail = parseMail(source);
+    const summary = JSON.stringify(mail.summary);
+    contentJson(mail, source.length, Buffer.byteLength(summary));
+  }
   const { user, system } = process.threadCpuUsage(before);
   return (user + system) / 1_000;
 }
@@ -38,10 +41,10 @@ describe('what reading a mail costs grows with its size and no faster, up to 100
     const most = (MAX_MS_PER_MB * LARGE) / (1_000 * KB);
     const cpu = costBelow(most, large);
     if (cpu >= most) expect(cpu).toBeLessThan(most * cpuSlowness());
-    const least = MAX_RATIO * NOISE_MS;
     // What is cheap at the large size is cheap at the small one.
-    if (cpu < least) return;
-    const limit = MAX_RATIO * Math.max(cost(mail(SMALL)), NOISE_MS);
+    if (cpu < MAX_RATIO * MIN_MS) return;
+    const small = Array.from({ length: PIECES }, () => mail(LARGE / PIECES));
+    const limit = MAX_RATIO * Math.max(cost(...small), MIN_MS);
     expect(costBelow(limit, large)).toBeLessThan(limit);
   });
 });

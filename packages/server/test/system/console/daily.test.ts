@@ -7,6 +7,21 @@ import { expectAccessible, LOOKS, openConsole, signUpMail } from './console.ts';
 /** More than one page of a list. */
 const MANY = 230;
 
+/** Clicks into the shown mail, and resolves when the page has the keyboard back: its frame is a process of its own. */
+async function clickIntoMail(page: Page): Promise<void> {
+  const text = page.frameLocator('iframe').getByText('Welcome');
+  await text.waitFor();
+  const back = await page.evaluateHandle(() => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    document.addEventListener('focusin', ({ target }) => {
+      if (target instanceof Element && target.matches('[role=tabpanel]')) resolve();
+    });
+    return { promise };
+  });
+  await text.click();
+  await back.evaluate(({ promise }) => promise);
+}
+
 describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no Chromium)', () => {
   let app: TestApp;
   let browser: Browser;
@@ -193,11 +208,11 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     const { context, page, open } = await openConsole(browser, app);
     await open(`/inboxes/${inbox.id}`);
     await row(page, 'Please confirm').click();
-    await page.frameLocator('iframe').getByText('Welcome').click();
+    await clickIntoMail(page);
     await page.keyboard.press('5');
     await page.getByText('Attachments and inline parts').waitFor();
     await page.keyboard.press('1');
-    await page.frameLocator('iframe').getByText('Welcome').click();
+    await clickIntoMail(page);
     await page.keyboard.press('j');
     await page.getByRole('heading', { name: 'only text' }).waitFor();
     await page.keyboard.press('5');
