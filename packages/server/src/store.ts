@@ -11,6 +11,7 @@ import { finding } from './inboxes/sql/finding.ts';
 import { createMailBatcher } from './messages/mail-batcher.ts';
 import type { Placed } from './messages/records.ts';
 import { messages } from './messages/sql.ts';
+import { readings } from './reading/sql.ts';
 import { refusals } from './refusals/sql.ts';
 import { reports } from './reports/sql.ts';
 import { deleteAccount } from './retention/delete-account.ts';
@@ -34,6 +35,7 @@ export const operations = {
   addresses,
   inboxes: { ...finding, ...changing, ...inboxDeletion },
   messages,
+  readings,
   faults,
   refusals,
   upkeep,
@@ -83,8 +85,11 @@ export function hintsAfter(method: string, args: readonly unknown[], result: unk
         if (!('messageId' in placed)) return [];
         const { accountId, inboxId } = placed;
         const message: Hint = { kind: 'message', accountId, inboxId };
-        return placed.deliveries ? [message, { kind: 'deliveries' }] : [message];
+        return placed.deliveries && placed.isRead ? [message, { kind: 'deliveries' }] : [message];
       });
+    case 'readings.keep':
+    case 'readings.keepChecked':
+      return result === 0 ? [] : [{ kind: 'deliveries' }];
     case 'inboxes.create': {
       const { accountId, id: inboxId, messageCount } = (result as CreatedInbox).inbox;
       return messageCount === 0 ? [] : [{ kind: 'message', accountId, inboxId }, { kind: 'deliveries' }];

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
 import { operations, type Store } from '../store.ts';
-import type { Operation } from './operations.ts';
+import { callRead, type Operation } from './operations.ts';
 
 type Nouns = Omit<Store, 'ping' | 'close' | 'generation'>;
 
@@ -44,16 +44,23 @@ export function changesData(path: MethodPath): boolean {
 
 export const METHOD_PATHS = Object.keys(METHODS) as MethodPath[];
 
+/** Resolves when these sources have readings, or are gone. */
+export type ReadSources = (sources: readonly number[]) => Promise<void>;
+
+const noReader: ReadSources = () => Promise.reject(new Error('This process reads no mail.'));
+
 type Method = (...args: unknown[]) => Promise<unknown>;
 type AnyStore = Record<string, Record<string, Method> | Method>;
 
 /**
  * The store that callers use: each method calls `invoke`. After an error `storage_damaged`, `ping` throws that error.
+ * @param read the gate: see `callRead`
  * @param onDamage called with the first error of each kind of damage
  */
 export function storeOf(
   invoke: (path: MethodPath, args: unknown[]) => Promise<unknown>,
   own: Pick<Store, 'close' | 'generation'>,
+  read: ReadSources = noReader,
   onDamage: (error: AppError) => void = () => undefined,
 ): Store {
   const damages = new Map<string, AppError>();
@@ -70,7 +77,7 @@ export function storeOf(
     const call: Method = async (...args) => {
       const [damage] = damages.values();
       if (path === 'ping' && damage) throw damage;
-      return invoke(path, args).catch(failed);
+      return callRead((next) => invoke(path, [...next]), args, read).catch(failed);
     };
     if (method === undefined) store[noun] = call;
     else store[noun] = { ...store[noun], [method]: call };

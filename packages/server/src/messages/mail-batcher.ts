@@ -17,7 +17,7 @@ interface Call {
 }
 
 const bytesOf = ({ mails }: Call): number =>
-  mails.reduce((sum, { raw, content }) => sum + raw.byteLength + content.byteLength, 0);
+  mails.reduce((sum, { raw }) => sum + raw.byteLength, 0);
 
 /** Takes at least one call. */
 function takeBatch(waiting: Call[]): Call[] {

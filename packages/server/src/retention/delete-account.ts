@@ -4,7 +4,7 @@ import { steps, type Tx } from '../database/operations.ts';
 import { DELETED } from '../database/schema.ts';
 import { anyOf, FOR_UPDATE, sql } from '../database/sql.ts';
 import { vacateAddresses } from '../inboxes/sql/addresses.ts';
-import { freeParked } from '../messages/sql/sources.ts';
+import { freeParked } from '../reading/sources.ts';
 import { removeDeletedInboxesOf } from '../reports/sql.ts';
 import { removeFailedWaitsOf } from '../waits/sql.ts';
 import { LOCK_TO_REMOVE, removeNextWebhook } from '../webhooks/sql/removal.ts';

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { createStore, hintsAfter, type Store } from '../../store.ts';
 import { unavailable } from '../failures.ts';
-import { METHODS, methodsOf, storeOf } from '../methods.ts';
+import { METHODS, methodsOf, type ReadSources, storeOf } from '../methods.ts';
 import { openWhenCalled } from '../thread/client.ts';
 import { ChangeSignal, type ChangeSignalDeps } from './change-signal.ts';
 import { connectAlone, createPool, requireDurable } from './connection.ts';
@@ -19,6 +19,8 @@ export interface PostgresOptions {
   /** Called when the search thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
+  /** Reads mails that have no reading. Without it, operations that meet one fail. */
+  read?: ReadSources;
   /** Without it, no changes of other nodes are received. */
   hints?: Pick<ChangeSignalDeps<Hint>, 'clock' | 'node' | 'onHint'> & { waiting(): Waiting };
 }
@@ -96,6 +98,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
         return closing;
       },
     },
+    options.read,
     options.onDamage,
   );
 }

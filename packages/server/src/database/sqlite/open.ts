@@ -2,7 +2,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { messageOf } from '../../errors.ts';
 import { createStore, type Store } from '../../store.ts';
 import { unavailable } from '../failures.ts';
-import { METHODS, type MethodKind, type MethodPath, methodsOf, storeOf } from '../methods.ts';
+import {
+  METHODS,
+  type MethodKind,
+  type MethodPath,
+  methodsOf,
+  type ReadSources,
+  storeOf,
+} from '../methods.ts';
 import { openThread, openWhenCalled, type ThreadClient } from '../thread/client.ts';
 import { openReader } from './connection.ts';
 import { isEmptied, prepareFolder } from './data-folder.ts';
@@ -30,6 +37,8 @@ export interface SqliteOptions {
   /** Called when a thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
+  /** Reads mails that have no reading. Without it, operations that meet one fail. */
+  read?: ReadSources;
   /** Called if the database is new although a server has used it before. */
   onEmptied?: () => void;
   startThread?: StartThread;
@@ -151,6 +160,7 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
           await Promise.all([reader.close(), searcher.close()]).finally(() => writer.close());
         },
       },
+      options.read,
       options.onDamage,
     );
   } catch (error) {
