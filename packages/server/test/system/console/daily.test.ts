@@ -11,13 +11,14 @@ const MANY = 230;
 async function clickIntoMail(page: Page): Promise<void> {
   const text = page.frameLocator('iframe').getByText('Welcome');
   await text.waitFor();
-  const back = await page.evaluateHandle(() => {
-    const { promise, resolve } = Promise.withResolvers<void>();
+  // As text, because the types of the DOM are not those of a test.
+  const back = await page.evaluateHandle<{ promise: Promise<void> }>(`(() => {
+    const { promise, resolve } = Promise.withResolvers();
     document.addEventListener('focusin', ({ target }) => {
       if (target instanceof Element && target.matches('[role=tabpanel]')) resolve();
     });
     return { promise };
-  });
+  })()`);
   await text.click();
   await back.evaluate(({ promise }) => promise);
 }
