@@ -11,13 +11,16 @@ const MANY = 230;
 async function clickIntoMail(page: Page): Promise<void> {
   const text = page.frameLocator('iframe').getByText('Welcome');
   await text.waitFor();
-  await page.evaluate(`window.back = new Promise((resolve) => {
+  // As text, because the types of the DOM are not those of a test.
+  const back = await page.evaluateHandle<{ promise: Promise<void> }>(`(() => {
+    const { promise, resolve } = Promise.withResolvers();
     document.addEventListener('focusin', ({ target }) => {
-      if (target.matches('[role=tabpanel]')) resolve();
+      if (target instanceof Element && target.matches('[role=tabpanel]')) resolve();
     });
-  }), undefined`);
+    return { promise };
+  })()`);
   await text.click();
-  await page.evaluate('window.back');
+  await back.evaluate(({ promise }) => promise);
 }
 
 describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no Chromium)', () => {
