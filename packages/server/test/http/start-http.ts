@@ -258,7 +258,8 @@ export async function startHttp(
       async deliverRaw(inbox, text, owner = accountId) {
         const raw = utf8.encode(text);
         const parsed = await parsing.parse(raw);
-        return commit({ ...newMail(inbox, owner, {}), ...parsed, raw });
+        const reading = { ...parsed, authentication: null, trail: '' };
+        return commit({ ...newMail(inbox, owner, {}), reading, raw });
       },
       async stop(deadlineMs = 5_000) {
         await server.stop(deadlineMs);
