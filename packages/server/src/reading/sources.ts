@@ -105,22 +105,20 @@ export async function addReadings(tx: Tx, readings: readonly ReadingOf[]): Promi
   await insertRows(tx, `readings (${columns})`, rows, 'on conflict (source_seq) do nothing');
 }
 
-/** Makes deliveries due, counted by their webhooks' wakes; those that have ended meanwhile stay as they are. */
+/** Makes deliveries due, except those that have ended meanwhile. */
 async function makeDue(tx: Tx, deliveries: readonly string[]): Promise<void> {
   if (deliveries.length === 0) return;
   await tx.run(
     sql`update deliveries set due_at = created_at
       where id ${anyOf(deliveries)} and due_at is null and leased_until is null and ended_at is null`,
   );
-  const wakes = await tx.all<{ id: string; at: number; added: number }>(
-    sql`select webhook_id as id, max(created_at) as at, count(*) as added from deliveries
+  // They were counted by the wakes of their commit.
+  const woken = await tx.all<{ id: string; at: number }>(
+    sql`select webhook_id as id, max(created_at) as at from deliveries
       where id ${anyOf(deliveries)} group by webhook_id`,
   );
-  await insertRows(
-    tx,
-    'wakes (webhook_id, at, added)',
-    wakes.map(({ id, at, added }) => [id, at, Number(added)]),
-  );
+  const rows = woken.map(({ id, at }) => [id, at, 0]);
+  await insertRows(tx, 'wakes (webhook_id, at, added)', rows);
 }
 
 /** Removes sources from the unread ones, and makes their deliveries due. @returns the number of deliveries */

@@ -106,9 +106,11 @@ export class Transactions {
     const outcomes: Outcome[] = [];
     try {
       this.#hooks.beforeTransaction();
-      this.#sync(!queue.slice(0, MAX_UNITS).every(({ relaxed }) => relaxed));
+      const relaxed = queue.slice(0, MAX_UNITS).every((unit) => unit.relaxed);
+      this.#sync(!relaxed);
       this.#database.exec('begin immediate');
-      while (begun.length < MAX_UNITS && queue[0]?.outside === false) {
+      // Calls that arrive meanwhile are added to the queue: one that needs the sync must not be taken without it.
+      while (begun.length < MAX_UNITS && queue[0]?.outside === false && (!relaxed || queue[0].relaxed)) {
         const [unit] = queue.splice(0, 1) as [Unit];
         begun.push(unit);
         outcomes.push(await this.#runUnit(unit, begun.length > 1));

@@ -272,8 +272,8 @@ async function addDeliveries(
         const id = newId('dlv', now);
         const at = reading ? now : null;
         rows.push([id, webhookId, event, inboxId, messageId, 'pending', now, at, 0, 0]);
-        if (reading) added.set(webhookId, (added.get(webhookId) ?? 0) + 1);
-        else if (source !== undefined) waiting.set(source, [...(waiting.get(source) ?? []), id]);
+        added.set(webhookId, (added.get(webhookId) ?? 0) + 1);
+        if (!reading && source !== undefined) waiting.set(source, [...(waiting.get(source) ?? []), id]);
       }
       placed.deliveries = due.length;
     }
