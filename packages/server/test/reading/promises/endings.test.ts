@@ -181,11 +181,12 @@ describe('a mail whose sender is being checked', () => {
       get MAYFLY_DNS_SERVERS() {
         return names.address;
       },
-      MAYFLY_SMTP_PROXY_FROM: '127.0.0.1',
+      MAYFLY_SMTP_PROXY_FROM: '127.0.0.1/32',
     };
     const servers = useReadingServers(engine, settings);
 
-    it('has its 250 and is not shown before, and shows the outcome, which stays', async () => {
+    it('is shown with the outcome, which stays', async () => {
+      names.zone['held.test'] = 'silent';
       const inbox = await servers.first().createInbox();
       const client = await smtpClient(servers.first().smtp.port);
       await client.play([
@@ -203,7 +204,10 @@ describe('a mail whose sender is being checked', () => {
       const shown = (await api('GET', path, { as: TEST_KEY })).body;
       expect(shown.authentication).toMatchObject({ spf: 'temperror' });
       names.zone['held.test'] = { TXT: ['v=spf1 ip4:198.51.100.0/24 -all'] };
-      for (const app of servers.apps) expect((await app.api('GET', path)).body).toMatchObject(shown);
+      for (const app of servers.apps) {
+        const { authentication } = (await app.api('GET', path)).body;
+        expect(authentication).toEqual(shown.authentication);
+      }
       client.close();
     });
   });

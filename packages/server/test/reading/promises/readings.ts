@@ -31,6 +31,7 @@ export interface Reading {
   isHeld?: boolean;
 }
 
+const row = (operation: string, name: string, look: Reading['look']): Reading => ({ operation, name, look });
 const HELD = { isHeld: true };
 /** Seconds; as long as the API allows, so that only what hangs ends by it. */
 const WAIT = 60;
@@ -75,32 +76,24 @@ const LISTS: Reading[] = [
   ...listed('by sender and attachment', ({ mail }) => `from=shop&hasAttachments=true&subject=${mail}`),
   ...listed('search', ({ mail }) => `q=code:482913 has:attachment ${mail}`),
   ...listed('search, held', ({ mail }) => `q=text:"This is ${mail}"&wait=${WAIT}`, HELD),
-  {
-    operation: 'listMessages',
-    name: 'of the console',
-    look: async (place) => {
-      const { headers } = await place.api('POST', '/console/session');
-      const cookie = headers.get('set-cookie')?.split(';')[0] ?? '';
-      const sent = { as: null, headers: { cookie, 'sec-fetch-site': 'same-origin' } };
-      expectListed(await ok(place.api('GET', `${inboxPath(place)}/messages`, sent)), place);
-    },
-  },
-  {
-    operation: 'listMessages',
-    name: 'mf list',
-    look: async ({ url, key, inbox, mail }) => {
-      let out = '';
-      const context = {
-        ...{ env: { MAYFLY_URL: url, MAYFLY_API_KEY: key }, signal: new AbortController().signal },
-        out: (text: string | Uint8Array) => {
-          out += text;
-        },
-        note: () => undefined,
-      };
-      await run(['list', '--inbox', inbox.id], context);
-      expect(out).toContain(`"${mail}"  from shop@example.org  code 482913`);
-    },
-  },
+  row('listMessages', 'of the console', async (place) => {
+    const { headers } = await place.api('POST', '/console/session');
+    const cookie = headers.get('set-cookie')?.split(';')[0] ?? '';
+    const sent = { as: null, headers: { cookie, 'sec-fetch-site': 'same-origin' } };
+    expectListed(await ok(place.api('GET', `${inboxPath(place)}/messages`, sent)), place);
+  }),
+  row('listMessages', 'mf list', async ({ url, key, inbox, mail }) => {
+    let out = '';
+    const context = {
+      ...{ env: { MAYFLY_URL: url, MAYFLY_API_KEY: key }, signal: new AbortController().signal },
+      out: (text: string | Uint8Array) => {
+        out += text;
+      },
+      note: () => undefined,
+    };
+    await run(['list', '--inbox', inbox.id], context);
+    expect(out).toContain(`"${mail}"  from shop@example.org  code 482913`);
+  }),
 ];
 
 const waits = (name: string, match: (place: Place) => Body, rest: Body = {}): Reading => ({
@@ -128,26 +121,18 @@ const WAITS: Reading[] = [
   waits('by the subject', ({ mail }) => ({ subject: mail })),
   waits('by text, code and link', ({ mail }) => ({ text: mail, code: true, link: { kind: 'verify' } })),
   { ...waits('without waiting', ({ mail }) => ({ text: mail }), { timeoutSeconds: 0 }), isHeld: false },
-  { operation: 'waitForMessages', name: 'in vain', look: async (place) => void (await explained(place)) },
-  {
-    operation: 'waitForMessages',
-    name: 'for silence',
-    look: async (place) => {
-      const body = { count: 0, timeoutSeconds: 0, match: { code: true } };
-      const answer = await ok(place.api('POST', `${inboxPath(place)}/wait`, { body }));
-      expect(answer).toMatchObject({ matched: false, messages: [contentOf(place.mail)] });
-      expect(answer.explanation.summary).toContain(place.mail);
-    },
-  },
-  {
-    operation: 'getWait',
-    name: 'that was in vain',
-    look: async (place) => {
-      const { waitId } = await explained(place);
-      const { explanation } = await ok(place.api('GET', `${inboxPath(place)}/waits/${waitId}`));
-      expect(explanation.seen).toMatchObject([{ message: summaryOf(place.mail) }]);
-    },
-  },
+  row('waitForMessages', 'in vain', async (place) => void (await explained(place))),
+  row('waitForMessages', 'for silence', async (place) => {
+    const body = { count: 0, timeoutSeconds: 0, match: { code: true } };
+    const answer = await ok(place.api('POST', `${inboxPath(place)}/wait`, { body }));
+    expect(answer).toMatchObject({ matched: false, messages: [contentOf(place.mail)] });
+    expect(answer.explanation.summary).toContain(place.mail);
+  }),
+  row('getWait', 'that was in vain', async (place) => {
+    const { waitId } = await explained(place);
+    const { explanation } = await ok(place.api('GET', `${inboxPath(place)}/waits/${waitId}`));
+    expect(explanation.seen).toMatchObject([{ message: summaryOf(place.mail) }]);
+  }),
 ];
 
 const streams = (operation: string, path: (place: Place) => string): Reading => ({
@@ -167,110 +152,62 @@ const streams = (operation: string, path: (place: Place) => string): Reading => 
 });
 
 const SINGLE: Reading[] = [
-  {
-    operation: 'getMessage',
-    name: 'in full',
-    look: async (place) => {
-      const message = await ok(place.api('GET', await messagePath(place)));
-      expect(message).toMatchObject({ ...contentOf(place.mail), parseError: null });
-    },
-  },
-  {
-    operation: 'getMessage',
-    name: 'with attachments',
-    look: async (place) => {
-      const path = `${await messagePath(place)}?include=attachmentContent`;
-      const content = Buffer.from('a file').toString('base64');
-      expect((await ok(place.api('GET', path))).attachments).toMatchObject([{ content }]);
-    },
-  },
-  {
-    operation: 'getRawMessage',
-    name: 'source',
-    look: async (place) => {
-      expect(await ok(place.api('GET', `${await messagePath(place)}/raw`))).toContain(wholeMail(place.mail));
-    },
-  },
-  {
-    operation: 'getAttachment',
-    name: 'bytes',
-    look: async (place) => {
-      const path = `${await messagePath(place)}/attachments/att_1`;
-      expect((await ok(place.api('GET', path))).toString()).toBe('a file');
-    },
-  },
-  {
-    operation: 'markMessage',
-    name: 'and shown',
-    look: async (place) => {
-      const marked = await ok(place.api('PATCH', await messagePath(place), { body: { read: true } }));
-      expect(marked).toMatchObject({ ...summaryOf(place.mail), readAt: expect.any(String) });
-    },
-  },
-  {
-    operation: 'previewMessage',
-    name: 'page',
-    look: async (place) => {
-      const { url } = await ok(place.api('POST', `${await messagePath(place)}/preview`, { body: {} }));
-      expect(await ok(place.api('GET', new URL(url).pathname))).toContain(place.mail);
-    },
-  },
-  {
-    operation: 'lintMessage',
-    name: 'findings',
-    look: async (place) => {
-      const { findings } = await ok(place.api('GET', `${await messagePath(place)}/lint`));
-      expect(findings.length).toBeGreaterThan(0);
-    },
-  },
-  {
-    operation: 'getTimeline',
-    name: 'with the Date of the mail',
-    look: async (place) => {
-      const { events } = await ok(place.api('GET', `${await messagePath(place)}/timeline`));
-      expect(events.map(({ event }: Body) => event)).toEqual(
-        expect.arrayContaining(['date-header', 'end-of-data', 'committed']),
-      );
-    },
-  },
+  row('getMessage', 'in full', async (place) => {
+    const message = await ok(place.api('GET', await messagePath(place)));
+    expect(message).toMatchObject({ ...contentOf(place.mail), parseError: null });
+  }),
+  row('getMessage', 'with attachments', async (place) => {
+    const path = `${await messagePath(place)}?include=attachmentContent`;
+    const content = Buffer.from('a file').toString('base64');
+    expect((await ok(place.api('GET', path))).attachments).toMatchObject([{ content }]);
+  }),
+  row('getRawMessage', 'source', async (place) => {
+    expect(await ok(place.api('GET', `${await messagePath(place)}/raw`))).toContain(wholeMail(place.mail));
+  }),
+  row('getAttachment', 'bytes', async (place) => {
+    const path = `${await messagePath(place)}/attachments/att_1`;
+    expect((await ok(place.api('GET', path))).toString()).toBe('a file');
+  }),
+  row('markMessage', 'and shown', async (place) => {
+    const marked = await ok(place.api('PATCH', await messagePath(place), { body: { read: true } }));
+    expect(marked).toMatchObject({ ...summaryOf(place.mail), readAt: expect.any(String) });
+  }),
+  row('previewMessage', 'page', async (place) => {
+    const { url } = await ok(place.api('POST', `${await messagePath(place)}/preview`, { body: {} }));
+    expect(await ok(place.api('GET', new URL(url).pathname))).toContain(place.mail);
+  }),
+  row('lintMessage', 'findings', async (place) => {
+    const { findings } = await ok(place.api('GET', `${await messagePath(place)}/lint`));
+    expect(findings.length).toBeGreaterThan(0);
+  }),
+  row('getTimeline', 'with the Date of the mail', async (place) => {
+    const { events } = await ok(place.api('GET', `${await messagePath(place)}/timeline`));
+    expect(events.map(({ event }: Body) => event)).toEqual(
+      expect.arrayContaining(['date-header', 'end-of-data', 'committed']),
+    );
+  }),
 ];
 
 const counted = (inbox: Body) =>
   expect(inbox).toMatchObject({ messageCount: 1, lastMessageAt: expect.any(String) });
 
 const WHOLE_INBOX: Reading[] = [
-  {
-    operation: 'getInbox',
-    name: 'counts',
-    look: async (place) => counted(await ok(place.api('GET', inboxPath(place)))),
-  },
-  {
-    operation: 'listInboxes',
-    name: 'counts',
-    look: async (place) => {
-      counted((await ok(place.api('GET', `/v1/inboxes?address=${place.inbox.address}`))).inboxes[0]);
-    },
-  },
-  {
-    operation: 'getRunReport',
-    name: 'counts',
-    look: async (place) => {
-      const { totals } = await ok(place.api('GET', `/v1/reports/runs?label.mail=${place.mail}`));
-      expect(totals).toMatchObject({ inboxes: 1, inboxesWithoutMail: 0, messages: 1 });
-    },
-  },
-  { operation: 'exportInbox', name: 'archive', look: async (place) => void (await exported(place)) },
-  {
-    operation: 'importInbox',
-    name: 'what was exported',
-    look: async (place) => {
-      const headers = { 'content-type': 'application/zip' };
-      const body = await exported(place);
-      const inbox = await ok(place.api('POST', '/v1/inboxes/import', { body, headers }), 201);
-      const messages = await ok(place.api('GET', `/v1/inboxes/${inbox.id}/messages?text=${place.mail}`));
-      expectListed(messages, { ...place, inbox });
-    },
-  },
+  row('getInbox', 'counts', async (place) => counted(await ok(place.api('GET', inboxPath(place))))),
+  row('listInboxes', 'counts', async (place) => {
+    counted((await ok(place.api('GET', `/v1/inboxes?address=${place.inbox.address}`))).inboxes[0]);
+  }),
+  row('getRunReport', 'counts', async (place) => {
+    const { totals } = await ok(place.api('GET', `/v1/reports/runs?label.mail=${place.mail}`));
+    expect(totals).toMatchObject({ inboxes: 1, inboxesWithoutMail: 0, messages: 1 });
+  }),
+  row('exportInbox', 'archive', async (place) => void (await exported(place))),
+  row('importInbox', 'what was exported', async (place) => {
+    const headers = { 'content-type': 'application/zip' };
+    const body = await exported(place);
+    const inbox = await ok(place.api('POST', '/v1/inboxes/import', { body, headers }), 201);
+    const messages = await ok(place.api('GET', `/v1/inboxes/${inbox.id}/messages?text=${place.mail}`));
+    expectListed(messages, { ...place, inbox });
+  }),
 ];
 
 async function exported(place: Place): Promise<Uint8Array> {

@@ -9,7 +9,7 @@ import { Ledger, Sender } from '../durability/ledger.ts';
 import { assertNothingLost } from '../durability/readback.ts';
 
 /** Room for the start of a database, its log and its reserve. */
-const DISK_MIB = 40;
+const DISK_MIB = 30;
 const CONNECTIONS = 20;
 
 describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may be mounted)', () => {
@@ -31,7 +31,7 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
     const large = `Subject: large\r\n\r\n${'text\r\n'.repeat(150_000)}`;
     let replies = 0;
     while ((await sendOne(server.smtpPort, other.address, large)).startsWith('250')) replies++;
-    expect(replies).toBeGreaterThan(10);
+    expect(replies).toBeGreaterThan(3);
 
     const ledger = new Ledger();
     let made = 0;
@@ -41,7 +41,7 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
     for (const reply of ledger.refused.values()) expect(reply).toMatch(/^451 4\.3\.0 /);
     const isComplete = async (): Promise<void> => {
       await assertNothingLost(server, [inbox], ledger);
-      const path = `/v1/inboxes/${other.id}/messages?limit=200&text=text`;
+      const path = `/v1/inboxes/${other.id}/messages?limit=200`;
       const { messages } = await server.getJson<{ messages: object[] }>(path);
       expect(messages).toMatchObject(
         Array.from({ length: replies }, () => ({

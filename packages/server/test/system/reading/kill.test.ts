@@ -19,7 +19,7 @@ import { assertNothingLost } from '../durability/readback.ts';
 import { type Site, startSite } from '../nodes/nodes.ts';
 
 const HAS_POSTGRES = await hasPostgres();
-const KILLS = inForm(2, 30);
+const KILLS = inForm(1, 30);
 /** Mails that are acknowledged before a kill, each time. */
 const MAILS = { low: 1, high: inForm(60, 200) };
 const CONNECTIONS = 20;
