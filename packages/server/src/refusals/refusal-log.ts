@@ -5,8 +5,6 @@ import type { Refusal } from './sql.ts';
 /** Concurrent look-ups of {@link RefusalLog.addIf}: a flood of refusals must not become a flood of queries. */
 const MAX_LOOKUPS = 1_000;
 
-export type RefusalLog = ReturnType<typeof createRefusalLog>;
-
 /**
  * Persists refusals asynchronously; the SMTP reply never waits for the disk.
  * @param onLost called with the error of a failed write or look-up, whose refusals are lost
