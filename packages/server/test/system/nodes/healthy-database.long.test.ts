@@ -14,7 +14,7 @@ import { hasPostgres } from '../../support/postgres.ts';
 import type { ServerProcess } from '../../support/server-process.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
-import { type Site, startSite, throughPort } from './nodes.ts';
+import { type Nodes, startNodes, throughPort } from './nodes.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
@@ -35,7 +35,7 @@ interface Known {
 }
 
 describe.skipIf(!IS_THERE)(`${NODES} nodes on a healthy database (seed ${random.seed})`, () => {
-  let site: Site;
+  let site: Nodes;
   let proxy: TcpProxy;
   let hooks: Server;
   let operator: Store;
@@ -52,11 +52,11 @@ describe.skipIf(!IS_THERE)(`${NODES} nodes on a healthy database (seed ${random.
   const count = (counts: Map<string, number>, key: string) => counts.set(key, (counts.get(key) ?? 0) + 1);
 
   beforeAll(async () => {
-    site = await startSite();
+    site = await startNodes();
     hooks = createServer((request, response) => request.resume().on('end', () => response.end())).listen(0);
     await once(hooks, 'listening');
     const delay = () => (isDelayed && oneIn(6) ? random.between(1, 20) : 0);
-    proxy = await startTcpProxy(() => site.postgres.port, delay);
+    proxy = await startTcpProxy(() => Number(new URL(site.url).port), delay);
     const env = {
       MAYFLY_DATABASE_URL: throughPort(site.url, proxy.port),
       MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',

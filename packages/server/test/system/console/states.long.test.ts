@@ -96,7 +96,7 @@ describe.skipIf(!CHROMIUM)('the states of a screen (skipped where there is no Ch
       expect(await page.getByText(words).count()).toBe(0);
       release();
       await page.getByText(words).first().waitFor();
-      expect(await page.locator('.skeleton').count()).toBe(0);
+      await expect.poll(() => page.locator('.skeleton').count()).toBe(0);
     }
     await context.close();
   });
@@ -113,7 +113,7 @@ describe.skipIf(!CHROMIUM)('the states of a screen (skipped where there is no Ch
       await end();
       await page.getByRole('button', { name: 'Try again' }).click();
       await page.getByText(words).first().waitFor();
-      expect(await alert.count()).toBe(0);
+      await alert.waitFor({ state: 'detached' });
     }
     await context.close();
   });

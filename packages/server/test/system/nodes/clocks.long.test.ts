@@ -4,7 +4,7 @@ import { inForm, timeLimit } from '../../support/form.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
 import { MailQueue } from './mail-queue.ts';
-import { type Site, startSite } from './nodes.ts';
+import { type Nodes, startNodes } from './nodes.ts';
 import { allMessages, assertTruth } from './truth.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
@@ -23,11 +23,11 @@ interface Page {
 }
 
 describe.skipIf(!IS_THERE)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahead`, () => {
-  let site: Site;
+  let site: Nodes;
   let right: ServerProcess;
   let ahead: ServerProcess;
   const start = async (env: Record<string, string>): Promise<void> => {
-    site = await startSite();
+    site = await startNodes();
     right = await site.startNode({ env });
     const shift = { CLOCK_AHEAD_MS: String(AHEAD_MS) };
     ahead = await site.startNode({ env: { ...env, ...shift }, nodeArgs: ['--import', SHIFT_CLOCK] });
@@ -79,31 +79,26 @@ describe.skipIf(!IS_THERE)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahe
     for (const seen of await Promise.all(following)) expect(seen).toEqual(truth);
   });
 
-  inForm(test.skip, test)(
-    'end an inbox at its time, by the clock of either node, and for good (in the long form)',
-    async () => {
-      const inbox = (await (
-        await right.request('POST', '/v1/inboxes', { ttlMinutes: 1 })
-      ).json()) as Inbox & {
-        expiresAt: string;
-      };
-      const path = `/v1/inboxes/${inbox.id}`;
-      const left = Date.parse(inbox.expiresAt) - Date.now();
-      expect(left).toBeGreaterThan(MINUTE_MS - 5_000);
-      expect((await ahead.request('GET', path)).status).toBe(200);
-      // Expiry at once on one node is expiry on the other, whatever its clock says.
-      const other = await ahead.createInbox();
-      expect((await ahead.request('POST', `/v1/inboxes/${other.id}/expire`)).status).toBe(204);
-      await expect
-        .poll(async () => (await right.request('GET', `/v1/inboxes/${other.id}`)).status, {
-          timeout: AHEAD_MS + 5_000,
-        })
-        .toBe(410);
-      const third = await right.createInbox();
-      expect((await right.request('POST', `/v1/inboxes/${third.id}/expire`)).status).toBe(204);
-      expect((await ahead.request('GET', `/v1/inboxes/${third.id}`)).status).toBe(410);
-    },
-  );
+  test('end an inbox at its time, by the clock of either node, and for good', async () => {
+    const inbox = (await (await right.request('POST', '/v1/inboxes', { ttlMinutes: 1 })).json()) as Inbox & {
+      expiresAt: string;
+    };
+    const path = `/v1/inboxes/${inbox.id}`;
+    const left = Date.parse(inbox.expiresAt) - Date.now();
+    expect(left).toBeGreaterThan(MINUTE_MS - 5_000);
+    expect((await ahead.request('GET', path)).status).toBe(200);
+    // Expiry at once on one node is expiry on the other, whatever its clock says.
+    const other = await ahead.createInbox();
+    expect((await ahead.request('POST', `/v1/inboxes/${other.id}/expire`)).status).toBe(204);
+    await expect
+      .poll(async () => (await right.request('GET', `/v1/inboxes/${other.id}`)).status, {
+        timeout: AHEAD_MS + 5_000,
+      })
+      .toBe(410);
+    const third = await right.createInbox();
+    expect((await right.request('POST', `/v1/inboxes/${third.id}/expire`)).status).toBe(204);
+    expect((await ahead.request('GET', `/v1/inboxes/${third.id}`)).status).toBe(410);
+  });
 
   test(
     'count one month together, and never more than its quota',

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import type { ServerProcess } from '../../support/server-process.ts';
-import { type Site, startSite } from './nodes.ts';
+import { type Nodes, startNodes } from './nodes.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
@@ -16,10 +16,10 @@ const ASK_EVERY_MS = 25;
 const SIGN_UPS = 20;
 
 describe.skipIf(!IS_THERE)(`rates over ${NODES} nodes`, () => {
-  let site: Site;
+  let site: Nodes;
   let free: string[];
   beforeAll(async () => {
-    site = await startSite();
+    site = await startNodes();
     const plans = { free: { requestsPerMonth: null } };
     const env = { MAYFLY_PLANS: JSON.stringify(plans), MAYFLY_SIGNUP_PLAN: 'free' };
     for (let n = 0; n < NODES; n++) await site.startNode({ env });

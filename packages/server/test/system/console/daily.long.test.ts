@@ -61,7 +61,7 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     await page.keyboard.type('red');
     await page.getByText('2 of 4', { exact: true }).waitFor();
     // The help does not lie over what was found.
-    expect(await page.getByText('Enter goes to the first result').isVisible()).toBe(false);
+    await page.getByText('Enter goes to the first result').waitFor({ state: 'hidden' });
     await page.keyboard.press('Enter');
     await focused(page).toContain('red two');
     await page.keyboard.press('j');
@@ -128,12 +128,13 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     await expect.poll(() => listed(inbox.id, 'q=tag:checked')).toHaveLength(3);
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByText('3 messages are deleted').waitFor();
-    expect(await row(page, 'many 4;').count()).toBe(0);
+    await row(page, 'many 4;').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Undo' }).click();
     await row(page, 'many 4;').waitFor();
     await page.getByRole('button', { name: 'Select messages' }).click();
     await page.getByLabel('Select many 0;').click();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('The message is deleted').waitFor();
     await page.clock.fastForward(6_000);
     await expect.poll(() => listed(inbox.id)).toHaveLength(5);
     expect(complaints).toEqual([]);

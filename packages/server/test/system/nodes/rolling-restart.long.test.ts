@@ -7,7 +7,7 @@ import { inForm, timeLimit } from '../../support/form.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
 import { MailQueue, NO_ANSWER } from './mail-queue.ts';
-import { type Site, startSite } from './nodes.ts';
+import { type Nodes, startNodes } from './nodes.ts';
 import { assertTruth } from './truth.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
@@ -22,9 +22,9 @@ const ENV = { MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessagesPerInbox: 1
 const random = chance();
 
 describe.skipIf(!IS_THERE)(`a rolling restart of ${NODES} nodes under load (seed ${random.seed})`, () => {
-  let site: Site;
+  let site: Nodes;
   beforeEach(async () => {
-    site = await startSite();
+    site = await startNodes();
     for (let n = 0; n < NODES; n++) await site.startNode({ env: ENV });
   });
   afterEach(() => site.close());

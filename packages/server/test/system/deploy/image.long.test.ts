@@ -17,17 +17,14 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inForm } from '../../support/form.ts';
 import { freePort } from '../../support/ports.ts';
 import { ROOT } from '../docs/code-blocks.ts';
 
 /** The user of the image; only root can run programs as that user. */
 const USER = 1000;
 const isRoot = process.getuid?.() === 0;
-const runs = inForm(false, true) && isRoot;
-const because = runs ? '' : ` (skipped: ${isRoot ? 'only in npm run test:long' : 'needs root'})`;
 
-describe.skipIf(!runs)(`the image of deploy/Dockerfile${because}`, () => {
+describe.skipIf(!isRoot)('the image of deploy/Dockerfile (skipped: needs root)', () => {
   const text = readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8');
   const [building = '', running = ''] = text.split(/^FROM .*$/m).slice(1);
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-image-'));

@@ -1,6 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { parseMail } from '../../../src/mail/parse.ts';
-import { growth } from '../../support/growth.ts';
+import { findCodes } from '../../src/mail/extract/codes.ts';
+import { readHtml } from '../../src/mail/extract/html.ts';
+import { findLinks } from '../../src/mail/extract/links.ts';
+import { lintMail } from '../../src/mail/lint/lint.ts';
+import { NO_CONTENT } from '../../src/mail/mail.ts';
+import { ComparedContent } from '../../src/mail/matching/compared-content.ts';
+import { parseMail } from '../../src/mail/parse.ts';
+import { nearest } from '../../src/text/nearest.ts';
+import { BOMBS as BOMBS_OF_LINT } from '../hostile/bombs.ts';
+import { growth } from '../support/growth.ts';
+
+/*
+ * Work that takes a careless reader the square of the size. Ratios of CPU times: on a machine that is busy with other
+ * things they vary, so these tests run in `npm run test:all` only.
+ */
 
 const KB = 1024;
 const head = 'From: ada@sender.test\r\nSubject: bomb\r\n';
@@ -66,29 +79,99 @@ const LIMIT = 9;
 /** Shorter times are noise, milliseconds. */
 const NOISE_MS = 4;
 
-/** How much longer reading the second mail takes than reading the first. */
-const growthOf = (small: Buffer, large: Buffer): number =>
-  growth(
-    () => parseMail(small),
-    () => parseMail(large),
-    { limit: LIMIT, noiseMs: NOISE_MS },
-  );
+/** Holds work to a time in proportion to its size. @param read does it with a small and a large input */
+function expectLinear<T>(read: (input: T) => unknown, small: T, large: T): void {
+  const limits = { limit: LIMIT, noiseMs: NOISE_MS };
+  expect(
+    growth(
+      () => read(small),
+      () => read(large),
+      limits,
+    ),
+  ).toBeLessThan(LIMIT);
+}
 
 describe('reading takes time in proportion to the size, whatever the mail holds', () => {
   it.each(Object.entries(BOMBS))('%s', (_, bomb) => {
     const mail = (bytes: number) => Buffer.from(bomb(bytes), 'latin1');
-    expect(growthOf(mail(128 * KB), mail(512 * KB))).toBeLessThan(LIMIT);
+    expectLinear(parseMail, mail(128 * KB), mail(512 * KB));
   });
-});
 
-describe('a field of 10,000 encoded words', () => {
-  it.each(['Subject', 'To', 'From', 'Cc'])('%s is read in about four times the time of 2,500', (name) => {
+  it.each(['Subject', 'To', 'From', 'Cc'])('encoded words in the field %s', (name) => {
     const mail = (words: number) => {
       const pair = '=?utf-8?b?w6TDtsO8?= =?iso-8859-1?q?=E4_b?= ';
       return Buffer.from(`${name}: ${pair.repeat(words / 2)}<a@b.test>\r\n\r\nx\r\n`);
     };
-    const source = mail(10_000);
-    expect(growthOf(mail(2_500), source)).toBeLessThan(LIMIT);
-    expect(parseMail(source).content.headers[0]?.value).toContain('äöü');
+    expectLinear(parseMail, mail(2_500), mail(10_000));
+    expect(parseMail(mail(10_000)).content.headers[0]?.value).toContain('äöü');
   });
+});
+
+describe('codes and links are found in time proportional to the size', () => {
+  const both = (unit: string) => [times(unit, 256 * KB), times(unit, 1024 * KB)] as const;
+
+  it.each([
+    '7',
+    '7 ',
+    'A\t7\t',
+    'A',
+    ' ',
+    '\n',
+    'enter code ',
+    'code 482910 ',
+    '://',
+    'a://',
+    'a:// ',
+    'https://x.test/1 ',
+    'https://x.test/a完',
+    ' [(',
+    '[x](https://x.test/1)',
+  ])('in a text of 1 MB of %j', (unit) => {
+    const read = (text: string) => [findCodes('code', text, null), findLinks(text, null, '')];
+    expectLinear(read, ...both(unit));
+  });
+
+  it.each([
+    '<area href="https://x.test/1" alt="Confirm">',
+    '<area',
+    '<a href="https://x.test/1">',
+    '<td>7',
+    '<td>A</td><td>7</td>',
+    '<input value="7 ">',
+  ])('in a page of 1 MB of %j', (unit) => {
+    const read = (html: string) => {
+      const page = readHtml(html);
+      return [findCodes('code', null, page.words), findLinks(null, page, '')];
+    };
+    expectLinear(read, ...both(unit));
+  });
+});
+
+describe('a mail is checked in time in proportion to its size', () => {
+  it.each(BOMBS_OF_LINT)('$name', ({ mail }) => {
+    expectLinear(lintMail, mail(75_000), mail(300_000));
+  });
+});
+
+describe('the text of a message is compared in time that grows with its length', () => {
+  it.each([
+    ['marks of one letter', '\u0301\u0323'],
+    ['letters with marks', 'a\u0301\u0323'],
+    ['marks of one kind', '\u0301'],
+    ['vowel signs', '\u093f\u093c'],
+    ['Hangul letters', '\u1112\u1161\u11ab'],
+    ['ligatures', '\ufdfa'],
+    ['spaces', ' \u00a0'],
+    ['dotted capital letters', '\u0130'],
+  ])('%s', (_, letters) => {
+    const text = (count: number) => `a${letters.repeat(count)}`;
+    const compare = (one: string) => new ComparedContent({ ...NO_CONTENT, text: one }).hasText('missing');
+    expectLinear(compare, text(10_000), text(40_000));
+  });
+});
+
+it('the nearest known name is found as fast for a name a thousand times too long as for the longest', () => {
+  const known = Array.from({ length: 300 }, (_, index) => `${'ab'.repeat(30)}${index}`);
+  // Comparing it would take a thousand times as long.
+  expectLinear((given: string) => nearest(given, known), 'ba'.repeat(32), 'ba'.repeat(32_000));
 });

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasPostgres } from '../../support/postgres.ts';
 import type { ServerProcess } from '../../support/server-process.ts';
 import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
-import { type Site, startSite } from '../nodes/nodes.ts';
+import { type Nodes, startNodes } from '../nodes/nodes.ts';
 import { LOOKS, openConsole, signUpMail } from './console.ts';
 
 /** A balancer: each request goes to the next of the nodes, and a stream too. */
@@ -36,11 +36,11 @@ const canRun = CHROMIUM !== undefined && (await hasPostgres());
 describe.skipIf(!canRun)(
   'the console behind a balancer of two nodes (skipped without Chromium or PostgreSQL)',
   () => {
-    let site: Site;
+    let site: Nodes;
     let browser: Browser;
     let balancer: Server & { url: string };
     beforeAll(async () => {
-      [site, browser] = await Promise.all([startSite(), launchBrowser()]);
+      [site, browser] = await Promise.all([startNodes(), launchBrowser()]);
       for (let n = 0; n < 2; n++) await site.startNode();
       const isUp = ({ process: { exitCode, signalCode } }: ServerProcess) =>
         exitCode === null && signalCode === null;

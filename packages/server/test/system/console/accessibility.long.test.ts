@@ -72,6 +72,7 @@ describe.skipIf(!CHROMIUM)(
         await open('/inboxes');
         await page.getByText('run=4711').waitFor();
         await page.keyboard.press('Control+k');
+        await page.locator('[role=combobox]:focus').waitFor();
         await expectAccessible(page, 'palette');
         expect(complaints).toEqual([]);
         await context.close();

@@ -196,38 +196,34 @@ describe.skipIf(!IS_THERE)(`two nodes whose connections for hints are spoilt (se
     await expect.poll(async () => (await time(1)) - 3 * (await time(0))).toBeLessThan(150);
   });
 
-  // Only in the long form: a statement that is not answered is given up after 15 seconds.
-  test.runIf(inForm(false, true))(
-    'go on after all connections to the database became half-open, and stop on such connections',
-    async () => {
-      let made = 0;
-      let isSending = true;
-      const next = () => {
-        made += 1;
-        const inbox = inboxes[made % INBOXES];
-        return isSending && inbox ? { id: `pause-${random.seed}-${made}`, to: [inbox.address] } : undefined;
-      };
-      const queue = new MailQueue(() => [node(0).smtpPort, node(1).smtpPort], next, CONNECTIONS);
-      await queue.untilAcknowledged(20);
-      // All connections of one node become half-open; new ones work.
-      for (const connection of proxies[0]?.connections() ?? []) connection.freeze();
-      const before = queue.acknowledged.size;
-      await queue.untilAcknowledged(before + 30);
-      // The node that lost its connections answers again.
-      await expect
-        .poll(async () => (await node(0).request('GET', `/v1/inboxes/${inboxes[0]?.id}`)).status, {
-          timeout: 60_000,
-        })
-        .toBe(200);
-      isSending = false;
-      await queue.drained();
-      const ids = new Set<string>();
-      for (const inbox of inboxes)
-        for (const { subject } of await allMessages(node(0), inbox)) ids.add(subject);
-      for (const id of queue.acknowledged.keys()) expect(ids.has(id), id).toBe(true);
-      for (const connection of proxies[0]?.connections() ?? []) connection.freeze();
-      // Its exit code says whether the last usage could be written, which it could not.
-      expect((await node(0).end('SIGTERM')).ms).toBeLessThan(DEADLINE_MS);
-    },
-  );
+  test('go on after all connections to the database became half-open, and stop on such connections', async () => {
+    let made = 0;
+    let isSending = true;
+    const next = () => {
+      made += 1;
+      const inbox = inboxes[made % INBOXES];
+      return isSending && inbox ? { id: `pause-${random.seed}-${made}`, to: [inbox.address] } : undefined;
+    };
+    const queue = new MailQueue(() => [node(0).smtpPort, node(1).smtpPort], next, CONNECTIONS);
+    await queue.untilAcknowledged(20);
+    // All connections of one node become half-open; new ones work.
+    for (const connection of proxies[0]?.connections() ?? []) connection.freeze();
+    const before = queue.acknowledged.size;
+    await queue.untilAcknowledged(before + 30);
+    // The node that lost its connections answers again.
+    await expect
+      .poll(async () => (await node(0).request('GET', `/v1/inboxes/${inboxes[0]?.id}`)).status, {
+        timeout: 60_000,
+      })
+      .toBe(200);
+    isSending = false;
+    await queue.drained();
+    const ids = new Set<string>();
+    for (const inbox of inboxes)
+      for (const { subject } of await allMessages(node(0), inbox)) ids.add(subject);
+    for (const id of queue.acknowledged.keys()) expect(ids.has(id), id).toBe(true);
+    for (const connection of proxies[0]?.connections() ?? []) connection.freeze();
+    // Its exit code says whether the last usage could be written, which it could not.
+    expect((await node(0).end('SIGTERM')).ms).toBeLessThan(DEADLINE_MS);
+  });
 });

@@ -11,7 +11,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDatabase } from '../../store/postgres/open-postgres.ts';
 import { type ApiClient, apiClient } from '../../support/api-client.ts';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
-import { inForm } from '../../support/form.ts';
 import { freePort } from '../../support/ports.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
@@ -106,45 +105,42 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
     expect((await api('GET', '/metrics')).status).toBe(404);
   });
 
-  inForm(test.skip, test)(
-    'a rolling restart refuses no read and loses no mail (in the long form)',
-    async () => {
-      const inbox = await createInbox();
-      const sent: string[] = [];
-      let restarting = true;
-      const sender = async (name: string) => {
-        for (let n = 0; restarting; n++) {
-          await sendWithRetry(inbox.address, `${name}-${n}`);
-          sent.push(`${name}-${n}`);
-        }
-      };
-      const failures: (number | string)[] = [];
-      const reader = async () => {
-        while (restarting) {
-          const path = `/v1/inboxes/${inbox.id}/messages?limit=1`;
-          const outcome = await api('GET', path).then(({ status }) => status, String);
-          if (outcome !== 200) failures.push(outcome);
-        }
-      };
-      const working = Promise.all([sender('a'), sender('b'), reader()]);
-      for (const [index, at] of ports.entries()) {
-        expect((await nodes[index]?.end('SIGTERM'))?.code).toBe(0);
-        nodes[index] = await startNode(at);
-        // HAProxy looks every 2 s whether a node is there again.
-        await delay(2_500);
+  test('a rolling restart refuses no read and loses no mail', async () => {
+    const inbox = await createInbox();
+    const sent: string[] = [];
+    let restarting = true;
+    const sender = async (name: string) => {
+      for (let n = 0; restarting; n++) {
+        await sendWithRetry(inbox.address, `${name}-${n}`);
+        sent.push(`${name}-${n}`);
       }
-      restarting = false;
-      await working;
-      expect(failures).toEqual([]);
-      const seen = new Set<string>();
-      for (let before = ''; ; ) {
-        const { body } = await api('GET', `/v1/inboxes/${inbox.id}/messages?limit=200${before}`);
-        for (const { subject } of body.messages) seen.add(subject);
-        if (!body.hasMore) break;
-        before = `&before=${body.messages.at(-1).id}`;
+    };
+    const failures: (number | string)[] = [];
+    const reader = async () => {
+      while (restarting) {
+        const path = `/v1/inboxes/${inbox.id}/messages?limit=1`;
+        const outcome = await api('GET', path).then(({ status }) => status, String);
+        if (outcome !== 200) failures.push(outcome);
       }
-      expect(sent.filter((subject) => !seen.has(subject))).toEqual([]);
-      expect(sent.length).toBeGreaterThan(10);
-    },
-  );
+    };
+    const working = Promise.all([sender('a'), sender('b'), reader()]);
+    for (const [index, at] of ports.entries()) {
+      expect((await nodes[index]?.end('SIGTERM'))?.code).toBe(0);
+      nodes[index] = await startNode(at);
+      // HAProxy looks every 2 s whether a node is there again.
+      await delay(2_500);
+    }
+    restarting = false;
+    await working;
+    expect(failures).toEqual([]);
+    const seen = new Set<string>();
+    for (let before = ''; ; ) {
+      const { body } = await api('GET', `/v1/inboxes/${inbox.id}/messages?limit=200${before}`);
+      for (const { subject } of body.messages) seen.add(subject);
+      if (!body.hasMore) break;
+      before = `&before=${body.messages.at(-1).id}`;
+    }
+    expect(sent.filter((subject) => !seen.has(subject))).toEqual([]);
+    expect(sent.length).toBeGreaterThan(10);
+  });
 });

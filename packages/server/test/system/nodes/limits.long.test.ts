@@ -7,7 +7,7 @@ import { inForm, timeLimit } from '../../support/form.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
-import { type Site, startSite } from './nodes.ts';
+import { type Nodes, startNodes } from './nodes.ts';
 import { allMessages } from './truth.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
@@ -23,7 +23,7 @@ const ROUNDS = inForm(1, 10);
 const random = chance();
 
 describe.skipIf(!IS_THERE)(`limits of an account over several nodes (seed ${random.seed})`, () => {
-  let site: Site;
+  let site: Nodes;
   /** Two nodes, for all cases that need no plan of their own. */
   let pair: ServerProcess[];
   beforeAll(async () => {
@@ -33,13 +33,13 @@ describe.skipIf(!IS_THERE)(`limits of an account over several nodes (seed ${rand
     const { inboxes } = (await pair[0]?.getJson<{ inboxes: Inbox[] }>('/v1/inboxes')) ?? { inboxes: [] };
     for (const { id } of inboxes) await pair[0]?.request('DELETE', `/v1/inboxes/${id}`);
   });
-  const sites: Site[] = [];
+  const sites: Nodes[] = [];
   afterAll(async () => {
     for (const one of sites) await one.close();
   });
 
   async function start(count: number, plan: object): Promise<ServerProcess[]> {
-    site = await startSite();
+    site = await startNodes();
     sites.push(site);
     const env = { MAYFLY_PLANS: JSON.stringify({ unlimited: plan }) };
     // One after another: the first makes the tables.

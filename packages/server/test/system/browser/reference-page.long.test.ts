@@ -152,7 +152,7 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
 
   test('takes an API key in the Authorize dialog', async () => {
     await authorize();
-    expect(await page.locator('.btn.authorize.locked').count()).toBe(1);
+    await expect.poll(() => page.locator('.btn.authorize.locked').count()).toBe(1);
   });
 
   /**
