@@ -1,20 +1,25 @@
-/** The writer thread alone has the read-write connection, so that a slow disk does not block the main thread. */
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
+import { createStore } from '../../store.ts';
+import { migrate } from '../migrate.ts';
+import { bytesIn, type Call } from '../thread/protocol.ts';
+import { type Served, serveThread } from '../thread/serve.ts';
+import {
+  CHECKPOINT_PAGES,
+  giveUpUnfinished,
+  openReader,
+  openWriter,
+  readingEngine,
+  writingEngine,
+} from './connection.ts';
+import { requireSameFile } from './data-folder.ts';
+import { createDiskReserve } from './disk-reserve.ts';
+import { toUnavailable } from './errors.ts';
+import type { ThreadOptions } from './open.ts';
+import { Transactions } from './transactions.ts';
 
-import { createStore } from '../../../store.ts';
-import { migrate } from '../../migrate.ts';
-import { bytesIn, type Call } from '../../thread/protocol.ts';
-
-import { type Served, serveThread } from '../../thread/serve.ts';
-import { CHECKPOINT_PAGES, giveUpUnfinished, openReader, openWriter } from '../connection.ts';
-import { requireSameFile } from '../data-folder.ts';
-import { createDiskReserve } from '../disk-reserve.ts';
-import { readingEngine, writingEngine } from '../engine.ts';
-import { toUnavailable } from '../errors.ts';
-import { Transactions } from '../transactions.ts';
-import type { ThreadOptions } from './start.ts';
+/** The writer thread alone has the read-write connection, so that a slow disk does not block the main thread. */
 
 /** By an uncaught error, after the responses were sent; a new thread opens the database again. */
 function endThread(error: unknown): void {
