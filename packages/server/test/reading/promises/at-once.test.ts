@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { OPENAPI_FILE } from '../../../src/http/openapi/file.ts';
+
 import { BOMBS } from '../../hostile/bombs.ts';
 import type { Body } from '../../support/api-client.ts';
 import { openStream } from '../../support/event-stream.ts';
@@ -19,7 +19,9 @@ const BURST = inForm(20, 400);
 const LARGE_BYTES = inForm(2_000_000, 12_000_000);
 
 it('every operation of the API either shows mail, and has a row here, or shows none', () => {
-  const { paths }: Body = JSON.parse(readFileSync(OPENAPI_FILE, 'utf8'));
+  const { paths }: Body = JSON.parse(
+    readFileSync(new URL('../../../../../openapi.json', import.meta.url), 'utf8'),
+  );
   const operations = Object.values<Body>(paths).flatMap((methods) =>
     Object.values<Body>(methods).map(({ operationId }) => operationId),
   );
