@@ -4,12 +4,10 @@ import { type Command, CommanderError } from 'commander';
 import { createApp } from './app.ts';
 import { ArgumentError } from './cli/arguments.ts';
 import { addBackupCommands, addMigrateCommand } from './cli/backup.ts';
-import { addOperatorCommands } from './cli/commands.ts';
-import { addMailCommand } from './cli/mail/command.ts';
-import { createProgram } from './cli/program.ts';
+import { addOperatorCommands, createProgram } from './cli/commands.ts';
+import { addMailCommand } from './cli/mail.ts';
 import { createDevAnnouncer } from './cli/server/dev-announcer.ts';
-import { type Announcer, runServer } from './cli/server/run-server.ts';
-import { createServeAnnouncer } from './cli/server/serve-announcer.ts';
+import { type Announcer, createServeAnnouncer, runServer } from './cli/server/run-server.ts';
 import { exitCodeOf, isForegroundScript, type StopSources, watchForStop } from './cli/server/stop-request.ts';
 import { systemClock } from './clock.ts';
 import {
@@ -17,11 +15,12 @@ import {
   ConfigError,
   databasePath,
   describeConfig,
+  isGiven,
   parseConfig,
   readCertificate,
   settingsTable,
+  unusedVariables,
 } from './config/config.ts';
-import { isGiven, unusedVariables } from './config/environment.ts';
 import { DEV_DEFAULTS } from './config/settings.ts';
 import { openPostgres } from './database/postgres/open.ts';
 import { check } from './database/sqlite/check.ts';
@@ -29,7 +28,7 @@ import { openSqlite } from './database/sqlite/open.ts';
 import { messageOf } from './errors.ts';
 import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from './log.ts';
 import { backUp, restore } from './operations/backup.ts';
-import { transfer } from './operations/transfer/transfer.ts';
+import { transfer } from './operations/transfer.ts';
 import type { Store } from './store.ts';
 import { VERSION } from './version.ts';
 
@@ -174,7 +173,7 @@ function addServerCommands(program: Command, parent: number): void {
     .command('openapi')
     .description('Print the OpenAPI 3.1 document of the API')
     .action(async () => {
-      const { OPENAPI_FILE } = await import('./http/openapi/file.ts');
+      const { OPENAPI_FILE } = await import('./http/routes/reference.ts');
       print(readFileSync(OPENAPI_FILE, 'utf8').trimEnd());
     });
 }

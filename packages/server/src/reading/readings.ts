@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import { type Clock, systemClock } from '../clock.ts';
 import { unavailable } from '../database/failures.ts';
 import { AppError } from '../errors.ts';
 import type { EventBus } from '../events.ts';
@@ -180,11 +180,12 @@ export class Readings {
 
   /** Waits for readings by other nodes. @returns the sources that are left to this one */
   async #awaitOthers(sources: readonly number[]): Promise<UnreadSource[]> {
-    const { clock, store, isShared } = this.#deps;
+    const { store, isShared } = this.#deps;
     if (!isShared) return store.readings.missing(sources);
     let left: UnreadSource[] = [];
     for (const pause of OTHER_NODE_MS) {
-      await clock.sleep(pause, this.#stopped.signal);
+      // By the machine's time, because another process works meanwhile.
+      await systemClock.sleep(pause, this.#stopped.signal);
       if (this.#stopped.signal.aborted) throw unavailable('closed');
       const wanted = sources.filter((source) => !this.#entries.has(source));
       left = wanted.length > 0 ? await store.readings.missing(wanted) : [];

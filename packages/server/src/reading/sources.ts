@@ -1,6 +1,5 @@
 import type { Db, Tx } from '../database/operations.ts';
-import { anyOf, EMPTY, FOR_UPDATE, inserted, sql, type Value } from '../database/sql.ts';
-import { parseOr } from '../database/stored-json.ts';
+import { anyOf, EMPTY, FOR_UPDATE, inserted, parseOr, sql, type Value } from '../database/sql.ts';
 import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 
 /** Raw sources are stored in pieces: 50 MB are never in memory at once, and one takes well under a millisecond. */

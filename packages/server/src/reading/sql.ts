@@ -1,6 +1,5 @@
 import { read, type Tx, write } from '../database/operations.ts';
-import { anyOf, KEEP, sql } from '../database/sql.ts';
-import { parseOr } from '../database/stored-json.ts';
+import { anyOf, KEEP, parseOr, sql } from '../database/sql.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import { addReadings, endUnread, loadSource, type ReadingOf } from './sources.ts';
 
