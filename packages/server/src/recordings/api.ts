@@ -6,7 +6,6 @@ import type { App, RouteContext } from '../http/context.ts';
 import { bytes, created } from '../http/openapi/responses.ts';
 import { bodyStream, withStreams } from '../http/request/body.ts';
 import { plainAddress } from '../text/source-key.ts';
-import { recordingArchive } from './export-archive.ts';
 import { Imports } from './imports-api.ts';
 
 const ZIP = 'application/zip';
@@ -44,6 +43,7 @@ function exportRoute(app: App, { deps: { store, clock } }: RouteContext): void {
     },
     handler: async (request, reply) => {
       const inbox = callersInbox(request);
+      const { recordingArchive } = await import('./export-archive.ts');
       return reply
         .type(ZIP)
         .header('content-disposition', `attachment; filename="${inbox.id}.zip"`)
