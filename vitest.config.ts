@@ -4,6 +4,8 @@ import { LongestFirst } from './scripts/test/longest-first.ts';
 
 /** Tests of whole programs: each starts processes, such as the server, npm, a browser or a mail library. */
 const SYSTEM = 'packages/*/test/system/**/*.test.ts';
+/** Tests that `npm test` leaves out: they take long, or what they assert varies on a busy machine. */
+const LONG = '**/*.long.test.ts';
 
 export default defineConfig(({ mode }) => {
   const project = (name: string, include: string, exclude: string[] = []): TestProjectConfiguration => ({
@@ -11,7 +13,11 @@ export default defineConfig(({ mode }) => {
       name,
       include: [include],
       // Projects are run by tests, with runners of their own.
-      exclude: ['**/node_modules/**', 'packages/*/test/system/project/**', ...exclude],
+      exclude: [
+        ...['**/node_modules/**', 'packages/*/test/system/project/**'],
+        ...(mode === 'all' ? [] : [LONG]),
+        ...exclude,
+      ],
       // Nothing is shared that a file could spoil for the next: servers, stores and clocks are made anew, and
       // no module is mocked. A process and all modules anew for each file would take a quarter of the time.
       isolate: false,
@@ -19,11 +25,8 @@ export default defineConfig(({ mode }) => {
       maxWorkers: 2,
       // Concurrent tests of a file start processes: more at a time only make each other late.
       maxConcurrency: 2,
-      env: {
-        // Threads and servers that tests start find their modules compiled, as those of `npm start` do.
-        NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/mayfly', import.meta.url)),
-        TEST_FORM: mode === 'long' ? 'long' : 'short',
-      },
+      // Threads and servers that tests start find their modules compiled, as those of `npm start` do.
+      env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/mayfly', import.meta.url)) },
       // These end what hangs. They are no promise about speed: the machine may be busy with other things.
       testTimeout: 120_000,
       hookTimeout: 120_000,
@@ -33,7 +36,7 @@ export default defineConfig(({ mode }) => {
   return {
     test: {
       projects: [project('in-process', 'packages/*/test/**/*.test.ts', [SYSTEM]), project('system', SYSTEM)],
-      globalSetup: ['scripts/test/processes-left.ts'],
+      globalSetup: ['scripts/test/processes-left.ts', 'scripts/test/postgres.ts'],
       sequence: { sequencer: LongestFirst },
     },
   };

@@ -156,7 +156,10 @@ async function bundle(target) {
     const threads = new Set();
     const plugins = [ourPlugin((file) => threads.add(file))];
     const modules = await write(folder, { main: join(SRC, 'main.ts') }, plugins);
-    const others = [...[...threads].map((file) => ({ [nameOf(file)]: file })), { [RARE]: join(ROOT, 'node_modules', RARE) }];
+    const others = [
+      ...[...threads].map((file) => ({ [nameOf(file)]: file })),
+      { [RARE]: join(ROOT, 'node_modules', RARE) },
+    ];
     for (const input of others) modules.push(...(await write(folder, input, plugins)));
     for (const [path, name] of Object.entries(FILES)) {
       const from = join(ROOT, path);

@@ -41,7 +41,7 @@ setVersion(version);
 // `npm install` accepts lock files that `npm ci` refuses.
 run('npm', 'ci', '--dry-run', '--ignore-scripts', '--loglevel=error');
 run('npm', 'run', 'check');
-if (!flags.includes('--tested')) run('npm', 'test');
+if (!flags.includes('--tested')) run('npm', 'run', 'test:all');
 run('npm', 'run', 'try-packages');
 const isDryRun = !flags.includes('--publish');
 for (const name of ORDER) {

@@ -7,7 +7,7 @@ import { startApp, TEST_KEY, type TestApp } from '../../server/test/support/star
 import { type ApiError, Mayfly } from '../src/index.ts';
 import { type Fault, faultyProxy } from './support/faulty-proxy.ts';
 
-/** `npm run test:long` runs 10,000 waits, two for each inbox, with other faults each time. */
+/** `TEST_FORM=long` runs 10,000 waits, two for each inbox, with other faults each time. */
 const LONG = process.env.TEST_FORM === 'long';
 const INBOXES = LONG ? 5_000 : 120;
 const AT_ONCE = 50;

@@ -1,9 +1,14 @@
 import { checkSetup } from './accounts/check-setup.ts';
-import { ensureFirstAccount, type FirstStart } from './accounts/first-start.ts';
+import { ensureFirstAccount, type FirstStart } from './accounts/keys.ts';
 import { createPlans } from './accounts/plans.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { type Config, databasePath, hasDevKey } from './config/config.ts';
-import { explainListening, type ListenerName } from './config/explain-listening.ts';
+import {
+  type Config,
+  databasePath,
+  explainListening,
+  hasDevKey,
+  type ListenerName,
+} from './config/config.ts';
 import { createSignInCodes, type SignInCodes } from './console/sign-in-codes.ts';
 import { openSqlite } from './database/sqlite/open.ts';
 import { createEventBus, type EventBus } from './events.ts';
@@ -25,8 +30,7 @@ import { createReplays } from './recordings/replay.ts';
 import { sweepUntil } from './retention/sweeper.ts';
 import type { SmtpServer } from './smtp/server.ts';
 import type { Store } from './store.ts';
-import { LiveNodes } from './usage/live-nodes.ts';
-import { RateLimit } from './usage/rate-limit.ts';
+import { LiveNodes, RateLimit } from './usage/rate-limit.ts';
 import { UsageMeter } from './usage/usage-meter.ts';
 import { VERSION } from './version.ts';
 import { WaitLog } from './waits/wait-log.ts';

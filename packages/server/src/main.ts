@@ -3,12 +3,10 @@ import { type Command, CommanderError } from 'commander';
 import { createApp } from './app.ts';
 import { ArgumentError } from './cli/arguments.ts';
 import { addBackupCommands, addMigrateCommand } from './cli/backup.ts';
-import { addOperatorCommands } from './cli/commands.ts';
-import { addMailCommand } from './cli/mail/command.ts';
-import { createProgram } from './cli/program.ts';
+import { addOperatorCommands, createProgram } from './cli/commands.ts';
+import { addMailCommand } from './cli/mail.ts';
 import { createDevAnnouncer } from './cli/server/dev-announcer.ts';
-import { type Announcer, runServer } from './cli/server/run-server.ts';
-import { createServeAnnouncer } from './cli/server/serve-announcer.ts';
+import { type Announcer, createServeAnnouncer, runServer } from './cli/server/run-server.ts';
 import { exitCodeOf, isForegroundScript, type StopSources, watchForStop } from './cli/server/stop-request.ts';
 import { systemClock } from './clock.ts';
 import {
@@ -16,11 +14,12 @@ import {
   ConfigError,
   databasePath,
   describeConfig,
+  isGiven,
   parseConfig,
   readCertificate,
   settingsTable,
+  unusedVariables,
 } from './config/config.ts';
-import { isGiven, unusedVariables } from './config/environment.ts';
 import { DEV_DEFAULTS } from './config/settings.ts';
 import { messageOf } from './errors.ts';
 import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from './log.ts';
@@ -173,7 +172,7 @@ function addServerCommands(program: Command, parent: number): void {
     .command('openapi')
     .description('Print the OpenAPI 3.1 document of the API')
     .action(async () => {
-      const { OPENAPI_FILE } = await import('./http/openapi/file.ts');
+      const { OPENAPI_FILE } = await import('./http/routes/reference.ts');
       print(readFileSync(OPENAPI_FILE, 'utf8').trimEnd());
     });
 }
@@ -202,7 +201,7 @@ export async function main(parent: number): Promise<void> {
     env: process.env,
     print,
     transfer: async (dataDir, url, onTable) =>
-      (await import('./operations/transfer/transfer.ts')).transfer(databasePath(dataDir), url, onTable),
+      (await import('./operations/transfer.ts')).transfer(databasePath(dataDir), url, onTable),
   });
   try {
     await program.parseAsync(process.argv);

@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { AppError } from '../errors.ts';
 import type { Engine, Sql } from './sql.ts';
 
 export interface Db {
@@ -41,6 +43,8 @@ export interface Kit {
  * thread: `write` and `flight` in one transaction, shared by the calls that wait, `steps` in several short ones.
  */
 type Kind = 'read' | 'search' | 'write' | 'flight' | 'steps';
+
+export const isReading = (kind: Kind): boolean => kind === 'read' || kind === 'search';
 
 export interface Traits {
   /** Frees space, overwrites existing rows or is needed to delete. */
@@ -94,7 +98,8 @@ export type Calls<Table> = {
   };
 };
 
-function callsOf<Table extends Operations>(
+/** @param call gets the path of an operation in the table, such as `messages.addBatch` */
+export function callsOf<Table extends Operations>(
   table: Table,
   call: (path: string, operation: Operation<never, unknown>, args: readonly unknown[]) => Promise<unknown>,
 ): Calls<Table> {
@@ -108,11 +113,7 @@ function callsOf<Table extends Operations>(
   return Object.fromEntries(nouns) as Calls<Table>;
 }
 
-export function callsOn<Table extends Operations>(table: Table, kit: Kit): Calls<Table> {
-  return callsOf(table, (_path, operation, args) => runOn(operation, args, kit));
-}
-
-function runOn(
+export function runOn(
   { kind, run }: Operation<never, unknown>,
   args: readonly unknown[],
   { db, transaction, flight }: Kit,
@@ -122,4 +123,39 @@ function runOn(
   if (kind === 'write') return transaction((tx) => call(tx, ...args));
   if (kind === 'flight') return flight((tx) => call(tx, ...args) as Promise<Flight<unknown>>);
   return call(kind === 'steps' ? transaction : db, ...args);
+}
+
+/** One or two milliseconds per transaction, during which other writes wait. */
+const ROWS_PER_STEP = 100;
+
+/** Deletes about `limit` rows and returns the count; fewer than `limit` means that nothing is left. */
+export type FreeStep = (tx: Tx, limit: number) => Promise<number>;
+
+/** Repeats a step until nothing is left. @param first `step` unless the first may share a transaction */
+export async function freeInSteps(transaction: Transaction, step: FreeStep, first?: 'step'): Promise<void> {
+  for (let of = first; ; of = 'step') {
+    const freed = await transaction((tx) => step(tx, ROWS_PER_STEP), of);
+    if (freed < ROWS_PER_STEP) return;
+    await nextTurn();
+  }
+}
+
+/** Frees the space of a committed deletion. If the storage is full, damaged or locked, the sweeper frees it later. */
+export async function freeNowOrLater(free: () => Promise<void>): Promise<void> {
+  try {
+    await free();
+  } catch (error) {
+    if (!(error instanceof AppError && ['unavailable', 'storage_damaged'].includes(error.code))) throw error;
+  }
+}
+
+export function inSequence(...steps: FreeStep[]): FreeStep {
+  return async (tx, limit) => {
+    let freed = 0;
+    for (const step of steps) {
+      if (freed >= limit) break;
+      freed += await step(tx, limit - freed);
+    }
+    return freed;
+  };
 }

@@ -1,9 +1,8 @@
 /*
- * The two forms of a test. `npm test` runs the short form of each, `npm run test:long` the long form: more
- * cases, kills and requests of the same promises. This is the only place that knows which form runs.
+ * The two forms of a test. `TEST_FORM=long` runs the long form: more cases, kills and requests of the same promises.
+ * It takes hours for all tests, and is for the few that concern a change.
  */
 
-/** Set by vitest.config.ts from `--mode long`. */
 const isLong = process.env.TEST_FORM === 'long';
 
 /** @returns what the form that runs needs: a count, a list of cases, … */

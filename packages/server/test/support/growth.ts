@@ -1,9 +1,15 @@
+/** Work is repeated for so long: on some machines the clock of CPU time moves in steps of 4 ms. */
+const MEASURED_MS = 40;
+
 /** CPU time of this thread for a piece of work, milliseconds. */
 function cpuTime(work: () => unknown): number {
   const before = process.threadCpuUsage();
-  work();
-  const { user, system } = process.threadCpuUsage(before);
-  return (user + system) / 1_000;
+  for (let count = 1; ; count++) {
+    work();
+    const { user, system } = process.threadCpuUsage(before);
+    const ms = (user + system) / 1_000;
+    if (ms >= MEASURED_MS) return ms / count;
+  }
 }
 
 /** How often both works are measured again while the ratio is at or above the limit. */
@@ -24,7 +30,7 @@ export function growth(
   let least = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS && least >= limit; round++) {
     // The first run of a function is the slowest, because it is compiled.
-    const base = Math.max(noiseMs, Math.min(cpuTime(small), cpuTime(small), cpuTime(small)));
+    const base = Math.max(noiseMs, Math.min(cpuTime(small), cpuTime(small)));
     least = Math.min(least, cpuTime(large) / base);
   }
   return least;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { createDatabase } from '../store/postgres/open-postgres.ts';
-import { hasPostgres, startPostgres } from './postgres.ts';
+import { hasPostgres } from './postgres.ts';
+import { sharedPostgres } from './shared-postgres.ts';
 import { startApp, type TestApp } from './start-app.ts';
 
 /** An engine, and how to give a fresh database of it to the servers of a test. */
@@ -22,10 +23,10 @@ const postgres: EngineUnderTest = {
   name: 'two servers on PostgreSQL',
   nodes: 2,
   async start() {
-    const cluster = await startPostgres();
+    const cluster = await sharedPostgres();
     return {
       env: async () => ({ MAYFLY_DATABASE_URL: await createDatabase(cluster) }),
-      stop: () => cluster.remove(),
+      stop: async () => undefined,
     };
   },
 };

@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createDatabase } from '../store/postgres/open-postgres.ts';
 import type { Body } from '../support/api-client.ts';
-import { hasPostgres, type PostgresCluster, startPostgres } from '../support/postgres.ts';
+import { hasPostgres } from '../support/postgres.ts';
+import { sharedPostgres } from '../support/shared-postgres.ts';
 import { type HttpReceiver, startHttp } from './receivers.ts';
 import { startWebhookApp, until, type WebhookApp } from './start-webhooks.ts';
 
@@ -34,7 +35,6 @@ async function whileTimePasses(apps: readonly WebhookApp[], isSo: () => Promise<
 
 describe.each(['SQLite', 'PostgreSQL'])('webhooks on %s while the wall clock is stepped', (engine) => {
   const isPostgres = engine === 'PostgreSQL';
-  let cluster: PostgresCluster | undefined;
   let env: Record<string, string>;
   let folder: string;
   let receiver: HttpReceiver;
@@ -42,13 +42,10 @@ describe.each(['SQLite', 'PostgreSQL'])('webhooks on %s while the wall clock is 
   let statuses: number[];
   const apps: WebhookApp[] = [];
 
-  beforeAll(async () => {
-    if (isPostgres && HAS_POSTGRES) cluster = await startPostgres();
-  });
-  afterAll(() => cluster?.remove());
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'mayfly-clock-'));
-    env = cluster ? { MAYFLY_DATABASE_URL: await createDatabase(cluster) } : {};
+    const isOnPostgres = isPostgres && HAS_POSTGRES;
+    env = isOnPostgres ? { MAYFLY_DATABASE_URL: await createDatabase(await sharedPostgres()) } : {};
     statuses = [];
     receiver = await startHttp((response) => response.writeHead(statuses.shift() ?? 200).end());
   });
@@ -160,8 +157,7 @@ describe.skipIf(!HAS_POSTGRES)('webhooks on two nodes with different clocks', ()
   it(
     'attempt once, and at once, whichever node received the message',
     async () => {
-      const cluster = await startPostgres();
-      const env = { MAYFLY_DATABASE_URL: await createDatabase(cluster) };
+      const env = { MAYFLY_DATABASE_URL: await createDatabase(await sharedPostgres()) };
       const receiver = await startHttp();
       const nodes = [await startWebhookApp(env), await startWebhookApp(env)];
       const [ahead, behind] = nodes as [WebhookApp, WebhookApp];
@@ -176,7 +172,6 @@ describe.skipIf(!HAS_POSTGRES)('webhooks on two nodes with different clocks', ()
       expect(receiver.requests).toHaveLength(20);
       for (const node of nodes) await node.stop();
       await receiver.close();
-      await cluster.remove();
     },
     TIME_LIMIT_MS,
   );

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { href, navigate } from './router.ts';
 
 /** What a key does on the current screen; the newest screen or pane has precedence. */
@@ -9,11 +9,11 @@ const layers: { current: Bindings }[] = [];
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.matches('input, textarea, select') || target.isContentEditable);
 
-/** Makes keys do something while a component is shown. Names are those of `KeyboardEvent.key`. */
+/** Makes keys do something from the moment that a component is shown. Names are those of `KeyboardEvent.key`. */
 export function useKeys(bindings: Bindings): void {
   const latest = useRef(bindings);
   latest.current = bindings;
-  useEffect(() => {
+  useLayoutEffect(() => {
     layers.push(latest);
     return () => {
       layers.splice(layers.indexOf(latest), 1);
@@ -86,7 +86,7 @@ function createShortcuts({ openPalette, openHelp }: Overlays): (event: KeyboardE
 
 /** Keys of the whole console. None acts while one types, none with modifiers but the palette's. */
 export function useShortcuts(overlays: Overlays): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = createShortcuts(overlays);
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);

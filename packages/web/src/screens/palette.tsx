@@ -164,7 +164,6 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const kept = useRef<readonly api.MessageSummary[]>([]);
   if (mails.data || mails.error !== undefined) kept.current = mails.data ?? [];
   const shown = [...useEntries(words), ...(words === '' ? [] : kept.current.map(mailEntry))];
-  useEffect(() => setAt(0), [words]);
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' });
   }, [at]);
@@ -199,6 +198,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           value={words}
           onInput={(event) => {
             setChoosing(false);
+            setAt(0);
             setWords(event.currentTarget.value);
           }}
           onKeyDown={onKeyDown}

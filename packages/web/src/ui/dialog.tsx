@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Button, IconButton } from './basics.tsx';
 
 interface DialogProps {
@@ -12,7 +12,8 @@ interface DialogProps {
 /** A modal dialog; the browser keeps the focus inside and gives it back. */
 export function Dialog({ title, onClose, isWide, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the next key: an effect comes after the next frame.
+  useLayoutEffect(() => {
     element.current?.showModal();
   }, []);
   return (

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 /** A field for one tag. @param onDone called when one is entered or it is left */
 export function TagField({
@@ -11,7 +11,8 @@ export function TagField({
   onDone: () => void;
 }) {
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []);
+  // Before the next key: an effect comes after the next frame.
+  useLayoutEffect(() => input.current?.focus(), []);
   return (
     <input
       ref={input}

@@ -2,8 +2,7 @@
 import { workerData } from 'node:worker_threads';
 import { createStore } from '../../store.ts';
 import { serveThread } from '../thread/serve.ts';
-import { createPool } from './connection.ts';
-import { postgresEngine } from './engine.ts';
+import { createPool, postgresEngine } from './connection.ts';
 import { toUnavailable } from './errors.ts';
 
 /** A search that waits for a large mail does not block others. */

@@ -1,8 +1,7 @@
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import type { AppError } from '../../errors.ts';
 import { giveBackMemoryLater } from '../../memory.ts';
-import type { Store } from '../../store.ts';
-import { methodsOf } from '../methods.ts';
+import { callAt, type Store } from '../../store.ts';
 import {
   type Answer,
   type Call,
@@ -49,14 +48,13 @@ class ThreadServer {
   }
 
   serve({ store, run, toUnavailable }: Served): void {
-    const methods = methodsOf(store);
     const port = this.#port;
     const running = this.#running;
 
     const answer = async (call: Call): Promise<void> => {
       const { id, path, args } = call;
       try {
-        this.#postAnswer({ id, value: await run(call, () => methods[path](...args)) });
+        this.#postAnswer({ id, value: await run(call, () => callAt(store, path, args)) });
       } catch (error) {
         this.#postAnswer({ id, error: sendError(toUnavailable(error) ?? error) });
       } finally {

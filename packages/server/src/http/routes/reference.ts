@@ -2,10 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../context.ts';
-import { OPENAPI_FILE } from '../openapi/file.ts';
 import { JSON_TYPE } from '../openapi/responses.ts';
 import { contentTag, isFresh } from '../response/etag.ts';
 import { LLMS_TEXT } from './llms-text.ts';
+
+/** The OpenAPI document of the API: `npm run openapi` writes it. */
+export const OPENAPI_FILE = new URL('../../../../../openapi.json', import.meta.url);
 
 const PAGE_PATHS = [
   '/docs',

@@ -32,7 +32,7 @@ export function lintMail(raw: Uint8Array): Finding[] {
   const page = html === null ? null : pageFacts(html);
   const linted = { source, parts, bodies: sortParts(source, parts.root), mail, page };
   const findings = RULES.flatMap(({ name: rule, severity, reference, check }) => {
-    const cases = check(linted);
+    const cases = [check(linted) || []].flat();
     if (cases.length === 0) return [];
     const messages = new Set(cases.map(({ message }) => message));
     const places = [...new Set(cases.flatMap(({ where }) => where ?? []))];

@@ -1,6 +1,5 @@
 import type { Db } from '../../database/operations.ts';
-import { anyOf, constant, type Sql, sql } from '../../database/sql.ts';
-import { parseOr, parseTexts } from '../../database/stored-json.ts';
+import { anyOf, constant, parseOr, parseTexts, type Sql, sql } from '../../database/sql.ts';
 import type { MailAuthentication, MailEnvelope, MailSummary } from '../../mail/mail.ts';
 import { ComparedContent, recentContents } from '../../mail/matching/compared-content.ts';
 import { type AnyStoredContent, MAX_DERIVED_BYTES, readWords } from '../../mail/stored-content.ts';

@@ -1,6 +1,5 @@
 import { type Db, search } from '../../database/operations.ts';
-import { constant, EMPTY, join, LIKE, perEngine, type Sql, sql } from '../../database/sql.ts';
-import { parseTexts } from '../../database/stored-json.ts';
+import { constant, EMPTY, join, LIKE, parseTexts, perEngine, type Sql, sql } from '../../database/sql.ts';
 import {
   type ColumnCondition,
   Comparison,

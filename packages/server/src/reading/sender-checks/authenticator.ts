@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
 import type { Clock } from '../../clock.ts';
+import { sourceKey } from '../../connection-limiter.ts';
 import type { MailAuthentication, MailEnvelope } from '../../mail/mail.ts';
 import { copyInTurns, isLarge } from '../../memory.ts';
-import { sourceKey } from '../../text/source-key.ts';
 import { CheckThread } from './check-thread.ts';
 
 /** The 250 reply waits at most this long for the check; name servers usually reply in a fraction of it. */

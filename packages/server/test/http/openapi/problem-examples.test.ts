@@ -139,8 +139,8 @@ const PROVOKED: Record<string, () => Promise<Answer>> = {
 const NOT_PROVOKED: Record<string, string> = {
   idempotency_in_progress: 'the embedded store lets the second request wait for the first',
   internal_error: 'a defect',
-  unavailable: 'the storage has to fail; test/system/durability/full-disk.test.ts',
-  storage_damaged: 'the file has to be damaged; test/system/durability/damage.test.ts',
+  unavailable: 'the storage has to fail; test/system/durability/full-disk.long.test.ts',
+  storage_damaged: 'the file has to be damaged; test/system/durability/damage.long.test.ts',
 };
 
 describe('the examples of errors in the OpenAPI document', () => {

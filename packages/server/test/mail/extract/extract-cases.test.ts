@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { findCodes } from '../../../src/mail/extract/codes.ts';
 import { readHtml } from '../../../src/mail/extract/html.ts';
 import { findLinks } from '../../../src/mail/extract/links.ts';
-import { growth } from '../../support/growth.ts';
 
 /*
  * One sentence a rule: words that once hid a code or made one of another number, and addresses of every form.
@@ -201,56 +200,5 @@ describe('the links of a mail', () => {
   it.each(LINKS)('in %s, body %j: %s', (part, body, links) => {
     const found = findLinks(part === 'text' ? body : null, part === 'html' ? readHtml(body) : null, '');
     expect(found.map(({ href, kind }) => `${href} ${kind}`).join(' | ')).toBe(links);
-  });
-});
-
-describe('codes and links are found in time proportional to the size', () => {
-  const times = (unit: string, length: number) => unit.repeat(Math.ceil(length / unit.length));
-  const KB = 1024;
-  /** Four times the size takes sixteen times the time where something is quadratic. */
-  const limits = { limit: 9, noiseMs: 8 };
-  const growthOf = (read: (text: string) => unknown, unit: string): number => {
-    const [small, large] = [times(unit, 256 * KB), times(unit, 1024 * KB)];
-    return growth(
-      () => read(small),
-      () => read(large),
-      limits,
-    );
-  };
-
-  it.each([
-    '7',
-    '7 ',
-    'A\t7\t',
-    'A',
-    ' ',
-    '\n',
-    'enter code ',
-    'code 482910 ',
-    '://',
-    'a://',
-    'a:// ',
-    'https://x.test/1 ',
-    'https://x.test/a完',
-    ' [(',
-    '[x](https://x.test/1)',
-  ])('in a text of 1 MB of %j', (unit) => {
-    const read = (text: string) => [findCodes('code', text, null), findLinks(text, null, '')];
-    expect(growthOf(read, unit)).toBeLessThan(limits.limit);
-  });
-
-  it.each([
-    '<area href="https://x.test/1" alt="Confirm">',
-    '<area',
-    '<a href="https://x.test/1">',
-    '<td>7',
-    '<td>A</td><td>7</td>',
-    '<input value="7 ">',
-  ])('in a page of 1 MB of %j', (unit) => {
-    const read = (html: string) => {
-      const page = readHtml(html);
-      return [findCodes('code', null, page.words), findLinks(null, page, '')];
-    };
-    expect(growthOf(read, unit)).toBeLessThan(limits.limit);
   });
 });

@@ -4,7 +4,6 @@ import { NO_CONTENT } from '../../../src/mail/mail.ts';
 import { ComparedContent, recentContents } from '../../../src/mail/matching/compared-content.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from '../../store/builders.ts';
 import { openTemporaryHere } from '../../store/sqlite/open-sqlite.ts';
-import { growth } from '../../support/growth.ts';
 
 const page = (htmlWords: string) => new ComparedContent({ ...NO_CONTENT, htmlWords });
 const plain = (text: string) => new ComparedContent({ ...NO_CONTENT, text });
@@ -64,21 +63,6 @@ describe('the text of a message', () => {
     // A text part is compared as it was sent.
     expect(plain('Con\u00adfirm').hasText('con\u00adfirm')).toBe(true);
     expect(plain('Confirm').hasText('Con\u00adfirm')).toBe(false);
-  });
-
-  it.each([
-    ['marks of one letter', '\u0301\u0323'],
-    ['letters with marks', 'a\u0301\u0323'],
-    ['marks of one kind', '\u0301'],
-    ['vowel signs', '\u093f\u093c'],
-    ['Hangul letters', '\u1112\u1161\u11ab'],
-    ['ligatures', '\ufdfa'],
-    ['spaces', ' \u00a0'],
-    ['dotted capital letters', '\u0130'],
-  ])('is compared in time that grows with its length: %s', (_, letters) => {
-    const compare = (times: number) => () => plain(`a${letters.repeat(times)}`).hasText('missing');
-    // Eight times the length; work that grows with the square takes 64 times as long.
-    expect(growth(compare(5_000), compare(40_000), { limit: 32, noiseMs: 0.5 })).toBeLessThan(32);
   });
 
   it('has letters with many marks, in whatever order these are', () => {

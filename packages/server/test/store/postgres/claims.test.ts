@@ -1,20 +1,19 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createPool } from '../../../src/database/postgres/connection.ts';
-import { postgresEngine } from '../../../src/database/postgres/engine.ts';
+import { createPool, postgresEngine } from '../../../src/database/postgres/connection.ts';
 import { openPostgres } from '../../../src/database/postgres/open.ts';
 import { newId } from '../../../src/ids.ts';
 import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store.ts';
 import { queue } from '../../../src/webhooks/sql/queue.ts';
-import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { hasPostgres } from '../../support/postgres.ts';
+import { sharedPostgres } from '../../support/shared-postgres.ts';
 import { inboxAt, mailTo, T } from '../builders.ts';
 import { createDatabase } from './open-postgres.ts';
 
 const limits = { prompt: 100, other: 100, leaseMs: 1_000 };
 
 describe.skipIf(!(await hasPostgres()))('a claim of webhook deliveries on PostgreSQL', () => {
-  let cluster: PostgresCluster;
   let store: Store;
   let other: Store;
   let pool: Pool;
@@ -23,8 +22,7 @@ describe.skipIf(!(await hasPostgres()))('a claim of webhook deliveries on Postgr
   const webhooks = [1, 2, 3].map((n) => newId('whk', T + n));
 
   beforeAll(async () => {
-    cluster = await startPostgres();
-    const url = await createDatabase(cluster);
+    const url = await createDatabase(await sharedPostgres());
     store = await openPostgres({ url });
     other = await openPostgres({ url });
     pool = createPool(url, () => undefined);
@@ -39,7 +37,6 @@ describe.skipIf(!(await hasPostgres()))('a claim of webhook deliveries on Postgr
     await pool.end();
     await other.close();
     await store.close();
-    await cluster.remove();
   });
 
   /** A claim of one delivery whose transaction stays open, with its locks, until `release` is called. */

@@ -1,11 +1,11 @@
 import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import type { AttemptResult } from '../../../src/webhooks/sql/record.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import { inboxAt, mailTo, T } from '../builders.ts';
 import type { Opened } from '../contract/suite.ts';
-import { startCluster } from './open-postgres.ts';
+import { openStores } from './open-postgres.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
@@ -13,14 +13,13 @@ const WEBHOOKS = 10;
 
 describe.skipIf(!IS_THERE)('recording attempts on PostgreSQL', () => {
   const owner = newId('acc', T);
-  let cluster: Awaited<ReturnType<typeof startCluster>>;
+  let stores: Awaited<ReturnType<typeof openStores>>;
   let on: Opened;
   beforeAll(async () => {
-    cluster = await startCluster();
+    stores = await openStores();
   });
-  afterAll(() => cluster?.cluster.remove());
   beforeEach(async () => {
-    on = await cluster.open();
+    on = await stores.open();
     await on.store.accounts.create({ id: owner, name: 'a', plan: 'free', createdAt: T }, null);
     const { inbox } = await on.store.inboxes.create(owner, inboxAt(), 10, null);
     for (let n = 0; n < WEBHOOKS; n++) {

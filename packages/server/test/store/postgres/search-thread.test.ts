@@ -8,7 +8,7 @@ import { hasPostgres } from '../../support/postgres.ts';
 import { cpuSlowness } from '../../support/slowness.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, saying, T } from '../builders.ts';
 import type { Opened } from '../contract/suite.ts';
-import { startCluster } from './open-postgres.ts';
+import { openStores } from './open-postgres.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
@@ -36,13 +36,11 @@ async function longestBlock(work: () => Promise<unknown>): Promise<number> {
 
 describe.skipIf(!IS_THERE)('searching the text of a large message on PostgreSQL', () => {
   const owner = newId('acc', T);
-  let cluster: Awaited<ReturnType<typeof startCluster>>;
   let on: Opened;
   let inbox: InboxRecord;
   let messageId: string;
   beforeAll(async () => {
-    cluster = await startCluster();
-    on = await cluster.open();
+    on = await (await openStores()).open();
     await on.store.accounts.create({ id: owner, name: 'a', plan: 'free', createdAt: T }, null);
     inbox = (await on.store.inboxes.create(owner, inboxAt(), 10, null)).inbox;
     const line = `${'Grüße und viele Wörter '.repeat(3)}\r\n`;
@@ -59,7 +57,6 @@ describe.skipIf(!IS_THERE)('searching the text of a large message on PostgreSQL'
   });
   afterAll(async () => {
     await on?.close();
-    await cluster?.cluster.remove();
   });
 
   const search = async (text: string) => {

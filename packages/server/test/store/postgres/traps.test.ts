@@ -11,6 +11,7 @@ import { newId } from '../../../src/ids.ts';
 import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { sharedPostgres } from '../../support/shared-postgres.ts';
 import { MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 import { inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { createDatabase } from './open-postgres.ts';
@@ -25,19 +26,16 @@ const BALLAST_BYTES = 2 * 1024 * 1024;
 const NOBODY = 65_534;
 
 describe.skipIf(!IS_THERE)('a transaction on PostgreSQL', () => {
-  let cluster: PostgresCluster;
   let url: string;
   let pool: Pool;
   beforeAll(async () => {
-    cluster = await startPostgres();
-    url = await createDatabase(cluster);
+    url = await createDatabase(await sharedPostgres());
     pool = createPool(url, () => undefined);
     await pool.query('create table notes (text text)');
   });
   afterEach(() => pool.query('delete from notes'));
   afterAll(async () => {
     await pool?.end();
-    await cluster?.remove();
   });
 
   const notes = async () => (await pool.query('select text from notes')).rows;

@@ -1,8 +1,9 @@
 import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openStream } from '../../support/event-stream.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { hasPostgres } from '../../support/postgres.ts';
+import { sharedPostgres } from '../../support/shared-postgres.ts';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
 import { createDatabase } from './open-postgres.ts';
 
@@ -12,15 +13,10 @@ const IS_THERE = await hasPostgres();
 const GATHERS_MS = 5;
 
 describe.skipIf(!IS_THERE)('two servers on one PostgreSQL', () => {
-  let cluster: PostgresCluster;
   let url: string;
   let nodes: TestApp[] = [];
-  beforeAll(async () => {
-    cluster = await startPostgres();
-  });
-  afterAll(() => cluster.remove());
   beforeEach(async () => {
-    url = await createDatabase(cluster);
+    url = await createDatabase(await sharedPostgres());
     nodes = await Promise.all([1, 2].map(() => startApp({ MAYFLY_DATABASE_URL: url })));
   });
   afterEach(async () => {

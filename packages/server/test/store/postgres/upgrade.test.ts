@@ -1,10 +1,11 @@
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { openPostgres } from '../../../src/database/postgres/open.ts';
 import { newId } from '../../../src/ids.ts';
 import { inForm } from '../../support/form.ts';
-import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { hasPostgres } from '../../support/postgres.ts';
 import { startServer } from '../../support/server-process.ts';
+import { type Databases, sharedPostgres } from '../../support/shared-postgres.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 import { startHttp } from '../../webhooks/receivers.ts';
 import { T } from '../builders.ts';
@@ -19,11 +20,10 @@ const ROUNDS = inForm(2, 5);
 const USES = inForm(5, 15);
 
 describe.skipIf(!IS_THERE)('an upgrade of the tables in PostgreSQL', () => {
-  let cluster: PostgresCluster;
+  let cluster: Databases;
   beforeAll(async () => {
-    cluster = await startPostgres();
+    cluster = await sharedPostgres();
   });
-  afterAll(() => cluster?.remove());
 
   async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
     const client = new Client(url);

@@ -6,9 +6,10 @@ import { Client, types } from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { databasePath } from '../../../src/config/config.ts';
 import { openSqlite } from '../../../src/database/sqlite/open.ts';
-import { transfer } from '../../../src/operations/transfer/transfer.ts';
+import { transfer } from '../../../src/operations/transfer.ts';
 import { inForm } from '../../support/form.ts';
-import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { hasPostgres } from '../../support/postgres.ts';
+import { type Databases, sharedPostgres } from '../../support/shared-postgres.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
 import { createDatabase } from '../postgres/open-postgres.ts';
@@ -35,7 +36,7 @@ const sorted = (rows: Row[]): string[] =>
     .sort();
 
 describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to PostgreSQL', () => {
-  let cluster: PostgresCluster;
+  let cluster: Databases;
   let receiver: HttpReceiver;
   let accepting = false;
   let dataDir: string;
@@ -69,7 +70,7 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
   };
 
   beforeAll(async () => {
-    cluster = await startPostgres();
+    cluster = await sharedPostgres();
     receiver = await startHttp((response) => response.writeHead(accepting ? 200 : 503).end());
     dataDir = mkdtempSync(join(tmpdir(), 'mayfly-transfer-'));
     const app = await startApp(settings, {}, dataDir);
@@ -98,7 +99,6 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
   });
   afterAll(async () => {
     await receiver?.close();
-    await cluster?.remove();
     if (dataDir) rmSync(dataDir, { recursive: true, force: true });
   });
 
@@ -124,7 +124,7 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
     afterAll(() => app?.stop());
 
     it('returns everything as before, byte for byte', async () => {
-      expect(await readEverything(app, filled)).toEqual(before);
+      await expect.poll(() => readEverything(app, filled)).toEqual(before);
       expect((await app.api('GET', `/v1/inboxes/${filled.expired.id}`)).status).toBe(410);
     });
 

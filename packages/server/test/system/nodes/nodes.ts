@@ -2,12 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { createDatabase } from '../../store/postgres/open-postgres.ts';
 import { type PostgresCluster, type PostgresOptions, startPostgres } from '../../support/postgres.ts';
 import { type ServerOptions, type ServerProcess, startServer } from '../../support/server-process.ts';
+import { sharedPostgres } from '../../support/shared-postgres.ts';
 
-/** A PostgreSQL server, and Mayfly nodes on it, each a process of its own. */
-export interface Site {
-  postgres: PostgresCluster;
+/** A database on PostgreSQL, and Mayfly nodes on it, each a process of its own. */
+export interface Nodes {
   /** The URL of the database that the nodes use. */
   url: string;
   /** The nodes by their place; a node that was killed keeps its place. */
@@ -22,23 +23,35 @@ export interface Site {
   close(): Promise<void>;
 }
 
-/** Starts PostgreSQL with an empty database, and no node yet. */
+/** Nodes on a PostgreSQL server of their own. */
+export interface Site extends Nodes {
+  postgres: PostgresCluster;
+}
+
+/** Starts a PostgreSQL server with an empty database, and no node yet. */
 export async function startSite(options: PostgresOptions = {}): Promise<Site> {
   const postgres = await startPostgres(options);
+  return { postgres, ...nodesOn(postgres.url(), () => postgres.remove()) };
+}
+
+/** Creates an empty database on the PostgreSQL server of the run, and starts no node yet. */
+export const startNodes = async (): Promise<Nodes> =>
+  nodesOn(await createDatabase(await sharedPostgres()), async () => undefined);
+
+function nodesOn(url: string, afterwards: () => Promise<void>): Nodes {
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-nodes-'));
   const nodes: ServerProcess[] = [];
-  const site: Site = {
-    postgres,
-    url: postgres.url(),
+  return {
+    url,
     nodes,
     async startNode({ env = {}, ...rest } = {}, place = nodes.length) {
       const dataDir = join(folder, String(place));
-      const node = await startServer({ dataDir, env: { MAYFLY_DATABASE_URL: site.url, ...env }, ...rest });
+      const node = await startServer({ dataDir, env: { MAYFLY_DATABASE_URL: this.url, ...env }, ...rest });
       nodes[place] = node;
       return node;
     },
     async query(text, values = []) {
-      const client = new Client(postgres.url());
+      const client = new Client(url);
       await client.connect();
       try {
         const { rows } = await client.query({ text, values, rowMode: 'array' });
@@ -49,11 +62,10 @@ export async function startSite(options: PostgresOptions = {}): Promise<Site> {
     },
     async close() {
       await Promise.all(nodes.map((node) => node.end('SIGKILL')));
-      await postgres.remove();
+      await afterwards();
       rmSync(folder, { recursive: true, force: true });
     },
   };
-  return site;
 }
 
 /** The URL of a database, reached through another port. */

@@ -4,17 +4,17 @@ import { type ApiClient, apiClient } from '../../support/api-client.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import type { ServerProcess } from '../../support/server-process.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
-import { type Site, startSite } from './nodes.ts';
+import { type Nodes, startNodes } from './nodes.ts';
 
 /** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
 const MAIL = 'Subject: Hi\r\nContent-Type: text/html\r\n\r\n<p>Hello there</p>\r\n';
 
 describe.skipIf(!IS_THERE)('a user of two nodes behind a balancer', () => {
-  let site: Site;
+  let site: Nodes;
   let apis: [ApiClient, ApiClient];
   beforeAll(async () => {
-    site = await startSite();
+    site = await startNodes();
     for (let n = 0; n < 2; n++) await site.startNode();
     apis = [0, 1].map((n) => apiClient(node(n).url, node(n).key)) as [ApiClient, ApiClient];
   });

@@ -1,0 +1,92 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inForm } from '../../support/form.ts';
+import { startApp, type TestApp } from '../../support/start-app.ts';
+import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
+import { expectAccessible, LOOKS, openConsole, signUpMail } from './console.ts';
+
+describe.skipIf(!CHROMIUM)(
+  'every screen and state of the console (skipped where there is no Chromium)',
+  () => {
+    let app: TestApp;
+    let browser: Browser;
+    /** Paths by state; each state has words that show when it is reached. */
+    let states: Record<string, [path: string, words: string]>;
+    beforeAll(async () => {
+      [app, browser] = await Promise.all([startApp(), launchBrowser()]);
+      const inbox = await app.createInbox({ labels: { run: '4711' } });
+      const empty = await app.createInbox();
+      const ended = await app.createInbox();
+      await app.send(signUpMail(inbox.address));
+      await app.api('POST', `/v1/inboxes/${ended.id}/expire`);
+      const { body: list } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
+      const message = `/inboxes/${inbox.id}/messages/${list.messages[0].id}`;
+      states = {
+        inboxes: ['/inboxes', 'run=4711'],
+        'inboxes, none matches': ['/inboxes?q=nothing', 'No inbox matches'],
+        'new inbox': ['/inboxes?new=1', 'Lifetime'],
+        inbox: [`/inboxes/${inbox.id}`, 'Please confirm your address'],
+        'inbox, empty': [`/inboxes/${empty.id}`, 'Waiting for the first mail'],
+        'inbox, expired': [`/inboxes/${ended.id}`, 'This inbox has expired'],
+        'inbox, unknown': ['/inboxes/inb_00000000000000000000000000', 'There is nothing here'],
+        html: [message, 'Dark client'],
+        text: [`${message}?view=text`, 'Copy the text'],
+        codes: [`${message}?view=codes`, 'Links'],
+        headers: [`${message}?view=headers`, 'MIME-Version'],
+        parts: [`${message}?view=parts`, 'terms.pdf'],
+        source: [`${message}?view=source`, 'Wrap lines'],
+        json: [`${message}?view=json`, '"inboxId"'],
+        timeline: [`${message}?view=timeline`, 'Stored by Mayfly'],
+        lint: [`${message}?view=lint`, 'Lint'],
+        why: [`/inboxes/${inbox.id}/why?subject=invoice`, 'as of now'],
+        'why, address': ['/why?address=nobody@mayfly.test', 'No inbox has this address'],
+        live: ['/live', 'Pause'],
+        connect: ['/connect?for=django', 'EMAIL_HOST'],
+        'webhooks, empty': ['/webhooks', 'No webhooks yet'],
+        'new webhook': ['/webhooks?new=1', 'Register'],
+        keys: ['/keys', 'Begins with'],
+        'new key': ['/keys?new=1', 'What it is for'],
+        usage: ['/usage', 'Requests by day'],
+        domains: ['/domains', 'MX'],
+        'no such screen': ['/nothing', 'There is no such screen'],
+      };
+    });
+    afterAll(async () => {
+      await browser?.close();
+      await app?.stop();
+    });
+
+    it.each(inForm(LOOKS.slice(0, 2), [...LOOKS]))(
+      'has no finding of axe and no sideways scrolling, $width px wide and $colorScheme',
+      async (look) => {
+        const { context, page, open, complaints } = await openConsole(browser, app, look);
+        // The short form tries each state in one of the two looks.
+        const tried = Object.entries(states).filter(
+          (_, index) => inForm(false, true) || index % 2 === LOOKS.indexOf(look),
+        );
+        for (const [state, [path, words]] of tried) {
+          await open(path);
+          await page.getByText(words).first().waitFor();
+          await expectAccessible(page, state);
+        }
+        await open('/inboxes');
+        await page.getByText('run=4711').waitFor();
+        await page.keyboard.press('Control+k');
+        await page.locator('[role=combobox]:focus').waitFor();
+        await expectAccessible(page, 'palette');
+        expect(complaints).toEqual([]);
+        await context.close();
+      },
+      inForm(120_000, 240_000),
+    );
+
+    it('says that the server does not respond', async () => {
+      const { context, page, open } = await openConsole(browser, app);
+      await page.route('**/v1/domains', (route) => route.abort());
+      await open('/domains');
+      await page.getByText('The server does not respond').waitFor();
+      await expectAccessible(page, 'no response');
+      await context.close();
+    });
+  },
+);

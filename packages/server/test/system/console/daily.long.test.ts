@@ -1,0 +1,276 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startApp, type TestApp } from '../../support/start-app.ts';
+import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
+import { expectAccessible, LOOKS, openConsole, signUpMail } from './console.ts';
+
+/** More than one page of a list. */
+const MANY = 230;
+
+/** Clicks into the shown mail, and resolves when the page has the keyboard back: its frame is a process of its own. */
+async function clickIntoMail(page: Page): Promise<void> {
+  const text = page.frameLocator('iframe').getByText('Welcome');
+  await text.waitFor();
+  // As text, because the types of the DOM are not those of a test.
+  const back = await page.evaluateHandle<{ promise: Promise<void> }>(`(() => {
+    const { promise, resolve } = Promise.withResolvers();
+    document.addEventListener('focusin', ({ target }) => {
+      if (target instanceof Element && target.matches('[role=tabpanel]')) resolve();
+    });
+    return { promise };
+  })()`);
+  await text.click();
+  await back.evaluate(({ promise }) => promise);
+}
+
+describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no Chromium)', () => {
+  let app: TestApp;
+  let browser: Browser;
+  beforeAll(async () => {
+    const plans = { free: { maxLiveInboxes: null, requestsPerSecond: null, burst: null } };
+    const env = { MAYFLY_PLANS: JSON.stringify(plans), MAYFLY_SIGNUP_PLAN: 'free', MAYFLY_SINK: 'on' };
+    [app, browser] = await Promise.all([startApp(env), launchBrowser()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await app?.stop();
+  });
+
+  const inject = async (id: string, subject: string): Promise<string> => {
+    const { body } = await app.api('POST', `/v1/inboxes/${id}/messages`, {
+      body: `Subject: ${subject}\r\n\r\nYour code is 482913\r\n`,
+      headers: { 'content-type': 'message/rfc822' },
+    });
+    return body.id;
+  };
+  const row = (page: Page, subject: string) => page.getByRole('link', { name: new RegExp(subject) });
+  const focused = (page: Page) => expect.poll(() => page.locator(':focus').textContent());
+  const listed = async (id: string, q = ''): Promise<string[]> =>
+    (await app.api('GET', `/v1/inboxes/${id}/messages?${q}`)).body.messages.map(
+      ({ subject }: { subject: string }) => subject,
+    );
+
+  it('searches as one types; Enter goes to the first row, from which j goes on', async () => {
+    const inbox = await app.createInbox();
+    for (const subject of ['red one', 'red two', 'blue', 'green']) await inject(inbox.id, subject);
+    const { context, page, open, complaints } = await openConsole(browser, app);
+    await open(`/inboxes/${inbox.id}`);
+    await row(page, 'blue').waitFor();
+    await page.keyboard.press('/');
+    await page.getByText('Enter goes to the first result').waitFor();
+    await page.keyboard.type('red');
+    await page.getByText('2 of 4', { exact: true }).waitFor();
+    // The help does not lie over what was found.
+    await page.getByText('Enter goes to the first result').waitFor({ state: 'hidden' });
+    await page.keyboard.press('Enter');
+    await focused(page).toContain('red two');
+    await page.keyboard.press('j');
+    await focused(page).toContain('red one');
+    // An operator that has no value yet is no search.
+    await page.getByLabel('Search messages').fill('subject:');
+    await page.getByLabel('Search messages').fill('subject:blue');
+    await page.getByText('1 of 4', { exact: true }).waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it('comes back to the same row: from a message to Live, to a search, and to the inboxes', async () => {
+    const inbox = await app.createInbox();
+    for (let n = 0; n < 12; n++) await inject(inbox.id, `back ${n};`);
+    for (let n = 0; n < 3; n++) await app.createInbox();
+    const { context, page, open } = await openConsole(browser, app);
+    await open('/live?q=back');
+    await row(page, 'back 4;').click();
+    await page.getByRole('heading', { name: 'back 4;' }).waitFor();
+    await page.keyboard.press('u');
+    await page.waitForURL(/live\?q=back/);
+    await focused(page).toContain('back 4;');
+    await page.goBack();
+    await open('/inboxes');
+    await row(page, inbox.address).click();
+    await row(page, 'back 7;').click();
+    await page.getByRole('tab', { name: 'Text' }).waitFor();
+    await page.goBack();
+    await focused(page).toContain('back 7;');
+    await page.keyboard.press('u');
+    await focused(page).toContain(inbox.address);
+    await context.close();
+  });
+
+  it('End goes to the oldest message, however many there are', async () => {
+    const inbox = await app.createInbox();
+    for (let n = 0; n < MANY; n++) await inject(inbox.id, `number ${n};`);
+    const { context, page, open } = await openConsole(browser, app);
+    await open(`/inboxes/${inbox.id}`);
+    await page.getByText(`100 of ${MANY}`).waitFor();
+    await page.keyboard.press('End');
+    await focused(page).toContain('number 0;');
+    await context.close();
+  });
+
+  it('selects many by keys and with Shift, and marks, tags and deletes them', async () => {
+    const inbox = await app.createInbox();
+    for (let n = 0; n < 6; n++) await inject(inbox.id, `many ${n};`);
+    const { context, page, open, complaints } = await openConsole(browser, app, LOOKS[1]);
+    await page.clock.install();
+    await open(`/inboxes/${inbox.id}`);
+    await row(page, 'many 5;').waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('s');
+    await row(page, 'many 3;').click({ modifiers: ['Shift'] });
+    await page.getByText('3 messages selected').waitFor();
+    await expectAccessible(page, 'inbox, selected');
+    await page.getByRole('button', { name: 'Read', exact: true }).click();
+    await expect.poll(() => listed(inbox.id, 'q=is:read')).toEqual(['many 5;', 'many 4;', 'many 3;']);
+    await page.getByRole('button', { name: 'Tag' }).click();
+    await page.keyboard.type('checked');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => listed(inbox.id, 'q=tag:checked')).toHaveLength(3);
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('3 messages are deleted').waitFor();
+    await row(page, 'many 4;').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await row(page, 'many 4;').waitFor();
+    await page.getByRole('button', { name: 'Select messages' }).click();
+    await page.getByLabel('Select many 0;').click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('The message is deleted').waitFor();
+    await page.clock.fastForward(6_000);
+    await expect.poll(() => listed(inbox.id)).toHaveLength(5);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it('shows what was not read, in all tabs, and whom a mail of the sink was sent to', async () => {
+    await app.send({ ...signUpMail('somebody.else@mayfly.test'), subject: 'for the sink' });
+    const { body } = await app.api('GET', '/v1/inboxes?label.mayfly=sink');
+    const [sink] = body.inboxes;
+    const { context, page, open } = await openConsole(browser, app);
+    await open(`/inboxes/${sink.id}`);
+    await row(page, 'Unread.*to somebody\\.else@mayfly\\.test.*for the sink').waitFor();
+    const second = await context.newPage();
+    await second.goto(`${app.url}/console/live`);
+    await row(second, 'Unread.*somebody\\.else@mayfly\\.test in').waitFor();
+    await row(page, 'for the sink').click();
+    await page.getByRole('heading', { name: 'for the sink' }).waitFor();
+    await row(second, 'Unread.*for the sink').waitFor({ state: 'detached' });
+    await row(second, 'for the sink').waitFor();
+    // e marks it as unread again, and it stays so while it is shown.
+    await page.keyboard.press('e');
+    await row(second, 'Unread.*for the sink').waitFor();
+    await context.close();
+  });
+
+  it('shows attachments that are safe to show, and tags of a mail', async () => {
+    const inbox = await app.createInbox();
+    const event = 'BEGIN:VEVENT\r\nSUMMARY:Lunch\\, outside\r\nDTSTART:20260304T050607Z\r\nEND:VEVENT';
+    await app.send({
+      ...signUpMail(inbox.address),
+      attachments: [
+        { filename: 'list.csv', contentType: 'text/csv', content: 'name;total\n"Ada; ""A""";3\n' },
+        { filename: 'data.json', contentType: 'application/json', content: '{"a":[1]}' },
+        { filename: 'lunch.ics', contentType: 'text/calendar', content: `BEGIN:VCALENDAR\r\n${event}\r\n` },
+        { filename: 'page.html', contentType: 'text/html', content: '<script>alert(1)</script>' },
+        { filename: 'terms.pdf', content: '%PDF-1.4' },
+      ],
+    });
+    const { context, page, open, complaints } = await openConsole(browser, app);
+    await open(`/inboxes/${inbox.id}`);
+    await row(page, 'Please confirm').click();
+    const shown: [file: string, text: string][] = [
+      ['list.csv', 'Ada; "A"'],
+      ['data.json', '"a": ['],
+      ['lunch.ics', 'Lunch, outside'],
+      ['lunch.ics', '2026-03-04 05:06 UTC'],
+      ['page.html', '<script>alert(1)</script>'],
+      ['terms.pdf', 'download it to look at it'],
+    ];
+    for (const [file, text] of shown) {
+      await page.getByRole('button', { name: new RegExp(`^${file}`) }).click();
+      const dialog = page.getByRole('dialog', { name: file });
+      await dialog.getByText(text).first().waitFor();
+      await expectAccessible(page, file);
+      await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+    }
+    await page.getByRole('button', { name: 'Tag', exact: true }).click();
+    await page.keyboard.type('urgent');
+    await page.keyboard.press('Enter');
+    await page.getByTitle('Remove the tag urgent').click();
+    await page.getByTitle('Remove the tag urgent').waitFor({ state: 'detached' });
+    expect(await listed(inbox.id, 'q=tag:urgent')).toEqual([]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it('a number is the same view for every mail, also after a click into the mail', async () => {
+    const inbox = await app.createInbox();
+    await inject(inbox.id, 'only text');
+    await app.send(signUpMail(inbox.address));
+    const { context, page, open } = await openConsole(browser, app);
+    await open(`/inboxes/${inbox.id}`);
+    await row(page, 'Please confirm').click();
+    await clickIntoMail(page);
+    await page.keyboard.press('5');
+    await page.getByText('Attachments and inline parts').waitFor();
+    await page.keyboard.press('1');
+    await clickIntoMail(page);
+    await page.keyboard.press('j');
+    await page.getByRole('heading', { name: 'only text' }).waitFor();
+    await page.keyboard.press('5');
+    await page.getByText('Attachments and inline parts').waitFor();
+    await context.close();
+  });
+
+  it('inverts a mail that has no dark scheme, as clients do, and says so', async () => {
+    const inbox = await app.createInbox();
+    await app.send(signUpMail(inbox.address));
+    const own = '<meta name="color-scheme" content="light dark"><p>Own scheme</p>';
+    await app.send({ ...signUpMail(inbox.address), subject: 'dark by itself', html: own });
+    const { context, page, open } = await openConsole(browser, app);
+    await open(`/inboxes/${inbox.id}?dark=1`);
+    await row(page, 'Please confirm').click();
+    await page.getByText('the mail has no dark scheme').waitFor();
+    await expectAccessible(page, 'inverted');
+    await page.keyboard.press('k');
+    await page.getByRole('heading', { name: 'dark by itself' }).waitFor();
+    await page.frameLocator('iframe').getByText('Own scheme').waitFor();
+    expect(await page.getByText('the mail has no dark scheme').count()).toBe(0);
+    await context.close();
+  });
+
+  it('says why somebody was signed out, and whether it is this machine that is offline', async () => {
+    const { body: key } = await app.api('POST', '/v1/keys', { body: { name: 'short', scope: 'full' } });
+    const { context, page, open } = await openConsole(browser, app, LOOKS[0], key.key);
+    await open('/inboxes');
+    await page.getByText('Live', { exact: true }).last().waitFor();
+    await context.setOffline(true);
+    await page.getByText(/This machine is offline · last update/).waitFor();
+    await context.setOffline(false);
+    await page
+      .getByText(/^(Live|Reconnecting)/)
+      .last()
+      .waitFor();
+    await app.api('DELETE', `/v1/keys/${key.id}`);
+    await page.keyboard.press('r');
+    await page.getByText('You were signed out.').waitFor();
+    await expectAccessible(page, 'signed out');
+    await context.close();
+  });
+
+  it('opens a list of hundreds of inboxes with two requests, and searches all of them', async () => {
+    const oldest = await app.createInbox({ localPart: 'the-oldest-of-all' });
+    for (let n = 0; n < 2 * MANY; n++) await app.createInbox();
+    const { context, page, open } = await openConsole(browser, app);
+    let requests = 0;
+    page.on('request', (request) => {
+      if (/\/v1\/inboxes\?/.test(request.url())) requests++;
+    });
+    await open('/inboxes');
+    await page.getByText(/^400\+ live inboxes/).waitFor();
+    expect(requests).toBe(2);
+    await page.getByLabel('Search inboxes').fill('oldest-of-all');
+    await row(page, oldest.address).waitFor();
+    await context.close();
+  });
+});

@@ -1,0 +1,317 @@
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join, resolve } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inForm } from '../../support/form.ts';
+import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
+import { LOOKS, openConsole } from './console.ts';
+import { CLICKED, HOSTILE } from './hostile-html.ts';
+
+/** How long a preview may take to load, milliseconds. */
+const LOADED_MS = 2_000;
+
+/** Ten pixels wide. */
+const PNG =
+  'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FAAhKDveksOjmAAAAAElFTkSuQmCC';
+
+/** Payloads against sanitisers; not part of the project, and skipped where they are not beside it. */
+const CORPUS = resolve(import.meta.dirname, '../../../../../../shared/corpora/dompurify-xss/expect.json');
+
+describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there is no Chromium)', () => {
+  let app: TestApp;
+  let browser: Browser;
+  let canary: Server;
+  let canaryUrl: string;
+  const heard: string[] = [];
+  let inbox: { id: string; address: string };
+  beforeAll(async () => {
+    [app, browser] = await Promise.all([startApp(), launchBrowser()]);
+    canary = createServer((request, response) => {
+      heard.push(`${request.url} ${request.headers.cookie ?? ''}`);
+      response.setHeader('access-control-allow-origin', '*').end('');
+    }).listen(0, '127.0.0.1');
+    await once(canary, 'listening');
+    canaryUrl = `http://127.0.0.1:${(canary.address() as AddressInfo).port}`;
+    inbox = await app.createInbox();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await app?.stop();
+    canary?.close();
+  });
+
+  /** Puts a mail with this HTML into the inbox. @returns the path of its preview */
+  async function previewOf(html: string, remoteContent = false): Promise<string> {
+    const body = `Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: text/html; charset=utf-8\r\n\r\n${html.replaceAll('C/', `${canaryUrl}/`).replaceAll('"C"', `"${canaryUrl}"`)}\r\n`;
+    const injected = await app.api('POST', `/v1/inboxes/${inbox.id}/messages`, {
+      body,
+      headers: { 'content-type': 'message/rfc822' },
+    });
+    const path = `/v1/inboxes/${inbox.id}/messages/${injected.body.id}/preview`;
+    return (await app.api('POST', path, { body: { remoteContent } })).body.url;
+  }
+
+  /** Shows previews in frames as the console has them, on a page of the console's origin. */
+  async function show(page: Page, urls: readonly string[], sandbox: string | null): Promise<void> {
+    await page.evaluate(
+      `(async () => {
+        document.body.replaceChildren();
+        window.ran = undefined;
+        await Promise.all(${JSON.stringify(urls)}.map((url) => new Promise((done) => {
+          const frame = document.createElement('iframe');
+          ${sandbox === null ? '' : `frame.setAttribute('sandbox', ${JSON.stringify(sandbox)});`}
+          frame.onload = done;
+          frame.src = url;
+          document.body.append(frame);
+          // Some are blocked, and say nothing.
+          setTimeout(done, ${LOADED_MS});
+        })));
+      })()`,
+    );
+    // Time for what a page does after it is loaded: refreshes, fonts, timers.
+    await page.waitForTimeout(400);
+  }
+
+  const CONSOLE_SANDBOX = 'allow-popups allow-popups-to-escape-sandbox';
+
+  it('runs nothing and requests nothing, whatever the mail contains', async () => {
+    const { page, context, open } = await openConsole(browser, app);
+    await open('/domains');
+    await page.getByText('MX').first().waitFor();
+    const urls = await Promise.all(Object.values(HOSTILE).map((html) => previewOf(html)));
+    await show(page, urls, CONSOLE_SANDBOX);
+    expect(heard).toEqual([]);
+    expect(await page.evaluate('[window.ran ?? 0, location.pathname]')).toEqual([0, '/console/domains']);
+    // The frames show what is left; their origin is opaque.
+    const frames = page.frames().slice(1);
+    expect(frames.length).toBeGreaterThanOrEqual(urls.length);
+    // One that is still loading on a busy machine cannot be read until it is there.
+    const origins = () => Promise.all(frames.map((frame) => frame.evaluate('self.origin')));
+    await expect.poll(async () => [...new Set(await origins())]).toEqual(['null']);
+    await context.close();
+  });
+
+  it('resolves no name that the mail contains', async () => {
+    const log = join(app.dataDir, 'net-log.json');
+    const watched = await launchBrowser([`--log-net-log=${log}`]);
+    const { page, open } = await openConsole(watched, app);
+    await open('/domains');
+    await page.getByText('MX').first().waitFor();
+    const names = ['hints', 'prefetch control'].map((name) => previewOf(HOSTILE[name] ?? ''));
+    await show(page, await Promise.all(names), CONSOLE_SANDBOX);
+    // The log does show a name that is resolved.
+    const asked = page.waitForEvent('requestfailed', (request) =>
+      request.url().includes('control.canary.test'),
+    );
+    await show(
+      page,
+      [await previewOf('<img src="http://control.canary.test/x.png">', true)],
+      CONSOLE_SANDBOX,
+    );
+    await asked;
+    await watched.close();
+    const written = readFileSync(log, 'utf8');
+    expect(written).toContain('control.canary.test');
+    expect(written).not.toMatch(/(dns|link)\.canary\.test/);
+  });
+
+  it('a click on anything in it changes neither the page of the console nor runs a script', async () => {
+    const { page, context, open } = await openConsole(browser, app);
+    const downloads: string[] = [];
+    page.on('download', (download) => downloads.push(download.url()));
+    await open('/domains');
+    await page.getByText('MX').first().waitFor();
+    // Another host than that of the console: cookies know no ports.
+    const elsewhere = canaryUrl.replace('127.0.0.1', 'localhost');
+    for (const [name, given] of Object.entries(CLICKED)) {
+      const html = given.replaceAll('C/', `${elsewhere}/`);
+      const id = /id=([\w-]+)[^>]*>/.exec(html.replace('<form id=f', ''))?.[1];
+      await show(page, [await previewOf(html)], CONSOLE_SANDBOX);
+      await page.frameLocator('iframe').locator(`#${id}`).click({ force: true, noWaitAfter: true });
+      await page.waitForTimeout(150);
+      const state = await page.evaluate('[window.ran ?? 0, location.pathname, document.title]');
+      expect([name, state]).toEqual([name, [0, '/console/domains', 'Domains · Mayfly']]);
+      for (const other of context.pages()) {
+        if (other === page) continue;
+        await other.waitForLoadState();
+        // A new tab cannot reach the page that it was opened from.
+        expect([name, await other.evaluate('window.opener')]).toEqual([name, null]);
+        expect([name, /^(file|vscode|blob|data):/.test(other.url())]).toEqual([name, false]);
+        await other.close();
+      }
+    }
+    expect(downloads).toEqual([]);
+    // A form sends nothing; a link does what it says, in a new tab and without the session.
+    expect(heard.filter((one) => /form|mayfly/.test(one))).toEqual([]);
+    heard.length = 0;
+    await context.close();
+  });
+
+  it('an image of the mail that names itself, or another, is a finite page', async () => {
+    const svg = '<svg xmlns="http://www.w3.org/2000/svg"><image href="cid:b@x"/></svg>';
+    await app.send({
+      from: 'a@shop.example',
+      to: inbox.address,
+      subject: 'loop',
+      html: '<style>p { background: url(cid:a@x) }</style><p>Hello</p><img src="cid:a@x"><img src="cid:b@x"><iframe src="cid:c@x"></iframe>',
+      attachments: [
+        { filename: 'a.svg', cid: 'a@x', content: svg },
+        { filename: 'b.svg', cid: 'b@x', content: svg.replace('b@x', 'a@x') },
+        {
+          filename: 'c.html',
+          cid: 'c@x',
+          content: '<iframe src="cid:c@x"></iframe><script>top.ran=1</script>',
+        },
+      ],
+    });
+    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages?subject=loop`);
+    const path = `/v1/inboxes/${inbox.id}/messages/${body.messages[0].id}/preview`;
+    const { url } = (await app.api('POST', path, { body: {} })).body;
+    const html = await (await fetch(url)).text();
+    expect(html.length).toBeLessThan(1_000);
+    // SVG and HTML of a mail never become part of the page.
+    expect(html).not.toContain('data:');
+  });
+
+  it('holds by the frame alone and by the policy alone: two mutants', async () => {
+    const { page, context, open } = await openConsole(browser, app);
+    await open('/domains');
+    await page.getByText('MX').first().waitFor();
+    const scripts = ['script', 'event handlers', 'frame with a script', 'svg', 'form', 'refresh'];
+    const urls = await Promise.all(scripts.map((name) => previewOf(HOSTILE[name] ?? '')));
+    // The policy alone: a frame without a sandbox.
+    const all = await Promise.all(Object.values(HOSTILE).map((html) => previewOf(html)));
+    await show(page, all, null);
+    expect(heard).toEqual([]);
+    expect(await page.evaluate('window.ran')).toBeUndefined();
+    // The frame alone: the response without its policy.
+    await page.route('**/preview/**', async (route) => {
+      const response = await route.fetch();
+      const { 'content-security-policy': _, ...headers } = response.headers();
+      await route.fulfill({ response, headers });
+    });
+    await show(page, all, CONSOLE_SANDBOX);
+    expect(await page.evaluate('window.ran')).toBeUndefined();
+    heard.length = 0;
+    await show(page, urls, CONSOLE_SANDBOX);
+    expect(await page.evaluate('window.ran')).toBeUndefined();
+    const ran = heard.filter(
+      (one) => /script|on(error|load)|svg|srcdoc/.test(one) && !/script\.js|svg-image/.test(one),
+    );
+    expect(ran).toEqual([]);
+    // Without both the mail does run: the payloads are real.
+    await show(page, urls.slice(0, 1), null);
+    await expect.poll(() => page.evaluate('window.ran')).toBe(1);
+    heard.length = 0;
+    await context.close();
+  });
+
+  it('loads remote images when asked to, without a cookie or a referrer, and still runs nothing', async () => {
+    const { page, context, open } = await openConsole(browser, app);
+    await open('/domains');
+    await page.getByText('MX').first().waitFor();
+    const url = await previewOf(`${HOSTILE.image}${HOSTILE.script}`, true);
+    await show(page, [url], CONSOLE_SANDBOX);
+    await expect.poll(() => heard.map((one) => one.trim())).toContain('/open.gif');
+    expect(heard.join()).not.toMatch(/script|mayfly/);
+    heard.length = 0;
+    await context.close();
+  });
+
+  it('the session is no part of a preview: a link needs no cookie, ends, and shows one message', async () => {
+    const url = await previewOf('<p>seen</p>');
+    const shown = await fetch(url);
+    expect([shown.status, shown.headers.get('cache-control')]).toEqual([200, 'private, no-store']);
+    expect(shown.headers.get('content-security-policy')).toMatch(/^sandbox allow-popups.*default-src 'none'/);
+    expect(shown.headers.get('set-cookie')).toBeNull();
+    expect((await fetch(`${url}x`)).status).toBe(404);
+    const unread = await app.api('POST', new URL(url).pathname, { as: TEST_KEY });
+    expect(unread.status).toBe(405);
+    await app.api('DELETE', `/v1/inboxes/${inbox.id}/messages`);
+    expect((await fetch(url)).status).toBe(404);
+  });
+
+  it('shows an image of the mail wherever it stands for one request, and the mail can request nothing else here', async () => {
+    const own = ['/healthz', 'att_1', '../preview/att_1', `${app.url}/openapi.json`];
+    await app.send({
+      from: 'a@shop.example',
+      to: inbox.address,
+      subject: 'images',
+      html: `<style>p { background: url(cid:a@x) }</style><p>x</p>${'<img src="cid:a@x">'.repeat(300)}${own.map((url) => `<img src="${url}"><link rel=stylesheet href="${url}">`).join('')}`,
+      attachments: [{ filename: 'a.png', cid: 'a@x', content: Buffer.from(PNG, 'base64') }],
+    });
+    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages?subject=images`);
+    const { context, page, open } = await openConsole(browser, app);
+    const requested: string[] = [];
+    page.on('response', (response) => requested.push(new URL(response.url()).pathname));
+    await open(`/inboxes/${inbox.id}/messages/${body.messages[0].id}`);
+    await page.frameLocator('iframe').locator('img').first().waitFor();
+    const shown = '[...document.images].filter((one) => one.naturalWidth === 10).length';
+    await expect.poll(() => page.frames()[1]?.evaluate(shown)).toBe(300);
+    const ofFrame = requested.filter(
+      (path) => /preview\/|healthz|openapi/.test(path) && !path.startsWith('/v1/'),
+    );
+    expect(ofFrame).toEqual([
+      expect.stringMatching(/^\/preview\/pv_[^/]+$/),
+      expect.stringMatching(/^\/preview\/pv_[^/]+\/att_1$/),
+    ]);
+    await context.close();
+  });
+
+  it('shows the mail as it is: its own images, its document type, its styles', async () => {
+    await app.send({
+      from: 'a@shop.example',
+      to: inbox.address,
+      subject: 'styled',
+      html: '<!DOCTYPE html><style>:root { color-scheme: light dark } p { color: rgb(1, 2, 3) }</style><p>Hello</p><img id=i src="cid:logo@shop"><a href="#below">down</a><a id=out href="https://shop.example/?a=1&amp;b=2">out</a>',
+      attachments: [{ filename: 'logo.png', cid: 'logo@shop', content: Buffer.from(PNG, 'base64') }],
+    });
+    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
+    const { context, page, open, complaints } = await openConsole(browser, app, LOOKS[0], TEST_KEY, {
+      // The scheme that the browser emulates for a test would hide that of the frame.
+      colorScheme: null,
+    });
+    await open(`/inboxes/${inbox.id}/messages/${body.messages[0].id}?width=375&dark=1`);
+    const frame = page.frameLocator('iframe');
+    await frame.getByText('Hello').waitFor();
+    const inner = page.frames()[1];
+    expect(
+      await inner?.evaluate(
+        "[document.compatMode, getComputedStyle(document.querySelector('p')).color, document.querySelector('#i').naturalWidth, innerWidth, document.querySelector('#out').href, document.querySelector('base').target, matchMedia('(prefers-color-scheme: dark)').matches]",
+      ),
+    ).toEqual(['CSS1Compat', 'rgb(1, 2, 3)', 10, 375, 'https://shop.example/?a=1&b=2', '_blank', true]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it.skipIf(!inForm(false, true) || !existsSync(CORPUS))(
+    'runs nothing of a corpus of payloads against sanitisers (long form, skipped where the corpus is not there)',
+    async () => {
+      const payloads: { payload: string }[] = JSON.parse(readFileSync(CORPUS, 'utf8'));
+      const { page, context, open } = await openConsole(browser, app);
+      await open('/domains');
+      await page.getByText('MX').first().waitFor();
+      const asked: string[] = [];
+      // Blocked requests have no response.
+      page.on('response', (response) => asked.push(response.url()));
+      page.on('dialog', (dialog) => {
+        asked.push(`dialog ${dialog.message()}`);
+        void dialog.dismiss();
+      });
+      // Several in one mail, to be through in a minute.
+      const size = 4;
+      for (let at = 0; at < payloads.length; at += size) {
+        const html = payloads.slice(at, at + size).map(({ payload }) => `<div>${payload}</div>`);
+        await show(page, [await previewOf(html.join('\n'))], CONSOLE_SANDBOX);
+      }
+      expect(asked.filter((url) => !url.startsWith(app.url) && !/^(data|about):/.test(url))).toEqual([]);
+      expect(heard).toEqual([]);
+      await context.close();
+    },
+    600_000,
+  );
+});

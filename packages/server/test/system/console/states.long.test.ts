@@ -1,0 +1,224 @@
+import type { Browser, Page, Route } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inForm } from '../../support/form.ts';
+import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
+import { expectAccessible, LOOKS, openConsole, signUpMail } from './console.ts';
+
+/** A screen with a list: where it is, which request it shows, and words of its result. */
+interface Listing {
+  path: string;
+  request: RegExp;
+  words: string;
+}
+
+/** The verbs that change something; who only reads is shown none. */
+const VERBS =
+  /^(New|Create|Register|Delete|Revoke|Extend|Expire|Empty|Pause$|Enable|Replay|Send a test|Run now|Import)/i;
+const MONTH = 40;
+const NARROW = LOOKS[1];
+
+const problem = (status: number, code: string, headers: Record<string, string> = {}) => ({
+  ...{ status, headers, contentType: 'application/problem+json' },
+  body: JSON.stringify({
+    ...{ type: 'about:blank', status, code, requestId: 'req-7' },
+    ...{ title: `Title of ${code}`, detail: `Detail of ${code}.` },
+  }),
+});
+
+describe.skipIf(!CHROMIUM)('the states of a screen (skipped where there is no Chromium)', () => {
+  let app: TestApp;
+  let browser: Browser;
+  let inbox: Awaited<ReturnType<TestApp['createInbox']>>;
+  let listings: Record<string, Listing>;
+
+  beforeAll(async () => {
+    const plans = { free: { requestsPerMonth: MONTH, requestsPerSecond: null, burst: null } };
+    const env = {
+      ...{ MAYFLY_PLANS: JSON.stringify(plans), MAYFLY_SIGNUP_PLAN: 'free' },
+      MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
+    };
+    [app, browser] = await Promise.all([startApp(env), launchBrowser()]);
+    inbox = await app.createInbox();
+    await app.send(signUpMail(inbox.address));
+    const hook = 'http://127.0.0.1:8099/mail';
+    const { body: webhook } = await app.api('POST', '/v1/webhooks', { body: { url: hook } });
+    expect(webhook).toMatchObject({ url: hook });
+    await app.api('PATCH', `/v1/webhooks/${webhook.id}`, { body: { enabled: false } });
+    const words = 'Please confirm your address';
+    listings = {
+      inboxes: { path: '/inboxes', request: /\/v1\/inboxes\?/, words: inbox.address },
+      inbox: {
+        path: `/inboxes/${inbox.id}`,
+        request: /\/v1\/inboxes\/[^/]+\/messages\?(?!limit=1(&|$))/,
+        words,
+      },
+      live: { path: '/live', request: /\/v1\/messages\?(?!limit=1(&|$))/, words },
+      webhooks: { path: '/webhooks', request: /\/v1\/webhooks\?/, words: hook },
+      deliveries: {
+        ...{ path: `/webhooks/${webhook.id}`, request: /\/deliveries/ },
+        words: 'Nothing was delivered yet',
+      },
+      keys: { path: '/keys', request: /\/v1\/keys/, words: 'Begins with' },
+      usage: { path: '/usage', request: /\/v1\/usage/, words: 'Requests by day' },
+      domains: { path: '/domains', request: /\/v1\/domains/, words: 'Who may use it' },
+    };
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await app?.stop();
+  });
+
+  /** Gives the browser these responses instead of the server's, until the returned function is called. */
+  async function instead(page: Page, request: RegExp, respond: (route: Route) => Promise<void>) {
+    await page.route(request, respond);
+    return () => page.unroute(request, respond);
+  }
+
+  /** The short form tries each screen in some of the states, the long form in all. */
+  const tried = (state: number) =>
+    Object.entries(listings).filter((_, index) => inForm(index % 8 === state, true));
+
+  it('loading: grey lines after a moment, then the list', async () => {
+    const { context, page, open } = await openConsole(browser, app, NARROW);
+    for (const [name, { path, request, words }] of tried(0)) {
+      let release = () => {};
+      const released = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      await instead(page, request, async (route) => {
+        await released;
+        await route.continue();
+      });
+      await open(path);
+      await page.locator('.skeleton.shown').waitFor();
+      await expectAccessible(page, `${name}, loading`);
+      expect(await page.getByText(words).count()).toBe(0);
+      release();
+      await page.getByText(words).first().waitFor();
+      await expect.poll(() => page.locator('.skeleton').count()).toBe(0);
+    }
+    await context.close();
+  });
+
+  it('failed: the words of the API, its code and the id of the request; "Try again" repeats it', async () => {
+    const { context, page, open } = await openConsole(browser, app);
+    for (const [name, { path, request, words }] of tried(1)) {
+      const end = await instead(page, request, (route) => route.fulfill(problem(500, 'internal_error')));
+      await open(path);
+      const alert = page.getByRole('alert');
+      await alert.getByText('Detail of internal_error.').waitFor();
+      expect(await alert.textContent()).toMatch(/Title of internal_error.*internal_error.*req-7/s);
+      await expectAccessible(page, `${name}, failed`);
+      await end();
+      await page.getByRole('button', { name: 'Try again' }).click();
+      await page.getByText(words).first().waitFor();
+      await alert.waitFor({ state: 'detached' });
+    }
+    await context.close();
+  });
+
+  it('out of date: the list stays, with a line that says so, until it could be loaded again', async () => {
+    const { context, page, open } = await openConsole(browser, app);
+    // A page that intercepts from its start: one that begins to later may still get a response past the route.
+    await page.route(/\/v1\//, (route) => route.continue());
+    for (const [name, { path, request, words }] of tried(2)) {
+      await open(path);
+      await page.getByText(words).first().waitFor();
+      const end = await instead(page, request, (route) => route.fulfill(problem(500, 'internal_error')));
+      await page.keyboard.press('r');
+      await page.getByText('This may be out of date').waitFor();
+      expect(await page.getByText(words).count(), name).toBeGreaterThan(0);
+      await expectAccessible(page, `${name}, out of date`);
+      await end();
+      await page.getByRole('button', { name: 'Try again' }).click();
+      await page.getByText('This may be out of date').waitFor({ state: 'detached' });
+    }
+    await context.close();
+  });
+
+  it('limited: a 429 counts down and then repeats the request by itself', async () => {
+    const { context, page, open } = await openConsole(browser, app);
+    for (const [name, { path, request, words }] of tried(3)) {
+      const limited = problem(429, 'rate_limited', { 'retry-after': '12' });
+      const end = await instead(page, request, (route) => route.fulfill(limited));
+      await page.clock.install();
+      await open(path);
+      await page.getByText('Too many requests').waitFor();
+      await page.getByText(/Trying again in \d+ s/).waitFor();
+      await expectAccessible(page, `${name}, limited`);
+      await end();
+      await page.clock.fastForward(13_000);
+      await page.getByText(words).first().waitFor();
+    }
+    await context.close();
+  });
+
+  it('forbidden: a key that only reads sees every list and no verb', async () => {
+    const { body } = await app.api('POST', '/v1/keys', { body: { name: 'reads', scope: 'read' } });
+    const { context, page, open } = await openConsole(browser, app, LOOKS[0], body.key);
+    for (const [name, { path, words }] of Object.entries(listings)) {
+      await open(path);
+      await page.getByText(words).first().waitFor();
+      const verbs = await page.locator('main').getByRole('button', { name: VERBS }).allTextContents();
+      // Live can be paused: that changes nothing on the server.
+      expect({ name, verbs }).toEqual({ name, verbs: name === 'live' ? ['Pause'] : [] });
+    }
+    await context.close();
+  });
+
+  it('gone: an inbox that expires while it is open, and a message that was deleted', async () => {
+    const mine = await app.createInbox();
+    await app.send(signUpMail(mine.address));
+    const { body: list } = await app.api('GET', `/v1/inboxes/${mine.id}/messages`);
+    const { context, page, open } = await openConsole(browser, app);
+    await app.api('DELETE', `/v1/inboxes/${mine.id}/messages/${list.messages[0].id}`);
+    await open(`/inboxes/${mine.id}/messages/${list.messages[0].id}`);
+    await page.getByText('There is nothing here').waitFor();
+    await expectAccessible(page, 'message, gone');
+    await open(`/inboxes/${mine.id}`);
+    await page.getByText('Waiting for the first mail').waitFor();
+    await app.api('POST', `/v1/inboxes/${mine.id}/expire`);
+    await page.keyboard.press('r');
+    await page.getByText('This inbox has expired').waitFor();
+    await expectAccessible(page, 'inbox, gone');
+    await context.close();
+  });
+
+  it('quota: from 80 % on every screen says so, and at 100 % when the count starts again', async () => {
+    const { body: account } = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'small' } });
+    const key = account.key.key ?? account.key;
+    const { context, page, open } = await openConsole(browser, app, NARROW, key);
+    await open('/inboxes');
+    await page.getByText('No inboxes yet').waitFor();
+    await expectAccessible(page, 'inboxes, empty');
+    expect(await page.getByText('requests of this month').count()).toBe(0);
+    const ask = () => app.api('GET', '/v1/domains', { as: key });
+    for (let left = MONTH; left > MONTH * 0.2; ) {
+      const { status, headers } = await ask();
+      expect(status).toBe(200);
+      left = Number(headers.get('x-quota-remaining'));
+    }
+    await open('/domains');
+    await page.getByText(/[89]\d % of the 40 requests of this month are used/).waitFor();
+    await expectAccessible(page, 'domains, quota nearly used up');
+    for (let n = 0; n < MONTH; n++) await ask();
+    expect((await ask()).status).toBe(429);
+    await open('/keys');
+    await page.getByText('The quota of this month is used up').waitFor();
+    await page.getByText(/All 40 requests of this month are used. The count starts again on/).waitFor();
+    await expectAccessible(page, 'keys, quota used up');
+    await context.close();
+  });
+
+  it('the server is gone: how old the page is, and it goes on by itself', async () => {
+    const other = await startApp();
+    const { context, page, open } = await openConsole(browser, other, LOOKS[0], TEST_KEY);
+    await open('/inboxes');
+    await page.getByText('Live', { exact: true }).last().waitFor();
+    await other.stop();
+    await page.getByText(/No connection to the server\. Last update \d+ s ago/).waitFor();
+    await expectAccessible(page, 'inboxes, server gone');
+    await context.close();
+  });
+});

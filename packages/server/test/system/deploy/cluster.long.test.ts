@@ -1,0 +1,146 @@
+/*
+ * deploy/haproxy.cfg as it is in the repository, in HAProxy in front of three nodes of Mayfly, as processes on one
+ * PostgreSQL: what deploy/compose.yaml starts with the profile "cluster".
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createTransport } from 'nodemailer';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createDatabase } from '../../store/postgres/open-postgres.ts';
+import { type ApiClient, apiClient } from '../../support/api-client.ts';
+import { findProgram, reportAbsent } from '../../support/find-program.ts';
+import { freePort } from '../../support/ports.ts';
+import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { type ServerProcess, startServer } from '../../support/server-process.ts';
+import { type HaProxy, type NodePorts, startHaProxy } from './haproxy.ts';
+
+const program = (await hasPostgres()) ? findProgram('haproxy') : undefined;
+if (!program) reportAbsent('HAProxy (or PostgreSQL for this machine)', 'haproxy');
+const absent = program ? '' : ' (skipped: not installed, Debian: apt-get install haproxy)';
+/** A client's address that no node and no balancer has. */
+const CLIENT = '127.0.0.77';
+const NODES = 3;
+const RETRY_MS = 200;
+
+describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${absent}`, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mayfly-haproxy-'));
+  const ports: NodePorts[] = [];
+  let cluster: PostgresCluster;
+  let database: string;
+  let nodes: ServerProcess[];
+  let haproxy: HaProxy;
+  let api: ApiClient;
+
+  const startNode = ({ http, smtp }: NodePorts) =>
+    startServer({
+      dataDir: join(folder, 'data'),
+      env: {
+        MAYFLY_DATABASE_URL: database,
+        MAYFLY_HTTP_PORT: String(http),
+        MAYFLY_SMTP_PORT: String(smtp),
+        MAYFLY_SMTP_PROXY_FROM: '127.0.0.0/8',
+        MAYFLY_HTTP_MAX_CONNECTIONS_PER_ADDRESS: '10000',
+      },
+    });
+  async function send(to: string, subject: string): Promise<void> {
+    const transport = createTransport({ host: '127.0.0.1', port: haproxy.smtpPort, localAddress: CLIENT });
+    try {
+      await transport.sendMail({ from: 'app@example.org', to, subject, text: 'Hello.' });
+    } finally {
+      transport.close();
+    }
+  }
+  /** As a mail server does: again after a temporary failure. */
+  async function sendWithRetry(to: string, subject: string): Promise<void> {
+    for (;;) {
+      try {
+        return await send(to, subject);
+      } catch (error) {
+        if (error instanceof Error && 'responseCode' in error && Number(error.responseCode) >= 500)
+          throw error;
+        await delay(RETRY_MS);
+      }
+    }
+  }
+  const createInbox = async () => (await api('POST', '/v1/inboxes')).body;
+
+  beforeAll(async () => {
+    cluster = await startPostgres();
+    database = await createDatabase(cluster);
+    for (let n = 0; n < NODES; n++) ports.push({ http: await freePort(), smtp: await freePort() });
+    nodes = await Promise.all(ports.map(startNode));
+    haproxy = await startHaProxy(program ?? '', folder, ports);
+    api = apiClient(haproxy.url, nodes[0]?.key ?? '');
+  });
+  afterAll(async () => {
+    await haproxy?.stop();
+    for (const node of nodes ?? []) await node.end('SIGTERM');
+    await cluster?.remove();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('a message has the address of the client, by PROXY protocol version 2', async () => {
+    const inbox = await createInbox();
+    await send(inbox.address, 'Who am I?');
+    const { body } = await api('GET', `/v1/inboxes/${inbox.id}/messages`);
+    const message = await api('GET', `/v1/inboxes/${inbox.id}/messages/${body.messages[0].id}`);
+    expect(message.body.envelope.remoteAddress).toBe(CLIENT);
+    // The Received line names it, too.
+    const raw = await api('GET', `/v1/inboxes/${inbox.id}/messages/${body.messages[0].id}/raw`);
+    expect(raw.body).toContain(`[${CLIENT}]`);
+  });
+
+  test('a held wait is answered by mail that comes over any node', async () => {
+    const inbox = await createInbox();
+    for (let n = 1; n <= 2 * NODES; n++) {
+      const held = api('POST', `/v1/inboxes/${inbox.id}/wait`, { body: { count: n, timeoutSeconds: 30 } });
+      await sendWithRetry(inbox.address, `${n}`);
+      expect((await held).body.messages).toHaveLength(n);
+    }
+  });
+
+  test('the metrics are not public', async () => {
+    expect((await api('GET', '/metrics')).status).toBe(404);
+  });
+
+  test('a rolling restart refuses no read and loses no mail', async () => {
+    const inbox = await createInbox();
+    const sent: string[] = [];
+    let restarting = true;
+    const sender = async (name: string) => {
+      for (let n = 0; restarting; n++) {
+        await sendWithRetry(inbox.address, `${name}-${n}`);
+        sent.push(`${name}-${n}`);
+      }
+    };
+    const failures: (number | string)[] = [];
+    const reader = async () => {
+      while (restarting) {
+        const path = `/v1/inboxes/${inbox.id}/messages?limit=1`;
+        const outcome = await api('GET', path).then(({ status }) => status, String);
+        if (outcome !== 200) failures.push(outcome);
+      }
+    };
+    const working = Promise.all([sender('a'), sender('b'), reader()]);
+    for (const [index, at] of ports.entries()) {
+      expect((await nodes[index]?.end('SIGTERM'))?.code).toBe(0);
+      nodes[index] = await startNode(at);
+      // HAProxy looks every 2 s whether a node is there again.
+      await delay(2_500);
+    }
+    restarting = false;
+    await working;
+    expect(failures).toEqual([]);
+    const seen = new Set<string>();
+    for (let before = ''; ; ) {
+      const { body } = await api('GET', `/v1/inboxes/${inbox.id}/messages?limit=200${before}`);
+      for (const { subject } of body.messages) seen.add(subject);
+      if (!body.hasMore) break;
+      before = `&before=${body.messages.at(-1).id}`;
+    }
+    expect(sent.filter((subject) => !seen.has(subject))).toEqual([]);
+    expect(sent.length).toBeGreaterThan(10);
+  });
+});

@@ -1,0 +1,229 @@
+/* TEST_SEED=… repeats the choices of a run, but not its timing. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { chance } from '../../support/chance.ts';
+import { DEADLINE_MS } from '../../support/deadline.ts';
+import { openStream } from '../../support/event-stream.ts';
+import { inForm, timeLimit } from '../../support/form.ts';
+import { hasPostgres } from '../../support/postgres.ts';
+import type { Inbox, ServerProcess } from '../../support/server-process.ts';
+import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
+import { MailQueue } from './mail-queue.ts';
+import { type Site, startSite, throughPort } from './nodes.ts';
+import { allMessages } from './truth.ts';
+
+/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
+const IS_THERE = await hasPostgres();
+const MAILS = inForm(100, 5_000);
+const INBOXES = 3;
+const CONNECTIONS = inForm(3, 6);
+/** Between two cuts, milliseconds. */
+const CUT_EVERY = { low: 40, high: 300 };
+/** How long a wait is held, seconds. */
+const WAIT_S = 60;
+/** What each piece may take longer on its way to the database and back, once or twice, milliseconds. */
+const SLOW_MS = 5;
+
+const random = chance();
+
+interface Page {
+  messages: { id: string; subject: string }[];
+  cursor: string;
+}
+
+/** Every message once and in order; says what is missing, and what came twice. */
+function expectSame(seen: readonly string[], truth: readonly string[], what: string): void {
+  const missing = truth.filter((id) => !seen.includes(id));
+  const twice = seen.filter((id, at) => seen.indexOf(id) !== at);
+  const unknown = seen.filter((id) => !truth.includes(id));
+  expect({ what, missing, twice, unknown }).toEqual({ what, missing: [], twice: [], unknown: [] });
+  expect(seen).toEqual(truth);
+}
+
+describe.skipIf(!IS_THERE)(`two nodes whose connections for hints are spoilt (seed ${random.seed})`, () => {
+  let site: Site;
+  let proxies: TcpProxy[];
+  let inboxes: Inbox[];
+  beforeEach(async () => {
+    site = await startSite();
+    proxies = [];
+    for (let n = 0; n < 2; n++) {
+      const proxy = await startTcpProxy(() => site.postgres.port);
+      proxies.push(proxy);
+      await site.startNode({ env: { MAYFLY_DATABASE_URL: throughPort(site.url, proxy.port) } });
+    }
+    inboxes = await Promise.all(Array.from({ length: INBOXES }, () => node(0).createInbox()));
+  });
+  afterEach(async () => {
+    await site.close();
+    for (const proxy of proxies) await proxy.close();
+  });
+
+  const node = (n: number): ServerProcess => {
+    const found = site.nodes[n % site.nodes.length];
+    if (!found) throw new Error('There is no node.');
+    return found;
+  };
+  const listeners = () =>
+    proxies.flatMap((proxy) => proxy.connections().filter(({ begin }) => /listen mayfly/i.test(begin)));
+
+  /** Follows an inbox by its cursor on one node after another; the last page is asked for when it is enough. */
+  async function follow(inbox: Inbox, first: number, enough: () => boolean): Promise<string[]> {
+    const seen: string[] = [];
+    let cursor = inbox.cursor;
+    for (let turn = first; ; turn++) {
+      const isLast = enough();
+      const page = await node(turn).getJson<Page>(
+        `/v1/inboxes/${inbox.id}/messages?since=${cursor}&limit=200&wait=1`,
+      );
+      cursor = page.cursor;
+      seen.push(...page.messages.map(({ id }) => id).reverse());
+      if (isLast) return seen;
+    }
+  }
+
+  /** Follows the account's stream into `seen`; a stream that ends is opened again on the other node. */
+  async function stream(seen: string[], enough: () => boolean): Promise<void> {
+    let lastEventId: string | undefined;
+    for (let turn = 0; !enough(); turn++) {
+      const { url, key } = node(turn);
+      const reader = await openStream(`${url}/v1/events`, { as: key, lastEventId });
+      const timer = setInterval(() => enough() && reader.close(), 100);
+      const readsUntil = seen.length + random.between(20, 60);
+      while (seen.length < readsUntil) {
+        const event = await reader.nextEvent();
+        if (!event) break;
+        lastEventId = event.id;
+        seen.push(event.data.message.id);
+      }
+      clearInterval(timer);
+      reader.close();
+    }
+  }
+
+  test(
+    `show ${MAILS} mails once and in order to three followers and to a stream that change nodes`,
+    async ({ annotate }) => {
+      let made = 0;
+      const next = () => {
+        if (made >= MAILS) return undefined;
+        made += 1;
+        const inbox = inboxes[random.between(0, INBOXES - 1)];
+        return { id: `mail-${random.seed}-${made}`, to: inbox ? [inbox.address] : [] };
+      };
+      // The first event of a stream is what comes after it was opened.
+      let over = false;
+      const streamed: string[] = [];
+      const streaming = stream(streamed, () => over);
+      await pause(300);
+      const following = inboxes.map((inbox, n) => follow(inbox, n, () => over));
+      const queue = new MailQueue(() => [node(0).smtpPort, node(1).smtpPort], next, CONNECTIONS);
+      let cuts = 0;
+      let isSending = true;
+      const cutting = (async () => {
+        while (isSending) {
+          await pause(random.between(CUT_EVERY.low, CUT_EVERY.high));
+          // The way to the database is sometimes longer, for one of them or both.
+          for (const proxy of proxies) proxy.delayMs = random.between(0, 2) * SLOW_MS;
+          const all = listeners();
+          const one = all[random.between(0, Math.max(0, all.length - 1))];
+          if (!one) continue;
+          cuts += 1;
+          if (random.between(1, 4) === 1) one.freeze();
+          else one.reset();
+        }
+      })();
+      await queue.untilAcknowledged(MAILS);
+      isSending = false;
+      await Promise.all([cutting, queue.drained()]);
+      for (const proxy of proxies) proxy.delayMs = 0;
+      await expect.poll(() => streamed.length).toBeGreaterThanOrEqual(MAILS);
+      over = true;
+      const seen = await Promise.all(following);
+      await streaming;
+      for (const [n, inbox] of inboxes.entries()) {
+        const truth = (await allMessages(node(n), inbox)).map(({ id }) => id);
+        expectSame(seen[n] ?? [], truth, `inbox ${n}`);
+        const ofInbox = streamed.filter((id) => truth.includes(id));
+        expectSame(ofInbox, truth, `the stream, of inbox ${n}`);
+      }
+      expect(streamed).toHaveLength(MAILS);
+      expect(new Set(streamed).size).toBe(MAILS);
+      expect(queue.permanent).toEqual([]);
+      await annotate(`${MAILS} mails, ${cuts} cuts of the connections for hints`);
+    },
+    timeLimit(600_000),
+  );
+
+  test('answer a wait while no hint comes through, and at once when they come again', async () => {
+    const [inbox] = inboxes;
+    if (!inbox) throw new Error('There is no inbox.');
+    for (const connection of listeners()) connection.freeze();
+    const deliver = async (to: number) => {
+      const queue = new MailQueue(
+        () => [node(to).smtpPort],
+        (() => {
+          let left = 1;
+          return () =>
+            left-- > 0 ? { id: `wait-${random.between(1, 1e9)}`, to: [inbox.address] } : undefined;
+        })(),
+        1,
+      );
+      await queue.untilAcknowledged(1);
+      await queue.drained();
+    };
+    /** A wait on the first node for a mail to one of them. @returns how long after that mail it was answered */
+    const waitFor = async (since: string, mailTo: number) => {
+      const held = node(0).getJson<Page>(`/v1/inboxes/${inbox.id}/messages?since=${since}&wait=${WAIT_S}`);
+      await pause(200);
+      await deliver(mailTo);
+      const sent = performance.now();
+      const page = await held;
+      expect(page.messages).toHaveLength(1);
+      return { cursor: page.cursor, ms: performance.now() - sent };
+    };
+    const first = await waitFor(inbox.cursor, 1);
+    // By the check that every node makes once a second, long before the wait ends by itself.
+    expect(first.ms).toBeLessThan(WAIT_S * 500);
+    // A frozen connection is noticed and replaced: then a hint comes through again.
+    let { cursor } = first;
+    const time = async (mailTo: number) => {
+      const answer = await waitFor(cursor, mailTo);
+      cursor = answer.cursor;
+      return answer.ms;
+    };
+    // A mail to the node that holds the wait needs no hint: that is how fast this machine is.
+    await expect.poll(async () => (await time(1)) - 3 * (await time(0))).toBeLessThan(150);
+  });
+
+  test('go on after all connections to the database became half-open, and stop on such connections', async () => {
+    let made = 0;
+    let isSending = true;
+    const next = () => {
+      made += 1;
+      const inbox = inboxes[made % INBOXES];
+      return isSending && inbox ? { id: `pause-${random.seed}-${made}`, to: [inbox.address] } : undefined;
+    };
+    const queue = new MailQueue(() => [node(0).smtpPort, node(1).smtpPort], next, CONNECTIONS);
+    await queue.untilAcknowledged(20);
+    // All connections of one node become half-open; new ones work.
+    for (const connection of proxies[0]?.connections() ?? []) connection.freeze();
+    const before = queue.acknowledged.size;
+    await queue.untilAcknowledged(before + 30);
+    // The node that lost its connections answers again.
+    await expect
+      .poll(async () => (await node(0).request('GET', `/v1/inboxes/${inboxes[0]?.id}`)).status, {
+        timeout: 60_000,
+      })
+      .toBe(200);
+    isSending = false;
+    await queue.drained();
+    const ids = new Set<string>();
+    for (const inbox of inboxes)
+      for (const { subject } of await allMessages(node(0), inbox)) ids.add(subject);
+    for (const id of queue.acknowledged.keys()) expect(ids.has(id), id).toBe(true);
+    for (const connection of proxies[0]?.connections() ?? []) connection.freeze();
+    // Its exit code says whether the last usage could be written, which it could not.
+    expect((await node(0).end('SIGTERM')).ms).toBeLessThan(DEADLINE_MS);
+  });
+});

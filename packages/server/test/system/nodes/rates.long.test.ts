@@ -1,0 +1,102 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inForm, timeLimit } from '../../support/form.ts';
+import { hasPostgres } from '../../support/postgres.ts';
+import type { ServerProcess } from '../../support/server-process.ts';
+import { type Nodes, startNodes } from './nodes.ts';
+
+/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
+const IS_THERE = await hasPostgres();
+const RATE = 2;
+const BURST = 10;
+const SECONDS = inForm(3, 30);
+const NODES = 3;
+/** Between two requests of a client that asks again at once when it is refused, milliseconds. */
+const ASK_EVERY_MS = 25;
+const SIGN_UPS = 20;
+
+describe.skipIf(!IS_THERE)(`rates over ${NODES} nodes`, () => {
+  let site: Nodes;
+  let free: string[];
+  beforeAll(async () => {
+    site = await startNodes();
+    const plans = { free: { requestsPerMonth: null } };
+    const env = { MAYFLY_PLANS: JSON.stringify(plans), MAYFLY_SIGNUP_PLAN: 'free' };
+    for (let n = 0; n < NODES; n++) await site.startNode({ env });
+    free = [];
+    for (let n = 0; n < 3; n++) {
+      const response = await fetch(`${node(n).url}/v1/accounts`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ name: `Client ${n}` }),
+      });
+      expect(response.status).toBe(201);
+      free.push(((await response.json()) as { key: string }).key);
+    }
+  });
+  afterAll(() => site?.close());
+
+  const node = (n: number): ServerProcess => {
+    const found = site.nodes[n % site.nodes.length];
+    if (!found) throw new Error('There is no node.');
+    return found;
+  };
+
+  /** Asks again and again; returns how many requests were answered within how many seconds. */
+  async function hammer(key: string | undefined, nodeOf: (n: number) => ServerProcess) {
+    const begun = performance.now();
+    const end = begun + SECONDS * 1_000;
+    let answered = 0;
+    const headers = { authorization: `Bearer ${key}` };
+    for (let n = 0; performance.now() < end; n++) {
+      const response = await fetch(`${nodeOf(n).url}/v1/inboxes?limit=1`, { headers });
+      const text = await response.text();
+      if (response.status === 200) answered += 1;
+      else expect([response.status, text]).toEqual([429, expect.stringContaining('rate_limited')]);
+      await pause(ASK_EVERY_MS);
+    }
+    return { answered, seconds: (performance.now() - begun) / 1_000 };
+  }
+
+  test(
+    'are divided by the nodes: a client that meets all of them has the rate of its plan, and of one node a third',
+    async ({ annotate }) => {
+      const askFor = { headers: { authorization: `Bearer ${free[2]}` } };
+      for (const { url } of site.nodes) {
+        // The first nodes learn of the last one within seconds. One request a second does not empty a whole bucket.
+        await expect
+          .poll(async () => (await fetch(`${url}/v1/inboxes?limit=1`, askFor)).headers.get('ratelimit'), {
+            interval: 1_000,
+          })
+          .toMatch(/"burst";r=[0-3];/);
+      }
+      const clients = [1, NODES].map(async (count, n) => {
+        const { answered, seconds } = await hammer(free[n], (turn) => node(turn % count));
+        const allowed = ((BURST + RATE * seconds) * count) / NODES;
+        expect(answered).toBeLessThanOrEqual(allowed);
+        // A part of a request is left at each node.
+        expect(answered).toBeGreaterThanOrEqual(Math.floor(allowed) - count);
+        return `${count} of ${NODES} nodes: ${answered} in ${seconds.toFixed(1)} s, ${allowed.toFixed(1)} by the plan`;
+      });
+      await annotate((await Promise.all(clients)).join('; '));
+    },
+    timeLimit(300_000),
+  );
+
+  test('let an address sign up five times in ten minutes, whichever node it meets', async () => {
+    const statuses = await Promise.all(
+      Array.from({ length: SIGN_UPS }, async (_, n) => {
+        const response = await fetch(`${node(n).url}/v1/accounts`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ name: `Flood ${n}` }),
+        });
+        await response.arrayBuffer();
+        return response.status;
+      }),
+    );
+    // Three were made before.
+    expect(statuses.filter((status) => status === 201)).toHaveLength(2);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(SIGN_UPS - 2);
+  });
+});

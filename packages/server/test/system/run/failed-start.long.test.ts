@@ -1,0 +1,191 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { explainListening, parseConfig } from '../../../src/config/config.ts';
+import { spawnServer, startServer } from '../../support/server-process.ts';
+import { MAY_MOUNT, makeReadOnly, mountSmallDisk, unmount } from '../../support/small-disk.ts';
+
+let folder: string;
+let dataDir: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'mayfly-failed-'));
+  dataDir = join(folder, 'data');
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** `mayfly serve` as it is started by hand, without a chosen key; for a start that fails. */
+async function failedStart(env: Record<string, string> = {}) {
+  const child = spawnServer({ dataDir, env: { MAYFLY_API_KEY: '', ...env } });
+  if (!child.stdout || !child.stderr) throw new Error('its output goes elsewhere');
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit'),
+  ]);
+  expect(stderr).not.toMatch(/^\s+at /m);
+  return { code, stdout, stderr };
+}
+
+/** The app by itself, which costs less than a process. */
+function start(env: Record<string, string>) {
+  const settings = { MAYFLY_HTTP_PORT: '0', MAYFLY_SMTP_PORT: '0', MAYFLY_DATA_DIR: dataDir };
+  return createApp(parseConfig({ ...settings, MAYFLY_LOG_LEVEL: 'silent', ...env })).start();
+}
+
+async function takenPort(): Promise<{ server: Server; port: string }> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { server, port: String((server.address() as AddressInfo).port) };
+}
+
+describe('a start that fails', () => {
+  it.each(['MAYFLY_SMTP_PORT', 'MAYFLY_HTTP_PORT', 'MAYFLY_SMTPS_PORT'])(
+    'because another listens at %s names the port, the setting and the way out',
+    async (setting) => {
+      const { server, port } = await takenPort();
+      try {
+        await expect(start({ [setting]: port })).rejects.toThrow(
+          RegExp(`^Port ${port} on 127\\.0\\.0\\.1 is in use\\. .* or set ${setting} to another port\\.$`),
+        );
+      } finally {
+        server.close();
+      }
+    },
+  );
+
+  it.each(['MAYFLY_SMTP_HOST', 'MAYFLY_HTTP_HOST'])(
+    'because %s is no address of this machine says so',
+    async (setting) => {
+      // TEST-NET-1 (RFC 5737): no machine has these addresses.
+      await expect(start({ [setting]: '192.0.2.1' })).rejects.toThrow(
+        RegExp(`on 192\\.0\\.2\\.1 cannot be opened, .* Set ${setting} to`),
+      );
+    },
+  );
+
+  it('because the port needs a privilege names the setting and how to get the privilege', () => {
+    // Made by hand: whether this user may open port 25 is the machine's business.
+    const refused = Object.assign(new Error('listen EACCES'), { code: 'EACCES', port: 25 });
+    const config = parseConfig({ MAYFLY_SMTP_PORT: '25' });
+    expect(explainListening(refused, 'smtp', config)).toMatchObject({
+      message: expect.stringMatching(
+        /^Port 25 .* Set MAYFLY_SMTP_PORT to a port from 1024, or .*CAP_NET_BIND/,
+      ),
+    });
+  });
+
+  it('has written the first API key to its file, and the key is valid at the next start', async () => {
+    const { server, port } = await takenPort();
+    const { code, stderr } = await failedStart({ MAYFLY_HTTP_PORT: port });
+    server.close();
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^Port \d+ on 127\.0\.0\.1 is in use\. .*\n$/);
+    const key = readFileSync(join(dataDir, 'first-api-key'), 'utf8').trim();
+
+    const started = await startServer({ dataDir, env: { MAYFLY_API_KEY: '' } });
+    try {
+      const inbox = await fetch(`${started.url}/v1/inboxes`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}` },
+      });
+      expect(inbox.status).toBe(201);
+    } finally {
+      await started.end('SIGTERM');
+    }
+  });
+
+  it.each([
+    [
+      'nothing listens at it',
+      'postgres://u:secret@127.0.0.1:1/db',
+      /ECONNREFUSED.*\. Start PostgreSQL there, or/,
+    ],
+    [
+      'its host is unknown',
+      'postgres://u:secret@host.invalid/db',
+      /host\.invalid\. Correct the host name in/,
+    ],
+  ])('because of the PostgreSQL database, as %s, says what to do', async (_why, url, wayOut) => {
+    const error = await start({ MAYFLY_DATABASE_URL: url }).catch((reason: Error) => reason);
+    expect(error).toMatchObject({ message: expect.stringMatching(wayOut) });
+    expect(String(error)).not.toContain('secret');
+  });
+
+  it('because the database is no database names the file, and says what to do', async () => {
+    mkdirSync(dataDir);
+    writeFileSync(join(dataDir, 'mayfly.db'), 'no database, but long enough to look like one');
+    await expect(start({})).rejects.toThrow(
+      /mayfly\.db cannot be opened: file is not a database\. Set MAYFLY_DATA_DIR/,
+    );
+  });
+
+  it.each(['/dev/null/data', '/proc/nope'])(
+    'because the data folder %s cannot be made ends, and says what to do',
+    async (path) => {
+      const { code, stderr } = await failedStart({ MAYFLY_DATA_DIR: path });
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(`^The data folder ${path} cannot be created .*Set MAYFLY_DATA_DIR to another`),
+      ]);
+    },
+  );
+
+  it.skipIf(!MAY_MOUNT).each(['empty', 'with a database'])(
+    'because the data folder, %s, is read-only names it, and says what to do (skipped where nothing may be mounted)',
+    async (what) => {
+      mountSmallDisk(folder, 24);
+      try {
+        dataDir = folder;
+        if (what !== 'empty') await (await startServer({ dataDir })).end('SIGKILL');
+        makeReadOnly(folder);
+        const { code, stderr } = await failedStart();
+        expect([code, stderr]).toEqual([
+          1,
+          expect.stringMatching(
+            `^The data folder ${folder} cannot be written to .*set MAYFLY_DATA_DIR to another`,
+          ),
+        ]);
+      } finally {
+        unmount(folder);
+      }
+    },
+  );
+});
+
+const run = promisify(execFile);
+
+describe.skipIf(process.platform === 'win32')('the curl line of the greeting', () => {
+  it('creates an inbox when it is pasted, at the first start and at later ones', async () => {
+    const paste = async (given: Record<string, string>) => {
+      const env = { MAYFLY_API_KEY: '', ...given };
+      const { greeting, end } = await startServer({ dataDir, command: 'dev', env });
+      try {
+        const line = /^ +(curl .*)$/m.exec(greeting)?.[1] ?? '';
+        const shell = { env: { PATH: process.env.PATH, ...env } };
+        return {
+          said: greeting,
+          answer: JSON.parse((await run('sh', ['-c', `${line} -s`], shell)).stdout),
+        };
+      } finally {
+        await end('SIGTERM');
+      }
+    };
+    const local = await paste({});
+    expect(local.said).toContain('Bearer dev');
+    expect(local.answer).toMatchObject({ address: expect.stringContaining('@mayfly.test') });
+    rmSync(dataDir, { recursive: true });
+    const first = await paste({ MAYFLY_DEV_KEY: 'off' });
+    expect(first.answer).toMatchObject({ address: expect.stringContaining('@mayfly.test') });
+    const key = /mfk_\w+/.exec(first.said)?.[0] ?? '';
+    const second = await paste({ MAYFLY_API_KEY: key, MAYFLY_DEV_KEY: 'off' });
+    expect(second.said).not.toContain(key);
+    expect(second.answer).toMatchObject({ address: expect.stringContaining('@mayfly.test') });
+  });
+});
