@@ -1,5 +1,5 @@
 import { flushCompileCache } from 'node:module';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
 /** A delay, because the garbage collection blocks, and test runs send requests right after the start. */
 const SETTLE_MS = 2_000;
@@ -11,7 +11,8 @@ export function giveBackMemoryLater(): void {
     flushCompileCache();
     globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
   };
-  setTimeout(collect, SETTLE_MS).unref();
+  // The process and its threads may end before.
+  void sleep(SETTLE_MS, undefined, { ref: false }).then(collect);
 }
 
 /** Young generation of a worker thread, MiB. Objects of a batch die early; V8 would otherwise use ten times this. */
