@@ -88,7 +88,7 @@ class ThreadServer {
   }
 }
 
-/** Serves the calls of the main thread. @param open `rejectSent` rejects all calls that were sent and not begun */
+/** Serves the calls of the main thread. @param open gets a function that rejects the calls still in the message queue */
 export async function serveThread(
   open: (rejectSent: (error: unknown) => void) => Promise<Served>,
 ): Promise<void> {
