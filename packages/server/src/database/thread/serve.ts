@@ -1,6 +1,6 @@
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import type { AppError } from '../../errors.ts';
-import { giveBackMemory } from '../../memory.ts';
+import { giveBackMemoryLater } from '../../memory.ts';
 import { callAt, type Store } from '../../store.ts';
 import {
   type Answer,
@@ -88,7 +88,7 @@ class ThreadServer {
   }
 }
 
-/** Serves the calls of the main thread. @param open `rejectSent` rejects all calls that were sent and not begun */
+/** Serves the calls of the main thread. @param open gets a function that rejects the calls still in the message queue */
 export async function serveThread(
   open: (rejectSent: (error: unknown) => void) => Promise<Served>,
 ): Promise<void> {
@@ -96,8 +96,8 @@ export async function serveThread(
   const server = new ThreadServer(parentPort);
   try {
     server.serve(await open((error) => server.rejectSent(error)));
-    giveBackMemory();
     server.post({ ready: true });
+    giveBackMemoryLater();
   } catch (error) {
     server.post({ failed: sendError(error) });
   }
