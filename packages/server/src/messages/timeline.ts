@@ -47,6 +47,9 @@ const TOLERANCE_MS = 1_000;
 /** Possible before the sender has written the mail, because connections are reused. */
 const BEFORE_THE_MAIL: ReadonlySet<TrailEvent> = new Set(['connected', 'tls', 'authenticated', 'fault']);
 
+/** A mail is read beside its commit, or after it. */
+const BESIDE_THE_COMMIT: ReadonlySet<TrailEvent> = new Set(['parsed', 'sender-checked']);
+
 type Draft = Omit<TimelineEvent, 'sincePreviousMs'>;
 
 const cut = (text: string): string => (text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL - 1)}…` : text);
@@ -80,12 +83,14 @@ export function timelineOf(
   const headers = headerEvents(message, arrived);
   const written = headers.find(({ at }) => at !== null)?.at ?? 0;
   const firstOfMail = trail.findIndex(({ event, at }) => !BEFORE_THE_MAIL.has(event) || at > written);
+  const ofReading = trail.filter(({ event }) => BESIDE_THE_COMMIT.has(event));
   const own = [
-    ...trail.map((step) => stepEvent(step, message)),
-    committed(message),
-    ...[...replied(repliedAt), ...deliveries.flatMap(attemptEvents)].sort(
-      (a, b) => (a.at ?? 0) - (b.at ?? 0),
-    ),
+    ...trail.filter((step) => !ofReading.includes(step)).map((step) => stepEvent(step, message)),
+    ...[
+      committed(message),
+      ...ofReading.map((step) => stepEvent(step, message)),
+      ...[...replied(repliedAt), ...deliveries.flatMap(attemptEvents)],
+    ].sort((a, b) => (a.at ?? 0) - (b.at ?? 0)),
   ];
   noteSetBack(own);
   const before = own.splice(0, Math.max(0, firstOfMail));

@@ -139,8 +139,7 @@ export const upkeep = {
   measure: read(async (db, now: number): Promise<StoreFigures> => {
     const row = await db.first<StoreFigures>(
       sql`select (select count(*) from inboxes where freed = 0 and expires_at > ${now}) as "liveInboxes",
-        (select count(*) from deliveries where due_at is not null)
-          + (select count(*) from deliveries where leased_until is not null) as "pendingDeliveries",
+        (select count(*) from deliveries where ended_at is null) as "pendingDeliveries",
         (select min(due_at) from deliveries where due_at is not null) as "firstDueAt"`,
     );
     return row ?? { liveInboxes: 0, pendingDeliveries: 0, firstDueAt: null };

@@ -217,6 +217,8 @@ describe('the gauges', () => {
     const inbox = await app.createInbox({ webhookUrl: `http://127.0.0.1:${port}/` });
     await app.send({ from: 'a@app.example', to: inbox.address, subject: 'one' });
     await app.send({ from: 'a@app.example', to: inbox.address, subject: 'two' });
+    // They are due once the mails are read.
+    await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
     await clock.advance(90_000);
     const metrics = await scrape(app);
     expect(valueIn(metrics, 'mayfly_webhook_deliveries_pending')).toBe(2);

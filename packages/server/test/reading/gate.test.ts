@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openSqlite } from '../../src/database/sqlite/open.ts';
+import { createEventBus } from '../../src/events.ts';
+import { newId } from '../../src/ids.ts';
+import type { InboxRecord } from '../../src/inboxes/records.ts';
+import { Readings } from '../../src/reading/readings.ts';
+import type { Store } from '../../src/store.ts';
+import { inboxAt, mailTo, onlyPlaced, type ReadMail, T } from '../store/builders.ts';
+import { SHOWING, showingMethods } from '../store/contract/reading-methods.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+
+/** What shows nothing of what a mail says. */
+const WITHOUT_READING = ['messages.existing', 'messages.readRaw', 'messages.recipients'];
+const NOW = T + 1_000;
+
+describe('the gate', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'mayfly-gate-'));
+  let store: Store;
+  let asked: number[] = [];
+  let toRead: ReadMail;
+  const owner = newId('acc', T);
+  let inbox: InboxRecord;
+
+  beforeAll(async () => {
+    store = await openSqlite({
+      path: join(folder, 'mayfly.db'),
+      async read(sources) {
+        asked.push(...sources);
+        const size = toRead.raw.length;
+        await store.readings.keep(sources.map((source) => ({ ...toRead.reading, source, size })));
+      },
+    });
+    await store.accounts.create({ id: owner, name: 'a', plan: 'free', createdAt: T }, null);
+  });
+  afterAll(async () => {
+    await store?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Commits a mail without its reading. */
+  async function unread() {
+    asked = [];
+    ({ inbox } = await store.inboxes.create(owner, inboxAt(), 1_000, null));
+    toRead = mailTo([inbox], { subject: 'hello' });
+    return onlyPlaced(store, { ...toRead, reading: undefined }, T);
+  }
+
+  it.each(SHOWING.filter((path) => path.startsWith('messages.')))(
+    'has %s wait for the reading of what it shows, and for none that it does not need',
+    async (path) => {
+      const { messageId } = await unread();
+      const shown = { owner, inbox, tokenHash: '', messageId };
+      expect(await showingMethods(store, shown)[path]?.(NOW)).toBe(true);
+      expect(asked.length > 0).toBe(!WITHOUT_READING.includes(path));
+    },
+  );
+
+  it('has a change of a message wait for its reading', async () => {
+    const { messageId } = await unread();
+    const marked = await store.messages.mark(inbox.id, messageId, { read: true }, NOW);
+    expect(marked?.summary.subject).toBe('hello');
+    expect(asked).toHaveLength(1);
+  });
+
+  it('reads a page up to where it was when it was asked for, however many mails arrive meanwhile', async () => {
+    await unread();
+    let arrived = 0;
+    const busy = await openSqlite({
+      path: join(folder, 'busy.db'),
+      async read(sources) {
+        // One more with each reading: a page that followed would never be finished.
+        arrived += 1;
+        await onlyPlaced(busy, { ...toRead, reading: undefined }, T);
+        const size = toRead.raw.length;
+        await busy.readings.keep(sources.map((source) => ({ ...toRead.reading, source, size })));
+      },
+    });
+    try {
+      await busy.accounts.create({ id: owner, name: 'a', plan: 'free', createdAt: T }, null);
+      const made = await busy.inboxes.create(owner, inboxAt(), 1_000, null);
+      toRead = mailTo([made.inbox]);
+      await onlyPlaced(busy, { ...toRead, reading: undefined }, T);
+      const range = { after: 0, before: Number.POSITIVE_INFINITY, limit: 10 };
+      expect(await busy.messages.listRows(made.inbox.id, range, NOW)).toHaveLength(1);
+      expect(await busy.messages.listAfter(made.inbox.id, range, NOW)).toHaveLength(2);
+      expect(arrived).toBe(2);
+    } finally {
+      await busy.close();
+    }
+  });
+});
+
+describe('the backlog of an account', () => {
+  it('is bounded: beyond it the account gets 451, and nobody else', () => {
+    const readings = new Readings({
+      store: { readings: {} as Store['readings'] },
+      parsing: { parse: () => new Promise(() => undefined) },
+      ...{ authenticating: null, events: createEventBus(), clock: new FakeClock() },
+      ...{ log: pino({ level: 'silent' }), isShared: false },
+    });
+    const begin = (accountId: string) => {
+      const mail = { ...mailTo([]), reading: undefined };
+      return readings.begin(mail, { accountId, inboxId: 'inb' });
+    };
+    const begun = Array.from({ length: 20_000 }, () => begin('busy'));
+    expect(() => begin('busy')).toThrow('Too much mail of this account is not read yet');
+    expect(() => begin('other')).not.toThrow();
+    begun[0]?.cancel();
+    expect(() => begin('busy')).not.toThrow();
+  });
+});
