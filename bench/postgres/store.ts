@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import { createPool } from '../../packages/server/src/database/postgres/connection.ts';
-import { postgresEngine } from '../../packages/server/src/database/postgres/engine.ts';
+import { createPool, postgresEngine } from '../../packages/server/src/database/postgres/connection.ts';
 import { openPostgres } from '../../packages/server/src/database/postgres/open.ts';
 import { newId } from '../../packages/server/src/ids.ts';
 import type { InboxRecord } from '../../packages/server/src/inboxes/records.ts';

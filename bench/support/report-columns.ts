@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { LruCache } from '../../packages/server/src/workers/ttl-cache.ts';
+import { LRUCache } from 'lru-cache';
 
 const STATEMENTS_PER_ROUND = 20_000;
 const ROWS = 20;
@@ -38,7 +38,7 @@ export function reportColumnRounds(rounds: number): { ours: number; baseline: nu
 /** @returns microseconds of CPU to note the time of one reply */
 export function replyTimeCosts(): number {
   const lists = Array.from({ length: REPLIES }, (_, n) => [`msg_${String(n).padStart(26, '0')}`]);
-  const times = new LruCache<number>(20_000);
+  const times = new LRUCache<string, number>({ max: 20_000 });
   const before = process.cpuUsage();
   for (const ids of lists) for (const id of ids) times.set(id, 1_795_334_289_000);
   const { user, system } = process.cpuUsage(before);

@@ -5,6 +5,9 @@ export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
+/** Results of the store are reused for this long. Changes by other processes, such as the CLI, take effect after it. */
+export const CACHE_TTL_MS = 500;
+
 /**
  * The wall clock (`now`) is for stored and displayed data; it jumps when it is corrected. Deadlines, caches, rate
  * limits and leases of this process use `monotonic`. Pure functions take times as arguments.

@@ -1,15 +1,12 @@
 import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
-import { createInterface } from 'node:readline/promises';
 import { type Command, CommanderError } from 'commander';
 import { createApp } from './app.ts';
 import { ArgumentError } from './cli/arguments.ts';
 import { addBackupCommands, addMigrateCommand } from './cli/backup.ts';
-import { addOperatorCommands } from './cli/commands.ts';
-import { addMailCommand } from './cli/mail/command.ts';
-import { createProgram } from './cli/program.ts';
+import { addOperatorCommands, createProgram } from './cli/commands.ts';
+import { addMailCommand } from './cli/mail.ts';
 import { createDevAnnouncer } from './cli/server/dev-announcer.ts';
-import { type Announcer, runServer } from './cli/server/run-server.ts';
-import { createServeAnnouncer } from './cli/server/serve-announcer.ts';
+import { type Announcer, createServeAnnouncer, runServer } from './cli/server/run-server.ts';
 import { exitCodeOf, isForegroundScript, type StopSources, watchForStop } from './cli/server/stop-request.ts';
 import { systemClock } from './clock.ts';
 import {
@@ -17,19 +14,15 @@ import {
   ConfigError,
   databasePath,
   describeConfig,
+  isGiven,
   parseConfig,
   readCertificate,
   settingsTable,
+  unusedVariables,
 } from './config/config.ts';
-import { isGiven, unusedVariables } from './config/environment.ts';
 import { DEV_DEFAULTS } from './config/settings.ts';
-import { openPostgres } from './database/postgres/open.ts';
-import { check } from './database/sqlite/check.ts';
-import { openSqlite } from './database/sqlite/open.ts';
 import { messageOf } from './errors.ts';
 import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from './log.ts';
-import { backUp, restore } from './operations/backup.ts';
-import { transfer } from './operations/transfer/transfer.ts';
 import type { Store } from './store.ts';
 import { VERSION } from './version.ts';
 
@@ -47,6 +40,7 @@ const warn = (text: string): void => {
 
 /** Reads a line of standard input. At a terminal, prints `question` first. */
 async function readLine(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
   const { stdin } = process;
   if (stdin.isTTY) process.stderr.write(question);
   try {
@@ -60,13 +54,17 @@ async function readLine(question: string): Promise<string> {
 
 /** A server may be running. */
 async function openStore({ dataDir, databaseUrl }: Config): Promise<Store> {
-  if (databaseUrl !== null) return openPostgres({ url: databaseUrl });
+  if (databaseUrl !== null) {
+    const { openPostgres } = await import('./database/postgres/open.ts');
+    return openPostgres({ url: databaseUrl });
+  }
   const path = databasePath(dataDir);
   if (!existsSync(path)) {
     throw new Error(
       `There is no database ${path}. Start the server once, or set MAYFLY_DATA_DIR to the data folder of the server.`,
     );
   }
+  const { openSqlite } = await import('./database/sqlite/open.ts');
   return openSqlite({ path, exclusive: false });
 }
 
@@ -174,7 +172,7 @@ function addServerCommands(program: Command, parent: number): void {
     .command('openapi')
     .description('Print the OpenAPI 3.1 document of the API')
     .action(async () => {
-      const { OPENAPI_FILE } = await import('./http/openapi/file.ts');
+      const { OPENAPI_FILE } = await import('./http/routes/reference.ts');
       print(readFileSync(OPENAPI_FILE, 'utf8').trimEnd());
     });
 }
@@ -193,14 +191,17 @@ export async function main(parent: number): Promise<void> {
     env: process.env,
     print,
     now: Date.now,
-    backUp: (dataDir, file) => backUp(databasePath(dataDir), file),
-    restore: (dataDir, file, suffix) => restore(databasePath(dataDir), file, suffix),
-    check: (dataDir) => check(databasePath(dataDir)),
+    backUp: async (dataDir, file) =>
+      (await import('./operations/backup.ts')).backUp(databasePath(dataDir), file),
+    restore: async (dataDir, file, suffix) =>
+      (await import('./operations/backup.ts')).restore(databasePath(dataDir), file, suffix),
+    check: async (dataDir) => (await import('./database/sqlite/check.ts')).check(databasePath(dataDir)),
   });
   addMigrateCommand(program, {
     env: process.env,
     print,
-    transfer: (dataDir, url, onTable) => transfer(databasePath(dataDir), url, onTable),
+    transfer: async (dataDir, url, onTable) =>
+      (await import('./operations/transfer.ts')).transfer(databasePath(dataDir), url, onTable),
   });
   try {
     await program.parseAsync(process.argv);

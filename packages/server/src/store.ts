@@ -1,8 +1,8 @@
 import { accounts, domains, keys } from './accounts/sql.ts';
 import { sessions } from './console/sql.ts';
-import { type Calls, callsOn, type Kit } from './database/operations.ts';
-import type { Hint } from './database/postgres/hints.ts';
-import { sql } from './database/sql.ts';
+import { type Calls, callRead, callsOf, type Kit, type Operation, runOn } from './database/operations.ts';
+import type { Hint } from './database/postgres/change-signal.ts';
+import { AppError } from './errors.ts';
 import { faults } from './faults/sql.ts';
 import type { CreatedInbox } from './inboxes/records.ts';
 import { addresses } from './inboxes/sql/addresses.ts';
@@ -11,10 +11,10 @@ import { finding } from './inboxes/sql/finding.ts';
 import { createMailBatcher } from './messages/mail-batcher.ts';
 import type { Placed } from './messages/records.ts';
 import { messages } from './messages/sql.ts';
+import { readings } from './reading/sql.ts';
 import { refusals } from './refusals/sql.ts';
 import { reports } from './reports/sql.ts';
-import { deleteAccount } from './retention/delete-account.ts';
-import { inboxDeletion } from './retention/delete-inboxes.ts';
+import { deleteAccount, inboxDeletion } from './retention/deletion.ts';
 import { upkeep } from './retention/sweep.ts';
 import { limits, nodes, usage } from './usage/sql.ts';
 import { waits } from './waits/sql.ts';
@@ -23,7 +23,7 @@ import { queue } from './webhooks/sql/queue.ts';
 import { record } from './webhooks/sql/record.ts';
 import { webhooks } from './webhooks/sql/webhooks.ts';
 
-export const operations = {
+const operations = {
   accounts: { ...accounts, delete: deleteAccount },
   keys,
   domains,
@@ -34,6 +34,7 @@ export const operations = {
   addresses,
   inboxes: { ...finding, ...changing, ...inboxDeletion },
   messages,
+  readings,
   faults,
   refusals,
   upkeep,
@@ -52,7 +53,7 @@ export const operations = {
 export interface Store extends Calls<typeof operations> {
   /** Grows with every write of this process (`inboxes`: unless only messages change); null if others write as well. */
   generation(of?: 'inboxes'): number | null;
-  /** Throws `unavailable` if the storage cannot be written to. */
+  /** Throws `unavailable` if the storage cannot be written to, and an earlier error `storage_damaged`. */
   ping(): Promise<void>;
   /** Finishes the running calls first. May be called twice. */
   close(): Promise<void>;
@@ -60,19 +61,80 @@ export interface Store extends Calls<typeof operations> {
 
 /** The tables must exist (`migrate`). Closing the store closes the database. */
 export function createStore(kit: Kit): Store {
-  const calls = callsOn(operations, kit);
+  const calls = callsOf(operations, (_path, operation, args) => runOn(operation, args, kit));
   return {
     ...calls,
     messages: {
       ...calls.messages,
       addBatch: createMailBatcher(calls.messages.addBatch, kit.mayDependOnContent),
     },
-    // A transaction, because a read succeeds on storage that cannot be written to.
-    ping: async () => {
-      await kit.transaction((tx) => tx.first(sql`select id from accounts limit 1`));
-    },
+    ping: () => calls.upkeep.ping(),
     generation: () => null,
     close: () => kit.close(),
+  };
+}
+
+/** All operations by their path, such as `messages.addBatch`. */
+export const OPERATIONS: ReadonlyMap<string, Operation<never, unknown>> = new Map(
+  Object.entries(operations).flatMap(([noun, table]) =>
+    Object.entries(table).map(([name, operation]) => [`${noun}.${name}`, operation] as const),
+  ),
+);
+
+export function operationAt(path: string): Operation<never, unknown> {
+  const operation = OPERATIONS.get(path);
+  if (!operation) throw new TypeError(`The store has no operation ${path}.`);
+  return operation;
+}
+
+type Method = (...args: readonly unknown[]) => Promise<unknown>;
+
+/** Calls an operation by its path. TypeScript has checked the arguments at the caller of the Store. */
+export async function callAt(store: Store, path: string, args: readonly unknown[]): Promise<unknown> {
+  const [noun = '', name = ''] = path.split('.');
+  const method = (store as unknown as Record<string, Record<string, Method>>)[noun]?.[name];
+  if (!method) throw new TypeError(`The store has no operation ${path}.`);
+  return method(...args);
+}
+
+/** Resolves when these sources have readings, or are gone. */
+export type ReadSources = (sources: readonly number[]) => Promise<void>;
+
+const noReader: ReadSources = () => Promise.reject(new Error('This process reads no mail.'));
+
+/**
+ * The store that callers use: each operation calls `invoke`.
+ * @param read the gate: see `callRead`
+ * @param onDamage called with the first error of each kind of damage
+ */
+export function storeOf(
+  invoke: (path: string, operation: Operation<never, unknown>, args: readonly unknown[]) => Promise<unknown>,
+  own: Pick<Store, 'close' | 'generation'>,
+  read: ReadSources = noReader,
+  onDamage: (error: AppError) => void = () => undefined,
+): Store {
+  const damages = new Map<string, AppError>();
+  const failed = (error: unknown): never => {
+    if (error instanceof AppError && error.code === 'storage_damaged' && !damages.has(error.message)) {
+      damages.set(error.message, error);
+      onDamage(error);
+    }
+    throw error;
+  };
+  const calls = callsOf(operations, (path, operation, args) =>
+    callRead((next) => invoke(path, operation, next), args, read).catch(failed),
+  );
+  let pinging: Promise<void> | undefined;
+  return {
+    ...calls,
+    ...own,
+    async ping() {
+      for (const damage of damages.values()) throw damage;
+      pinging ??= calls.upkeep.ping().finally(() => {
+        pinging = undefined;
+      });
+      return pinging;
+    },
   };
 }
 
@@ -83,8 +145,11 @@ export function hintsAfter(method: string, args: readonly unknown[], result: unk
         if (!('messageId' in placed)) return [];
         const { accountId, inboxId } = placed;
         const message: Hint = { kind: 'message', accountId, inboxId };
-        return placed.deliveries ? [message, { kind: 'deliveries' }] : [message];
+        return placed.deliveries && placed.isRead ? [message, { kind: 'deliveries' }] : [message];
       });
+    case 'readings.keep':
+    case 'readings.keepChecked':
+      return result === 0 ? [] : [{ kind: 'deliveries' }];
     case 'inboxes.create': {
       const { accountId, id: inboxId, messageCount } = (result as CreatedInbox).inbox;
       return messageCount === 0 ? [] : [{ kind: 'message', accountId, inboxId }, { kind: 'deliveries' }];

@@ -1,9 +1,25 @@
-import { CreateAccount, CreatedAccount, ref } from '@mayfly/client/contract';
-import { AppError } from '../errors.ts';
+import {
+  CreateAccount,
+  CreatedAccount,
+  CreatedKey,
+  CreateKey,
+  DomainList,
+  type Key,
+  KeyList,
+  KeyParams,
+  ref,
+} from '@mayfly/client/contract';
+import { sourceKey } from '../connection-limiter.ts';
+import { AppError, notFound } from '../errors.ts';
+import { keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
-import { json } from '../http/openapi/responses.ts';
-import { sourceKey } from '../text/source-key.ts';
-import { createSignUp, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from './sign-up.ts';
+import { created, empty, json } from '../http/openapi/responses.ts';
+import { invalidField } from '../http/request/invalid-fields.ts';
+import { toTime, toTimeOrNull } from '../http/response/time.ts';
+import { quoted } from '../text/nearest.ts';
+import { usableDomains } from './domains.ts';
+import { addKey, createSignUp, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from './keys.ts';
+import type { ListedKey } from './sql.ts';
 
 export function accountRoutes(app: App, { options, deps }: RouteContext): void {
   const { signUpPlan = null } = options;
@@ -34,3 +50,138 @@ export function accountRoutes(app: App, { options, deps }: RouteContext): void {
 
 const signUpOff = (): AppError =>
   new AppError('not_found', 'This server has no sign-up. Ask its operator for an account.');
+
+const TAGS = ['Accounts'];
+/** The last time that RFC 3339 can represent. */
+const END_OF_TIME = Date.parse('9999-12-31T23:59:59.999Z');
+
+export function keyRoutes(app: App, context: RouteContext): void {
+  createKey(app, context);
+  listKeys(app, context);
+  deleteKey(app, context);
+}
+
+function createKey(app: App, { deps }: RouteContext): void {
+  const { store, clock } = deps;
+
+  app.route({
+    method: 'POST',
+    url: '/v1/keys',
+    config: { access: 'account:write', errors: ['limit_reached'] },
+    schema: {
+      operationId: 'createKey',
+      tags: TAGS,
+      summary: 'Create an API key',
+      description: 'Creates another API key of the account. Only this response shows it.',
+      body: ref(CreateKey),
+      response: { 201: created(CreatedKey, 'The new key.') },
+    },
+    handler: async (request, reply) => {
+      const { name, scope = 'full', expiresAt } = request.body;
+      const now = clock.now();
+      const wanted = {
+        ...{ accountId: keyCaller(request).account.id, name, scope },
+        expiresAt: expiresAt === undefined ? null : futureTime(expiresAt, now),
+      };
+      const { record, key } = await addKey(store.keys, wanted, now);
+      reply.code(201).header('location', `/v1/keys/${record.id}`).header('cache-control', 'no-store');
+      return { ...toKey({ ...record, lastUsedAt: null }), key };
+    },
+  });
+}
+
+function listKeys(app: App, { deps }: RouteContext): void {
+  const { store } = deps;
+
+  app.route({
+    method: 'GET',
+    url: '/v1/keys',
+    config: { access: 'account:read' },
+    schema: {
+      operationId: 'listKeys',
+      tags: TAGS,
+      summary: 'List API keys',
+      description:
+        'The API keys of the account, newest first, including expired ones; only the first characters of each are shown.',
+      response: { 200: json(KeyList, 'The keys.') },
+    },
+    handler: async (request) => {
+      const keys = await store.keys.list(keyCaller(request).account.id);
+      return { keys: keys.map(toKey) };
+    },
+  });
+}
+
+function deleteKey(app: App, context: RouteContext): void {
+  const { store, clock } = context.deps;
+
+  app.route({
+    method: 'DELETE',
+    url: '/v1/keys/:id',
+    config: { access: 'account:write', errors: ['not_found', 'last_key'] },
+    schema: {
+      operationId: 'deleteKey',
+      tags: TAGS,
+      summary: 'Revoke an API key',
+      description:
+        'After the response the key is unknown. The last live key of the scope `full` cannot be revoked.',
+      params: KeyParams,
+      response: { 204: empty('Revoked.') },
+    },
+    handler: async (request, reply) => {
+      const { id } = request.params;
+      const outcome = await store.keys.revoke(keyCaller(request).account.id, id, true, clock.now());
+      if (outcome === 'unknown') throw notFound('key', id);
+      if (outcome === 'last') {
+        throw new AppError(
+          'last_key',
+          'This is the last live API key of the account with the scope "full". Create another one with POST /v1/keys first.',
+        );
+      }
+      context.guard.forget();
+      await context.held.recheck();
+      return reply.code(204).send();
+    },
+  });
+}
+
+/** @throws AppError `invalid_request`, also for a leap second */
+function futureTime(text: string, now: number): number {
+  const time = Date.parse(text);
+  if (time > now && time <= END_OF_TIME) return time;
+  throw invalidField(
+    '/expiresAt',
+    `"expiresAt" must be a time in the future and before the year 10000, not ${quoted(text)}.`,
+  );
+}
+
+function toKey({ id, name, scope, prefix, createdAt, expiresAt, lastUsedAt }: ListedKey): Key {
+  return {
+    ...{ id, name, scope, prefix },
+    createdAt: toTime(createdAt),
+    expiresAt: toTimeOrNull(expiresAt),
+    lastUsedAt: toTimeOrNull(lastUsedAt),
+  };
+}
+
+export function domainRoutes(app: App, { options, deps }: RouteContext): void {
+  app.route({
+    method: 'GET',
+    url: '/v1/domains',
+    config: { access: 'account:read' },
+    schema: {
+      operationId: 'listDomains',
+      tags: ['Addresses'],
+      summary: 'List domains',
+      description: 'The domains that the account may use for inboxes: shared ones and its own.',
+      response: { 200: json(DomainList, 'The domains.') },
+    },
+    handler: async (request) => {
+      const owned = await deps.store.domains.list(keyCaller(request).account.id);
+      const usable = usableDomains(options.domains, owned);
+      return {
+        domains: usable.map(({ domain, isDefault, shared }) => ({ domain, default: isDefault, shared })),
+      };
+    },
+  });
+}

@@ -1,6 +1,9 @@
+import { type Clock, MINUTE_MS } from '../clock.ts';
+import { AppError } from '../errors.ts';
 import { hashCredential, newCredential, newId } from '../ids.ts';
 import type { Store } from '../store.ts';
-import type { KeyRecord, KeyScope } from './sql.ts';
+import { LOCAL_PLAN } from './plans.ts';
+import type { AccountRecord, KeyRecord, KeyScope } from './sql.ts';
 
 /** One for each pipeline, person and program of a large team; few enough for a list without pages. */
 export const MAX_KEYS_PER_ACCOUNT = 1000;
@@ -42,3 +45,71 @@ export async function addKey(
   await store.create(made.record, MAX_KEYS_PER_ACCOUNT);
   return made;
 }
+
+/** Of all clients: enough for a team that is invited at once; a flood of accounts must not fill the storage. */
+export const SIGN_UPS_PER_MINUTE = 10;
+/** Of one client address: enough for a person who mistypes a name and retries. */
+export const SIGN_UPS_PER_ADDRESS = 5;
+/** One address must leave sign-ups to others, and may not continue for long. */
+const ADDRESS_WINDOW_MS = 10 * MINUTE_MS;
+
+const ALL = 'sign-ups';
+
+/**
+ * Creates accounts of a plan for anyone; all nodes count together. `address` identifies the client.
+ * @returns a function that throws AppError `rate_limited` above a limit, or `unavailable`
+ */
+export function createSignUp(
+  store: Pick<Store, 'accounts' | 'limits'>,
+  clock: Pick<Clock, 'now'>,
+  plan: string,
+): (name: string, address: string) => Promise<{ account: AccountRecord; key: string }> {
+  return async (name, address) => {
+    const now = clock.now();
+    const windows = [
+      { key: ALL, limit: SIGN_UPS_PER_MINUTE, windowMs: MINUTE_MS },
+      { key: `${ALL} ${address}`, limit: SIGN_UPS_PER_ADDRESS, windowMs: ADDRESS_WINDOW_MS },
+    ];
+    const full = await store.limits.admit(windows, now);
+    if (full) throw tooManySignUps(full.key === ALL, full.waitMs);
+    const account = { id: newId('acc', now), name, plan, createdAt: now };
+    const wanted = { accountId: account.id, name: 'first key', scope: 'full', expiresAt: null } as const;
+    const { record, key } = newKey(wanted, now);
+    await store.accounts.create(account, record);
+    return { account, key };
+  };
+}
+
+function tooManySignUps(ofAll: boolean, waitMs: number): AppError {
+  const limit = ofAll
+    ? `This server accepts ${SIGN_UPS_PER_MINUTE} sign-ups per minute.`
+    : `This server accepts ${SIGN_UPS_PER_ADDRESS} sign-ups from one address in 10 minutes.`;
+  const retryAfterSeconds = Math.ceil(waitMs / 1_000);
+  return new AppError('rate_limited', `${limit} Retry after ${retryAfterSeconds} seconds.`, {
+    retryAfterSeconds,
+  });
+}
+
+export type FirstStart =
+  | { made: true; key: string; account: AccountRecord }
+  | { made: false; account: AccountRecord };
+
+/** Creates an account and returns its key, if there is none. A key chosen by the operator is added to the first one. */
+export async function ensureFirstAccount(
+  store: Pick<Store, 'accounts' | 'keys'>,
+  chosenKey: string | null,
+  now: number,
+): Promise<FirstStart> {
+  const account = { id: newId('acc', now), name: 'default', plan: LOCAL_PLAN, createdAt: now };
+  const { key, record } = fullKey(account.id, 'first key', now, chosenKey);
+  if (await store.accounts.createFirst(account, record)) return { made: true, key, account };
+  const first = await store.accounts.findFirst();
+  if (!first) throw new Error('the first account was neither made nor found');
+  if (chosenKey !== null) {
+    await store.keys.create(fullKey(first.id, 'from MAYFLY_API_KEY', now, chosenKey).record);
+  }
+  return { made: false, account: first };
+}
+
+const fullKey = (accountId: string, name: string, now: number, chosen: string | null): MadeKey =>
+  newKey({ accountId, name, scope: 'full', expiresAt: null }, now, chosen);

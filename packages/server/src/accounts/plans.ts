@@ -64,24 +64,20 @@ export const BUILT_IN_PLANS = {
 /** The plan of the account that the first local start creates. */
 export const LOCAL_PLAN = 'unlimited';
 
-export interface Plans {
-  /** Built-in ones first. */
-  readonly names: readonly string[];
-  /** The largest limit of all plans, bytes. */
-  readonly largestMessageBytes: number;
-  /** @throws Error if an account has a plan that is not configured */
-  named(name: string): Plan;
-}
+export type Plans = ReturnType<typeof createPlans>;
 
-export function createPlans(settings: PlanSettings = {}): Plans {
+export function createPlans(settings: PlanSettings = {}) {
   const plans = new Map<string, Plan>(Object.entries(BUILT_IN_PLANS));
   for (const [name, limits] of Object.entries(settings)) {
     plans.set(name, { ...(plans.get(name) as Plan), ...limits });
   }
   return {
-    names: [...plans.keys()],
+    /** Built-in ones first. */
+    names: [...plans.keys()] as readonly string[],
+    /** The largest limit of all plans, bytes. */
     largestMessageBytes: Math.max(...[...plans.values()].map((plan) => plan.maxMessageBytes)),
-    named(name) {
+    /** @throws Error if an account has a plan that is not configured */
+    named(name: string): Plan {
       const plan = plans.get(name);
       if (!plan)
         throw new Error(

@@ -1,16 +1,46 @@
-import { everyAccount } from '../accounts/every-account.ts';
+import { everyAccount } from '../accounts/check-setup.ts';
 import { newKey } from '../accounts/keys.ts';
-import type { Plans } from '../accounts/plans.ts';
+import type { Plan, Plans } from '../accounts/plans.ts';
 import type { AccountRecord, DomainRecord, ListedKey } from '../accounts/sql.ts';
 import { newId } from '../ids.ts';
 import type { Store } from '../store.ts';
 import { type Month, monthOf } from '../usage/calendar.ts';
 import { type MonthUsage, USAGE_THRESHOLDS } from '../usage/sql.ts';
-import { ArgumentError, readName, readPlan } from './arguments.ts';
-import { findAccount } from './find-account.ts';
+import { ArgumentError, findAccount, readName, readPlan } from './arguments.ts';
 import { isChosenByHand, keyAsJson, tableOfKeys } from './keys.ts';
-import { describePlan } from './plans.ts';
 import { details, indented, json, plain, table, time } from './text.ts';
+
+const COLUMNS: readonly (readonly [head: string, limit: keyof Plan])[] = [
+  ['REQ/MONTH', 'requestsPerMonth'],
+  ['REQ/S', 'requestsPerSecond'],
+  ['BURST', 'burst'],
+  ['INBOXES', 'maxLiveInboxes'],
+  ['TTL MINUTES', 'maxTtlMinutes'],
+  ['MSG/INBOX', 'maxMessagesPerInbox'],
+  ['BYTES/MSG', 'maxMessageBytes'],
+  ['WEBHOOKS', 'maxWebhooks'],
+];
+
+const shown = (limit: number, none: string) => (Number.isFinite(limit) ? String(limit) : none);
+
+/** The limits of a plan, one line each, by their names in MAYFLY_PLANS. */
+const describePlan = (plan: Plan): string =>
+  details(COLUMNS.map(([, limit]) => [limit, shown(plan[limit], 'no limit')]));
+
+export function listPlans(plans: Plans, asJson = false): string {
+  const all = plans.names.map((name) => ({ name, ...plans.named(name) }));
+  if (asJson) return json(all);
+  return table(
+    ['PLAN', ...COLUMNS.map(([head]) => head)],
+    all.map((plan) => [plan.name, ...COLUMNS.map(([, limit]) => shown(plan[limit], '-'))]),
+  );
+}
+
+/** @throws ArgumentError for a plan that is not configured */
+export function showPlan(plans: Plans, name: string, asJson = false): string {
+  const plan = plans.named(readPlan(name, plans));
+  return asJson ? json({ name, ...plan }) : describePlan(plan);
+}
 
 export const NEW_ACCOUNT_PLAN = 'developer';
 

@@ -6,11 +6,11 @@ export interface BackupEdge {
   print(text: string): void;
   now(): number;
   /** @returns the size of the copy in bytes */
-  backUp(dataDir: string, file: string): number;
+  backUp(dataDir: string, file: string): Promise<number>;
   /** @returns the path of the replaced database, null if there was none @throws Error if nothing was changed */
   restore(dataDir: string, file: string, suffix: string): Promise<string | null>;
   /** @returns what is damaged, null for an intact database @throws Error if there is none */
-  check(dataDir: string): string | null;
+  check(dataDir: string): Promise<string | null>;
 }
 
 const MIB = 1024 * 1024;
@@ -33,8 +33,8 @@ export function addBackupCommands(program: Command, edge: BackupEdge): void {
     .command('backup')
     .description('Copy the embedded database to a file, also while the server runs')
     .argument('<file>', 'Path of the file to create')
-    .action((file: string) => {
-      const bytes = backUp(embeddedFolder(env), file);
+    .action(async (file: string) => {
+      const bytes = await backUp(embeddedFolder(env), file);
       print(`Backed up to ${file} (${(bytes / MIB).toFixed(1)} MiB).`);
     });
   program
@@ -52,9 +52,9 @@ export function addBackupCommands(program: Command, edge: BackupEdge): void {
   program
     .command('check')
     .description('Look for damage in the embedded database, also while the server runs')
-    .action(() => {
+    .action(async () => {
       const dataDir = embeddedFolder(env);
-      const damage = check(dataDir);
+      const damage = await check(dataDir);
       if (damage === null) return print(`The database in ${dataDir} is sound.`);
       print(damage);
       throw new Error(`The database in ${dataDir} is damaged. ${WAY_OUT}`);

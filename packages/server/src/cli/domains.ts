@@ -1,6 +1,5 @@
 import type { Store } from '../store.ts';
-import { ArgumentError, readDomain } from './arguments.ts';
-import { findAccount } from './find-account.ts';
+import { ArgumentError, findAccount, readDomain } from './arguments.ts';
 import { json, plain, table, time } from './text.ts';
 
 type DomainsStore = Pick<Store, 'accounts' | 'domains'>;

@@ -3,8 +3,7 @@ import type { KeyScope, ListedKey } from '../accounts/sql.ts';
 import { hashCredential, hasValidChecksum, isId } from '../ids.ts';
 import type { Store } from '../store.ts';
 import { quoted } from '../text/nearest.ts';
-import { ArgumentError, readFuture, readName } from './arguments.ts';
-import { findAccountOrFirst } from './find-account.ts';
+import { ArgumentError, findAccountOrFirst, readFuture, readName } from './arguments.ts';
 import { json, plain, table, time } from './text.ts';
 
 type KeysStore = Pick<Store, 'accounts' | 'keys'>;

@@ -1,8 +1,7 @@
 import { Type } from 'typebox';
 import { AppError } from '../errors.ts';
-import { sessionEnded } from '../http/access/credential.ts';
+import { assertSameOrigin, sessionCookie, sessionEnded } from '../http/access/credential.ts';
 import { type Caller, callerOf } from '../http/access/guard.ts';
-import { assertSameOrigin, sessionCookie } from '../http/access/session.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { toTimeOrNull } from '../http/response/time.ts';
 import { hashCredential } from '../ids.ts';

@@ -24,24 +24,21 @@ const REUSE_MS = 60_000;
 /** More links than a person opens; the oldest one is dropped. */
 const MAX_CODES = 10;
 
-/** Codes of links that sign in without a key. In memory only: they end with the process that printed them. */
-export interface SignInCodes {
-  make(accountId: string): string;
-  /** `now`: monotonic milliseconds. Undefined for an unknown code, or {@link REUSE_MS} after its first use. */
-  redeem(code: string, now: number): string | undefined;
-}
+export type SignInCodes = ReturnType<typeof createSignInCodes>;
 
-export function createSignInCodes(): SignInCodes {
+/** Codes of links that sign in without a key. In memory only: they end with the process that printed them. */
+export function createSignInCodes() {
   const codes = new Map<string, { accountId: string; endsAt: number }>();
   return {
-    make(accountId) {
+    make(accountId: string): string {
       const code = newCredential('mfs');
       const [oldest] = codes.keys();
       if (codes.size >= MAX_CODES && oldest !== undefined) codes.delete(oldest);
       codes.set(hashCredential(code), { accountId, endsAt: Number.POSITIVE_INFINITY });
       return code;
     },
-    redeem(code, now) {
+    /** `now`: monotonic milliseconds. Undefined for an unknown code, or {@link REUSE_MS} after its first use. */
+    redeem(code: string, now: number): string | undefined {
       const known = codes.get(hashCredential(code));
       if (!known || now >= known.endsAt) return undefined;
       known.endsAt = Math.min(known.endsAt, now + REUSE_MS);

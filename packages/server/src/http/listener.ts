@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
-import { ConnectionLimiter, type LimitedConnection } from '../connection-limiter.ts';
-import { sourceKey } from '../text/source-key.ts';
+import { ConnectionLimiter, type LimitedConnection, sourceKey } from '../connection-limiter.ts';
 import {
   CONNECTION_CHECK_MS,
   CONNECTION_LIMITS,
@@ -12,7 +11,7 @@ import {
   IDLE_CONNECTION_MS,
   MAX_HEADER_BYTES,
 } from './limits.ts';
-import { joinChunks } from './request/body.ts';
+import { joinChunks } from './request/inputs.ts';
 import { rawProblem } from './response/problems.ts';
 
 type Exchange = [IncomingMessage, ServerResponse];
@@ -169,15 +168,7 @@ class TurnLimit {
 // `import` of node:http evaluates all its exports, and so loads Node's fetch: 2 MB.
 const { createServer } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
-/** Node's HTTP server with the connection limits that all routes share. */
-export interface Listener {
-  server: Server;
-  connections(): number;
-  /** Resolves when every request has its complete response. */
-  answered(): Promise<void>;
-  /** Responds to bytes that are not HTTP, and to requests that do not arrive in time. */
-  respondUnparsable(error: NodeJS.ErrnoException, socket: Socket): void;
-}
+export type Listener = ReturnType<typeof createListener>;
 
 /** Writes a last response if the socket is writable, and closes the connection without waiting for the client. */
 function close(socket: Socket, reason: string | undefined): void {
@@ -191,12 +182,12 @@ function forgetTypeOfNoBody({ headers }: IncomingMessage): void {
   if (isWithoutBody) delete headers['content-type'];
 }
 
-/** Creates the server; it does not listen yet. */
+/** Node's HTTP server with the connection limits that all routes share; it does not listen yet. */
 export function createListener(
   process: RequestListener,
   clock: Clock,
   given: Partial<ConnectionLimits> = {},
-): Listener {
+) {
   const limits = { ...CONNECTION_LIMITS, ...given };
   const limiter = new ConnectionLimiter<HttpConnection>(limits);
   const turn = new TurnLimit(limiter, clock);
@@ -256,12 +247,14 @@ export function createListener(
   return {
     server,
     connections: () => limiter.count,
-    answered: () =>
+    /** Resolves when every request has its complete response. */
+    answered: (): Promise<void> =>
       new Promise((resolve) => {
         whenNone = resolve;
         if (open === 0) resolve();
       }),
-    respondUnparsable(error, socket) {
+    /** Responds to bytes that are not HTTP, and to requests that do not arrive in time. */
+    respondUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
       else connections.get(socket)?.end(() => close(socket, error.code));
     },

@@ -1,8 +1,8 @@
+import { LRUCache } from 'lru-cache';
 import { isSubdomainOf } from '../accounts/domains.ts';
-import type { Clock } from '../clock.ts';
+import { CACHE_TTL_MS, type Clock } from '../clock.ts';
 import type { AddressedInbox } from '../inboxes/records.ts';
 import type { Store } from '../store.ts';
-import { CACHE_TTL_MS, TtlCache } from '../workers/ttl-cache.ts';
 
 const KNOWN_INBOXES = 1_000;
 
@@ -32,14 +32,16 @@ export interface InboxFinderDeps {
 }
 
 export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDeps): InboxFinder {
-  const known = new TtlCache<AddressedInbox>(KNOWN_INBOXES);
+  const known = new LRUCache<string, { inbox: AddressedInbox; until: number; generation: number }>({
+    max: KNOWN_INBOXES,
+  });
 
   const findOnShared = async ({ address }: Destination): Promise<AddressedInbox | undefined> => {
     const now = clock.now();
     const generation = store.generation('inboxes');
     const inbox = await store.inboxes.findByAddress(address, now);
     if (inbox && generation !== null) {
-      known.set(address, inbox, clock.monotonic() + CACHE_TTL_MS, generation);
+      known.set(address, { inbox, until: clock.monotonic() + CACHE_TTL_MS, generation });
     }
     return inbox;
   };
@@ -71,8 +73,9 @@ export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDep
 
   return {
     cached: (address) => {
-      const inbox = known.get(address, clock.monotonic(), store.generation('inboxes'));
-      return inbox && inbox.expiresAt > clock.now() ? inbox : undefined;
+      const found = known.get(address);
+      const isFresh = found?.generation === store.generation('inboxes') && clock.monotonic() < found.until;
+      return isFresh && found.inbox.expiresAt > clock.now() ? found.inbox : undefined;
     },
 
     async find(destination) {

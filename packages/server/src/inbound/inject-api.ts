@@ -1,19 +1,17 @@
 import { InboxParams, InjectQuery, Message } from '@mayfly/client/contract';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { plainAddress } from '../connection-limiter.ts';
 import { AppError } from '../errors.ts';
 import { callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { created, JSON_TYPE } from '../http/openapi/responses.ts';
-import { bodyStream, withStreams } from '../http/request/body.ts';
-import { baseUrl } from '../http/request/headers.ts';
+import { baseUrl, bodyStream, withStreams } from '../http/request/inputs.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
-import { throwEnded } from '../inboxes/ended-inbox.ts';
-import { liveInbox } from '../inboxes/live-inbox.ts';
+import { liveInbox, throwEnded } from '../inboxes/live-inbox.ts';
 import { parseAddress } from '../mail/address.ts';
 import { findMessage } from '../messages/find-message.ts';
 import { quoted } from '../text/nearest.ts';
-import { plainAddress } from '../text/source-key.ts';
 import { emptyMessage } from './injection.ts';
 
 /** Generated clients send bytes as the second type. */

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { isSubdomainOf } from '../accounts/domains.ts';
 import type { MetFault } from '../faults/sql.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
@@ -5,7 +6,6 @@ import { areDomainsAlike } from '../mail/matching/similar-addresses.ts';
 import { createRefusalLog } from '../refusals/refusal-log.ts';
 import { capturedMail, type FaultPoint, NO_RECIPIENT, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
-import { LruCache } from '../workers/ttl-cache.ts';
 import { type Delivering, Delivery, type DeliveryDeps, type Staging } from './delivery.ts';
 import { type Recipient, type RecipientDeps, Recipients } from './recipients.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
@@ -62,7 +62,7 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Staging & Settlin
   const { store } = deps;
   const shared = new Set(deps.domains);
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
-  const replyTimes = new LruCache<number>(REPLY_TIMES);
+  const replyTimes = new LRUCache<string, number>({ max: REPLY_TIMES });
   const recipients = new Recipients(deps);
   const delivery = new Delivery({ ...deps, onStored: (address) => recipients.stored(address) });
   /** Stores a refusal if its address may belong to this server. @param path of the RCPT command */

@@ -1,4 +1,5 @@
 import { AppError, notFound } from '../errors.ts';
+import type { Store } from '../store.ts';
 import { quoted } from '../text/nearest.ts';
 import type { InboxRecord } from './records.ts';
 
@@ -28,4 +29,26 @@ function inboxExpired(id: string, expiredAt: number): AppError {
     `The inbox ${quoted(id)} expired at ${ended}. Create a new one with POST /v1/inboxes; "ttlMinutes" sets its lifetime.`,
     { expiredAt },
   );
+}
+
+/** For an inbox that ended during the request. @throws AppError `inbox_expired` or `not_found`, always */
+export async function throwEnded(
+  inboxes: Pick<Store['inboxes'], 'find'>,
+  { accountId, id }: Pick<InboxRecord, 'accountId' | 'id'>,
+  now: number,
+): Promise<never> {
+  liveInbox(await inboxes.find(accountId, id, now), now, id);
+  throw notFound('inbox', id);
+}
+
+/** For changes of the sink's lifetime, and for its deletion while it receives mail. */
+const permanentInbox = (): AppError =>
+  new AppError(
+    'permanent_inbox',
+    'This inbox is the sink, which does not expire and cannot be deleted while it takes mail. Empty it with DELETE /v1/inboxes/{id}/messages, or start the server with MAYFLY_SINK=off and delete it then.',
+  );
+
+/** @throws AppError `permanent_inbox` for the sink */
+export function assertNoSink({ kind }: InboxRecord): void {
+  if (kind === 'sink') throw permanentInbox();
 }

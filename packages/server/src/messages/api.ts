@@ -11,9 +11,9 @@ import {
 import { callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
-import { baseUrl } from '../http/request/headers.ts';
+import { baseUrl } from '../http/request/inputs.ts';
 import { contentTag, immutableTag, isFresh, sendJson } from '../http/response/etag.ts';
-import { throwEnded } from '../inboxes/ended-inbox.ts';
+import { throwEnded } from '../inboxes/live-inbox.ts';
 import { fold } from '../mail/matching/fold.ts';
 import { rawPieces } from './bytes/raw-source.ts';
 import { findMessage, throwMissing } from './find-message.ts';

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { AppError } from '../errors.ts';
 import { MAX_TIME, timeOfId } from '../ids.ts';
 import { quoted } from '../text/nearest.ts';
-import { LruCache } from '../workers/ttl-cache.ts';
 
 /** Enough to detect a mistyped cursor or one of another inbox. The hash is not a secret. */
 const BINDING_LETTERS = 11;
@@ -37,7 +37,7 @@ export function cursorAt(inboxId: string, receivedAt: number): string {
 }
 
 /** The cursor of a polled list changes only when a message arrives, and its hash is costly. */
-const madeLately = new LruCache<string>(2_000);
+const madeLately = new LRUCache<string, string>({ max: 2_000 });
 
 function timeOfCursor(inboxId: string, cursor: string): number {
   const time = Number.parseInt(CURSOR.exec(cursor)?.[1] ?? '', 36);

@@ -6,7 +6,7 @@ import { DEV_KEY_ID } from '../http/access/credential.ts';
 import { callerOf, callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
-import { baseUrl } from '../http/request/headers.ts';
+import { baseUrl } from '../http/request/inputs.ts';
 import { toTime } from '../http/response/time.ts';
 import { IMAGE_TYPES } from '../mail/preview/mail-preview.ts';
 import { sendAttachment } from './attachments-api.ts';

@@ -12,23 +12,11 @@ const MAX_CONNECTIONS = 20;
 /** Requests have no body, milliseconds. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
-export interface MetricsServer {
-  /** @throws Error of the system call when the port cannot be opened */
-  start(): Promise<{ port: number }>;
-  /** Closes open connections. */
-  stop(): Promise<void>;
-}
-
-export interface MetricsServerOptions {
-  host: string;
-  /** 0 selects a free port. */
-  port: number;
-}
-
+/** @param port 0 selects a free port */
 export function createMetricsServer(
-  { host, port }: MetricsServerOptions,
+  { host, port }: { host: string; port: number },
   { registry, log }: { registry: Registry; log: Logger },
-): MetricsServer {
+) {
   const respond = (response: ServerResponse, status: number, type: string, body: string): void => {
     response
       .writeHead(status, {
@@ -60,7 +48,8 @@ export function createMetricsServer(
   );
   server.maxConnections = MAX_CONNECTIONS;
   return {
-    start: () =>
+    /** @throws Error of the system call when the port cannot be opened */
+    start: (): Promise<{ port: number }> =>
       new Promise((resolve, reject) => {
         server.once('error', reject);
         server.listen(port, host, () => {
@@ -68,7 +57,8 @@ export function createMetricsServer(
           resolve({ port: (server.address() as AddressInfo).port });
         });
       }),
-    stop: () =>
+    /** Closes open connections. */
+    stop: (): Promise<void> =>
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();

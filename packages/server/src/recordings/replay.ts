@@ -4,13 +4,7 @@ import type { Logger } from '../log.ts';
 /** `cut`: messages are missing. */
 export type ReplayOutcome = 'complete' | 'cut';
 
-/** Replays that run in this process. A message that was not delivered before a stop is never delivered. */
-export interface Replays {
-  /** Delivers the steps one after another, each after its delay; ends early if one fails. */
-  start(steps: ReplayStep[], onEnd: (outcome: ReplayOutcome) => Promise<void>): void;
-  /** Ends all replays. Resolves when no step is running. */
-  stop(): Promise<void>;
-}
+export type Replays = ReturnType<typeof createReplays>;
 
 export interface ReplayStep {
   /** Milliseconds since the replay began. */
@@ -18,7 +12,8 @@ export interface ReplayStep {
   deliver(): Promise<void>;
 }
 
-export function createReplays({ clock, log }: { clock: Clock; log: Logger }): Replays {
+/** Replays that run in this process. A message that was not delivered before a stop is never delivered. */
+export function createReplays({ clock, log }: { clock: Clock; log: Logger }) {
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
 
@@ -34,7 +29,8 @@ export function createReplays({ clock, log }: { clock: Clock; log: Logger }): Re
   };
 
   return {
-    start(steps, onEnd) {
+    /** Delivers the steps one after another, each after its delay; ends early if one fails. */
+    start(steps: ReplayStep[], onEnd: (outcome: ReplayOutcome) => Promise<void>): void {
       const replay = run(steps)
         .catch((err: unknown) => {
           log.warn({ err }, 'A replay ended before its last message');
@@ -45,7 +41,8 @@ export function createReplays({ clock, log }: { clock: Clock; log: Logger }): Re
         .finally(() => running.delete(replay));
       running.add(replay);
     },
-    async stop() {
+    /** Ends all replays. Resolves when no step is running. */
+    async stop(): Promise<void> {
       stopping.abort();
       await Promise.all(running);
     },

@@ -1,8 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DAY_MS } from '../clock.ts';
 import { read, search, steps, type Tx } from '../database/operations.ts';
-import { anyOf, constant, EMPTY, eachOf, FOR_UPDATE_SKIP_LOCKED, type Sql, sql } from '../database/sql.ts';
-import { parseOr } from '../database/stored-json.ts';
+import {
+  anyOf,
+  constant,
+  EMPTY,
+  eachOf,
+  FOR_UPDATE_SKIP_LOCKED,
+  parseOr,
+  type Sql,
+  sql,
+} from '../database/sql.ts';
 
 /** Refusals explain tests that failed recently. */
 export const REFUSAL_KEPT_MS = DAY_MS;

@@ -1,14 +1,21 @@
 import { DAY_MS, MINUTE_MS } from '../clock.ts';
 import { SESSION_IDLE_MS } from '../console/sql.ts';
-import { inSequence } from '../database/in-steps.ts';
-import { read, steps, type Tx } from '../database/operations.ts';
+import { inSequence, read, steps, type Tx, write } from '../database/operations.ts';
 import { DELETED } from '../database/schema.ts';
-import { anyOf, constant, databaseTime, FOR_UPDATE_SKIP_LOCKED, type Sql, sql } from '../database/sql.ts';
+import {
+  anyOf,
+  constant,
+  databaseTime,
+  FOR_UPDATE_SKIP_LOCKED,
+  perEngine,
+  type Sql,
+  sql,
+} from '../database/sql.ts';
 import { AppError } from '../errors.ts';
 import { TOMBSTONE_MS } from '../inboxes/records.ts';
 import { freeEmptied, freeMessages } from '../messages/sql/ending.ts';
 import { giveUpStagedBefore, STAGED_MS } from '../messages/sql/imports.ts';
-import { freeParked, releaseSources } from '../messages/sql/sources.ts';
+import { freeParked, releaseSources } from '../reading/sources.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
 import { dayOf, monthOf } from '../usage/calendar.ts';
 import { USAGE_KEPT_MS } from '../usage/sql.ts';
@@ -121,6 +128,12 @@ export interface StoreFigures {
   firstDueAt: number | null;
 }
 
+const PING = sql`${perEngine({
+  sqlite: 'select id from accounts limit 1',
+  // Writes to the WAL: the COMMIT of an empty transaction does not wait for a synchronous standby.
+  postgres: "select pg_logical_emit_message(true, 'mayfly', '')",
+})}`;
+
 export const upkeep = {
   /** Counts by indexes: under 1 ms for 10,000 inboxes, 60 to 90 ms for a million. Callers should cache the result. */
   measure: read(async (db, now: number): Promise<StoreFigures> => {
@@ -132,6 +145,14 @@ export const upkeep = {
     );
     return row ?? { liveInboxes: 0, pendingDeliveries: 0, firstDueAt: null };
   }),
+
+  /** Throws `unavailable` if the storage cannot be written to, where a read may succeed. */
+  ping: write(
+    async (tx): Promise<void> => {
+      await tx.first(PING);
+    },
+    { keepsInboxes: true },
+  ),
 
   /** Time of the database server, epoch milliseconds, the same for all nodes; null for SQLite. */
   time: read(async (db): Promise<number | null> => {

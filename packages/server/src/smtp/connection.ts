@@ -1,8 +1,12 @@
 import type { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
-import type { ConnectionLimiter, LimitedConnection } from '../connection-limiter.ts';
+import {
+  type ConnectionLimiter,
+  type LimitedConnection,
+  plainAddress,
+  sourceKey,
+} from '../connection-limiter.ts';
 import { newSessionId } from '../ids.ts';
-import { plainAddress, sourceKey } from '../text/source-key.ts';
 import type { DataReader } from './data-reader.ts';
 import { isLoopback } from './networks.ts';
 import { readProxyHeader } from './proxy-header.ts';

@@ -1,4 +1,4 @@
-import { LruCache } from '../workers/ttl-cache.ts';
+import { LRUCache } from 'lru-cache';
 
 const MAX_EARLY = 100;
 /** A client that disconnects early repeatedly within this time is a health check, milliseconds. */
@@ -24,7 +24,7 @@ export class SmtpVisits {
   /** When the last client connected, epoch milliseconds; null before the first. */
   lastAt: number | null = null;
   #early: EarlyLeaver[] = [];
-  readonly #delivered = new LruCache<number>(MAX_SENDERS);
+  readonly #delivered = new LRUCache<string, number>({ max: MAX_SENDERS });
 
   leftEarly(client: EarlyLeaver): void {
     this.#early = [client, ...this.#early].slice(0, MAX_EARLY);

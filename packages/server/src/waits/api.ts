@@ -10,11 +10,12 @@ import {
   WaitResult,
 } from '@mayfly/client/contract';
 import { SECOND_MS } from '../clock.ts';
+import { plainAddress } from '../connection-limiter.ts';
 import { notFound } from '../errors.ts';
 import { callerOf, callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
-import { baseUrl } from '../http/request/headers.ts';
+import { baseUrl } from '../http/request/inputs.ts';
 import { sendJson } from '../http/response/etag.ts';
 import { toTime } from '../http/response/time.ts';
 import { timeOfId } from '../ids.ts';
@@ -23,7 +24,6 @@ import { NO_CONTENT } from '../mail/mail.ts';
 import { toMessage, toSummary } from '../messages/json.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 import { toRefusedMail } from '../refusals/api.ts';
-import { plainAddress } from '../text/source-key.ts';
 import type { Explanation, Outcome, WaitedMessage } from './outcome.ts';
 import { waitAndExplain } from './wait.ts';
 

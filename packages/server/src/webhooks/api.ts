@@ -12,9 +12,9 @@ import { AppError, notFound } from '../errors.ts';
 import { keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { created, empty, json } from '../http/openapi/responses.ts';
-import { readPage } from '../http/request/query.ts';
+import { readPage } from '../http/request/inputs.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
-import { throwEnded } from '../inboxes/ended-inbox.ts';
+import { throwEnded } from '../inboxes/live-inbox.ts';
 import type { WebhookRecord } from './sql/webhooks.ts';
 
 const TAGS = ['Webhooks'];

@@ -12,7 +12,7 @@ import { notFound } from '../errors.ts';
 import { keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
-import { readPage } from '../http/request/query.ts';
+import { readPage } from '../http/request/inputs.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { timeOf } from '../messages/cursor.ts';
 import type { AttemptRecord, DeliveryRecord } from './sql/log.ts';

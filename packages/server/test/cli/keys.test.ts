@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ensureFirstAccount } from '../../src/accounts/first-start.ts';
+import { ensureFirstAccount } from '../../src/accounts/keys.ts';
 import { ArgumentError } from '../../src/cli/arguments.ts';
 import { hashCredential, hasValidChecksum, newCredential, newId } from '../../src/ids.ts';
 import { makeAccount, NOW, type Operator, openOperator } from './operator.ts';

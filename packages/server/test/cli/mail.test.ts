@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addMailCommand } from '../../src/cli/mail/command.ts';
-import { compose } from '../../src/cli/mail/smtp-client.ts';
+import { addMailCommand, compose } from '../../src/cli/mail.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { startApp, type TestApp } from '../support/start-app.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ArgumentError } from '../../src/cli/arguments.ts';
-import { addOperatorCommands } from '../../src/cli/commands.ts';
-import { createProgram } from '../../src/cli/program.ts';
+import { addOperatorCommands, createProgram } from '../../src/cli/commands.ts';
 
 /** Runs a command line; nothing behind the parsing is reached. */
 async function run(line: string): Promise<void> {

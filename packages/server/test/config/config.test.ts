@@ -9,8 +9,8 @@ import {
   hasDevKey,
   parseConfig,
   settingsTable,
+  unusedVariables,
 } from '../../src/config/config.ts';
-import { unusedVariables } from '../../src/config/environment.ts';
 import { DEV_DEFAULTS } from '../../src/config/settings.ts';
 import { newCredential } from '../../src/ids.ts';
 

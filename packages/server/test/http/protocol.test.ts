@@ -3,7 +3,7 @@ import { METHODS } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { OPENAPI_FILE } from '../../src/http/openapi/file.ts';
+import { OPENAPI_FILE } from '../../src/http/routes/reference.ts';
 import { startHttp, type TestHttp, type TestInbox } from './start-http.ts';
 
 describe('the HTTP listener', () => {

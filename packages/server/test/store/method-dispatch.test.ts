@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { METHOD_PATHS, METHODS, methodsOf } from '../../src/database/methods.ts';
-import { openReader } from '../../src/database/sqlite/connection.ts';
-import { readingEngine } from '../../src/database/sqlite/engine.ts';
+import { isReading } from '../../src/database/operations.ts';
+import { openReader, readingEngine } from '../../src/database/sqlite/connection.ts';
 import { newId } from '../../src/ids.ts';
-import { createStore, type Store } from '../../src/store.ts';
+import { callAt, createStore, OPERATIONS, type Store } from '../../src/store.ts';
 import { everything, T } from './builders.ts';
 import type { Opened } from './contract/suite.ts';
 import { openTemporary } from './sqlite/open-sqlite.ts';
@@ -83,24 +82,22 @@ describe('the division of the store between two threads', () => {
     const paths = Object.entries(onReader).flatMap(([noun, member]) =>
       typeof member === 'function' ? [noun] : Object.keys(member).map((method) => `${noun}.${method}`),
     );
-    // These two answer for the process and not for the storage.
-    const own = ['close', 'generation'];
-    expect(paths.filter((path) => !own.includes(path)).toSorted()).toEqual(METHOD_PATHS.toSorted());
+    // Of these, the first two answer for the process and not for the storage, and the last is "upkeep.ping".
+    const own = ['close', 'generation', 'ping'];
+    expect(paths.filter((path) => !own.includes(path)).toSorted()).toEqual([...OPERATIONS.keys()].toSorted());
   });
 
-  const reading = METHOD_PATHS.filter((path) => ['read', 'search'].includes(METHODS[path]));
+  const reading = [...OPERATIONS].flatMap(([path, { kind }]) => (isReading(kind) ? [path] : []));
 
   it('every method declared as reading is tried below', () => {
     expect(reading.filter((path) => !ARGUMENTS[path])).toEqual([]);
   });
 
   it.each(reading)('%s works on a connection that cannot write', async (path) => {
-    const failure = await methodsOf(onReader)
-      [path](...(ARGUMENTS[path] ?? []))
-      .then(
-        () => undefined,
-        (error: unknown) => error,
-      );
+    const failure = await callAt(onReader, path, ARGUMENTS[path] ?? []).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
     expect(failure).toBeUndefined();
   });
 

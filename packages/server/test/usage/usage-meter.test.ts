@@ -4,8 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { AppError } from '../../src/errors.ts';
 import { newId } from '../../src/ids.ts';
 import type { Store } from '../../src/store.ts';
-import type { Charge } from '../../src/usage/account-month.ts';
-import { UsageMeter } from '../../src/usage/usage-meter.ts';
+import { type Charge, UsageMeter } from '../../src/usage/usage-meter.ts';
 import { openTemporary } from '../store/sqlite/open-sqlite.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 

@@ -1,5 +1,9 @@
-import { Client, type ClientConfig, Pool, types } from 'pg';
-import { StandbyError } from './errors.ts';
+import { Client, type ClientConfig, Pool, type PoolClient, types } from 'pg';
+import { AppError } from '../../errors.ts';
+import type { Kit, Tx } from '../operations.ts';
+import { compile, type Sql } from '../sql.ts';
+import { isConflict, StandbyError, toUnavailable } from './errors.ts';
+import { runFlights, runTransaction } from './transactions.ts';
 
 const MAX_CONNECTIONS = 10;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -91,4 +95,62 @@ export async function requireDurable(client: Client): Promise<void> {
       `PostgreSQL runs with synchronous_commit = ${commit}, so acknowledged mail could be lost. Set it to on.`,
     );
   }
+}
+
+/** PostgreSQL plans a named statement once a connection. It must name its columns: `*` fails once one is added. */
+const names = new Map<string, string>();
+/** More than the store has queries; further ones are planned each time. */
+const MAX_NAMES = 500;
+
+function nameOf(text: string): string | undefined {
+  const known = names.get(text);
+  if (known !== undefined || names.size >= MAX_NAMES) return known;
+  const name = `s${names.size + 1}`;
+  names.set(text, name);
+  return name;
+}
+
+/** Queries on a connection to PostgreSQL or, for reads, on a pool. */
+export class PostgresDb implements Tx {
+  readonly engine = 'postgres';
+  readonly #client: Pick<PoolClient, 'query'>;
+
+  constructor(client: Pick<PoolClient, 'query'>) {
+    this.#client = client;
+  }
+
+  async all<Row extends object>(query: Sql): Promise<Row[]> {
+    return (await this.#query(query)).rows;
+  }
+
+  async first<Row extends object>(query: Sql): Promise<Row | undefined> {
+    return (await this.#query(query)).rows[0];
+  }
+
+  async run(query: Sql): Promise<number> {
+    return (await this.#query(query)).rowCount ?? 0;
+  }
+
+  #query(query: Sql) {
+    const { text, values } = compile(query, 'postgres');
+    const name = nameOf(text);
+    return this.#client.query({ ...(name !== undefined && { name }), text, values });
+  }
+}
+
+export function postgresEngine(pool: Pool): Kit {
+  return {
+    db: new PostgresDb(pool),
+    transaction: (work, of) =>
+      runTransaction(pool, async (client) => {
+        if (of === 'relaxed') await client.query('set local synchronous_commit = off');
+        return work(new PostgresDb(client));
+      }),
+    flight: (work) => runFlights(pool, (client) => work(new PostgresDb(client))),
+    mayDependOnContent(error) {
+      const known = error instanceof AppError ? error : toUnavailable(error);
+      return known ? known.code === 'storage_damaged' : !isConflict(error);
+    },
+    close: () => pool.end(),
+  };
 }

@@ -1,15 +1,44 @@
 import { Worker } from 'node:worker_threads';
-import { createStore, hintsAfter, type Store } from '../../store.ts';
+import type { Client } from 'pg';
+import { callAt, createStore, hintsAfter, type ReadSources, type Store, storeOf } from '../../store.ts';
 import { unavailable } from '../failures.ts';
-import { METHODS, methodsOf, storeOf } from '../methods.ts';
+import { migrate } from '../migrate.ts';
 import { openWhenCalled } from '../thread/client.ts';
-import { ChangeSignal, type ChangeSignalDeps } from './change-signal.ts';
-import { connectAlone, createPool, requireDurable } from './connection.ts';
-import { postgresEngine } from './engine.ts';
-import { startFailure, toUnavailable } from './errors.ts';
-import { createVersionCheck, type Hint, type Waiting } from './hints.ts';
-import { runTransaction } from './transactions.ts';
-import { upgradeTables } from './upgrade.ts';
+import {
+  ChangeSignal,
+  type ChangeSignalDeps,
+  createVersionCheck,
+  type Hint,
+  type Waiting,
+} from './change-signal.ts';
+import { connectAlone, createPool, PostgresDb, postgresEngine, requireDurable } from './connection.ts';
+import { isConflict, isLocked, startFailure, toUnavailable } from './errors.ts';
+
+const PAUSE_S = 1;
+/** One to two minutes, with pauses and lock timeouts. */
+const MAX_ATTEMPTS = 40;
+
+/** Retries while a table is locked, such as by a backup. Waiting for the lock would block the other servers. */
+export async function upgradeTables(client: Client): Promise<void> {
+  for (let attempts = 1; ; attempts++) {
+    try {
+      await client.query('begin');
+      await migrate(new PostgresDb(client), 'postgres');
+      await client.query('commit');
+      return;
+    } catch (error) {
+      await client.query('rollback');
+      if (!isConflict(error) && !isLocked(error)) throw error;
+      if (attempts >= MAX_ATTEMPTS) {
+        throw new Error(
+          'The tables could not be upgraded, because another transaction has used one of them for more than a minute. Wait until it has ended, such as a backup, and start the server again.',
+          { cause: error },
+        );
+      }
+      await client.query(`select pg_sleep(${PAUSE_S})`);
+    }
+  }
+}
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database` */
@@ -19,6 +48,8 @@ export interface PostgresOptions {
   /** Called when the search thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
+  /** Reads mails that have no reading. Without it, operations that meet one fail. */
+  read?: ReadSources;
   /** Without it, no changes of other nodes are received. */
   hints?: Pick<ChangeSignalDeps<Hint>, 'clock' | 'node' | 'onHint'> & { waiting(): Waiting };
 }
@@ -32,19 +63,6 @@ async function prepare(url: string, onError: (error: Error) => void): Promise<vo
   } finally {
     await client.end();
   }
-}
-
-/** It writes to the WAL: the COMMIT of an empty transaction does not wait for a synchronous standby. */
-function createPing(pool: ReturnType<typeof createPool>): () => Promise<void> {
-  let running: Promise<void> | undefined;
-  return () => {
-    running ??= runTransaction(pool, async (client) => {
-      await client.query("select pg_logical_emit_message(true, 'mayfly', '')");
-    }).finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
 }
 
 /** Any number of processes may use the same database. @throws Error that says what to do */
@@ -74,15 +92,14 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     options.onCrash ?? onError,
   );
   const store = createStore(postgresEngine(pool));
-  const methods = methodsOf({ ...store, ping: createPing(pool) });
   let closing: Promise<void> | undefined;
   return storeOf(
-    async (method, args) => {
+    async (path, { kind }, args) => {
       if (closing) throw unavailable('closed');
       try {
-        if (METHODS[method] === 'search') return await searcher.call(method, args);
-        const result = await methods[method](...args);
-        hints?.send(hintsAfter(method, args, result));
+        if (kind === 'search') return await searcher.call(path, args);
+        const result = await callAt(store, path, args);
+        hints?.send(hintsAfter(path, args, result));
         return result;
       } catch (error) {
         throw toUnavailable(error) ?? error;
@@ -96,6 +113,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
         return closing;
       },
     },
+    options.read,
     options.onDamage,
   );
 }

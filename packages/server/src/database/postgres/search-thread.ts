@@ -2,15 +2,14 @@
 import { workerData } from 'node:worker_threads';
 import { createStore } from '../../store.ts';
 import { serveThread } from '../thread/serve.ts';
-import { createPool } from './connection.ts';
-import { postgresEngine } from './engine.ts';
+import { createPool, postgresEngine } from './connection.ts';
 import { toUnavailable } from './errors.ts';
 
 /** A search that waits for a large mail does not block others. */
 const MAX_CONNECTIONS = 3;
 
 const { url }: { url: string } = workerData;
-await serveThread(async () => {
+void serveThread(async () => {
   // The next search replaces a connection that failed while idle.
   const pool = createPool(url, () => undefined, MAX_CONNECTIONS);
   const store = createStore(postgresEngine(pool));

@@ -1,4 +1,10 @@
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { LRUCache } from 'lru-cache';
+import { unavailable } from '../failures.ts';
+import type { Kit, Tx } from '../operations.ts';
+import { compile, type Sql, type Value } from '../sql.ts';
+import { isBroken, isBusy, isRemoved } from './errors.ts';
+import type { Transactions } from './transactions.ts';
 
 /** The first release without the WAL-reset bug, which could corrupt a database. */
 const OLDEST_SQLITE = '3.51.3';
@@ -73,4 +79,72 @@ export function openReader({ path, busyTimeoutMs }: Connection): DatabaseSync {
 export function giveUpUnfinished(database: DatabaseSync): void {
   database.exec('update parked_sources set stage = null where stage is not null');
   database.exec('update inboxes set replay_until = 0, version = version + 1 where replay_until > 0');
+}
+
+/** More than the store has queries. */
+const MAX_STATEMENTS = 500;
+
+export class SqliteDb implements Tx {
+  readonly engine = 'sqlite';
+  readonly #database: DatabaseSync;
+  readonly #statements = new LRUCache<string, StatementSync>({ max: MAX_STATEMENTS });
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  async all<Row extends object>(query: Sql): Promise<Row[]> {
+    const { statement, values } = this.#prepare(query);
+    return statement.all(...values) as Row[];
+  }
+
+  async first<Row extends object>(query: Sql): Promise<Row | undefined> {
+    const { statement, values } = this.#prepare(query);
+    return statement.get(...values) as Row | undefined;
+  }
+
+  async run(query: Sql): Promise<number> {
+    const { statement, values } = this.#prepare(query);
+    return Number(statement.run(...values).changes);
+  }
+
+  #prepare(query: Sql): { statement: StatementSync; values: Value[] } {
+    const { text, values } = compile(query, 'sqlite');
+    const known = this.#statements.get(text);
+    const statement = known ?? this.#database.prepare(text);
+    if (!known) this.#statements.set(text, statement);
+    return { statement, values: values as Value[] };
+  }
+}
+
+const mayDependOnContent = (error: unknown): boolean =>
+  !isBusy(error) && !isBroken(error) && !isRemoved(error);
+
+const closing = (database: DatabaseSync) => async (): Promise<void> => {
+  if (database.isOpen) database.close();
+};
+
+export function writingEngine(database: DatabaseSync, transactions: Transactions): Kit {
+  // There is one connection, so every query during a transaction is part of it.
+  const tx = new SqliteDb(database);
+  return {
+    db: tx,
+    transaction: (work, of) =>
+      of === 'step' ? transactions.step(() => work(tx)) : transactions.run(() => work(tx), of === 'relaxed'),
+    flight: (work) =>
+      transactions.run(async () => {
+        const { result, written } = await work(tx);
+        await written;
+        return result;
+      }),
+    mayDependOnContent,
+    close: closing(database),
+  };
+}
+
+const refuse = (): Promise<never> => Promise.reject(unavailable('read-only'));
+
+export function readingEngine(database: DatabaseSync): Kit {
+  const db = new SqliteDb(database);
+  return { db, transaction: refuse, flight: refuse, mayDependOnContent, close: closing(database) };
 }

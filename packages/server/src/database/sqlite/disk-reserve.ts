@@ -1,7 +1,7 @@
 import { statfsSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
+import { operationAt } from '../../store.ts';
 import { unavailable } from '../failures.ts';
-import { type MethodPath, mayUseReserve } from '../methods.ts';
 import { bytesIn } from '../thread/protocol.ts';
 import type { Connection } from './connection.ts';
 import { isFull, toUnavailable } from './errors.ts';
@@ -22,8 +22,8 @@ const SMALL_WRITE_BYTES = 64 * 1024;
 const READERS_TIMEOUT_MS = 100;
 
 /** An upper bound; 0 for a method that may use the reserve. */
-function bytesAdded(path: MethodPath, args: readonly unknown[]): number {
-  if (mayUseReserve(path)) return 0;
+function bytesAdded(path: string, args: readonly unknown[]): number {
+  if (operationAt(path).traits.mayUseReserve) return 0;
   const bytes = bytesIn(args);
   const mails = bytes.length > 0 && Array.isArray(args[0]) ? args[0].length : 1;
   return bytes.reduce((sum, { byteLength }) => sum + byteLength, mails * SMALL_WRITE_BYTES);
@@ -38,20 +38,7 @@ interface DiskSpace {
 /** No limit; if the disk is full nevertheless, SQLite reports it. */
 const AMPLE: DiskSpace = { reserve: 0, free: Number.POSITIVE_INFINITY };
 
-export interface DiskReserve {
-  /** Empties the log if less than the reserve is free. */
-  beforeTransaction(): void;
-  /** Copies the log into the database and truncates it. Only between transactions. */
-  emptyLog(): void;
-  /** Runs a call of the store. @throws AppError `unavailable` if there is no space for the data that it adds */
-  admit<T>(
-    call: { path: MethodPath; args: readonly unknown[] },
-    run: () => Promise<T>,
-    betweenTransactions: (work: () => void) => Promise<void>,
-  ): Promise<T>;
-}
-
-export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection): DiskReserve {
+export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection) {
   const reader = (pragma: string): (() => number) => {
     const statement = database.prepare(`pragma ${pragma}`);
     return () => Number(Object.values(statement.get() ?? {})[0]);
@@ -78,6 +65,7 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
     }
   }
 
+  /** Copies the log into the database and truncates it. Only between transactions. */
   function emptyLog(): void {
     database.exec(`pragma busy_timeout = ${READERS_TIMEOUT_MS}`);
     try {
@@ -105,10 +93,16 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
   }
 
   return {
+    /** Empties the log if less than the reserve is free. */
     beforeTransaction: () => makeSpace(0),
     emptyLog,
-    async admit({ path: method, args }, run, betweenTransactions) {
-      const bytes = bytesAdded(method, args);
+    /** Runs a call of the store. @throws AppError `unavailable` if there is no space for the data that it adds */
+    async admit<T>(
+      { path, args }: { path: string; args: readonly unknown[] },
+      run: () => Promise<T>,
+      betweenTransactions: (work: () => void) => Promise<void>,
+    ): Promise<T> {
+      const bytes = bytesAdded(path, args);
       admitted += bytes;
       try {
         if (bytes > 0 && !hasSpace()) {

@@ -1,14 +1,32 @@
 import { DatabaseSync } from 'node:sqlite';
+import { Worker } from 'node:worker_threads';
 import { messageOf } from '../../errors.ts';
-import { createStore, type Store } from '../../store.ts';
+import { YOUNG_HEAP_MB } from '../../memory.ts';
+import { callAt, createStore, type ReadSources, type Store, storeOf } from '../../store.ts';
 import { unavailable } from '../failures.ts';
-import { METHODS, type MethodKind, type MethodPath, methodsOf, storeOf } from '../methods.ts';
+import { isReading, type Traits } from '../operations.ts';
 import { openThread, openWhenCalled, type ThreadClient } from '../thread/client.ts';
-import { openReader } from './connection.ts';
+import { openReader, readingEngine } from './connection.ts';
 import { isEmptied, prepareFolder } from './data-folder.ts';
-import { readingEngine } from './engine.ts';
 import { isBusy, toUnavailable } from './errors.ts';
-import { type StartThread, startThread } from './thread/start.ts';
+
+export interface ThreadOptions {
+  role: 'writer' | 'search';
+  path: string;
+  busyTimeoutMs: number;
+  exclusive?: boolean;
+  maxPages?: number | undefined;
+}
+
+/** Tests replace it, to end the thread. */
+export type StartThread = (options: ThreadOptions) => Worker;
+
+export const startThread: StartThread = (workerData) =>
+  new Worker(new URL('./thread.ts', import.meta.url), {
+    workerData,
+    name: `sqlite ${workerData.role}`,
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
+  });
 
 /** For the lock of another process (the command line, a backup). */
 const WRITER_BUSY_TIMEOUT_MS = 3000;
@@ -30,6 +48,8 @@ export interface SqliteOptions {
   /** Called when a thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
+  /** Reads mails that have no reading. Without it, operations that meet one fail. */
+  read?: ReadSources;
   /** Called if the database is new although a server has used it before. */
   onEmptied?: () => void;
   startThread?: StartThread;
@@ -87,14 +107,13 @@ async function createReader(path: string): Promise<ThreadClient & { endSnapshot(
   const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
   const snapshot = createReadSnapshot(connection);
   const store = createStore(readingEngine(connection));
-  const methods = methodsOf(store);
   // Fails now if the database cannot be read.
   await store.accounts.findFirst();
   return {
-    async call(method, args) {
+    async call(path, args) {
       try {
         snapshot.begin();
-        return await methods[method](...args);
+        return await callAt(store, path, args);
       } catch (error) {
         throw toUnavailable(error) ?? error;
       }
@@ -123,25 +142,24 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
     let closed = false;
     const generations = { all: 0, inboxes: 0 };
 
-    async function write(kind: MethodKind, method: MethodPath, args: unknown[]): Promise<unknown> {
+    async function write(path: string, args: readonly unknown[], { keepsInboxes }: Traits): Promise<unknown> {
       options.onWriting?.(1);
       try {
-        return await writer.call(method, args);
+        return await writer.call(path, args);
       } finally {
         options.onWriting?.(-1);
         generations.all += 1;
-        if (kind === 'write') generations.inboxes += 1;
+        if (!keepsInboxes) generations.inboxes += 1;
         // Reads that start after this write resolves must see it.
         reader.endSnapshot();
       }
     }
 
     return storeOf(
-      (method, args) => {
-        const kind = METHODS[method];
-        if (kind === 'write' || kind === 'add') return write(kind, method, args);
-        if (closed) return Promise.reject(unavailable('closed'));
-        return (kind === 'search' ? searcher : reader).call(method, args);
+      async (path, { kind, traits }, args) => {
+        if (!isReading(kind)) return write(path, args, traits);
+        if (closed) throw unavailable('closed');
+        return (kind === 'search' ? searcher : reader).call(path, args);
       },
       {
         generation: (of) => generations[of ?? 'all'],
@@ -151,6 +169,7 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
           await Promise.all([reader.close(), searcher.close()]).finally(() => writer.close());
         },
       },
+      options.read,
       options.onDamage,
     );
   } catch (error) {

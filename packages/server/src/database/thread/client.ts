@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
+import { operationAt } from '../../store.ts';
 import { outcomeUnknown, unavailable } from '../failures.ts';
-import { changesData, type MethodPath } from '../methods.ts';
+import { isReading } from '../operations.ts';
 import {
   type Answer,
   type Call,
@@ -13,7 +14,7 @@ import {
 
 export interface ThreadClient {
   /** Throws what the method throws. If the thread dies, sent writes throw `outcome_unknown`, others `unavailable`. */
-  call(path: MethodPath, args: unknown[]): Promise<unknown>;
+  call(path: string, args: readonly unknown[]): Promise<unknown>;
   /** Finishes the running calls first. Later calls throw `unavailable`. */
   close(): Promise<void>;
 }
@@ -60,7 +61,7 @@ function startInstance(start: () => Worker, onEnd: (error: Error | undefined) =>
   worker.on('exit', () => {
     opened.reject(unavailable('restarting', crash));
     for (const { call, reject } of pending.values()) {
-      const mayBeDone = changesData(call.path) && !outbox.includes(call);
+      const mayBeDone = !isReading(operationAt(call.path).kind) && !outbox.includes(call);
       reject(mayBeDone ? outcomeUnknown(crash) : unavailable('restarting', crash));
     }
     pending.clear();

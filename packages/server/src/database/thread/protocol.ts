@@ -1,10 +1,9 @@
 import { AppError, type ErrorCode, type ErrorDetails } from '../../errors.ts';
-import type { MethodPath } from '../methods.ts';
 
 export interface Call {
   id: number;
-  path: MethodPath;
-  args: unknown[];
+  path: string;
+  args: readonly unknown[];
 }
 
 export type ToThread = { calls: Call[] } | { close: true };

@@ -1,8 +1,7 @@
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import type { AppError } from '../../errors.ts';
-import { giveBackMemory } from '../../memory.ts';
-import type { Store } from '../../store.ts';
-import { methodsOf } from '../methods.ts';
+import { giveBackMemoryLater } from '../../memory.ts';
+import { callAt, type Store } from '../../store.ts';
 import {
   type Answer,
   type Call,
@@ -49,14 +48,13 @@ class ThreadServer {
   }
 
   serve({ store, run, toUnavailable }: Served): void {
-    const methods = methodsOf(store);
     const port = this.#port;
     const running = this.#running;
 
     const answer = async (call: Call): Promise<void> => {
       const { id, path, args } = call;
       try {
-        this.#postAnswer({ id, value: await run(call, () => methods[path](...args)) });
+        this.#postAnswer({ id, value: await run(call, () => callAt(store, path, args)) });
       } catch (error) {
         this.#postAnswer({ id, error: sendError(toUnavailable(error) ?? error) });
       } finally {
@@ -90,7 +88,7 @@ class ThreadServer {
   }
 }
 
-/** Serves the calls of the main thread. @param open `rejectSent` rejects all calls that were sent and not begun */
+/** Serves the calls of the main thread. @param open gets a function that rejects the calls still in the message queue */
 export async function serveThread(
   open: (rejectSent: (error: unknown) => void) => Promise<Served>,
 ): Promise<void> {
@@ -98,8 +96,8 @@ export async function serveThread(
   const server = new ThreadServer(parentPort);
   try {
     server.serve(await open((error) => server.rejectSent(error)));
-    giveBackMemory();
     server.post({ ready: true });
+    giveBackMemoryLater();
   } catch (error) {
     server.post({ failed: sendError(error) });
   }

@@ -2,9 +2,8 @@ import type { Plan, Plans } from '../../accounts/plans.ts';
 import type { AccountRecord, KeyRecord } from '../../accounts/sql.ts';
 import { AppError } from '../../errors.ts';
 import { quoted } from '../../text/nearest.ts';
-import type { Charge } from '../../usage/account-month.ts';
 import { limitsRate, type RateLimit, type Taken } from '../../usage/rate-limit.ts';
-import type { UsageMeter } from '../../usage/usage-meter.ts';
+import type { Charge, UsageMeter } from '../../usage/usage-meter.ts';
 
 export interface Admitted {
   readonly accountId: string;

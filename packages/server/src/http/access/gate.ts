@@ -1,13 +1,96 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { plainAddress } from '../../connection-limiter.ts';
+import { AppError } from '../../errors.ts';
+import { Histogram } from '../../operations/metrics.ts';
 import type { App, HttpDeps, RouteContext } from '../context.ts';
-import { assertReadable } from '../request/headers.ts';
+import {
+  CONNECTION_LIMITS,
+  MAX_DISCARDED_BYTES,
+  MAX_UNREAD_BYTES,
+  MAX_UNREAD_BYTES_PER_ACCOUNT,
+  SMALL_RESPONSE_BYTES,
+  STREAM_BYTES,
+} from '../limits.ts';
+import { assertReadable, discardBody, dropChunks, hasBody } from '../request/inputs.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
-import { setCommonHeaders } from '../response/finish.ts';
 import { Admission } from './admission.ts';
-import type { Cors } from './cors.ts';
-import { assertLocal, isDevKey } from './credential.ts';
+import { assertLocal, isDevKey, sessionSecret } from './credential.ts';
 import { type Caller, Guard } from './guard.ts';
-import { sessionSecret } from './session.ts';
+
+/*
+ * Cross-origin requests of browsers (the Fetch standard, section 3.3). Access-Control-Allow-Credentials is never sent,
+ * so browsers add no cookies or stored passwords, and `*` is as safe as a list of origins.
+ */
+
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
+/** Request headers that the API reads and that browsers send cross-origin only if they are allowed. */
+const REQUEST_HEADERS = [
+  'authorization',
+  'content-type',
+  'idempotency-key',
+  'if-none-match',
+  'if-range',
+  'last-event-id',
+  'range',
+];
+/** Response headers that pages may read besides those that are always readable, such as Content-Type. */
+const EXPOSED_HEADERS = [
+  'accept-ranges',
+  'allow',
+  'content-disposition',
+  'content-range',
+  'etag',
+  'location',
+  'ratelimit',
+  'ratelimit-policy',
+  'retry-after',
+  'www-authenticate',
+  'x-quota-limit',
+  'x-quota-remaining',
+  'x-quota-reset',
+  'x-request-id',
+].join(', ');
+/** The longest time, in seconds, for which Chromium caches a preflight. */
+const PREFLIGHT_SECONDS = 7_200;
+
+const ANY = '*';
+
+export type Cors = ReturnType<typeof createCors>;
+
+/** @param origins exact origins, such as `https://app.example.com`, or only `*`; if empty, none is allowed */
+export function createCors(origins: readonly string[]) {
+  const isAny = origins.includes(ANY);
+  const allowed = new Set(origins);
+  const isAllowed = ({ headers }: FastifyRequest): boolean =>
+    headers.origin !== undefined && (isAny || allowed.has(headers.origin));
+  return {
+    /** Sets the CORS headers of a response, also of an error. */
+    allow(request: FastifyRequest, reply: FastifyReply): void {
+      if (origins.length === 0) return;
+      // A cache must not give the response for one origin to another.
+      if (!isAny) reply.header('vary', 'Origin');
+      if (!isAllowed(request)) return;
+      reply.header('access-control-allow-origin', isAny ? ANY : request.headers.origin);
+      reply.header('access-control-expose-headers', EXPOSED_HEADERS);
+    },
+    /** Responds to a preflight of an allowed origin and returns true. Preflights carry no credential. */
+    respondToPreflight(request: FastifyRequest, reply: FastifyReply): boolean {
+      const { headers, method } = request;
+      if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return false;
+      if (!isAllowed(request)) return false;
+      // Also headers that the API does not read: monitoring scripts add their own to all requests of a page.
+      const asked = (headers['access-control-request-headers'] ?? '').toLowerCase().split(',');
+      const names = new Set([...REQUEST_HEADERS, ...asked.map((name) => name.trim()).filter(Boolean)]);
+      reply
+        .code(204)
+        .header('access-control-allow-methods', METHODS)
+        .header('access-control-allow-headers', [...names].join(', '))
+        .header('access-control-max-age', PREFLIGHT_SECONDS)
+        .send();
+      return true;
+    },
+  };
+}
 
 /** Authentication and limits of all requests to routes that are not public. */
 export type Gate = Pick<RouteContext, 'guard' | 'admission'>;
@@ -67,4 +150,152 @@ export function guardRequests(
       done();
     }, done);
   });
+}
+
+const remoteAddressOf = ({ ip }: FastifyRequest): string | undefined => ip && plainAddress(ip);
+
+/** Seconds: from a cached response (1 ms) to the longest held request. */
+const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** Requested every few seconds; logged only with the level debug, or when they fail. */
+const PROBES = ['/healthz', '/readyz'];
+
+export function observeRequests(app: App, deps: HttpDeps): void {
+  const seconds = new Histogram({
+    name: 'mayfly_http_request_seconds',
+    help: 'Seconds from the headers of a request to the end of its response, by method, route and status.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: REQUEST_SECONDS,
+    registers: [deps.metrics],
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'none';
+    const ms = reply.elapsedTime;
+    const { method } = request;
+    seconds.observe({ method, route, status: reply.statusCode }, ms / 1_000);
+    const level = PROBES.includes(route) && reply.statusCode < 400 ? 'debug' : 'info';
+    if (!deps.log.isLevelEnabled(level)) return done();
+    deps.log[level](
+      {
+        requestId: request.id,
+        method,
+        route,
+        status: reply.statusCode,
+        ms: Math.round(ms * 10) / 10,
+        remoteAddress: remoteAddressOf(request),
+        accountId: request.admitted?.accountId,
+        keyId: request.caller?.key?.key.id,
+        inboxId: request.caller?.inbox?.id,
+      },
+      'A request was answered',
+    );
+    done();
+  });
+}
+
+function heldBytes(payload: unknown): number {
+  if (typeof payload === 'string' || payload instanceof Uint8Array) return payload.length;
+  return payload === null || payload === undefined ? 0 : STREAM_BYTES;
+}
+
+/** Disconnects a client that does not read its response: Node's own limit is the longer one of idle connections. */
+function limitReading({ raw }: FastifyReply, ms: number, giveBack: () => void): void {
+  raw.socket?.setTimeout(ms);
+  raw.once('close', giveBack);
+}
+
+/** True if a client is sending a body. One that waits for 100 Continue is not: its connection is being closed. */
+const isSending = (request: FastifyRequest, { raw }: FastifyReply): boolean =>
+  hasBody(request) && !request.raw.complete && raw.getHeader('connection') !== 'close';
+
+/** Reads the rest of an unused body up to a limit; beyond it the response closes the connection. */
+export function dropBody(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  const finish = (isRead: boolean): void => {
+    if (!isRead) reply.header('connection', 'close');
+    done();
+  };
+  if (isSending(request, reply)) discardBody(request.raw, MAX_DISCARDED_BYTES, finish);
+  else finish(true);
+}
+
+/** Adds the headers of the limits, counts unread responses, and closes connections while the server stops. */
+export function finishResponses(app: App, { options, admission, held }: RouteContext): void {
+  const { unreadResponseMs: unreadMs } = { ...CONNECTION_LIMITS, ...options.limits };
+  const budget = new ResponseBudget();
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const { admitted } = request;
+    if (admitted) {
+      const bytes = heldBytes(payload);
+      if (bytes > SMALL_RESPONSE_BYTES) {
+        try {
+          limitReading(reply, unreadMs, budget.take(admitted.accountId, bytes));
+        } catch (error) {
+          return done(error as Error);
+        }
+      }
+      admission.settle(admitted, reply.statusCode);
+      reply.headers(admission.headers(admitted));
+    }
+    if (held.released) reply.header('connection', 'close');
+    if (request.caller !== null) return done();
+    dropBody(request, reply, done);
+  });
+  app.addHook('onResponse', ({ raw }, _reply, done) => {
+    dropChunks(raw);
+    done();
+  });
+}
+
+const MIB = 1024 * 1024;
+
+/** Bytes of unread responses in memory. The limit per account keeps one account from using up that of the process. */
+class ResponseBudget {
+  readonly #byAccount = new Map<string, number>();
+  #total = 0;
+
+  /**
+   * Counts a response; the returned function releases it, and may be called twice.
+   * @throws AppError `rate_limited` if the account has too many unread bytes, `unavailable` if all together have
+   */
+  take(accountId: string, bytes: number): () => void {
+    const own = this.#byAccount.get(accountId) ?? 0;
+    // A single response is sent whatever its size; otherwise it could never be read.
+    if (own > 0 && own + bytes > MAX_UNREAD_BYTES_PER_ACCOUNT) {
+      throw new AppError(
+        'rate_limited',
+        `The account has ${MAX_UNREAD_BYTES_PER_ACCOUNT / MIB} MiB of responses that were not read yet, the limit on this server. Read them, or end their connections, and retry.`,
+        { retryAfterSeconds: 1 },
+      );
+    }
+    if (this.#total > 0 && this.#total + bytes > MAX_UNREAD_BYTES) {
+      throw new AppError(
+        'unavailable',
+        'The server holds as many unread responses as its memory allows. Retry after 1 second.',
+        { retryAfterSeconds: 1 },
+      );
+    }
+    this.#byAccount.set(accountId, own + bytes);
+    this.#total += bytes;
+    let isTaken = true;
+    return () => {
+      if (!isTaken) return;
+      isTaken = false;
+      this.#total -= bytes;
+      const left = (this.#byAccount.get(accountId) ?? 0) - bytes;
+      if (left > 0) this.#byAccount.set(accountId, left);
+      else this.#byAccount.delete(accountId);
+    };
+  }
+}
+
+const SECURITY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  // Mail is private and may be deleted at any time: caches must revalidate.
+  'cache-control': 'private, no-cache',
+};
+
+export function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.headers(SECURITY_HEADERS).header('x-request-id', request.id);
 }

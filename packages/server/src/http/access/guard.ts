@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import type { AccountRecord, KeyRecord } from '../../accounts/sql.ts';
-import { type Clock, MINUTE_MS } from '../../clock.ts';
+import { CACHE_TTL_MS, type Clock, MINUTE_MS } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { hashCredential } from '../../ids.ts';
 import { liveInbox } from '../../inboxes/live-inbox.ts';
 import type { InboxRecord } from '../../inboxes/records.ts';
 import type { Store } from '../../store.ts';
-import { CACHE_TTL_MS, LruCache, TtlCache } from '../../workers/ttl-cache.ts';
 import type { ProblemCode } from '../response/problems.ts';
 import type { Admitted } from './admission.ts';
 import {
@@ -77,7 +77,7 @@ declare module 'fastify' {
 /** Least time between recorded uses of a session: each is a write, and a session stays valid for hours. */
 const SESSION_USE_EVERY_MS = 10 * MINUTE_MS;
 
-const CACHED_RECORDS = 10_000;
+const CACHED_RECORDS = { max: 10_000 };
 
 const tokenNotEnough = () =>
   new AppError(
@@ -113,10 +113,13 @@ export class Guard {
   readonly #clock: Clock;
   readonly #devAccountId: string | undefined;
   readonly #reader = new CredentialReader();
-  readonly #accounts = new TtlCache<AccountRecord>(CACHED_RECORDS);
+  /** `until`: monotonic milliseconds. */
+  readonly #accounts = new LRUCache<string, { account: AccountRecord; until: number }>(CACHED_RECORDS);
   /** By id, shared by all credentials: none may see an older inbox than another one did. */
-  readonly #inboxes = new TtlCache<InboxRecord>(CACHED_RECORDS);
-  readonly #idsByToken = new LruCache<string>(CACHED_RECORDS);
+  readonly #inboxes = new LRUCache<string, { inbox: InboxRecord; until: number; generation: number }>(
+    CACHED_RECORDS,
+  );
+  readonly #idsByToken = new LRUCache<string, string>(CACHED_RECORDS);
   /** Number of calls of {@link forget}; results of queries that began before the last one are not reused. */
   #forgotten = 0;
 
@@ -198,12 +201,12 @@ export class Guard {
   }
 
   async #findAccount(accountId: string): Promise<AccountRecord> {
-    const known = this.#accounts.get(accountId, this.#clock.monotonic());
-    if (known) return known;
+    const known = this.#accounts.get(accountId);
+    if (known && this.#clock.monotonic() < known.until) return known.account;
     const account = await this.#store.accounts.find(accountId);
     // The account was deleted while its inbox was cached.
     if (!account) throw unknownCredential();
-    this.#accounts.set(accountId, account, this.#clock.monotonic() + CACHE_TTL_MS);
+    this.#accounts.set(accountId, { account, until: this.#clock.monotonic() + CACHE_TTL_MS });
     return account;
   }
 
@@ -226,14 +229,16 @@ export class Guard {
   #cached(inboxId: string | undefined): InboxRecord | undefined {
     const generation = this.#store.generation();
     if (inboxId === undefined || generation === null) return undefined;
-    return this.#inboxes.get(inboxId, this.#clock.monotonic(), generation);
+    const known = this.#inboxes.get(inboxId);
+    const isFresh = known?.generation === generation && this.#clock.monotonic() < known.until;
+    return isFresh ? known.inbox : undefined;
   }
 
   async #cache(find: () => Promise<InboxRecord | undefined>): Promise<InboxRecord | undefined> {
     const generation = this.#store.generation();
     const inbox = await find();
     if (inbox && generation !== null) {
-      this.#inboxes.set(inbox.id, inbox, this.#clock.monotonic() + CACHE_TTL_MS, generation);
+      this.#inboxes.set(inbox.id, { inbox, until: this.#clock.monotonic() + CACHE_TTL_MS, generation });
     }
     return inbox;
   }

@@ -1,5 +1,111 @@
-import { afterResponse, beforeRequest } from './page-requests.ts';
-import { LOGO, STYLE } from './theme.ts';
+/*
+ * Functions that run in the browser, on the reference page: Swagger UI calls them around each request. Only their own
+ * source is sent, so they must not refer to anything else. They replace the example ids in requests by ids of what the
+ * page has created or read, so that every operation can be tried with its examples.
+ */
+
+interface PageRequest {
+  url?: string;
+  method?: string;
+  body?: unknown;
+  /** Used by Swagger UI in place of `fetch`. */
+  userFetch?: typeof fetch;
+}
+
+interface PageResponse {
+  ok?: boolean;
+  text?: unknown;
+}
+
+/** Ids by their prefix, and the method of the last request. */
+type PageGlobals = typeof globalThis & {
+  mayflyIds?: Record<string, string>;
+  mayflyMethod?: string | undefined;
+};
+
+/** Replaces example ids in a request before it is sent, and cuts streams. */
+function beforeRequest(request: PageRequest): PageRequest {
+  const page = globalThis as PageGlobals;
+  const ids = page.mayflyIds ?? {};
+  page.mayflyMethod = request.method;
+  const replace = (text: string): string =>
+    text.replace(/(inb|msg|whk|dlv|key)_01kk4m[0-9a-z]{20}/g, (example, prefix) => ids[prefix] ?? example);
+  if (request.url !== undefined) request.url = replace(request.url);
+  if (typeof request.body === 'string') request.body = replace(request.body);
+  if (!/\/events(\?|$)/.test(request.url ?? '')) return request;
+  // Swagger UI shows only complete responses, so a stream is cut after three seconds.
+  request.userFetch = async (url, options) => {
+    const response = await fetch(url, { ...options, signal: AbortSignal.timeout(3_000) });
+    const decoder = new TextDecoder();
+    let text = '';
+    try {
+      for (const reader = response.body?.getReader(); reader; ) {
+        const { value, done } = await reader.read();
+        if (done) break;
+        text += decoder.decode(value, { stream: true });
+      }
+    } catch {
+      // Timed out: what has arrived is shown.
+    }
+    const { status, statusText, headers } = response;
+    return new Response(text, { status, statusText, headers });
+  };
+  return request;
+}
+
+/** Stores the ids in a response: of what the page created, and of messages. */
+function afterResponse(response: PageResponse): PageResponse {
+  const { ok, text } = response;
+  if (!ok || typeof text !== 'string') return response;
+  const page = globalThis as PageGlobals;
+  page.mayflyIds ??= {};
+  const kinds = page.mayflyMethod === 'POST' ? ['inb', 'msg', 'whk', 'dlv', 'key'] : ['msg', 'dlv'];
+  for (const kind of kinds) {
+    const [, id] = new RegExp(`"id": ?"(${kind}_[0-9a-z]{26})"`).exec(text) ?? [];
+    if (id !== undefined) page.mayflyIds[kind] = id;
+  }
+  return response;
+}
+
+/** A mayfly: two pairs of wings, a body and its tails. Drawn for this project. */
+const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64" role="img" aria-label="Mayfly">
+<g fill="#7cc4b8" fill-opacity=".85" stroke="#1f6f63" stroke-width="1.5" stroke-linejoin="round">
+<path d="M31 26C22 8 10 4 5 8c-4 5 6 17 25 22z"/>
+<path d="M33 26C42 8 54 4 59 8c4 5-6 17-25 22z"/>
+<path d="M30 31C20 29 12 32 11 36c0 4 10 4 20-2z"/>
+<path d="M34 31c10-2 18 1 19 5 0 4-10 4-20-2z"/>
+</g>
+<g fill="none" stroke="#1f4f48" stroke-linecap="round">
+<path d="M32 20v24" stroke-width="5"/>
+<path d="M32 44c0 6-3 11-8 16M32 44v17M32 44c0 6 3 11 8 16" stroke-width="1.8"/>
+<path d="M31 18c-1-4-3-6-6-7M33 18c1-4 3-6 6-7" stroke-width="1.5"/>
+</g>
+<circle cx="32" cy="19" r="4" fill="#1f4f48"/>
+</svg>
+`;
+
+const LOGO_URL = `data:image/svg+xml;base64,${Buffer.from(LOGO).toString('base64')}`;
+
+/** Adds a bar with the logo and the name, and hides columns that are always empty. */
+const STYLE = `
+body { margin: 0; }
+body::before {
+  content: 'Mayfly API';
+  display: block;
+  padding: 14px 20px 14px 74px;
+  font: 600 22px/36px system-ui, sans-serif;
+  color: #143d37;
+  background: #e6f4f1 url('${LOGO_URL}') no-repeat 22px center / 40px 40px;
+  border-bottom: 1px solid #b9ddd6;
+}
+.swagger-ui .info { margin: 28px 0 20px; }
+.swagger-ui .info .title small.version-stamp { background-color: #1f6f63; }
+.swagger-ui .scheme-container { box-shadow: none; border-bottom: 1px solid #d8e6e3; padding: 16px 0; }
+.swagger-ui .btn.authorize { color: #1f6f63; border-color: #1f6f63; }
+.swagger-ui .btn.authorize svg { fill: #1f6f63; }
+.swagger-ui .servers-title, .swagger-ui .servers, .swagger-ui .response-col_links { display: none; }
+.swagger-ui .btn.execute { background-color: #1f6f63; border-color: #1f6f63; }
+`;
 
 /** The page loads its own files only; it styles elements inline and draws images from data URLs. */
 const CSP =

@@ -1,9 +1,11 @@
 import type { Problem } from '@mayfly/client/contract';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorCode } from '../../errors.ts';
-import { quoted } from '../../text/nearest.ts';
+import type { App, HttpDeps } from '../context.ts';
 import { CONNECTION_LIMITS, MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_PARAMETER } from '../limits.ts';
+import { hasBody, unsupportedMediaType } from '../request/inputs.ts';
 import { type RequestPart, type SchemaError, toInvalidRequest } from '../request/invalid-fields.ts';
+import { type KnownPaths, nothingThere } from '../request/paths.ts';
 import { toTime } from './time.ts';
 
 /** Codes of HTTP only; no AppError has them. */
@@ -83,7 +85,7 @@ export function problem(code: ProblemCode, detail: string, requestId: string): P
 }
 
 /** Translates an {@link AppError} to a status, headers and a problem document; the only place that does. */
-export function toProblem(error: AppError, requestId: string): ProblemResponse {
+function toProblem(error: AppError, requestId: string): ProblemResponse {
   const { errors, expiredAt, retryAfterSeconds, allow, acceptEncoding } = error.details;
   const headers: Record<string, string> = {};
   const code = publicCode(error.code);
@@ -114,16 +116,6 @@ export function sendProblem(reply: FastifyReply, { status, headers, body }: Prob
 }
 
 type ErrorRequest = Pick<FastifyRequest, 'headers' | 'routeOptions'>;
-
-/** @param given Content-Type; undefined for a body without one @param accepted media types of the operation */
-export function unsupportedMediaType(given: string | undefined, accepted: readonly string[]): AppError {
-  const found =
-    given === undefined
-      ? 'The body has no Content-Type'
-      : `The Content-Type ${quoted(given)} is not supported`;
-  const message = `${found}. Send the header "Content-Type: ${accepted.join('" or "Content-Type: ')}".`;
-  return new AppError('unsupported_media_type', message);
-}
 
 const bodyTooLarge = (limit: number): AppError =>
   new AppError(
@@ -176,6 +168,37 @@ export function toAppError(error: unknown, request?: ErrorRequest): AppError | u
   return isCallers
     ? new AppError('invalid_request', 'The request could not be read. The API is described at /docs.')
     : undefined;
+}
+
+/** True if the client disconnected before its request was complete: there is no response, and no defect. */
+const isAborted = (request: FastifyRequest): boolean =>
+  request.raw.destroyed && !request.raw.complete && hasBody(request);
+
+export function sendError(
+  deps: Pick<HttpDeps, 'log'>,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const expected = toAppError(error, request);
+  if (!expected && isAborted(request)) {
+    deps.log.debug(
+      { requestId: request.id, err: error },
+      'The client disconnected before its request was complete',
+    );
+  } else if (!expected) deps.log.error({ requestId: request.id, err: error }, 'A request failed');
+  const response = expected
+    ? toProblem(expected, request.id)
+    : { status: 500, headers: {}, body: problem('internal_error', INTERNAL_ERROR, request.id) };
+  sendProblem(reply, response);
+}
+
+export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): void {
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.setErrorHandler((error, request, reply) => sendError(deps, error, request, reply));
+  app.setNotFoundHandler((request) => {
+    throw nothingThere(request, known);
+  });
 }
 
 /** RFC 9110 section 15.5, RFC 6585 section 5. Not from `node:http`: importing that loads Node's fetch, 2 MB. */

@@ -1,12 +1,9 @@
 import * as contract from '@mayfly/client/contract';
 import type { TSchema } from 'typebox';
-import { accountRoutes } from '../../accounts/api.ts';
-import { domainRoutes } from '../../accounts/domains-api.ts';
-import { keyRoutes } from '../../accounts/keys-api.ts';
+import { accountRoutes, domainRoutes, keyRoutes } from '../../accounts/api.ts';
 import { faultRoutes } from '../../faults/api.ts';
 import { injectionRoutes } from '../../inbound/inject-api.ts';
-import { addressRoutes } from '../../inboxes/addresses-api.ts';
-import { inboxRoutes } from '../../inboxes/api.ts';
+import { addressRoutes, inboxRoutes } from '../../inboxes/api.ts';
 import { accountMessageRoutes } from '../../messages/account-api.ts';
 import { messageRoutes } from '../../messages/api.ts';
 import { attachmentRoutes } from '../../messages/attachments-api.ts';
@@ -53,4 +50,22 @@ export function apiRoutes(app: App, context: RouteContext): void {
   usageRoutes(app, context);
   domainRoutes(app, context);
   accountRoutes(app, context);
+}
+
+export function operationRoutes(app: App, { options, deps }: RouteContext): void {
+  if (!options.console) {
+    app.get('/', { config: { access: 'public' } }, (_request, reply) => reply.redirect('/docs', 302));
+  }
+
+  app.get('/healthz', { config: { access: 'public' } }, async () => ({ status: 'alive' }));
+
+  app.get('/readyz', { config: { access: 'public' } }, async () => {
+    await deps.store.ping();
+    return { status: 'ready' };
+  });
+
+  if (!options.metrics) return;
+  app.get('/metrics', { config: { access: 'public' } }, async (_request, reply) =>
+    reply.type(deps.metrics.contentType).send(await deps.metrics.metrics()),
+  );
 }

@@ -41,8 +41,6 @@ const wordsOf = (text: string): Set<string> =>
       .match(/[\p{L}\p{N}]{2,40}/gu) ?? [],
   );
 
-const describePart = (part: Part): string => part.type;
-
 export const BODY_RULES: readonly Rule[] = [
   {
     name: 'wrong-charset',
@@ -51,7 +49,7 @@ export const BODY_RULES: readonly Rule[] = [
     check: (mail) =>
       textParts(mail).flatMap((part) => {
         const message = charsetProblem(mail.source, part);
-        return message === undefined ? [] : [{ message, where: describePart(part) }];
+        return message === undefined ? [] : [{ message, where: part.type }];
       }),
   },
   {
@@ -64,7 +62,7 @@ export const BODY_RULES: readonly Rule[] = [
         .map((part) => ({
           message:
             'The body has bytes beyond ASCII and declares no charset. Add "charset=utf-8" to its Content-Type.',
-          where: describePart(part),
+          where: part.type,
         })),
   },
   {
@@ -72,35 +70,30 @@ export const BODY_RULES: readonly Rule[] = [
     severity: 'warning',
     reference: 'RFC 2046 section 5.1.4',
     check: ({ mail: { content }, page }) =>
-      !content.text?.trim() && (content.htmlText?.trim() || page?.images.length)
-        ? [
-            {
-              message:
-                'There is HTML but no text. Add a text/plain part in front of it within multipart/alternative.',
-              where: null,
-            },
-          ]
-        : [],
+      !content.text?.trim() &&
+      !!(content.htmlText?.trim() || page?.images.length) && {
+        message:
+          'There is HTML but no text. Add a text/plain part in front of it within multipart/alternative.',
+        where: null,
+      },
   },
   {
     name: 'different-text-alternative',
     severity: 'warning',
     reference: 'RFC 2046 section 5.1.4',
     check: ({ mail: { content } }) => {
-      if (!content.text?.trim() || content.htmlText === null) return [];
+      if (!content.text?.trim() || content.htmlText === null) return false;
       const shown = wordsOf(content.htmlText);
-      if (shown.size < MIN_WORDS) return [];
+      if (shown.size < MIN_WORDS) return false;
       // As much as is kept of the words of a page.
       const text = wordsOf(content.text.slice(0, MAX_HTML_TEXT));
       const shared = [...shown].filter((word) => text.has(word)).length / shown.size;
-      return shared >= MIN_SHARED
-        ? []
-        : [
-            {
-              message: `The text has ${Math.round(100 * shared)} % of the words of the HTML. Both must say the same, since each recipient sees one of them.`,
-              where: 'text/plain',
-            },
-          ];
+      return (
+        shared < MIN_SHARED && {
+          message: `The text has ${Math.round(100 * shared)} % of the words of the HTML. Both must say the same, since each recipient sees one of them.`,
+          where: 'text/plain',
+        }
+      );
     },
   },
   {
@@ -109,14 +102,12 @@ export const BODY_RULES: readonly Rule[] = [
     reference: 'Gmail clips HTML above 102 KB',
     check: ({ mail: { content } }) => {
       const bytes = Buffer.byteLength(content.html ?? '');
-      return bytes <= CLIPPED_BYTES
-        ? []
-        : [
-            {
-              message: `The HTML has ${Math.ceil(bytes / 1024)} KB. Gmail shows the first 102 KB, so the end, often the unsubscribe link, is hidden.`,
-              where: 'text/html',
-            },
-          ];
+      return (
+        bytes > CLIPPED_BYTES && {
+          message: `The HTML has ${Math.ceil(bytes / 1024)} KB. Gmail shows the first 102 KB, so the end, often the unsubscribe link, is hidden.`,
+          where: 'text/html',
+        }
+      );
     },
   },
   {

@@ -36,5 +36,6 @@ export interface Rule {
   name: string;
   severity: Severity;
   reference: string;
-  check(mail: LintedMail): Case[];
+  /** Returns what is wrong; false if nothing is. */
+  check(mail: LintedMail): readonly Case[] | Case | false;
 }

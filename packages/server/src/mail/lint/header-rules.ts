@@ -23,9 +23,10 @@ function fieldMissing(name: string, severity: Rule['severity'], section: string,
     severity,
     reference: `RFC 5322 section ${section}`,
     check: (mail) =>
-      keysOf(mail).includes(name.toLowerCase())
-        ? []
-        : [{ message: `The header has no ${name} field. ${advice}`, where: name }],
+      !keysOf(mail).includes(name.toLowerCase()) && {
+        message: `The header has no ${name} field. ${advice}`,
+        where: name,
+      },
   };
 }
 
@@ -46,15 +47,11 @@ export const HEADER_RULES: readonly Rule[] = [
     severity: 'error',
     reference: 'RFC 5322 section 3.3',
     check: (mail) =>
-      mail.mail.content.date !== null || !keysOf(mail).includes('date')
-        ? []
-        : [
-            {
-              message:
-                'The Date field cannot be read as a date. Write it as in "Sun, 22 Nov 2026 10:00:00 +0000".',
-              where: 'Date',
-            },
-          ],
+      mail.mail.content.date === null &&
+      keysOf(mail).includes('date') && {
+        message: 'The Date field cannot be read as a date. Write it as in "Sun, 22 Nov 2026 10:00:00 +0000".',
+        where: 'Date',
+      },
   },
   {
     name: 'duplicate-field',
@@ -89,15 +86,13 @@ export const HEADER_RULES: readonly Rule[] = [
     reference: 'RFC 5322 section 2.1.1',
     check: ({ source }) => {
       const { count, first } = longLines(source);
-      return count === 0
-        ? []
-        : [
-            {
-              message: `${count === 1 ? 'A line is' : `${count} lines are`} longer than ${MAX_LINE_OCTETS} octets. Servers may cut or break them; use quoted-printable or base64, and fold header fields.`,
-              where: `line ${first}`,
-              count,
-            },
-          ];
+      return (
+        count > 0 && {
+          message: `${count === 1 ? 'A line is' : `${count} lines are`} longer than ${MAX_LINE_OCTETS} octets. Servers may cut or break them; use quoted-printable or base64, and fold header fields.`,
+          where: `line ${first}`,
+          count,
+        }
+      );
     },
   },
   {
@@ -106,27 +101,26 @@ export const HEADER_RULES: readonly Rule[] = [
     reference: 'RFC 2045 section 4',
     check: (mail) => {
       const keys = keysOf(mail);
-      return !keys.includes('content-type') || keys.includes('mime-version')
-        ? []
-        : [{ message: 'The message has a Content-Type but no "MIME-Version: 1.0".', where: 'MIME-Version' }];
+      return (
+        keys.includes('content-type') &&
+        !keys.includes('mime-version') && {
+          message: 'The message has a Content-Type but no "MIME-Version: 1.0".',
+          where: 'MIME-Version',
+        }
+      );
     },
   },
   {
     name: 'missing-list-unsubscribe',
     severity: 'warning',
     reference: 'RFC 2369 section 3.2',
-    check: (mail) => {
-      const keys = keysOf(mail);
-      return !isBulk(mail) || keys.includes('list-unsubscribe')
-        ? []
-        : [
-            {
-              message:
-                'This is bulk mail without a List-Unsubscribe field. Large providers require one, and mark such mail as spam.',
-              where: 'List-Unsubscribe',
-            },
-          ];
-    },
+    check: (mail) =>
+      isBulk(mail) &&
+      !keysOf(mail).includes('list-unsubscribe') && {
+        message:
+          'This is bulk mail without a List-Unsubscribe field. Large providers require one, and mark such mail as spam.',
+        where: 'List-Unsubscribe',
+      },
   },
   {
     name: 'no-one-click-unsubscribe',
@@ -136,16 +130,14 @@ export const HEADER_RULES: readonly Rule[] = [
       const field = content.headers.find(({ name }) => name.toLowerCase() === 'list-unsubscribe');
       const post = content.headers.find(({ name }) => name.toLowerCase() === 'list-unsubscribe-post');
       // Discussion lists have only an address.
-      if (!field || !/<\s*https:/i.test(field.value)) return [];
-      return /list-unsubscribe\s*=\s*one-click/i.test(post?.value ?? '')
-        ? []
-        : [
-            {
-              message:
-                'List-Unsubscribe has a link but one click does not unsubscribe. Add "List-Unsubscribe-Post: List-Unsubscribe=One-Click".',
-              where: 'List-Unsubscribe-Post',
-            },
-          ];
+      if (!field || !/<\s*https:/i.test(field.value)) return false;
+      return (
+        !/list-unsubscribe\s*=\s*one-click/i.test(post?.value ?? '') && {
+          message:
+            'List-Unsubscribe has a link but one click does not unsubscribe. Add "List-Unsubscribe-Post: List-Unsubscribe=One-Click".',
+          where: 'List-Unsubscribe-Post',
+        }
+      );
     },
   },
 ];

@@ -105,12 +105,8 @@ class FactReader extends TagReader {
   protected opened(): void {
     const { tag, attributes } = this;
     this.isStyle = tag === 'style';
-    const element = ELEMENTS[tag];
-    if (element !== undefined && attributes.get('type') !== 'hidden')
-      this.features.set(element.slug, element);
-    const isSheet = tag === 'link' && /stylesheet/i.test(attributes.get('rel') ?? '');
-    if (isSheet && !FONT_SHEET.test(attributes.get('href') ?? ''))
-      this.features.set(STYLE_SHEET.slug, STYLE_SHEET);
+    const feature = featureOf(tag, attributes);
+    if (feature) this.features.set(feature.slug, feature);
     this.addCss(attributes.get('style') ?? '');
     for (const [name, value] of attributes) {
       if (!ADDRESS_ATTRIBUTES.has(name) || this.addresses.length >= MAX_KEPT) continue;
@@ -122,6 +118,12 @@ class FactReader extends TagReader {
   private addCss(css: string): void {
     if (css !== '' && this.css.length < MAX_CSS) this.css += `${css};`;
   }
+}
+
+function featureOf(tag: string, attributes: ReadonlyMap<string, string>): ClientSupport | undefined {
+  if (tag !== 'link') return attributes.get('type') === 'hidden' ? undefined : ELEMENTS[tag];
+  const isSheet = /stylesheet/i.test(attributes.get('rel') ?? '');
+  return isSheet && !FONT_SHEET.test(attributes.get('href') ?? '') ? STYLE_SHEET : undefined;
 }
 
 function imageOf(attributes: ReadonlyMap<string, string>): LintedImage {
@@ -137,20 +139,13 @@ function imageOf(attributes: ReadonlyMap<string, string>): LintedImage {
 
 /** The declarations of style sheets, in linear time. Skips `@supports` blocks, because they have fallbacks outside. */
 function* declarationsOf(css: string): Generator<string> {
-  let depth = 0;
-  /** The depth at which the outermost `@supports` began; 0 outside. */
+  /** Open braces since the outermost `@supports`; 0 outside. */
   let guarded = 0;
   for (const [, piece = '', end = ''] of css.matchAll(/([^;{}]*)([;{}]?)/g)) {
     const declaration = piece.trim().toLowerCase();
     if (guarded === 0 && declaration !== '') yield declaration;
-    if (end === '{') {
-      depth += 1;
-      if (guarded === 0 && declaration.startsWith('@supports')) guarded = depth;
-    }
-    if (end === '}' && depth > 0) {
-      if (guarded === depth) guarded = 0;
-      depth -= 1;
-    }
+    if (end === '{' && (guarded > 0 || declaration.startsWith('@supports'))) guarded += 1;
+    if (end === '}' && guarded > 0) guarded -= 1;
   }
 }
 

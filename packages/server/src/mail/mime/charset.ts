@@ -81,6 +81,12 @@ export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean):
 
 export const isSevenBit = (name: string): boolean => SEVEN_BIT.test(name);
 
+/** The bytes that must follow the first one of a character; undefined for a byte that begins none. */
+function followers(first: number): number | undefined {
+  if (first < 0xc2 || first > 0xf4) return undefined;
+  return first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+}
+
 /**
  * Whether the bytes are UTF-8 that was cut within a character: most non-ASCII characters are complete, or only the last
  * one is not. Other charsets rarely form valid sequences.
@@ -92,14 +98,11 @@ function isCutUtf8(bytes: Uint8Array): boolean {
   for (let at = 0; at < bytes.length; ) {
     const byte = bytes[at++] ?? 0;
     if (byte < 0x80) continue;
-    let missing = byte < 0xc2 || byte > 0xf4 ? -1 : byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
-    while (missing > 0 && ((bytes[at] ?? 0) & 0xc0) === 0x80) {
-      missing--;
-      at++;
-    }
-    if (missing === 0) whole++;
+    const end = at + (followers(byte) ?? Number.NaN);
+    while (at < end && ((bytes[at] ?? 0) & 0xc0) === 0x80) at++;
+    if (at === end) whole++;
     else broken++;
-    isLastCut = missing > 0 && at === bytes.length;
+    isLastCut = at < end && at === bytes.length;
   }
   return whole > broken || (whole === 1 && broken === 1 && isLastCut);
 }

@@ -1,9 +1,9 @@
 import type { Clock } from '../../clock.ts';
+import { CACHE_TTL_MS } from '../../clock.ts';
 import type { InboxRecord } from '../../inboxes/records.ts';
 import type { Filters } from '../../mail/matching/filters.ts';
 import { listRecipients, type RecipientList } from '../../mail/matching/similar-addresses.ts';
 import type { Store } from '../../store.ts';
-import { CACHE_TTL_MS } from '../../workers/ttl-cache.ts';
 import type { CheckedPage, CheckRange, FullMessageRecord } from '../records.ts';
 import { AbandonedSearch, type SearchTurns } from './search-turns.ts';
 

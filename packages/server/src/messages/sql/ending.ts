@@ -1,8 +1,14 @@
-import { type FreeStep, freeInSteps, freeNowOrLater, inSequence } from '../../database/in-steps.ts';
-import { steps, type Tx } from '../../database/operations.ts';
+import {
+  type FreeStep,
+  freeInSteps,
+  freeNowOrLater,
+  inSequence,
+  steps,
+  type Tx,
+} from '../../database/operations.ts';
 import { EMPTY, FOR_UPDATE, FOR_UPDATE_SKIP_LOCKED, sql } from '../../database/sql.ts';
+import { freeParked, releaseSources, rowsToFree } from '../../reading/sources.ts';
 import { lockInboxOf } from './one.ts';
-import { freeParked, releaseSources, rowsToFree } from './sources.ts';
 
 interface Oldest {
   inbox: number;

@@ -1,6 +1,5 @@
 import { requireAccount } from '../../accounts/sql.ts';
-import { freeInSteps, freeNowOrLater } from '../../database/in-steps.ts';
-import { read, steps, type Tx, write } from '../../database/operations.ts';
+import { freeInSteps, freeNowOrLater, read, steps, type Tx, write } from '../../database/operations.ts';
 import { DELETED, NEVER } from '../../database/schema.ts';
 import { anyOf, constant, EMPTY, FOR_UPDATE, type Sql, sql } from '../../database/sql.ts';
 import { AppError, notFound } from '../../errors.ts';

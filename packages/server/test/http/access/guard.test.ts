@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildApp } from '../../../src/http/app.ts';
 import type { HttpDeps } from '../../../src/http/context.ts';
+import { buildApp } from '../../../src/http/server.ts';
 import { hashCredential, newCredential, newId } from '../../../src/ids.ts';
 import { startHttp, type TestHttp } from '../start-http.ts';
 

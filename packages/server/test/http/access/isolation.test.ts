@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildApp } from '../../../src/http/app.ts';
 import type { HttpDeps, HttpOptions } from '../../../src/http/context.ts';
+import { buildApp } from '../../../src/http/server.ts';
 import { type IdPrefix, newCredential, newId } from '../../../src/ids.ts';
 import { everyOperation, newPlace, type Operation, type Place, sendOptions } from '../openapi/operations.ts';
 import { type Answer, type ApiOptions, type Body, startHttp, type TestHttp } from '../start-http.ts';

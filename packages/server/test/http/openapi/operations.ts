@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { OPENAPI_FILE } from '../../../src/http/openapi/file.ts';
+import { OPENAPI_FILE } from '../../../src/http/routes/reference.ts';
 import { EMPTY_ARCHIVE } from '../../support/recording-archive.ts';
 import type { ApiOptions, Body, TestHttp, TestInbox } from '../start-http.ts';
 

@@ -1,6 +1,6 @@
-import { METHOD_PATHS, METHODS } from '../../../src/database/methods.ts';
+import { isReading } from '../../../src/database/operations.ts';
 import type { InboxRecord } from '../../../src/inboxes/records.ts';
-import type { Store } from '../../../src/store.ts';
+import { OPERATIONS, type Store } from '../../../src/store.ts';
 import { everything, saying } from '../builders.ts';
 
 /** What a reading method has to find. */
@@ -15,12 +15,13 @@ export interface Shown {
 const SHOW_NOTHING: readonly string[] = ['messages.newestInAccount', 'messages.placeInAccount'];
 
 /** Every method of the store that may show an inbox or a message; a new one fails until it stands here. */
-export const SHOWING = METHOD_PATHS.filter(
-  (path) =>
-    ['read', 'search'].includes(METHODS[path]) &&
-    /^(inboxes|messages)\./.test(path) &&
-    !SHOW_NOTHING.includes(path),
-).toSorted();
+export const SHOWING = [...OPERATIONS]
+  .filter(
+    ([path, { kind }]) =>
+      isReading(kind) && /^(inboxes|messages)\./.test(path) && !SHOW_NOTHING.includes(path),
+  )
+  .map(([path]) => path)
+  .toSorted();
 
 /** Each of {@link SHOWING}: true when it shows the live inbox, or the message. */
 export function showingMethods(

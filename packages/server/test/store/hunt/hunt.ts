@@ -1,6 +1,5 @@
-import { METHOD_PATHS, methodsOf, storeOf } from '../../../src/database/methods.ts';
 import { IDEMPOTENCY_MS } from '../../../src/inboxes/records.ts';
-import type { Store } from '../../../src/store.ts';
+import { callAt, OPERATIONS, type Store, storeOf } from '../../../src/store.ts';
 import type { Chance } from '../../support/chance.ts';
 import { T } from '../builders.ts';
 import { brokenInvariants, type Select } from '../invariants.ts';
@@ -39,11 +38,10 @@ export interface Hunted {
 
 /** Counts the methods that are called. */
 function counted(node: Store, called: Set<string>): Store {
-  const methods = methodsOf(node);
   return storeOf(
-    (path, args) => {
+    (path, _operation, args) => {
       called.add(path);
-      return methods[path](...args);
+      return callAt(node, path, args);
     },
     { close: node.close, generation: node.generation },
   );
@@ -92,7 +90,7 @@ export async function hunt({ ms, random, speed, select, width, ...rest }: HuntOp
     done: [...done].map(([name, count]) => `${count} × ${name}`).join(', '),
     failed: [...failed].map(([text, count]) => `${count} × ${text}`),
     broken,
-    uncalled: METHOD_PATHS.filter((path) => !called.has(path) && path !== OF_ONE_SERVER),
+    uncalled: [...OPERATIONS.keys()].filter((path) => !called.has(path) && path !== OF_ONE_SERVER),
   };
 }
 

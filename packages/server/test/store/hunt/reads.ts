@@ -1,4 +1,3 @@
-import type { MethodPath } from '../../../src/database/methods.ts';
 import type { Store } from '../../../src/store.ts';
 import { everything, saying } from '../builders.ts';
 import { MONTH, type Scene } from './scene.ts';
@@ -11,7 +10,7 @@ export function readWorks(scene: Scene): Works {
   const labels = { run: '1' };
   const inbox = () => pick(scene.inboxes);
   const message = () => pick(scene.messages) ?? { inboxId: 'inb_0', messageId: 'msg_0', accountId: 'acc_0' };
-  const reads: Partial<Record<MethodPath, (node: Store) => Promise<unknown>>> = {
+  const reads: Record<string, (node: Store) => Promise<unknown>> = {
     'accounts.findFirst': (node) => node.accounts.findFirst(),
     'accounts.find': (node) => node.accounts.find(pick(scene.accounts)),
     'accounts.list': (node) => node.accounts.list({ limit: 5, after: null }),

@@ -1,6 +1,5 @@
 import { Client, Pool } from 'pg';
-import { createPool } from '../../../src/database/postgres/connection.ts';
-import { postgresEngine } from '../../../src/database/postgres/engine.ts';
+import { createPool, postgresEngine } from '../../../src/database/postgres/connection.ts';
 import { openPostgres } from '../../../src/database/postgres/open.ts';
 import { createStore, type Store } from '../../../src/store.ts';
 import { type PostgresOptions, startPostgres } from '../../support/postgres.ts';

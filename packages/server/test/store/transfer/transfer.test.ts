@@ -6,7 +6,7 @@ import { Client, types } from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { databasePath } from '../../../src/config/config.ts';
 import { openSqlite } from '../../../src/database/sqlite/open.ts';
-import { transfer } from '../../../src/operations/transfer/transfer.ts';
+import { transfer } from '../../../src/operations/transfer.ts';
 import { inForm } from '../../support/form.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import { type Databases, sharedPostgres } from '../../support/shared-postgres.ts';

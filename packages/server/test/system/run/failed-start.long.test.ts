@@ -8,8 +8,7 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { parseConfig } from '../../../src/config/config.ts';
-import { explainListening } from '../../../src/config/explain-listening.ts';
+import { explainListening, parseConfig } from '../../../src/config/config.ts';
 import { spawnServer, startServer } from '../../support/server-process.ts';
 import { MAY_MOUNT, makeReadOnly, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 

@@ -1,0 +1,219 @@
+import { Socket } from 'node:net';
+import type { Command } from 'commander';
+import type { Config } from '../config/config.ts';
+import { quoted } from '../text/nearest.ts';
+import { ArgumentError } from './arguments.ts';
+
+const TIME_LIMIT_MS = 15_000;
+/** RFC 2045 section 6.8: the longest line of base64. */
+const BASE64_LINE = 76;
+/** RFC 5322 section 2.1.1. */
+const MAX_LINE = 998;
+/** RFC 2047 section 2 limits lines to 76 characters: these bytes, as base64, fit after "Subject: ". */
+const ENCODED_WORD_BYTES = 36;
+
+export interface OutgoingMessage {
+  from: string;
+  to: readonly string[];
+  subject: string;
+  /** Plain text; lines end with LF. */
+  body: string;
+}
+
+/** A command that the server rejected. */
+class SmtpRejection extends Error {
+  override readonly name = 'SmtpRejection';
+  /** The rejected recipient; null for other commands. */
+  readonly recipient: string | null;
+  readonly reply: string;
+
+  constructor(reply: string, recipient: string | null) {
+    super(reply);
+    this.reply = reply;
+    this.recipient = recipient;
+  }
+}
+
+const isAscii = (text: string): boolean => /^[\x20-\x7e\n\t]*$/.test(text);
+
+/** One line of header text, encoded by RFC 2047 if it is not ASCII. */
+function encodeHeader(text: string): string {
+  const line = text.replaceAll(/[\r\n]+/g, ' ');
+  if (isAscii(line)) return line;
+  const words: string[] = [];
+  let word = '';
+  for (const character of line) {
+    if (Buffer.byteLength(word + character) > ENCODED_WORD_BYTES) {
+      words.push(word);
+      word = '';
+    }
+    word += character;
+  }
+  return [...words, word].map((one) => `=?utf-8?B?${Buffer.from(one).toString('base64')}?=`).join('\r\n ');
+}
+
+/** Formats a message (RFC 5322) with CRLF. @param now epoch milliseconds, for Date and Message-ID */
+export function compose({ from, to, subject, body }: OutgoingMessage, now: number): string {
+  const lines = body.split('\n');
+  const isPlain = isAscii(body) && lines.every((line) => line.length <= MAX_LINE);
+  const content = isPlain
+    ? lines
+    : (Buffer.from(lines.join('\r\n'))
+        .toString('base64')
+        .match(RegExp(`.{1,${BASE64_LINE}}`, 'g')) ?? []);
+  return [
+    `From: ${from}`,
+    `To: ${to.join(', ')}`,
+    `Subject: ${encodeHeader(subject)}`,
+    `Date: ${new Date(now).toUTCString().replace('GMT', '+0000')}`,
+    `Message-ID: <${now}.${from}>`,
+    'MIME-Version: 1.0',
+    'Content-Type: text/plain; charset=utf-8',
+    `Content-Transfer-Encoding: ${isPlain ? '7bit' : 'base64'}`,
+    '',
+    ...content,
+    '',
+  ].join('\r\n');
+}
+
+async function* readReplies(socket: Socket): AsyncGenerator<string, never> {
+  let text = '';
+  for await (const piece of socket) {
+    text += piece;
+    for (;;) {
+      const [reply] = /^(?:\d{3}-[^\n]*\n)*\d{3}(?: [^\n]*)?\n/.exec(text) ?? [];
+      if (reply === undefined) break;
+      text = text.slice(reply.length);
+      yield reply.trimEnd();
+    }
+  }
+  throw new Error('The server closed the connection.');
+}
+
+/**
+ * Sends a message by SMTP (RFC 5321), without TLS and authentication.
+ * @returns the server's reply to the message
+ * @throws SmtpRejection; Error of the system call when there is no connection
+ */
+async function sendMessage(
+  server: { host: string; port: number },
+  message: OutgoingMessage,
+  now: number,
+): Promise<string> {
+  const socket = new Socket({ signal: AbortSignal.timeout(TIME_LIMIT_MS) });
+  socket.setEncoding('utf8').connect(server);
+  const replies = readReplies(socket);
+  const say = async (
+    line: string | null,
+    expected: RegExp,
+    recipient: string | null = null,
+  ): Promise<string> => {
+    if (line !== null) socket.write(`${line}\r\n`);
+    const { value: reply } = await replies.next();
+    if (!expected.test(reply)) throw new SmtpRejection(reply, recipient);
+    return reply;
+  };
+  try {
+    await say(null, /^220/);
+    await say('EHLO localhost', /^250/);
+    await say(`MAIL FROM:<${message.from}>`, /^250/);
+    for (const recipient of message.to) await say(`RCPT TO:<${recipient}>`, /^25/, recipient);
+    await say('DATA', /^354/);
+    const stored = await say(`${compose(message, now).replaceAll(/^\./gm, '..')}.`, /^250/);
+    socket.end('QUIT\r\n');
+    return stored;
+  } finally {
+    socket.destroySoon();
+  }
+}
+
+export interface MailEdge {
+  /** As `mayfly dev` reads them. */
+  readConfig(): Config;
+  print(text: string): void;
+  now(): number;
+}
+
+interface MailOptions {
+  server?: string;
+  from: string;
+  subject: string;
+  body: string;
+}
+
+/** Used if the setting is 0, which means any free port. */
+const DEFAULT_PORT = 2525;
+/** Wildcard addresses to listen on, and what a client connects to instead. */
+const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+
+/** `host`, `host:port`, `[v6]:port` or `:port`. @throws ArgumentError */
+function readServer(text: string): { host: string; port: number } {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]*))(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  if (host === undefined || Number(port ?? 0) > 65_535) {
+    throw new ArgumentError(`${quoted(text)} is not a server. Use HOST:PORT, such as 127.0.0.1:2525.`);
+  }
+  return { host: host || '127.0.0.1', port: Number(port ?? DEFAULT_PORT) };
+}
+
+/** @throws ArgumentError */
+function readAddress(text: string): string {
+  if (/^inb_/.test(text)) {
+    throw new ArgumentError(
+      `${quoted(text)} is the id of an inbox. Use its address, the field "address" of the response that created it.`,
+    );
+  }
+  if (!/^[^\s<>@]+@[^\s<>@]+$/.test(text)) {
+    throw new ArgumentError(`${quoted(text)} is not an email address. Use one such as name@mayfly.test.`);
+  }
+  return text;
+}
+
+/** Such as ECONNREFUSED, or a sentence without its full stop. */
+const shortReason = (error: Error): string =>
+  'code' in error ? String(error.code) : error.message.replace(/\.$/, '');
+
+function explain(error: unknown, where: string): unknown {
+  if (error instanceof SmtpRejection) {
+    const { recipient, reply } = error;
+    if (recipient === null) return new Error(`The server ${where} rejected the message: ${reply}`);
+    return new Error(
+      `The server ${where} rejected the recipient ${recipient}: ${reply}\nCreate an inbox first, and use its address before it expires. The curl command that "npm start" prints creates one.`,
+    );
+  }
+  if (!(error instanceof Error)) return error;
+  const reason = error.name === 'AbortError' ? 'it did not answer in time' : shortReason(error);
+  return new Error(
+    `No SMTP server can be reached at ${where} (${reason}). Start Mayfly with "npm start", or name the server with --server HOST:PORT.`,
+  );
+}
+
+export function addMailCommand(program: Command, { readConfig, print, now }: MailEdge): void {
+  program
+    .command('mail')
+    .description('Send a message by SMTP, to try an inbox')
+    .argument('<address...>', 'Recipients, such as the address of an inbox')
+    .option(
+      '--server <host:port>',
+      'SMTP server (default: by MAYFLY_SMTP_HOST and MAYFLY_SMTP_PORT, else 127.0.0.1:2525)',
+    )
+    .option('--from <address>', 'Sender', 'sender@example.com')
+    .option('--subject <text>', 'Subject', 'Your code')
+    .option('--body <text>', 'Text of the message', 'Your code is 482910.')
+    .action(async (addresses: string[], { server, from, subject, body }: MailOptions) => {
+      const to = addresses.map(readAddress);
+      const { smtpHost, smtpPort } = readConfig();
+      const target =
+        server === undefined
+          ? { host: EVERYWHERE[smtpHost] ?? smtpHost, port: smtpPort || DEFAULT_PORT }
+          : readServer(server);
+      const where = `${target.host}:${target.port}`;
+      try {
+        const message = { from: readAddress(from), to, subject, body };
+        const reply = await sendMessage(target, message, now());
+        print(`Sent to ${to.join(', ')} by ${where}: ${reply}`);
+      } catch (error) {
+        throw error instanceof ArgumentError ? error : explain(error, where);
+      }
+    });
+}

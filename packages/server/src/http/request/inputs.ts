@@ -1,0 +1,377 @@
+import type { IncomingMessage } from 'node:http';
+import { createRequire } from 'node:module';
+import { Readable } from 'node:stream';
+import * as contract from '@mayfly/client/contract';
+import { DEFAULT_LIMIT } from '@mayfly/client/contract';
+import type { Ajv, AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv';
+import type { FastifyRequest, FastifySchema } from 'fastify';
+import { AppError, messageOf } from '../../errors.ts';
+import { type IdPrefix, isId } from '../../ids.ts';
+import { quoted, withoutCredentials } from '../../text/nearest.ts';
+import type { App } from '../context.ts';
+import { invalidField } from './invalid-fields.ts';
+
+/** Empty, or a host with an optional port (RFC 3986 section 3.2.2), also with the underscores of container names. */
+const HOST = /^(?:(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?)?$/;
+
+/** Node keeps the first of several Host fields, and a proxy before it may use another one. */
+function hostFields(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') count++;
+  }
+  return count;
+}
+
+/**
+ * @throws AppError `invalid_request` for a missing, repeated or malformed Host (RFC 9112 section 3.2),
+ *   `unsupported_media_type` for a body with a content coding (RFC 9110 section 15.5.16)
+ */
+export function assertReadable({ raw, headers }: Pick<FastifyRequest, 'raw' | 'headers'>): void {
+  const hosts = hostFields(raw.rawHeaders);
+  if (hosts === 0 && raw.httpVersionMinor === 1) {
+    throw new AppError('invalid_request', 'The Host header is missing. HTTP/1.1 requires it.');
+  }
+  if (hosts > 1) {
+    throw new AppError('invalid_request', `The Host header is given ${hosts} times. Send it once.`);
+  }
+  if (!HOST.test(headers.host ?? '')) {
+    throw new AppError(
+      'invalid_request',
+      `The Host header is ${quoted(headers.host ?? '')}. Send one host name or address, with an optional port, such as "mayfly.example.com:8025".`,
+    );
+  }
+  const coding = headers['content-encoding'];
+  if (coding === undefined || coding.toLowerCase() === 'identity') return;
+  throw new AppError(
+    'unsupported_media_type',
+    `The Content-Encoding ${quoted(coding)} is not supported. Send the body uncompressed, without that header.`,
+    { acceptEncoding: 'identity' },
+  );
+}
+
+export const hasBody = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
+/** Base of URLs in responses: the public URL, else the request's Host (only its sender reads it), else the address. */
+export function baseUrl(publicUrl: string | null, { headers, socket }: FastifyRequest): string {
+  if (publicUrl !== null) return publicUrl;
+  if (headers.host) return `http://${headers.host}`;
+  const { localAddress = '127.0.0.1', localPort = 80 } = socket;
+  return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
+}
+
+export type ParameterTypes = ReadonlyMap<string, 'integer' | 'boolean'>;
+
+/** No exponent, fraction or white space, and no more digits than a number represents exactly. */
+const INTEGER = /^-?\d{1,15}$/;
+
+function parameterTypes(schema: unknown): ParameterTypes {
+  const types = new Map<string, 'integer' | 'boolean'>();
+  const properties = (schema as { properties?: Record<string, { type?: string }> } | undefined)?.properties;
+  for (const [name, { type }] of Object.entries(properties ?? {})) {
+    if (type === 'integer' || type === 'boolean') types.set(name, type);
+  }
+  return types;
+}
+
+/**
+ * Converts the strings of integers and booleans in place. The schema rejects other strings with the parameter's name.
+ * @throws AppError `invalid_request` for a repeated parameter
+ */
+function readParameters(query: Record<string, unknown>, types: ParameterTypes): void {
+  for (const [name, given] of Object.entries(query)) {
+    if (Array.isArray(given)) {
+      const message = `The query parameter ${quoted(name)} is given ${given.length} times. Give it once.`;
+      throw invalidField(name, message);
+    }
+  }
+  for (const [name, type] of types) {
+    const given = query[name];
+    if (typeof given !== 'string') continue;
+    if (type === 'integer' && INTEGER.test(given)) query[name] = Number(given);
+    if (type === 'boolean' && (given === 'true' || given === 'false')) query[name] = given === 'true';
+  }
+}
+
+/** For a parameter of an operation that takes none. @param hasBody whether the operation takes a JSON body */
+function unexpectedParameter(name: string, hasBody: boolean): AppError {
+  const instead = hasBody ? 'Send fields in the JSON body.' : 'Remove it.';
+  return invalidField(
+    name,
+    `${quoted(name)} is not a known query parameter: this operation takes none. ${instead}`,
+  );
+}
+
+const LABEL = 'label.';
+
+export function labelsOf(query: object): Record<string, string> {
+  const labels = Object.entries(query).filter(([name]) => name.startsWith(LABEL));
+  return Object.fromEntries(labels.map(([name, value]) => [name.slice(LABEL.length), String(value)]));
+}
+
+/** A page of a list, newest first: at most `limit` items, those before the id `before`. */
+export interface Page {
+  limit: number;
+  before: string | null;
+}
+
+/** @param what the item of the list, with its article @throws AppError `invalid_request` for an invalid `before` */
+export function readPage(query: { limit?: number; before?: string }, prefix: IdPrefix, what: string): Page {
+  const { limit = DEFAULT_LIMIT, before = null } = query;
+  if (before !== null && !isId(prefix, before))
+    throw invalidField('before', `"before" must be the id of ${what} (${prefix}_…), not ${quoted(before)}.`);
+  return { limit, before };
+}
+
+/** What V8 says about a text that is not JSON, with the line and column of a position. */
+function faultOf(message: string, text: string): string {
+  const [whole, at] = / in JSON at position (\d+).*/.exec(message) ?? [];
+  if (whole === undefined) return message;
+  const before = text.slice(0, Number(at)).split('\n');
+  const column = (before.at(-1) ?? '').length + 1;
+  return `${message.replace(whole, '')} at line ${before.length}, column ${column} (position ${at})`;
+}
+
+/** @throws AppError `malformed_json` */
+export function parseJsonBody(body: Uint8Array): unknown {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch {
+    const [valid = ''] = Buffer.from(body).toString('utf8').split('\ufffd', 1);
+    throw new AppError(
+      'malformed_json',
+      `The body is not valid UTF-8 from byte ${Buffer.byteLength(valid)} on. Encode JSON in UTF-8.`,
+    );
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const fault = withoutCredentials(faultOf(messageOf(error), text));
+    throw new AppError('malformed_json', `The body is not valid JSON. ${fault}.`);
+  }
+}
+
+/** Accepts JSON bodies only; a route that accepts other types adds their parser. */
+export function parseBodies(app: App): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    if (body.length === 0) return done(null, undefined);
+    try {
+      done(null, parseJsonBody(body as Buffer));
+    } catch (error) {
+      done(error as Error, undefined);
+    }
+  });
+}
+
+/** Converts query parameters to their types, and replaces an omitted optional body by an empty object. */
+export function readInputs(app: App): void {
+  const types = new WeakMap<object, ParameterTypes>();
+  const readQuery = ({ routeOptions, query }: FastifyRequest, { querystring, body }: FastifySchema): void => {
+    if (querystring === undefined) {
+      const { config, schema } = routeOptions;
+      const isPage = config.access === 'public' && schema?.operationId === undefined;
+      const [unknown] = isPage ? [] : Object.keys(query as object);
+      if (unknown !== undefined) throw unexpectedParameter(unknown, body !== undefined);
+      return;
+    }
+    const known = types.get(querystring as object) ?? parameterTypes(querystring);
+    types.set(querystring as object, known);
+    readParameters(query as Record<string, unknown>, known);
+  };
+  const readBody = (request: FastifyRequest, { body }: FastifySchema): void => {
+    if (body !== undefined) {
+      if (request.body === undefined && isOptionalBody(app, body)) request.body = {};
+    } else if (request.body !== undefined && request.body !== null) {
+      throw new AppError('invalid_request', 'This operation takes no body. Send the request without one.');
+    }
+  };
+  app.addHook('preValidation', (request, _reply, done) => {
+    const { schema = {} } = request.routeOptions;
+    readQuery(request, schema);
+    readBody(request, schema);
+    done();
+  });
+}
+
+function isOptionalBody(app: App, body: unknown): boolean {
+  const { $ref } = body as { $ref?: string };
+  const schema = app.getSchema($ref?.replace('#', '') ?? '') as { required?: unknown } | undefined;
+  return schema !== undefined && schema.required === undefined;
+}
+
+/** Adds routes whose body is a stream of bytes, in a Fastify scope of their own, so that no other route accepts it. */
+export function withStreams(app: App, accepts: readonly string[], add: (scope: App) => void): void {
+  app.register(async (scope: App) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser([...accepts], (_request, payload, done) => done(null, payload));
+    add(scope);
+  });
+}
+
+/** @param given Content-Type; undefined for a body without one @param accepted media types of the operation */
+export function unsupportedMediaType(given: string | undefined, accepted: readonly string[]): AppError {
+  const found =
+    given === undefined
+      ? 'The body has no Content-Type'
+      : `The Content-Type ${quoted(given)} is not supported`;
+  const message = `${found}. Send the header "Content-Type: ${accepted.join('" or "Content-Type: ')}".`;
+  return new AppError('unsupported_media_type', message);
+}
+
+/** @throws AppError `unsupported_media_type` without a body and a type, or what `empty` makes for an empty body */
+export function bodyStream(
+  request: FastifyRequest,
+  accepts: readonly string[],
+  empty: () => AppError,
+): Readable {
+  const stream = request.body as Readable | undefined;
+  if (stream) return stream;
+  throw request.headers['content-type'] === undefined ? unsupportedMediaType(undefined, accepts) : empty();
+}
+
+const joinedBodies = new WeakMap<IncomingMessage, Readable>();
+
+export const bodyOf = (request: IncomingMessage): Readable => joinedBodies.get(request) ?? request;
+
+/** Drops the buffered part of a body and what still arrives. */
+export const dropChunks = (request: IncomingMessage): void => void joinedBodies.get(request)?.destroy();
+
+/**
+ * Joins the chunks of a body (RFC 9112 section 7.1) that arrive in one turn of the event loop: buffered one by one,
+ * chunks of one byte take 450 times their size. Call it before the body is read; `count` is called for each chunk.
+ */
+export function joinChunks(request: IncomingMessage, count: () => void): void {
+  if (request.headers['transfer-encoding'] === undefined) return;
+  // Kept, because a body stream that fails may detach the socket from the request.
+  const { socket } = request;
+  let chunks: Buffer[] = [];
+  const resume = (): void => void socket.resume();
+  const body = new Readable({
+    read: resume,
+    destroy(error, done) {
+      // The rest is read and dropped, so that the client sends all of it and reads its response.
+      resume();
+      done(error);
+    },
+  });
+  const flush = (): void => {
+    const [first, ...others] = chunks;
+    chunks = [];
+    if (first && !body.destroyed && !body.push(others.length > 0 ? Buffer.concat([first, ...others]) : first))
+      socket.pause();
+  };
+  request.on('data', (chunk: Buffer) => {
+    count();
+    if (!body.destroyed && chunks.push(chunk) === 1) setImmediate(flush);
+  });
+  request.once('end', () => {
+    flush();
+    body.push(null);
+  });
+  request.once('error', (error) => body.destroy(error));
+  // The body may fail when nothing reads it.
+  body.on('error', () => undefined);
+  joinedBodies.set(request, body);
+}
+
+/**
+ * Sends 100 Continue (RFC 9110 section 10.1.1) after the checks of the header: credential, path, size. A request that
+ * fails them gets its response, and the connection is closed, because the client may or may not send the body then.
+ * Other expectations are ignored: Node's own response is no problem document and bypasses all checks.
+ */
+export function respondToExpect(app: App): void {
+  const waiting = new WeakSet<IncomingMessage>();
+  app.server.on('checkContinue', (request, response) => {
+    waiting.add(request);
+    response.setHeader('connection', 'close');
+    app.server.emit('request', request, response);
+  });
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  app.addHook('preParsing', (request, reply, _payload, done) => {
+    if (request.headers.expect !== undefined && waiting.delete(request.raw)) {
+      reply.raw.removeHeader('connection');
+      reply.raw.writeContinue();
+    }
+    done(null, bodyOf(request.raw));
+  });
+}
+
+/** Reads and drops up to `maxBytes`. `done` is called once: true if the body is complete or the client is gone. */
+export function discardBody(
+  request: IncomingMessage,
+  maxBytes: number,
+  done: (isRead: boolean) => void,
+): void {
+  let left = maxBytes;
+  const finish = (isRead: boolean): void => {
+    request.off('data', count).off('end', atEnd).off('close', atEnd);
+    if (!isRead) request.pause();
+    done(isRead);
+  };
+  const count = (bytes: Buffer): void => {
+    left -= bytes.length;
+    if (left < 0) finish(false);
+  };
+  const atEnd = (): void => finish(true);
+  request.on('data', count).once('end', atEnd).once('close', atEnd);
+  dropChunks(request);
+  if (request.readableEnded || request.destroyed) finish(true);
+}
+
+/** Returns false and sets `errors` if the value does not match the schema. */
+interface Validator {
+  (value: unknown): boolean;
+  errors: ErrorObject[] | null;
+}
+
+const isNamed = (value: unknown): value is AnySchemaObject & { $id: string } =>
+  typeof value === 'object' && value !== null && '$id' in value;
+
+const require = createRequire(import.meta.url);
+
+function createAjv(): Ajv {
+  // Loaded at the first request with a body or a query, because they take as long as all routes.
+  const library = require('ajv') as typeof import('ajv');
+  const addFormats = require('ajv-formats') as typeof import('ajv-formats');
+  const ajv = new library.Ajv({
+    coerceTypes: false,
+    removeAdditional: false,
+    useDefaults: false,
+    addUsedSchema: false,
+    allErrors: true,
+    // Errors carry the wrong value and its schema, for messages that name both.
+    verbose: true,
+    keywords: ['x-unit'],
+  });
+  addFormats.default(ajv);
+  for (const schema of Object.values(contract)) if (isNamed(schema)) ajv.addSchema(schema);
+  return ajv;
+}
+
+let shared: Ajv | undefined;
+/** By schema, shared by all apps. */
+const compiled = new WeakMap<object, ValidateFunction>();
+
+function compile(schema: AnySchemaObject): ValidateFunction {
+  shared ??= createAjv();
+  const known = compiled.get(schema) ?? (schema.$id ? shared.getSchema(schema.$id) : undefined);
+  const validate = known ?? shared.compile(schema);
+  compiled.set(schema, validate);
+  return validate;
+}
+
+/** Compiles the schema at its first use: compiling all schemas would take a seventh of the time of a start. */
+export function createValidator(schema: AnySchemaObject): Validator {
+  const check = (value: unknown): boolean => {
+    const validate = compile(schema);
+    const isValid = validate(value);
+    validator.errors = validate.errors ?? null;
+    return isValid;
+  };
+  const validator: Validator = Object.assign(check, { errors: null });
+  return validator;
+}

@@ -1,0 +1,230 @@
+import type { Db, Tx } from '../database/operations.ts';
+import { anyOf, EMPTY, FOR_UPDATE, inserted, parseOr, sql, type Value } from '../database/sql.ts';
+import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
+
+/** Raw sources are stored in pieces: 50 MB are never in memory at once, and one takes well under a millisecond. */
+export const RAW_PIECE_BYTES = 256 * 1024;
+
+export interface NewSource {
+  /** From our Received line on. The store takes a resizable buffer without a copy: do not read it after the call. */
+  raw: Uint8Array;
+  envelope: MailEnvelope;
+  /** From `encodeTrail`, until the end of the data. */
+  trail?: string;
+}
+
+/** What a mail says, as it is stored. */
+export interface Reading {
+  /** UTF-8 JSON of a {@link MailSummary}. */
+  summary: Uint8Array;
+  /** UTF-8 JSON of a {@link StoredContent}. */
+  content: Uint8Array;
+  parseError: string | null;
+  /** Null if not checked. */
+  authentication: MailAuthentication | null;
+  /** From `encodeTrail`. */
+  trail: string;
+}
+
+export interface ReadingOf extends Reading {
+  source: number;
+  /** Of the raw source, bytes. */
+  size: number;
+}
+
+/** Few sizes, so that each connection plans few statements. */
+const SIZES = [64, 16, 4] as const;
+
+/** Returns rows in their order if `returning` (constant SQL) is given. @param into a table with its columns */
+export async function insertRows<Row extends object>(
+  tx: Tx,
+  into: string,
+  rows: readonly (readonly Value[])[],
+  returning = '',
+): Promise<Row[]> {
+  const results: Promise<unknown>[] = [];
+  for (let at = 0; at < rows.length; ) {
+    const size = SIZES.find((one) => one <= rows.length - at) ?? 1;
+    const query = inserted(into, rows.slice(at, at + size), returning);
+    results.push(returning === '' ? tx.run(query) : tx.all<Row>(query));
+    at += size;
+  }
+  const returned = await Promise.all(results);
+  return returning === '' ? [] : (returned.flat() as Row[]);
+}
+
+const pieceOf = (raw: Uint8Array, piece: number): Uint8Array =>
+  raw.subarray(piece * RAW_PIECE_BYTES, (piece + 1) * RAW_PIECE_BYTES);
+
+/** Returns the numbers of the rows. Within a transaction, those of SQLite are consecutive. */
+async function numbered(tx: Tx, into: string, rows: readonly (readonly Value[])[]): Promise<number[]> {
+  if (tx.engine === 'postgres') {
+    return (await insertRows<{ seq: number }>(tx, into, rows, 'returning seq')).map(({ seq }) => seq);
+  }
+  await insertRows(tx, into, rows);
+  const last = await tx.first<{ seq: number }>(sql`select last_insert_rowid() as seq`);
+  return rows.map((_, index) => (last?.seq ?? Number.NaN) - rows.length + 1 + index);
+}
+
+/** Returns the numbers of the sources. */
+export async function addSources(tx: Tx, mails: readonly NewSource[]): Promise<number[]> {
+  const rows = mails.map(({ raw, envelope, trail }) => [
+    raw.length,
+    JSON.stringify({ ...envelope, trail }),
+    pieceOf(raw, 0),
+  ]);
+  const seqs = await numbered(tx, 'sources (size, envelope, raw)', rows);
+  const pieces: Promise<unknown>[] = [];
+  for (const [index, { raw }] of mails.entries()) {
+    for (let piece = 1; piece * RAW_PIECE_BYTES < raw.length; piece++) {
+      // One by one, because a row may have 256 KiB.
+      const row = [seqs[index] as number, piece, pieceOf(raw, piece)];
+      pieces.push(insertRows(tx, 'source_pieces (source_seq, piece, bytes)', [row]));
+    }
+  }
+  await Promise.all(pieces);
+  return seqs;
+}
+
+export async function removeSources(tx: Tx, seqs: readonly number[]): Promise<void> {
+  if (seqs.length === 0) return;
+  await Promise.all([
+    tx.run(sql`delete from source_pieces where source_seq ${anyOf(seqs)}`),
+    tx.run(sql`delete from sources where seq ${anyOf(seqs)}`),
+  ]);
+}
+
+/** Readings whose sources exist. */
+export async function addReadings(tx: Tx, readings: readonly ReadingOf[]): Promise<void> {
+  const rows = readings.map(({ source, size, parseError, trail, authentication, summary, content }) => [
+    ...[source, size, parseError === null ? null : JSON.stringify(parseError), trail],
+    ...[authentication === null ? null : JSON.stringify(authentication), summary, content],
+  ]);
+  const columns = 'source_seq, size, parse_error, trail, authentication, summary, content';
+  await insertRows(tx, `readings (${columns})`, rows, 'on conflict (source_seq) do nothing');
+}
+
+/** Makes deliveries due, except those that have ended meanwhile. */
+async function makeDue(tx: Tx, deliveries: readonly string[]): Promise<void> {
+  if (deliveries.length === 0) return;
+  await tx.run(
+    sql`update deliveries set due_at = created_at
+      where id ${anyOf(deliveries)} and due_at is null and leased_until is null and ended_at is null`,
+  );
+  // They were counted by the wakes of their commit.
+  const woken = await tx.all<{ id: string; at: number }>(
+    sql`select webhook_id as id, max(created_at) as at from deliveries
+      where id ${anyOf(deliveries)} group by webhook_id`,
+  );
+  const rows = woken.map(({ id, at }) => [id, at, 0]);
+  await insertRows(tx, 'wakes (webhook_id, at, added)', rows);
+}
+
+/** Removes sources from the unread ones, and makes their deliveries due. @returns the number of deliveries */
+export async function endUnread(tx: Tx, sources: readonly number[]): Promise<number> {
+  const ended = await tx.all<{ deliveries: string | null }>(
+    sql`delete from unread where source_seq ${anyOf(sources)} returning deliveries`,
+  );
+  const due = ended.flatMap(({ deliveries }) => parseOr<string[]>(deliveries ?? '[]', []));
+  await makeDue(tx, due);
+  return due.length;
+}
+
+/** What was made of deleted sources. After their deletion, which waits for a reading that is being stored. */
+async function removeReadings(tx: Tx, seqs: readonly number[]): Promise<void> {
+  await tx.run(sql`delete from readings where source_seq ${anyOf(seqs)}`);
+  await endUnread(tx, seqs);
+}
+
+/** Pieces that were deleted meanwhile are missing. */
+export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
+  const first = await db.all<{ bytes: Uint8Array }>(
+    sql`select raw as bytes from sources where seq = ${source}`,
+  );
+  const others = await db.all<{ bytes: Uint8Array }>(
+    sql`select bytes from source_pieces where source_seq = ${source} order by piece`,
+  );
+  return Buffer.concat([...first, ...others].map(({ bytes }) => bytes));
+}
+
+/** Freeing this many bytes takes about as long as freeing one more row. */
+const BYTES_PER_ROW = 16 * 1024;
+const ROWS_PER_PIECE = RAW_PIECE_BYTES / BYTES_PER_ROW;
+
+/** The cost of deleting a message, in rows. A source of several pieces is only marked by {@link releaseSources}. */
+export function rowsToFree(size: number): number {
+  return size > RAW_PIECE_BYTES ? 1 : 1 + Math.floor(size / BYTES_PER_ROW);
+}
+
+/** Returns the sources that other messages still have. @param times removed messages by source */
+async function unshare(tx: Tx, times: ReadonlyMap<number, number>): Promise<ReadonlySet<number>> {
+  // In one order, so that concurrent transactions cannot deadlock.
+  const shared = await tx.all<{ seq: number; messages: number }>(
+    sql`select source_seq as seq, messages from shared_sources where source_seq ${anyOf([...times.keys()])}
+      order by source_seq ${FOR_UPDATE}`,
+  );
+  const shown = new Set<number>();
+  for (const { seq, messages } of shared) {
+    const left = messages - (times.get(seq) ?? 0);
+    if (left > 0) shown.add(seq);
+    await (left > 0
+      ? tx.run(sql`update shared_sources set messages = ${left} where source_seq = ${seq}`)
+      : tx.run(sql`delete from shared_sources where source_seq = ${seq}`));
+  }
+  return shown;
+}
+
+/**
+ * Deletes the sources whose last message was deleted; those of several pieces are left to {@link freeParked}.
+ * Once in a transaction, as its last step, because locking shared sources several times could deadlock.
+ * @param released one for each message, only from its `delete … returning`: a row read before may be gone
+ */
+export async function releaseSources(tx: Tx, released: readonly number[]): Promise<void> {
+  if (released.length === 0) return;
+  const times = new Map<number, number>();
+  for (const source of released) times.set(source, (times.get(source) ?? 0) + 1);
+  const shown = await unshare(tx, times);
+  const unused = [...times.keys()].filter((source) => !shown.has(source));
+  if (unused.length === 0) return;
+  const deleted = await tx.all<{ seq: number }>(
+    sql`delete from sources where seq ${anyOf(unused)} and size <= ${RAW_PIECE_BYTES} returning seq`,
+  );
+  await removeReadings(
+    tx,
+    deleted.map(({ seq }) => seq),
+  );
+  if (deleted.length === unused.length) return;
+  // The sources that are left have several pieces.
+  await tx.run(
+    sql`insert into parked_sources (source_seq) select seq from sources where seq ${anyOf(unused)}`,
+  );
+}
+
+/** Deletes about `limit` rows of all parked sources, or of `only`, and returns the count. */
+export async function freeParked(tx: Tx, limit: number, only?: number): Promise<number> {
+  const ofOnly = only === undefined ? EMPTY : sql`and source_seq = ${only}`;
+  let freed = 0;
+  while (freed < limit) {
+    // Locked, because its row must outlive its pieces, which another transaction may be deleting.
+    const parked = await tx.first<{ source: number }>(
+      sql`select source_seq as source from parked_sources where stage is null ${ofOnly} limit 1 ${FOR_UPDATE}`,
+    );
+    if (!parked) break;
+    freed += await freePieces(tx, parked.source, limit - freed);
+  }
+  return freed;
+}
+
+/** Deletes pieces from the end, and the source with the first one. */
+async function freePieces(tx: Tx, source: number, limit: number): Promise<number> {
+  const pieces = Math.max(1, Math.ceil(limit / ROWS_PER_PIECE));
+  const gone = await tx.run(
+    sql`delete from source_pieces where source_seq = ${source} and piece in
+      (select piece from source_pieces where source_seq = ${source} order by piece desc limit ${pieces})`,
+  );
+  if (gone === pieces) return pieces * ROWS_PER_PIECE;
+  await tx.run(sql`delete from sources where seq = ${source}`);
+  await removeReadings(tx, [source]);
+  await tx.run(sql`delete from parked_sources where source_seq = ${source}`);
+  return (gone + 1) * ROWS_PER_PIECE;
+}
