@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import { type Command, CommanderError } from 'commander';
 import { createApp } from './app.ts';
 import { ArgumentError } from './cli/arguments.ts';
-import { addBackupCommands, addMigrateCommand } from './cli/backup.ts';
+import { addBackupCommands } from './cli/backup.ts';
 import { addOperatorCommands, createProgram } from './cli/commands.ts';
 import { addMailCommand } from './cli/mail.ts';
 import { createDevAnnouncer } from './cli/server/dev-announcer.ts';
@@ -23,12 +23,9 @@ import {
 } from './config/config.ts';
 import { DEV_DEFAULTS } from './config/settings.ts';
 import { openPostgres } from './database/postgres/open.ts';
-import { check } from './database/sqlite/check.ts';
 import { openSqlite } from './database/sqlite/open.ts';
 import { messageOf } from './errors.ts';
 import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from './log.ts';
-import { backUp, restore } from './operations/backup.ts';
-import { transfer } from './operations/transfer.ts';
 import type { Store } from './store.ts';
 import { VERSION } from './version.ts';
 
@@ -188,19 +185,7 @@ export async function main(parent: number): Promise<void> {
   addServerCommands(program, parent);
   addOperatorCommands(program, { env: process.env, print, now: Date.now, readLine, openStore });
   addMailCommand(program, { readConfig: () => parseConfig(process.env, DEV_DEFAULTS), print, now: Date.now });
-  addBackupCommands(program, {
-    env: process.env,
-    print,
-    now: Date.now,
-    backUp: (dataDir, file) => backUp(databasePath(dataDir), file),
-    restore: (dataDir, file, suffix) => restore(databasePath(dataDir), file, suffix),
-    check: (dataDir) => check(databasePath(dataDir)),
-  });
-  addMigrateCommand(program, {
-    env: process.env,
-    print,
-    transfer: (dataDir, url, onTable) => transfer(databasePath(dataDir), url, onTable),
-  });
+  addBackupCommands(program, { env: process.env, print, now: Date.now });
   try {
     await program.parseAsync(process.argv);
   } catch (error) {

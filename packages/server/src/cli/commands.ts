@@ -57,37 +57,16 @@ function unknownOption(command: Command, flag: string): string {
   return `${wrong} "${fullName(command)} --help" lists its options.`;
 }
 
-/** Messages for errors of commander, by code; others keep commander's message. */
-const EXPLAINED: Readonly<Record<string, (command: Command) => string>> = {
-  'commander.unknownCommand': unknownCommand,
-  'commander.unknownOption': (command) =>
-    unknownOption(command, command.args.find((argument) => /^-./.test(argument)) ?? ''),
-  'commander.missingArgument': (command) =>
-    `"${fullName(command)}" needs the argument <${command.registeredArguments[command.args.length]?.name()}>. "${fullName(command)} --help" explains it.`,
-  'commander.missingMandatoryOptionValue': (command) => {
-    const missing = command.options.find(
-      (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
-    );
-    return `"${fullName(command)}" needs the option ${missing?.flags}.`;
-  },
-  'commander.excessArguments': (command) => {
-    const expected = command.registeredArguments.length;
-    const excess = command.args.slice(expected).map(quoted).join(', ');
-    return expected === 0
-      ? `"${fullName(command)}" takes no arguments, but was given ${excess}.`
-      : `"${fullName(command)}" takes ${expected} argument${expected === 1 ? '' : 's'}; ${excess} is too much.`;
-  },
-};
-
 class CliCommand extends Command {
   override createCommand(name?: string): CliCommand {
     return new CliCommand(name);
   }
 
   /** @throws ArgumentError always */
-  override error(message: string, options: { code?: string } = {}): never {
-    const explain = EXPLAINED[options.code ?? ''];
-    if (explain) throw new ArgumentError(explain(this));
+  override error(message: string, { code }: { code?: string } = {}): never {
+    if (code === 'commander.unknownCommand') throw new ArgumentError(unknownCommand(this));
+    if (code === 'commander.unknownOption')
+      throw new ArgumentError(unknownOption(this, this.args.find((argument) => /^-./.test(argument)) ?? ''));
     throw new ArgumentError(`"${fullName(this)}": ${message.replace(/^error: /, '')}`);
   }
 }

@@ -14,7 +14,7 @@ import {
   needsContent,
   shortened,
 } from '../../mail/matching/filters.ts';
-import { fold } from '../../mail/matching/fold.ts';
+import { fold } from '../../mail/matching/compared-content.ts';
 import { MAY_LACK_TEXT_BYTES } from '../../mail/stored-content.ts';
 import type {
   AccountMessageRow,
