@@ -142,8 +142,6 @@ async function serve(config: Config, parent: number, announcerOf: (log: Logger) 
   }
 }
 
-const SERVER_COMMANDS = ['dev', 'serve'];
-
 function addServerCommands(program: Command, parent: number): void {
   program
     .command('dev')
@@ -180,7 +178,7 @@ export async function main(parent: number): Promise<void> {
   const program = createProgram(VERSION);
   program.hook('preAction', (_program, command) => {
     // Servers report them in the log.
-    if (!SERVER_COMMANDS.includes(command.name())) unusedVariables(process.env).forEach(warn);
+    if (!['dev', 'serve'].includes(command.name())) unusedVariables(process.env).forEach(warn);
   });
   addServerCommands(program, parent);
   addOperatorCommands(program, { env: process.env, print, now: Date.now, readLine, openStore });

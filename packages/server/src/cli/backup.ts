@@ -10,8 +10,6 @@ interface Edge {
   now(): number;
 }
 
-const MIB = 1024 * 1024;
-
 /** @throws Error if PostgreSQL is configured */
 function embeddedFolder(env: Edge['env']): string {
   const { dataDir, databaseUrl } = parseConfig(env);
@@ -32,7 +30,7 @@ export function addBackupCommands(program: Command, { env, print, now }: Edge): 
     .argument('<file>', 'Path of the file to create')
     .action((file: string) => {
       const bytes = backUp(databasePath(embeddedFolder(env)), file);
-      print(`Backed up to ${file} (${(bytes / MIB).toFixed(1)} MiB).`);
+      print(`Backed up to ${file} (${(bytes / (1024 * 1024)).toFixed(1)} MiB).`);
     });
   program
     .command('restore')

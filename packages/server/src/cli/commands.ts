@@ -22,7 +22,6 @@ import { createKey, listKeys, readKeyArgument, revokeKey } from './keys.ts';
 /** Names that users try instead of `serve` or `dev`. */
 const MEANS_START = ['start', 'run', 'up', 'server', 'daemon', 'launch', 'begin'];
 const SETTING_PREFIX = 'MAYFLY_';
-const SERVERS = ['dev', 'serve'];
 
 /** Such as `mayfly key create`. */
 const fullName = (command: Command): string =>
@@ -47,7 +46,7 @@ function unknownOption(command: Command, flag: string): string {
   const options = command.options.flatMap(({ long }) => (long ? [long.slice(2)] : []));
   const option = nearest(name, options);
   if (option !== undefined) return `${wrong} Did you mean "--${option}"?`;
-  if (SERVERS.includes(command.name())) {
+  if (['dev', 'serve'].includes(command.name())) {
     const names = Object.values(SETTINGS).map((setting) => setting.name.slice(SETTING_PREFIX.length));
     const setting = nearest(name.replaceAll('-', '_'), names);
     const hint =
