@@ -22,7 +22,7 @@ export async function memory(): Promise<Row[]> {
   const uncached = await idleMemory({ NODE_DISABLE_COMPILE_CACHE: '1' });
   const { peak, afterwards } = await loadedMemory();
   return [
-    alone('resident memory, idle', 'MiB', [idle], { atMost: 120 }),
+    alone('resident memory, idle', 'MiB', [idle], { atMost: 115 }),
     alone('the same without the compile cache, as after the first start', 'MiB', [uncached]),
     alone(LARGE, 'MiB', [peak], { atMost: 400 }),
     alone('resident memory a minute after that', 'MiB', [afterwards]),

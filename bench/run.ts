@@ -16,6 +16,7 @@ import { postgresScale } from './postgres/scale.ts';
 import { scale } from './scale.ts';
 import { search } from './search.ts';
 import { slowDisk } from './slow-disk.ts';
+import { start } from './start.ts';
 import { store } from './store.ts';
 import { type Bench, type Row, table } from './support/rows.ts';
 import { wait } from './wait.ts';
@@ -32,6 +33,7 @@ const BENCHES: Record<string, Bench> = {
   http,
   auth,
   memory,
+  start,
   scale,
   search,
   console: consoleBench,

@@ -3,9 +3,18 @@
  * makes the tarball. The console is built first, where its package has a build script.
  */
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
-import { bundle, CONTRACT, compile, type Format, outputOf, ROOT, toCommonJs } from './compile.ts';
+import { bundle, type Format, outputOf, ROOT, toCommonJs, writeDeclarations } from './compile.ts';
 
 export const BUILD = join(ROOT, 'build');
 
@@ -49,6 +58,9 @@ const pinned = (dependencies: Record<string, string> = {}) =>
       name.startsWith('@mayfly/') ? version : range,
     ]),
   );
+
+/** The licences of the code and data of others that the server contains. */
+const NOTICES = 'THIRD-PARTY-NOTICES';
 
 /** Words by which the server is found; those of the libraries are in their sources. */
 const KEYWORDS = ['email', 'testing', 'e2e', 'inbox', 'disposable', 'smtp', 'smtp-server', 'mailpit', 'otp'];
@@ -109,7 +121,7 @@ const withTabs = (code: string) =>
  */
 function writeTypes({ folder, withCjs, without }: Library, exported: string[], dist: string): void {
   const types = join(dist, withCjs ? 'cjs' : 'esm');
-  compile({ source: `packages/${folder}/src`, target: types, output: 'declarations', without });
+  writeDeclarations({ source: `packages/${folder}/src`, target: types, without });
   const named = new Set(exported.flatMap((file) => [...withNamed(types, `${outputOf(file)}.d.ts`)]));
   for (const file of globSync('**/*.d.ts', { cwd: types })) {
     if (!named.has(file)) rmSync(join(types, file));
@@ -171,73 +183,31 @@ async function buildLibrary(library: Library): Promise<void> {
   finish(folder, target);
 }
 
-/** The server with its contract and the console, as `mayfly`. */
+/** The server as `mayfly`: the bundle that a clone runs, too. */
 function buildServer(): void {
   const source = readPackage('server');
   const target = join(BUILD, 'mayfly');
-  const server = join(target, 'server');
-  compile({ source: 'packages/server/src', target: join(server, 'dist'), output: 'javascript' });
-  compile({ source: 'packages/client/src/contract', target: join(server, CONTRACT), output: 'javascript' });
-  cpSync(join(ROOT, 'packages/server/bin'), join(server, 'bin'), { recursive: true });
-  const bin = join(server, 'bin/mayfly.js');
-  const text = readFileSync(bin, 'utf8')
-    .replace('../src/main.ts', '../dist/main.js')
-    // The node_modules folder that this package lies in.
-    .replace('../../../node_modules/.cache/mayfly', '../../../.cache/mayfly');
-  writeFileSync(bin, text);
-  const described = join(server, 'dist/http/openapi/file.js');
-  const moved = readFileSync(described, 'utf8').replace(
-    '../../../../../openapi.json',
-    '../../../openapi.json',
-  );
-  writeFileSync(described, moved);
-  cpSync(join(ROOT, 'openapi.json'), join(server, 'openapi.json'));
-  // The scope of these files, and what version.js reads.
-  const { name, dependencies = {} } = source;
-  const { '@mayfly/client': _, ...others } = dependencies;
-  writeJson(join(server, 'package.json'), {
-    name,
-    version,
-    type: 'module',
-  });
-  for (const folder of ['web/dist']) {
-    const built = join(ROOT, 'packages', folder);
-    if (existsSync(built)) cpSync(built, join(target, folder), { recursive: true });
-    else process.stderr.write(`packages/${folder} does not exist: the package has no console.\n`);
-  }
+  mkdirSync(target);
+  execFileSync(process.execPath, [join(ROOT, 'packages/server/build.js'), join(target, 'dist')]);
+  renameSync(join(target, 'dist', NOTICES), join(target, NOTICES));
+  for (const file of ['mayfly.js', 'node-version.js', 'package.json'])
+    cpSync(join(ROOT, 'packages/server/bin', file), join(target, 'bin', file));
   writeJson(join(target, 'package.json'), {
     name: 'mayfly',
     version,
     ...common({ ...source, description }, 'server'),
+    // Of the files of the console; those of the server are named .cjs, or have a package.json of their own.
     type: 'module',
-    bin: { mayfly: 'server/bin/mayfly.js' },
-    dependencies: others,
-    files: ['server', 'web', 'THIRD-PARTY-NOTICES'],
+    bin: { mayfly: 'bin/mayfly.js' },
+    files: ['bin', 'dist', NOTICES],
   });
   finish('server', target);
-  writeNotices(target);
 }
 
 /** License and README. */
 function finish(folder: string, target: string): void {
   cpSync(join(ROOT, 'LICENSE'), join(target, 'LICENSE'));
   cpSync(join(ROOT, 'packages', folder, 'README.md'), join(target, 'README.md'));
-}
-
-/** Libraries whose code is in the files of the console. All others are dependencies with their own licences. */
-const IN_CONSOLE = ['preact', '@preact/signals', '@preact/signals-core'];
-
-/** The licences of the code and data of others that the package of the server contains. */
-function writeNotices(target: string): void {
-  const notices = IN_CONSOLE.map((name) => {
-    const folder = join(ROOT, 'node_modules', name);
-    const { version: used } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-    return `${name} ${used} (in web/)\n\n${readFileSync(join(folder, 'LICENSE'), 'utf8').trim()}\n`;
-  });
-  notices.push(
-    'caniemail 2.0.2, MIT licence (figures in server/dist/mail/lint): support of HTML and CSS by mail clients, from caniemail.com\n',
-  );
-  writeFileSync(join(target, 'THIRD-PARTY-NOTICES'), notices.join(`\n${'-'.repeat(80)}\n\n`));
 }
 
 /** @returns the folders of the packages, ready for `npm pack` */

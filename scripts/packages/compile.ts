@@ -1,6 +1,6 @@
 /*
- * Compiles packages to JavaScript and declarations. Node.js strips types only outside of node_modules, so what is
- * published must be JavaScript.
+ * Compiles libraries to JavaScript and declarations. Node.js strips types only outside of node_modules, so what is
+ * published must be JavaScript. The server has packages/server/build.js.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -13,15 +13,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
-
-/** In the published server the contract is a folder beside that of its own output. */
-export const CONTRACT = 'contract';
 
 export type Format = 'esm' | 'cjs';
 
@@ -87,22 +84,19 @@ export function toCommonJs(code: string): string {
   return `'use strict';\n${converted}`;
 }
 
-export interface Compilation {
+export interface Declarations {
   /** Folder of the sources, relative to the root. */
   source: string;
   target: string;
-  /** What is written. Declarations are only for packages that programs import. */
-  output: 'javascript' | 'declarations';
   /** Files and folders of the sources that are left out. */
   without?: string[];
 }
 
-/** Names of files that the compiler leaves as they are: those of workers, and all in declarations. */
-const namesOfOutput = (code: string) =>
-  code.replaceAll(/((?:new URL\(|from |import\()'\.[^']*)\.ts'/g, "$1.js'");
+/** The compiler leaves the names of files as they are. */
+const namesOfOutput = (code: string) => code.replaceAll(/((?:from |import\()'\.[^']*)\.ts'/g, "$1.js'");
 
 /** Compiles a copy in a folder of its own, file by file, with the options of the project. */
-export function compile({ source, target, output, without = [] }: Compilation): void {
+export function writeDeclarations({ source, target, without = [] }: Declarations): void {
   const folder = mkdtempSync(join(ROOT, 'node_modules/.cache/compile-'));
   try {
     cpSync(join(ROOT, source), join(folder, 'src'), {
@@ -111,9 +105,6 @@ export function compile({ source, target, output, without = [] }: Compilation): 
     });
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
-    // version.ts reads it.
-    if (source.startsWith('packages/server'))
-      cpSync(join(ROOT, 'packages/server/package.json'), join(folder, 'package.json'));
     const config = {
       extends: join(ROOT, 'tsconfig.json'),
       compilerOptions: {
@@ -131,15 +122,12 @@ export function compile({ source, target, output, without = [] }: Compilation): 
       exclude: [],
     };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
-    const options =
-      output === 'javascript' ? ['--removeComments'] : ['--declaration', '--emitDeclarationOnly'];
+    const options = ['--declaration', '--emitDeclarationOnly'];
     execFileSync(process.execPath, [TSC, '-p', folder, ...options], { stdio: 'inherit' });
-    for (const file of globSync('**/*.{js,d.ts}', { cwd: join(folder, 'out') })) {
+    for (const file of globSync('**/*.d.ts', { cwd: join(folder, 'out') })) {
       const text = readFileSync(join(folder, 'out', file), 'utf8');
       mkdirSync(dirname(join(target, file)), { recursive: true });
-      const contract = relative(dirname(file), join('..', CONTRACT, 'index.js'));
-      const code = namesOfOutput(text).replaceAll("'@mayfly/client/contract'", `'${contract}'`);
-      writeFileSync(join(target, file), code);
+      writeFileSync(join(target, file), namesOfOutput(text));
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });

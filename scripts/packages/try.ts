@@ -32,6 +32,9 @@ const TARBALLS = join(BUILD, 'tarballs');
 /** Those of tools that are ES modules themselves. */
 const ESM_ONLY = ['mcp', 'vitest'];
 
+/** Of the server, without Node.js: a bundle without dependencies. */
+const MAX_SERVER_BYTES = 12_000_000;
+
 /** What a registry shows of a package, and what its readers miss where it is not there. */
 const SHOWN = ['description', 'keywords', 'license', 'homepage', 'bugs', 'repository', 'engines'];
 
@@ -61,6 +64,8 @@ function pack(): Tarballs {
     say(
       `${packed.name} ${packed.version}: tarball ${kb(packed.size)}, unpacked ${kb(packed.unpackedSize)}, ${packed.entryCount} files`,
     );
+    if (basename(source) === 'mayfly' && packed.unpackedSize > MAX_SERVER_BYTES)
+      throw new Error(`mayfly has ${kb(packed.unpackedSize)}; the limit is ${kb(MAX_SERVER_BYTES)}.`);
     checkMetadata(source, packed.files);
     run(bin('publint'), ['run', '--strict', tarball], ROOT);
     // The server is a program and has nothing to import.

@@ -1,4 +1,6 @@
-import { existsSync } from 'node:fs';
+'use strict';
+const { existsSync } = require('node:fs');
+const { join } = require('node:path');
 
 /** The oldest Node.js that runs the sources: older ones do not read TypeScript, or lack parts of node:sqlite. */
 const OLDEST = [24, 15];
@@ -7,10 +9,10 @@ const OLDEST = [24, 15];
 const BUNDLED = ['linux-x64', 'linux-arm64', 'win-x64'];
 
 /** False where it was installed from npm: then there is no Node.js beside it. */
-const isRepository = existsSync(new URL('../../../scripts/prepare-node.js', import.meta.url));
+const isRepository = existsSync(join(__dirname, '../../../scripts/prepare-node.js'));
 
 /** This system, as the names of those packages end. */
-export const SYSTEM = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
+const SYSTEM = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
 
 /** @param {string} version such as `24.15.0` */
 function isNewEnough(version) {
@@ -22,7 +24,7 @@ function isNewEnough(version) {
  * What to do when this Node.js is too old.
  * @returns {string | null} sentences for the user; null when it is new enough
  */
-export function versionProblem() {
+function versionProblem() {
   if (isNewEnough(process.versions.node)) return null;
   const wrong = `Mayfly needs Node ${OLDEST.join('.')} or newer, and this is ${process.versions.node}.`;
   const advice = `install Node ${OLDEST[0]} from https://nodejs.org or with your version manager`;
@@ -31,3 +33,6 @@ export function versionProblem() {
     ? `${wrong} The project brings its own: run \`npm ci\` and then \`npm start\`, or \`npx mayfly\`, in its folder. After \`npm ci --ignore-scripts\` with npm 10 also run \`node scripts/prepare-node.js\`.`
     : `${wrong} For this system (${SYSTEM}) npm has no Node package that the project could bring: ${advice}, and run \`npm start\` again.`;
 }
+
+exports.SYSTEM = SYSTEM;
+exports.versionProblem = versionProblem;

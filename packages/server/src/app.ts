@@ -10,7 +10,6 @@ import {
   type ListenerName,
 } from './config/config.ts';
 import { createSignInCodes, type SignInCodes } from './console/sign-in-codes.ts';
-import { openPostgres } from './database/postgres/open.ts';
 import { openSqlite } from './database/sqlite/open.ts';
 import { createEventBus, type EventBus } from './events.ts';
 import { recheckUntil } from './http/access/held-requests.ts';
@@ -22,7 +21,7 @@ import { createReceiver } from './inbound/receiver.ts';
 import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
 import { ensureSink } from './inboxes/sink.ts';
 import { createLog, type Logger } from './log.ts';
-import { giveBackMemory } from './memory.ts';
+import { giveBackMemoryLater } from './memory.ts';
 import { addGauges, type GaugeSources, measureDisk, warnOfClock } from './operations/gauges.ts';
 import { createMetrics } from './operations/metrics.ts';
 import { createParsing } from './reading/pool/parser-pool.ts';
@@ -88,7 +87,12 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
 
   const start = async (onFirstKey?: (key: string) => void): Promise<RunningApp> => {
     const has = (role: Config['roles'][number]) => config.roles.includes(role);
-    const base = await openBase({ config, overrides, clock, log, opened }, onFirstKey);
+    const [base] = await Promise.all([
+      openBase({ config, overrides, clock, log, opened }, onFirstKey),
+      // Loaded while a thread opens the database.
+      has('http') && import('./http/server.ts'),
+      has('smtp') && import('./smtp/server.ts'),
+    ]);
     const receiving = openReceiving(base);
     const smtp = has('smtp') ? await startSmtp(base, receiving) : null;
     smtpServer = smtp?.server;
@@ -96,7 +100,8 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     const http = has('http') ? await startHttp(base, receiving, smtp, codes) : null;
     if (has('worker')) await startWorker(base);
     const metrics = await startMetrics(base);
-    giveBackMemoryLater(opened);
+    giveBackMemoryLater();
+    base.parsing.warmUp();
     const { firstStart } = base;
     const makeSignInCode = () => codes.make(firstStart.account.id);
     return { http, smtp: smtp?.endpoint ?? null, metrics, firstStart, makeSignInCode };
@@ -189,7 +194,7 @@ function webhookGuard({ config, overrides }: Given) {
 }
 
 /** @param onWriting called when a write begins (1) and ends (-1); only by the embedded store */
-function openStore(
+async function openStore(
   { config, clock, log }: Given,
   events: EventBus,
   onWriting: (change: 1 | -1) => void,
@@ -210,6 +215,7 @@ function openStore(
       );
     return openSqlite({ path, onWriting, onCrash, onDamage, onEmptied });
   }
+  const { openPostgres } = await import('./database/postgres/open.ts');
   return openPostgres({
     url: config.databaseUrl,
     onCrash,
@@ -478,15 +484,4 @@ class Opened {
       this.#log.error({ err }, 'A part did not stop cleanly');
     }
   }
-}
-
-/** A delay, because the garbage collection takes 0.1 s, and test runs send requests right after the start. */
-const SETTLE_MS = 2_000;
-
-function giveBackMemoryLater(opened: Opened): void {
-  const stopped = new AbortController();
-  opened.onClose(async () => stopped.abort());
-  void systemClock.sleep(SETTLE_MS, stopped.signal).then(() => {
-    if (!stopped.signal.aborted) giveBackMemory();
-  });
 }

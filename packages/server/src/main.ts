@@ -1,5 +1,4 @@
 import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
-import { createInterface } from 'node:readline/promises';
 import { type Command, CommanderError } from 'commander';
 import { createApp } from './app.ts';
 import { ArgumentError } from './cli/arguments.ts';
@@ -22,8 +21,6 @@ import {
   unusedVariables,
 } from './config/config.ts';
 import { DEV_DEFAULTS } from './config/settings.ts';
-import { openPostgres } from './database/postgres/open.ts';
-import { openSqlite } from './database/sqlite/open.ts';
 import { messageOf } from './errors.ts';
 import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from './log.ts';
 import type { Store } from './store.ts';
@@ -43,6 +40,7 @@ const warn = (text: string): void => {
 
 /** Reads a line of standard input. At a terminal, prints `question` first. */
 async function readLine(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
   const { stdin } = process;
   if (stdin.isTTY) process.stderr.write(question);
   try {
@@ -56,13 +54,17 @@ async function readLine(question: string): Promise<string> {
 
 /** A server may be running. */
 async function openStore({ dataDir, databaseUrl }: Config): Promise<Store> {
-  if (databaseUrl !== null) return openPostgres({ url: databaseUrl });
+  if (databaseUrl !== null) {
+    const { openPostgres } = await import('./database/postgres/open.ts');
+    return openPostgres({ url: databaseUrl });
+  }
   const path = databasePath(dataDir);
   if (!existsSync(path)) {
     throw new Error(
       `There is no database ${path}. Start the server once, or set MAYFLY_DATA_DIR to the data folder of the server.`,
     );
   }
+  const { openSqlite } = await import('./database/sqlite/open.ts');
   return openSqlite({ path, exclusive: false });
 }
 

@@ -1,8 +1,5 @@
 import type { Command } from 'commander';
 import { databasePath, parseConfig } from '../config/config.ts';
-import { check } from '../database/sqlite/check.ts';
-import { backUp, restore } from '../operations/backup.ts';
-import { transfer } from '../operations/transfer.ts';
 
 interface Edge {
   env: Record<string, string | undefined>;
@@ -28,7 +25,8 @@ export function addBackupCommands(program: Command, { env, print, now }: Edge): 
     .command('backup')
     .description('Copy the embedded database to a file, also while the server runs')
     .argument('<file>', 'Path of the file to create')
-    .action((file: string) => {
+    .action(async (file: string) => {
+      const { backUp } = await import('../operations/backup.ts');
       const bytes = backUp(databasePath(embeddedFolder(env)), file);
       print(`Backed up to ${file} (${(bytes / (1024 * 1024)).toFixed(1)} MiB).`);
     });
@@ -39,6 +37,7 @@ export function addBackupCommands(program: Command, { env, print, now }: Edge): 
     .action(async (file: string) => {
       const dataDir = embeddedFolder(env);
       const suffix = `.replaced-${new Date(now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')}`;
+      const { restore } = await import('../operations/backup.ts');
       const replaced = await restore(databasePath(dataDir), file, suffix);
       print(
         `Restored ${file} to ${dataDir}.${replaced ? ` The database before is kept as ${replaced}.` : ''}`,
@@ -47,8 +46,9 @@ export function addBackupCommands(program: Command, { env, print, now }: Edge): 
   program
     .command('check')
     .description('Look for damage in the embedded database, also while the server runs')
-    .action(() => {
+    .action(async () => {
       const dataDir = embeddedFolder(env);
+      const { check } = await import('../database/sqlite/check.ts');
       const damage = check(databasePath(dataDir));
       if (damage === null) return print(`The database in ${dataDir} is sound.`);
       print(damage);
@@ -83,6 +83,7 @@ function addMigrateCommand(program: Command, { env, print }: Edge): void {
           'There is no PostgreSQL database to copy to. Give its URL with --to or in MAYFLY_DATABASE_URL.',
         );
       }
+      const { transfer } = await import('../operations/transfer.ts');
       const tables = await transfer(databasePath(dataDir), databaseUrl, ({ name, rows, hash }) =>
         print(`${name.padEnd(20)} ${String(rows).padStart(10)} rows  ${hash.slice(0, PRINTED_DIGITS)}`),
       );

@@ -51,6 +51,8 @@ export interface Traits {
   mayUseReserve?: true;
   /** Changes no inbox, address or owner except by adding messages. */
   keepsInboxes?: true;
+  /** Only tries whether a write is possible. */
+  changesNothing?: true;
 }
 
 export interface Operation<Args extends readonly unknown[], Result> {

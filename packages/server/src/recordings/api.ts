@@ -24,10 +24,9 @@ import type { CaptureTarget } from '../inbound/smtp-credentials.ts';
 import { createInbox, lifetimeOfNew } from '../inboxes/new-inbox.ts';
 import type { StagedMails } from '../inboxes/records.ts';
 import { withoutSinkLabel } from '../inboxes/sink.ts';
-import { recordingArchive } from './export-archive.ts';
 import type { ReplayStep } from './replay.ts';
-import { type OpenRecording, openRecording } from './upload/recording-archive.ts';
-import { storeUpload, type UploadedFile } from './upload/uploaded-file.ts';
+import type { OpenRecording } from './upload/recording-archive.ts';
+import type { UploadedFile } from './upload/uploaded-file.ts';
 
 /** Disk space of an import, whose archive is stored in a file while it is read. */
 const MAX_ARCHIVE_BYTES = 512 * 1024 * 1024;
@@ -127,6 +126,11 @@ class Imports {
       await file?.remove();
     };
     try {
+      // Imported here, because a start needs none of their libraries.
+      const [{ storeUpload }, { openRecording }] = await Promise.all([
+        import('./upload/uploaded-file.ts'),
+        import('./upload/recording-archive.ts'),
+      ]);
       file = await storeUpload(body, headers, MAX_ARCHIVE_BYTES);
       const { maxMessagesPerInbox } = this.#context.deps.plans.named(caller.account.plan);
       const archive = await openRecording(file.path, maxMessagesPerInbox, this.#context.deps.parsing);
@@ -236,6 +240,7 @@ function exportRoute(app: App, { deps: { store, clock } }: RouteContext): void {
     },
     handler: async (request, reply) => {
       const inbox = callersInbox(request);
+      const { recordingArchive } = await import('./export-archive.ts');
       return reply
         .type(ZIP)
         .header('content-disposition', `attachment; filename="${inbox.id}.zip"`)

@@ -24,4 +24,4 @@ async function make({ hostname, now }: { hostname: string; now: number }): Promi
   return { key: made.private, cert: made.cert };
 }
 
-parentPort?.postMessage(await make(workerData));
+void make(workerData).then((made) => parentPort?.postMessage(made));

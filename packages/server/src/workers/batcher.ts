@@ -3,7 +3,7 @@ const MAX_BATCH = 128;
 /** Offered items in memory while the store is slow or down; more are dropped. */
 const MAX_OFFERED = 1_000;
 
-/** Without callbacks if the item was offered. */
+/** An item from `offer` has no callbacks: its result is not used. */
 interface Waiting<Item, Result> {
   item: Item;
   resolve?(result: Result): void;

@@ -9,7 +9,7 @@ import { toUnavailable } from './errors.ts';
 const MAX_CONNECTIONS = 3;
 
 const { url }: { url: string } = workerData;
-await serveThread(async () => {
+void serveThread(async () => {
   // The next search replaces a connection that failed while idle.
   const pool = createPool(url, () => undefined, MAX_CONNECTIONS);
   const store = createStore(postgresEngine(pool));

@@ -98,6 +98,6 @@ async function openForSearching(options: ThreadOptions): Promise<Served> {
 }
 
 const options: ThreadOptions = workerData;
-await serveThread((rejectSent) =>
+void serveThread((rejectSent) =>
   options.role === 'writer' ? openForWriting(options, rejectSent) : openForSearching(options),
 );

@@ -1,6 +1,6 @@
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import type { AppError } from '../../errors.ts';
-import { giveBackMemory } from '../../memory.ts';
+import { giveBackMemoryLater } from '../../memory.ts';
 import { callAt, type Store } from '../../store.ts';
 import {
   type Answer,
@@ -18,7 +18,7 @@ export interface Served {
   toUnavailable(error: unknown): AppError | undefined;
 }
 
-/** Serves the calls of the main thread. @param open `rejectSent` rejects all calls that were sent and not begun */
+/** Serves the calls of the main thread. @param open gets a function that rejects the calls still in the message queue */
 export async function serveThread(
   open: (rejectSent: (error: unknown) => void) => Promise<Served>,
 ): Promise<void> {
@@ -41,8 +41,8 @@ export async function serveThread(
   };
   try {
     serve(await open(rejectSent), port, postAnswer);
-    giveBackMemory();
     post({ ready: true });
+    giveBackMemoryLater();
   } catch (error) {
     post({ failed: sendError(error) });
   }

@@ -156,6 +156,9 @@ const remoteAddressOf = ({ ip }: FastifyRequest): string | undefined => ip && pl
 /** Seconds: from a cached response (1 ms) to the longest held request. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
+/** Requested every few seconds; logged only with the level debug, or when they fail. */
+const PROBES = ['/healthz', '/readyz'];
+
 export function observeRequests(app: App, deps: HttpDeps): void {
   const seconds = new Histogram({
     name: 'mayfly_http_request_seconds',
@@ -169,8 +172,9 @@ export function observeRequests(app: App, deps: HttpDeps): void {
     const ms = reply.elapsedTime;
     const { method } = request;
     seconds.observe({ method, route, status: reply.statusCode }, ms / 1_000);
-    if (!deps.log.isLevelEnabled('info')) return done();
-    deps.log.info(
+    const level = PROBES.includes(route) && reply.statusCode < 400 ? 'debug' : 'info';
+    if (!deps.log.isLevelEnabled(level)) return done();
+    deps.log[level](
       {
         requestId: request.id,
         method,

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import { createRequire } from 'node:module';
 import { Readable } from 'node:stream';
 import * as contract from '@mayfly/client/contract';
 import { DEFAULT_LIMIT } from '@mayfly/client/contract';
-import { Ajv, type AnySchemaObject, type ErrorObject, type ValidateFunction } from 'ajv';
-import addFormats from 'ajv-formats';
+import type { Ajv, AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv';
 import type { FastifyRequest, FastifySchema } from 'fastify';
 import { AppError, messageOf } from '../../errors.ts';
 import { type IdPrefix, isId } from '../../ids.ts';
@@ -331,8 +331,13 @@ interface Validator {
 const isNamed = (value: unknown): value is AnySchemaObject & { $id: string } =>
   typeof value === 'object' && value !== null && '$id' in value;
 
+const require = createRequire(import.meta.url);
+
 function createAjv(): Ajv {
-  const ajv = new Ajv({
+  // Loaded at the first request with a body or a query, because they take as long as all routes.
+  const library = require('ajv') as typeof import('ajv');
+  const addFormats = require('ajv-formats') as typeof import('ajv-formats');
+  const ajv = new library.Ajv({
     coerceTypes: false,
     removeAdditional: false,
     useDefaults: false,

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../context.ts';
@@ -17,6 +16,7 @@ const PAGE_PATHS = [
   '/docs/static/mayfly.css',
   '/docs/static/mayfly.svg',
 ];
+const LIBRARY_FOLDER = new URL('../../../../../node_modules/@fastify/swagger-ui/static/', import.meta.url);
 /** Files of Swagger UI that the page loads, and their types. */
 const LIBRARY: Record<string, string> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
@@ -69,11 +69,11 @@ async function preparePage(path: string): Promise<StaticResponse> {
   return prepare(headers, Buffer.from(body));
 }
 
-const prepareFile = async (type: string, file: URL | string): Promise<StaticResponse> =>
+const prepareFile = async (type: string, file: URL): Promise<StaticResponse> =>
   prepare({ 'content-type': type }, await readFile(file));
 
 const prepareLibrary = (name: string, type: string): Promise<StaticResponse> =>
-  prepareFile(type, createRequire(import.meta.url).resolve(`@fastify/swagger-ui/static/${name}`));
+  prepareFile(type, new URL(name, LIBRARY_FOLDER));
 
 /** Caches the result of `make`; after a failure the next call retries. */
 function keep<T>(make: () => Promise<T>): () => Promise<T> {

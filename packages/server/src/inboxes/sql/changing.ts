@@ -50,7 +50,7 @@ async function storeResponse(
   inbox: InboxRecord,
   webhook: InboxWebhook | null,
 ): Promise<void> {
-  // With the secret of the webhook, which its row has as well: a repeated request gets the same response.
+  // The webhook's secret is stored here too, so that a repeated request gets the same response.
   const texts = [JSON.stringify(inbox), webhook && JSON.stringify(webhook)] as const;
   // An existing row is too old to be replayed.
   await tx.run(

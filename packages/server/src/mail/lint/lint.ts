@@ -12,9 +12,9 @@ import { PAGE_RULES, TEMPLATE_RULES } from './page-rules.ts';
 
 export const RULES: readonly Rule[] = [...HEADER_RULES, ...BODY_RULES, ...TEMPLATE_RULES, ...PAGE_RULES];
 
-/** Messages, and places, of one finding. */
+/** Largest number of messages, and of places, that one finding names. */
 const MAX_NAMED = 5;
-/** Characters of the messages together, and of the places. */
+/** Maximum length of the joined messages of a finding, and of its joined places, in characters. */
 const MAX_TEXT = 1_000;
 
 const ORDER: readonly Severity[] = ['error', 'warning', 'info'];

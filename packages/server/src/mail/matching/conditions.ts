@@ -29,7 +29,7 @@ export function conditionsOf(filters: Filters): Condition[] {
   return conditions;
 }
 
-/** A message as far as it is compared without its content. */
+/** The fields of a message that are compared before its content is loaded. */
 export interface ComparedHead extends FilteredSummary {
   tags: readonly string[];
 }

@@ -46,7 +46,10 @@ export class JobQueue {
     this.limits = limits;
     this.clock = clock;
     this.onWork = onWork;
-    for (let i = 0; i < limits.warm; i++) this.spawn();
+  }
+
+  warmUp(): void {
+    while (!this.isClosed && this.workers.size < this.limits.warm) this.spawn();
   }
 
   get threads(): number {

@@ -46,6 +46,8 @@ export interface ParseRequest {
  * terminated.
  */
 export interface Parsing {
+  /** Starts the workers that are kept when idle; without it, the first mail starts one. */
+  warmUp(): void;
   /**
    * Reads a whole mail. When the worker was terminated (time, memory, a crash, or {@link close}), the result has only
    * the first header fields, and `parseError` says why.
@@ -138,6 +140,10 @@ class ParserPool implements Parsing {
     };
     this.small = new JobQueue(entry, this.limits, clock, onWork);
     this.large = new JobQueue(entry, forLarge, clock, onWork);
+  }
+
+  warmUp(): void {
+    this.small.warmUp();
   }
 
   get threads(): number {

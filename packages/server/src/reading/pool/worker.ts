@@ -1,5 +1,4 @@
 import { parentPort } from 'node:worker_threads';
-import { systemClock } from '../../clock.ts';
 import { attachmentListJson } from '../../mail/attachment-list.ts';
 import { fullJson } from '../../mail/full-json.ts';
 import { lintMail } from '../../mail/lint/lint.ts';
@@ -7,12 +6,9 @@ import { attachmentBytes } from '../../mail/mime/part-index.ts';
 import { decodeTransfer } from '../../mail/mime/transfer-encoding.ts';
 import { indexMail, parseMail } from '../../mail/parse.ts';
 import { previewMail } from '../../mail/preview/preview.ts';
-import { giveBackMemory } from '../../memory.ts';
+import { giveBackMemoryLater } from '../../memory.ts';
 import { jsonLines } from './json-lines.ts';
 import { serve } from './serve.ts';
-
-/** By then, a worker that was started for waiting mails has read them. */
-const STARTED_MS = 1_000;
 
 /** The entry of a parse worker thread; see parser-pool.ts. */
 if (parentPort !== null) {
@@ -30,5 +26,5 @@ if (parentPort !== null) {
     decode: ({ buffer, byteOffset, length }, encoding) =>
       decodeTransfer(Buffer.from(buffer, byteOffset, length), encoding),
   });
-  void systemClock.sleep(STARTED_MS).then(giveBackMemory);
+  giveBackMemoryLater();
 }

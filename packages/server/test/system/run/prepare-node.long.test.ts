@@ -24,8 +24,8 @@ const PACKAGE = `node-${process.platform}-${process.arch}`;
 let project: string;
 beforeEach(() => {
   project = mkdtempSync(join(tmpdir(), 'mayfly-node-'));
-  for (const path of ['scripts/prepare-node.js', 'packages/server/bin/node-version.js', 'package.json']) {
-    cpSync(join(PROJECT, path), join(project, path));
+  for (const path of ['scripts/prepare-node.js', 'packages/server/bin', 'package.json']) {
+    cpSync(join(PROJECT, path), join(project, path), { recursive: true });
   }
   mkdirSync(join(project, 'node_modules/.bin'), { recursive: true });
 });

@@ -88,6 +88,17 @@ describe('the standard output of mayfly serve', () => {
     ]);
   });
 
+  it('leaves out probes that succeed, which come every few seconds, unless the log level is debug', async () => {
+    const probed = async (level: string) => {
+      const output = await outputOf({ MAYFLY_LOG_LEVEL: level }, async ({ url }) => {
+        for (const path of ['/healthz', '/readyz', '/openapi.json']) await (await fetch(url + path)).text();
+      });
+      return parsed(output).flatMap(({ route }) => route ?? []);
+    };
+    expect(await probed('info')).toEqual(['/openapi.json']);
+    expect(await probed('debug')).toEqual(['/healthz', '/readyz', '/openapi.json']);
+  });
+
   it('never contains the generated first key, which is in a file that only its owner can read', async () => {
     const output = await outputOf({ MAYFLY_API_KEY: '' }, async ({ url }) => {
       expect(statSync(keyFile()).mode & 0o777).toBe(0o600);

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { makeFolder, removeFolder } from './support/folder.ts';
+import { compared, type Row } from './support/rows.ts';
+
+const MAYFLY = fileURLToPath(new URL('../packages/server/bin/mayfly.js', import.meta.url));
+const ROUNDS = 10;
+
+/** Runs a program until it has printed `ready`, or else until it ends. @returns milliseconds */
+async function time(command: string[], env: Record<string, string>, ready?: string): Promise<number> {
+  const [program = '', ...args] = command;
+  const begun = performance.now();
+  const child = spawn(program, args, {
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  let ms: number | undefined;
+  let printed = '';
+  child.stdout.on('data', (piece) => {
+    printed += piece;
+    if (ms !== undefined || ready === undefined || !printed.includes(ready)) return;
+    ms = performance.now() - begun;
+    child.kill();
+  });
+  await ended;
+  if (ready !== undefined && ms === undefined) throw new Error(`the server ended: ${printed}`);
+  return ms ?? performance.now() - begun;
+}
+
+/** Starts of the server as users start it, from nothing to ready, beside a bare Node.js in the same round. */
+export async function start(): Promise<Row[]> {
+  const first: { ours: number; baseline: number }[] = [];
+  const second: typeof first = [];
+  // Bundles the sources, if they have changed.
+  await time([MAYFLY, '--version'], {});
+  for (let round = 0; round < ROUNDS; round++) {
+    const folder = makeFolder();
+    const env = {
+      MAYFLY_HTTP_PORT: '0',
+      MAYFLY_SMTP_PORT: '0',
+      MAYFLY_DATA_DIR: folder,
+      NODE_COMPILE_CACHE: join(folder, 'compiled'),
+    };
+    try {
+      const serve = () => time([MAYFLY, 'serve'], env, '"Mayfly is ready"');
+      const baseline = await time([process.execPath, '-e', '0'], {});
+      first.push({ ours: await serve(), baseline });
+      second.push({ ours: await serve(), baseline: await time([process.execPath, '-e', '0'], {}) });
+    } finally {
+      removeFolder(folder);
+    }
+  }
+  return [
+    compared('first start until ready, nothing compiled, no database; baseline `node -e 0`', 'ms', first, {
+      atMost: 20,
+    }),
+    compared('second start until ready; baseline `node -e 0`', 'ms', second, { atMost: 10 }),
+  ];
+}

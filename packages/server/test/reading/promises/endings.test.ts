@@ -1,0 +1,215 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BOMBS } from '../../hostile/bombs.ts';
+import type { Body } from '../../support/api-client.ts';
+import { inForm, timeLimit } from '../../support/form.ts';
+import { type NameServer, startNameServer } from '../../support/name-server.ts';
+import { describeOnEngines } from '../../support/nodes.ts';
+import { smtpClient } from '../../support/smtp-script.ts';
+import { TEST_KEY } from '../../support/start-app.ts';
+import { messageIdIn, type ReadingServers, useReadingServers } from './reading-servers.ts';
+import { openSender, send, sendOne, summaryOf, wholeMail } from './whole-mail.ts';
+
+/** As many mails as the sink keeps. */
+const SINK = 10_000;
+const SENDERS = 20;
+const bomb =
+  BOMBS.find(({ name }) => name === 'encoded words of many charsets')?.mail(inForm(1_000_000, 2_000_000)) ??
+  Buffer.alloc(0);
+/** In one inbox, so that the last of them is unread when the first is asked for. */
+const TOGETHER = inForm(2, 4);
+
+type Inbox = Body;
+/** How an inbox or its mail ends, and what its readers may be told then. */
+const ENDINGS: Record<
+  string,
+  { end(servers: ReadingServers, inbox: Inbox): Promise<number>; after: number }
+> = {
+  'is deleted': {
+    end: async (servers, { id }) => (await servers.first().api('DELETE', `/v1/inboxes/${id}`)).status,
+    after: 404,
+  },
+  'is expired by its owner': {
+    end: async (servers, { id }) => (await servers.first().api('POST', `/v1/inboxes/${id}/expire`)).status,
+    after: 410,
+  },
+  'is emptied': {
+    end: async (servers, { id }) =>
+      (await servers.first().api('DELETE', `/v1/inboxes/${id}/messages`)).status,
+    after: 200,
+  },
+  'loses the message that is asked for': {
+    end: async (servers, { id }) => {
+      const message = await messageIdIn(servers.query, id);
+      return (await servers.first().api('DELETE', `/v1/inboxes/${id}/messages/${message}`)).status;
+    },
+    after: 200,
+  },
+};
+
+/** Rows of mail that are left, by table, whatever the tables are called. */
+async function mailRows({ query }: ReadingServers): Promise<Record<string, number>> {
+  const tables = await query(`select name from sqlite_schema where type = 'table'`).catch(() =>
+    query(`select tablename as name from pg_tables where schemaname = 'public'`),
+  );
+  const counts: Record<string, number> = {};
+  for (const { name } of tables.filter((table) => /message|source|reading|unread/.test(String(table.name)))) {
+    const [row] = await query(`select count(*) as n from ${name}`);
+    if (Number(row?.n) > 0) counts[String(name)] = Number(row?.n);
+  }
+  return counts;
+}
+
+describeOnEngines('an inbox with mail that is not read yet', (engine) => {
+  const servers = useReadingServers(engine, { MAYFLY_SINK: 'on' });
+  const port = () => servers.first().smtp.port;
+
+  async function sendBombs(to: string): Promise<void> {
+    for (const reply of await Promise.all(Array.from({ length: TOGETHER }, () => sendOne(port(), to, bomb))))
+      expect(reply).toMatch(/^250 /);
+  }
+
+  it.each(Object.entries(ENDINGS))(
+    '%s: every request for it is answered, and none later has it',
+    async (_, { end, after }) => {
+      const inbox: Inbox = await servers.first().createInbox();
+      await sendBombs(inbox.address);
+      const path = `/v1/inboxes/${inbox.id}`;
+      const { api } = servers.last();
+      const message = await messageIdIn(servers.query, inbox.id);
+      const wait = (match: object, timeoutSeconds = 60) =>
+        api('POST', `${path}/wait`, { body: { match, timeoutSeconds } });
+      const asked = [
+        api('GET', `${path}/messages?limit=200`),
+        api('GET', `${path}/messages?q=a&wait=0`),
+        api('GET', `${path}/messages/${message}`),
+        api('GET', `${path}/messages/${message}/timeline`),
+        wait({ from: 'a@example.com' }),
+        api('GET', `/v1/messages?q=nothing`),
+      ];
+      const never = wait({ subject: 'never sent' }, after === 200 ? 1 : 60);
+      expect(await end(servers, inbox)).toBeLessThan(300);
+      for (const { status } of await Promise.all(asked)) expect([200, 404, 410]).toContain(status);
+      const answers = await Promise.all([
+        api('GET', `${path}/messages`),
+        api('GET', `${path}/messages/${message}`),
+      ]);
+      expect(answers.map(({ status }) => status)).toEqual([after, after === 200 ? 404 : after]);
+      if (after === 200) expect(answers[0].body.messages.map(({ id }: Body) => id)).not.toContain(message);
+      expect((await never).status).toBe(after);
+    },
+  );
+
+  it('and that was deleted, leaves nothing to a new one with its address', async () => {
+    const localPart = 'again';
+    const old: Inbox = await servers.first().createInbox({ localPart });
+    await sendBombs(old.address);
+    await servers.first().api('DELETE', `/v1/inboxes/${old.id}`);
+    const fresh: Inbox = await servers.first().createInbox({ localPart });
+    const { api } = servers.last();
+    const held = api('GET', `/v1/inboxes/${fresh.id}/messages?since=${fresh.cursor}&wait=60`);
+    expect(await sendOne(port(), fresh.address, wholeMail('fresh'))).toMatch(/^250 /);
+    for (const { body } of [await held, await api('GET', `/v1/inboxes/${fresh.id}/messages`)])
+      expect(body.messages).toMatchObject([summaryOf('fresh')]);
+  });
+
+  it.each(inForm<string[]>([], ['']))(
+    'and that drops its oldest message, shows the others complete%s',
+    async () => {
+      const { api } = servers.last();
+      const to = 'nobody@mayfly.test';
+      const { inboxes } = (await api('GET', '/v1/inboxes?limit=200')).body;
+      const sink = inboxes.find(({ eviction }: Body) => eviction === 'oldest');
+      await sendBombs(to);
+      const message = await messageIdIn(servers.query, sink.id);
+      const asked = api('GET', `/v1/inboxes/${sink.id}/messages/${message}`);
+      const sender = async () => {
+        const client = await openSender(port());
+        for (let n = 0; n < SINK / SENDERS; n++)
+          expect(await send(client, to, wholeMail('newer'))).toMatch(/^250 /);
+        client.close();
+      };
+      await Promise.all(Array.from({ length: SENDERS }, sender));
+      const { body } = await api('GET', `/v1/inboxes/${sink.id}/messages?limit=200`);
+      for (const row of body.messages) expect(row).toMatchObject(summaryOf('newer'));
+      expect([200, 404]).toContain((await asked).status);
+      expect((await api('GET', `/v1/inboxes/${sink.id}/messages/${message}`)).status).toBe(404);
+    },
+    timeLimit(600_000),
+  );
+
+  it.each([0, 1])(
+    'and whose wait of %s s ends, is explained by what the mail says',
+    async (timeoutSeconds) => {
+      const inbox: Inbox = await servers.first().createInbox();
+      await sendBombs(inbox.address);
+      const wait = (match: object) =>
+        servers
+          .last()
+          .api('POST', `/v1/inboxes/${inbox.id}/wait`, { body: { match, timeoutSeconds, count: TOGETHER } });
+      const waits = [wait({ from: 'a@example.com' }), wait({ subject: 'never sent' })];
+      const [found, vain] = await Promise.all(waits);
+      expect(found?.body).toMatchObject({ matched: true });
+      expect(vain?.body.explanation).toMatchObject({
+        seenCount: TOGETHER,
+        causes: [{ code: 'not_matching' }],
+      });
+      expect(JSON.stringify(vain?.body.explanation)).not.toMatch(
+        /unread|being read|not (yet )?read|not_checked/i,
+      );
+    },
+  );
+
+  it('leaves no row once all inboxes have ended', async () => {
+    const { api } = servers.first();
+    const { inboxes } = (await api('GET', '/v1/inboxes?limit=200')).body;
+    for (const { id, eviction } of inboxes)
+      await api('DELETE', `/v1/inboxes/${id}${eviction === 'oldest' ? '/messages' : ''}`);
+    await servers.restart();
+    await expect.poll(() => mailRows(servers)).toEqual({});
+  });
+});
+
+describe('a mail whose sender is being checked', () => {
+  let names: NameServer;
+  beforeAll(async () => {
+    names = await startNameServer({ 'held.test': 'silent' });
+  });
+  afterAll(() => names.close());
+
+  describeOnEngines('by a name server that does not answer', (engine) => {
+    // The name server's port is known only when it has started.
+    const settings = {
+      get MAYFLY_DNS_SERVERS() {
+        return names.address;
+      },
+      MAYFLY_SMTP_PROXY_FROM: '127.0.0.1/32',
+    };
+    const servers = useReadingServers(engine, settings);
+
+    it('is shown with the outcome, which stays', async () => {
+      names.zone['held.test'] = 'silent';
+      const inbox = await servers.first().createInbox();
+      const client = await smtpClient(servers.first().smtp.port);
+      await client.play([
+        { send: 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25', expect: 220 },
+        { send: 'EHLO mx.held.test', expect: 250 },
+        { send: 'MAIL FROM:<a@held.test>', expect: 250 },
+        { send: `RCPT TO:<${inbox.address}>`, expect: 250 },
+        { send: 'DATA', expect: 354 },
+      ]);
+      await client.play([{ send: `${wholeMail('checked')}.`, expect: 250 }]);
+      const { api } = servers.last();
+      const first = (await api('GET', `/v1/inboxes/${inbox.id}/messages`)).body.messages;
+      expect(first).toMatchObject([summaryOf('checked')]);
+      const path = `/v1/inboxes/${inbox.id}/messages/${first[0].id}`;
+      const shown = (await api('GET', path, { as: TEST_KEY })).body;
+      expect(shown.authentication).toMatchObject({ spf: 'temperror' });
+      names.zone['held.test'] = { TXT: ['v=spf1 ip4:198.51.100.0/24 -all'] };
+      for (const app of servers.apps) {
+        const { authentication } = (await app.api('GET', path)).body;
+        expect(authentication).toEqual(shown.authentication);
+      }
+      client.close();
+    });
+  });
+});

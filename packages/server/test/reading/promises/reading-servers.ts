@@ -1,0 +1,104 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { afterAll, beforeAll } from 'vitest';
+import type { Body } from '../../support/api-client.ts';
+import { inDatabase } from '../../support/damage.ts';
+import type { EngineUnderTest } from '../../support/nodes.ts';
+import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
+import type { Place } from './readings.ts';
+
+type Row = Record<string, unknown>;
+
+export interface ReadingServers {
+  apps: readonly TestApp[];
+  /** The server that takes mail; `last` is another one where the engine allows it. */
+  first(): TestApp;
+  last(): TestApp;
+  /** What the database says, beside the servers. */
+  query(text: string): Promise<Row[]>;
+  /** An inbox for one mail, seen from the last server. */
+  newPlace(mail: string, key?: string): Promise<Place>;
+  /** Stops the servers and starts them again on what they have stored. */
+  restart(): Promise<void>;
+  /** The key of a new account. */
+  newAccount(): Promise<string>;
+}
+
+/** The id of the only message of an inbox. */
+export async function messageIdIn(query: ReadingServers['query'], inboxId: string): Promise<string> {
+  const inbox = `(select seq from inboxes where id = '${inboxId}')`;
+  const [row] = await query(`select id from messages where inbox_seq = ${inbox}`);
+  return String(row?.id);
+}
+
+export async function queryPostgres(url: string, text: string): Promise<Row[]> {
+  const client = new Client(url);
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** As many servers as an engine allows, with a receiver of webhooks, while the cases of a `describe` run. */
+export function useReadingServers(
+  engine: EngineUnderTest,
+  settings: Record<string, string> = {},
+): ReadingServers {
+  const folder = mkdtempSync(join(tmpdir(), 'mayfly-reading-'));
+  const apps: TestApp[] = [];
+  let stopEngine: () => Promise<void>;
+  let receiver: HttpReceiver;
+  let url: string | undefined;
+  beforeAll(async () => {
+    const started = await engine.start();
+    stopEngine = started.stop;
+    url = (await started.env()).MAYFLY_DATABASE_URL;
+    receiver = await startHttp();
+    await start();
+  });
+  const start = async (): Promise<void> => {
+    const own = {
+      ...(url !== undefined && { MAYFLY_DATABASE_URL: url }),
+      MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32',
+    };
+    const env = { ...own, MAYFLY_SIGNUP_PLAN: 'unlimited', ...settings };
+    for (let n = 0; n < engine.nodes; n++) apps.push(await startApp(env, {}, join(folder, String(n))));
+  };
+  const stop = async (): Promise<void> => {
+    for (const app of apps.splice(0)) await app.stop();
+  };
+  afterAll(async () => {
+    await stop();
+    rmSync(folder, { recursive: true });
+    await receiver.close();
+    await stopEngine();
+  });
+  const first = () => apps[0] as TestApp;
+  const last = () => apps.at(-1) as TestApp;
+  const query = async (text: string): Promise<Row[]> =>
+    url === undefined
+      ? inDatabase(join(first().dataDir, 'mayfly.db'), (database) => database.prepare(text).all())
+      : queryPostgres(url, text);
+  return {
+    ...{ apps, first, last, query, restart: () => stop().then(start) },
+    async newPlace(mail, key = TEST_KEY) {
+      const { api, url: at } = last();
+      const body = { labels: { mail }, webhookUrl: `http://127.0.0.1:${receiver.port}/hook` };
+      const inbox: Body = (await first().api('POST', '/v1/inboxes', { as: key, body })).body;
+      const { cursor } = (await api('GET', '/v1/messages?limit=1', { as: key })).body;
+      return {
+        ...{ url: at, key, inbox, mail, accountCursor: cursor },
+        api: (method, path, options = {}) => api(method, path, { as: key, ...options }),
+        messageId: () => messageIdIn(query, inbox.id),
+        hooked: () => receiver.requests.map(({ body: hook }): Body => JSON.parse(hook.toString())),
+      };
+    },
+    newAccount: async () =>
+      (await first().api('POST', '/v1/accounts', { as: null, body: { name: 'other' } })).body.key,
+  };
+}

@@ -1,0 +1,80 @@
+import { expect } from 'vitest';
+import type { Body } from '../../support/api-client.ts';
+import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
+
+const FILE = 'a file';
+
+/** A mail of which each field that a reading finds has something to find. @param id in its subject, texts and link */
+export const wholeMail = (id: string): string =>
+  [
+    'From: Shop <shop@example.org>',
+    'To: you@example.org',
+    `Subject: ${id}`,
+    'Date: Mon, 23 Nov 2026 05:00:00 +0000',
+    'MIME-Version: 1.0',
+    'Content-Type: multipart/mixed; boundary=m',
+    '',
+    '--m',
+    'Content-Type: multipart/alternative; boundary=a',
+    '',
+    '--a',
+    '',
+    `Your code is 482913. This is ${id}.`,
+    '--a',
+    'Content-Type: text/html',
+    '',
+    `<p>Your code is 482913. <a href="https://shop.example/verify?t=${id}">Verify</a> ${id}</p>`,
+    '--a--',
+    '--m',
+    'Content-Disposition: attachment; filename=a.txt',
+    '',
+    FILE,
+    '--m--',
+    '',
+  ].join('\r\n');
+
+/** What lists, waits and streams say of it. */
+export const summaryOf = (id: string): Body => ({
+  ...{ subject: id, from: { address: 'shop@example.org', name: 'Shop' } },
+  ...{ preview: expect.stringContaining(id), codes: [{ value: '482913' }], attachmentCount: 1 },
+});
+
+/** What a message in full, a wait and a webhook say of it. */
+export const contentOf = (id: string): Body => ({
+  ...summaryOf(id),
+  text: expect.stringContaining(id),
+  html: expect.stringContaining(id),
+  links: [{ href: `https://shop.example/verify?t=${id}`, kind: 'verify' }],
+  attachments: [{ filename: 'a.txt', size: FILE.length }],
+});
+
+/** A connection that has said EHLO. */
+export async function openSender(port: number): Promise<SmtpClient> {
+  const client = await smtpClient(port);
+  await client.play([{ expect: 220 }, { send: 'EHLO app.example.org', expect: 250 }]);
+  return client;
+}
+
+/** Sends a mail as it is. @returns the reply to its end, or the earlier one that refused it */
+export async function send(client: SmtpClient, to: string, mail: string | Buffer): Promise<string> {
+  for (const line of ['MAIL FROM:<app@example.org>', `RCPT TO:<${to}>`]) {
+    const reply = await client.say(line);
+    if (!reply.startsWith('250')) return reply;
+  }
+  const reply = await client.say('DATA');
+  if (!reply.startsWith('354')) return reply;
+  const stuffed = Buffer.from(Buffer.from(mail).toString('latin1').replaceAll('\r\n.', '\r\n..'), 'latin1');
+  void client.send(stuffed);
+  await client.send(stuffed.subarray(-2).equals(Buffer.from('\r\n')) ? '.\r\n' : '\r\n.\r\n');
+  return client.reply();
+}
+
+/** Sends one mail on a connection of its own. @returns the last reply */
+export async function sendOne(port: number, to: string, mail: string | Buffer): Promise<string> {
+  const client = await openSender(port);
+  try {
+    return await send(client, to, mail);
+  } finally {
+    client.close();
+  }
+}
