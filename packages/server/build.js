@@ -37,7 +37,7 @@ const UNUSED = ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler'
 const UNUSED_IN_FASTIFY = ['node:http2', 'node:https'];
 const EMPTY = '\0empty';
 
-/** `database/sqlite/thread/thread.ts` as `database-sqlite-thread-thread`. */
+/** `database/sqlite/thread.ts` as `database-sqlite-thread`. */
 const nameOf = (file) => relative(SRC, file).replace(/\.ts$/, '').replaceAll(/[\\/]/g, '-');
 
 /** @param found called with the source of each worker thread */
