@@ -4,8 +4,8 @@ import { newId } from '../packages/server/src/ids.ts';
 import type { InboxRecord } from '../packages/server/src/inboxes/records.ts';
 import { parseMail } from '../packages/server/src/mail/parse.ts';
 import { contentJson } from '../packages/server/src/mail/stored-content.ts';
+import { encodeTrail } from '../packages/server/src/mail/trail.ts';
 import type { NewMail } from '../packages/server/src/messages/records.ts';
-import { encodeTrail } from '../packages/server/src/messages/trail.ts';
 import { SessionTrail } from '../packages/server/src/smtp/trail.ts';
 import type { Store } from '../packages/server/src/store.ts';
 import { create } from './store.ts';
@@ -116,11 +116,9 @@ async function variantsOf(): Promise<Record<Variant, StoredForm>> {
         const recipients = [{ inboxId, accountId, rcptTo: [address], maxMessages: NO_LIMIT }];
         return {
           raw,
-          summary,
-          content,
-          parseError: null,
           envelope,
-          authentication: null,
+          checks: false,
+          reading: { summary, content, parseError: null, authentication: null, trail: '' },
           ...extra,
           recipients,
         };

@@ -92,7 +92,8 @@ export async function storedMail(): Promise<(inbox: InboxRecord) => NewMail> {
     const raw = new Uint8Array(new ArrayBuffer(source.length, { maxByteLength: source.length }));
     raw.set(source);
     const recipients = [{ inboxId, accountId, rcptTo: [address], maxMessages: NO_LIMIT }];
-    return { raw, summary, content, parseError: null, envelope, authentication: null, recipients };
+    const reading = { summary, content, parseError: null, authentication: null, trail: '' };
+    return { raw, envelope, checks: false, reading, recipients };
   };
 }
 

@@ -10,7 +10,7 @@ import {
   type ListenerName,
 } from './config/config.ts';
 import { createSignInCodes, type SignInCodes } from './console/sign-in-codes.ts';
-import { openSqlite } from './database/sqlite/open.ts';
+import { openSqlite, type SqliteOptions } from './database/sqlite/open.ts';
 import { createEventBus, type EventBus } from './events.ts';
 import { recheckUntil } from './http/access/held-requests.ts';
 import { newSessionId, randomFraction } from './ids.ts';
@@ -23,8 +23,9 @@ import { ensureSink } from './inboxes/sink.ts';
 import { createLog, type Logger } from './log.ts';
 import { giveBackMemoryLater } from './memory.ts';
 import { addGauges, type GaugeSources, measureDisk, warnOfClock } from './operations/gauges.ts';
-import { createMetrics } from './operations/metrics.ts';
+import { createMetrics, type Metrics } from './operations/metrics.ts';
 import { createParsing } from './reading/pool/parser-pool.ts';
+import { Readings } from './reading/readings.ts';
 import { Authenticator } from './reading/sender-checks/authenticator.ts';
 import { createReplays } from './recordings/replay.ts';
 import { sweepUntil } from './retention/sweeper.ts';
@@ -148,8 +149,13 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
   const { config, overrides, clock, log, opened } = given;
   const events = createEventBus();
   let writes = 0;
-  const store = await openStore(given, events, (change) => {
-    writes += change;
+  // The store and the readings use each other; nothing is read before both exist.
+  let readings: Readings | undefined;
+  const store = await openStore(given, events, {
+    read: async (sources) => readings?.ensure(sources),
+    onWriting(change) {
+      writes += change;
+    },
   });
   opened.onClose(() => store.close());
   const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
@@ -162,8 +168,14 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
   opened.onClose(() => usage.stop());
   await checkSetup({ store, plans, domains: config.domains, log });
   await warnOfClock({ store, clock, log });
+  const metrics = createMetrics();
   const parsing = createParsing({ clock });
   opened.onClose(() => parsing.close());
+  const authenticating = config.mailAuth === 'on' ? openSenderChecks(given, metrics) : null;
+  const isShared = config.databaseUrl !== null;
+  readings = new Readings({ store, parsing, authenticating, events, clock, log, isShared });
+  opened.onClose(async () => readings?.close());
+  void readings.start();
   const schedule = createScheduleClock(clock, () => store.upkeep.time());
   // Roles that start add their sources.
   const gauges: GaugeSources = {
@@ -174,10 +186,11 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
       config.databaseUrl === null ? measureDisk(databasePath(config.dataDir)) : NO_DISK,
     droppedLogLines: overrides.droppedLogLines,
     parserJobs: () => parsing.jobs,
+    senderChecks: () => authenticating?.checks ?? 0,
     writes: () => writes,
   };
-  const own = { store, firstStart, plans, usage, events, parsing, schedule, gauges };
-  return { ...given, ...own, metrics: createMetrics(), guard: webhookGuard(given) };
+  const own = { store, firstStart, plans, usage, events, parsing, readings, schedule, gauges, metrics };
+  return { ...given, ...own, guard: webhookGuard(given) };
 }
 
 function webhookGuard({ config, overrides }: Given) {
@@ -197,7 +210,7 @@ function webhookGuard({ config, overrides }: Given) {
 async function openStore(
   { config, clock, log }: Given,
   events: EventBus,
-  onWriting: (change: 1 | -1) => void,
+  { read, onWriting }: Required<Pick<SqliteOptions, 'read' | 'onWriting'>>,
 ): Promise<Store> {
   const onCrash = (err: Error) =>
     log.error({ err }, 'A thread of the database ended unexpectedly; its next call starts it again');
@@ -213,11 +226,12 @@ async function openStore(
         { path },
         'The database file is empty or missing, though a server has run on it before: this start makes a new one, without mail, accounts and keys. If that was not intended, stop the server and restore a backup with "mayfly restore"',
       );
-    return openSqlite({ path, onWriting, onCrash, onDamage, onEmptied });
+    return openSqlite({ path, read, onWriting, onCrash, onDamage, onEmptied });
   }
   const { openPostgres } = await import('./database/postgres/open.ts');
   return openPostgres({
     url: config.databaseUrl,
+    read,
     onCrash,
     onDamage: (err) => log.error({ err }, 'The database is damaged. "pg_amcheck" finds out what is affected'),
     onError: (err) => log.warn({ err }, 'A connection to the database failed; the next call opens a new one'),
@@ -236,11 +250,11 @@ async function openStore(
 }
 
 function openReceiving(base: Base) {
-  const { config, clock, log, opened, store, parsing, events, plans } = base;
+  const { config, clock, log, opened, store, readings, events, plans } = base;
   const receiver = createReceiver({
     store,
-    parsing,
-    authenticating: config.mailAuth === 'on' && config.roles.includes('smtp') ? openSenderChecks(base) : null,
+    readings,
+    checksSenders: config.mailAuth === 'on',
     events,
     clock,
     plans,
@@ -259,7 +273,7 @@ function openReceiving(base: Base) {
   return { receiver, budget };
 }
 
-function openSenderChecks({ config, clock, log, opened, metrics, gauges }: Base): Authenticator {
+function openSenderChecks({ config, clock, log, opened }: Given, metrics: Metrics): Authenticator {
   const authenticator = new Authenticator({
     clock,
     dnsServers: config.dnsServers,
@@ -267,7 +281,6 @@ function openSenderChecks({ config, clock, log, opened, metrics, gauges }: Base)
     onChecked: metrics.authentication,
   });
   opened.onClose(() => authenticator.close());
-  gauges.senderChecks = () => authenticator.checks;
   return authenticator;
 }
 

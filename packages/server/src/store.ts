@@ -1,6 +1,6 @@
 import { accounts, domains, keys } from './accounts/sql.ts';
 import { sessions } from './console/sql.ts';
-import { type Calls, callsOf, type Kit, type Operation, runOn } from './database/operations.ts';
+import { type Calls, callRead, callsOf, type Kit, type Operation, runOn } from './database/operations.ts';
 import type { Hint } from './database/postgres/change-signal.ts';
 import { AppError } from './errors.ts';
 import { faults } from './faults/sql.ts';
@@ -11,6 +11,7 @@ import { finding } from './inboxes/sql/finding.ts';
 import { createMailBatcher } from './messages/mail-batcher.ts';
 import type { Placed } from './messages/records.ts';
 import { messages } from './messages/sql.ts';
+import { readings } from './reading/sql.ts';
 import { refusals } from './refusals/sql.ts';
 import { reports } from './reports/sql.ts';
 import { deleteAccount, inboxDeletion } from './retention/deletion.ts';
@@ -33,6 +34,7 @@ const operations = {
   addresses,
   inboxes: { ...finding, ...changing, ...inboxDeletion },
   messages,
+  readings,
   faults,
   refusals,
   upkeep,
@@ -95,13 +97,20 @@ export async function callAt(store: Store, path: string, args: readonly unknown[
   return method(...args);
 }
 
+/** Resolves when these sources have readings, or are gone. */
+export type ReadSources = (sources: readonly number[]) => Promise<void>;
+
+const noReader: ReadSources = () => Promise.reject(new Error('This process reads no mail.'));
+
 /**
  * The store that callers use: each operation calls `invoke`.
+ * @param read the gate: see `callRead`
  * @param onDamage called with the first error of each kind of damage
  */
 export function storeOf(
   invoke: (path: string, operation: Operation<never, unknown>, args: readonly unknown[]) => Promise<unknown>,
   own: Pick<Store, 'close' | 'generation'>,
+  read: ReadSources = noReader,
   onDamage: (error: AppError) => void = () => undefined,
 ): Store {
   const damages = new Map<string, AppError>();
@@ -112,7 +121,9 @@ export function storeOf(
     }
     throw error;
   };
-  const calls = callsOf(operations, (...call) => invoke(...call).catch(failed));
+  const calls = callsOf(operations, (path, operation, args) =>
+    callRead((next) => invoke(path, operation, next), args, read).catch(failed),
+  );
   let pinging: Promise<void> | undefined;
   return {
     ...calls,
@@ -134,8 +145,11 @@ export function hintsAfter(method: string, args: readonly unknown[], result: unk
         if (!('messageId' in placed)) return [];
         const { accountId, inboxId } = placed;
         const message: Hint = { kind: 'message', accountId, inboxId };
-        return placed.deliveries ? [message, { kind: 'deliveries' }] : [message];
+        return placed.deliveries && placed.isRead ? [message, { kind: 'deliveries' }] : [message];
       });
+    case 'readings.keep':
+    case 'readings.keepChecked':
+      return result === 0 ? [] : [{ kind: 'deliveries' }];
     case 'inboxes.create': {
       const { accountId, id: inboxId, messageCount } = (result as CreatedInbox).inbox;
       return messageCount === 0 ? [] : [{ kind: 'message', accountId, inboxId }, { kind: 'deliveries' }];

@@ -16,9 +16,9 @@ export interface Tx extends Db {
 
 /**
  * Runs `work` in a transaction, more than once after a deadlock or a full disk. `step` marks a part of a long
- * operation: on SQLite, the calls that wait are run before it.
+ * operation: on SQLite, the calls that wait are run before it. For `relaxed` see {@link Traits}.
  */
-export type Transaction = <T>(work: (tx: Tx) => Promise<T>, of?: 'step') => Promise<T>;
+export type Transaction = <T>(work: (tx: Tx) => Promise<T>, of?: 'step' | 'relaxed') => Promise<T>;
 
 /** `written`: the last statements, whose results are not needed. COMMIT is sent without waiting for them. */
 export interface Flight<T> {
@@ -53,6 +53,52 @@ export interface Traits {
   keepsInboxes?: true;
   /** Only tries whether a write is possible. */
   changesNothing?: true;
+  /** Its commit may be lost in a crash of the machine, because what it writes can be made again. */
+  relaxed?: true;
+}
+
+/**
+ * Returned instead of a result if the operation met mails without a reading: once `sources` are read, it is called
+ * again with `again`, the same arguments with an upper bound, so that mails which arrive meanwhile do not delay it.
+ */
+export interface Unread {
+  readonly unread: readonly number[];
+  readonly again: readonly unknown[];
+}
+
+/**
+ * @param rows of one page; without a summary where the reading is missing
+ * @param again the arguments of the next call, given the place after the last of these rows
+ */
+export function unreadOf<Row extends { source: number; summary: Uint8Array | null }>(
+  rows: readonly Row[],
+  placeOf: (row: Row) => number,
+  again: (before: number) => readonly unknown[],
+): Unread | undefined {
+  const unread = rows.filter(({ summary }) => summary === null).map(({ source }) => source);
+  if (unread.length === 0) return undefined;
+  return { unread, again: again(Math.max(...rows.map(placeOf)) + 1) };
+}
+
+const isUnread = (result: unknown): result is Unread =>
+  typeof result === 'object' && result !== null && 'unread' in result && 'again' in result;
+
+/** Far more than happen: each time, messages were deleted and older ones took their places. */
+const MAX_ROUNDS = 1_000;
+
+/** The gate that every operation passes. @param read resolves when these sources have readings, or are gone */
+export async function callRead(
+  call: (args: readonly unknown[]) => Promise<unknown>,
+  args: readonly unknown[],
+  read: (sources: readonly number[]) => Promise<void>,
+): Promise<unknown> {
+  let result = await call(args);
+  for (let round = 0; isUnread(result); round++) {
+    if (round >= MAX_ROUNDS) throw new Error(`Sources ${result.unread.join(', ')} cannot be read.`);
+    await read(result.unread);
+    result = await call(result.again);
+  }
+  return result;
 }
 
 export interface Operation<Args extends readonly unknown[], Result> {
@@ -95,7 +141,7 @@ export type Operations = Readonly<Record<string, Readonly<Record<string, Operati
 export type Calls<Table> = {
   [Noun in keyof Table]: {
     [Name in keyof Table[Noun]]: Table[Noun][Name] extends Operation<infer Args, infer Result>
-      ? (...args: Args) => Promise<Result>
+      ? (...args: Args) => Promise<Exclude<Result, Unread>>
       : never;
   };
 };
@@ -116,13 +162,15 @@ export function callsOf<Table extends Operations>(
 }
 
 export function runOn(
-  { kind, run }: Operation<never, unknown>,
+  { kind, run, traits }: Operation<never, unknown>,
   args: readonly unknown[],
   { db, transaction, flight }: Kit,
 ): Promise<unknown> {
   // TypeScript has checked the arguments at the caller.
   const call = run as (on: unknown, ...args: readonly unknown[]) => Promise<unknown>;
-  if (kind === 'write') return transaction((tx) => call(tx, ...args));
+  if (kind === 'write') {
+    return transaction((tx) => call(tx, ...args), traits.relaxed ? 'relaxed' : undefined);
+  }
   if (kind === 'flight') return flight((tx) => call(tx, ...args) as Promise<Flight<unknown>>);
   return call(kind === 'steps' ? transaction : db, ...args);
 }

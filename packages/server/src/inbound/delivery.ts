@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
-import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
+import type { MailEnvelope } from '../mail/mail.ts';
+import { encodeTrail, type Trail } from '../mail/trail.ts';
 import type { NewMail, NewMailRecipient, Placed } from '../messages/records.ts';
-import { encodeTrail, type Trail, type TrailEvent } from '../messages/trail.ts';
-import type { Parsing } from '../reading/pool/parser-pool.ts';
-import type { Authenticator } from '../reading/sender-checks/authenticator.ts';
+import type { Readings } from '../reading/readings.ts';
+import { isOutside } from '../reading/sender-checks/authenticator.ts';
 import type { Store } from '../store.ts';
 import { receivedLine, TRACE_HEADROOM_BYTES, type Trace } from './received-line.ts';
 import { assertFits, inboxFull, noSuchInbox, type Recipient } from './recipients.ts';
@@ -20,8 +20,6 @@ export interface ReceivedMail {
   /** Null adds no Received line, as to an imported message. */
   trace: Trace | null;
   trail: Trail;
-  /** Aborts when the client disconnects; the message is dropped unless parsing has begun. */
-  signal?: AbortSignal | undefined;
 }
 
 /** A recorded message for an inbox that does not exist yet. */
@@ -31,22 +29,23 @@ export interface StagedMail extends Pick<ReceivedMail, 'envelope' | 'received' |
 
 export interface Delivering {
   /**
-   * Stores a message; resolves when it is durable and readable. At least one of the results has the message.
+   * Stores a message; resolves when it is durable. At least one of the results has the message.
    * @throws AppError `message_too_large` or `inbox_full` for one recipient, `unknown_recipient` if none is left,
-   *   `unavailable`; the reason of `signal`
+   *   `unavailable`
    */
   deliver(mail: ReceivedMail): Promise<Placed[]>;
 }
 
 export interface Staging {
-  /** Stores a message that no inbox shows; see `messages.stage`. @returns the id of its source */
+  /** Stores and reads a message that no inbox shows; see `messages.stage`. @returns the id of its source */
   stage(mail: StagedMail, stage: string): Promise<number>;
 }
 
 export interface DeliveryDeps {
   store: Pick<Store, 'messages'>;
-  parsing: Pick<Parsing, 'parse'>;
-  authenticating: Pick<Authenticator, 'check'> | null;
+  readings: Pick<Readings, 'begin' | 'ensure'>;
+  /** Whether senders are checked. */
+  checksSenders: boolean;
   events: EventBus;
   clock: Clock;
   /** Used in Received lines. */
@@ -63,55 +62,45 @@ export class Delivery implements Delivering, Staging {
     this.#deps = deps;
   }
 
-  async deliver(mail: ReceivedMail): Promise<Placed[]> {
-    const { recipients, received } = mail;
+  async deliver({ recipients, received, envelope, trace, trail }: ReceivedMail): Promise<Placed[]> {
     for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
-    const read = await this.#read(mail, recipients[0]?.accountId ?? '');
-    const placed = await this.#commit({ ...read, recipients: byInbox(recipients) });
-    assertStored(placed);
+    const { hostname, clock, readings, checksSenders } = this.#deps;
+    const line = trace ? receivedLine({ hostname, trace, envelope, now: clock.now() }) : '';
+    const mail: NewMail = {
+      raw: withReceivedLine(line, received),
+      envelope,
+      trail: encodeTrail(trail),
+      checks: checksSenders && trace?.protocol === 'SMTP' && isOutside(envelope.remoteAddress),
+      recipients: byInbox(recipients),
+    };
+    const [{ accountId, inboxId } = { accountId: '', inboxId: '' }] = recipients;
+    const reading = readings.begin(mail, { accountId, inboxId });
+    let placed: Placed[];
+    try {
+      placed = await this.#commit(mail);
+      assertStored(placed);
+    } catch (error) {
+      reading.cancel();
+      throw error;
+    }
+    for (const place of placed) {
+      if (!('messageId' in place)) continue;
+      reading.committed(place.source, place.isRead);
+      break;
+    }
     this.#publish(placed, recipients);
     return placed;
   }
 
-  async stage({ accountId, ...mail }: StagedMail, stage: string): Promise<number> {
-    const read = await this.#read({ ...mail, trace: null }, accountId);
-    return this.#deps.store.messages.stage({ ...read, recipients: [] }, stage);
-  }
-
-  /** Everything that is stored except the recipients. @param accountId for fairness between accounts */
-  async #read(
-    mail: Omit<ReceivedMail, 'recipients'>,
-    accountId: string,
-  ): Promise<Omit<NewMail, 'recipients'>> {
-    const { envelope, received, trace, signal } = mail;
-    const { hostname, clock, parsing } = this.#deps;
-    const line = trace ? receivedLine({ hostname, trace, envelope, now: clock.now() }) : '';
-    const raw = withReceivedLine(line, received);
-    const flow = [accountId, envelope.remoteAddress, trace?.id ?? ''];
-    const trail = [...mail.trail];
-    const noted = <T>(event: TrailEvent, value: T): T => {
-      if (value !== null) trail.push({ event, at: clock.now() });
-      return value;
-    };
-    const [parsed, authentication] = await Promise.all([
-      parsing.parse(raw, { flow, signal }).then((value) => noted('parsed', value)),
-      this.#authenticate(mail)?.then((value) => noted('sender-checked', value)) ?? null,
-    ]);
-    return { ...parsed, ...{ raw, envelope, authentication }, trail: encodeTrail(trail) };
+  async stage({ accountId, envelope, received, trail }: StagedMail, stage: string): Promise<number> {
+    const source = { raw: withReceivedLine('', received), envelope, trail: encodeTrail(trail) };
+    const seq = await this.#deps.store.messages.stage(source, accountId, stage);
+    await this.#deps.readings.ensure([seq]);
+    return seq;
   }
 
   async settled(): Promise<void> {
     while (this.#commits.size > 0) await Promise.allSettled(this.#commits);
-  }
-
-  #authenticate({
-    envelope,
-    received,
-    trace,
-    signal,
-  }: Omit<ReceivedMail, 'recipients'>): Promise<MailAuthentication | null> | null {
-    if (trace?.protocol !== 'SMTP') return null;
-    return this.#deps.authenticating?.check(envelope, received, signal) ?? null;
   }
 
   async #commit(mail: NewMail): Promise<Placed[]> {
@@ -125,8 +114,8 @@ export class Delivery implements Delivering, Staging {
   #publish(placed: readonly Placed[], recipients: readonly Recipient[]): void {
     const { events, onStored } = this.#deps;
     for (const place of placed) {
-      if ('deliveries' in place) events.publishDeliveries();
       if (!('messageId' in place)) continue;
+      if (place.deliveries && place.isRead) events.publishDeliveries();
       const { accountId, inboxId } = place;
       const recipient = recipients.find((one) => one.inboxId === inboxId);
       if (recipient) onStored(recipient.address);

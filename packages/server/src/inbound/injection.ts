@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import { sourceKey } from '../connection-limiter.ts';
 import { AppError } from '../errors.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
-import type { Trail, TrailEvent } from '../messages/trail.ts';
+import type { Trail, TrailEvent } from '../mail/trail.ts';
 import type { ReceivedMail, Staging } from './delivery.ts';
 import type { ByteBudget } from './in-flight/byte-budget.ts';
 import { readMessage } from './in-flight/read-message.ts';

@@ -16,8 +16,7 @@ interface Call {
   reject(error: unknown): void;
 }
 
-const bytesOf = ({ mails }: Call): number =>
-  mails.reduce((sum, { raw, content }) => sum + raw.byteLength + content.byteLength, 0);
+const bytesOf = ({ mails }: Call): number => mails.reduce((sum, { raw }) => sum + raw.byteLength, 0);
 
 /** Takes at least one call. */
 function takeBatch(waiting: Call[]): Call[] {

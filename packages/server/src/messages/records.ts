@@ -1,25 +1,15 @@
 import type { MailAuthentication, MailContent, MailEnvelope, MailSummary } from '../mail/mail.ts';
 import type { FailedCondition } from '../mail/matching/filters.ts';
 import type { PartIndex } from '../mail/mime/part-index.ts';
-import type { Trail } from './trail.ts';
-
-/** Raw sources are stored in pieces: 50 MB are never in memory at once, and one takes well under a millisecond. */
-export const RAW_PIECE_BYTES = 256 * 1024;
+import type { Trail } from '../mail/trail.ts';
+import type { NewSource, Reading } from '../reading/sources.ts';
 
 /** Its source is stored once for all recipients. */
-export interface NewMail {
-  /** From our Received line on. The store takes a resizable buffer without a copy: do not read it after the call. */
-  raw: Uint8Array;
-  /** UTF-8 JSON of a {@link MailSummary}. */
-  summary: Uint8Array;
-  /** UTF-8 JSON of a {@link StoredContent}; taken like `raw`. */
-  content: Uint8Array;
-  parseError: string | null;
-  envelope: MailEnvelope;
-  /** Null if not checked. */
-  authentication: MailAuthentication | null;
-  /** From `encodeTrail`, without the commit. */
-  trail?: string;
+export interface NewMail extends NewSource {
+  /** Whether the sender is to be checked by the reading. */
+  checks: boolean;
+  /** Set once it is made: the batch that takes the mail stores what it finds. */
+  reading?: Reading | undefined;
   recipients: NewMailRecipient[];
 }
 
@@ -39,6 +29,9 @@ export type Placed =
       accountId: string;
       messageId: string;
       receivedAt: number;
+      source: number;
+      /** Whether the reading was stored with it. */
+      isRead: boolean;
       /** Number of webhook deliveries, if any. */
       deliveries?: number;
     }

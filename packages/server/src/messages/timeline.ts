@@ -1,8 +1,8 @@
 import type { MailHeader } from '../mail/mail.ts';
 import { parseDate } from '../mail/mime/date.ts';
+import type { TrailEvent, TrailStep } from '../mail/trail.ts';
 import type { Refusal } from '../refusals/sql.ts';
 import type { FullMessageRecord } from './records.ts';
-import type { TrailEvent, TrailStep } from './trail.ts';
 
 export type TimelineEventName =
   | 'date-header'

@@ -15,7 +15,7 @@ import { AppError } from '../errors.ts';
 import { TOMBSTONE_MS } from '../inboxes/records.ts';
 import { freeEmptied, freeMessages } from '../messages/sql/ending.ts';
 import { giveUpStagedBefore, STAGED_MS } from '../messages/sql/imports.ts';
-import { freeParked, releaseSources } from '../messages/sql/sources.ts';
+import { freeParked, releaseSources } from '../reading/sources.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
 import { dayOf, monthOf } from '../usage/calendar.ts';
 import { USAGE_KEPT_MS } from '../usage/sql.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { MetFault } from '../faults/sql.ts';
-import type { Trail, TrailEvent, TrailStep } from '../messages/trail.ts';
+import type { Trail, TrailEvent, TrailStep } from '../mail/trail.ts';
 
 /** Earlier steps that a step removes: MAIL those of the previous transaction, RCPT an earlier RCPT. */
 const REPLACES: Partial<Record<TrailEvent, TrailEvent[]>> = {

@@ -128,8 +128,13 @@ describe('mail to the domain of one account', () => {
     const down = new Error('the storage is down');
     const receiver = createReceiver({
       store: { ...store, domains: { ...store.domains, find: () => Promise.reject(down) } },
-      parsing: { parse: () => Promise.reject(new Error('nothing is sent here')) },
-      authenticating: null,
+      readings: {
+        begin() {
+          throw new Error('nothing is sent here');
+        },
+        ensure: () => Promise.reject(new Error('nothing is sent here')),
+      },
+      checksSenders: false,
       ...{ clock, events: createEventBus(), plans: createPlans() },
       ...{ hostname: 'mayfly.test', domains: ['mayfly.test'], sink: false },
       onRefusalsLost: (error) => lost.push(error),

@@ -16,6 +16,7 @@ import { createReceiver } from '../../src/inbound/receiver.ts';
 import { type MailContent, type MailSummary, NO_CONTENT } from '../../src/mail/mail.ts';
 import type { NewMail } from '../../src/messages/records.ts';
 import { createParsing } from '../../src/reading/pool/parser-pool.ts';
+import { Readings } from '../../src/reading/readings.ts';
 import { createReplays } from '../../src/recordings/replay.ts';
 import type { Store } from '../../src/store.ts';
 import { RateLimit } from '../../src/usage/rate-limit.ts';
@@ -63,16 +64,20 @@ function newMail(inbox: { id: string }, accountId: string, mail: TestMail): NewM
     ) as T;
   return {
     raw,
-    summary: json(pick(summary)),
-    content: json(pick(content)),
-    parseError: null,
     envelope: {
       mailFrom: 'bounce@example.org',
       helo: 'mx.example.org',
       remoteAddress: '192.0.2.7',
       tls: false,
     },
-    authentication: null,
+    checks: false,
+    reading: {
+      summary: json(pick(summary)),
+      content: json(pick(content)),
+      parseError: null,
+      authentication: null,
+      trail: '',
+    },
     recipients: [
       { inboxId: inbox.id, accountId, rcptTo: mail.rcptTo ?? ['Test+tag@mayfly.test'], maxMessages: 10_000 },
     ],
@@ -134,12 +139,17 @@ export async function startHttp(
 ): Promise<TestHttp> {
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-http-'));
   const path = join(folder, 'mayfly.db');
-  const store = await openSqlite({ path });
+  let readings: Readings | undefined;
+  const store = await openSqlite({ path, read: async (sources) => readings?.ensure(sources) });
   const clock = new FakeClock();
   const events = createEventBus();
   const logged: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => logged.push(line) });
   const parsing = createParsing({ clock });
+  const reading = new Readings({
+    ...{ store, parsing, authenticating: null, events, clock, log, isShared: false },
+  });
+  readings = reading;
 
   const keyRecord = (credential: string, owner: string, scope: KeyScope) => ({
     ...{ id: newId('key', clock.now()), accountId: owner, name: 'test', scope },
@@ -171,7 +181,7 @@ export async function startHttp(
   const webhooks = new Webhooks({ store, guard, events, clock, plans });
 
   const receiver = createReceiver({
-    ...{ store, parsing, authenticating: null, events, clock, plans, sink: false },
+    ...{ store, readings: reading, checksSenders: false, events, clock, plans, sink: false },
     ...{ hostname: 'mx.mayfly.test', domains: ['mayfly.test', 'second.test'] },
     onRefusalsLost: (error) => log.error({ err: error }, 'refusals were not kept'),
   });
@@ -248,7 +258,8 @@ export async function startHttp(
       async deliverRaw(inbox, text, owner = accountId) {
         const raw = utf8.encode(text);
         const parsed = await parsing.parse(raw);
-        return commit({ ...newMail(inbox, owner, {}), ...parsed, raw });
+        const reading = { ...parsed, authentication: null, trail: '' };
+        return commit({ ...newMail(inbox, owner, {}), reading, raw });
       },
       async stop(deadlineMs = 5_000) {
         await server.stop(deadlineMs);

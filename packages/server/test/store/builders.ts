@@ -8,6 +8,7 @@ import {
 } from '../../src/mail/mail.ts';
 import type { Condition } from '../../src/mail/matching/conditions.ts';
 import type { NewMail, NewMailRecipient, Placed } from '../../src/messages/records.ts';
+import type { Reading } from '../../src/reading/sources.ts';
 import type { Store } from '../../src/store.ts';
 import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
 
@@ -56,11 +57,20 @@ interface MailChanges {
   authentication?: MailAuthentication;
 }
 
+/** A mail that is stored with its reading, as most are. */
+export type ReadMail = NewMail & { reading: Reading };
+
+/** The same mail with other bytes of its reading. */
+export const reread = (mail: ReadMail, changes: Partial<Reading>): ReadMail => ({
+  ...mail,
+  reading: { ...mail.reading, ...changes },
+});
+
 /** A mail to those inboxes. */
 export function mailTo(
   inboxes: { id: string; accountId: string; address: string }[],
   { raw = encoder.encode('Subject: x\r\n\r\nHello\r\n'), ...changes }: MailChanges = {},
-): NewMail {
+): ReadMail {
   const summary: MailSummary = {
     ...SILENT_SUMMARY,
     from: { address: 'sender@example.com', name: 'Sender' },
@@ -81,11 +91,15 @@ export function mailTo(
   }));
   return {
     raw,
-    summary: encoder.encode(JSON.stringify(summary)),
-    content: encoder.encode(JSON.stringify(content)),
-    parseError: changes.parseError ?? null,
     envelope: { mailFrom: '', helo: 'NUL \0', remoteAddress: '127.0.0.1', tls: true },
-    authentication: changes.authentication ?? null,
+    checks: false,
+    reading: {
+      summary: encoder.encode(JSON.stringify(summary)),
+      content: encoder.encode(JSON.stringify(content)),
+      parseError: changes.parseError ?? null,
+      authentication: changes.authentication ?? null,
+      trail: '',
+    },
     recipients,
   };
 }
@@ -118,4 +132,16 @@ export async function rawOf(
   const sizes = new Set(pieces.slice(0, -1).map(({ length }) => length));
   if (sizes.size > 1) throw new Error(`pieces of several sizes: ${[...sizes]}`);
   return new Uint8Array(Buffer.concat(pieces));
+}
+
+/** Stores a mail and its reading for an inbox that is created later. */
+export async function staged(
+  store: Pick<Store, 'messages' | 'readings'>,
+  mail: ReadMail,
+  accountId: string,
+  stage: string,
+): Promise<number> {
+  const source = await store.messages.stage(mail, accountId, stage);
+  await store.readings.keep([{ ...mail.reading, source, size: mail.raw.length }]);
+  return source;
 }

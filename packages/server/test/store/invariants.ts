@@ -61,11 +61,23 @@ const ALWAYS: Readonly<Record<string, string>> = {
       <> (select count(*) from deliveries d where d.webhook_id = w.id)`,
   'a pending delivery that will not be claimed': `select d.id from deliveries d
     join webhooks w on w.id = d.webhook_id where d.ended_at is null and w.next_at is null
+    and (d.due_at is not null or d.leased_until is not null)
     and not exists (select 1 from wakes k where k.webhook_id = w.id)`,
+  'a pending delivery of a mail that was read, without a time': `select d.id from deliveries d
+    join messages m on m.id = d.message_id join readings r on r.source_seq = m.source_seq
+    where d.ended_at is null and d.due_at is null and d.leased_until is null`,
+  'a reading without its source': `select r.source_seq from readings r
+    where not exists (select 1 from sources s where s.seq = r.source_seq)`,
+  'an unread mail without its source, or with a reading': `select u.source_seq from unread u
+    where not exists (select 1 from sources s where s.seq = u.source_seq)
+      or exists (select 1 from readings r where r.source_seq = u.source_seq)`,
+  'a source that is neither read nor unread': `select s.seq from sources s
+    where not exists (select 1 from readings r where r.source_seq = s.seq)
+      and not exists (select 1 from unread u where u.source_seq = s.seq)`,
   'a delivery whose columns contradict each other': `select id, state, due_at, leased_until, ended_at from deliveries
     where (state = 'pending') <> (ended_at is null)
       or (case when due_at is null then 0 else 1 end) + (case when leased_until is null then 0 else 1 end)
-        <> (case state when 'pending' then 1 else 0 end)`,
+        > (case state when 'pending' then 1 else 0 end)`,
   'a wrong number of attempts of a delivery': `select d.id, d.attempts from deliveries d
     where d.attempts <> (select count(*) from attempts a where a.delivery_id = d.id)`,
   'an attempt without its delivery':

@@ -139,7 +139,11 @@ export class PostgresDb implements Tx {
 export function postgresEngine(pool: Pool): Kit {
   return {
     db: new PostgresDb(pool),
-    transaction: (work) => runTransaction(pool, (client) => work(new PostgresDb(client))),
+    transaction: (work, of) =>
+      runTransaction(pool, async (client) => {
+        if (of === 'relaxed') await client.query('set local synchronous_commit = off');
+        return work(new PostgresDb(client));
+      }),
     flight: (work) => runFlights(pool, (client) => work(new PostgresDb(client))),
     mayDependOnContent(error) {
       const known = error instanceof AppError ? error : toUnavailable(error);

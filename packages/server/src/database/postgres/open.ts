@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Client } from 'pg';
-import { callAt, createStore, hintsAfter, type Store, storeOf } from '../../store.ts';
+import { callAt, createStore, hintsAfter, type ReadSources, type Store, storeOf } from '../../store.ts';
 import { unavailable } from '../failures.ts';
 import { migrate } from '../migrate.ts';
 import { openWhenCalled } from '../thread/client.ts';
@@ -47,6 +47,8 @@ export interface PostgresOptions {
   /** Called when the search thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
+  /** Reads mails that have no reading. Without it, operations that meet one fail. */
+  read?: ReadSources;
   /** Without it, no changes of other nodes are received. */
   hints?: Pick<ChangeSignalDeps<Hint>, 'clock' | 'node' | 'onHint'> & { waiting(): Waiting };
 }
@@ -110,6 +112,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
         return closing;
       },
     },
+    options.read,
     options.onDamage,
   );
 }

@@ -83,7 +83,8 @@ function findUnreadable(database: DatabaseSync): string[] {
     for (const message of messages.rows) {
       const isWhole =
         isReadable(database, 'select * from sources where seq = ?', message.source_seq) &&
-        isReadable(database, 'select bytes from source_pieces where source_seq = ?', message.source_seq);
+        isReadable(database, 'select bytes from source_pieces where source_seq = ?', message.source_seq) &&
+        isReadable(database, 'select * from readings where source_seq = ?', message.source_seq);
       if (!isWhole) lines.push(`${inbox}: message ${message.id}`);
       if (lines.length >= MAX_LISTED) return [...lines, 'and more'];
     }

@@ -130,7 +130,7 @@ export function writingEngine(database: DatabaseSync, transactions: Transactions
   return {
     db: tx,
     transaction: (work, of) =>
-      of === 'step' ? transactions.step(() => work(tx)) : transactions.run(() => work(tx)),
+      of === 'step' ? transactions.step(() => work(tx)) : transactions.run(() => work(tx), of === 'relaxed'),
     flight: (work) =>
       transactions.run(async () => {
         const { result, written } = await work(tx);

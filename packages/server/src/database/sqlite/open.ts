@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import { messageOf } from '../../errors.ts';
 import { YOUNG_HEAP_MB } from '../../memory.ts';
-import { operationAt, type Store, storeOf } from '../../store.ts';
+import { operationAt, type ReadSources, type Store, storeOf } from '../../store.ts';
 import { unavailable } from '../failures.ts';
 import { isReading, runOn, type Traits } from '../operations.ts';
 import { openThread, openWhenCalled, type ThreadClient } from '../thread/client.ts';
@@ -48,6 +48,8 @@ export interface SqliteOptions {
   /** Called when a thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
+  /** Reads mails that have no reading. Without it, operations that meet one fail. */
+  read?: ReadSources;
   /** Called if the database is new although a server has used it before. */
   onEmptied?: () => void;
   startThread?: StartThread;
@@ -167,6 +169,7 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
           await Promise.all([reader.close(), searcher.close()]).finally(() => writer.close());
         },
       },
+      options.read,
       options.onDamage,
     );
   } catch (error) {

@@ -12,6 +12,8 @@ interface Unit {
   reject(error: unknown): void;
   /** True if `work` runs between two transactions. */
   outside: boolean;
+  /** Its commit needs no sync. */
+  relaxed: boolean;
 }
 
 type Outcome = { value: unknown } | { error: unknown };
@@ -38,6 +40,7 @@ export class Transactions {
   readonly #waiting: Unit[] = [];
   readonly #steps: Unit[] = [];
   #running = false;
+  #syncs = true;
 
   constructor(database: DatabaseSync, hooks: TransactionHooks) {
     this.#database = database;
@@ -45,8 +48,8 @@ export class Transactions {
   }
 
   /** `work` runs again if the disk is full or the failure of another unit ended the transaction. */
-  run<T>(work: () => Promise<T>): Promise<T> {
-    return this.#add(this.#waiting, work, false);
+  run<T>(work: () => Promise<T>, relaxed = false): Promise<T> {
+    return this.#add(this.#waiting, work, false, relaxed);
   }
 
   /** One step of a long operation: alone in a transaction, after the calls that wait. */
@@ -59,9 +62,9 @@ export class Transactions {
     return this.#add(this.#waiting, async () => work(), true);
   }
 
-  #add<T>(queue: Unit[], work: () => Promise<T>, outside: boolean): Promise<T> {
+  #add<T>(queue: Unit[], work: () => Promise<T>, outside: boolean, relaxed = false): Promise<T> {
     return new Promise((resolve, reject) => {
-      queue.push({ work, resolve: (value) => resolve(value as T), reject, outside });
+      queue.push({ work, resolve: (value) => resolve(value as T), reject, outside, relaxed });
       if (this.#running) return;
       this.#running = true;
       // After the other calls of this turn.
@@ -103,8 +106,11 @@ export class Transactions {
     const outcomes: Outcome[] = [];
     try {
       this.#hooks.beforeTransaction();
+      const relaxed = queue.slice(0, MAX_UNITS).every((unit) => unit.relaxed);
+      this.#sync(!relaxed);
       this.#database.exec('begin immediate');
-      while (begun.length < MAX_UNITS && queue[0]?.outside === false) {
+      // Calls that arrive meanwhile are added to the queue: one that needs the sync must not be taken without it.
+      while (begun.length < MAX_UNITS && queue[0]?.outside === false && (!relaxed || queue[0].relaxed)) {
         const [unit] = queue.splice(0, 1) as [Unit];
         begun.push(unit);
         outcomes.push(await this.#runUnit(unit, begun.length > 1));
@@ -119,6 +125,13 @@ export class Transactions {
       return;
     }
     for (const [index, unit] of begun.entries()) settle(unit, outcomes[index]);
+  }
+
+  /** Outside of a transaction. Without a sync, a commit is durable after the next one with it. */
+  #sync(full: boolean): void {
+    if (full === this.#syncs) return;
+    this.#database.exec(`pragma synchronous = ${full ? 'full' : 'normal'}`);
+    this.#syncs = full;
   }
 
   /** The first unit has no savepoint, because it is mostly alone. @throws if the whole transaction is lost */

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { notFound } from '../../errors.ts';
+import { RAW_PIECE_BYTES } from '../../reading/sources.ts';
 import type { Store } from '../../store.ts';
-import { type MessageRecord, RAW_PIECE_BYTES } from '../records.ts';
+import type { MessageRecord } from '../records.ts';
 
 /** About one millisecond in one turn of the event loop: reads from SQLite do not yield by themselves. */
 const PIECES_PER_TURN = 4;

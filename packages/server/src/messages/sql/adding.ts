@@ -1,10 +1,18 @@
 import { type Flight, flight, type Tx } from '../../database/operations.ts';
 import { ConflictError, together } from '../../database/postgres/errors.ts';
-import { anyOf, eachOf, FOR_UPDATE, KEEP, sql } from '../../database/sql.ts';
+import { anyOf, eachOf, FOR_UPDATE, KEEP, sql, type Value } from '../../database/sql.ts';
 import { newId } from '../../ids.ts';
-import { type NewMail, type NewMailRecipient, type Placed, RAW_PIECE_BYTES } from '../records.ts';
+import {
+  addReadings,
+  addSources,
+  insertRows,
+  RAW_PIECE_BYTES,
+  type Reading,
+  type ReadingOf,
+  removeSources,
+} from '../../reading/sources.ts';
+import type { NewMail, NewMailRecipient, Placed } from '../records.ts';
 import { evict } from './ending.ts';
-import { addSources, insertRows, removeSources } from './sources.ts';
 
 /** A live inbox, whose row the transaction has locked. */
 interface BatchInbox {
@@ -56,7 +64,8 @@ function planBatch(
     const { inboxId, accountId } = recipient;
     const receivedAt = inbox.lastReceivedAt;
     const id = newId('msg', receivedAt);
-    return { id, receivedAt, inbox, recipient, placed: { inboxId, accountId, messageId: id, receivedAt } };
+    const placed = { inboxId, accountId, messageId: id, receivedAt, source: 0, isRead: false };
+    return { id, receivedAt, inbox, recipient, placed };
   }
 
   for (const { recipients } of mails) {
@@ -204,21 +213,28 @@ async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Loc
   };
 }
 
-/** @param sources by mail; undefined for those without messages */
+/** Of one mail: its source, undefined if it has no messages, and its reading if it is stored with it. */
+interface Kept {
+  source: number | undefined;
+  reading: Reading | undefined;
+}
+
 async function addMessages(
   tx: Tx,
   { mails }: BatchPlan,
-  sources: readonly (number | undefined)[],
+  kept: readonly Kept[],
   places: Locked['places'],
 ): Promise<void> {
   const shared: [number, number][] = [];
   const rows = mails.flatMap((messages, index) => {
-    const source = sources[index] ?? Number.NaN;
+    const { source = Number.NaN, reading } = kept[index] ?? {};
     if (messages.length > 1) shared.push([source, messages.length]);
-    return messages.map(({ id, receivedAt, inbox, recipient }) => {
+    return messages.map(({ id, receivedAt, inbox, recipient, placed }) => {
       const place = places.get(recipient.accountId);
       if (!place) throw new Error('An inbox has no account.');
       place.order += 1;
+      placed.source = source;
+      placed.isRead = reading !== undefined;
       const rcptTo = JSON.stringify(recipient.rcptTo);
       return [inbox.seq, receivedAt, id, source, rcptTo, place.account, place.order];
     });
@@ -230,28 +246,37 @@ async function addMessages(
   ]);
 }
 
+/** Those of unread mails are due with the reading. */
 async function addDeliveries(
   tx: Tx,
   { mails }: BatchPlan,
+  kept: readonly Kept[],
   webhooks: readonly Webhook[],
   now: number,
-): Promise<void> {
-  if (webhooks.length === 0) return;
-  const rows: (string | number)[][] = [];
+): Promise<Map<number, string[]>> {
+  const waiting = new Map<number, string[]>();
+  if (webhooks.length === 0) return waiting;
+  const rows: Value[][] = [];
   const added = new Map<string, number>();
-  for (const { id: messageId, recipient, placed } of mails.flat()) {
-    const { accountId, inboxId } = recipient;
-    const due = webhooks.filter(
-      (webhook) =>
-        webhook.accountId === accountId && (webhook.inboxId === null || webhook.inboxId === inboxId),
-    );
-    if (due.length === 0) continue;
-    const event = newId('evt', now);
-    for (const { id } of due) {
-      rows.push([newId('dlv', now), id, event, inboxId, messageId, 'pending', now, now, 0, 0]);
-      added.set(id, (added.get(id) ?? 0) + 1);
+  for (const [index, messages] of mails.entries()) {
+    const { source, reading } = kept[index] ?? {};
+    for (const { id: messageId, recipient, placed } of messages) {
+      const { accountId, inboxId } = recipient;
+      const due = webhooks.filter(
+        (webhook) =>
+          webhook.accountId === accountId && (webhook.inboxId === null || webhook.inboxId === inboxId),
+      );
+      if (due.length === 0) continue;
+      const event = newId('evt', now);
+      for (const { id: webhookId } of due) {
+        const id = newId('dlv', now);
+        const at = reading ? now : null;
+        rows.push([id, webhookId, event, inboxId, messageId, 'pending', now, at, 0, 0]);
+        added.set(webhookId, (added.get(webhookId) ?? 0) + 1);
+        if (!reading && source !== undefined) waiting.set(source, [...(waiting.get(source) ?? []), id]);
+      }
+      placed.deliveries = due.length;
     }
-    placed.deliveries = due.length;
   }
   const columns =
     'id, webhook_id, event_id, inbox_id, message_id, state, created_at, due_at, round, attempts';
@@ -263,6 +288,32 @@ async function addDeliveries(
       [...added].map(([id, count]) => [id, now, count]),
     ),
   ]);
+  return waiting;
+}
+
+/** Adds the readings that are made, and marks the other mails as unread. */
+async function addIndex(
+  tx: Tx,
+  mails: readonly NewMail[],
+  kept: readonly Kept[],
+  adding: Promise<ReadonlyMap<number, string[]>>,
+): Promise<void> {
+  const readings: ReadingOf[] = [];
+  for (const [index, { source, reading }] of kept.entries()) {
+    const size = mails[index]?.raw.length ?? 0;
+    if (source !== undefined && reading) readings.push({ ...reading, source, size });
+  }
+  const stored = addReadings(tx, readings);
+  const waiting = await adding;
+  const rows = mails.flatMap(({ recipients, checks }, index): Value[][] => {
+    const { source, reading } = kept[index] ?? {};
+    if (source === undefined || reading) return [];
+    const deliveries = waiting.get(source);
+    const ids = deliveries ? JSON.stringify(deliveries) : null;
+    return [[source, recipients[0]?.accountId ?? '', checks ? 1 : 0, ids]];
+  });
+  await insertRows(tx, 'unread (source_seq, account_id, checks, deliveries)', rows);
+  await stored;
 }
 
 async function moveInboxes(tx: Tx, { changed }: BatchPlan, now: number): Promise<void> {
@@ -309,11 +360,16 @@ export const addBatch = flight(
     const [written = [], locked] = await together([Promise.resolve(early), lock(tx, mails, now)]);
     const plan = planBatch(mails, locked.inboxes, now);
     const isKept = (_: unknown, index: number): boolean => (plan.mails[index]?.length ?? 0) > 0;
-    const kept = early ? written.filter(isKept) : await addSources(tx, mails.filter(isKept));
-    const sources = plan.mails.map(({ length }) => (length > 0 ? kept.shift() : undefined));
+    const sources = early ? written.filter(isKept) : await addSources(tx, mails.filter(isKept));
+    const kept = plan.mails.map(({ length }, index) => ({
+      source: length > 0 ? sources.shift() : undefined,
+      reading: mails[index]?.reading,
+    }));
+    const deliveries = addDeliveries(tx, plan, kept, locked.webhooks, now);
     const others = together([
-      addMessages(tx, plan, sources, locked.places),
-      addDeliveries(tx, plan, locked.webhooks, now),
+      addMessages(tx, plan, kept, locked.places),
+      deliveries,
+      addIndex(tx, mails, kept, deliveries),
       moveInboxes(tx, plan, now),
       removeSources(
         tx,

@@ -7,8 +7,8 @@ import {
   type Tx,
 } from '../../database/operations.ts';
 import { EMPTY, FOR_UPDATE, FOR_UPDATE_SKIP_LOCKED, sql } from '../../database/sql.ts';
+import { freeParked, releaseSources, rowsToFree } from '../../reading/sources.ts';
 import { lockInboxOf } from './one.ts';
-import { freeParked, releaseSources, rowsToFree } from './sources.ts';
 
 interface Oldest {
   inbox: number;

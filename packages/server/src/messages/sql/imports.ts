@@ -5,8 +5,7 @@ import { KEEP, sql } from '../../database/sql.ts';
 import { AppError } from '../../errors.ts';
 import { newId } from '../../ids.ts';
 import type { InboxRecord, StagedMails } from '../../inboxes/records.ts';
-import type { NewMail } from '../records.ts';
-import { addSources, insertRows } from './sources.ts';
+import { addSources, insertRows, type NewSource } from '../../reading/sources.ts';
 
 /** Longer than an import takes. The sweeper deletes older staged mails, which a crash left behind. */
 export const STAGED_MS = HOUR_MS;
@@ -25,10 +24,11 @@ export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
   tx.run(sql`update parked_sources set stage = null where stage < ${newId('msg', time)}`);
 
 export const imports = {
-  /** Returns the source. Recipients are not used. @param stage a name for one inbox: `newId('msg', now)` */
+  /** Returns the source, to be read before its inbox is created. @param stage for one inbox: `newId('msg', now)` */
   stage: write(
-    async (tx, mail: NewMail, stage: string): Promise<number> => {
+    async (tx, mail: NewSource, accountId: string, stage: string): Promise<number> => {
       const [seq = Number.NaN] = await addSources(tx, [mail]);
+      await tx.run(sql`insert into unread (source_seq, account_id, checks) values (${seq}, ${accountId}, 0)`);
       await tx.run(sql`insert into parked_sources (source_seq, stage) values (${seq}, ${stage})`);
       return seq;
     },

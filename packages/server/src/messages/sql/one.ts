@@ -1,9 +1,19 @@
-import { read, type Tx, write } from '../../database/operations.ts';
+import { read, type Tx, type Unread, write } from '../../database/operations.ts';
 import { anyOf, FOR_UPDATE, sql } from '../../database/sql.ts';
 import { timeOfId } from '../../ids.ts';
 import { knownContent, MAX_DERIVED_BYTES, readContent } from '../../mail/stored-content.ts';
-import type { FullMessageRecord, MarkChanges, MessageRecord, RAW_PIECE_BYTES } from '../records.ts';
-import { MESSAGE_COLUMNS, parseContent, readEnvelope, type StoredMessage, toMessage } from './rows.ts';
+import type { RAW_PIECE_BYTES } from '../../reading/sources.ts';
+import type { FullMessageRecord, MarkChanges, MessageRecord } from '../records.ts';
+import {
+  MESSAGE_COLUMNS,
+  parseContent,
+  readEnvelope,
+  type StoredMessage,
+  toMessage,
+  WITH_READING,
+} from './rows.ts';
+
+const isUnread = ({ summary }: { summary: Uint8Array | null }): boolean => summary === null;
 
 /**
  * Locks the live inbox before its message, as a commit that evicts does: otherwise the two could deadlock.
@@ -40,29 +50,38 @@ export const one = {
   ),
 
   find: read(
-    async (db, inboxId: string, messageId: string, now: number): Promise<FullMessageRecord | undefined> => {
+    async (
+      db,
+      inboxId: string,
+      messageId: string,
+      now: number,
+    ): Promise<FullMessageRecord | Unread | undefined> => {
       const receivedAt = timeOfId('msg', messageId);
       if (receivedAt === undefined) return undefined;
       type Row = StoredMessage & {
         accountId: string;
         envelope: string;
+        trail: string;
+        authentication: string | null;
         content: Uint8Array;
         raw: Uint8Array | null;
       };
       // The stored content of a small mail lacks what its raw source contains.
       const row = await db.first<Row>(
-        sql`select ${MESSAGE_COLUMNS}, i.account_id as "accountId", s.envelope, s.content,
-            case when s.size <= ${MAX_DERIVED_BYTES} then s.raw end as raw
+        sql`select ${MESSAGE_COLUMNS}, i.account_id as "accountId", s.envelope, r.trail, r.authentication,
+            r.content, case when s.size <= ${MAX_DERIVED_BYTES} then s.raw end as raw
           from inboxes i join messages m on m.inbox_seq = i.seq join sources s on s.seq = m.source_seq
+            ${WITH_READING}
           where i.id = ${inboxId} and i.expires_at > ${now} and m.received_at = ${receivedAt}
             and m.id = ${messageId} and m.received_at > i.emptied_up_to`,
       );
       if (!row) return undefined;
+      if (isUnread(row)) return { unread: [row.source], again: [inboxId, messageId, now] };
       const stored = parseContent(row.content);
       return {
         ...toMessage(inboxId, row),
         accountId: row.accountId,
-        ...readEnvelope(row.envelope),
+        ...readEnvelope(row.envelope, row),
         ...(row.raw ? { ...(await readContent(stored, row.raw)), isPartial: false } : knownContent(stored)),
       };
     },
@@ -99,15 +118,16 @@ export const one = {
       messageId: string,
       changes: MarkChanges,
       now: number,
-    ): Promise<MessageRecord | undefined> => {
+    ): Promise<MessageRecord | Unread | undefined> => {
       const locked = await lockInboxOf(tx, inboxId, messageId, now);
       if (!locked) return undefined;
       const { inboxSeq, receivedAt } = locked;
       const row = await tx.first<StoredMessage>(
-        sql`select ${MESSAGE_COLUMNS} from messages m join sources s on s.seq = m.source_seq
+        sql`select ${MESSAGE_COLUMNS} from messages m ${WITH_READING}
           where m.inbox_seq = ${inboxSeq} and m.received_at = ${receivedAt} and m.id = ${messageId}`,
       );
       if (!row) return undefined;
+      if (isUnread(row)) return { unread: [row.source], again: [inboxId, messageId, changes, now] };
       const { read = row.readAt !== null, tags: changed } = changes;
       const readAt = read ? (row.readAt ?? now) : null;
       const tags = changed ? JSON.stringify(changed) : row.tags;

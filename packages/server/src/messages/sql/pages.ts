@@ -1,4 +1,4 @@
-import { type Db, read } from '../../database/operations.ts';
+import { type Db, read, type Unread, unreadOf } from '../../database/operations.ts';
 import { sql } from '../../database/sql.ts';
 import type {
   AccountMessageRecord,
@@ -9,11 +9,13 @@ import type {
 } from '../records.ts';
 import {
   bounded,
+  LISTED_COLUMNS,
   type ListedMessage,
   MESSAGE_COLUMNS,
   type StoredMessage,
   toMessage,
   toRow,
+  WITH_READING,
 } from './rows.ts';
 
 interface Range {
@@ -21,6 +23,12 @@ interface Range {
   before: number;
   limit: number;
 }
+
+/** Without an upper bound, but for pages that are read again. */
+type Following = Omit<Range, 'before'> & { before?: number };
+
+const timeOf = ({ receivedAt }: { receivedAt: number }): number => receivedAt;
+const orderOf = ({ accountOrder }: { accountOrder: number }): number => accountOrder;
 
 /** `last` is the place of the newest message. */
 export const placesOf = (db: Db, accountId: string): Promise<{ seq: number; last: number } | undefined> =>
@@ -65,36 +73,34 @@ const MAX_RECIPIENT_ROWS = 10_000;
 // time, because an engine searches the index by only one of two.
 export const pages = {
   /** With `after < receivedAt < before`, newest first. */
-  listRows: read(async (db, inboxId: string, range: Range, now: number): Promise<MessageRow[]> => {
+  listRows: read(async (db, inboxId: string, range: Range, now: number): Promise<MessageRow[] | Unread> => {
     const { after, before, limit } = bounded(range);
     const rows = await db.all<ListedMessage>(
-      sql`select m.id, m.received_at as "receivedAt", m.read_at as "readAt", m.tags, s.size, s.summary
-        from messages m join sources s on s.seq = m.source_seq
+      sql`select ${LISTED_COLUMNS} from messages m ${WITH_READING}
         where m.inbox_seq = (select seq from inboxes where id = ${inboxId} and expires_at > ${now})
           and m.received_at > (select case when emptied_up_to > ${after} then emptied_up_to else ${after} end
             from inboxes where id = ${inboxId} and expires_at > ${now})
           and m.received_at < ${before}
         order by m.received_at desc limit ${limit}`,
     );
-    return rows.map(toRow);
+    const unread = unreadOf(rows, timeOf, (upTo) => [inboxId, { ...range, before: upTo }, now]);
+    return unread ?? rows.map(toRow);
   }),
 
   /** With `receivedAt > after`, oldest first. */
   listAfter: read(
-    async (
-      db,
-      inboxId: string,
-      { after, limit }: Omit<Range, 'before'>,
-      now: number,
-    ): Promise<MessageRecord[]> => {
+    async (db, inboxId: string, range: Following, now: number): Promise<MessageRecord[] | Unread> => {
+      const { after, before, limit } = bounded({ before: Number.POSITIVE_INFINITY, ...range });
       const rows = await db.all<StoredMessage>(
-        sql`select ${MESSAGE_COLUMNS} from messages m join sources s on s.seq = m.source_seq
+        sql`select ${MESSAGE_COLUMNS} from messages m ${WITH_READING}
           where m.inbox_seq = (select seq from inboxes where id = ${inboxId} and expires_at > ${now})
             and m.received_at > (select case when emptied_up_to > ${after} then emptied_up_to else ${after} end
               from inboxes where id = ${inboxId} and expires_at > ${now})
+            and m.received_at < ${before}
           order by m.received_at limit ${limit}`,
       );
-      return rows.map((row) => toMessage(inboxId, row));
+      const unread = unreadOf(rows, timeOf, (upTo) => [inboxId, { ...range, before: upTo }, now]);
+      return unread ?? rows.map((row) => toMessage(inboxId, row));
     },
   ),
 
@@ -103,40 +109,50 @@ export const pages = {
     async (
       db,
       accountId: string,
-      { after, limit }: Omit<Range, 'before'>,
+      range: Following,
       now: number,
-    ): Promise<AccountMessageRecord[]> => {
+    ): Promise<AccountMessageRecord[] | Unread> => {
+      const { after, before, limit } = bounded({ before: Number.POSITIVE_INFINITY, ...range });
       const account = await placesOf(db, accountId);
       if (!account) return [];
       const rows = await db.all<StoredMessage & { inboxId: string; accountOrder: number }>(
         sql`select ${MESSAGE_COLUMNS}, i.id as "inboxId", m.account_order as "accountOrder"
-          from messages m join inboxes i on i.seq = m.inbox_seq join sources s on s.seq = m.source_seq
-          where m.account_seq = ${account.seq} and m.account_order > ${after}
+          from messages m join inboxes i on i.seq = m.inbox_seq ${WITH_READING}
+          where m.account_seq = ${account.seq} and m.account_order > ${after} and m.account_order < ${before}
             and i.expires_at > ${now} and m.received_at > i.emptied_up_to
           order by m.account_order limit ${limit}`,
       );
-      return rows.map((row) => ({ ...toMessage(row.inboxId, row), accountOrder: row.accountOrder }));
+      const unread = unreadOf(rows, orderOf, (upTo) => [accountId, { ...range, before: upTo }, now]);
+      return (
+        unread ?? rows.map((row) => ({ ...toMessage(row.inboxId, row), accountOrder: row.accountOrder }))
+      );
     },
   ),
 
   /** With `after < accountOrder < before`, newest first. The cost does not depend on the size of the account. */
-  listNewest: read(async (db, accountId: string, range: Range, now: number): Promise<NewestPage> => {
+  listNewest: read(async (db, accountId: string, range: Range, now: number): Promise<NewestPage | Unread> => {
     const { after, before, limit } = bounded(range);
     const account = await placesOf(db, accountId);
     if (!account) return emptyPage(before);
     // The rows are limited before the join, so that messages of ended inboxes do not make a page more expensive.
     const rows = await db.all<ListedMessage & { inboxId: string; accountOrder: number }>(
-      sql`select m.id, m.received_at as "receivedAt", m.account_order as "accountOrder", m.read_at as "readAt", m.tags,
-          i.id as "inboxId", s.size, s.summary
+      sql`select ${LISTED_COLUMNS}, m.account_order as "accountOrder", i.id as "inboxId"
         from (select id, inbox_seq, received_at, source_seq, account_order, read_at, tags from messages
           where account_seq = ${account.seq} and account_order > ${after} and account_order < ${before}
           order by account_order desc limit ${limit}) m
         left join inboxes i on i.seq = m.inbox_seq and i.expires_at > ${now} and i.emptied_up_to < m.received_at
-        left join sources s on s.seq = m.source_seq and i.seq is not null
+        left join readings r on r.source_seq = m.source_seq and i.seq is not null
         order by m.account_order desc`,
     );
     const last = rows.at(-1);
-    const live = rows.filter(({ inboxId, summary }) => inboxId !== null && summary !== null);
+    const live = rows.filter(({ inboxId }) => inboxId !== null);
+    const newest = rows[0]?.accountOrder ?? 0;
+    const unread = unreadOf(
+      live,
+      () => newest,
+      (upTo) => [accountId, { ...range, before: upTo }, now],
+    );
+    if (unread) return unread;
     const messages: AccountMessageRow[] = live.map((row) => ({
       ...toRow(row),
       ...{ inboxId: row.inboxId, accountOrder: row.accountOrder },

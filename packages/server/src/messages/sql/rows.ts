@@ -3,9 +3,9 @@ import { anyOf, constant, parseOr, parseTexts, type Sql, sql } from '../../datab
 import type { MailAuthentication, MailEnvelope, MailSummary } from '../../mail/mail.ts';
 import { ComparedContent, recentContents } from '../../mail/matching/compared-content.ts';
 import { type AnyStoredContent, MAX_DERIVED_BYTES, readWords } from '../../mail/stored-content.ts';
+import { decodeTrail } from '../../mail/trail.ts';
+import { loadSource } from '../../reading/sources.ts';
 import type { FullMessageRecord, MessageRecord, MessageRow } from '../records.ts';
-import { decodeTrail } from '../trail.ts';
-import { loadSource } from './sources.ts';
 
 const utf8 = new TextDecoder();
 
@@ -30,7 +30,7 @@ export async function readContents(
   // Messages of one mail in several inboxes share a source.
   const bySource = Map.groupBy(missing, ({ source }) => source);
   const stored = await db.all<{ seq: number; content: Uint8Array }>(
-    sql`select seq, content from sources where seq ${anyOf([...bySource.keys()])}`,
+    sql`select source_seq as seq, content from readings where source_seq ${anyOf([...bySource.keys()])}`,
   );
   for (const { seq, content } of stored) {
     const messages = bySource.get(seq) ?? [];
@@ -68,13 +68,17 @@ function summaryText(bytes: Uint8Array): string {
   return readSummary(text) === UNREADABLE ? JSON.stringify(UNREADABLE) : text;
 }
 
-/** Of the tables `messages m` and `sources s`. */
-export const MESSAGE_COLUMNS: Sql = constant(
-  `m.id, m.received_at as "receivedAt", m.rcpt_to as "rcptTo", m.read_at as "readAt", m.tags, s.size,
-   s.parse_error as "parseError", s.summary, length(s.content) as "contentBytes"`,
+/** Those of `readings r` are null while a mail is unread. */
+export const WITH_READING: Sql = constant('left join readings r on r.source_seq = m.source_seq');
+/** Of `messages m` {@link WITH_READING}. */
+export const LISTED_COLUMNS: Sql = constant(
+  'm.id, m.received_at as "receivedAt", m.source_seq as source, m.read_at as "readAt", m.tags, r.size, r.summary',
 );
+/** As {@link LISTED_COLUMNS}. */
+export const MESSAGE_COLUMNS: Sql = sql`${LISTED_COLUMNS}, m.rcpt_to as "rcptTo", r.parse_error as "parseError",
+  length(r.content) as "contentBytes"`;
 
-export type ListedMessage = Omit<MessageRow, 'summary'> & { summary: Uint8Array };
+export type ListedMessage = Omit<MessageRow, 'summary'> & { source: number; summary: Uint8Array };
 
 export interface StoredMessage extends ListedMessage {
   rcptTo: string;
@@ -102,13 +106,20 @@ export const toRow = ({ id, receivedAt, size, readAt, summary, tags }: ListedMes
 });
 
 /** Shown for a damaged envelope. */
-const UNKNOWN_ENVELOPE: MailEnvelope & { authentication?: MailAuthentication | null; trail?: string } = {
+const UNKNOWN_ENVELOPE: MailEnvelope & { trail?: string } = {
   ...{ mailFrom: '', helo: '', remoteAddress: '', tls: false },
 };
 
-export function readEnvelope(text: string): Pick<FullMessageRecord, 'envelope' | 'authentication' | 'trail'> {
-  const { authentication = null, trail = '', ...envelope } = parseOr(text, UNKNOWN_ENVELOPE);
-  return { envelope, authentication, trail: decodeTrail(trail) };
+export function readEnvelope(
+  text: string,
+  reading: { trail: string; authentication: string | null },
+): Pick<FullMessageRecord, 'envelope' | 'authentication' | 'trail'> {
+  const { trail = '', ...envelope } = parseOr(text, UNKNOWN_ENVELOPE);
+  return {
+    envelope,
+    authentication: parseOr<MailAuthentication | null>(reading.authentication ?? 'null', null),
+    trail: [...decodeTrail(trail), ...decodeTrail(reading.trail)],
+  };
 }
 
 /** Replaces infinity, which the engines do not know. */

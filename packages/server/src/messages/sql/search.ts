@@ -1,4 +1,4 @@
-import { type Db, search } from '../../database/operations.ts';
+import { type Db, search, type Unread, unreadOf } from '../../database/operations.ts';
 import { constant, EMPTY, join, LIKE, parseTexts, perEngine, type Sql, sql } from '../../database/sql.ts';
 import {
   type ColumnCondition,
@@ -27,6 +27,7 @@ import type {
 import { emptyPage, placesOf } from './pages.ts';
 import {
   bounded,
+  LISTED_COLUMNS,
   type ListedMessage,
   MESSAGE_COLUMNS,
   parseSummary,
@@ -34,6 +35,7 @@ import {
   type StoredMessage,
   toMessage,
   toRow,
+  WITH_READING,
 } from './rows.ts';
 
 /** What `withoutInvisible` of mail/mime/clean.ts removes, as a set for the patterns of both engines. */
@@ -59,8 +61,29 @@ interface Stretch {
   isComplete: boolean;
 }
 
+interface Sized {
+  place: number;
+  /** Null while the mail is unread. */
+  size: number | null;
+  source: number;
+}
+
+/** Of the messages of a stretch. */
+function unreadIn(
+  sizes: readonly Sized[],
+  { rows }: Stretch,
+  again: (before: number) => readonly unknown[],
+): Unread | undefined {
+  const stretch = sizes
+    .slice(0, rows)
+    .map((one) => ({ ...one, summary: one.size === null ? null : NOTHING }));
+  return unreadOf(stretch, ({ place }) => place, again);
+}
+
+const NOTHING = new Uint8Array();
+
 /** @param found the first {@link ROWS_PER_CALL} messages of the range. @param empty the place for an empty range */
-function stretchOf(found: readonly { place: number; size: number }[], empty: number): Stretch {
+function stretchOf(found: readonly Sized[], empty: number): Stretch {
   let rows = 0;
   for (let bytes = 0; rows < found.length; rows++) {
     bytes += found[rows]?.size ?? 0;
@@ -85,12 +108,12 @@ export function likePattern(text: string): string | null {
 
 const textOf = (column: string) =>
   perEngine({ sqlite: `cast(${column} as text)`, postgres: `convert_from(${column}, 'UTF8')` });
-const SUMMARY = textOf('s.summary');
-const CONTENT = textOf('s.content');
+const SUMMARY = textOf('r.summary');
+const CONTENT = textOf('r.content');
 /** The text of a large mail may be only in its raw source. */
-const MAY_LACK_TEXT = constant(`s.size > ${MAY_LACK_TEXT_BYTES}`);
+const MAY_LACK_TEXT = constant(`r.size > ${MAY_LACK_TEXT_BYTES}`);
 /** Whether a summary has characters that comparisons ignore. The length excludes texts of ASCII alone. */
-const HAS_INVISIBLE = sql`(length(s.summary) <> length(${SUMMARY}) and ${SUMMARY} ${perEngine({
+const HAS_INVISIBLE = sql`(length(r.summary) <> length(${SUMMARY}) and ${SUMMARY} ${perEngine({
   sqlite: `glob '*${INVISIBLE_SET}*'`,
   postgres: `~ '${INVISIBLE_SET}'`,
 })})`;
@@ -116,8 +139,8 @@ function meets(condition: ColumnCondition): Sql {
   const value = 'value' in condition ? condition.value : null;
   const expressions: Record<typeof condition.field, Sql> = {
     read: sql`m.read_at is not null`,
-    larger: sql`s.size > ${value}`,
-    smaller: sql`s.size < ${value}`,
+    larger: sql`r.size > ${value}`,
+    smaller: sql`r.size < ${value}`,
     before: sql`m.received_at < ${value}`,
     after: sql`m.received_at >= ${value}`,
   };
@@ -128,7 +151,6 @@ function meets(condition: ColumnCondition): Sql {
 interface Candidate extends ListedMessage {
   inboxId: string;
   accountOrder: number;
-  source: number;
   rcptTo: string;
 }
 
@@ -189,7 +211,7 @@ export const searching = {
       conditions: readonly Condition[],
       range: { after: number; before: number; limit: number },
       now: number,
-    ): Promise<NewestPage> => {
+    ): Promise<NewestPage | Unread> => {
       const { after, before, limit } = bounded(range);
       const ofInbox = inboxId !== undefined;
       const [owner, place] = ofInbox ? OF_INBOX : OF_ACCOUNT;
@@ -197,22 +219,25 @@ export const searching = {
         ? await db.first<{ seq: number }>(sql`select seq from inboxes where id = ${inboxId}`)
         : await placesOf(db, accountId);
       if (!row) return emptyPage(before);
-      const sizes = await db.all<{ place: number; receivedAt: number; size: number }>(
-        sql`select ${place} as place, m.received_at as "receivedAt", s.size
-          from messages m join sources s on s.seq = m.source_seq
+      const sizes = await db.all<Sized & { receivedAt: number }>(
+        sql`select ${place} as place, m.received_at as "receivedAt", r.size, m.source_seq as source
+          from messages m ${WITH_READING}
           where ${owner} = ${row.seq} and ${place} > ${after} and ${place} < ${before}
           order by ${place} desc limit ${ROWS_PER_CALL}`,
       );
       const stretch = stretchOf(sizes, before);
       if (stretch.rows === 0) return emptyPage(before);
+      const unread = unreadIn(sizes, stretch, (upTo) => [
+        ...[{ accountId, ...(ofInbox && { inboxId }) }, conditions, { ...range, before: upTo }, now],
+      ]);
+      if (unread) return unread;
       const inSql = conditions.flatMap(
         (condition) => (isMailCondition(condition) ? mayMeet(condition) : meets(condition)) ?? [],
       );
       // The row number may belong to another account by now.
       const rows = await db.all<Candidate>(
-        sql`select m.id, i.id as "inboxId", m.received_at as "receivedAt", m.account_order as "accountOrder",
-            m.source_seq as source, m.rcpt_to as "rcptTo", m.read_at as "readAt", m.tags, s.size, s.summary
-          from messages m join inboxes i on i.seq = m.inbox_seq join sources s on s.seq = m.source_seq
+        sql`select ${LISTED_COLUMNS}, i.id as "inboxId", m.account_order as "accountOrder", m.rcpt_to as "rcptTo"
+          from messages m join inboxes i on i.seq = m.inbox_seq join readings r on r.source_seq = m.source_seq
           where ${owner} = ${row.seq} and ${place} >= ${stretch.place} and ${place} < ${before}
             and i.account_id = ${accountId} and i.expires_at > ${now} and m.received_at > i.emptied_up_to
             ${join(
@@ -246,27 +271,34 @@ export const searching = {
       conditions: Filters,
       range: CheckRange,
       now: number,
-    ): Promise<CheckedPage> => {
+    ): Promise<CheckedPage | Unread> => {
       const isAscending = range.order === 'oldest-first';
       const { after, before } = bounded(range);
       const select = (columns: Sql, from: number, to: number, condition = EMPTY) =>
-        sql`select ${columns} from messages m join sources s on s.seq = m.source_seq
+        sql`select ${columns} from messages m ${WITH_READING}
           where m.inbox_seq = (select seq from inboxes where id = ${inboxId} and expires_at > ${now})
             and m.received_at > (select case when emptied_up_to > ${from} then emptied_up_to else ${from} end
               from inboxes where id = ${inboxId} and expires_at > ${now})
             and m.received_at < ${to} ${condition}
           order by m.received_at ${isAscending ? ASCENDING : DESCENDING} limit ${ROWS_PER_CALL}`;
-      const sizes = await db.all<{ place: number; size: number }>(
-        select(constant('m.received_at as place, s.size'), after, before),
+      const sizes = await db.all<Sized>(
+        select(constant('m.received_at as place, r.size, m.source_seq as source'), after, before),
       );
       const stretch = stretchOf(sizes, isAscending ? after : before);
       if (stretch.rows === 0) return { ...stretch, messages: [] };
+      const unread = unreadIn(sizes, stretch, (upTo) => [
+        inboxId,
+        conditions,
+        { ...range, before: upTo },
+        now,
+      ]);
+      if (unread) return unread;
       // The database excludes messages as far as it can.
       const { text } = conditions;
       const pattern = range.onlyMatches && text !== undefined ? likePattern(text) : null;
-      const rows = await db.all<StoredMessage & { source: number }>(
+      const rows = await db.all<StoredMessage>(
         select(
-          sql`${MESSAGE_COLUMNS}, m.source_seq as source`,
+          MESSAGE_COLUMNS,
           isAscending ? after : stretch.place - 1,
           isAscending ? stretch.place + 1 : before,
           pattern === null ? EMPTY : sql`and (${MAY_LACK_TEXT} or ${CONTENT} ${LIKE} ${pattern})`,

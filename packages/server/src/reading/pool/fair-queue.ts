@@ -1,4 +1,4 @@
-/** Names of nested groups, widest first: account, source address, connection. Each level divides turns equally. */
+/** Names of nested groups, widest first: account, inbox. Each level divides turns equally. */
 export type Flow = readonly string[];
 
 interface Entry<T> {

@@ -27,6 +27,8 @@ export interface QueueLimits {
 /** Worker threads that share one queue. Sets no timers: {@link tick} is called while {@link isWatching}. */
 export class JobQueue {
   private readonly queue = new FairQueue<Job>();
+  /** Jobs whose results somebody waits for. */
+  private readonly awaited = new FairQueue<Job>();
   /** Jobs taken back from a worker; they come first. */
   private readonly requeued: Job[] = [];
   private readonly workers = new Set<PoolWorker>();
@@ -80,10 +82,15 @@ export class JobQueue {
     });
   }
 
+  /** Puts a job that no worker has before those that nobody waits for. */
+  hasten(job: Job): void {
+    if (this.queue.remove(job, job.flow)) this.awaited.add(job, job.flow, job.input.length);
+  }
+
   /** Ends a job without a result. A worker that has started it finishes it, and the result is discarded. */
   drop(job: Job): void {
     if (job.settled) return;
-    this.queue.remove(job, job.flow);
+    if (!this.queue.remove(job, job.flow)) this.awaited.remove(job, job.flow);
     for (const { batches } of this.workers) {
       for (const { jobs, states } of batches) {
         const index = jobs.indexOf(job);
@@ -122,6 +129,7 @@ export class JobQueue {
     this.workers.clear();
     const left = [
       ...this.requeued.splice(0),
+      ...this.awaited.clear(),
       ...this.queue.clear(),
       ...workers.flatMap(({ batches }) => batches.flatMap(({ jobs }) => jobs)),
     ];
@@ -130,7 +138,7 @@ export class JobQueue {
   }
 
   private get waiting(): number {
-    return this.requeued.length + this.queue.size;
+    return this.requeued.length + this.awaited.size + this.queue.size;
   }
 
   private dispatch(): void {
@@ -146,12 +154,12 @@ export class JobQueue {
     const jobs: Job[] = [];
     let bytes = 0;
     while (jobs.length < this.limits.batch) {
-      const next = this.requeued[0] ?? this.queue.peek();
+      const next = this.requeued[0] ?? this.awaited.peek() ?? this.queue.peek();
       if (next === undefined) break;
       bytes += next.input.length;
       if (jobs.length > 0 && bytes > this.limits.batchBytes) break;
       if (next === this.requeued[0]) this.requeued.shift();
-      else this.queue.shift();
+      else (this.awaited.size > 0 ? this.awaited : this.queue).shift();
       if (!next.settled) jobs.push(next);
     }
     return jobs;

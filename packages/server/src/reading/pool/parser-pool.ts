@@ -35,10 +35,12 @@ export interface ParsedBytes {
 }
 
 export interface ParseRequest {
-  /** Account, source address, connection: workers take turns between them. */
+  /** Account and inbox: workers take turns between them. */
   flow?: Flow;
   /** Abort it when the result is no longer needed: a job that has not started is dropped. */
   signal?: AbortSignal | undefined;
+  /** Abort it when somebody waits for the result: the job comes before those that nobody waits for. */
+  hastening?: AbortSignal | undefined;
 }
 
 /**
@@ -229,7 +231,7 @@ class ParserPool implements Parsing {
     input: Uint8Array,
     task: Task,
     isGiven: boolean,
-    { flow = OTHERS, signal }: ParseRequest,
+    { flow = OTHERS, signal, hastening }: ParseRequest,
   ): Promise<TaskResult | Failure> {
     signal?.throwIfAborted();
     const { promise, resolve } = Promise.withResolvers<TaskResult | Failure>();
@@ -243,6 +245,7 @@ class ParserPool implements Parsing {
     this.unsettled += 1;
     queue.add(job);
     signal?.addEventListener('abort', drop, { once: true });
+    hastening?.addEventListener('abort', () => queue.hasten(job), { once: true });
     try {
       const result = await promise;
       if (result === 'dropped') throw signal?.reason;

@@ -6,7 +6,7 @@ import type { MailAuthentication, MailEnvelope } from '../../mail/mail.ts';
 import { copyInTurns, isLarge } from '../../memory.ts';
 import { CheckThread } from './check-thread.ts';
 
-/** The 250 reply waits at most this long for the check; name servers usually reply in a fraction of it. */
+/** A reader waits at most this long for the check; name servers usually reply in a fraction of it. */
 export const CHECK_TIME_LIMIT_MS = 2_000;
 /** The last part of that time, in which the thread returns what it has. */
 export const HURRY_MS = 200;
@@ -77,7 +77,7 @@ export class Authenticator {
   /**
    * Checks a sender by SPF, DKIM and DMARC within {@link CHECK_TIME_LIMIT_MS}; what is unknown by then is `temperror`.
    * Never rejects; null for mail of this machine.
-   * @param received the message without our Received line; read until the call resolves
+   * @param received with or without our Received line, which no check looks at; read until the call resolves
    */
   async check(
     envelope: MailEnvelope,
@@ -203,6 +203,6 @@ export class Authenticator {
 }
 
 /** Loopback connections are local programs, to which SPF does not apply. */
-function isOutside(address: string): boolean {
+export function isOutside(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.process(address).range() !== 'loopback';
 }

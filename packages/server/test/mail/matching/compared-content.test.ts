@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import { NO_CONTENT } from '../../../src/mail/mail.ts';
 import { ComparedContent, recentContents } from '../../../src/mail/matching/compared-content.ts';
-import { everything, inboxAt, mailTo, onlyPlaced, T } from '../../store/builders.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, reread, T } from '../../store/builders.ts';
 import { openTemporaryHere } from '../../store/sqlite/open-sqlite.ts';
 
 const page = (htmlWords: string) => new ComparedContent({ ...NO_CONTENT, htmlWords });
@@ -30,12 +30,12 @@ describe('the text of a message', () => {
     const { inbox } = await on.store.inboxes.create(owner, inboxAt(), 10, null);
     const mail = mailTo([inbox], {});
     const content = {
-      ...JSON.parse(new TextDecoder().decode(mail.content)),
+      ...JSON.parse(new TextDecoder().decode(mail.reading.content)),
       text: 'Hello world. '.repeat(500),
     };
     const MAILS = 5;
     for (let n = 0; n < MAILS; n++) {
-      await onlyPlaced(on.store, { ...mail, content: encoder.encode(JSON.stringify(content)) }, T);
+      await onlyPlaced(on.store, reread(mail, { content: encoder.encode(JSON.stringify(content)) }), T);
     }
     const folded = countFolded();
     const range = { after: 0, before: Number.POSITIVE_INFINITY, limit: 1 } as const;

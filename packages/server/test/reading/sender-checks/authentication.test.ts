@@ -130,6 +130,7 @@ describe('the authentication of a message', () => {
     await send(running, OUTSIDE, { to }, shop);
     await send(running, ELSEWHERE, { to });
     await send(running, THIS_MACHINE, { to });
+    expect(await running.api('GET', '/v1/messages')).toMatchObject({ status: 200 });
     const metrics: string = (await running.api('GET', '/metrics', { as: null })).body;
     const counted = metrics
       .split('\n')

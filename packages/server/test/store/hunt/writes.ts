@@ -1,6 +1,6 @@
 import { newId } from '../../../src/ids.ts';
 import type { Store } from '../../../src/store.ts';
-import { mailTo } from '../builders.ts';
+import { mailTo, staged } from '../builders.ts';
 import { MAX_LIVE, MAX_WEBHOOKS, MONTH, QUOTA, type Scene } from './scene.ts';
 
 /** Kinds of calls of a hunt, each with how often it is chosen. */
@@ -34,11 +34,11 @@ export function inboxWorks(scene: Scene): Works {
         const mails: { source: number; rcptTo: string[] }[] = [];
         for (let n = scene.random.between(1, 4); n > 0; n--) {
           const raw = oneIn(12) ? { raw: new Uint8Array(700_000) } : {};
-          mails.push({ source: await node.messages.stage(mailTo([], raw), stage), rcptTo: [] });
+          mails.push({ source: await staged(node, mailTo([], raw), '', stage), rcptTo: [] });
         }
         const wish = scene.wanted({ replayUntil: now() + pick([0, 60_000]) });
-        const staged = { stage, mails, now: now() };
-        const creation = node.inboxes.create(pick(scene.accounts), wish, MAX_LIVE, null, null, staged);
+        const placed = { stage, mails, now: now() };
+        const creation = node.inboxes.create(pick(scene.accounts), wish, MAX_LIVE, null, null, placed);
         const made = await scene.allowed(creation).catch((error) => {
           // The sweeper has given them up: an hour may pass in a second here.
           if (error.code !== 'unavailable') throw error;

@@ -6,7 +6,7 @@ import { parseMail } from '../../../src/mail/parse.ts';
 import { contentJson } from '../../../src/mail/stored-content.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import { cpuSlowness } from '../../support/slowness.ts';
-import { everything, inboxAt, mailTo, onlyPlaced, saying, T } from '../builders.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, reread, saying, T } from '../builders.ts';
 import type { Opened } from '../contract/suite.ts';
 import { openStores } from './open-postgres.ts';
 
@@ -51,7 +51,7 @@ describe.skipIf(!IS_THERE)('searching the text of a large message on PostgreSQL'
     const content = Buffer.from(contentJson(parsed, raw.length));
     ({ messageId } = await onlyPlaced(
       on.store,
-      { ...mailTo([inbox], { raw, subject: 'long' }), content },
+      reread(mailTo([inbox], { raw, subject: 'long' }), { content }),
       T,
     ));
   });

@@ -134,9 +134,9 @@ describe('a damaged page of the database', () => {
     const lists = await Promise.all(
       inboxes.map(({ id }) => outcome('GET', `/v1/inboxes/${id}/messages?limit=${MAILS_EACH}`)),
     );
-    expect(lists).toContain('200');
-    expect(lists).toContain(DAMAGED);
-    expect(await outcome('GET', '/v1/messages?q=nothing')).toBe(DAMAGED);
+    // Lists and searches need no source.
+    expect(new Set(lists)).toEqual(new Set(['200']));
+    expect(await outcome('GET', '/v1/messages?q=nothing')).toBe('200');
     const fresh = await running.createInbox();
     expect(await send(running, fresh.address, 'fresh')).toBe(250);
     expect(await outcome('GET', `/v1/inboxes/${fresh.id}/messages?subject=fresh`)).toBe('200');

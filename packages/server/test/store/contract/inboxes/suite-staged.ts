@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/ids.ts';
 import { STAGED_MS } from '../../../../src/messages/sql/imports.ts';
-import { everything, inboxAt, mailTo, onlyPlaced, rawOf, T } from '../../builders.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, rawOf, staged, T } from '../../builders.ts';
 import type { Given, Opened } from '../suite.ts';
 
 const LARGE_BYTES = 3_000_000;
@@ -14,7 +14,7 @@ export function describeStaged(given: Given): void {
     const name = newId('msg', T);
     const mails: { source: number; rcptTo: string[] }[] = [];
     for (const [n, raw] of raws.entries()) {
-      const source = await store.messages.stage(mailTo([], { raw: raw.slice(), subject: `mail ${n}` }), name);
+      const source = await staged(store, mailTo([], { raw: raw.slice(), subject: `mail ${n}` }), '', name);
       mails.push({ source, rcptTo: n === 0 ? [] : [`Tag+${n}@elsewhere.test`] });
     }
     return { stage: name, mails, now: NOW };

@@ -3,14 +3,14 @@ import type { InboxRecord } from '../../../../src/inboxes/records.ts';
 import { parseMail } from '../../../../src/mail/parse.ts';
 import { contentJson, MAX_STORED_BYTES } from '../../../../src/mail/stored-content.ts';
 import type { CheckRange, NewMail } from '../../../../src/messages/records.ts';
-import { everything, json, mailTo, onlyPlaced, saying, T } from '../../builders.ts';
+import { everything, json, mailTo, onlyPlaced, reread, saying, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 
 function mailSaying(inbox: InboxRecord, text: string): NewMail {
   const mail = mailTo([inbox]);
-  return { ...mail, content: bytes({ ...(json(mail.content) as object), text }) };
+  return reread(mail, { content: bytes({ ...(json(mail.reading.content) as object), text }) });
 }
 
 /** What the contract promises about checking the messages of an inbox against conditions. */
@@ -56,7 +56,7 @@ export function describeCheck(given: Given): void {
       const parsed = parseMail(raw);
       const content = Buffer.from(contentJson(parsed, raw.length));
       expect(content.length).toBeLessThan(MAX_STORED_BYTES);
-      const { messageId } = await onlyPlaced(given.store, { ...mailTo([inbox], { raw }), content }, T);
+      const { messageId } = await onlyPlaced(given.store, reread(mailTo([inbox], { raw }), { content }), T);
       const { check, search } = given.store.messages;
       const found = await check(inbox.id, { text: 'Needle' }, newest, T);
       expect(found.messages.map(({ message }) => message.id)).toEqual([messageId]);

@@ -3,8 +3,8 @@ import { newId, timeOfId } from '../../../../src/ids.ts';
 import { TOMBSTONE_MS } from '../../../../src/inboxes/records.ts';
 import { parseMail } from '../../../../src/mail/parse.ts';
 import { contentJson } from '../../../../src/mail/stored-content.ts';
-import { RAW_PIECE_BYTES } from '../../../../src/messages/records.ts';
-import { everything, json, mailTo, onlyPlaced, placedIn, rawOf, T } from '../../builders.ts';
+import { RAW_PIECE_BYTES } from '../../../../src/reading/sources.ts';
+import { everything, json, mailTo, onlyPlaced, placedIn, rawOf, reread, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 
 /** What the contract promises about messages. */
@@ -29,10 +29,10 @@ export function describeMessages(given: Given): void {
         size: 512,
         readAt: null,
         tags: [],
-        contentBytes: mail.content.length + 512,
+        contentBytes: mail.reading.content.length + 512,
         rcptTo: [`Tag+${to.address}`],
         parseError,
-        summary: json(mail.summary),
+        summary: json(mail.reading.summary),
       };
       expect(await given.store.messages.listAfter(to.id, everything, T)).toEqual([record]);
       expect(await given.store.messages.find(to.id, messageId, T)).toEqual({
@@ -40,7 +40,7 @@ export function describeMessages(given: Given): void {
         accountId,
         envelope: mail.envelope,
         authentication: null,
-        content: json(mail.content),
+        content: json(mail.reading.content),
         index: null,
         isPartial: false,
         trail: [],
@@ -56,7 +56,7 @@ export function describeMessages(given: Given): void {
         const raw = new TextEncoder().encode(head.padEnd(size, ' '));
         const read = parseMail(raw);
         const content = new TextEncoder().encode(contentJson(read, size));
-        const { messageId } = await onlyPlaced(given.store, { ...mailTo([to], { raw }), content }, T);
+        const { messageId } = await onlyPlaced(given.store, reread(mailTo([to], { raw }), { content }), T);
         const found = await given.store.messages.find(to.id, messageId, T);
         expect(found).toMatchObject({ content: read.content, index: read.index });
       },

@@ -4,9 +4,9 @@ import type { InboxRecord } from '../../../../src/inboxes/records.ts';
 import type { MailContent, MailSummary } from '../../../../src/mail/mail.ts';
 import { ComparedContent } from '../../../../src/mail/matching/compared-content.ts';
 import { Comparison, type Condition, type MailCondition } from '../../../../src/mail/matching/conditions.ts';
-import type { NewestPage, NewMail } from '../../../../src/messages/records.ts';
+import type { NewestPage } from '../../../../src/messages/records.ts';
 import { runs } from '../../../support/form.ts';
-import { everything, json, mailTo, onlyPlaced, saying, T } from '../../builders.ts';
+import { everything, json, mailTo, onlyPlaced, type ReadMail, saying, T } from '../../builders.ts';
 import type { Given, Opened } from '../suite.ts';
 
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
@@ -15,7 +15,7 @@ const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value)
 function mailSaying(
   inboxes: InboxRecord[],
   said: Partial<MailSummary> & Partial<MailContent> & { rcptTo?: string[]; raw?: Uint8Array },
-): NewMail {
+): ReadMail {
   const { raw } = said;
   const mail = mailTo(inboxes, raw ? { raw } : {});
   const pick = <S extends object>(shape: S): S =>
@@ -24,8 +24,11 @@ function mailSaying(
     ) as S;
   return {
     ...mail,
-    summary: bytes(pick(json(mail.summary) as MailSummary)),
-    content: bytes(pick(json(mail.content) as MailContent)),
+    reading: {
+      ...mail.reading,
+      summary: bytes(pick(json(mail.reading.summary) as MailSummary)),
+      content: bytes(pick(json(mail.reading.content) as MailContent)),
+    },
     recipients: mail.recipients.map((one) => ({ ...one, rcptTo: said.rcptTo ?? one.rcptTo })),
   };
 }
@@ -151,8 +154,8 @@ export function describeSearch(given: Given): void {
           for (const { rcpt, ...rest } of mails) {
             const one = mailSaying([inbox], { ...rest, rcptTo: [rcpt], preview: '' });
             const { messageId } = await onlyPlaced(given.store, one, T);
-            const head = { summary: json(one.summary) as MailSummary, rcptTo: [rcpt], tags: [] };
-            const content = new ComparedContent(json(one.content) as MailContent);
+            const head = { summary: json(one.reading.summary) as MailSummary, rcptTo: [rcpt], tags: [] };
+            const content = new ComparedContent(json(one.reading.content) as MailContent);
             if (new Comparison(head).meets(conditions, content)) expected.unshift(messageId);
           }
           const scope = { accountId: owner };

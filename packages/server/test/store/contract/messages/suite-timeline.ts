@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/ids.ts';
-import { encodeTrail } from '../../../../src/messages/trail.ts';
+import { encodeTrail } from '../../../../src/mail/trail.ts';
 import { mailTo, onlyPlaced, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 

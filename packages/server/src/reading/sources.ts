@@ -1,6 +1,36 @@
-import type { Db, Tx } from '../../database/operations.ts';
-import { anyOf, EMPTY, FOR_UPDATE, inserted, sql, type Value } from '../../database/sql.ts';
-import { type NewMail, RAW_PIECE_BYTES } from '../records.ts';
+import type { Db, Tx } from '../database/operations.ts';
+import { anyOf, EMPTY, FOR_UPDATE, inserted, parseOr, sql, type Value } from '../database/sql.ts';
+import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
+
+/** Raw sources are stored in pieces: 50 MB are never in memory at once, and one takes well under a millisecond. */
+export const RAW_PIECE_BYTES = 256 * 1024;
+
+export interface NewSource {
+  /** From our Received line on. The store takes a resizable buffer without a copy: do not read it after the call. */
+  raw: Uint8Array;
+  envelope: MailEnvelope;
+  /** From `encodeTrail`, until the end of the data. */
+  trail?: string;
+}
+
+/** What a mail says, as it is stored. */
+export interface Reading {
+  /** UTF-8 JSON of a {@link MailSummary}. */
+  summary: Uint8Array;
+  /** UTF-8 JSON of a {@link StoredContent}. */
+  content: Uint8Array;
+  parseError: string | null;
+  /** Null if not checked. */
+  authentication: MailAuthentication | null;
+  /** From `encodeTrail`. */
+  trail: string;
+}
+
+export interface ReadingOf extends Reading {
+  source: number;
+  /** Of the raw source, bytes. */
+  size: number;
+}
 
 /** Few sizes, so that each connection plans few statements. */
 const SIZES = [64, 16, 4] as const;
@@ -23,9 +53,6 @@ export async function insertRows<Row extends object>(
   return returning === '' ? [] : (returned.flat() as Row[]);
 }
 
-const envelopeJson = ({ envelope, authentication, trail }: NewMail): string =>
-  JSON.stringify({ ...envelope, ...(authentication && { authentication }), trail });
-
 const pieceOf = (raw: Uint8Array, piece: number): Uint8Array =>
   raw.subarray(piece * RAW_PIECE_BYTES, (piece + 1) * RAW_PIECE_BYTES);
 
@@ -40,14 +67,13 @@ async function numbered(tx: Tx, into: string, rows: readonly (readonly Value[])[
 }
 
 /** Returns the numbers of the sources. */
-export async function addSources(tx: Tx, mails: readonly NewMail[]): Promise<number[]> {
-  const rows = mails.map((mail) => {
-    const { raw, summary, content, parseError } = mail;
-    const error = parseError === null ? null : JSON.stringify(parseError);
-    return [raw.length, error, summary, envelopeJson(mail), content, pieceOf(raw, 0)];
-  });
-  const into = 'sources (size, parse_error, summary, envelope, content, raw)';
-  const seqs = await numbered(tx, into, rows);
+export async function addSources(tx: Tx, mails: readonly NewSource[]): Promise<number[]> {
+  const rows = mails.map(({ raw, envelope, trail }) => [
+    raw.length,
+    JSON.stringify({ ...envelope, trail }),
+    pieceOf(raw, 0),
+  ]);
+  const seqs = await numbered(tx, 'sources (size, envelope, raw)', rows);
   const pieces: Promise<unknown>[] = [];
   for (const [index, { raw }] of mails.entries()) {
     for (let piece = 1; piece * RAW_PIECE_BYTES < raw.length; piece++) {
@@ -66,6 +92,48 @@ export async function removeSources(tx: Tx, seqs: readonly number[]): Promise<vo
     tx.run(sql`delete from source_pieces where source_seq ${anyOf(seqs)}`),
     tx.run(sql`delete from sources where seq ${anyOf(seqs)}`),
   ]);
+}
+
+/** Readings whose sources exist. */
+export async function addReadings(tx: Tx, readings: readonly ReadingOf[]): Promise<void> {
+  const rows = readings.map(({ source, size, parseError, trail, authentication, summary, content }) => [
+    ...[source, size, parseError === null ? null : JSON.stringify(parseError), trail],
+    ...[authentication === null ? null : JSON.stringify(authentication), summary, content],
+  ]);
+  const columns = 'source_seq, size, parse_error, trail, authentication, summary, content';
+  await insertRows(tx, `readings (${columns})`, rows, 'on conflict (source_seq) do nothing');
+}
+
+/** Makes deliveries due, except those that have ended meanwhile. */
+async function makeDue(tx: Tx, deliveries: readonly string[]): Promise<void> {
+  if (deliveries.length === 0) return;
+  await tx.run(
+    sql`update deliveries set due_at = created_at
+      where id ${anyOf(deliveries)} and due_at is null and leased_until is null and ended_at is null`,
+  );
+  // They were counted by the wakes of their commit.
+  const woken = await tx.all<{ id: string; at: number }>(
+    sql`select webhook_id as id, max(created_at) as at from deliveries
+      where id ${anyOf(deliveries)} group by webhook_id`,
+  );
+  const rows = woken.map(({ id, at }) => [id, at, 0]);
+  await insertRows(tx, 'wakes (webhook_id, at, added)', rows);
+}
+
+/** Removes sources from the unread ones, and makes their deliveries due. @returns the number of deliveries */
+export async function endUnread(tx: Tx, sources: readonly number[]): Promise<number> {
+  const ended = await tx.all<{ deliveries: string | null }>(
+    sql`delete from unread where source_seq ${anyOf(sources)} returning deliveries`,
+  );
+  const due = ended.flatMap(({ deliveries }) => parseOr<string[]>(deliveries ?? '[]', []));
+  await makeDue(tx, due);
+  return due.length;
+}
+
+/** What was made of deleted sources. After their deletion, which waits for a reading that is being stored. */
+async function removeReadings(tx: Tx, seqs: readonly number[]): Promise<void> {
+  await tx.run(sql`delete from readings where source_seq ${anyOf(seqs)}`);
+  await endUnread(tx, seqs);
 }
 
 /** Pieces that were deleted meanwhile are missing. */
@@ -118,10 +186,14 @@ export async function releaseSources(tx: Tx, released: readonly number[]): Promi
   const shown = await unshare(tx, times);
   const unused = [...times.keys()].filter((source) => !shown.has(source));
   if (unused.length === 0) return;
-  const deleted = await tx.run(
-    sql`delete from sources where seq ${anyOf(unused)} and size <= ${RAW_PIECE_BYTES}`,
+  const deleted = await tx.all<{ seq: number }>(
+    sql`delete from sources where seq ${anyOf(unused)} and size <= ${RAW_PIECE_BYTES} returning seq`,
   );
-  if (deleted === unused.length) return;
+  await removeReadings(
+    tx,
+    deleted.map(({ seq }) => seq),
+  );
+  if (deleted.length === unused.length) return;
   // The sources that are left have several pieces.
   await tx.run(
     sql`insert into parked_sources (source_seq) select seq from sources where seq ${anyOf(unused)}`,
@@ -130,7 +202,6 @@ export async function releaseSources(tx: Tx, released: readonly number[]): Promi
 
 /** Deletes about `limit` rows of all parked sources, or of `only`, and returns the count. */
 export async function freeParked(tx: Tx, limit: number, only?: number): Promise<number> {
-  // `only` may have been deleted, and its number reused for another parked source, which is deleted then.
   const ofOnly = only === undefined ? EMPTY : sql`and source_seq = ${only}`;
   let freed = 0;
   while (freed < limit) {
@@ -153,6 +224,7 @@ async function freePieces(tx: Tx, source: number, limit: number): Promise<number
   );
   if (gone === pieces) return pieces * ROWS_PER_PIECE;
   await tx.run(sql`delete from sources where seq = ${source}`);
+  await removeReadings(tx, [source]);
   await tx.run(sql`delete from parked_sources where source_seq = ${source}`);
   return (gone + 1) * ROWS_PER_PIECE;
 }

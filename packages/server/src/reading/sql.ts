@@ -1,0 +1,72 @@
+import { read, type Tx, write } from '../database/operations.ts';
+import { anyOf, KEEP, parseOr, sql } from '../database/sql.ts';
+import type { MailEnvelope } from '../mail/mail.ts';
+import { addReadings, endUnread, loadSource, type ReadingOf } from './sources.ts';
+
+export interface UnreadSource {
+  source: number;
+  size: number;
+  accountId: string;
+  /** Whether the sender is to be checked. */
+  checks: boolean;
+}
+
+/** Those of sources that were deleted meanwhile are dropped; the first reading of a source wins. */
+async function keep(tx: Tx, readings: readonly ReadingOf[]): Promise<number> {
+  const sources = readings.map(({ source }) => source);
+  const kept = await tx.all<{ seq: number }>(
+    sql`select seq from sources where seq ${anyOf(sources)} order by seq ${KEEP}`,
+  );
+  const there = new Set(kept.map(({ seq }) => seq));
+  await addReadings(
+    tx,
+    readings.filter(({ source }) => there.has(source)),
+  );
+  return endUnread(tx, sources);
+}
+
+export const readings = {
+  /** Stores readings, which can be made again after a crash of the machine. @returns how many deliveries became due */
+  keep: write((tx, all: ReadingOf[]): Promise<number> => keep(tx, all), {
+    ...{ keepsInboxes: true, mayUseReserve: true, relaxed: true },
+  }),
+
+  /** As {@link keep}, on stable storage: checks of senders have other results later. */
+  keepChecked: write((tx, all: ReadingOf[]): Promise<number> => keep(tx, all), {
+    ...{ keepsInboxes: true, mayUseReserve: true },
+  }),
+
+  /** Which of these sources exist and have no reading. */
+  missing: read(async (db, sources: readonly number[]): Promise<UnreadSource[]> => {
+    const rows = await db.all<Omit<UnreadSource, 'checks'> & { checks: number | null }>(
+      sql`select s.seq as source, s.size, coalesce(u.account_id, '') as "accountId", u.checks
+        from sources s left join readings r on r.source_seq = s.seq left join unread u on u.source_seq = s.seq
+        where s.seq ${anyOf(sources)} and r.source_seq is null`,
+    );
+    return rows.map((row) => ({ ...row, checks: row.checks === 1 }));
+  }),
+
+  /** Unread sources after one of them, in their order. */
+  listUnread: read(async (db, after: number, limit: number): Promise<UnreadSource[]> => {
+    const rows = await db.all<Omit<UnreadSource, 'checks'> & { checks: number }>(
+      sql`select s.seq as source, s.size, u.account_id as "accountId", u.checks
+        from unread u join sources s on s.seq = u.source_seq
+        where u.source_seq > ${after} order by u.source_seq limit ${limit}`,
+    );
+    return rows.map((row) => ({ ...row, checks: row.checks === 1 }));
+  }),
+
+  /** Undefined once it was deleted. */
+  load: read(async (db, source: number): Promise<{ raw: Uint8Array; envelope: MailEnvelope } | undefined> => {
+    const row = await db.first<{ size: number; envelope: string }>(
+      sql`select size, envelope from sources where seq = ${source}`,
+    );
+    if (!row) return undefined;
+    const raw = await loadSource(db, source);
+    const unknown = { mailFrom: '', helo: '', remoteAddress: '', tls: false };
+    // Pieces that were deleted while they were read are missing.
+    return raw.length === row.size
+      ? { raw, envelope: parseOr<MailEnvelope>(row.envelope, unknown) }
+      : undefined;
+  }),
+};
