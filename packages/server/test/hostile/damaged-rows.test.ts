@@ -34,6 +34,7 @@ afterAll(async () => {
 });
 
 /** The row of the second message, of which the three have one each. */
+const OF_SECOND_SOURCE = 'where source_seq = (select seq from sources order by seq limit 1 offset 1)';
 const SECOND = 'where seq = (select seq from sources order by seq limit 1 offset 1)';
 const list = async (path: string) => (await app.api('GET', path)).body.messages;
 
@@ -43,7 +44,7 @@ describe('one damaged row', () => {
     ['a summary without fields', '{}'],
     ['an empty summary', ''],
   ])('%s costs neither the list, nor a search, nor a wait', async (_, summary) => {
-    await damage(`update sources set summary = ? ${SECOND}`, Buffer.from(summary));
+    await damage(`update readings set summary = ? ${OF_SECOND_SOURCE}`, Buffer.from(summary));
     const subjects = ['third', '', 'first'];
     const path = `/v1/inboxes/${inbox.id}/messages`;
     expect((await list(path)).map(({ subject }: { subject: string }) => subject)).toEqual(subjects);
@@ -62,7 +63,7 @@ describe('one damaged row', () => {
   });
 
   it('a content that is no JSON is read from the raw source', async () => {
-    await damage(`update sources set content = ? ${SECOND}`, Buffer.from('{"text":'));
+    await damage(`update readings set content = ? ${OF_SECOND_SOURCE}`, Buffer.from('{"text":'));
     const path = `/v1/inboxes/${inbox.id}/messages`;
     const [, second] = await list(path);
     const { status, body } = await app.api('GET', `${path}/${second.id}`);
@@ -79,8 +80,16 @@ describe('one damaged row of a message', () => {
     ['recipients that are no list', `update messages set rcpt_to = cast(? as text) ${OF_SECOND}`, '5'],
     ['tags that are no JSON', `update messages set tags = cast(? as text) ${OF_SECOND}`, '["a'],
     ['an envelope that is no JSON', `update sources set envelope = cast(? as text) ${SECOND}`, '{"mail'],
-    ['a parse error that is no JSON', `update sources set parse_error = cast(? as text) ${SECOND}`, '"x'],
-    ['a summary with fields of other types', `update sources set summary = ? ${SECOND}`, '{"to":1,"cc":"x"}'],
+    [
+      'a parse error that is no JSON',
+      `update readings set parse_error = cast(? as text) ${OF_SECOND_SOURCE}`,
+      '"x',
+    ],
+    [
+      'a summary with fields of other types',
+      `update readings set summary = ? ${OF_SECOND_SOURCE}`,
+      '{"to":1,"cc":"x"}',
+    ],
   ])('%s costs neither lists, nor searches, nor waits, nor streams', async (_, statement, value) => {
     await damage(statement, Buffer.from(value));
     const path = `/v1/inboxes/${inbox.id}`;

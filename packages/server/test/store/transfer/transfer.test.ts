@@ -83,9 +83,10 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
     const account = await store.accounts.findFirst();
     await store.domains.add({ domain: 'own.test', accountId: account?.id ?? '', createdAt: 1 });
     await store.close();
-    // Rows that exist only for a moment: while a large mail is being deleted, until a webhook is claimed.
+    // Rows that exist only for a moment: while a large mail is being deleted, until a webhook is claimed or a mail read.
     const database = new DatabaseSync(databasePath(dataDir));
     database.exec('insert into parked_sources (source_seq) values (123456789012)');
+    database.exec("insert into unread (source_seq, account_id, checks) values (123456789012, 'acc_1', 0)");
     database.exec("insert into wakes (webhook_id, at, added) values ('whk_1', 1772600767000, 2)");
     // What reports keep of waits that ended and of inboxes that were deleted.
     database.exec("insert into inbox_waits (inbox_seq, waits) select max(seq), '[]' from inboxes");
