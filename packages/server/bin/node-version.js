@@ -5,7 +5,7 @@ const { join } = require('node:path');
 /** The oldest Node.js that runs the sources: older ones do not read TypeScript, or lack parts of node:sqlite. */
 const OLDEST = [24, 15];
 
-/** Systems for which npm has a package with a Node.js binary; package.json asks for these. */
+/** Systems for which npm has a package with a Node.js binary: those of scripts/node/package.json. */
 const BUNDLED = ['linux-x64', 'linux-arm64', 'win-x64'];
 
 /** False where it was installed from npm: then there is no Node.js beside it. */
@@ -13,6 +13,8 @@ const isRepository = existsSync(join(__dirname, '../../../scripts/prepare-node.j
 
 /** This system, as the names of those packages end. */
 const SYSTEM = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
+
+const isBundled = BUNDLED.includes(SYSTEM);
 
 /** @param {string} version such as `24.15.0` */
 function isNewEnough(version) {
@@ -28,11 +30,17 @@ function versionProblem() {
   if (isNewEnough(process.versions.node)) return null;
   const wrong = `Mayfly needs Node ${OLDEST.join('.')} or newer, and this is ${process.versions.node}.`;
   const advice = `install Node ${OLDEST[0]} from https://nodejs.org or with your version manager`;
-  if (!isRepository) return `${wrong} Please ${advice}, and run the command again.`;
-  return BUNDLED.includes(SYSTEM)
-    ? `${wrong} The project brings its own: run \`npm ci\` and then \`npm start\`, or \`npx mayfly\`, in its folder. After \`npm ci --ignore-scripts\` with npm 10 also run \`node scripts/prepare-node.js\`.`
+  if (!isRepository) {
+    const other = isBundled
+      ? ` Or run it with the one of npm: \`npx --package=node-${SYSTEM}@${OLDEST[0]} --package=mayfly mayfly dev\`.`
+      : '';
+    return `${wrong} Please ${advice}, and run the command again.${other}`;
+  }
+  return isBundled
+    ? `${wrong} \`npm ci\` installs another beside the project, which \`npm start\` and \`npx mayfly\` use. After \`npm ci --ignore-scripts\` run \`node scripts/prepare-node.js\`.`
     : `${wrong} For this system (${SYSTEM}) npm has no Node package that the project could bring: ${advice}, and run \`npm start\` again.`;
 }
 
+exports.isBundled = isBundled;
 exports.SYSTEM = SYSTEM;
 exports.versionProblem = versionProblem;

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
@@ -28,18 +28,29 @@ beforeEach(() => {
     cpSync(join(PROJECT, path), join(project, path), { recursive: true });
   }
   mkdirSync(join(project, 'node_modules/.bin'), { recursive: true });
+  mkdirSync(join(project, 'scripts/node'), { recursive: true });
+  replaceNpm();
 });
 afterEach(() => rmSync(project, { recursive: true, force: true }));
 
 const link = () => join(project, 'node_modules/.bin/node');
-const bundled = () => join(project, 'node_modules', PACKAGE, 'bin/node');
+const bundled = () => join(project, 'scripts/node/node_modules', PACKAGE, 'bin/node');
 
 /** The package that npm installs, with a program that runs, or does not, in the place of Node.js. */
 function install(program: string): void {
-  mkdirSync(join(project, 'node_modules', PACKAGE, 'bin'), { recursive: true });
+  mkdirSync(dirname(bundled()), { recursive: true });
   writeFileSync(bundled(), program);
   chmodSync(bundled(), 0o755);
 }
+
+/** Instead of npm, which takes seconds: notes its arguments and installs nothing. */
+function replaceNpm(): void {
+  writeFileSync(
+    npm(),
+    "require('node:fs').writeFileSync(__dirname + '/npm.txt', process.argv.slice(2).join(' '))",
+  );
+}
+const npm = () => join(project, 'npm.cjs');
 
 const RUNS = '#!/bin/sh\necho v24.21.0\n';
 const DOES_NOT_RUN = '#!/no/such/loader\n';
@@ -56,41 +67,47 @@ async function afterInstall(versions?: { node: string; platform?: string }): Pro
     : [];
   const { stderr, stdout } = await run(process.execPath, [...disguise, 'scripts/prepare-node.js'], {
     cwd: project,
+    env: { ...process.env, npm_execpath: npm() },
   });
   expect(stdout).toBe('');
   return stderr.trim();
 }
 
+const asked = () => existsSync(join(project, 'npm.txt')) && readFileSync(join(project, 'npm.txt'), 'utf8');
+
 describe.skipIf(process.platform === 'win32')('the Node.js of the project, after npm ci', () => {
-  it('is linked where npm 10 has removed its link', async () => {
+  it('is the installed one where that is new enough, and npm installs no other', async () => {
+    expect(await afterInstall({ node: '24.15.0' })).toBe('');
+    expect(existsSync(link())).toBe(false);
+    expect(asked()).toBe(false);
+  });
+
+  it('is the one that the lock file of scripts/node pins where the installed one is too old', async () => {
+    expect(await afterInstall({ node: '20.20.2' })).toMatch(
+      /^Node 20\.20\.2 is too old for Mayfly: installing/,
+    );
+    expect(asked()).toMatch(/^ci --include=optional/);
+    const { packages } = JSON.parse(readFileSync(join(PROJECT, 'scripts/node/package-lock.json'), 'utf8'));
+    expect(packages[`node_modules/${PACKAGE}`].integrity).toMatch(/^sha512-/);
+  });
+
+  it('is installed once, and linked', async () => {
     install(RUNS);
     expect(await afterInstall({ node: '20.20.2' })).toBe('');
     expect(realpathSync(link())).toBe(realpathSync(bundled()));
-  });
-
-  it('keeps the link that npm 11 has created', async () => {
-    install(RUNS);
-    symlinkSync(`../${PACKAGE}/bin/node`, link());
-    expect(await afterInstall()).toBe('');
-    expect(realpathSync(link())).toBe(realpathSync(bundled()));
+    expect(asked()).toBe(false);
   });
 
   it('replaces a broken link', async () => {
     install(RUNS);
     symlinkSync('../node-sparc/bin/node', link());
-    expect(await afterInstall()).toBe('');
+    expect(await afterInstall({ node: '20.20.2' })).toBe('');
     expect(realpathSync(link())).toBe(realpathSync(bundled()));
   });
 
-  it('is the installed Node.js where npm has none for this system', async () => {
-    expect(await afterInstall({ node: '24.15.0', platform: 'darwin' })).toBe('');
-    expect(existsSync(link())).toBe(false);
-  });
-
-  it('is the installed Node.js where the one of npm does not run, as on Linux without glibc', async () => {
+  it('is missing where the one of npm does not run, as on Linux without glibc, and it says so', async () => {
     install(DOES_NOT_RUN);
-    symlinkSync(`../${PACKAGE}/bin/node`, link());
-    expect(await afterInstall({ node: '24.15.0' })).toBe('');
+    expect(await afterInstall({ node: '20.20.2' })).toMatch(/Mayfly needs Node 24\.15 or newer/);
     expect(lstatSync(link(), { throwIfNoEntry: false })).toBeUndefined();
   });
 
