@@ -31,13 +31,13 @@ const NOT_READ = /\/(?:static\/(?!swagger-ui(?:-bundle\.js|\.css)$)|\.vite)/;
 /** A library that only hardly any mail needs, and a synchronous function: a file of its own. */
 const RARE = 'iconv-lite';
 
-/** Parts of Fastify that are never called: compilers (http/app.ts sets others) and requests without a socket. */
+/** Parts of Fastify that are never called: compilers (http/server.ts sets others) and requests without a socket. */
 const UNUSED = ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'light-my-request'];
 /** Modules of Node that Fastify loads for servers of other kinds. */
 const UNUSED_IN_FASTIFY = ['node:http2', 'node:https'];
 const EMPTY = '\0empty';
 
-/** `database/sqlite/thread/thread.ts` as `database-sqlite-thread-thread`. */
+/** `database/sqlite/thread.ts` as `database-sqlite-thread`. */
 const nameOf = (file) => relative(SRC, file).replace(/\.ts$/, '').replaceAll(/[\\/]/g, '-');
 
 /** @param found called with the source of each worker thread */

@@ -105,13 +105,8 @@ export function writeToFile(descriptor: number): WriteLog {
   return (text, done) => writeRest(Buffer.from(isCut ? `\n${text}` : text), done);
 }
 
-const STANDARD_OUTPUT = 1;
-
 /** JSON lines on standard output. `redact` is a second defence: never log bodies, credentials or full webhook URLs. */
-export function createLog(
-  level: LogLevel,
-  output: LogOutput = new LogOutput(writeToFile(STANDARD_OUTPUT)),
-): Logger {
+export function createLog(level: LogLevel, output: LogOutput = new LogOutput(writeToFile(1))): Logger {
   return pino(
     {
       level,

@@ -2,7 +2,7 @@ import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:f
 import { type Command, CommanderError } from 'commander';
 import { createApp } from './app.ts';
 import { ArgumentError } from './cli/arguments.ts';
-import { addBackupCommands, addMigrateCommand } from './cli/backup.ts';
+import { addBackupCommands } from './cli/backup.ts';
 import { addOperatorCommands, createProgram } from './cli/commands.ts';
 import { addMailCommand } from './cli/mail.ts';
 import { createDevAnnouncer } from './cli/server/dev-announcer.ts';
@@ -144,8 +144,6 @@ async function serve(config: Config, parent: number, announcerOf: (log: Logger) 
   }
 }
 
-const SERVER_COMMANDS = ['dev', 'serve'];
-
 function addServerCommands(program: Command, parent: number): void {
   program
     .command('dev')
@@ -182,27 +180,12 @@ export async function main(parent: number): Promise<void> {
   const program = createProgram(VERSION);
   program.hook('preAction', (_program, command) => {
     // Servers report them in the log.
-    if (!SERVER_COMMANDS.includes(command.name())) unusedVariables(process.env).forEach(warn);
+    if (!['dev', 'serve'].includes(command.name())) unusedVariables(process.env).forEach(warn);
   });
   addServerCommands(program, parent);
   addOperatorCommands(program, { env: process.env, print, now: Date.now, readLine, openStore });
   addMailCommand(program, { readConfig: () => parseConfig(process.env, DEV_DEFAULTS), print, now: Date.now });
-  addBackupCommands(program, {
-    env: process.env,
-    print,
-    now: Date.now,
-    backUp: async (dataDir, file) =>
-      (await import('./operations/backup.ts')).backUp(databasePath(dataDir), file),
-    restore: async (dataDir, file, suffix) =>
-      (await import('./operations/backup.ts')).restore(databasePath(dataDir), file, suffix),
-    check: async (dataDir) => (await import('./database/sqlite/check.ts')).check(databasePath(dataDir)),
-  });
-  addMigrateCommand(program, {
-    env: process.env,
-    print,
-    transfer: async (dataDir, url, onTable) =>
-      (await import('./operations/transfer.ts')).transfer(databasePath(dataDir), url, onTable),
-  });
+  addBackupCommands(program, { env: process.env, print, now: Date.now });
   try {
     await program.parseAsync(process.argv);
   } catch (error) {

@@ -86,8 +86,6 @@ export function readFuture(text: string, now: number): number {
   return at;
 }
 
-const SHOWN_NAMESAKES = 5;
-
 type Accounts = Pick<Store, 'accounts'>;
 
 /**
@@ -106,7 +104,7 @@ export async function findAccount(store: Accounts, named: string): Promise<Accou
     );
   }
   if (others.length > 0) {
-    const ids = found.slice(0, SHOWN_NAMESAKES).map(({ id }) => id);
+    const ids = found.slice(0, 5).map(({ id }) => id);
     const more = found.length > ids.length ? ', …' : '';
     throw new Error(
       `${found.length} accounts have the name ${quoted(named)}. Use the id instead: ${ids.join(', ')}${more}`,

@@ -1,22 +1,14 @@
 import type { Command } from 'commander';
-import { parseConfig } from '../config/config.ts';
+import { databasePath, parseConfig } from '../config/config.ts';
 
-export interface BackupEdge {
+interface Edge {
   env: Record<string, string | undefined>;
   print(text: string): void;
   now(): number;
-  /** @returns the size of the copy in bytes */
-  backUp(dataDir: string, file: string): Promise<number>;
-  /** @returns the path of the replaced database, null if there was none @throws Error if nothing was changed */
-  restore(dataDir: string, file: string, suffix: string): Promise<string | null>;
-  /** @returns what is damaged, null for an intact database @throws Error if there is none */
-  check(dataDir: string): Promise<string | null>;
 }
 
-const MIB = 1024 * 1024;
-
 /** @throws Error if PostgreSQL is configured */
-function embeddedFolder(env: BackupEdge['env']): string {
+function embeddedFolder(env: Edge['env']): string {
   const { dataDir, databaseUrl } = parseConfig(env);
   if (databaseUrl === null) return dataDir;
   throw new Error(
@@ -27,15 +19,16 @@ function embeddedFolder(env: BackupEdge['env']): string {
 const WAY_OUT =
   'What is not named here can be read, but a row that was overwritten in part may be altered. Export what you need (GET /v1/inboxes/{id}/export), stop the server, and replace the database by a backup with "mayfly restore".';
 
-export function addBackupCommands(program: Command, edge: BackupEdge): void {
-  const { env, print, now, backUp, restore, check } = edge;
+/** Adds `backup`, `restore`, `check` and `migrate`. */
+export function addBackupCommands(program: Command, { env, print, now }: Edge): void {
   program
     .command('backup')
     .description('Copy the embedded database to a file, also while the server runs')
     .argument('<file>', 'Path of the file to create')
     .action(async (file: string) => {
-      const bytes = await backUp(embeddedFolder(env), file);
-      print(`Backed up to ${file} (${(bytes / MIB).toFixed(1)} MiB).`);
+      const { backUp } = await import('../operations/backup.ts');
+      const bytes = backUp(databasePath(embeddedFolder(env)), file);
+      print(`Backed up to ${file} (${(bytes / (1024 * 1024)).toFixed(1)} MiB).`);
     });
   program
     .command('restore')
@@ -44,7 +37,8 @@ export function addBackupCommands(program: Command, edge: BackupEdge): void {
     .action(async (file: string) => {
       const dataDir = embeddedFolder(env);
       const suffix = `.replaced-${new Date(now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')}`;
-      const replaced = await restore(dataDir, file, suffix);
+      const { restore } = await import('../operations/backup.ts');
+      const replaced = await restore(databasePath(dataDir), file, suffix);
       print(
         `Restored ${file} to ${dataDir}.${replaced ? ` The database before is kept as ${replaced}.` : ''}`,
       );
@@ -54,28 +48,19 @@ export function addBackupCommands(program: Command, edge: BackupEdge): void {
     .description('Look for damage in the embedded database, also while the server runs')
     .action(async () => {
       const dataDir = embeddedFolder(env);
-      const damage = await check(dataDir);
+      const { check } = await import('../database/sqlite/check.ts');
+      const damage = check(databasePath(dataDir));
       if (damage === null) return print(`The database in ${dataDir} is sound.`);
       print(damage);
       throw new Error(`The database in ${dataDir} is damaged. ${WAY_OUT}`);
     });
-}
-
-export interface MigrateEdge {
-  env: Record<string, string | undefined>;
-  print(text: string): void;
-  /** See operations/transfer. */
-  transfer(
-    dataDir: string,
-    url: string,
-    onTable: (table: { name: string; rows: number; hash: string }) => void,
-  ): Promise<{ rows: number }[]>;
+  addMigrateCommand(program, { env, print, now });
 }
 
 /** All digits were compared. */
 const PRINTED_DIGITS = 16;
 
-export function addMigrateCommand(program: Command, { env, print, transfer }: MigrateEdge): void {
+function addMigrateCommand(program: Command, { env, print }: Edge): void {
   program
     .command('migrate')
     .description('Copy the embedded database to an empty PostgreSQL database; stop the server first')
@@ -98,7 +83,8 @@ export function addMigrateCommand(program: Command, { env, print, transfer }: Mi
           'There is no PostgreSQL database to copy to. Give its URL with --to or in MAYFLY_DATABASE_URL.',
         );
       }
-      const tables = await transfer(dataDir, databaseUrl, ({ name, rows, hash }) =>
+      const { transfer } = await import('../operations/transfer.ts');
+      const tables = await transfer(databasePath(dataDir), databaseUrl, ({ name, rows, hash }) =>
         print(`${name.padEnd(20)} ${String(rows).padStart(10)} rows  ${hash.slice(0, PRINTED_DIGITS)}`),
       );
       const total = tables.reduce((sum, { rows }) => sum + rows, 0);

@@ -22,7 +22,6 @@ import { createKey, listKeys, readKeyArgument, revokeKey } from './keys.ts';
 /** Names that users try instead of `serve` or `dev`. */
 const MEANS_START = ['start', 'run', 'up', 'server', 'daemon', 'launch', 'begin'];
 const SETTING_PREFIX = 'MAYFLY_';
-const SERVERS = ['dev', 'serve'];
 
 /** Such as `mayfly key create`. */
 const fullName = (command: Command): string =>
@@ -47,7 +46,7 @@ function unknownOption(command: Command, flag: string): string {
   const options = command.options.flatMap(({ long }) => (long ? [long.slice(2)] : []));
   const option = nearest(name, options);
   if (option !== undefined) return `${wrong} Did you mean "--${option}"?`;
-  if (SERVERS.includes(command.name())) {
+  if (['dev', 'serve'].includes(command.name())) {
     const names = Object.values(SETTINGS).map((setting) => setting.name.slice(SETTING_PREFIX.length));
     const setting = nearest(name.replaceAll('-', '_'), names);
     const hint =
@@ -57,37 +56,16 @@ function unknownOption(command: Command, flag: string): string {
   return `${wrong} "${fullName(command)} --help" lists its options.`;
 }
 
-/** Messages for errors of commander, by code; others keep commander's message. */
-const EXPLAINED: Readonly<Record<string, (command: Command) => string>> = {
-  'commander.unknownCommand': unknownCommand,
-  'commander.unknownOption': (command) =>
-    unknownOption(command, command.args.find((argument) => /^-./.test(argument)) ?? ''),
-  'commander.missingArgument': (command) =>
-    `"${fullName(command)}" needs the argument <${command.registeredArguments[command.args.length]?.name()}>. "${fullName(command)} --help" explains it.`,
-  'commander.missingMandatoryOptionValue': (command) => {
-    const missing = command.options.find(
-      (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
-    );
-    return `"${fullName(command)}" needs the option ${missing?.flags}.`;
-  },
-  'commander.excessArguments': (command) => {
-    const expected = command.registeredArguments.length;
-    const excess = command.args.slice(expected).map(quoted).join(', ');
-    return expected === 0
-      ? `"${fullName(command)}" takes no arguments, but was given ${excess}.`
-      : `"${fullName(command)}" takes ${expected} argument${expected === 1 ? '' : 's'}; ${excess} is too much.`;
-  },
-};
-
 class CliCommand extends Command {
   override createCommand(name?: string): CliCommand {
     return new CliCommand(name);
   }
 
   /** @throws ArgumentError always */
-  override error(message: string, options: { code?: string } = {}): never {
-    const explain = EXPLAINED[options.code ?? ''];
-    if (explain) throw new ArgumentError(explain(this));
+  override error(message: string, { code }: { code?: string } = {}): never {
+    if (code === 'commander.unknownCommand') throw new ArgumentError(unknownCommand(this));
+    if (code === 'commander.unknownOption')
+      throw new ArgumentError(unknownOption(this, this.args.find((argument) => /^-./.test(argument)) ?? ''));
     throw new ArgumentError(`"${fullName(this)}": ${message.replace(/^error: /, '')}`);
   }
 }

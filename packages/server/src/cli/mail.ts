@@ -4,7 +4,6 @@ import type { Config } from '../config/config.ts';
 import { quoted } from '../text/nearest.ts';
 import { ArgumentError } from './arguments.ts';
 
-const TIME_LIMIT_MS = 15_000;
 /** RFC 2045 section 6.8: the longest line of base64. */
 const BASE64_LINE = 76;
 /** RFC 5322 section 2.1.1. */
@@ -100,7 +99,7 @@ async function sendMessage(
   message: OutgoingMessage,
   now: number,
 ): Promise<string> {
-  const socket = new Socket({ signal: AbortSignal.timeout(TIME_LIMIT_MS) });
+  const socket = new Socket({ signal: AbortSignal.timeout(15_000) });
   socket.setEncoding('utf8').connect(server);
   const replies = readReplies(socket);
   const say = async (

@@ -1,10 +1,8 @@
 const GAP = '  ';
 
-const CONTROL = /\p{Cc}/gu;
-
 /** Escapes control characters, which could control the terminal. */
 export const plain = (text: string): string =>
-  text.replace(CONTROL, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  text.replace(/\p{Cc}/gu, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 const width = (text: string): number => [...text].length;
 

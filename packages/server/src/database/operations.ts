@@ -51,6 +51,8 @@ export interface Traits {
   mayUseReserve?: true;
   /** Changes no inbox, address or owner except by adding messages. */
   keepsInboxes?: true;
+  /** Only tries whether a write is possible. */
+  changesNothing?: true;
   /** Its commit may be lost in a crash of the machine, because what it writes can be made again. */
   relaxed?: true;
 }

@@ -6,6 +6,7 @@ import {
   ref,
   SetFaults,
 } from '@mayfly/client/contract';
+import type { FastifyRequest } from 'fastify';
 import { callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { empty, json } from '../http/openapi/responses.ts';
@@ -18,6 +19,12 @@ const URL = '/v1/inboxes/:id/faults';
 
 export function faultRoutes(app: App, { deps }: RouteContext): void {
   const { store, clock } = deps;
+  const setRules = async (request: FastifyRequest, rules: FaultRuleRecord[]): Promise<void> => {
+    const inbox = callersInbox(request);
+    const now = clock.now();
+    const isLive = await store.faults.set(inbox.accountId, inbox.id, rules, now);
+    if (!isLive) await throwEnded(store.inboxes, inbox, now);
+  };
 
   app.route({
     method: 'PUT',
@@ -35,11 +42,7 @@ export function faultRoutes(app: App, { deps }: RouteContext): void {
     },
     handler: async (request) => {
       const rules = request.body.rules.map(toRecord);
-      const inbox = callersInbox(request);
-      const now = clock.now();
-      if (!(await store.faults.set(inbox.accountId, inbox.id, rules, now))) {
-        return throwEnded(store.inboxes, inbox, now);
-      }
+      await setRules(request, rules);
       return { rules };
     },
   });
@@ -78,11 +81,7 @@ export function faultRoutes(app: App, { deps }: RouteContext): void {
       response: { 204: empty('The inbox has no faults.') },
     },
     handler: async (request, reply) => {
-      const inbox = callersInbox(request);
-      const now = clock.now();
-      if (!(await store.faults.set(inbox.accountId, inbox.id, [], now))) {
-        return throwEnded(store.inboxes, inbox, now);
-      }
+      await setRules(request, []);
       return reply.code(204).send();
     },
   });

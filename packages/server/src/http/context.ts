@@ -51,10 +51,7 @@ export interface HttpDeps {
   parsing: AttachmentParsing & WholeMailParsing & JsonParsing;
   injection: Injection;
   replays: Pick<Replays, 'start'>;
-  events: Pick<
-    EventBus,
-    'onMessage' | 'onAccountMessage' | 'publish' | 'publishDeliveries' | 'publishInboxChange'
-  >;
+  events: EventBus;
   /** Resolves when the refusals of SMTP before the call can be read. */
   refusalsWritten(): Promise<void>;
   /** The SMTP clients of this process; null (the default) if it receives no mail. */

@@ -29,7 +29,7 @@ export interface Wanted {
 /** Local part of the own address of a catch-all inbox. */
 const CATCH_ALL_LOCAL_PART = 'inbox';
 
-const partsOf = (localPart: string, domain: string): AddressParts => ({
+export const partsOf = (localPart: string, domain: string): AddressParts => ({
   address: `${localPart}@${domain}`,
   localPart,
   domain,

@@ -1,7 +1,7 @@
-import { AppError } from '../errors.ts';
 import { hashCredential, newCredential, newId } from '../ids.ts';
 import { newLocalPart } from '../mail/local-part.ts';
 import type { Store } from '../store.ts';
+import { type AddressParts, onFreeAddress, partsOf } from './address-parameters.ts';
 import { PERMANENT_UNTIL } from './records.ts';
 
 /** Identifies the sink among the inboxes of its account; no other inbox may have this label. */
@@ -14,36 +14,27 @@ export function withoutSinkLabel(labels: Record<string, string>): Record<string,
   const { mayfly: _label, ...others } = labels;
   return hasSinkLabel(labels) ? others : labels;
 }
-const SINK_LOCAL_PART = 'sink';
-/** Only the first local part is likely to be taken, by an older inbox. */
-const ATTEMPTS = 5;
 
 /**
  * Creates the sink in the first account unless it exists, also if several processes start at once.
- * @param domain of the sink's own address: `sink@DOMAIN`, or another local part if that is taken
+ * @param domain of the sink's own address: `sink@DOMAIN`, or another local part if an older inbox has that
  */
 export async function ensureSink(
   store: Pick<Store, 'accounts' | 'inboxes'>,
   domain: string,
   now: number,
 ): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    const localPart = attempt === 1 ? SINK_LOCAL_PART : newLocalPart();
-    const { sink } = await store.inboxes.findTakers(`${localPart}@${domain}`, now);
-    if (sink) return;
-    try {
-      await createSink(store, { localPart, domain }, now);
-      return;
-    } catch (error) {
-      const isTaken = error instanceof AppError && error.code === 'address_taken';
-      if (!isTaken || attempt === ATTEMPTS) throw error;
-    }
-  }
+  const localParts = ['sink'];
+  const parts = () => partsOf(localParts.pop() ?? newLocalPart(), domain);
+  await onFreeAddress({ parts, isRandom: true }, async (free) => {
+    const { sink } = await store.inboxes.findTakers(free.address, now);
+    if (!sink) await createSink(store, free, now);
+  });
 }
 
 async function createSink(
   store: Pick<Store, 'accounts' | 'inboxes'>,
-  { localPart, domain }: { localPart: string; domain: string },
+  parts: AddressParts,
   now: number,
 ): Promise<void> {
   const account = await store.accounts.findFirst();
@@ -51,7 +42,7 @@ async function createSink(
   const inbox = {
     id: newId('inb', now),
     kind: 'sink' as const,
-    ...{ address: `${localPart}@${domain}`, localPart, domain },
+    ...parts,
     labels: SINK_LABELS,
     // The token is dropped: the sink is read with API keys of the account.
     tokenHash: hashCredential(newCredential('mft')),

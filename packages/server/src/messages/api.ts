@@ -14,7 +14,7 @@ import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../h
 import { baseUrl } from '../http/request/inputs.ts';
 import { contentTag, immutableTag, isFresh, sendJson } from '../http/response/etag.ts';
 import { throwEnded } from '../inboxes/live-inbox.ts';
-import { fold } from '../mail/matching/fold.ts';
+import { fold } from '../mail/matching/compared-content.ts';
 import { rawPieces } from './bytes/raw-source.ts';
 import { findMessage, throwMissing } from './find-message.ts';
 import { toMessage, toSummary } from './json.ts';

@@ -87,7 +87,6 @@ const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const LOCK_TIMEOUT_MS = 10_000;
 /** For tables with bytes, whose rows have up to a few MB each; bounds the memory of the verification. */
 const FETCHED_ROWS_OF_BYTES = 8;
-const FETCHED_ROWS = 1_000;
 
 type Source = Awaited<ReturnType<typeof openSource>>;
 type Target = Awaited<ReturnType<typeof openTarget>>;
@@ -149,7 +148,7 @@ async function* fetchRows(client: Client, table: Table): AsyncGenerator<Value[]>
     const { rows, fields } = await client.query({ text: `fetch ${count} from copied`, rowMode: 'array' });
     yield* rows as Value[][];
     if (rows.length < count) break;
-    count = fields.some(({ dataTypeID }) => dataTypeID === BYTEA) ? FETCHED_ROWS_OF_BYTES : FETCHED_ROWS;
+    count = fields.some(({ dataTypeID }) => dataTypeID === BYTEA) ? FETCHED_ROWS_OF_BYTES : 1_000;
   }
   await client.query('close copied');
 }

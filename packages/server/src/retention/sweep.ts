@@ -151,7 +151,7 @@ export const upkeep = {
     async (tx): Promise<void> => {
       await tx.first(PING);
     },
-    { keepsInboxes: true },
+    { keepsInboxes: true, changesNothing: true },
   ),
 
   /** Time of the database server, epoch milliseconds, the same for all nodes; null for SQLite. */

@@ -18,35 +18,41 @@ const wordsOf = (name: string): string[] =>
     .split(/[\s._/-]+/)
     .filter(Boolean);
 
-/** Optimal string alignment distance. */
-function distance(left: string, right: string): number {
-  let before: number[] = [];
-  let last = Array.from({ length: right.length + 1 }, (_, column) => column);
-  for (let row = 1; row <= left.length; row++) {
-    const next = [row];
-    for (let column = 1; column <= right.length; column++) {
-      const isSame = left[row - 1] === right[column - 1];
-      let best = Math.min(
-        (last[column] ?? 0) + 1,
-        (next[column - 1] ?? 0) + 1,
-        (last[column - 1] ?? 0) + (isSame ? 0 : 1),
-      );
-      const isSwap =
-        row > 1 && column > 1 && left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1];
-      if (isSwap) best = Math.min(best, (before[column - 2] ?? 0) + 1);
-      next.push(best);
-    }
-    before = last;
-    last = next;
+/** The next row of the table of {@link typos}. */
+function nextRow(a: string, b: string, i: number, last: number[], beforeLast: number[]): number[] {
+  const row = [i];
+  for (let j = 1; j <= b.length; j++) {
+    const isSame = a[i - 1] === b[j - 1];
+    const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+    const changed = (last[j - 1] ?? 0) + (isSame ? 0 : 1);
+    const swapped = isSwapped ? (beforeLast[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY;
+    row.push(Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, changed, swapped));
   }
-  return last[right.length] ?? 0;
+  return row;
+}
+
+/**
+ * Restricted Damerau-Levenshtein distance: characters changed, left out, added or swapped. Above `most` it is `most +
+ * 1`.
+ */
+export function typos(a: string, b: string, most: number): number {
+  if (Math.abs(a.length - b.length) > most) return most + 1;
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = nextRow(a, b, i, last, beforeLast);
+    if (Math.min(...row) > most) return most + 1;
+    beforeLast = last;
+    last = row;
+  }
+  return Math.min(last[b.length] ?? 0, most + 1);
 }
 
 function rank(given: string, known: string): number {
   const wrong = fold(given);
   const right = fold(known);
   if (wrong === right) return 0;
-  const errors = distance(wrong, right);
+  const errors = typos(wrong, right, MAX_NAME_LENGTH);
   const shorter = Math.min(wrong.length, right.length);
   const longer = Math.max(wrong.length, right.length);
   const isSlip = errors <= Math.min(MAX_ERRORS, longer * MAX_ERROR_SHARE) && errors < shorter;

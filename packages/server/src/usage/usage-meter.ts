@@ -1,5 +1,5 @@
 import { limitOrNull } from '../accounts/plans.ts';
-import { type Clock, DAY_MS, repeat } from '../clock.ts';
+import { type Clock, repeat } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store.ts';
@@ -33,15 +33,16 @@ export class AccountMonth {
   /** Monotonic milliseconds. */
   usedAt: number;
   /** Requests that are leased or served on any node, as the store returned last. */
-  #taken = 0;
-  #unspent = 0;
+  taken = 0;
+  unspent = 0;
   /** The largest quota under which the unspent requests were leased; a smaller one must not spend them. */
-  #leasedUnder = 0;
-  #wanted = 0;
+  leasedUnder = 0;
+  /** Of the lease in progress, which may already be granted. */
+  wanted = 0;
   #limit: number;
   /** A used-up quota; the store is not queried until this monotonic time, milliseconds. */
   #empty: { limit: number; until: number } | null = null;
-  #days = new Map<Day, number>();
+  days = new Map<Day, number>();
 
   /** @param now epoch milliseconds; determines the month */
   constructor(accountId: string, limit: number, now: number, monotonic: number) {
@@ -52,22 +53,14 @@ export class AccountMonth {
     this.#limit = limit;
   }
 
-  get unspent(): number {
-    return this.#unspent;
-  }
-
-  get days(): ReadonlyMap<Day, number> {
-    return this.#days;
-  }
-
   /** Null without a quota. */
   remaining(limit: number): number | null {
-    return limitOrNull(Math.max(0, limit - this.#taken + this.#unspent));
+    return limitOrNull(Math.max(0, limit - this.taken + this.unspent));
   }
 
   /** True if a request under this quota needs no lease. */
   canSpend(limit: number): boolean {
-    return this.#unspent > 0 && limit >= this.#leasedUnder;
+    return this.unspent > 0 && limit >= this.leasedUnder;
   }
 
   /** True if the store had nothing left under this quota less than {@link RETRY_EMPTY_MS} ago. */
@@ -76,12 +69,12 @@ export class AccountMonth {
   }
 
   isLow(limit: number): boolean {
-    return this.#unspent < blockOf(limit) * LEASE_AHEAD;
+    return this.unspent < blockOf(limit) * LEASE_AHEAD;
   }
 
   /** Requires {@link AccountMonth.canSpend}. */
   spend(limit: number, day: Day, monotonic: number): Charge {
-    this.#unspent -= 1;
+    this.unspent -= 1;
     this.usedAt = monotonic;
     this.#limit = limit;
     this.#count(day, 1);
@@ -90,56 +83,37 @@ export class AccountMonth {
 
   /** Returns false if the request is of another month or was counted under a larger quota. */
   refund({ month, day, limit }: Charge): boolean {
-    if (month !== this.month || this.#leasedUnder < limit) return false;
-    this.#unspent += 1;
+    if (month !== this.month || this.leasedUnder < limit) return false;
+    this.unspent += 1;
     this.#count(day, -1);
     return true;
   }
 
-  /** True if requests were leased under a larger quota: they must be returned first. */
-  exceeds(limit: number): boolean {
-    return limit < this.#leasedUnder;
-  }
-
-  beginLease(limit: number): { want: number; limit: number | null } {
-    this.#wanted = blockOf(limit);
-    return { want: this.#wanted, limit: limitOrNull(limit) };
-  }
-
-  endLease(): void {
-    this.#wanted = 0;
-  }
-
   add({ granted, taken }: Lease, limit: number, monotonic: number): void {
-    this.#leasedUnder = this.#unspent > 0 ? Math.max(this.#leasedUnder, limit) : limit;
-    this.#unspent += granted;
-    this.#taken = taken;
+    this.leasedUnder = this.unspent > 0 ? Math.max(this.leasedUnder, limit) : limit;
+    this.unspent += granted;
+    this.taken = taken;
     this.#empty = granted === 0 ? { limit, until: monotonic + RETRY_EMPTY_MS } : null;
   }
 
-  setTaken(taken: number): void {
-    this.#taken = taken;
-  }
-
   takeReport(returnUnspent: boolean): UsageReport {
-    const returned = returnUnspent ? this.#unspent : 0;
-    const days = this.#days;
-    this.#unspent -= returned;
-    this.#taken -= returned;
-    this.#days = new Map();
+    const returned = returnUnspent ? this.unspent : 0;
+    const days = this.days;
+    this.unspent -= returned;
+    this.taken -= returned;
+    this.days = new Map();
     return {
       accountId: this.accountId,
       month: this.month,
       limit: limitOrNull(this.#limit),
       returned,
-      // The lease in progress may already be granted.
-      kept: this.#unspent + this.#wanted,
+      kept: this.unspent + this.wanted,
       days: [...days].flatMap(([day, requests]) => (requests === 0 ? [] : { day, requests })),
     };
   }
 
   #count(day: Day, requests: number): void {
-    this.#days.set(day, (this.#days.get(day) ?? 0) + requests);
+    this.days.set(day, (this.days.get(day) ?? 0) + requests);
   }
 }
 
@@ -193,22 +167,6 @@ function quotaExceeded(limit: number, resetAt: number, now: number): AppError {
   );
 }
 
-/** {@link dayOf} that formats each day once: it is called for every request. */
-class DayCache {
-  #day: Day = '';
-  #from = 0;
-  #to = 0;
-
-  dayOf(time: number): Day {
-    if (time < this.#from || time >= this.#to) {
-      this.#from = time - (time % DAY_MS);
-      this.#to = this.#from + DAY_MS;
-      this.#day = dayOf(time);
-    }
-    return this.#day;
-  }
-}
-
 /** Counts requests. Leases blocks from the store and spends them in memory: most requests cost no database write. */
 export class UsageMeter {
   readonly #store: UsageDeps['store'];
@@ -217,7 +175,6 @@ export class UsageMeter {
   readonly #accounts = new Map<string, AccountMonth>();
   readonly #leasing = new Map<AccountMonth, Promise<void>>();
   readonly #keyUses = new KeyUses();
-  readonly #days = new DayCache();
   readonly #stopping = new AbortController();
   #unreported: UsageReport[] = [];
   #loop: Promise<void> = Promise.resolve();
@@ -265,7 +222,7 @@ export class UsageMeter {
     return this.#store.usage.read(accountId, monthOf(now), dayOf(now)).then(({ taken }) => {
       const isNew = !this.#accounts.has(accountId);
       const account = this.#current(accountId, limit, now);
-      if (isNew) account.setTaken(taken);
+      if (isNew) account.taken = taken;
     });
   }
 
@@ -358,7 +315,7 @@ export class UsageMeter {
 
   #spend(account: AccountMonth, limit: number): Charge {
     const monotonic = this.#clock.monotonic();
-    const charge = account.spend(limit, this.#days.dayOf(this.#clock.now()), monotonic);
+    const charge = account.spend(limit, dayOf(this.#clock.now()), monotonic);
     if (account.isLow(limit) && !this.#leasing.has(account) && !account.isEmpty(limit, monotonic)) {
       this.#lease(account, limit).catch((err) =>
         this.#log.error({ err, accountId: account.accountId }, 'Requests could not be leased ahead'),
@@ -389,12 +346,14 @@ export class UsageMeter {
 
   async #requestLease(account: AccountMonth, limit: number): Promise<void> {
     const { accountId, month } = account;
-    if (account.exceeds(limit)) this.#unreported.push(account.takeReport(true));
+    // Requests that were leased under a larger quota are returned first.
+    if (limit < account.leasedUnder) this.#unreported.push(account.takeReport(true));
     if (this.#unreported.length > 0) await this.report();
-    const block = account.beginLease(limit);
-    const lease = await this.#store.usage
-      .lease(accountId, month, block, this.#clock.now())
-      .finally(() => account.endLease());
+    account.wanted = blockOf(limit);
+    const block = { want: account.wanted, limit: limitOrNull(limit) };
+    const lease = await this.#store.usage.lease(accountId, month, block, this.#clock.now()).finally(() => {
+      account.wanted = 0;
+    });
     this.#logPassed(accountId, month, lease.passed);
     if (this.#accounts.get(accountId) === account) {
       account.add(lease, limit, this.#clock.monotonic());

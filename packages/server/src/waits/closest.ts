@@ -1,7 +1,6 @@
 import type { FailedCondition, Filters } from '../mail/matching/filters.ts';
-import { typos } from '../mail/matching/similar-addresses.ts';
 import type { MessageRecord } from '../messages/records.ts';
-import { quoted } from '../text/nearest.ts';
+import { quoted, typos } from '../text/nearest.ts';
 import type { SeenMessage } from './outcome.ts';
 
 type TextCondition = 'from' | 'to' | 'rcptTo' | 'subject' | 'text';

@@ -70,10 +70,13 @@ describe('the command line', () => {
       `"mayfly key create": option '--scope <scope>' argument 'admin' is invalid. Allowed choices are full, read.`,
     ],
     ['key create --name', `"mayfly key create": option '--name <name>' argument missing`],
-    ['account create', '"mayfly account create" needs the option --name <name>.'],
-    ['plan show', '"mayfly plan show" needs the argument <plan>. "mayfly plan show --help" explains it.'],
-    ['plan show a b c', '"mayfly plan show" takes 1 argument; "b", "c" is too much.'],
-    ['dev now', '"mayfly dev" takes no arguments, but was given "now".'],
+    ['account create', `"mayfly account create": required option '--name <name>' not specified`],
+    ['plan show', `"mayfly plan show": missing required argument 'plan'`],
+    [
+      'plan show a b c',
+      `"mayfly plan show": too many arguments for 'show'. Expected 1 argument but got 3: a, b, c.`,
+    ],
+    ['dev now', `"mayfly dev": too many arguments for 'dev'. Expected 0 arguments but got 1: now.`],
   ])('says for `mayfly %s` what to do', async (line, message) => {
     await expect(run(line)).rejects.toEqual(new ArgumentError(message));
   });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { previewPage } from '../../src/mail/preview/page.ts';
+import { previewPage } from '../../src/mail/preview/preview.ts';
 import { growth } from '../support/growth.ts';
 
 const KB = 1_000;

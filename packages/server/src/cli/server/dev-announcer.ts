@@ -3,8 +3,6 @@ import { type Config, hasDevKey } from '../../config/config.ts';
 import { VERSION } from '../../version.ts';
 import type { Announcer } from './run-server.ts';
 
-const DEFAULT_SMTP_SERVER = '127.0.0.1:2525';
-
 /** Hosts that only this machine can reach. */
 const LOOPBACK = /^(127\.|::1$|localhost$)/;
 
@@ -63,7 +61,7 @@ function requestLines(url: string, { firstStart }: RunningApp, config: Config): 
 
 function mailLines({ host, port }: { host: string; port: number }): string[] {
   const server = `${host}:${port}`;
-  const option = server === DEFAULT_SMTP_SERVER ? '' : ` --server ${server}`;
+  const option = server === '127.0.0.1:2525' ? '' : ` --server ${server}`;
   return [
     '',
     'Send a message to its address, from another terminal in this folder:',

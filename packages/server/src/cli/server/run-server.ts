@@ -60,7 +60,6 @@ async function untilStop({ announcer, stop, clock, exit }: RunDeps, ended: Abort
 
 /** In the data folder; only the user that runs the server can read it. */
 const FIRST_KEY_FILE = 'first-api-key';
-const OWNER_ONLY = 0o600;
 
 /**
  * Log lines, without secrets, because many people read logs. Written at every log level but `silent`, because they
@@ -75,7 +74,7 @@ export function createServeAnnouncer(config: Config, log: Logger): Announcer {
       try {
         // An existing file may be of an older database, or have other permissions.
         rmSync(path, { force: true });
-        writeFileSync(path, `${key}\n`, { mode: OWNER_ONLY, flag: 'wx', flush: true });
+        writeFileSync(path, `${key}\n`, { mode: 0o600, flag: 'wx', flush: true });
         lifecycle.info(
           { path },
           'The first API key was written to this file. Read it, then delete the file. "mayfly key create" creates another key.',

@@ -5,7 +5,6 @@ import { compile, type Sql } from '../sql.ts';
 import { isConflict, StandbyError, toUnavailable } from './errors.ts';
 import { runFlights, runTransaction } from './transactions.ts';
 
-const MAX_CONNECTIONS = 10;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** The server cancels longer statements, also those that wait for a lock. */
 const STATEMENT_TIMEOUT_MS = 10_000;
@@ -13,7 +12,6 @@ const STATEMENT_TIMEOUT_MS = 10_000;
 const ANSWER_TIMEOUT_MS = 12_000;
 /** Ends transactions of a process that stopped, because their locks block other nodes. */
 const IDLE_TRANSACTION_TIMEOUT_MS = 10_000;
-const KEEP_ALIVE_AFTER_MS = 5_000;
 /** In the format of `server_version_num`. */
 const OLDEST_VERSION = 150_000;
 
@@ -28,7 +26,7 @@ const configOf = (url: string): ClientConfig => ({
   connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
   keepAlive: true,
-  keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
+  keepAliveInitialDelayMillis: 5_000,
   types: {
     getTypeParser: (id: number, format?: 'text' | 'binary') =>
       (format !== 'binary' && PARSERS[id]) || types.getTypeParser(id, format),
@@ -42,7 +40,7 @@ async function requirePrimary(client: Pick<Client, 'query'>): Promise<void> {
 }
 
 /** @param onError called when an idle connection fails, such as when the server is restarted */
-export function createPool(url: string, onError: (error: Error) => void, max = MAX_CONNECTIONS): Pool {
+export function createPool(url: string, onError: (error: Error) => void, max = 10): Pool {
   const pool = new Pool({
     ...configOf(url),
     max,

@@ -14,7 +14,6 @@ import {
 import { connectAlone, createPool, PostgresDb, postgresEngine, requireDurable } from './connection.ts';
 import { isConflict, isLocked, startFailure, toUnavailable } from './errors.ts';
 
-const PAUSE_S = 1;
 /** One to two minutes, with pauses and lock timeouts. */
 const MAX_ATTEMPTS = 40;
 
@@ -35,7 +34,7 @@ export async function upgradeTables(client: Client): Promise<void> {
           { cause: error },
         );
       }
-      await client.query(`select pg_sleep(${PAUSE_S})`);
+      await client.query('select pg_sleep(1)');
     }
   }
 }

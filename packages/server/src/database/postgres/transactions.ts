@@ -7,8 +7,6 @@ const MAX_ATTEMPTS = 5;
 /** The warning of a COMMIT that the synchronous standby did not confirm (PostgreSQL manual, section 26.2.8). */
 const NOT_REPLICATED = '01000';
 
-const DONE = Promise.resolve();
-
 /** The COMMIT was sent, and its outcome is unknown. */
 class CommitFailed extends Error {}
 
@@ -90,6 +88,6 @@ export async function runFlights<T>(pool: Pool, work: Work<T>): Promise<T> {
 export function runTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   return runFlights(pool, async (client, begun) => {
     await begun;
-    return { result: await work(client), written: DONE };
+    return { result: await work(client), written: Promise.resolve() };
   });
 }

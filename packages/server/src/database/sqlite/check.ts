@@ -3,7 +3,6 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { messageOf } from '../../errors.ts';
 import { isBusy } from './errors.ts';
 
-const BUSY_TIMEOUT_MS = 10_000;
 /** A completely damaged table has millions of problems. */
 const MAX_LISTED = 100;
 
@@ -103,7 +102,7 @@ export function check(path: string): string | null {
   if (!existsSync(path)) {
     throw new Error(`There is no database ${path}. Set MAYFLY_DATA_DIR to the data folder of the server.`);
   }
-  const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 10_000 });
   try {
     const problems = problemsOf(database, '');
     if (problems.length === 0) return null;

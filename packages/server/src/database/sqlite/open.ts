@@ -2,9 +2,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import { messageOf } from '../../errors.ts';
 import { YOUNG_HEAP_MB } from '../../memory.ts';
-import { callAt, createStore, type ReadSources, type Store, storeOf } from '../../store.ts';
+import { operationAt, type ReadSources, type Store, storeOf } from '../../store.ts';
 import { unavailable } from '../failures.ts';
-import { isReading, type Traits } from '../operations.ts';
+import { isReading, runOn, type Traits } from '../operations.ts';
 import { openThread, openWhenCalled, type ThreadClient } from '../thread/client.ts';
 import { openReader, readingEngine } from './connection.ts';
 import { isEmptied, prepareFolder } from './data-folder.ts';
@@ -106,14 +106,14 @@ function createReadSnapshot(connection: DatabaseSync): { begin(): void; end(): v
 async function createReader(path: string): Promise<ThreadClient & { endSnapshot(): void }> {
   const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
   const snapshot = createReadSnapshot(connection);
-  const store = createStore(readingEngine(connection));
+  const kit = readingEngine(connection);
   // Fails now if the database cannot be read.
-  await store.accounts.findFirst();
+  await runOn(operationAt('accounts.findFirst'), [], kit);
   return {
     async call(path, args) {
       try {
         snapshot.begin();
-        return await callAt(store, path, args);
+        return await runOn(operationAt(path), args, kit);
       } catch (error) {
         throw toUnavailable(error) ?? error;
       }
@@ -121,7 +121,7 @@ async function createReader(path: string): Promise<ThreadClient & { endSnapshot(
     endSnapshot: snapshot.end,
     close() {
       snapshot.end();
-      return store.close();
+      return kit.close();
     },
   };
 }

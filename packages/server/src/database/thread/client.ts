@@ -61,7 +61,8 @@ function startInstance(start: () => Worker, onEnd: (error: Error | undefined) =>
   worker.on('exit', () => {
     opened.reject(unavailable('restarting', crash));
     for (const { call, reject } of pending.values()) {
-      const mayBeDone = !isReading(operationAt(call.path).kind) && !outbox.includes(call);
+      const { kind, traits } = operationAt(call.path);
+      const mayBeDone = !isReading(kind) && !traits.changesNothing && !outbox.includes(call);
       reject(mayBeDone ? outcomeUnknown(crash) : unavailable('restarting', crash));
     }
     pending.clear();

@@ -14,19 +14,11 @@ export interface Admitted {
   charge: Charge | null;
 }
 
-const NOT_MODIFIED = 304;
-const TOO_MANY_REQUESTS = 429;
-const SERVER_ERROR = 500;
 const UNLIMITED = 'unlimited';
 /** Window of the monthly quota in RateLimit-Policy, seconds. Approximate; `t` of RateLimit is exact. */
 const MONTH_SECONDS = 30 * 24 * 60 * 60;
 
-interface PlanTexts {
-  policy: string;
-  quota: string;
-}
-
-/** draft-ietf-httpapi-ratelimit-headers-10 section 3; '' for a plan without limits. */
+/** draft-ietf-httpapi-ratelimit-headers-10 section 3. */
 function policyOf(plan: Plan): string {
   const items: string[] = [];
   if (limitsRate(plan)) {
@@ -61,8 +53,6 @@ export class Admission {
   readonly #rate: RateLimit;
   readonly #usage: UsageMeter;
   readonly #now: () => number;
-  readonly #texts = new WeakMap<Plan, PlanTexts>();
-  #reset = { at: 0, text: '' };
 
   constructor(plans: Plans, rate: RateLimit, usage: UsageMeter, now: () => number) {
     this.#plans = plans;
@@ -94,42 +84,24 @@ export class Admission {
 
   /** Refunds the request if its response is free: 304, 429 or 5xx. */
   settle(admitted: Admitted, status: number): void {
-    const isFree = status === NOT_MODIFIED || status === TOO_MANY_REQUESTS || status >= SERVER_ERROR;
+    const isFree = status === 304 || status === 429 || status >= 500;
     if (!isFree || !admitted.charge) return;
     this.#usage.refund(admitted.charge);
     admitted.charge = null;
   }
 
   /** The headers that state the limits of the account; names in lower case. */
-  headers({ accountId, plan, rate: bucket }: Admitted): Record<string, string> {
+  headers({ accountId, plan, rate }: Admitted): Record<string, string> {
     const { remaining, resetAt } = this.#usage.standing(accountId, plan.requestsPerMonth);
-    if (this.#reset.at !== resetAt) this.#reset = { at: resetAt, text: String(resetAt / 1_000) };
-    const { policy, quota } = this.#textsOf(plan);
-    const burst = bucket ? `"burst";r=${bucket.left};t=${bucket.fullInSeconds}` : '';
-    if (remaining === null) {
-      const unlimited = {
-        'x-quota-limit': UNLIMITED,
-        'x-quota-remaining': UNLIMITED,
-        'x-quota-reset': this.#reset.text,
-      };
-      return bucket ? { ...unlimited, 'ratelimit-policy': policy, ratelimit: burst } : unlimited;
-    }
-    const left = String(remaining);
-    const month = `"month";r=${left};t=${Math.ceil((resetAt - this.#now()) / 1_000)}`;
+    const left: string[] = [];
+    if (rate) left.push(`"burst";r=${rate.left};t=${rate.fullInSeconds}`);
+    if (remaining !== null)
+      left.push(`"month";r=${remaining};t=${Math.ceil((resetAt - this.#now()) / 1_000)}`);
     return {
-      'x-quota-limit': quota,
-      'x-quota-remaining': left,
-      'x-quota-reset': this.#reset.text,
-      'ratelimit-policy': policy,
-      ratelimit: bucket ? `${burst}, ${month}` : month,
+      'x-quota-limit': remaining === null ? UNLIMITED : String(plan.requestsPerMonth),
+      'x-quota-remaining': remaining === null ? UNLIMITED : String(remaining),
+      'x-quota-reset': String(resetAt / 1_000),
+      ...(left.length > 0 && { 'ratelimit-policy': policyOf(plan), ratelimit: left.join(', ') }),
     };
-  }
-
-  #textsOf(plan: Plan): PlanTexts {
-    const known = this.#texts.get(plan);
-    if (known) return known;
-    const made = { policy: policyOf(plan), quota: String(plan.requestsPerMonth) };
-    this.#texts.set(plan, made);
-    return made;
   }
 }

@@ -16,7 +16,6 @@ const SECURE_NAME = '__Host-mayfly';
 const MAX_COOKIE = 200;
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d+))?$/i;
-const HTTP_PORT = '80';
 
 const isLoopbackHost = (host: string): boolean => LOOPBACK.test(host);
 
@@ -27,7 +26,7 @@ const isLoopbackHost = (host: string): boolean => LOOPBACK.test(host);
 function cookieName(host: string | undefined, isHttps: boolean): { name: string; isSecure: boolean } {
   const loopback = isHttps ? null : LOOPBACK.exec(host ?? '');
   return loopback
-    ? { name: `mayfly-${loopback[2] ?? HTTP_PORT}`, isSecure: false }
+    ? { name: `mayfly-${loopback[2] ?? '80'}`, isSecure: false }
     : { name: SECURE_NAME, isSecure: true };
 }
 

@@ -84,8 +84,6 @@ const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64" role="
 </svg>
 `;
 
-const LOGO_URL = `data:image/svg+xml;base64,${Buffer.from(LOGO).toString('base64')}`;
-
 /** Adds a bar with the logo and the name, and hides columns that are always empty. */
 const STYLE = `
 body { margin: 0; }
@@ -95,7 +93,7 @@ body::before {
   padding: 14px 20px 14px 74px;
   font: 600 22px/36px system-ui, sans-serif;
   color: #143d37;
-  background: #e6f4f1 url('${LOGO_URL}') no-repeat 22px center / 40px 40px;
+  background: #e6f4f1 url('data:image/svg+xml;base64,${Buffer.from(LOGO).toString('base64')}') no-repeat 22px center / 40px 40px;
   border-bottom: 1px solid #b9ddd6;
 }
 .swagger-ui .info { margin: 28px 0 20px; }

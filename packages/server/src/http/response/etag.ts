@@ -38,8 +38,6 @@ export interface CachedResponse {
   tag: string;
 }
 
-const ASKED_ONCE = 2_000;
-
 /**
  * Caches responses about an inbox for clients that poll. An inbox's `version` grows with every change of it or of its
  * messages, and the guard reads it for every request, so a response under the same version is still correct.
@@ -50,7 +48,7 @@ export class ResponseCache {
     maxEntrySize: MAX_CACHED_RESPONSE_BYTES,
     sizeCalculation: ({ body }, key) => body.length + key.length,
   });
-  readonly #asked = new LRUCache<string, true>({ max: ASKED_ONCE });
+  readonly #asked = new LRUCache<string, true>({ max: 2_000 });
 
   /**
    * The JSON of a response and its weak validator (RFC 9110 section 8.8.3). The inbox must be read before `make` is

@@ -1,6 +1,5 @@
-import type { ComparedContent } from './compared-content.ts';
+import { type ComparedContent, fold } from './compared-content.ts';
 import { type FilteredSummary, type Filters, foldText, type HeadField, textsOf } from './filters.ts';
-import { fold } from './fold.ts';
 
 export type TextField = HeadField | 'text' | 'code' | 'messageId' | 'tag';
 

@@ -1,7 +1,6 @@
 import type { MailAddress, MailLink, MailSummary } from '../mail.ts';
 import { withoutInvisible } from '../mime/clean.ts';
-import type { ComparedContent, LinkFilter } from './compared-content.ts';
-import { fold } from './fold.ts';
+import { type ComparedContent, fold, type LinkFilter } from './compared-content.ts';
 
 /** All given conditions must hold. Text is a substring, compared after {@link fold}. */
 export interface Filters {

@@ -1,3 +1,4 @@
+import { typos } from '../../text/nearest.ts';
 import { inboxAddress, parseAddress } from '../address.ts';
 
 /** With more differences it is another name. */
@@ -30,36 +31,6 @@ function isSubsequence(part: string, whole: string): boolean {
   let at = 0;
   for (const letter of whole) if (letter === part.charAt(at)) at++;
   return at === part.length;
-}
-
-/** The next row of the table of {@link typos}. */
-function nextRow(a: string, b: string, i: number, last: number[], beforeLast: number[]): number[] {
-  const row = [i];
-  for (let j = 1; j <= b.length; j++) {
-    const isSame = a[i - 1] === b[j - 1];
-    const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-    const changed = (last[j - 1] ?? 0) + (isSame ? 0 : 1);
-    const swapped = isSwapped ? (beforeLast[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY;
-    row.push(Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, changed, swapped));
-  }
-  return row;
-}
-
-/**
- * Restricted Damerau-Levenshtein distance: characters changed, left out, added or swapped. Above `most` it is `most +
- * 1`.
- */
-export function typos(a: string, b: string, most: number): number {
-  if (Math.abs(a.length - b.length) > most) return most + 1;
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const row = nextRow(a, b, i, last, beforeLast);
-    if (Math.min(...row) > most) return most + 1;
-    beforeLast = last;
-    last = row;
-  }
-  return Math.min(last[b.length] ?? 0, most + 1);
 }
 
 /** `name-anything` is a tag with another separator than a plus. */

@@ -1,5 +1,6 @@
 import { type Db, search, type Unread, unreadOf } from '../../database/operations.ts';
 import { constant, EMPTY, join, LIKE, parseTexts, perEngine, type Sql, sql } from '../../database/sql.ts';
+import { fold } from '../../mail/matching/compared-content.ts';
 import {
   type ColumnCondition,
   Comparison,
@@ -14,7 +15,6 @@ import {
   needsContent,
   shortened,
 } from '../../mail/matching/filters.ts';
-import { fold } from '../../mail/matching/fold.ts';
 import { MAY_LACK_TEXT_BYTES } from '../../mail/stored-content.ts';
 import type {
   AccountMessageRow,

@@ -1,6 +1,6 @@
 import { type FullJson, MAX_STRING_BYTES } from '../../mail/full-json.ts';
 import { MAX_FILLED_BYTES, type TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
-import { MAX_PAGE_LENGTH } from '../../mail/preview/page.ts';
+import { MAX_PAGE_LENGTH } from '../../mail/preview/preview.ts';
 import { MAX_STORED_BYTES } from '../../mail/stored-content.ts';
 
 /** Messages between the parser pool and its workers. Inputs are copied unless they were given to the pool. */

@@ -5,7 +5,7 @@ import { lintMail } from '../../mail/lint/lint.ts';
 import { attachmentBytes } from '../../mail/mime/part-index.ts';
 import { decodeTransfer } from '../../mail/mime/transfer-encoding.ts';
 import { indexMail, parseMail } from '../../mail/parse.ts';
-import { previewMail } from '../../mail/preview/mail-preview.ts';
+import { previewMail } from '../../mail/preview/preview.ts';
 import { giveBackMemoryLater } from '../../memory.ts';
 import { jsonLines } from './json-lines.ts';
 import { serve } from './serve.ts';

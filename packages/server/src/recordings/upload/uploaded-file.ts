@@ -14,7 +14,6 @@ export interface UploadedFile {
   remove(): Promise<void>;
 }
 
-const MULTIPART = 'multipart/form-data';
 /** Parts of a form that are read; those after the first file are ignored. */
 const MAX_FORM_PARTS = 20;
 
@@ -104,7 +103,8 @@ export async function storeUpload(
   const remove = () => rm(folder, { recursive: true, force: true });
   const contentType = headers['content-type'] ?? '';
   try {
-    if (contentType.toLowerCase().startsWith(MULTIPART)) await storeFirstFile(body, contentType, path, limit);
+    if (contentType.toLowerCase().startsWith('multipart/form-data'))
+      await storeFirstFile(body, contentType, path, limit);
     else await pipeline(pieces(body), limitedTo(limit), createWriteStream(path));
     return { path, remove };
   } catch (error) {

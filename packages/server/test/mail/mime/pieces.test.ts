@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { joinTexts } from '../../../src/mail/bodies.ts';
-import { fold } from '../../../src/mail/matching/fold.ts';
+import { fold } from '../../../src/mail/matching/compared-content.ts';
 import { runs } from '../../support/form.ts';
 
 /** A text of some hundred thousand characters, of a few of these in an order that repeats. */

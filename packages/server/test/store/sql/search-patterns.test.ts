@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fold } from '../../../src/mail/matching/fold.ts';
+import { fold } from '../../../src/mail/matching/compared-content.ts';
 import { withoutInvisible } from '../../../src/mail/mime/clean.ts';
 import { INVISIBLE_SET, likePattern } from '../../../src/messages/sql/search.ts';
 

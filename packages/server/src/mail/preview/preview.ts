@@ -1,0 +1,225 @@
+import { textLinks } from '../extract/links.ts';
+import { TagReader } from '../extract/tag-reader.ts';
+import { readBodies } from '../parse.ts';
+
+/*
+ * Renders the HTML of a mail for a frame. Its sandbox and Content-Security-Policy prevent scripts; this code adds the
+ * mail's own images, makes links open in a new tab, and removes DNS prefetch hints, which no policy covers.
+ */
+
+/** Characters, four times the HTML: only many short `cid:` references or escaped characters exceed it. */
+export const MAX_PAGE_LENGTH = 4 * 1024 * 1024;
+
+export interface PreviewPage {
+  html: string;
+  /** Number of resources on other servers. */
+  remoteCount: number;
+}
+
+const LOADING: ReadonlySet<string> = new Set(['src', 'srcset', 'background', 'poster', 'data', 'xlink:href']);
+const HREF_LOADS: ReadonlySet<string> = new Set(['link', 'image', 'use', 'feimage']);
+const LINKS: ReadonlySet<string> = new Set(['a', 'area']);
+const CID = /cid:([^\s"'()<>,]+)/gi;
+const REMOTE_IN_SET = /,\s*(?:https?:)?\/\//i;
+const REMOTE = /^\s*(?:https?:)?\/\//i;
+const STYLE_URL = /(?:url\(\s{0,9}["']?|@import\s{1,9}["'])(?:https?:)?\/\//gi;
+const DOCTYPE = '<!doctype';
+const BLANKS = ' \t\r\n\f';
+/** Applies to unchanged links as well. */
+const HEAD = '<base target="_blank">';
+
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '"': '&quot;', '<': '&lt;' };
+
+const escaped = (value: string): string => value.replaceAll(/[&"<]/g, (one) => ESCAPES[one] ?? one);
+
+/** A `link` that is no style sheet: an icon, or a hint such as `dns-prefetch`. */
+const isHint = (attributes: ReadonlyMap<string, string>): boolean =>
+  !/(?:^|\s)stylesheet(?:\s|$)/i.test(attributes.get('rel') ?? '');
+
+/** Copies the HTML while it is tokenized, and replaces only changed tags. */
+class PageWriter extends TagReader {
+  remoteCount = 0;
+  private output = '';
+  private copied = 0;
+  private inStyle = false;
+  private start = 0;
+  private attributes = new Map<string, string>();
+  private readonly imageOf: (contentId: string) => string | undefined;
+
+  constructor(source: string, imageOf: (contentId: string) => string | undefined) {
+    super(source);
+    this.imageOf = imageOf;
+  }
+
+  write(): string | undefined {
+    this.read();
+    const page = this.output + this.html.slice(this.copied);
+    return page.length > MAX_PAGE_LENGTH ? undefined : page;
+  }
+
+  override onopentagname(start: number, end: number): void {
+    this.start = start - 1;
+    super.onopentagname(start, end);
+  }
+
+  protected begin(): void {
+    if (this.attributes.size > 0) this.attributes = new Map();
+  }
+
+  protected attribute(name: string, value: string): void {
+    // Browsers use the first of duplicate attributes.
+    if (!this.attributes.has(name)) this.attributes.set(name, value);
+  }
+
+  protected opened(end: number): void {
+    this.inStyle = this.tag === 'style';
+    if (this.tag === 'base' || this.attributes.size > 0) this.change(end + 1);
+  }
+
+  ontext(start: number, end: number): void {
+    if (this.inStyle) this.style(start, end);
+  }
+
+  onclosetag(): void {
+    this.inStyle = false;
+  }
+
+  private replace(start: number, end: number, text: string): void {
+    if (this.output.length > MAX_PAGE_LENGTH) return;
+    this.output += this.html.slice(this.copied, start) + text;
+    this.copied = end;
+  }
+
+  private change(end: number): void {
+    const { tag, attributes } = this;
+    const isPrefetch = tag === 'meta' && /dns-prefetch/i.test(attributes.get('http-equiv') ?? '');
+    if (tag === 'base' || isPrefetch || (tag === 'link' && isHint(attributes))) {
+      this.replace(this.start, end, '');
+      return;
+    }
+    const changed = this.localImages();
+    if (LINKS.has(tag)) {
+      // Anchors stay in the frame; the mail's own targets are replaced.
+      if (attributes.get('href')?.startsWith('#')) changed.set('target', '_self');
+      else if (attributes.has('target')) changed.set('target', '_blank');
+    }
+    if (changed.size === 0) return;
+    const isClosed = this.html[end - 2] === '/';
+    const written = [...new Map([...attributes, ...changed])].map(
+      ([name, value]) => ` ${name}="${escaped(value)}"`,
+    );
+    this.replace(this.start, end, `<${tag}${written.join('')}${isClosed ? '/' : ''}>`);
+  }
+
+  /** Maps `cid:` to URLs of the mail's images, and counts remote resources. */
+  private localImages(): Map<string, string> {
+    const changed = new Map<string, string>();
+    for (const [name, value] of this.attributes) {
+      const loads = LOADING.has(name) || (name === 'href' && HREF_LOADS.has(this.tag));
+      if (!loads && name !== 'style') continue;
+      if (loads && (REMOTE.test(value) || REMOTE_IN_SET.test(value))) this.remoteCount += 1;
+      if (name === 'style') this.countStyle(value);
+      const local = this.withImages(value);
+      if (local !== value) changed.set(name, local);
+    }
+    return changed;
+  }
+
+  private style(start: number, end: number): void {
+    const text = this.html.slice(start, end);
+    this.countStyle(text);
+    const changed = this.withImages(text);
+    if (changed !== text) this.replace(start, end, changed);
+  }
+
+  private countStyle(text: string): void {
+    this.remoteCount += text.match(STYLE_URL)?.length ?? 0;
+  }
+
+  private withImages(value: string): string {
+    return value.replaceAll(CID, (whole, id: string) => this.imageOf(id) ?? whole);
+  }
+}
+
+/** 0 without a document type, which only blanks and comments may precede. */
+function doctypeEnd(html: string): number {
+  let at = html.length - html.trimStart().length;
+  while (html.startsWith('<!--', at)) {
+    const end = html.indexOf('-->', at + 4);
+    if (end === -1) return 0;
+    at = end + 3;
+    while (BLANKS.includes(html.charAt(at)) && at < html.length) at++;
+  }
+  if (html.slice(at, at + DOCTYPE.length).toLowerCase() !== DOCTYPE) return 0;
+  return html.indexOf('>', at) + 1;
+}
+
+/** @param imageOf the URL of an image by its Content-ID @returns undefined when the page would be too long */
+export function previewPage(
+  source: string,
+  imageOf: (contentId: string) => string | undefined,
+): PreviewPage | undefined {
+  const writer = new PageWriter(source, imageOf);
+  const written = writer.write();
+  if (written === undefined) return undefined;
+  const end = doctypeEnd(written);
+  // Without a document type, browsers use quirks mode.
+  const start = end === 0 ? '<!doctype html>' : written.slice(0, end);
+  const html = start + HEAD + written.slice(end);
+  return { html, remoteCount: writer.remoteCount };
+}
+
+const WEB = /^https?:\/\//i;
+
+function textPage(text: string): PreviewPage {
+  let shown = '';
+  let at = 0;
+  for (const { href, start } of textLinks(text)) {
+    if (!WEB.test(href)) continue;
+    const label = escaped(href);
+    shown += `${escaped(text.slice(at, start))}<a href="${label}">${label}</a>`;
+    at = start + href.length;
+  }
+  const html = `<!doctype html>${HEAD}<title>Mayfly</title><pre style="font:14px monospace;margin:24px;white-space:pre-wrap">${shown}${escaped(text.slice(at))}</pre>`;
+  return { html, remoteCount: 0 };
+}
+
+/** Characters; rendering takes up to 100 ms, by the number of tags. */
+const MAX_LENGTH = 1024 * 1024;
+
+/** None of these types can contain a script. */
+export const IMAGE_TYPES: ReadonlySet<string> = new Set([
+  'image/png',
+  'image/jpeg',
+  'image/gif',
+  'image/webp',
+  'image/bmp',
+]);
+
+const note = (text: string): PreviewPage => ({
+  html: `<!doctype html><title>Mayfly</title><p style="font:14px system-ui,sans-serif;margin:24px">${text}</p>`,
+  remoteCount: 0,
+});
+
+/**
+ * Renders the HTML of a mail, else its text or a note. Runs on a parser worker.
+ * @param imagesUrl the URL of an image without its attachment id
+ */
+export function previewMail(raw: Uint8Array, imagesUrl: string): PreviewPage {
+  const { html, text, attachments } = readBodies(raw);
+  const shown = html ?? text ?? '';
+  const what = html === null ? 'text' : 'HTML';
+  if (shown === '') return note('The message has no text.');
+  if (shown.length > MAX_LENGTH) return note(tooLarge(`The ${what} of this message is larger than 1 MiB.`));
+  const images = new Map<string, string>();
+  for (const { id, contentId, contentType } of attachments) {
+    if (contentId === null || !IMAGE_TYPES.has(contentType)) continue;
+    images.set(contentId, imagesUrl + id);
+    images.set(encodeURIComponent(contentId.toWellFormed()), imagesUrl + id);
+  }
+  const page = html === null ? textPage(shown) : previewPage(html, (contentId) => images.get(contentId));
+  if (page !== undefined && page.html.length <= MAX_PAGE_LENGTH) return page;
+  return note(tooLarge(`The ${what} of this message would be a page of more than 4 MiB.`));
+}
+
+const tooLarge = (why: string): string => `${why} Read it in the view “Source”, or download the message.`;

@@ -1,0 +1,94 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { afterEach, describe, expect, it } from 'vitest';
+import { SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from '../../src/accounts/keys.ts';
+import { type Answer, startHttp, type TestHttp } from '../http/start-http.ts';
+
+describe('signing up', () => {
+  let http: TestHttp;
+  afterEach(() => http.stop());
+
+  const signUp = (body: unknown = { name: 'Web team' }): Promise<Answer> =>
+    http.api('POST', '/v1/accounts', { as: null, body });
+
+  it('is off by default: 404, and whom to ask', async () => {
+    http = await startHttp();
+    const { status, body } = await signUp();
+    expect([status, body.code]).toEqual([404, 'not_found']);
+    expect(body.detail).toBe('This server has no sign-up. Ask its operator for an account.');
+  });
+
+  it('makes an account of the plan that the operator named, with a key that is shown this once', async () => {
+    http = await startHttp({ signUpPlan: 'free' });
+    const { status, headers, body } = await signUp();
+    expect([status, headers.get('cache-control')]).toEqual([201, 'no-store']);
+    expect(body).toEqual({
+      account: { id: expect.stringMatching(/^acc_/), name: 'Web team', plan: 'free' },
+      key: expect.stringMatching(/^mfk_\w{33}$/),
+    });
+    expect(http.logged.join('')).not.toContain(body.key.slice(8));
+    await http.createInbox();
+    expect((await http.api('GET', '/v1/inboxes', { as: body.key })).body.inboxes).toEqual([]);
+    const inbox = await http.createInbox({ ttlMinutes: 60 }, body.key);
+    expect((await http.api('GET', `/v1/inboxes/${inbox.id}`)).status).toBe(404);
+    const tooLong = await http.api('POST', '/v1/inboxes', { as: body.key, body: { ttlMinutes: 61 } });
+    expect(tooLong.body.code).toBe('invalid_request');
+    const keys = await http.api('GET', '/v1/keys', { as: body.key });
+    expect(keys.body.keys).toMatchObject([{ name: 'first key', scope: 'full', expiresAt: null }]);
+  });
+
+  it('takes a readable name and nothing else', async () => {
+    http = await startHttp({ signUpPlan: 'free' });
+    const bad = [{}, { name: '' }, { name: 7 }, { name: 'a\nb' }, { name: 'x', plan: 'unlimited' }, []];
+    for (const body of bad) {
+      const answer = await signUp(body);
+      expect([body, answer.status, answer.body.code]).toEqual([body, 400, 'invalid_request']);
+    }
+    expect((await http.api('POST', '/v1/accounts', { as: null })).status).toBe(400);
+    expect((await http.api('GET', '/v1/accounts', { as: null })).headers.get('allow')).toBe('POST');
+  });
+
+  it(`is done ${SIGN_UPS_PER_ADDRESS} times in ten minutes from one address; a mistake costs none of them`, async () => {
+    http = await startHttp({ signUpPlan: 'free' });
+    expect((await signUp({ name: '' })).status).toBe(400);
+    for (let i = 0; i < SIGN_UPS_PER_ADDRESS; i++) {
+      expect((await signUp()).status).toBe(201);
+      await http.clock.leap(60_000);
+    }
+    const refused = await signUp();
+    expect([refused.status, refused.body.code]).toEqual([429, 'rate_limited']);
+    const seconds = Number(refused.headers.get('retry-after'));
+    expect(seconds).toBe(600 - SIGN_UPS_PER_ADDRESS * 60);
+    await http.clock.leap(seconds * 1_000 - 1);
+    expect((await signUp()).status).toBe(429);
+    await http.clock.leap(1);
+    expect([(await signUp()).status, (await signUp()).status]).toEqual([201, 429]);
+  });
+
+  it(`is done ${SIGN_UPS_PER_MINUTE} times a minute from all addresses`, async () => {
+    http = await startHttp({ signUpPlan: 'free' });
+    const body = JSON.stringify({ name: 'Web team' });
+    const signUpFrom = async (localAddress: string): Promise<number> => {
+      const socket = connect({ port: http.port, host: '127.0.0.1', localAddress });
+      socket.write(
+        `POST /v1/accounts HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
+      return Number((await text(socket)).slice('HTTP/1.1 '.length, 12));
+    };
+    for (let i = 0; i < SIGN_UPS_PER_MINUTE; i++) expect(await signUpFrom(`127.0.0.${i + 2}`)).toBe(201);
+    expect(await signUpFrom('127.0.0.100')).toBe(429);
+    await http.clock.leap(60_000);
+    expect(await signUpFrom('127.0.0.100')).toBe(201);
+  });
+
+  it('is described as needing no credential', async () => {
+    http = await startHttp({ signUpPlan: 'free' });
+    const { body } = await http.api('GET', '/openapi.json', { as: null });
+    expect(await new Validator().validate(structuredClone(body))).toMatchObject({ valid: true });
+    const { post } = body.paths['/v1/accounts'];
+    expect([post.security, post.requestBody.required]).toEqual([[], true]);
+    expect(Object.keys(post.responses)).toEqual(expect.arrayContaining(['201', '400', '415', '429', '503']));
+    expect(Object.keys(post.responses)).not.toEqual(expect.arrayContaining(['401']));
+  });
+});

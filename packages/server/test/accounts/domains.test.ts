@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Answer, type ApiOptions, startHttp, type TestHttp } from '../http/start-http.ts';
+
+describe('domains of an account', () => {
+  let http: TestHttp;
+  beforeAll(async () => {
+    http = await startHttp();
+  });
+  afterAll(() => http.stop());
+  beforeEach(async () => {
+    await http.store.domains.remove('ours.test');
+    const createdAt = http.clock.now();
+    await http.store.domains.add({ domain: 'ours.test', accountId: http.accountId, createdAt });
+    await http.store.domains.add({ domain: 'a.theirs.test', accountId: http.foreignId, createdAt });
+  });
+
+  const listed = async (as: string) => (await http.api('GET', '/v1/domains', { as })).body.domains;
+  const text = ({ status, headers, body }: Answer) => {
+    const fixed = [...headers].filter(([name]) => !['date', 'x-request-id'].includes(name));
+    return JSON.stringify([status, fixed, { ...body, requestId: '' }]);
+  };
+  const shared = [
+    { domain: 'mayfly.test', default: true, shared: true },
+    { domain: 'second.test', default: false, shared: true },
+  ];
+
+  it('are listed beside the shared ones, the default first and then by name, to their account alone', async () => {
+    expect(await listed(http.keys.own)).toEqual([
+      shared[0],
+      { domain: 'ours.test', default: false, shared: false },
+      shared[1],
+    ]);
+    expect(await listed(http.keys.readOnly)).toHaveLength(3);
+    expect(await listed(http.keys.foreign)).toEqual([
+      shared[0],
+      { domain: 'a.theirs.test', default: false, shared: false },
+      shared[1],
+    ]);
+    await http.store.domains.remove('ours.test');
+    expect(await listed(http.keys.own)).toEqual(shared);
+  });
+
+  it('take inboxes of their account, chosen and generated', async () => {
+    const inbox = await http.createInbox({ domain: 'Ours.TEST' });
+    expect(inbox.address).toMatch(/@ours\.test$/);
+    expect(await http.createInbox({ localPart: 'chosen', domain: 'ours.test' })).toMatchObject({
+      address: 'chosen@ours.test',
+      domain: 'ours.test',
+    });
+    const generated = await http.api('POST', '/v1/addresses/generate', { body: { domain: 'ours.test' } });
+    expect(generated.body).toMatchObject({ domain: 'ours.test' });
+    const { address } = generated.body;
+    expect(await http.createInbox({ address })).toMatchObject({ address });
+  });
+
+  it('are for other accounts like a domain that is not served, byte for byte but for the request id', async () => {
+    const ask = async (domain: string, as: string): Promise<string[]> => {
+      const requests: [string, ApiOptions][] = [
+        ['/v1/inboxes', { body: { domain } }],
+        ['/v1/inboxes', { body: { domain, localPart: 'chosen' } }],
+        ['/v1/inboxes', { body: { address: `chosen@${domain}` } }],
+        ['/v1/addresses/generate', { body: { domain } }],
+      ];
+      const texts: string[] = [];
+      for (const [path, options] of requests)
+        texts.push(text(await http.api('POST', path, { ...options, as })).replaceAll(domain, 'DOMAIN'));
+      return texts;
+    };
+    const unserved = await ask('nope.test', http.keys.foreign);
+    expect(unserved[0]).toContain('"status":400');
+    expect(await ask('ours.test', http.keys.foreign)).toEqual(unserved);
+    await http.store.domains.remove('ours.test');
+    expect(await ask('ours.test', http.keys.foreign)).toEqual(unserved);
+    expect(await ask('ours.test', http.keys.own)).toEqual(await ask('nope.test', http.keys.own));
+  });
+
+  it('are named with the shared ones where another was asked for, each to its account', async () => {
+    const named = async (as: string) =>
+      (await http.api('POST', '/v1/inboxes', { as, body: { domain: 'x.test' } })).body.errors;
+    expect(await named(http.keys.own)).toEqual([
+      {
+        path: '/domain',
+        message:
+          '"domain" must be one of the served domains, not "x.test". Served domains are "mayfly.test", "ours.test", "second.test".',
+      },
+    ]);
+    expect(await named(http.keys.foreign)).toEqual([
+      {
+        path: '/domain',
+        message:
+          '"domain" must be one of the served domains, not "x.test". Served domains are "mayfly.test", "a.theirs.test", "second.test".',
+      },
+    ]);
+  });
+
+  it('cost nothing where shared ones are used: they are not looked up', async () => {
+    const { list } = http.store.domains;
+    http.store.domains.list = () => Promise.reject(new Error('asked'));
+    expect((await http.api('POST', '/v1/inboxes', { body: { domain: 'second.test' } })).status).toBe(201);
+    expect((await http.api('POST', '/v1/addresses/generate')).status).toBe(200);
+    expect((await http.api('POST', '/v1/inboxes', { body: { domain: 'x.test' } })).status).toBe(500);
+    http.store.domains.list = list;
+  });
+
+  describe('in explained waits', () => {
+    const refuse = (address: string) =>
+      http.store.refusals.add([
+        {
+          ...{ at: http.clock.now(), address, reply: '550 5.1.1 No such inbox here' },
+          ...{ mailFrom: 'a@example.org', helo: 'example.org', remoteAddress: '192.0.2.7' },
+        },
+      ]);
+    const explained = async (inbox: { id: string; token: string }, as: string) => {
+      const path = `/v1/inboxes/${inbox.id}/wait`;
+      const { body } = await http.api('POST', path, { as, body: { timeoutSeconds: 0 } });
+      const { nearMisses, refused } = body.explanation;
+      return [nearMisses, refused].map((all) => all.map(({ address }: { address: string }) => address));
+    };
+
+    it('are looked at for their account, and never shown to another', async () => {
+      const mine = await http.createInbox({ localPart: 'signup', domain: 'mayfly.test' });
+      const there = await http.createInbox({ localPart: 'sign.up', domain: 'ours.test' });
+      const theirs = await http.createInbox(
+        { localPart: 'sign-up', domain: 'mayfly.test' },
+        http.keys.foreign,
+      );
+      await refuse('signup@ours.test');
+      await refuse('sign-up@ours.test');
+      expect(await explained(mine, http.keys.own)).toEqual([['signup@ours.test'], []]);
+      expect((await explained(there, http.keys.own))[0]?.toSorted()).toEqual([
+        'sign-up@ours.test',
+        'signup@ours.test',
+      ]);
+      expect(await explained(theirs, http.keys.foreign)).toEqual([[], []]);
+      // A read token knows its inbox only.
+      expect(await explained(theirs, theirs.token)).toEqual([[], []]);
+      await http.store.domains.remove('ours.test');
+      expect(await explained(theirs, http.keys.foreign)).toEqual([[], []]);
+    });
+
+    it('tell the former account nothing any more once they went to another', async () => {
+      const inbox = await http.createInbox({ localPart: 'confirm', domain: 'ours.test' });
+      await refuse(inbox.address);
+      await refuse('con-firm@ours.test');
+      expect(await explained(inbox, http.keys.own)).toEqual([['con-firm@ours.test'], [inbox.address]]);
+      const createdAt = http.clock.now();
+      await http.store.domains.remove('ours.test');
+      await http.store.domains.add({ domain: 'ours.test', accountId: http.foreignId, createdAt });
+      expect(await explained(inbox, http.keys.own)).toEqual([[], []]);
+      expect(await explained(inbox, inbox.token)).toEqual([[], []]);
+    });
+  });
+});

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MAX_KEYS_PER_ACCOUNT, newKey } from '../../src/accounts/keys.ts';
+import { hasValidChecksum } from '../../src/ids.ts';
+import { type Answer, type Body, startHttp, type TestHttp } from '../http/start-http.ts';
+
+describe('API keys', () => {
+  let http: TestHttp;
+  beforeAll(async () => {
+    http = await startHttp();
+  });
+  afterAll(() => http.stop());
+
+  const create = (body: object = {}, as = http.keys.own): Promise<Answer> =>
+    http.api('POST', '/v1/keys', { as, body: { name: 'ci', ...body } });
+  const list = async (as = http.keys.own): Promise<Body[]> =>
+    (await http.api('GET', '/v1/keys', { as })).body.keys;
+  const revoke = (id: string, as = http.keys.own) => http.api('DELETE', `/v1/keys/${id}`, { as });
+  /** What a key is told when it reads, and when it writes. */
+  const tried = async (as: string) => [
+    (await http.api('GET', '/v1/inboxes', { as })).status,
+    (await http.api('POST', '/v1/inboxes', { as })).status,
+  ];
+  const idOf = async (name: string): Promise<string> =>
+    (await list()).find((key) => key.prefix === name.slice(0, key.prefix.length))?.id;
+
+  it('are made with a secret that works at once and is shown this once', async () => {
+    const { status, headers, body } = await create();
+    expect(status).toBe(201);
+    expect([headers.get('location'), headers.get('cache-control')]).toEqual([
+      `/v1/keys/${body.id}`,
+      'no-store',
+    ]);
+    expect(body).toMatchObject({ name: 'ci', scope: 'full', expiresAt: null, lastUsedAt: null });
+    expect(body.key).toMatch(/^mfk_\w{33}$/);
+    expect([hasValidChecksum(body.key), body.key.startsWith(body.prefix)]).toEqual([true, true]);
+    expect(await tried(body.key)).toEqual([200, 201]);
+    const { key, ...shown } = body;
+    expect(await list()).toContainEqual({
+      ...shown,
+      lastUsedAt: expect.toBeOneOf([null, expect.any(String)]),
+    });
+    expect(JSON.stringify([await list(), http.logged])).not.toContain(key.slice(8));
+  });
+
+  it('are listed newest first, with their last use, and only to their own account', async () => {
+    const made: string[] = [];
+    for (const name of ['one', 'two']) {
+      await http.clock.advance(1);
+      made.unshift((await create({ name })).body.id);
+    }
+    await create({ name: 'theirs' }, http.keys.foreign);
+    const at = http.clock.now() + 5;
+    await http.store.keys.used([{ keyId: made[0] ?? '', at }]);
+    const keys = await list();
+    expect(keys.slice(0, 2).map(({ id }) => id)).toEqual(made);
+    expect(keys[0].lastUsedAt).toBe(new Date(at).toISOString());
+    expect(keys.map(({ name }) => name)).not.toContain('theirs');
+  });
+
+  it('of scope read only read', async () => {
+    const { body } = await create({ scope: 'read' });
+    expect(await tried(body.key)).toEqual([200, 403]);
+    expect((await http.api('GET', '/v1/keys', { as: body.key })).status).toBe(200);
+    expect((await create({}, body.key)).body.code).toBe('insufficient_scope');
+    expect((await revoke(body.id, body.key)).body.code).toBe('insufficient_scope');
+  });
+
+  it('die at their expiry, to the millisecond, and stay listed', async () => {
+    const expiresAt = new Date(http.clock.now() + 60_000).toISOString();
+    const { body } = await create({ expiresAt: expiresAt.replace('Z', '+00:00') });
+    expect(body.expiresAt).toBe(expiresAt);
+    await http.clock.advance(59_999);
+    expect(await tried(body.key)).toEqual([200, 201]);
+    await http.clock.advance(1);
+    expect(await tried(body.key)).toEqual([401, 401]);
+    expect((await list()).map(({ id }) => id)).toContain(body.id);
+  });
+
+  it('take no expiry but a time in the future', async () => {
+    const now = new Date(http.clock.now()).toISOString();
+    const bad = [
+      now,
+      '2001-01-01T00:00:00Z',
+      '2999-12-31T23:59:60Z',
+      '9999-12-31T23:59:59-12:00',
+      '2999-02-30T00:00:00Z',
+      '2999-01-01',
+      'tomorrow',
+      '',
+    ];
+    for (const expiresAt of bad) {
+      const { status, body } = await create({ expiresAt });
+      expect([expiresAt, status, body.code]).toEqual([expiresAt, 400, 'invalid_request']);
+      expect(body.errors.map(({ path }: Body) => path)).toEqual(['/expiresAt']);
+    }
+  });
+
+  it('take a name that people can read, and no other', async () => {
+    for (const name of ['', 'x'.repeat(101), 'a\u001b[31mb', 'a\nb', '\ud800']) {
+      const { status, body } = await create({ name });
+      expect([name, status, body.errors?.[0]?.path]).toEqual([name, 400, '/name']);
+    }
+    expect((await http.api('POST', '/v1/keys', { body: {} })).body.errors).toEqual([
+      { path: '/name', message: 'The field "name" is required, and it is missing.' },
+    ]);
+    expect((await create({ name: 'Zoë’s laptop 💻' })).body.name).toBe('Zoë’s laptop 💻');
+  });
+
+  it('are dead at once when revoked, also those that were used a moment ago', async () => {
+    const { body } = await create();
+    expect(await tried(body.key)).toEqual([200, 201]);
+    const answer = await revoke(body.id);
+    expect([answer.status, answer.bytes.length]).toEqual([204, 0]);
+    expect(await tried(body.key)).toEqual([401, 401]);
+    expect((await list()).map(({ id }) => id)).not.toContain(body.id);
+    expect((await revoke(body.id)).status).toBe(404);
+  });
+
+  it('leave one that is live and does everything: the last cannot be revoked', async () => {
+    await http.stop();
+    http = await startHttp();
+    const own = await idOf(http.keys.own);
+    await create({ expiresAt: new Date(http.clock.now() + 1_000).toISOString() });
+    await http.clock.advance(1_000);
+    const refused = await revoke(own);
+    expect([refused.status, refused.body.code]).toEqual([409, 'last_key']);
+    expect(await tried(http.keys.own)).toEqual([200, 201]);
+    const other = await create();
+    expect((await revoke(own)).status).toBe(204);
+    expect(await tried(http.keys.own)).toEqual([401, 401]);
+    expect((await revoke(other.body.id, other.body.key)).body.code).toBe('last_key');
+    http.keys.own = other.body.key;
+  });
+
+  it(`are at most ${MAX_KEYS_PER_ACCOUNT} an account`, async () => {
+    const now = http.clock.now();
+    const wanted = { accountId: http.accountId, name: 'x', scope: 'read', expiresAt: null } as const;
+    const missing = MAX_KEYS_PER_ACCOUNT - (await list()).length;
+    await Promise.all(
+      Array.from({ length: missing - 1 }, () => http.store.keys.create(newKey(wanted, now).record)),
+    );
+    const last = await create();
+    expect(last.status).toBe(201);
+    const refused = await create();
+    expect([refused.status, refused.body.code]).toEqual([409, 'limit_reached']);
+    expect((await create({}, http.keys.foreign)).status).toBe(201);
+    await revoke(last.body.id);
+    const atOnce = await Promise.all(Array.from({ length: 50 }, () => create()));
+    expect(atOnce.map(({ status }) => status).toSorted()).toEqual([201, ...Array(49).fill(409)]);
+    expect(await list()).toHaveLength(MAX_KEYS_PER_ACCOUNT);
+  });
+});

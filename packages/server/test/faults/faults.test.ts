@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
+
+let http: TestHttp;
+let inbox: TestInbox;
+beforeAll(async () => {
+  http = await startHttp();
+  inbox = await http.createInbox();
+});
+afterAll(() => http.stop());
+
+const put = (body: unknown) => http.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: body as object });
+const complaint = async (body: unknown): Promise<string> => {
+  const { status, body: problem } = await put(body);
+  expect([status, problem.code]).toEqual([400, 'invalid_request']);
+  return problem.detail;
+};
+const rule = (changes: object) => ({ rules: [{ at: 'rcpt', ...changes }] });
+
+describe('PUT, GET and DELETE /v1/inboxes/{id}/faults', () => {
+  it('sets rules, shows them completed, and removes them', async () => {
+    const rules = [
+      { at: 'rcpt', reply: { code: 451, text: '4.7.1 later' }, times: 2 },
+      { at: 'data', delayMs: 900_000 },
+      { at: 'end-of-data', reply: { code: 554 }, disconnect: true },
+    ];
+    const nothing = { reply: null, delayMs: 0, disconnect: false, times: 1, left: 1 };
+    const shown = [
+      { ...nothing, at: 'rcpt', reply: { code: 451, text: '4.7.1 later' }, times: 2, left: 2 },
+      { ...nothing, at: 'data', delayMs: 900_000 },
+      {
+        ...{ ...nothing, at: 'end-of-data', disconnect: true },
+        reply: { code: 554, text: 'A fault rule of this inbox gives this reply' },
+      },
+    ];
+    expect(await put({ rules })).toMatchObject({ status: 200, body: { rules: shown } });
+    const path = `/v1/inboxes/${inbox.id}/faults`;
+    expect((await http.api('GET', path)).body).toEqual({ rules: shown });
+    expect((await put({ rules: [] })).body).toEqual({ rules: [] });
+    await put({ rules });
+    expect((await http.api('DELETE', path)).status).toBe(204);
+    expect((await http.api('GET', path)).body).toEqual({ rules: [] });
+  });
+
+  it('says what is wrong with a rule', async () => {
+    const wrong: [unknown, string][] = [
+      [{}, 'The field "rules" is required, and it is missing.'],
+      [rule({}), '"rules[0]" does nothing. Give it a "reply", a "delayMs" or "disconnect": true.'],
+      [
+        rule({ disconnect: false }),
+        '"rules[0]" does nothing. Give it a "reply", a "delayMs" or "disconnect": true.',
+      ],
+      [
+        { rules: [{ at: 'rctp', delayMs: 1 }] },
+        '"rules[0].at" must be one of "rcpt", "data", "end-of-data", not the string "rctp". Did you mean "rcpt"?',
+      ],
+      [{ rules: [{ delayMs: 1 }] }, 'The field "at" of "rules[0]" is required, and it is missing.'],
+      [rule({ reply: { code: 250 } }), '"rules[0].reply.code" must be from 400 to 599, not 250.'],
+      [rule({ reply: { code: 600 } }), '"rules[0].reply.code" must be from 400 to 599, not 600.'],
+      [
+        rule({ reply: { code: 451, text: 'two\r\n250 lines' } }),
+        '"rules[0].reply.text" must have only printable ASCII characters (space to ~), because it is part of one line of SMTP. Remove the others.',
+      ],
+      [
+        rule({ reply: { code: 451, text: 'später' } }),
+        '"rules[0].reply.text" must have only printable ASCII characters (space to ~), because it is part of one line of SMTP. Remove the others.',
+      ],
+      [rule({ reply: { code: 451, text: '' } }), '"rules[0].reply.text" must not be empty.'],
+      [
+        rule({ reply: { code: 451, text: 'x'.repeat(507) } }),
+        '"rules[0].reply.text" must have at most 506 characters; it has 507.',
+      ],
+      [rule({ delayMs: 900_001 }), '"rules[0].delayMs" must be from 1 to 900000 milliseconds, not 900001.'],
+      [rule({ delayMs: -1 }), '"rules[0].delayMs" must be from 1 to 900000 milliseconds, not -1.'],
+      [rule({ delayMs: 1, times: 0 }), '"rules[0].times" must be from 1 to 1000 times, not 0.'],
+      [
+        { rules: Array.from({ length: 21 }, () => ({ at: 'rcpt', delayMs: 1 })) },
+        '"rules" must have at most 20 items; it has 21.',
+      ],
+      [rule({ delay: 5 }), '"delay" is not a known field of "rules[0]". Did you mean "delayMs"?'],
+    ];
+    for (const [body, detail] of wrong) expect(await complaint(body)).toBe(detail);
+    expect((await http.api('GET', `/v1/inboxes/${inbox.id}/faults`)).body).toEqual({ rules: [] });
+  });
+
+  it('takes no read token, and lets a key of the scope read only show them', async () => {
+    const path = `/v1/inboxes/${inbox.id}/faults`;
+    const body = rule({ delayMs: 1 });
+    const { body: key } = await http.api('POST', '/v1/keys', { body: { name: 'ci', scope: 'read' } });
+    for (const [method, as, status] of [
+      ['PUT', inbox.token, 403],
+      ['GET', inbox.token, 403],
+      ['DELETE', inbox.token, 403],
+      ['PUT', key.key, 403],
+      ['GET', key.key, 200],
+      ['DELETE', key.key, 403],
+      ['GET', http.keys.foreign, 404],
+      ['PUT', http.keys.foreign, 404],
+    ] as const) {
+      const answer = await http.api(method, path, { as, ...(method === 'PUT' && { body }) });
+      expect([method, answer.status]).toEqual([method, status]);
+    }
+  });
+
+  it('ends with the inbox: 410 for 24 hours', async () => {
+    const ended = await http.createInbox();
+    const path = `/v1/inboxes/${ended.id}/faults`;
+    await http.api('PUT', path, { body: rule({ delayMs: 1 }) });
+    await http.api('POST', `/v1/inboxes/${ended.id}/expire`);
+    for (const method of ['GET', 'DELETE']) expect((await http.api(method, path)).status).toBe(410);
+  });
+});

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
+
+const MINUTE = 60_000;
+
+describe('GET /v1/inboxes?address=', () => {
+  let http: TestHttp;
+  let inbox: TestInbox;
+  beforeAll(async () => {
+    http = await startHttp();
+    inbox = await http.createInbox({ localPart: 'ada.lovelace', labels: { run: '1' } });
+    await http.createInbox({ domain: 'second.test', localPart: 'ada.lovelace' });
+    await http.createInbox({ localPart: 'ada' });
+  });
+  afterAll(() => http.stop());
+
+  /** @param address as it stands in the URL */
+  const lookUp = (address: string, as?: string) =>
+    http.api('GET', `/v1/inboxes?address=${address}`, as === undefined ? {} : { as });
+  const ids = (body: { inboxes: { id: string }[] }) => body.inboxes.map(({ id }) => id);
+
+  it.each([
+    'ada.lovelace@mayfly.test',
+    'Ada.Lovelace@MAYFLY.test',
+    'ada.lovelace%40mayfly.test',
+    'ada.lovelace%2Bsign-up@mayfly.test',
+    'ada.lovelace+sign-up+2@mayfly.test',
+    '%22ada.lovelace%22@mayfly.test',
+  ])('finds the inbox that receives mail for %s', async (address) => {
+    const { status, body } = await lookUp(address);
+    expect(status).toBe(200);
+    expect(ids(body)).toEqual([inbox.id]);
+    expect(body.hasMore).toBe(false);
+    expect(body.inboxes[0]).toEqual((await http.api('GET', `/v1/inboxes/${inbox.id}`)).body);
+  });
+
+  it.each([
+    'nobody@mayfly.test',
+    'adalovelace@mayfly.test',
+    'ada.lovelace@elsewhere.example',
+    'ada.%25@mayfly.test',
+    'lovelace@mayfly.test',
+    'm%C3%BCller@mayfly.test',
+    'postmaster@[127.0.0.1]',
+  ])('answers an empty list for %s, which is nobody’s address', async (address) => {
+    const { status, body } = await lookUp(address);
+    expect([status, body]).toEqual([200, { inboxes: [], hasMore: false }]);
+  });
+
+  it.each([
+    '',
+    'ada',
+    '@mayfly.test',
+    'ada@',
+    'ada@@mayfly.test',
+    'ada@may_fly.test',
+    'a..b@mayfly.test',
+    'ada@mayfly.test,bob@mayfly.test',
+    'Ada%20%3Cada@mayfly.test%3E',
+    '%3Cada@mayfly.test%3E',
+    'ada@mayfly.test%00',
+    `${'a'.repeat(65)}@mayfly.test`,
+    `a@${'b'.repeat(260)}.test`,
+  ])('refuses %s and says what to give', async (address) => {
+    const { status, body } = await lookUp(address);
+    expect([status, body.code]).toEqual([400, 'invalid_request']);
+    expect(body.errors).toMatchObject([{ path: 'address' }]);
+    expect(body.errors[0].message).toMatch(/such as "signup-test@mayfly\.test"|at most 254/);
+  });
+
+  it('refuses two addresses', async () => {
+    const { status, body } = await lookUp('ada@mayfly.test&address=bob@mayfly.test');
+    expect([status, body.errors]).toEqual([400, [{ path: 'address', message: expect.any(String) }]]);
+  });
+
+  it('narrows the other parameters', async () => {
+    expect(ids((await lookUp('ada.lovelace@mayfly.test&label.run=1')).body)).toEqual([inbox.id]);
+    expect(ids((await lookUp('ada.lovelace@mayfly.test&label.run=2')).body)).toEqual([]);
+    expect(ids((await lookUp(`ada.lovelace@mayfly.test&before=${inbox.id}`)).body)).toEqual([]);
+    expect(ids((await lookUp('ada.lovelace@mayfly.test&limit=1')).body)).toEqual([inbox.id]);
+  });
+
+  it('shows nothing of another account, and needs an API key', async () => {
+    const address = 'ada.lovelace@mayfly.test';
+    expect((await lookUp(address, http.keys.foreign)).body).toEqual({ inboxes: [], hasMore: false });
+    expect(ids((await lookUp(address, http.keys.readOnly)).body)).toEqual([inbox.id]);
+    expect((await lookUp(address, inbox.token)).body.code).toBe('insufficient_scope');
+  });
+
+  it('finds live inboxes only, and the new one at an address that was used before', async () => {
+    const address = 'reused@mayfly.test';
+    const first = await http.createInbox({ address, ttlMinutes: 1 });
+    expect(ids((await lookUp(address)).body)).toEqual([first.id]);
+    await http.clock.advance(MINUTE);
+    expect(ids((await lookUp(address)).body)).toEqual([]);
+    const second = await http.createInbox({ address });
+    expect(ids((await lookUp(address)).body)).toEqual([second.id]);
+    await http.api('DELETE', `/v1/inboxes/${second.id}`);
+    expect(ids((await lookUp(address)).body)).toEqual([]);
+  });
+});

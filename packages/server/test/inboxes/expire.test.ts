@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest';
+import { databasePath } from '../../src/config/config.ts';
+import { openSqlite } from '../../src/database/sqlite/open.ts';
+import { forEachTest } from '../http/for-each-test.ts';
+import type { TestHttp, TestInbox } from '../http/start-http.ts';
+import { openStream } from '../support/event-stream.ts';
+import { smtpClient } from '../support/smtp-script.ts';
+import { startHttp as startReceiver } from '../webhooks/receivers.ts';
+import { startWebhookApp } from '../webhooks/start-webhooks.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const at = (time: number) => new Date(time).toISOString();
+
+describe('POST /v1/inboxes/{id}/expire', () => {
+  let http: TestHttp;
+  let inbox: TestInbox;
+  let path: string;
+  forEachTest(async (own) => {
+    http = own;
+    inbox = await http.createInbox({ ttlMinutes: 60, labels: { run: '1' } });
+    path = `/v1/inboxes/${inbox.id}`;
+  });
+
+  const expire = (as = http.keys.own) => http.api('POST', `${path}/expire`, { as });
+
+  it('answers 410 to its owner from then on, whatever is asked and was cached, and 404 after a day', async () => {
+    const message = await http.deliver(inbox);
+    const paths = ['', '/messages', `/messages/${message}`, `/messages/${message}/raw`].map(
+      (one) => path + one,
+    );
+    for (let n = 0; n < 3; n++) {
+      for (const one of paths) {
+        for (const as of [http.keys.own, inbox.token]) {
+          expect((await http.api('GET', one, { as })).status).toBe(200);
+        }
+      }
+    }
+    await http.clock.advance(7);
+    const end = http.clock.now();
+    const answer = await expire();
+    expect([answer.status, answer.bytes.length]).toEqual([204, 0]);
+    for (const one of paths) {
+      for (const as of [http.keys.own, http.keys.readOnly, inbox.token]) {
+        const { status, body } = await http.api('GET', one, { as });
+        expect([one, status]).toEqual([one, 410]);
+        expect(body).toMatchObject({ code: 'inbox_expired', expiredAt: at(end) });
+      }
+      expect((await http.api('GET', one, { as: http.keys.foreign })).status).toBe(404);
+    }
+    expect((await http.api('GET', '/v1/inboxes')).body.inboxes).toEqual([]);
+    expect((await http.api('GET', `/v1/inboxes?address=${inbox.address}`)).body.inboxes).toEqual([]);
+    await http.clock.advance(24 * HOUR);
+    for (const one of paths) expect((await http.api('GET', one)).status).toBe(404);
+  });
+
+  it('cannot be undone or repeated: 410 for every later change', async () => {
+    await expire();
+    const end = at(http.clock.now());
+    await http.clock.advance(10);
+    const changes = [
+      expire(),
+      http.api('PATCH', path, { body: { ttlMinutes: 60 } }),
+      http.api('DELETE', path),
+      http.api('DELETE', `${path}/messages`),
+      http.api('POST', `${path}/wait`, { body: { timeoutSeconds: 0 } }),
+    ];
+    for (const { status, body } of await Promise.all(changes)) {
+      expect([status, body.expiredAt]).toEqual([410, end]);
+    }
+  });
+
+  it('succeeds once of many at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => expire()));
+    const statuses = answers.map(({ status }) => status).toSorted();
+    expect(statuses).toEqual([204, ...Array.from({ length: 19 }, () => 410)]);
+  });
+
+  it('needs an API key that writes, and the own account', async () => {
+    expect((await expire(inbox.token)).body.code).toBe('insufficient_scope');
+    expect((await expire(http.keys.readOnly)).body.code).toBe('insufficient_scope');
+    expect((await expire(http.keys.foreign)).status).toBe(404);
+    expect((await http.api('POST', `${path}/expire`, { body: {} })).status).toBe(400);
+    expect((await http.api('GET', path)).status).toBe(200);
+  });
+
+  it('ends held waits with 410 at once, and closes streams', async () => {
+    const waits = [
+      http.api('GET', `${path}/messages?wait=60`, { as: inbox.token }),
+      http.api('POST', `${path}/wait`, { body: { timeoutSeconds: 60 } }),
+    ];
+    const stream = await openStream(`${http.url}${path}/events`, { as: inbox.token });
+    expect(await stream.next()).toMatchObject({ id: inbox.cursor });
+    await http.clock.untilSleeping(3);
+    await expire();
+    for (const { status, body } of await Promise.all(waits)) {
+      expect([status, body.code]).toEqual([410, 'inbox_expired']);
+    }
+    expect((await stream.next())?.comment).toMatch(/expired/);
+    expect(await stream.next()).toBeUndefined();
+  });
+
+  it('frees a place of the plan and keeps the address from other accounts, as any expiry does', async () => {
+    await expire();
+    const body = { address: inbox.address };
+    const stranger = await http.api('POST', '/v1/inboxes', { body, as: http.keys.foreign });
+    expect(stranger.body.code).toBe('address_taken');
+    expect((await http.createInbox(body)).address).toBe(inbox.address);
+  });
+
+  it('is not the only way: a lifetime made shorter ends a held wait at its new end', async () => {
+    // A report has ended waits written, which otherwise sleeps a moment on the same clock.
+    const waitsWritten = () => http.api('GET', '/v1/reports/runs?label.run=1');
+    await waitsWritten();
+    const waiting = http.api('GET', `${path}/messages?wait=60`, { as: inbox.token });
+    await http.clock.untilSleeping();
+    await http.clock.advance(MINUTE / 2);
+    await http.api('PATCH', path, { body: { ttlMinutes: 1 } });
+    await http.clock.untilSleeping();
+    await http.clock.advance(MINUTE / 2);
+    expect((await waiting).status).toBe(200);
+    await waitsWritten();
+    const { id } = await http.createInbox({ ttlMinutes: 5 });
+    const second = http.api('GET', `/v1/inboxes/${id}/messages?wait=60`);
+    await http.clock.untilSleeping();
+    await http.store.inboxes.setExpiry(
+      http.accountId,
+      id,
+      { ttlMinutes: 1, expiresAt: http.clock.now() + 100 },
+      http.clock.now(),
+    );
+    http.events.publishInboxChange(id);
+    await http.clock.untilSleeping();
+    await http.clock.advance(100);
+    expect((await second).status).toBe(410);
+  });
+});
+
+describe('an inbox that was made to expire', () => {
+  it('refuses mail as one that expired by itself: at RCPT, and of a session that had its recipient accepted', async () => {
+    const app = await startWebhookApp();
+    const open = async () => {
+      const client = await smtpClient(app.smtp.port);
+      await client.reply();
+      await client.say('EHLO app.example.org');
+      await client.say('MAIL FROM:<app@example.org>');
+      return client;
+    };
+    const [asking, sending] = [await open(), await open()];
+    try {
+      const inbox = await app.createInbox();
+      const rcpt = `RCPT TO:<${inbox.address}>`;
+      for (const client of [asking, sending]) expect(await client.say(rcpt)).toMatch(/^250/);
+      expect(await sending.say('DATA')).toMatch(/^354/);
+      expect((await app.api('POST', `/v1/inboxes/${inbox.id}/expire`)).status).toBe(204);
+      expect(await asking.say(rcpt)).toBe('550 5.1.1 No such inbox here');
+      expect(await sending.say('Subject: x\r\n\r\nx\r\n.')).toMatch(/^550 5\.1\.1/);
+      const beside = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
+      try {
+        expect(await beside.inboxes.findByAddress(inbox.address, app.clock.now())).toBeUndefined();
+      } finally {
+        await beside.close();
+      }
+    } finally {
+      asking.close();
+      sending.close();
+      await app.stop();
+    }
+  });
+
+  it('ends its pending deliveries, those of its own webhook and those of the account', async () => {
+    const app = await startWebhookApp();
+    const receiver = await startReceiver((response) => response.writeHead(500).end());
+    try {
+      const ofAccount = await app.register(receiver.port);
+      const inbox = await app.createInbox();
+      const own = await app.register(receiver.port, { inboxId: inbox.id });
+      await app.mail(inbox.address);
+      for (const { id } of [ofAccount, own]) {
+        await app.untilDeliveries(id, ([one]) => one?.attempts.length === 1);
+      }
+      await app.api('POST', `/v1/inboxes/${inbox.id}/expire`);
+      await app.clock.advance(20_000);
+      for (const { id } of [ofAccount, own]) {
+        const [delivery] = await app.untilDeliveries(id, ([one]) => one?.state !== 'pending');
+        expect(delivery).toMatchObject({ state: 'cancelled', reason: 'The inbox ended.' });
+      }
+      await app.clock.advance(HOUR);
+      expect(receiver.requests).toHaveLength(2);
+    } finally {
+      await receiver.close();
+      await app.stop();
+    }
+  });
+});

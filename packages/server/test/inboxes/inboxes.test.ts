@@ -1,0 +1,335 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startHttp, type TestHttp } from '../http/start-http.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const at = (time: number) => new Date(time).toISOString();
+
+describe('inboxes', () => {
+  let http: TestHttp;
+  beforeAll(async () => {
+    http = await startHttp();
+  });
+  afterAll(() => http.stop());
+
+  it('are created without a body: 201, Location, a random address, an hour of life, and a read token', async () => {
+    const created = await http.api('POST', '/v1/inboxes');
+    expect(created.status).toBe(201);
+    const { id, token, ...rest } = created.body;
+    expect(created.headers.get('location')).toBe(`/v1/inboxes/${id}`);
+    expect(created.headers.get('cache-control')).toBe('no-store');
+    expect(token).toMatch(/^mft_/);
+    const now = http.clock.now();
+    expect(rest).toEqual({
+      address: expect.stringMatching(/^[a-z]+\.[a-z]+\d+@mayfly\.test$/),
+      catchAll: false,
+      eviction: 'none',
+      replay: 'none',
+      domain: 'mayfly.test',
+      labels: {},
+      createdAt: at(now),
+      expiresAt: at(now + HOUR),
+      ttlMinutes: 60,
+      maxExpiresAt: at(now + 43_200 * MINUTE),
+      messageCount: 0,
+      full: false,
+      lastMessageAt: null,
+      cursor: expect.stringMatching(/^cur_/),
+    });
+    const fetched = await http.api('GET', `/v1/inboxes/${id}`, { as: token });
+    expect(fetched.body).toEqual({ id, ...rest });
+  });
+
+  it('take the address that is wished for, by local part, by address, and on another domain', async () => {
+    expect((await http.createInbox({ localPart: 'ada' })).address).toBe('ada@mayfly.test');
+    expect((await http.createInbox({ address: 'bob@second.test' })).address).toBe('bob@second.test');
+    expect((await http.createInbox({ domain: 'second.test', localPart: 'ada' })).address).toBe(
+      'ada@second.test',
+    );
+    const again = await http.api('POST', '/v1/inboxes', { body: { localPart: 'ada' } });
+    expect([again.status, again.body.code]).toEqual([409, 'address_taken']);
+  });
+
+  it.each([
+    [
+      { ttlMinutes: 0 },
+      '/ttlMinutes',
+      '"ttlMinutes" must be from 1 to 43200 minutes, the maximum of the plan "unlimited", not 0.',
+    ],
+    [
+      { ttlMinutes: 43_201 },
+      '/ttlMinutes',
+      '"ttlMinutes" must be from 1 to 43200 minutes, the maximum of the plan "unlimited", not 43201.',
+    ],
+    [{ ttlMinutes: 1.5 }, '/ttlMinutes', '"ttlMinutes" must be a whole number, not 1.5.'],
+    [{ ttlMinutes: '60' }, '/ttlMinutes', '"ttlMinutes" must be a whole number, not the string "60".'],
+    [{ ttlMinutes: null }, '/ttlMinutes', '"ttlMinutes" must be a whole number, not null.'],
+    [
+      { domain: 'elsewhere.test' },
+      '/domain',
+      '"domain" must be one of the served domains, not "elsewhere.test". Served domains are "mayfly.test", "second.test".',
+    ],
+    [
+      { domain: 'mayfly.tets' },
+      '/domain',
+      '"domain" must be one of the served domains, not "mayfly.tets". Served domains are "mayfly.test", "second.test". Did you mean "mayfly.test"?',
+    ],
+    [
+      { localPart: 'Ada' },
+      '/localPart',
+      'The local part "Ada" must have 1 to 64 of the characters a-z 0-9 . _ - and no leading, trailing or double dot.',
+    ],
+    [
+      { localPart: '' },
+      '/localPart',
+      'The local part "" must have 1 to 64 of the characters a-z 0-9 . _ - and no leading, trailing or double dot.',
+    ],
+    [
+      { localPart: 'a..b' },
+      '/localPart',
+      'The local part "a..b" must have 1 to 64 of the characters a-z 0-9 . _ - and no leading, trailing or double dot.',
+    ],
+    [
+      { localPart: 'postmaster' },
+      '/localPart',
+      'The local part "postmaster" is reserved for the operator of the domain (RFC 2142). Choose another one.',
+    ],
+    [
+      { address: 'ada' },
+      '/address',
+      '"address" must be an email address such as "signup-test@mayfly.test", not "ada". To choose only the part before the @, send "localPart".',
+    ],
+    [
+      { address: 'ada+x@mayfly.test' },
+      '/address',
+      'The local part "ada+x" must have 1 to 64 of the characters a-z 0-9 . _ - and no leading, trailing or double dot.',
+    ],
+    [
+      { address: 'ada@elsewhere.test' },
+      '/address',
+      'The domain of "address" must be one of the served domains, not "elsewhere.test". Served domains are "mayfly.test", "second.test".',
+    ],
+    [
+      { address: 'eve@mayfly.test', localPart: 'eve' },
+      '/localPart',
+      '"localPart" cannot be given together with "address", which contains it. Send one of the two.',
+    ],
+    [
+      { labels: { 'a b': 'x' } },
+      '/labels/a b',
+      'The label name "a b" must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a letter or digit.',
+    ],
+    [{ labels: { run: 7 } }, '/labels/run', '"labels.run" must be a string, not 7.'],
+    [
+      { labels: { run: 'a\u0000b' } },
+      '/labels/run',
+      '"labels.run" must not contain control characters or unpaired surrogates. Remove them.',
+    ],
+    [
+      { labels: { run: '\ud800' } },
+      '/labels/run',
+      '"labels.run" must not contain control characters or unpaired surrogates. Remove them.',
+    ],
+    [
+      { labels: { run: 'x'.repeat(257) } },
+      '/labels/run',
+      '"labels.run" must have at most 256 characters; it has 257.',
+    ],
+    [
+      { lifetime: 5 },
+      '/lifetime',
+      expect.stringContaining('"lifetime" is not a known field. Known fields are "ttlMinutes", '),
+    ],
+    [{ ttl: 5 }, '/ttl', '"ttl" is not a known field. Did you mean "ttlMinutes"?'],
+  ])('refuse %j and name the field', async (body, path, message) => {
+    const answer = await http.api('POST', '/v1/inboxes', { body });
+    expect([answer.status, answer.body.code]).toEqual([400, 'invalid_request']);
+    expect(answer.body.errors).toContainEqual({ path, message });
+  });
+
+  it('refuse more than 16 labels', async () => {
+    const labels = Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`l${i}`, 'x']));
+    expect((await http.api('POST', '/v1/inboxes', { body: { labels } })).status).toBe(400);
+  });
+
+  it('are found and deleted by label, and a deletion without a label is refused', async () => {
+    const ids: string[] = [];
+    for (const worker of ['1', '2', '3']) {
+      ids.unshift((await http.createInbox({ labels: { run: '4711', worker, constructor: 'odd' } })).id);
+      http.clock.advance(1);
+    }
+    const other = await http.createInbox({ labels: { run: '4712' } });
+    const found = await http.api('GET', '/v1/inboxes?label.run=4711&label.constructor=odd&limit=2');
+    expect(found.body.inboxes.map(({ id }: { id: string }) => id)).toEqual(ids.slice(0, 2));
+    expect(found.body.hasMore).toBe(true);
+    const rest = await http.api('GET', `/v1/inboxes?label.run=4711&before=${ids[1]}`);
+    expect(rest.body).toMatchObject({ inboxes: [{ id: ids[2] }], hasMore: false });
+    const one = await http.api('GET', '/v1/inboxes?label.run=4711&label.worker=2');
+    expect(one.body.inboxes).toHaveLength(1);
+
+    expect((await http.api('DELETE', '/v1/inboxes')).status).toBe(400);
+    expect((await http.api('DELETE', '/v1/inboxes?label.run=4711', { as: http.keys.foreign })).body).toEqual({
+      deleted: 0,
+    });
+    expect((await http.api('DELETE', '/v1/inboxes?label.run=4711')).body).toEqual({ deleted: 3 });
+    expect((await http.api('GET', '/v1/inboxes?label.run=4711')).body.inboxes).toEqual([]);
+    expect((await http.api('GET', `/v1/inboxes/${other.id}`)).status).toBe(200);
+  });
+
+  it('are extended from now on, never past the longest life', async () => {
+    const { id } = await http.createInbox({ ttlMinutes: 10 });
+    await http.clock.advance(5 * MINUTE);
+    const extended = await http.api('PATCH', `/v1/inboxes/${id}`, { body: { ttlMinutes: 30 } });
+    expect(extended.body).toMatchObject({ ttlMinutes: 30, expiresAt: at(http.clock.now() + 30 * MINUTE) });
+    const longest = await http.api('PATCH', `/v1/inboxes/${id}`, { body: { ttlMinutes: 43_200 } });
+    expect(longest.body.expiresAt).toBe(longest.body.maxExpiresAt);
+    const beyond = await http.api('PATCH', `/v1/inboxes/${id}`, { body: { ttlMinutes: 43_201 } });
+    expect(beyond.body.errors).toEqual([
+      {
+        path: '/ttlMinutes',
+        message:
+          '"ttlMinutes" must be from 1 to 43200 minutes, the maximum of the plan "unlimited", not 43201.',
+      },
+    ]);
+  });
+
+  it('are gone once deleted, with their token; deleting again is 404', async () => {
+    const inbox = await http.createInbox();
+    expect((await http.api('DELETE', `/v1/inboxes/${inbox.id}`)).status).toBe(204);
+    expect((await http.api('DELETE', `/v1/inboxes/${inbox.id}`)).status).toBe(404);
+    expect((await http.api('GET', `/v1/inboxes/${inbox.id}`)).status).toBe(404);
+    expect((await http.api('GET', `/v1/inboxes/${inbox.id}`, { as: inbox.token })).status).toBe(401);
+  });
+
+  it('tell their owner 410 with the time of their end for a day, then 404; strangers always 404', async () => {
+    const inbox = await http.createInbox({ ttlMinutes: 1 });
+    const message = await http.deliver(inbox);
+    const end = http.clock.now() + MINUTE;
+    const paths = ['', '/messages', `/messages/${message}`, `/messages/${message}/raw`].map(
+      (path) => `/v1/inboxes/${inbox.id}${path}`,
+    );
+    await http.clock.advance(MINUTE - 1);
+    for (const path of paths) expect((await http.api('GET', path)).status).toBe(200);
+    await http.clock.advance(1);
+    for (const path of paths) {
+      for (const as of [http.keys.own, http.keys.readOnly, inbox.token]) {
+        const answer = await http.api('GET', path, { as });
+        expect(answer.status).toBe(410);
+        expect(answer.body).toMatchObject({ code: 'inbox_expired', expiredAt: at(end) });
+      }
+      expect((await http.api('GET', path, { as: http.keys.foreign })).status).toBe(404);
+    }
+    expect((await http.api('PATCH', `/v1/inboxes/${inbox.id}`, { body: { ttlMinutes: 5 } })).status).toBe(
+      410,
+    );
+    expect((await http.api('DELETE', `/v1/inboxes/${inbox.id}`)).status).toBe(410);
+    await http.clock.advance(24 * HOUR);
+    for (const path of paths) expect((await http.api('GET', path)).status).toBe(404);
+  });
+});
+
+describe('a generated address', () => {
+  let http: TestHttp;
+  beforeAll(async () => {
+    http = await startHttp();
+  });
+  afterAll(() => http.stop());
+
+  it('is held for ten minutes for the account that asked', async () => {
+    const generated = await http.api('POST', '/v1/addresses/generate', { body: { domain: 'second.test' } });
+    expect(generated.status).toBe(200);
+    const { address, localPart, domain, heldUntil } = generated.body;
+    expect(address).toBe(`${localPart}@${domain}`);
+    expect(domain).toBe('second.test');
+    expect(heldUntil).toBe(at(http.clock.now() + 10 * MINUTE));
+    const stranger = await http.api('POST', '/v1/inboxes', { body: { address }, as: http.keys.foreign });
+    expect(stranger.body.code).toBe('address_taken');
+    expect((await http.createInbox({ address })).address).toBe(address);
+  });
+
+  it('needs no body, and an empty one will do', async () => {
+    expect((await http.api('POST', '/v1/addresses/generate')).status).toBe(200);
+    expect((await http.api('POST', '/v1/addresses/generate', { body: {} })).status).toBe(200);
+    const empty = await http.api('POST', '/v1/addresses/generate', {
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(empty.status).toBe(200);
+  });
+});
+
+describe('an idempotency key', () => {
+  let http: TestHttp;
+  beforeAll(async () => {
+    http = await startHttp();
+  });
+  afterAll(() => http.stop());
+  const create = (key: string, body: object, as = http.keys.own) =>
+    http.api('POST', '/v1/inboxes', { body, as, headers: { 'idempotency-key': key } });
+
+  it('makes 50 parallel requests one inbox with one answer, token included', async () => {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => create('run-1', { ttlMinutes: 5 })));
+    const bodies = new Set(answers.map(({ status, body }) => JSON.stringify({ status, body })));
+    expect(bodies.size).toBe(1);
+    const [{ status, body }] = answers as [(typeof answers)[0]];
+    expect(status).toBe(201);
+    expect((await http.api('GET', `/v1/inboxes/${body.id}`, { as: body.token })).status).toBe(200);
+    expect((await http.api('GET', '/v1/inboxes')).body.inboxes).toHaveLength(1);
+  });
+
+  it('answers the same however the fields of the body are ordered', async () => {
+    const first = await create('run-2', { ttlMinutes: 5, domain: 'mayfly.test', labels: { a: '1', b: '2' } });
+    const second = await create('run-2', {
+      labels: { b: '2', a: '1' },
+      domain: 'mayfly.test',
+      ttlMinutes: 5,
+    });
+    expect(second.body).toEqual(first.body);
+  });
+
+  it('is refused with another body, and is forgotten after a day', async () => {
+    await create('run-3', { ttlMinutes: 5 });
+    const reused = await create('run-3', { ttlMinutes: 6 });
+    expect([reused.status, reused.body.code]).toEqual([422, 'idempotency_key_reused']);
+    await http.clock.advance(24 * HOUR + 1);
+    expect((await create('run-3', { ttlMinutes: 6 })).status).toBe(201);
+  });
+
+  it('returns the same inbox and the same token whichever credential of the account repeats the request', async () => {
+    const first = await create('run-5', { ttlMinutes: 5 });
+    const { body: other } = await http.api('POST', '/v1/keys', { body: { name: 'other' } });
+    const second = await create('run-5', { ttlMinutes: 5 }, other.key);
+    expect([second.status, second.body]).toEqual([201, first.body]);
+    expect((await create('run-5', { ttlMinutes: 6 }, other.key)).body.code).toBe('idempotency_key_reused');
+  });
+
+  it('means nothing to another account', async () => {
+    const own = await create('run-4', {});
+    const foreign = await create('run-4', {}, http.keys.foreign);
+    expect(foreign.status).toBe(201);
+    expect(foreign.body.id).not.toBe(own.body.id);
+  });
+
+  it.each(['', 'a b', 'x'.repeat(256), 'sch\u00f6n'])('is refused when it is %j', async (key) => {
+    expect((await create(key, {})).status).toBe(400);
+  });
+});
+
+describe('a plan', () => {
+  it('limits lifetimes and the number of live inboxes', async () => {
+    const http = await startHttp({}, 'free');
+    try {
+      const long = await http.api('POST', '/v1/inboxes', { body: { ttlMinutes: 61 } });
+      expect(long.body.errors).toEqual([
+        {
+          path: '/ttlMinutes',
+          message: '"ttlMinutes" must be from 1 to 60 minutes, the maximum of the plan "free", not 61.',
+        },
+      ]);
+      for (let i = 0; i < 5; i++) await http.createInbox();
+      const sixth = await http.api('POST', '/v1/inboxes');
+      expect([sixth.status, sixth.body.code]).toEqual([409, 'limit_reached']);
+    } finally {
+      await http.stop();
+    }
+  });
+});

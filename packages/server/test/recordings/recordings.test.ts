@@ -1,0 +1,350 @@
+import { connect } from 'node:net';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fromBufferPromise } from 'yauzl';
+import { ZipFile } from 'yazl';
+import type { Answer, Body } from '../support/api-client.ts';
+import { RECORDING, zipOf } from '../support/recording-archive.ts';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+
+let app: TestApp;
+
+beforeAll(async () => {
+  app = await startApp();
+});
+afterAll(() => app.stop());
+
+async function filesOf(archive: Uint8Array): Promise<Map<string, Buffer>> {
+  const files = new Map<string, Buffer>();
+  const zip = await fromBufferPromise(Buffer.from(archive), { lazyEntries: true });
+  for await (const entry of zip.eachEntry()) {
+    files.set(entry.fileName, await buffer(await zip.openReadStreamPromise(entry)));
+  }
+  return files;
+}
+
+const importZip = (archive: Uint8Array, query = '', type = 'application/zip'): Promise<Answer> =>
+  app.api('POST', `/v1/inboxes/import${query}`, { body: archive, headers: { 'content-type': type } });
+
+const exported = async (id: string): Promise<Uint8Array> =>
+  (await app.api('GET', `/v1/inboxes/${id}/export`)).bytes;
+
+/** The messages of an inbox, oldest first, with their raw sources. */
+async function messagesOf(id: string): Promise<{ message: Body; raw: Buffer }[]> {
+  const { messages } = (await app.api('GET', `/v1/inboxes/${id}/messages?limit=200`)).body;
+  return Promise.all(
+    messages.reverse().map(async (summary: Body) => {
+      const path = `/v1/inboxes/${id}/messages/${summary.id}`;
+      const [message, raw] = await Promise.all([app.api('GET', path), app.api('GET', `${path}/raw`)]);
+      return { message: message.body, raw: Buffer.from(raw.bytes) };
+    }),
+  );
+}
+
+/** Sends bytes that no mail library would make, by a plain SMTP dialogue. */
+async function sendRaw(to: string[], data: Buffer): Promise<void> {
+  const socket = connect(app.smtp.port, app.smtp.host);
+  const replies = socket.setEncoding('latin1')[Symbol.asyncIterator]();
+  const say = async (text: string) => {
+    socket.write(text, 'latin1');
+    const { value } = await replies.next();
+    if (!/^[23]/.test(String(value))) throw new Error(`refused: ${value}`);
+  };
+  await replies.next();
+  await say('EHLO recorder.example\r\n');
+  await say('MAIL FROM:<bounces+1@shop.example>\r\n');
+  for (const address of to) await say(`RCPT TO:<${address}>\r\n`);
+  await say('DATA\r\n');
+  await say(`${data.toString('latin1').replace(/^\./gm, '..')}\r\n.\r\n`);
+  socket.end();
+}
+
+/** Packs files as a program other than ours may do: with folders, data descriptors, ZIP64 and a comment. */
+function packedAgain(files: Record<string, string>): Promise<Buffer> {
+  const zip = new ZipFile();
+  zip.addEmptyDirectory('signup/messages/');
+  for (const [name, content] of Object.entries(files)) {
+    zip.addReadStream(Readable.from([Buffer.from(content)]), name, { forceZip64Format: true });
+  }
+  zip.end({ comment: 'packed again', forceZip64Format: true });
+  return buffer(zip.outputStream);
+}
+
+const MIDNIGHT = '2026-01-01T00:00:00.000Z';
+const recorded = (file: string, receivedAt = MIDNIGHT) => ({
+  ...{ file, receivedAt, size: 1 },
+  envelope: {
+    mailFrom: 'a@x.example',
+    rcptTo: ['old@mayfly.test'],
+    helo: 'x',
+    remoteAddress: '192.0.2.1',
+    tls: true,
+  },
+});
+const recordingOf = (messages: object[], files: Record<string, string | Buffer> = {}, labels = {}) =>
+  zipOf({
+    'inbox.json': JSON.stringify({ ...RECORDING, inbox: { ...RECORDING.inbox, labels }, messages }),
+    ...files,
+  });
+const mailOf = (subject: string) => `Subject: ${subject}\r\n\r\nText\r\n`;
+
+describe('a recorded inbox', () => {
+  it('is imported byte for byte, in its order, with its envelopes', async () => {
+    const inbox = await app.createInbox({ labels: { run: '4711' } });
+    const from = 'shop@example.org';
+    const odd = 'subject: =?utf-8?q?caf=C3=A9?=\r\nX-8bit: \xe9\xff\r\n\r\n.dots\r\n..\r\n\0 \x80 end';
+    await sendRaw([inbox.address, inbox.address.replace('@', '+tag@')], Buffer.from(odd, 'latin1'));
+    await app.send({ from, to: inbox.address, subject: 'second', html: '<p>Code <b>482913</b></p>' });
+    const attachments = [{ filename: 'a.txt', content: 'x' }];
+    await app.send({ from, to: inbox.address, subject: 'third', attachments });
+    const before = await messagesOf(inbox.id);
+
+    const answer = await importZip(await exported(inbox.id));
+
+    expect(answer.status).toBe(201);
+    expect(answer.body).toMatchObject({ recordedMessages: 3, messageCount: 3, replayEndsAt: null });
+    expect(answer.body.labels).toEqual({ run: '4711' });
+    expect(answer.headers.get('location')).toBe(`/v1/inboxes/${answer.body.id}`);
+    expect(answer.body.address).not.toBe(inbox.address);
+    const after = await messagesOf(answer.body.id);
+    expect(after.map(({ raw }) => raw)).toEqual(before.map(({ raw }) => raw));
+    expect(after.map(({ message }) => message.envelope)).toEqual(
+      before.map(({ message }) => message.envelope),
+    );
+    expect(after[0]?.message.envelope.rcptTo).toHaveLength(2);
+    const contentOf = ({ message }: { message: Body }) => {
+      const { id, inboxId, receivedAt, rawUrl, attachments: files, authentication, ...rest } = message;
+      return { ...rest, files: files.map(({ url, ...one }: Body) => one) };
+    };
+    expect(after.map(contentOf)).toEqual(before.map(contentOf));
+    const as = answer.body.token;
+    expect((await app.api('GET', `/v1/inboxes/${answer.body.id}`, { as })).status).toBe(200);
+    expect((await app.api('GET', `/v1/inboxes/${inbox.id}`, { as })).status).toBe(404);
+  });
+
+  it('is exported the same again from the inbox that it was imported into', async () => {
+    const inbox = await app.createInbox();
+    const from = 'a@example.org';
+    for (const subject of ['one', 'two']) await app.send({ from, to: inbox.address, subject });
+    const first = await filesOf(await exported(inbox.id));
+    const copy = await importZip(await exported(inbox.id));
+    const second = await filesOf(await exported(copy.body.id));
+    expect([...first.keys()]).toEqual(['messages/00001.eml', 'messages/00002.eml', 'inbox.json']);
+    expect(second.get('messages/00001.eml')).toEqual(first.get('messages/00001.eml'));
+    expect(second.get('messages/00002.eml')).toEqual(first.get('messages/00002.eml'));
+  });
+
+  it('is exported with many messages without a warning of the process', async () => {
+    const files = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [String(n), mailOf(String(n))]));
+    const archive = await recordingOf(
+      Object.keys(files).map((file) => recorded(file)),
+      files,
+    );
+    const { body } = await importZip(archive);
+    const warnings: Error[] = [];
+    const note = (warning: Error) => warnings.push(warning);
+    process.on('warning', note);
+    expect((await filesOf(await exported(body.id))).size).toBe(31);
+    await new Promise(setImmediate);
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+  });
+
+  it('is exported with the read token of the inbox, and imported with an API key only', async () => {
+    const inbox = await app.createInbox();
+    const archive = await app.api('GET', `/v1/inboxes/${inbox.id}/export`, { as: inbox.token });
+    expect(archive.headers.get('content-type')).toBe('application/zip');
+    const refused = await app.api('POST', '/v1/inboxes/import', {
+      as: inbox.token,
+      body: archive.bytes,
+      headers: { 'content-type': 'application/zip' },
+    });
+    expect([refused.status, refused.body.code]).toEqual([403, 'insufficient_scope']);
+    expect((await importZip(archive.bytes)).body).toMatchObject({ messageCount: 0, recordedMessages: 0 });
+  });
+
+  it('is also taken from a form, as its first file', async () => {
+    const archive = await recordingOf([recorded('a.eml')], { 'a.eml': mailOf('from a form') });
+    const form = new FormData();
+    form.set('file', new Blob([new Uint8Array(archive)]), 'inbox.zip');
+    const answer = await fetch(`${app.url}/v1/inboxes/import?localPart=from-a-form&ttlMinutes=7`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${TEST_KEY}` },
+      body: form,
+    });
+    expect(answer.status).toBe(201);
+    const inbox = await answer.json();
+    expect(inbox).toMatchObject({ address: 'from-a-form@mayfly.test', ttlMinutes: 7, messageCount: 1 });
+  });
+
+  it('is imported from an archive that another program packed: in a folder, with folders and files of macOS', async () => {
+    const index = JSON.stringify({ ...RECORDING, messages: [recorded('messages/1.eml')] });
+    const files = { 'inbox.json': index, 'messages/1.eml': mailOf('first') };
+    const named = (prefix: string) =>
+      Object.fromEntries(Object.entries(files).map(([name, content]) => [`${prefix}${name}`, content]));
+    const again = await packedAgain(named('signup/'));
+    for (const archive of [
+      await zipOf(named('signup/')),
+      await zipOf({ ...files, '__MACOSX/._inbox.json': 'x' }),
+      again,
+    ]) {
+      const answer = await importZip(archive);
+      expect(answer.body).toMatchObject({ messageCount: 1 });
+    }
+    const two = { ...named('a/'), ...named('b/') };
+    expect((await importZip(await zipOf(two))).body.code).toBe('malformed_recording');
+  });
+
+  it('is not replayed beyond the end of its inbox, and says what to choose', async () => {
+    const end = new Date(Date.parse(MIDNIGHT) + 300_000).toISOString();
+    const archive = await recordingOf(
+      [recorded('1'), recorded('2', end)],
+      { 1: 'a: b', 2: 'a: b' },
+      { long: 'y' },
+    );
+    const answer = await importZip(archive, '?speed=1&ttlMinutes=1');
+    expect([answer.status, answer.body.code]).toEqual([400, 'invalid_request']);
+    expect(answer.body.detail).toBe(
+      'With "speed" 1 the last message of this recording comes after 300 s, but the inbox expires after 1 min. Choose a "ttlMinutes" of at least 6, or a "speed" of at least 6.',
+    );
+    expect((await app.api('GET', '/v1/inboxes?label.long=y')).body.inboxes).toEqual([]);
+    for (const query of ['?speed=1&ttlMinutes=6', '?speed=6&ttlMinutes=1']) {
+      const { status, body } = await importZip(archive, query);
+      expect(status).toBe(201);
+      expect(Date.parse(body.replayEndsAt)).toBeLessThan(Date.parse(body.expiresAt));
+      await app.api('DELETE', `/v1/inboxes/${body.id}`);
+    }
+  });
+
+  it('is imported in one step: a request that waits for mail of the account gets all messages at once', async () => {
+    const { cursor } = (await app.api('GET', '/v1/messages')).body;
+    const waiting = app.api('GET', `/v1/messages?wait=60&since=${encodeURIComponent(cursor)}`);
+    const files = { 1: mailOf('one'), 2: mailOf('two'), 3: mailOf('three') };
+    const archive = await recordingOf(
+      ['1', '2', '3'].map((file) => recorded(file)),
+      files,
+    );
+    const { body } = await importZip(archive);
+    const { messages } = (await waiting).body;
+    expect(messages.map(({ subject }: Body) => subject)).toEqual(['three', 'two', 'one']);
+    expect(new Set(messages.map(({ inboxId }: Body) => inboxId))).toEqual(new Set([body.id]));
+  });
+
+  it('says that its replay was cut when a message cannot be stored', async () => {
+    const archive = await recordingOf([recorded('1'), recorded('2'), recorded('3')], {
+      ...{ 1: mailOf('good'), 2: '', 3: mailOf('never stored') },
+    });
+    const { body } = await importZip(archive, '?speed=1');
+    const inbox = async () => (await app.api('GET', `/v1/inboxes/${body.id}`)).body;
+    await expect.poll(inbox).toMatchObject({ replay: 'cut', messageCount: 1 });
+  });
+
+  it('is replayed in the recorded rhythm with ?speed=', async () => {
+    const at = (ms: number) => new Date(Date.parse(MIDNIGHT) + ms).toISOString();
+    const archive = await recordingOf(
+      [recorded('1', at(0)), recorded('2', at(60_000)), recorded('3', at(180_000))],
+      { 1: mailOf('first'), 2: mailOf('second'), 3: mailOf('third') },
+    );
+    const answer = await importZip(archive, '?speed=1000');
+    expect(answer.body).toMatchObject({ messageCount: 0, recordedMessages: 3, replay: 'running' });
+    expect(answer.body.replayEndsAt).not.toBeNull();
+    const body = { match: { subject: 'third' }, timeoutSeconds: 20 };
+    const wait = await app.api('POST', `/v1/inboxes/${answer.body.id}/wait`, { body });
+    expect(wait.body.matched).toBe(true);
+    const messages = await messagesOf(answer.body.id);
+    const [first = 0, , third = 0] = messages.map(({ message }) => Date.parse(message.receivedAt));
+    expect(messages.map(({ message }) => message.subject)).toEqual(['first', 'second', 'third']);
+    // 180 ms apart, less what the first was late; a busy machine can only be later.
+    expect(third - first).toBeGreaterThanOrEqual(100);
+    await expect
+      .poll(async () => (await app.api('GET', `/v1/inboxes/${answer.body.id}`)).body.replay)
+      .toBe('none');
+  });
+});
+
+describe('what is not a recording', () => {
+  const indexed = (index: unknown) => zipOf({ 'inbox.json': JSON.stringify(index) });
+  const cases: [string, () => Promise<Uint8Array>, RegExp][] = [
+    ['no zip archive', async () => Buffer.from('PK no, hello'), /not a whole zip archive/],
+    ['an archive without an index', () => zipOf({ 'a.eml': 'x' }), /no file "inbox.json"/],
+    ['an index that is not JSON', () => zipOf({ 'inbox.json': '{' }), /is not JSON/],
+    ['an index of a later version', () => indexed({ ...RECORDING, version: 2 }), /version 1 at "\/version"/],
+    [
+      'a message without an envelope',
+      () => indexed({ ...RECORDING, messages: [{ file: 'a' }] }),
+      /not a rec/,
+    ],
+    ['a time that is none', () => recordingOf([recorded('a', 'yesterday')], { a: 'x' }), /not a rec/],
+    ['a file that is not there', () => recordingOf([recorded('a.eml')]), /no file "a.eml"/],
+  ];
+  it.each(cases)('is rejected with what is wrong: %s', async (_title, make, detail) => {
+    const answer = await importZip(await make());
+    expect([answer.status, answer.body.code]).toEqual([422, 'malformed_recording']);
+    expect(answer.body.detail).toMatch(detail);
+  });
+
+  it('creates no inbox when a message is damaged', async () => {
+    const damaged = Buffer.from(`${mailOf('damaged')}${'the text of a message, '.repeat(200)}`);
+    const files = { 1: mailOf('good'), 2: damaged };
+    const archive = await recordingOf([recorded('1'), recorded('2')], files, { damaged: 'yes' });
+    const whole = Buffer.from(archive);
+    const index = archive.indexOf('PK\u0001\u0002', 0, 'latin1');
+    archive.fill(0x5a, index - 60, index - 40);
+    const answer = await importZip(archive);
+    expect([answer.status, answer.body.code]).toEqual([422, 'malformed_recording']);
+    expect((await app.api('GET', '/v1/inboxes?label.damaged=yes')).body.inboxes).toEqual([]);
+    expect((await importZip(whole)).status).toBe(201);
+  });
+
+  it('is rejected without a body, with another type, and as a form without a file', async () => {
+    const none = await app.api('POST', '/v1/inboxes/import');
+    const text = await importZip(Buffer.from('x'), '', 'text/plain');
+    const form = await importZip(Buffer.from('--b--\r\n'), '', 'multipart/form-data; boundary=b');
+    const unbounded = await importZip(Buffer.from('x'), '', 'multipart/form-data');
+    expect([none.status, text.status, form.status, unbounded.status]).toEqual([415, 415, 422, 422]);
+    expect((await importZip(await zipOf({}), '?speed=0')).body.errors[0].path).toBe('speed');
+  });
+
+  it('is rejected when the form ends within its file, and says so', async () => {
+    const part = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.zip"\r\n\r\nPK';
+    for (const rest of ['', '\r\n']) {
+      const answer = await importZip(Buffer.from(part + rest), '', 'multipart/form-data; boundary=b');
+      expect([answer.status, answer.body.code]).toEqual([422, 'malformed_recording']);
+      expect(answer.body.detail).toMatch(/ends within its file/);
+    }
+  });
+
+  it('leaves no file behind', async () => {
+    const { readdirSync } = await import('node:fs');
+    const { tmpdir } = await import('node:os');
+    expect(readdirSync(tmpdir()).filter((name) => name.startsWith('mayfly-upload-'))).toEqual([]);
+  });
+
+  it('with a message of exactly the size that the plan allows is imported, and one that is larger is not', async () => {
+    const maxMessageBytes = 20_000;
+    const small = await startApp({ MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessageBytes } }) });
+    try {
+      const inbox = await small.createInbox();
+      const inject = (bytes: number) =>
+        small.api('POST', `/v1/inboxes/${inbox.id}/messages`, {
+          body: `Subject: x\r\n\r\n${'x'.repeat(bytes - 14)}`,
+          headers: { 'content-type': 'message/rfc822' },
+        });
+      expect((await inject(maxMessageBytes + 1)).status).toBe(413);
+      const { body } = await inject(maxMessageBytes);
+      expect(body.size).toBeGreaterThan(maxMessageBytes);
+      const importAgain = async (id: string) =>
+        small.api('POST', '/v1/inboxes/import', {
+          body: (await small.api('GET', `/v1/inboxes/${id}/export`)).bytes,
+          headers: { 'content-type': 'application/zip' },
+        });
+      const imported = await importAgain(inbox.id);
+      expect([imported.status, imported.body.messageCount]).toEqual([201, 1]);
+      // Again and again, because nothing is added to it.
+      expect((await importAgain(imported.body.id)).status).toBe(201);
+    } finally {
+      await small.stop();
+    }
+  });
+});

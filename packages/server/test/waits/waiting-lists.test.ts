@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { forEachTest } from '../http/for-each-test.ts';
+import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
+
+const SECOND = 1_000;
+
+describe('a list that waits', () => {
+  let http: TestHttp;
+  let inbox: TestInbox;
+  forEachTest(async (own) => {
+    http = own;
+    inbox = await http.createInbox();
+  });
+
+  const list = (query: string, signal?: AbortSignal) =>
+    http.api('GET', `/v1/inboxes/${inbox.id}/messages?${query}`, {
+      as: inbox.token,
+      ...(signal ? { signal } : {}),
+    });
+
+  it('answers at once when something is there', async () => {
+    const id = await http.deliver(inbox);
+    expect((await list('wait=60')).body.messages).toMatchObject([{ id }]);
+  });
+
+  it('answers as soon as something comes', async () => {
+    const waiting = list(`wait=60&since=${inbox.cursor}`);
+    await http.clock.untilSleeping();
+    const id = await http.deliver(inbox);
+    const { body } = await waiting;
+    expect(body).toMatchObject({ messages: [{ id }], hasMore: false });
+    expect((await list(`since=${body.cursor}`)).body.messages).toEqual([]);
+  });
+
+  it('goes on waiting while nothing matches, and its cursor covers what it passed over', async () => {
+    const waiting = list('wait=60&subject=reset');
+    await http.clock.untilSleeping();
+    await http.deliver(inbox, { subject: 'welcome' });
+    await http.clock.untilSleeping();
+    const wanted = await http.deliver(inbox, { subject: 'Password RESET' });
+    const { body } = await waiting;
+    expect(body.messages).toMatchObject([{ id: wanted }]);
+    expect((await list(`since=${body.cursor}`)).body.messages).toEqual([]);
+  });
+
+  it('answers an empty list and the cursor when its time is over, after one last look', async () => {
+    const waiting = list('wait=30&subject=never');
+    await http.clock.untilSleeping();
+    await http.deliver(inbox);
+    await http.clock.untilSleeping();
+    await http.clock.advance(30 * SECOND - 1);
+    expect(http.clock.sleepers).toBe(1);
+    await http.clock.advance(1);
+    const { status, body } = await waiting;
+    expect([status, body.messages, body.hasMore]).toEqual([200, [], false]);
+    const late = await http.deliver(inbox);
+    expect((await list(`since=${body.cursor}`)).body.messages).toMatchObject([{ id: late }]);
+  });
+
+  it('finds what was committed without a hint, at the end of its time', async () => {
+    const waiting = list('wait=10');
+    await http.clock.untilSleeping();
+    const silent = http.events.publish;
+    http.events.publish = () => undefined;
+    const id = await http.deliver(inbox);
+    http.events.publish = silent;
+    await http.clock.advance(10 * SECOND);
+    expect((await waiting).body.messages).toMatchObject([{ id }]);
+  });
+
+  it('ends at once with 410 when the inbox expires meanwhile, and with 404 when it is deleted', async () => {
+    const { id, token } = await http.createInbox({ ttlMinutes: 1 });
+    await http.clock.advance(50 * SECOND);
+    const waiting = http.api('GET', `/v1/inboxes/${id}/messages?wait=60`, { as: token });
+    await http.clock.untilSleeping();
+    await http.clock.advance(10 * SECOND);
+    expect((await waiting).status).toBe(410);
+
+    const second = list('wait=60');
+    await http.clock.untilSleeping();
+    await http.api('DELETE', `/v1/inboxes/${inbox.id}`);
+    expect((await second).status).toBe(404);
+
+    const labels = { run: '4711' };
+    const run = await Promise.all([http.createInbox({ labels }), http.createInbox({ labels })]);
+    const waits = run.map((one) =>
+      http.api('GET', `/v1/inboxes/${one.id}/messages?wait=60`, { as: one.token }),
+    );
+    await http.clock.untilSleeping(2);
+    await http.api('DELETE', '/v1/inboxes?label.run=4711');
+    expect((await Promise.all(waits)).map(({ status }) => status)).toEqual([404, 404]);
+  });
+
+  it('frees everything when the client goes away', async () => {
+    const gone = new AbortController();
+    const waiting = list('wait=60', gone.signal);
+    await http.clock.untilSleeping();
+    gone.abort();
+    await expect(waiting).rejects.toThrow();
+    while (http.clock.sleepers > 0) await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  it('serves many at once: one message ends all their waits', async () => {
+    const waiting = Array.from({ length: 100 }, () => list('wait=60'));
+    await http.clock.untilSleeping(100);
+    const id = await http.deliver(inbox);
+    for (const { body } of await Promise.all(waiting)) expect(body.messages).toMatchObject([{ id }]);
+  });
+});
+
+describe('a list', () => {
+  let http: TestHttp;
+  let inbox: TestInbox;
+  beforeAll(async () => {
+    http = await startHttp();
+    inbox = await http.createInbox();
+  });
+  afterAll(() => http.stop());
+
+  it.each([
+    'wait=61',
+    'wait=-1',
+    'wait=1.5',
+    'wait=',
+    'wait=1e1',
+    'wait=1&wait=2',
+    'limit=0',
+    'limit=201',
+    'limit=abc',
+    'limit=1e9',
+    'limit=+5',
+    'hasAttachments=1',
+    'hasAttachments=TRUE',
+    'from=',
+    'before=x',
+    `before=cur_1`,
+  ])('refuses %s', async (query) => {
+    const answer = await http.api('GET', `/v1/inboxes/${inbox.id}/messages?${query}`);
+    expect([answer.status, answer.body.code]).toEqual([400, 'invalid_request']);
+    expect(answer.body.errors).toMatchObject([{ path: query.split('=', 1)[0] }]);
+  });
+});
