@@ -29,7 +29,7 @@ export default defineConfig(({ mode }) => {
       env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/mayfly', import.meta.url)) },
       // These end what hangs. They are no promise about speed: the machine may be busy with other things.
       testTimeout: 120_000,
-      hookTimeout: 120_000,
+      hookTimeout: 300_000,
       expect: { poll: { timeout: 60_000 } },
     },
   });

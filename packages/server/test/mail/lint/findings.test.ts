@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { lintMail } from '../../../src/mail/lint/lint.ts';
-import { crlf, header, html, multipart, part, text } from './mails/building.ts';
+import { crlf, header, html, multipart, part, text } from './building.ts';
 
 const SHOP = 'Acme <hello@acme.example>';
 /** Languages in turn: the subject, the sentence and the footer of a mail. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
-import { FALSE_ENDS } from '../session/false-ends.ts';
 import { type StartedSmtp, startSmtp, upToData } from '../start-smtp.ts';
+import { FALSE_ENDS } from './false-ends.ts';
 
 const LIMIT = 50_000;
 let smtp: StartedSmtp;

@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type BareLineEndings, DataReader } from '../../../src/smtp/data-reader.ts';
 import { cut } from './drive.ts';
-import { FALSE_ENDS } from './false-ends.ts';
 import { judge } from './message-oracle.ts';
 
 const NO_LIMIT = { maxBytes: 1e9, maxDrainedBytes: 1e9 };
@@ -16,13 +15,8 @@ interface Read {
   outOfStep: boolean;
 }
 
-function readAll(
-  pieces: Buffer[],
-  limits = NO_LIMIT,
-  policy: BareLineEndings = 'refuse',
-  afterCrlf = true,
-): Read {
-  const reader = new DataReader(limits, policy, afterCrlf);
+function readAll(pieces: Buffer[], limits = NO_LIMIT, policy: BareLineEndings = 'refuse'): Read {
+  const reader = new DataReader(limits, policy);
   const output: Buffer[] = [];
   let length = 0;
   for (const piece of pieces) {
@@ -38,69 +32,14 @@ function readAll(
 }
 
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
-const read = (text: string, policy: BareLineEndings = 'refuse') =>
-  readAll([latin1(text)], NO_LIMIT, policy).message;
 
-describe('a message', () => {
-  it.each([
-    ['is empty when it is a dot alone', '.\r\n', ''],
-    ['loses the first dot of a line', '.a\r\n..\r\n...b\r\n.\r\n', 'a\r\n.\r\n..b\r\n'],
-    ['keeps the dots inside a line', 'a.\r\n.b.c\r\n.\r\n', 'a.\r\nb.c\r\n'],
-    ['may hold any byte', 'x\0\x01\x7f\x80\xff\r\n.\r\n', 'x\0\x01\x7f\x80\xff\r\n'],
-    ['may have a line of one megabyte', `${'y'.repeat(1e6)}\r\n.\r\n`, `${'y'.repeat(1e6)}\r\n`],
-  ])('%s', (_name, sent, kept) => {
-    expect(read(sent)).toBe(kept);
-  });
-
-  it('is read no further than its end', () => {
-    expect(readAll([latin1('a\r\n.\r\nNOOP\r\n.\r\n')])).toMatchObject({ message: 'a\r\n', length: 6 });
-    expect(readAll([latin1('a\nb\r\n.\r\nNOOP\r\n.\r\n')])).toMatchObject({ message: '550', length: 8 });
-  });
-
-  it('is handed out as views of the bytes that came in, unless it has a stuffed dot', () => {
-    const reader = new DataReader(NO_LIMIT, 'refuse');
-    const [plain, stuffed] = [latin1('line\r\n'), latin1('line\r\n..dot\r\n')];
-    reader.read(plain, 0);
-    expect([reader.output?.buffer === plain.buffer, reader.output]).toEqual([true, plain]);
-    reader.read(stuffed, 0);
-    expect(reader.output?.toString('latin1')).toBe('line\r\n.dot\r\n');
-  });
-});
-
-describe('a line ending that is not CRLF', () => {
-  it.each(FALSE_ENDS)('never ends the data: %j', (sequence) => {
-    const text = `text${sequence}more text`;
-    for (const policy of ['refuse', 'normalise'] as const) {
-      expect(readAll([latin1(text)], NO_LIMIT, policy)).toMatchObject({ ended: false, length: text.length });
-    }
-  });
-
-  it('does not end an empty message either, when it ended the DATA command', () => {
-    expect(readAll([latin1('.\r\nx')], NO_LIMIT, 'normalise', false).ended).toBe(false);
-    expect(readAll([latin1('.\r\n.\r\n')], NO_LIMIT, 'normalise', false).message).toBe('.\r\n');
-  });
-
-  it.each([
-    ['a\nb\r\n.\r\n', 'a\r\nb\r\n'],
-    ['a\rb\r\n.\r\n', 'a\r\nb\r\n'],
-    ['a\r\r\nb\r\n.\r\n', 'a\r\n\r\nb\r\n'],
-    ['a\n\rb\r\n.\r\n', 'a\r\n\r\nb\r\n'],
-    ['a\n\nb\n\r\n.\r\n', 'a\r\n\r\nb\r\n\r\n'],
-    ['a\n..b\n.\nc\r\n.\r\n', 'a\r\n.b\r\n.\r\nc\r\n'],
-    ['a\r\n..b\r\n.\r\n', 'a\r\n.b\r\n'],
-  ])('becomes CRLF where normalised: %j', (sent, kept) => {
-    expect(read(sent, 'normalise')).toBe(kept);
-    expect(readAll(cut(latin1(sent), [...Array(sent.length).keys()]), NO_LIMIT, 'normalise').message).toBe(
-      kept,
-    );
-  });
-});
-
-it('lines of all lengths with stuffed dots, cut at any place', () => {
-  const lines = Array.from({ length: 40 }, (_, i) => `${i % 3 === 0 ? '.' : ''}.${'x'.repeat(i)}\r\n`);
-  const sent = latin1(`${lines.join('')}.\r\n`);
-  const kept = lines.map((line) => line.slice(1)).join('');
-  for (let at = 0; at < sent.length; at++) expect(readAll(cut(sent, [at])).message).toBe(kept);
+it('a message is handed out as views of the bytes that came in, unless it has a stuffed dot', () => {
+  const reader = new DataReader(NO_LIMIT, 'refuse');
+  const [plain, stuffed] = [latin1('line\r\n'), latin1('line\r\n..dot\r\n')];
+  reader.read(plain, 0);
+  expect([reader.output?.buffer === plain.buffer, reader.output]).toEqual([true, plain]);
+  reader.read(stuffed, 0);
+  expect(reader.output?.toString('latin1')).toBe('line\r\n.dot\r\n');
 });
 
 describe('a message that is refused', () => {

@@ -2,8 +2,8 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterEach, describe, expect, it } from 'vitest';
-import { SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from '../../../../src/accounts/keys.ts';
-import { type Answer, startHttp, type TestHttp } from '../../start-http.ts';
+import { SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from '../../src/accounts/keys.ts';
+import { type Answer, startHttp, type TestHttp } from '../http/start-http.ts';
 
 describe('signing up', () => {
   let http: TestHttp;

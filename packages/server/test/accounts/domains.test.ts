@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Answer, type ApiOptions, startHttp, type TestHttp } from '../../start-http.ts';
+import { type Answer, type ApiOptions, startHttp, type TestHttp } from '../http/start-http.ts';
 
 describe('domains of an account', () => {
   let http: TestHttp;

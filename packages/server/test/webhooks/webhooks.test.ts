@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { newId } from '../../../../src/ids.ts';
-import { forEachTest } from '../../for-each-test.ts';
-import { type Answer, type Body, startHttp, type TestHttp } from '../../start-http.ts';
+import { newId } from '../../src/ids.ts';
+import { forEachTest } from '../http/for-each-test.ts';
+import { type Answer, type Body, startHttp, type TestHttp } from '../http/start-http.ts';
 
 const HOOK = 'http://127.0.0.1:9999/hook';
 

@@ -1,6 +1,6 @@
 import { get } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp } from '../start-http.ts';
+import { startHttp, type TestHttp } from './start-http.ts';
 
 let http: TestHttp;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp } from '../../start-http.ts';
+import { startHttp, type TestHttp } from '../http/start-http.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { AppError } from '../../../../src/errors.ts';
-import { forEachTest } from '../../for-each-test.ts';
-import { startHttp, type TestHttp } from '../../start-http.ts';
+import { AppError } from '../../src/errors.ts';
+import { forEachTest } from '../http/for-each-test.ts';
+import { startHttp, type TestHttp } from '../http/start-http.ts';
 
 const DAY_MS = 86_400_000;
 

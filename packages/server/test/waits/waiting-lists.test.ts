@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { forEachTest } from '../../for-each-test.ts';
-import { startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
+import { forEachTest } from '../http/for-each-test.ts';
+import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
 
 const SECOND = 1_000;
 

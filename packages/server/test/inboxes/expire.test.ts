@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { databasePath } from '../../../../src/config/config.ts';
-import { openSqlite } from '../../../../src/database/sqlite/open.ts';
-import { openStream } from '../../../support/event-stream.ts';
-import { smtpClient } from '../../../support/smtp-script.ts';
-import { startHttp as startReceiver } from '../../../webhooks/receivers.ts';
-import { startWebhookApp } from '../../../webhooks/start-webhooks.ts';
-import { forEachTest } from '../../for-each-test.ts';
-import type { TestHttp, TestInbox } from '../../start-http.ts';
+import { databasePath } from '../../src/config/config.ts';
+import { openSqlite } from '../../src/database/sqlite/open.ts';
+import { forEachTest } from '../http/for-each-test.ts';
+import type { TestHttp, TestInbox } from '../http/start-http.ts';
+import { openStream } from '../support/event-stream.ts';
+import { smtpClient } from '../support/smtp-script.ts';
+import { startHttp as startReceiver } from '../webhooks/receivers.ts';
+import { startWebhookApp } from '../webhooks/start-webhooks.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
+import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
 
 describe('a change of an inbox that ends after the request was admitted', () => {
   let http: TestHttp;

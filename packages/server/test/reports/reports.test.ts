@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Body } from '../../../support/api-client.ts';
-import { startApp, type TestApp } from '../../../support/start-app.ts';
+import type { Body } from '../support/api-client.ts';
+import { startApp, type TestApp } from '../support/start-app.ts';
 
 let app: TestApp;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
+import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
 
 const MINUTE = 60_000;
 

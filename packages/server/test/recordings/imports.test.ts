@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RECORDING, zipOf } from '../../../support/recording-archive.ts';
-import { startHttp, type TestHttp } from '../../start-http.ts';
+import { startHttp, type TestHttp } from '../http/start-http.ts';
+import { RECORDING, zipOf } from '../support/recording-archive.ts';
 
 describe('an import that is refused', () => {
   let http: TestHttp;

@@ -1,8 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect, it } from 'vitest';
-import { newId } from '../../../src/ids.ts';
-import { inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
-import { openTemporary } from '../sqlite/open-sqlite.ts';
+import { newId } from '../../src/ids.ts';
+import { inboxAt, mailTo, onlyPlaced, T } from '../store/builders.ts';
+import { openTemporary } from '../store/sqlite/open-sqlite.ts';
 
 it('a deletion that was stopped on its way leaves an account for which nothing is made, and goes on when asked again', async () => {
   const on = await openTemporary();

@@ -4,9 +4,9 @@ import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fromBufferPromise } from 'yauzl';
 import { ZipFile } from 'yazl';
-import type { Answer, Body } from '../../../support/api-client.ts';
-import { RECORDING, zipOf } from '../../../support/recording-archive.ts';
-import { startApp, TEST_KEY, type TestApp } from '../../../support/start-app.ts';
+import type { Answer, Body } from '../support/api-client.ts';
+import { RECORDING, zipOf } from '../support/recording-archive.ts';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 let app: TestApp;
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MAX_KEYS_PER_ACCOUNT, newKey } from '../../../../src/accounts/keys.ts';
-import { hasValidChecksum } from '../../../../src/ids.ts';
-import { type Answer, type Body, startHttp, type TestHttp } from '../../start-http.ts';
+import { MAX_KEYS_PER_ACCOUNT, newKey } from '../../src/accounts/keys.ts';
+import { hasValidChecksum } from '../../src/ids.ts';
+import { type Answer, type Body, startHttp, type TestHttp } from '../http/start-http.ts';
 
 describe('API keys', () => {
   let http: TestHttp;
