@@ -29,7 +29,7 @@ const ERRORS: Partial<Record<ProblemCode, DescribedError>> = {
   malformed_json: {
     meaning: 'the body is not JSON.',
     detail:
-      'The body is not valid JSON: at line 1, column 30 (position 29) there is "}" where a value was expected.',
+      'The body is not valid JSON. Expected double-quoted property name at line 1, column 19 (position 18).',
   },
   invalid_since: {
     meaning: '`since` is neither a cursor nor a time.',

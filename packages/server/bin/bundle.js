@@ -3,7 +3,6 @@
  * Finds the bundle of this repository's sources, and makes it where it is missing or older than they are. Not part
  * of the published package, which has one bundle.
  */
-const { spawnSync } = require('node:child_process');
 const { existsSync, readdirSync, statSync } = require('node:fs');
 const { join } = require('node:path');
 
@@ -16,6 +15,7 @@ const INPUTS = [
   'package-lock.json',
   'packages/client/src/contract',
   'packages/server/build.js',
+  'packages/server/package.json',
   'packages/server/src',
   'packages/web/dist',
 ];
@@ -42,7 +42,10 @@ function bundleFolder() {
 function upToDateBundle() {
   const folder = bundleFolder();
   const isThere = () => existsSync(join(folder, 'main.cjs'));
-  if (!isThere() && existsSync(BUILD)) spawnSync(process.execPath, [BUILD], { stdio: ['ignore', 2, 2] });
+  if (!isThere() && existsSync(BUILD)) {
+    const { spawnSync } = require('node:child_process');
+    spawnSync(process.execPath, [BUILD], { stdio: ['ignore', 2, 2] });
+  }
   return isThere() ? folder : undefined;
 }
 

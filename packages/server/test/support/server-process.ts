@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../bin/mayfly.js', import.meta.url));
+const SOURCES = fileURLToPath(new URL('../../bin/sources.js', import.meta.url));
 const KEY = 'durability_key_0123456789';
 
 export interface Inbox {
@@ -38,6 +39,8 @@ export interface ServerOptions {
   dataDir: string;
   /** A program that starts it, with its arguments. */
   under?: string[];
+  /** Runs the sources instead of their bundle, for tests that change modules. */
+  fromSources?: boolean;
   /** Arguments for Node.js. */
   nodeArgs?: string[];
   /** Settings beside those that every server has here. */
@@ -47,7 +50,8 @@ export interface ServerOptions {
 /** Only spawns it, and does not wait until it is ready. */
 export function spawnServer(options: ServerOptions): ChildProcess {
   const { command = 'serve', dataDir, under = [], nodeArgs = [], env = {} } = options;
-  const [program = '', ...args] = [...under, process.execPath, ...nodeArgs, MAIN, command];
+  const entry = options.fromSources ? SOURCES : MAIN;
+  const [program = '', ...args] = [...under, process.execPath, ...nodeArgs, entry, command];
   return spawn(program, args, {
     // Nothing else of ours: the server refuses settings that it does not know.
     env: {

@@ -61,7 +61,7 @@ async function exhaust(): Promise<Answer> {
 const PROVOKED: Record<string, () => Promise<Answer>> = {
   invalid_request: () => http.api('POST', '/v1/inboxes', { body: { ttlMinute: 5 } }),
   malformed_json: () =>
-    http.api('POST', '/v1/inboxes', { body: '{"a": }', headers: { 'content-type': 'application/json' } }),
+    http.api('POST', '/v1/inboxes', { body: '{"a": 1,}', headers: { 'content-type': 'application/json' } }),
   invalid_since: () => http.api('GET', `${inbox()}/messages?since=x`),
   unauthorized: () => http.api('GET', '/v1/inboxes', { as: null }),
   insufficient_scope: () => http.api('DELETE', inbox(), { as: place.inbox.token }),

@@ -27,10 +27,12 @@ export interface ReadingServers {
   newAccount(): Promise<string>;
 }
 
-/** The id of the only message of an inbox. */
+/** The id of the newest message of an inbox. */
 export async function messageIdIn(query: ReadingServers['query'], inboxId: string): Promise<string> {
   const inbox = `(select seq from inboxes where id = '${inboxId}')`;
-  const [row] = await query(`select id from messages where inbox_seq = ${inbox}`);
+  const [row] = await query(
+    `select id from messages where inbox_seq = ${inbox} order by received_at desc limit 1`,
+  );
   return String(row?.id);
 }
 

@@ -31,6 +31,7 @@ afterEach(async () => {
 async function start(version: Version, env: Record<string, string>) {
   const server = await startServer({
     dataDir: join(folder, 'data'),
+    fromSources: true,
     nodeArgs: ['--import', OTHER_VERSION],
     env: { TEST_MIGRATIONS: JSON.stringify(version), ...env },
   });
