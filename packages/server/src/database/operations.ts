@@ -55,6 +55,8 @@ export interface Traits {
   changesNothing?: true;
   /** Its commit may be lost in a crash of the machine, because what it writes can be made again. */
   relaxed?: true;
+  /** What it adds is indexed later, in as many bytes at most. */
+  isIndexed?: true;
 }
 
 /**

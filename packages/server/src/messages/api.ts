@@ -136,16 +136,21 @@ function rawRoute(app: App, { deps }: RouteContext): void {
     },
     handler: async (request, reply) => {
       const inbox = callersInbox(request);
-      const message = await findMessage(store, inbox, request.params.messageId, clock.now());
-      const tag = immutableTag(`${message.id}.raw`);
+      const { messageId: id } = request.params;
+      const now = clock.now();
+      const size =
+        (await store.messages.sizeOf(inbox.id, id, now)) ??
+        (await throwMissing(store.inboxes, inbox, id, now));
+      const tag = immutableTag(`${id}.raw`);
       reply.header('etag', tag);
       if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
-      const source = rawPieces(store.messages, message, { start: 0, end: message.size }, () => clock.now());
+      const message = { inboxId: inbox.id, id };
+      const source = rawPieces(store.messages, message, { start: 0, end: size }, () => clock.now());
       return reply
         .type(wantsOctets(request.headers.accept) ? OCTETS : RAW_TYPE)
         .header('vary', 'accept')
-        .header('content-length', message.size)
-        .header('content-disposition', `attachment; filename="${message.id}.eml"`)
+        .header('content-length', size)
+        .header('content-disposition', `attachment; filename="${id}.eml"`)
         .send(Readable.from(source, { objectMode: false }));
     },
   });

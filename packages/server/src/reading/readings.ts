@@ -9,7 +9,7 @@ import { isLarge } from '../memory.ts';
 import type { Store } from '../store.ts';
 import { Batcher } from '../workers/batcher.ts';
 import { FairQueue } from './pool/fair-queue.ts';
-import type { Parsing } from './pool/parser-pool.ts';
+import { LARGE_MAIL_BYTES, type Parsing } from './pool/parser-pool.ts';
 import type { Authenticator } from './sender-checks/authenticator.ts';
 import type { Reading, ReadingOf } from './sources.ts';
 import type { UnreadSource } from './sql.ts';
@@ -20,10 +20,8 @@ const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
-/** Mails that are read from the store at the same time: each is in memory as a whole. */
+/** Mails up to LARGE_MAIL_BYTES that are read from the store at the same time, beside one that is larger. */
 const MAX_LOADED = 4;
-/** A larger mail is in memory alone. */
-const MAX_LOADED_BYTES = 8 * 1024 * 1024;
 /** How long another node's reading of its own mail is waited for, in steps. */
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
 /** How often mails are looked for that nobody reads, because their node ended. */
@@ -74,6 +72,16 @@ interface Load {
   bytes: number;
 }
 
+/** Mails that are to be read from the store: each is in memory as a whole. */
+interface Lane {
+  readonly awaited: FairQueue<Entry>;
+  readonly others: FairQueue<Entry>;
+  /** How many may be loaded. */
+  free: number;
+}
+
+const laneOf = (free: number): Lane => ({ awaited: new FairQueue(), others: new FairQueue(), free });
+
 interface Deps {
   store: Pick<Store, 'readings'>;
   parsing: Pick<Parsing, 'parse'>;
@@ -95,8 +103,8 @@ export class Readings {
   readonly #entries = new Map<number, Entry>();
   /** Of accounts, also of mails that are being stored. */
   readonly #backlogs = new Map<string, Load>();
-  readonly #toLoad = { awaited: new FairQueue<Entry>(), others: new FairQueue<Entry>() };
-  readonly #loaded: Load = { mails: 0, bytes: 0 };
+  readonly #small = laneOf(MAX_LOADED);
+  readonly #large = laneOf(1);
   readonly #relaxed: Batcher<ReadingOf, null>;
   readonly #checked: Batcher<ReadingOf, null>;
   readonly #stopped = new AbortController();
@@ -105,8 +113,9 @@ export class Readings {
   constructor(deps: Deps) {
     this.#deps = deps;
     const { readings } = deps.store;
-    this.#relaxed = new Batcher((all) => this.#keep(all, readings.keep));
-    this.#checked = new Batcher((all) => this.#keep(all, readings.keepChecked));
+    const bytesOf = ({ content }: ReadingOf): number => content.length;
+    this.#relaxed = new Batcher((all) => this.#keep(all, readings.keep), { bytesOf });
+    this.#checked = new Batcher((all) => this.#keep(all, readings.keepChecked), { bytesOf });
   }
 
   /** Number of mails that are to be read. */
@@ -232,45 +241,38 @@ export class Readings {
 
   /** Adds it to those that are read from the store, in turns by account and inbox. */
   #queue(entry: Entry): void {
-    const { awaited, others } = this.#toLoad;
-    others.add(entry, entry.flow, entry.size);
+    const lane = entry.size > LARGE_MAIL_BYTES ? this.#large : this.#small;
+    lane.others.add(entry, entry.flow, entry.size);
     entry.hasten = () => {
-      if (others.remove(entry, entry.flow)) awaited.add(entry, entry.flow, entry.size);
+      if (lane.others.remove(entry, entry.flow)) lane.awaited.add(entry, entry.flow, entry.size);
     };
-    this.#loadNext();
+    this.#loadNext(lane);
   }
 
-  #loadNext(): void {
-    const { awaited, others } = this.#toLoad;
-    for (;;) {
-      const from = awaited.size > 0 ? awaited : others;
-      const next = from.peek();
-      const { mails, bytes } = this.#loaded;
-      const hasRoom = mails === 0 || (mails < MAX_LOADED && bytes + (next?.size ?? 0) <= MAX_LOADED_BYTES);
-      if (!next || !hasRoom) return;
-      from.shift();
-      this.#loaded.mails += 1;
-      this.#loaded.bytes += next.size;
+  #loadNext(lane: Lane): void {
+    while (lane.free > 0) {
+      const next = lane.awaited.shift() ?? lane.others.shift();
+      if (!next) return;
+      lane.free -= 1;
       const work = this.#load(next);
-      next.hasten = work.hasten;
+      work.promise
+        .catch(() => undefined)
+        .finally(() => {
+          lane.free += 1;
+          this.#loadNext(lane);
+        });
       this.#finish(next, work);
     }
   }
 
   #load(entry: Entry): Work {
-    const { source, size, flow, checks } = entry;
+    const { source, flow, checks } = entry;
     let begun: Work | undefined;
     const load = async (): Promise<Reading | undefined> => {
-      try {
-        const found = await this.#deps.store.readings.load(source);
-        if (!found) return undefined;
-        begun = this.#read({ ...found, checks }, flow, this.#stopped.signal);
-        return await begun.promise;
-      } finally {
-        this.#loaded.mails -= 1;
-        this.#loaded.bytes -= size;
-        this.#loadNext();
-      }
+      const found = await this.#deps.store.readings.load(source);
+      if (!found) return undefined;
+      begun = this.#read({ ...found, checks }, flow, this.#stopped.signal);
+      return begun.promise;
     };
     return { promise: load(), hasten: () => begun?.hasten() };
   }

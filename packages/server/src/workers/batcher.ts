@@ -1,5 +1,7 @@
 /** Larger batches no longer reduce the cost per item. */
 const MAX_BATCH = 128;
+/** About 10 ms of writing. */
+const MAX_BYTES = 2 * 1024 * 1024;
 /** Offered items in memory while the store is slow or down; more are dropped. */
 const MAX_OFFERED = 1_000;
 
@@ -10,9 +12,11 @@ interface Waiting<Item, Result> {
   reject?(error: unknown): void;
 }
 
-interface BatcherOptions {
+interface BatcherOptions<Item> {
   /** Delays the first write after an idle time, so that more items share it. A flush aborts the signal. */
   pause?(signal: AbortSignal): Promise<void>;
+  /** Bytes of an item; a batch ends at {@link MAX_BYTES} of them. */
+  bytesOf?(item: Item): number;
   /** Called when a write of offered items failed. */
   onLost?(error: unknown): void;
 }
@@ -20,13 +24,13 @@ interface BatcherOptions {
 /** Collects items while a write is in progress, and writes them together afterwards. */
 export class Batcher<Item, Result> {
   readonly #write: (items: Item[]) => Promise<readonly Result[]>;
-  readonly #options: BatcherOptions;
+  readonly #options: BatcherOptions<Item>;
   readonly #waiting: Waiting<Item, Result>[] = [];
   #idle: Promise<void> | undefined;
   #pausing = new AbortController();
 
   /** @param write returns one result per item, in the same order; offered items need none */
-  constructor(write: (items: Item[]) => Promise<readonly Result[]>, options: BatcherOptions = {}) {
+  constructor(write: (items: Item[]) => Promise<readonly Result[]>, options: BatcherOptions<Item> = {}) {
     this.#write = write;
     this.#options = options;
   }
@@ -55,7 +59,7 @@ export class Batcher<Item, Result> {
     this.#pausing = new AbortController();
     await this.#options.pause?.(this.#pausing.signal);
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, MAX_BATCH);
+      const batch = this.#takeBatch();
       try {
         const results = await this.#write(batch.map(({ item }) => item));
         for (const [index, { resolve }] of batch.entries()) resolve?.(results[index] as Result);
@@ -65,5 +69,16 @@ export class Batcher<Item, Result> {
       }
     }
     this.#idle = undefined;
+  }
+
+  /** Takes at least one item. */
+  #takeBatch(): Waiting<Item, Result>[] {
+    const { bytesOf } = this.#options;
+    let bytes = 0;
+    const end = this.#waiting.findIndex(({ item }, index) => {
+      bytes += bytesOf?.(item) ?? 0;
+      return index > 0 && (index >= MAX_BATCH || bytes > MAX_BYTES);
+    });
+    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
   }
 }

@@ -26,6 +26,8 @@ beforeAll(async () => {
   for (const name of ['first', 'second', 'third']) {
     await app.send({ from: 'a@sender.test', to: inbox.address, subject: name, text: `text of ${name}` });
   }
+  // What each says is stored by then.
+  expect(await list(`/v1/inboxes/${inbox.id}/messages`)).toHaveLength(3);
 });
 
 afterAll(async () => {

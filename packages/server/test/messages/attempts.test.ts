@@ -25,7 +25,7 @@ describeOnEngines('the timeline of a mail that its sender had to repeat', (engin
   async function eventsOf(app: TestApp, inboxId: string) {
     const { messages } = (await app.api('GET', `/v1/inboxes/${inboxId}/messages`)).body;
     const path = `/v1/inboxes/${inboxId}/messages/${messages[0].id}/timeline`;
-    const { events } = (await app.api('GET', path)).body as { events: { event: string; detail: string }[] };
+    const { events } = (await app.api('GET', path)).body as { events: { event: string; at: string; detail: string }[] };
     return events;
   }
   const attemptsIn = (events: { event: string; detail: string }[]) =>
@@ -56,10 +56,10 @@ describeOnEngines('the timeline of a mail that its sender had to repeat', (engin
     const rules = [{ at: 'end-of-data', delayMs: 60 }];
     await first().api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
     expect(await attempt(first(), inbox.address, 'app@shop.example')).toMatch(/^250/);
-    const events = (await eventsOf(first(), inbox.id)) as { event: string; sincePreviousMs?: number }[];
-    expect(events.slice(-2).map(({ event }) => event)).toEqual(['committed', 'replied']);
-    expect(events.at(-1)?.sincePreviousMs).toBeGreaterThanOrEqual(50);
+    const events = await eventsOf(first(), inbox.id);
+    const timeOf = (name: string): number => Date.parse(events.find(({ event }) => event === name)?.at ?? '');
+    expect(timeOf('replied') - timeOf('committed')).toBeGreaterThanOrEqual(50);
     const elsewhere = await eventsOf(last(), inbox.id);
-    expect(elsewhere.at(-1)?.event).toBe(engine.nodes === 1 ? 'replied' : 'committed');
+    expect(elsewhere.some(({ event }) => event === 'replied')).toBe(engine.nodes === 1);
   });
 });

@@ -14,7 +14,7 @@ import { SHOWING, showingMethods } from '../store/contract/reading-methods.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 /** What shows nothing of what a mail says. */
-const WITHOUT_READING = ['messages.existing', 'messages.readRaw', 'messages.recipients'];
+const WITHOUT_READING = ['messages.existing', 'messages.readRaw', 'messages.recipients', 'messages.sizeOf'];
 const NOW = T + 1_000;
 
 describe('the gate', () => {

@@ -21,12 +21,24 @@ const SMALL_WRITE_BYTES = 64 * 1024;
 /** Our own readers take milliseconds; those of other processes may take hours. */
 const READERS_TIMEOUT_MS = 100;
 
+/** Of the reading of a mail: see MAX_STORED_BYTES in `mail/stored-content.ts`. */
+const MAX_INDEX_BYTES = 2 * 1024 * 1024;
+const indexBytes = (size: number): number => Math.min(size, MAX_INDEX_BYTES);
+
+/** Acknowledged mail stays readable on a full disk, because room for its reading is kept until it is stored. */
+const UNREAD_BYTES = `select coalesce(sum(min(s.size, ${MAX_INDEX_BYTES})), 0) as bytes
+  from unread u join sources s on s.seq = u.source_seq`;
+
 /** An upper bound; 0 for a method that may use the reserve. */
 function bytesAdded(path: string, args: readonly unknown[]): number {
-  if (operationAt(path).traits.mayUseReserve) return 0;
+  const { mayUseReserve, isIndexed } = operationAt(path).traits;
+  if (mayUseReserve) return 0;
   const bytes = bytesIn(args);
   const mails = bytes.length > 0 && Array.isArray(args[0]) ? args[0].length : 1;
-  return bytes.reduce((sum, { byteLength }) => sum + byteLength, mails * SMALL_WRITE_BYTES);
+  return bytes.reduce(
+    (sum, { byteLength }) => sum + byteLength + (isIndexed ? indexBytes(byteLength) : 0),
+    mails * SMALL_WRITE_BYTES,
+  );
 }
 
 interface DiskSpace {
@@ -88,8 +100,10 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
   /** New data is written to the log, then to free pages of the database; what does not fit there enlarges the file. */
   function hasSpace(): boolean {
     const { reserve, free } = measure();
-    const growth = admitted - freePages() * pageBytes;
-    return free - admitted >= (growth > 0 ? reserve + growth : reserve * DELETIONS_SHARE);
+    if (free === Number.POSITIVE_INFINITY) return true;
+    const needed = admitted + Number(database.prepare(UNREAD_BYTES).get()?.bytes);
+    const growth = needed - freePages() * pageBytes;
+    return free - needed >= (growth > 0 ? reserve + growth : reserve * DELETIONS_SHARE);
   }
 
   return {

@@ -382,5 +382,5 @@ export const addBatch = flight(
     }
     return { result: plan.placed, written: others };
   },
-  { keepsInboxes: true },
+  { keepsInboxes: true, isIndexed: true },
 );

@@ -32,7 +32,7 @@ export const imports = {
       await tx.run(sql`insert into parked_sources (source_seq, stage) values (${seq}, ${stage})`);
       return seq;
     },
-    { keepsInboxes: true },
+    { keepsInboxes: true, isIndexed: true },
   ),
 
   /** Gives up the mails of a failed import. Otherwise the sweeper does it after STAGED_MS. */

@@ -1,5 +1,5 @@
 import { read, type Tx, type Unread, write } from '../../database/operations.ts';
-import { anyOf, FOR_UPDATE, sql } from '../../database/sql.ts';
+import { anyOf, FOR_UPDATE, type Sql, sql } from '../../database/sql.ts';
 import { timeOfId } from '../../ids.ts';
 import { knownContent, MAX_DERIVED_BYTES, readContent } from '../../mail/stored-content.ts';
 import type { RAW_PIECE_BYTES } from '../../reading/sources.ts';
@@ -33,6 +33,12 @@ export async function lockInboxOf(
   );
   return inbox && { inboxSeq: inbox.seq, receivedAt };
 }
+
+/** The number of the source; nothing for an invalid id. */
+const sourceOf = (inboxId: string, messageId: string, now: number): Sql =>
+  sql`select m.source_seq from inboxes i join messages m on m.inbox_seq = i.seq
+    where i.id = ${inboxId} and i.expires_at > ${now} and m.received_at = ${timeOfId('msg', messageId) ?? -1}
+      and m.id = ${messageId} and m.received_at > i.emptied_up_to`;
 
 export const one = {
   /** The ids that messages of the live inbox have. */
@@ -87,6 +93,14 @@ export const one = {
     },
   ),
 
+  /** Of the raw source, bytes. */
+  sizeOf: read(async (db, inboxId: string, messageId: string, now: number): Promise<number | undefined> => {
+    const row = await db.first<{ size: number }>(
+      sql`select size from sources where seq = (${sourceOf(inboxId, messageId, now)})`,
+    );
+    return row?.size;
+  }),
+
   /** A piece of {@link RAW_PIECE_BYTES}, the last one smaller; undefined past the end and for no message. */
   readRaw: read(
     async (
@@ -96,11 +110,7 @@ export const one = {
       piece: number,
       now: number,
     ): Promise<Uint8Array | undefined> => {
-      const receivedAt = timeOfId('msg', messageId);
-      if (receivedAt === undefined) return undefined;
-      const message = sql`select m.source_seq from inboxes i join messages m on m.inbox_seq = i.seq
-        where i.id = ${inboxId} and i.expires_at > ${now} and m.received_at = ${receivedAt}
-          and m.id = ${messageId} and m.received_at > i.emptied_up_to`;
+      const message = sourceOf(inboxId, messageId, now);
       const row = await db.first<{ bytes: Uint8Array }>(
         piece === 0
           ? sql`select raw as bytes from sources where seq = (${message})`

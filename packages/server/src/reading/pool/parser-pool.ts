@@ -4,7 +4,6 @@ import { AppError } from '../../errors.ts';
 import { type AttachmentList, readAttachmentList } from '../../mail/attachment-list.ts';
 import type { FullJson } from '../../mail/full-json.ts';
 import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
-import { isLarge } from '../../memory.ts';
 import type { Flow } from './fair-queue.ts';
 import { JobQueue, type QueueLimits } from './job-queue.ts';
 import type { Failure, Job } from './pool-worker.ts';
@@ -20,6 +19,8 @@ const PARSE_HEAP_MB = 256;
 const IDLE_WORKER_MS = 30_000;
 /** Mails of a batch: few enough that the first are committed while the next are read. */
 const MAX_BATCH = 4;
+/** Mails above this size have a worker of their own: their reading takes 100 ms at worst. */
+export const LARGE_MAIL_BYTES = 1024 * 1024;
 /** The same for large mails, whose worker has no other jobs. */
 const SLOW_LARGE_PARSE_MS = 1_000;
 /** Bytes of a batch beside its first mail: 2 ms of work, 10 ms at worst. */
@@ -240,7 +241,7 @@ class ParserPool implements Parsing {
       done: (first, second, parseError) => resolve({ first, second, parseError }),
       failed: resolve,
     };
-    const queue = isLarge(input) ? this.large : this.small;
+    const queue = input.length > LARGE_MAIL_BYTES ? this.large : this.small;
     const drop = () => queue.drop(job);
     this.unsettled += 1;
     queue.add(job);

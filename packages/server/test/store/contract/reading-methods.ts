@@ -57,6 +57,7 @@ export function showingMethods(
     'messages.recipients': async (now) => (await messages.recipients(inbox.id, 0, now)) !== '',
     'messages.existing': async (now) => (await messages.existing(inbox.id, [messageId], now)).length > 0,
     'messages.find': async (now) => !!(await messages.find(inbox.id, messageId, now)),
+    'messages.sizeOf': async (now) => !!(await messages.sizeOf(inbox.id, messageId, now)),
     'messages.readRaw': async (now) => !!(await messages.readRaw(inbox.id, messageId, 0, now)),
   };
 }

@@ -55,6 +55,10 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
     await server.end('SIGKILL');
     server = await startServer({ dataDir });
     await isComplete();
-    expect(await sendOne(server.smtpPort, other.address, large)).toMatch(/^451 4\.3\.0 /);
+    // Readings took less than the room that was kept for them.
+    let reply = '250';
+    for (let n = 0; n < 20 && reply.startsWith('250'); n++)
+      reply = await sendOne(server.smtpPort, other.address, large);
+    expect(reply).toMatch(/^451 4\.3\.0 /);
   });
 });

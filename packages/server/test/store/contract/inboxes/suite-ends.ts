@@ -18,6 +18,8 @@ const EMPTY = {
   inboxes: 0,
   messages: 0,
   parked_sources: 0,
+  readings: 0,
+  unread: 0,
   deleted_inboxes: 0,
   inbox_waits: 0,
   refusals: 0,
@@ -92,13 +94,14 @@ export function describeEnds(given: Given): void {
       await on.store.messages.addBatch([...mails, mailTo([inbox, neighbour])], T);
       await onlyPlaced(on.store, mailTo([inbox], { raw: new Uint8Array(3_000_000) }), T);
       expect(await on.store.inboxes.delete(owner, inbox.id, T)).toBe(true);
-      const { addresses = 0, messages = 0, sources = 0 } = before;
+      const { addresses = 0, messages = 0, sources = 0, readings = 0 } = before;
       // The shared mail stays with the neighbour, the address stays in quarantine.
       expect(await on.counts()).toEqual({
         ...before,
         addresses: addresses + 1,
         messages: messages + 1,
         sources: sources + 1,
+        readings: readings + 1,
         shared_sources: 1,
         // What reports show: its address, labels and figures.
         deleted_inboxes: 1,

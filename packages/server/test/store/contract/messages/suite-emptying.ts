@@ -24,11 +24,12 @@ export function describeEmptying(given: Given): void {
       const [shared = []] = await on.store.messages.addBatch([mailTo([inbox, other])], T);
       expect(shared.map(isPlaced)).toEqual([true, true]);
       expect(await on.store.messages.deleteAll(inbox.id, T)).toBe(true);
-      const { messages = 0, sources = 0 } = before;
+      const { messages = 0, sources = 0, readings = 0 } = before;
       expect(await on.counts()).toEqual({
         ...before,
         messages: messages + 1,
         sources: sources + 1,
+        readings: readings + 1,
         shared_sources: 1,
       });
       expect(await on.store.messages.listRows(other.id, everything, T)).toHaveLength(2);

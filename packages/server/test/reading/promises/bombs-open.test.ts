@@ -1,0 +1,74 @@
+import { expect, it } from 'vitest';
+import { BOMBS } from '../../hostile/bombs.ts';
+import { describeOnEngines } from '../../support/nodes.ts';
+import { messageIdIn, useReadingServers } from './reading-servers.ts';
+import { READINGS } from './readings.ts';
+import { sendOne, wholeMail } from './whole-mail.ts';
+
+const bombOf = (name: string, bytes: number): Buffer => {
+  const bomb = BOMBS.find((one) => one.name === name);
+  if (!bomb) throw new Error(`There is no bomb "${name}".`);
+  return bomb.mail(bytes);
+};
+/** A mail that takes much longer to read than to store. */
+const bomb = bombOf('encoded words of many charsets', 2_000_000);
+/** Of one inbox: seconds of work, so that their reading goes on while other mail is sent and read. */
+const TOGETHER = 8;
+
+describeOnEngines('while bombs are being read', (engine) => {
+  const servers = useReadingServers(engine);
+  const smtpPort = () => servers.first().smtp.port;
+
+  /** Bombs in an inbox, acknowledged; `listed` resolves when they can be read. */
+  async function begin(events: string[]): Promise<{ id: string; listed: Promise<void> }> {
+    const inbox = await servers.first().createInbox();
+    const sent = Array.from({ length: TOGETHER }, () => sendOne(smtpPort(), inbox.address, bomb));
+    for (const reply of await Promise.all(sent)) expect(reply).toMatch(/^250 /);
+    events.push('250 of the bombs');
+    const listed = servers
+      .last()
+      .api('GET', `/v1/inboxes/${inbox.id}/messages`)
+      .then(({ status, body }) => {
+        expect([status, body.messages.length]).toEqual([200, TOGETHER]);
+        events.push('bombs listed');
+      });
+    return { id: inbox.id, listed };
+  }
+
+  it('counts and sources of them wait for no reading', async () => {
+    const { id, listed } = await begin([]);
+    const { api } = servers.last();
+    const message = await messageIdIn(servers.query, id);
+    const isRead = async (what: string): Promise<string> => {
+      const readings = 'readings join messages on messages.source_seq = readings.source_seq';
+      const [row] = await servers.query(
+        `select count(*) as n from ${readings} where messages.id = '${message}'`,
+      );
+      return `${what} ${Number(row?.n) === 0 ? 'before' : 'after'} the reading`;
+    };
+    expect((await api('GET', `/v1/inboxes/${id}`)).body.messageCount).toBe(TOGETHER);
+    const events = [await isRead('counts')];
+    const raw = await api('GET', `/v1/inboxes/${id}/messages/${message}/raw`);
+    events.push(await isRead('source'));
+    expect(Buffer.from(raw.bytes).includes(bomb)).toBe(true);
+    await listed;
+    expect((await api('GET', `/v1/inboxes/${id}/export`)).status).toBe(200);
+    expect(events).toEqual(['counts before the reading', 'source before the reading']);
+  });
+
+  it('a mail of 600 KB to another account is complete before the largest one is', async () => {
+    const place = await servers.newPlace('medium', await servers.newAccount());
+    const { id, address } = await servers.first().createInbox();
+    const { api } = servers.last();
+    const events: string[] = [];
+    expect(await sendOne(smtpPort(), address, bombOf('a mail of no header', 48_000_000))).toMatch(/^250 /);
+    const listed = api('GET', `/v1/inboxes/${id}/messages`).then(() => events.push('bomb listed'));
+    const medium = `${wholeMail(place.mail)}${'epilogue\r\n'.repeat(60_000)}`;
+    expect(await sendOne(smtpPort(), place.inbox.address, medium)).toMatch(/^250 /);
+    for (const { look } of READINGS.filter(({ operation }) => operation === 'listMessages').slice(0, 1))
+      await look(place);
+    events.push('complete');
+    await listed;
+    expect(events).toEqual(['complete', 'bomb listed']);
+  });
+});
