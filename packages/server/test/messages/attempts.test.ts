@@ -25,7 +25,9 @@ describeOnEngines('the timeline of a mail that its sender had to repeat', (engin
   async function eventsOf(app: TestApp, inboxId: string) {
     const { messages } = (await app.api('GET', `/v1/inboxes/${inboxId}/messages`)).body;
     const path = `/v1/inboxes/${inboxId}/messages/${messages[0].id}/timeline`;
-    const { events } = (await app.api('GET', path)).body as { events: { event: string; at: string; detail: string }[] };
+    const { events } = (await app.api('GET', path)).body as {
+      events: { event: string; at: string; detail: string }[];
+    };
     return events;
   }
   const attemptsIn = (events: { event: string; detail: string }[]) =>
