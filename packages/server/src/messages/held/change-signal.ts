@@ -21,7 +21,7 @@ export interface WaitDeps {
   clock: Clock;
   /** Shared by all held requests. */
   wakes: WakeQueue;
-  /** For requests whose time is over: they do not wait behind those that changes resume. */
+  /** A queue apart for requests whose time is over, so that thousands that a change resumes do not delay them. */
   ends: WakeQueue;
 }
 

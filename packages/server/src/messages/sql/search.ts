@@ -82,7 +82,7 @@ function unreadIn(
 
 const NOTHING = new Uint8Array();
 
-/** @param found the first {@link ROWS_PER_CALL} messages of the range. @param empty the place for an empty range */
+/** @param found the first {@link ROWS_PER_CALL} messages of the range. @param empty the place that is returned if none was found */
 function stretchOf(found: readonly Sized[], empty: number): Stretch {
   let rows = 0;
   for (let bytes = 0; rows < found.length; rows++) {
