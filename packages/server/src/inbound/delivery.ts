@@ -93,9 +93,15 @@ export class Delivery implements Delivering, Staging {
   }
 
   async stage({ accountId, envelope, received, trail }: StagedMail, stage: string): Promise<number> {
-    const source = { raw: withReceivedLine('', received), envelope, trail: encodeTrail(trail) };
-    const seq = await this.#deps.store.messages.stage(source, accountId, stage);
-    await this.#deps.readings.ensure([seq]);
+    const mail = { raw: withReceivedLine('', received), envelope, trail: encodeTrail(trail), checks: false };
+    const { store, readings } = this.#deps;
+    const reading = readings.begin(mail, { accountId, inboxId: stage });
+    const seq = await store.messages.stage(mail, accountId, stage).catch((error) => {
+      reading.cancel();
+      throw error;
+    });
+    reading.committed(seq, false);
+    await readings.ensure([seq]);
     return seq;
   }
 

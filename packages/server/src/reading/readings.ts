@@ -26,6 +26,8 @@ const MAX_LOADED = 4;
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
 /** How often mails are looked for that nobody reads, because their node ended. */
 const LOOK_MS = 60_000;
+/** After the first look, which cannot tell them from those that other nodes are reading. */
+const SECOND_LOOK_MS = 2_000;
 const LISTED = 1_000;
 
 /** A mail before its commit, which may take over the reading if it is made by then. */
@@ -109,6 +111,8 @@ export class Readings {
   readonly #checked: Batcher<ReadingOf, null>;
   readonly #stopped = new AbortController();
   #keptBytes = 0;
+  /** Unread sources at the last look. */
+  #seen: ReadonlySet<number> = new Set();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -127,9 +131,9 @@ export class Readings {
   async start(): Promise<void> {
     const { clock, log } = this.#deps;
     const { signal } = this.#stopped;
-    while (!signal.aborted) {
+    for (let pause = SECOND_LOOK_MS; !signal.aborted; pause = LOOK_MS) {
       await this.#look().catch((err) => log.warn({ err }, 'Unread mails could not be listed'));
-      await clock.sleep(LOOK_MS, signal);
+      await clock.sleep(pause, signal);
     }
   }
 
@@ -203,10 +207,18 @@ export class Readings {
     return left;
   }
 
+  /** With other nodes, it takes over only what was unread at the last look as well. */
   async #look(): Promise<void> {
+    const before = this.#seen;
+    const seen = new Set<number>();
+    this.#seen = seen;
     for (let after = 0; ; ) {
       const found = await this.#deps.store.readings.listUnread(after, LISTED);
-      for (const one of found) if (!this.#entries.has(one.source)) this.#queue(this.#add(one, flowOf(one)));
+      for (const one of found) {
+        seen.add(one.source);
+        const isLeft = !this.#deps.isShared || before.has(one.source);
+        if (isLeft && !this.#entries.has(one.source)) this.#queue(this.#add(one, flowOf(one)));
+      }
       const last = found.at(-1)?.source;
       if (last === undefined || found.length < LISTED) return;
       after = last;
