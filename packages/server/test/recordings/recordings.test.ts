@@ -1,7 +1,10 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { fromBufferPromise } from 'yauzl';
 import { ZipFile } from 'yazl';
 import type { Answer, Body } from '../support/api-client.ts';
@@ -9,11 +12,18 @@ import { RECORDING, zipOf } from '../support/recording-archive.ts';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 let app: TestApp;
+/** For uploads of this file alone: others may be killed in the middle of theirs. */
+const uploads = mkdtempSync(join(tmpdir(), 'mayfly-recordings-'));
 
 beforeAll(async () => {
   app = await startApp();
+  vi.stubEnv('TMPDIR', uploads);
 });
-afterAll(() => app.stop());
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await app.stop();
+  rmSync(uploads, { recursive: true });
+});
 
 async function filesOf(archive: Uint8Array): Promise<Map<string, Buffer>> {
   const files = new Map<string, Buffer>();
@@ -315,10 +325,8 @@ describe('what is not a recording', () => {
     }
   });
 
-  it('leaves no file behind', async () => {
-    const { readdirSync } = await import('node:fs');
-    const { tmpdir } = await import('node:os');
-    expect(readdirSync(tmpdir()).filter((name) => name.startsWith('mayfly-upload-'))).toEqual([]);
+  it('leaves no file behind', () => {
+    expect(readdirSync(uploads).filter((name) => name.startsWith('mayfly-upload-'))).toEqual([]);
   });
 
   it('with a message of exactly the size that the plan allows is imported, and one that is larger is not', async () => {
