@@ -65,12 +65,13 @@ describe('a request for a message whose inbox ends after the request was admitte
   /** Runs `first` when the store is asked for the next message, to read or to delete it. */
   function beforeNextMessage(first: () => Promise<unknown>): void {
     const { messages } = http.store;
-    const { find, delete: remove } = messages;
+    const { find, sizeOf, delete: remove } = messages;
     const once = async (): Promise<void> => {
-      Object.assign(messages, { find, delete: remove });
+      Object.assign(messages, { find, sizeOf, delete: remove });
       await first();
     };
     messages.find = (...args) => once().then(() => find(...args));
+    messages.sizeOf = (...args) => once().then(() => sizeOf(...args));
     messages.delete = (...args) => once().then(() => remove(...args));
   }
   const expire = () => http.api('POST', `/v1/inboxes/${inbox.id}/expire`);
