@@ -31,6 +31,9 @@ const timelineOf = async (path: string, as?: string): Promise<Body[]> => {
   return body.events;
 };
 const names = (events: Body[]): string[] => events.map(({ event }) => event);
+/** Without the steps that are taken beside the commit. */
+const withoutRace = (events: Body[]): string[] =>
+  names(events).filter((name) => name !== 'parsed' && name !== 'replied');
 async function send(mail: object): Promise<void> {
   const transport = createTransport({ ...app.smtp, ignoreTLS: true });
   await transport.sendMail(mail);
@@ -53,12 +56,12 @@ describe('GET /v1/inboxes/{id}/messages/{messageId}/timeline', () => {
     const path = await messagePath(inbox.id);
     let events: Body[] = [];
     while (events.filter(({ webhook }) => webhook).length < 2) events = await timelineOf(path);
-    // The first attempt of a webhook may begin before the reply is sent.
-    expect(names(events)).toContain('replied');
-    expect(names(events).filter((name) => name !== 'replied')).toEqual([
+    // The reply is sent while the mail is read, and the first attempt of a webhook may begin before it.
+    expect(names(events)).toEqual(expect.arrayContaining(['parsed', 'replied']));
+    expect(withoutRace(events)).toEqual([
       'date-header',
       ...['connected', 'tls', 'authenticated', 'mail-from', 'rcpt-to', 'data', 'end-of-data'],
-      ...['parsed', 'committed', 'webhook-attempt', 'webhook-attempt'],
+      ...['committed', 'webhook-attempt', 'webhook-attempt'],
     ]);
     expect(events.find(({ event }) => event === 'tls')?.detail).toMatch(/^TLSv1\.[23] TLS_/);
     expect(events.find(({ event }) => event === 'rcpt-to')?.detail).toBe('RCPT TO:<someone@else.example>');
@@ -112,7 +115,8 @@ describe('GET /v1/inboxes/{id}/messages/{messageId}/timeline', () => {
     const headers = { 'content-type': 'message/rfc822' };
     await app.api('POST', `/v1/inboxes/${inbox.id}/messages`, { body, headers });
     const injected = await timelineOf(await messagePath(inbox.id));
-    expect(names(injected)).toEqual(['date-header', 'injected', 'end-of-data', 'parsed', 'committed']);
+    expect(names(injected)).toContain('parsed');
+    expect(withoutRace(injected)).toEqual(['date-header', 'injected', 'end-of-data', 'committed']);
 
     const archive = (await app.api('GET', `/v1/inboxes/${inbox.id}/export`)).bytes;
     const copy = await app.api('POST', '/v1/inboxes/import', {
@@ -120,8 +124,9 @@ describe('GET /v1/inboxes/{id}/messages/{messageId}/timeline', () => {
       headers: { 'content-type': 'application/zip' },
     });
     const imported = await timelineOf(await messagePath(copy.body.id));
-    expect(names(imported)).toEqual([
-      ...['date-header', 'received-header', 'imported', 'end-of-data', 'parsed', 'committed'],
+    expect(names(imported)).toContain('parsed');
+    expect(withoutRace(imported)).toEqual([
+      ...['date-header', 'received-header', 'imported', 'end-of-data', 'committed'],
     ]);
   });
 
