@@ -105,7 +105,7 @@ export function mailTo(
 }
 
 /** The message that a recipient got; fails when it was refused. */
-export function placedIn(placed: Placed | undefined): { messageId: string; receivedAt: number } {
+export function placedIn(placed: Placed | undefined): Extract<Placed, { messageId: string }> {
   if (!placed || 'refused' in placed) throw new Error(`refused: ${JSON.stringify(placed)}`);
   return placed;
 }

@@ -112,9 +112,15 @@ function nameOf(text: string): string | undefined {
 export class PostgresDb implements Tx {
   readonly engine = 'postgres';
   readonly #client: Pick<PoolClient, 'query'>;
+  #hasEnded = false;
 
   constructor(client: Pick<PoolClient, 'query'>) {
     this.#client = client;
+  }
+
+  /** COMMIT is sent next: a later statement would run outside of the transaction, and fails instead. */
+  end(): void {
+    this.#hasEnded = true;
   }
 
   async all<Row extends object>(query: Sql): Promise<Row[]> {
@@ -130,6 +136,7 @@ export class PostgresDb implements Tx {
   }
 
   #query(query: Sql) {
+    if (this.#hasEnded) throw new Error('A statement was sent after COMMIT.');
     const { text, values } = compile(query, 'postgres');
     const name = nameOf(text);
     return this.#client.query({ ...(name !== undefined && { name }), text, values });
@@ -144,7 +151,13 @@ export function postgresEngine(pool: Pool): Kit {
         if (of === 'relaxed') await client.query('set local synchronous_commit = off');
         return work(new PostgresDb(client));
       }),
-    flight: (work) => runFlights(pool, (client) => work(new PostgresDb(client))),
+    flight: (work) =>
+      runFlights(pool, async (client) => {
+        const tx = new PostgresDb(client);
+        const flight = await work(tx);
+        tx.end();
+        return flight;
+      }),
     mayDependOnContent(error) {
       const known = error instanceof AppError ? error : toUnavailable(error);
       return known ? known.code === 'storage_damaged' : !isConflict(error);

@@ -109,7 +109,7 @@ interface Taken {
 }
 
 /** Locks the rows of accounts in one order. One statement on PostgreSQL; SQLite has no `insert` in a `with`. */
-async function takePlaces(tx: Tx, counts: ReadonlyMap<string, number>): Promise<Taken[]> {
+export async function takePlaces(tx: Tx, counts: ReadonlyMap<string, number>): Promise<Taken[]> {
   if (tx.engine === 'postgres') {
     return tx.all<Taken>(
       sql`with taken as (
@@ -246,74 +246,86 @@ async function addMessages(
   ]);
 }
 
-/** Those of unread mails are due with the reading. */
-async function addDeliveries(
-  tx: Tx,
-  { mails }: BatchPlan,
-  kept: readonly Kept[],
-  webhooks: readonly Webhook[],
+interface NewDelivery {
+  id: string;
+  webhookId: string;
+  eventId: string;
+  inboxId: string;
+  messageId: string;
+  /** That of an unread mail is due with its reading. */
+  isRead: boolean;
+}
+
+/** One event of a message, for these webhooks. */
+export function deliveriesOf(
+  message: Pick<NewDelivery, 'inboxId' | 'messageId' | 'isRead'>,
+  webhooks: readonly Pick<Webhook, 'id'>[],
   now: number,
-): Promise<Map<number, string[]>> {
-  const waiting = new Map<number, string[]>();
-  if (webhooks.length === 0) return waiting;
-  const rows: Value[][] = [];
-  const added = new Map<string, number>();
-  for (const [index, messages] of mails.entries()) {
-    const { source, reading } = kept[index] ?? {};
-    for (const { id: messageId, recipient, placed } of messages) {
-      const { accountId, inboxId } = recipient;
-      const due = webhooks.filter(
-        (webhook) =>
-          webhook.accountId === accountId && (webhook.inboxId === null || webhook.inboxId === inboxId),
-      );
-      if (due.length === 0) continue;
-      const event = newId('evt', now);
-      for (const { id: webhookId } of due) {
-        const id = newId('dlv', now);
-        const at = reading ? now : null;
-        rows.push([id, webhookId, event, inboxId, messageId, 'pending', now, at, 0, 0]);
-        added.set(webhookId, (added.get(webhookId) ?? 0) + 1);
-        if (!reading && source !== undefined) waiting.set(source, [...(waiting.get(source) ?? []), id]);
-      }
-      placed.deliveries = due.length;
-    }
-  }
+): NewDelivery[] {
+  if (webhooks.length === 0) return [];
+  const eventId = newId('evt', now);
+  return webhooks.map(({ id: webhookId }) => ({ ...message, id: newId('dlv', now), webhookId, eventId }));
+}
+
+/** Wakes count all of them: those of unread mails wake their webhooks once more. */
+export async function addDeliveries(tx: Tx, deliveries: readonly NewDelivery[], now: number): Promise<void> {
+  const rows = deliveries.map(({ id, webhookId, eventId, inboxId, messageId, isRead }) => [
+    ...[id, webhookId, eventId, inboxId, messageId, 'pending', now, isRead ? now : null, 0, 0],
+  ]);
+  const wakes = [...Map.groupBy(deliveries, ({ webhookId }) => webhookId)].map(([id, of]) => [
+    ...[id, now, of.length],
+  ]);
   const columns =
     'id, webhook_id, event_id, inbox_id, message_id, state, created_at, due_at, round, attempts';
   await together([
     insertRows(tx, `deliveries (${columns})`, rows),
-    insertRows(
-      tx,
-      'wakes (webhook_id, at, added)',
-      [...added].map(([id, count]) => [id, now, count]),
-    ),
+    insertRows(tx, 'wakes (webhook_id, at, added)', wakes),
   ]);
-  return waiting;
 }
+
+/** By mail. Tells each message the number of its deliveries. */
+const planDeliveries = (
+  { mails }: BatchPlan,
+  kept: readonly Kept[],
+  webhooks: readonly Webhook[],
+  now: number,
+): NewDelivery[][] =>
+  mails.map((messages, index) =>
+    messages.flatMap(({ id: messageId, recipient: { accountId, inboxId }, placed }) => {
+      const ofMessage = webhooks.filter(
+        (webhook) =>
+          webhook.accountId === accountId && (webhook.inboxId === null || webhook.inboxId === inboxId),
+      );
+      const isRead = kept[index]?.reading !== undefined;
+      const deliveries = deliveriesOf({ inboxId, messageId, isRead }, ofMessage, now);
+      if (deliveries.length > 0) placed.deliveries = deliveries.length;
+      return deliveries;
+    }),
+  );
 
 /** Adds the readings that are made, and marks the other mails as unread. */
 async function addIndex(
   tx: Tx,
   mails: readonly NewMail[],
   kept: readonly Kept[],
-  adding: Promise<ReadonlyMap<number, string[]>>,
+  deliveries: readonly (readonly NewDelivery[])[],
 ): Promise<void> {
   const readings: ReadingOf[] = [];
-  for (const [index, { source, reading }] of kept.entries()) {
-    const size = mails[index]?.raw.length ?? 0;
-    if (source !== undefined && reading) readings.push({ ...reading, source, size });
-  }
-  const stored = addReadings(tx, readings);
-  const waiting = await adding;
-  const rows = mails.flatMap(({ recipients, checks }, index): Value[][] => {
+  const unread: Value[][] = [];
+  for (const [index, { raw, recipients, checks }] of mails.entries()) {
     const { source, reading } = kept[index] ?? {};
-    if (source === undefined || reading) return [];
-    const deliveries = waiting.get(source);
-    const ids = deliveries ? JSON.stringify(deliveries) : null;
-    return [[source, recipients[0]?.accountId ?? '', checks ? 1 : 0, ids]];
-  });
-  await insertRows(tx, 'unread (source_seq, account_id, checks, deliveries)', rows);
-  await stored;
+    if (source === undefined) continue;
+    if (reading) readings.push({ ...reading, source, size: raw.length });
+    else {
+      const ids = deliveries[index]?.map(({ id }) => id) ?? [];
+      const waiting = ids.length > 0 ? JSON.stringify(ids) : null;
+      unread.push([source, recipients[0]?.accountId ?? '', checks ? 1 : 0, waiting]);
+    }
+  }
+  await together([
+    addReadings(tx, readings),
+    insertRows(tx, 'unread (source_seq, account_id, checks, deliveries)', unread),
+  ]);
 }
 
 async function moveInboxes(tx: Tx, { changed }: BatchPlan, now: number): Promise<void> {
@@ -365,10 +377,11 @@ export const addBatch = flight(
       source: length > 0 ? sources.shift() : undefined,
       reading: mails[index]?.reading,
     }));
-    const deliveries = addDeliveries(tx, plan, kept, locked.webhooks, now);
+    const deliveries = planDeliveries(plan, kept, locked.webhooks, now);
+    // All are sent in this turn: COMMIT follows.
     const others = together([
       addMessages(tx, plan, kept, locked.places),
-      deliveries,
+      addDeliveries(tx, deliveries.flat(), now),
       addIndex(tx, mails, kept, deliveries),
       moveInboxes(tx, plan, now),
       removeSources(

@@ -6,6 +6,7 @@ import { AppError } from '../../errors.ts';
 import { newId } from '../../ids.ts';
 import type { InboxRecord, StagedMails } from '../../inboxes/records.ts';
 import { addSources, insertRows, type NewSource } from '../../reading/sources.ts';
+import { addDeliveries, deliveriesOf, takePlaces } from './adding.ts';
 
 /** Longer than an import takes. The sweeper deletes older staged mails, which a crash left behind. */
 export const STAGED_MS = HOUR_MS;
@@ -54,23 +55,8 @@ async function takeOver(tx: Tx, { stage, mails }: StagedMails): Promise<void> {
   throw unavailable('too slow for this import, whose messages were deleted after an hour');
 }
 
-/** The transaction has locked the account. */
-async function takePlaces(
-  tx: Tx,
-  accountId: string,
-  count: number,
-): Promise<{ account: number; before: number }> {
-  const row = await tx.first<{ account: number; last: number }>(
-    sql`insert into account_orders (account_seq, last) select seq, cast(${count} as bigint) from accounts
-      where id = ${accountId} on conflict (account_seq) do update set last = account_orders.last + excluded.last
-      returning account_seq as account, last`,
-  );
-  if (!row) throw new Error('An inbox has no account.');
-  return { account: row.account, before: row.last - count };
-}
-
 /** @throws AppError `limit_reached` for too many deliveries */
-async function addDeliveries(
+async function addDeliveriesOf(
   tx: Tx,
   { id: inboxId, accountId }: InboxRecord,
   messageIds: readonly string[],
@@ -86,17 +72,10 @@ async function addDeliveries(
       `The ${messageIds.length} messages of this recording would be sent to ${webhooks.length} webhooks. An import may cause ${MAX_DELIVERIES} deliveries: disable some webhooks, or import fewer messages, or import with "speed".`,
     );
   }
-  const rows = messageIds.flatMap((messageId) => {
-    const event = newId('evt', now);
-    return webhooks.map(({ id }) => [
-      ...[newId('dlv', now), id, event, inboxId, messageId, 'pending', now, now, 0, 0],
-    ]);
-  });
-  const columns =
-    'id, webhook_id, event_id, inbox_id, message_id, state, created_at, due_at, round, attempts';
-  await insertRows(tx, `deliveries (${columns})`, rows);
-  const wakes = webhooks.map(({ id }) => [id, now, messageIds.length]);
-  await insertRows(tx, 'wakes (webhook_id, at, added)', wakes);
+  const deliveries = messageIds.flatMap((messageId) =>
+    deliveriesOf({ inboxId, messageId, isRead: true }, webhooks, now),
+  );
+  await addDeliveries(tx, deliveries, now);
 }
 
 /** Makes staged mails the first messages of a new inbox, received in the last milliseconds before now. */
@@ -108,16 +87,18 @@ export async function placeStaged(
   const { mails, now } = staged;
   await takeOver(tx, staged);
   if (mails.length === 0) return inbox;
-  const { account, before } = await takePlaces(tx, inbox.accountId, mails.length);
+  const [place] = await takePlaces(tx, new Map([[inbox.accountId, mails.length]]));
+  if (!place) throw new Error('An inbox has no account.');
+  const { account, last } = place;
   const first = Math.max(inbox.createdAt, now - mails.length) + 1;
   const ids = mails.map((_, n) => newId('msg', first + n));
   const rows = mails.map(({ source, rcptTo }, n) => {
     const addresses = JSON.stringify(rcptTo.length === 0 ? [inbox.address] : rcptTo);
-    return [seq, first + n, ids[n] ?? '', source, addresses, account, before + 1 + n];
+    return [seq, first + n, ids[n] ?? '', source, addresses, account, last - mails.length + 1 + n];
   });
   const columns = 'inbox_seq, received_at, id, source_seq, rcpt_to, account_seq, account_order';
   await insertRows(tx, `messages (${columns})`, rows);
-  await addDeliveries(tx, inbox, ids, now);
+  await addDeliveriesOf(tx, inbox, ids, now);
   const lastReceivedAt = first + mails.length - 1;
   await tx.run(
     sql`update inboxes set message_count = ${mails.length}, last_received_at = ${lastReceivedAt},

@@ -5,7 +5,7 @@ import { type ClaimedDelivery, CONCURRENCY } from '../../../src/webhooks/sql/que
 import { type AttemptResult, PROMPT_MS } from '../../../src/webhooks/sql/record.ts';
 import { DELIVERY_KEPT_MS, MAX_KEPT_DELIVERIES } from '../../../src/webhooks/sql/removal.ts';
 import type { NewWebhook } from '../../../src/webhooks/sql/webhooks.ts';
-import { mailTo, onlyPlaced, T } from '../builders.ts';
+import { mailTo, onlyPlaced, placedIn, T } from '../builders.ts';
 import type { Given, Opened } from './suite.ts';
 
 const LEASE = 1000;
@@ -169,6 +169,17 @@ export function describeWebhooks(given: Given): void {
       }
       expect(new Set(logs.flat().map(({ eventId }) => eventId)).size).toBe(1);
       expect(new Set(logs.flat().map(({ id }) => id)).size).toBe(3);
+    });
+
+    it('those of a mail that is not read are kept with it, and due once it is read', async () => {
+      const { store, inbox, webhooks } = await start(2);
+      const { reading, ...unread } = mailTo([inbox]);
+      const [[placed] = []] = await store.messages.addBatch([unread], T);
+      const { source } = placedIn(placed);
+      expect(await store.deliveries.claim(limits, T)).toEqual([]);
+      expect(await store.readings.keep([{ ...reading, source, size: unread.raw.length }])).toBe(2);
+      const claimed = await store.deliveries.claim(limits, T);
+      expect(claimed.map(({ webhookId }) => webhookId).sort()).toEqual(webhooks.toSorted());
     });
 
     it('a message without webhooks says nothing of deliveries', async () => {
