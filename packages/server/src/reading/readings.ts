@@ -5,7 +5,7 @@ import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import { encodeTrail, type Trail, type TrailEvent } from '../mail/trail.ts';
-import { isLarge } from '../memory.ts';
+import { LARGE_BYTES } from '../memory.ts';
 import type { Store } from '../store.ts';
 import { Batcher } from '../workers/batcher.ts';
 import { FairQueue } from './pool/fair-queue.ts';
@@ -150,7 +150,8 @@ export class Readings {
     const size = raw.length;
     const flow = [accountId, inboxId] as const;
     this.#admit(accountId, size);
-    const isKept = !isLarge(raw) && this.#keptBytes + size <= MAX_KEPT_BYTES;
+    // A large buffer is given to the store, or freed with the commit.
+    const isKept = raw.buffer.byteLength < LARGE_BYTES && this.#keptBytes + size <= MAX_KEPT_BYTES;
     if (isKept) this.#keptBytes += size;
     const stopped = new AbortController();
     const work = isKept ? this.#read(mail, flow, stopped.signal) : undefined;

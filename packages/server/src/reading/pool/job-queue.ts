@@ -204,7 +204,8 @@ export class JobQueue {
   }
 
   private finish(worker: PoolWorker, result: BatchResult): void {
-    const batch = worker.batches.shift();
+    const index = worker.batches.findIndex(({ id }) => id === result.id);
+    const [batch] = worker.batches.splice(index, index < 0 ? 0 : 1);
     if (batch === undefined) return;
     worker.isStuck = false;
     worker.isProven = true;

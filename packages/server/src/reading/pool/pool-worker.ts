@@ -20,6 +20,7 @@ export interface Job {
 }
 
 interface Batch {
+  id: number;
   jobs: Job[];
   states: Int32Array;
 }
@@ -57,8 +58,11 @@ export function settle({ jobs, states }: Batch, { bytes, lengths, errors }: Batc
   if (!isGiven) freeIfLarge(bytes);
 }
 
+let lastBatch = 0;
+
 export function send(worker: PoolWorker, jobs: Job[]): void {
-  const batch = { jobs, states: new Int32Array(new SharedArrayBuffer(4 * jobs.length)) };
+  const states = new Int32Array(new SharedArrayBuffer(4 * jobs.length));
+  const batch = { id: ++lastBatch, jobs, states };
   worker.batches.push(batch);
   if (jobs.some(({ input }) => isLarge(input))) {
     postCopies(worker, batch).catch(() => {
@@ -74,7 +78,7 @@ export function send(worker: PoolWorker, jobs: Job[]): void {
     );
 }
 
-/** Copies large inputs before posting; the worker gets no other batch meanwhile. */
+/** Copies large inputs before posting. Other batches may be posted meanwhile, so results come in another order. */
 async function postCopies(worker: PoolWorker, batch: Batch): Promise<void> {
   const inputs: Uint8Array[] = [];
   for (const job of batch.jobs) {
@@ -84,8 +88,8 @@ async function postCopies(worker: PoolWorker, batch: Batch): Promise<void> {
 }
 
 /** A dropped job may have no bytes: the worker skips it because of its state. */
-function post({ thread }: PoolWorker, { jobs, states }: Batch, inputs: Uint8Array[]): void {
-  const batch: JobBatch = { states, inputs, tasks: jobs.map(({ task }) => task) };
+function post({ thread }: PoolWorker, { id, jobs, states }: Batch, inputs: Uint8Array[]): void {
+  const batch: JobBatch = { id, states, inputs, tasks: jobs.map(({ task }) => task) };
   thread.postMessage(batch, buffersToGive(inputs));
 }
 

@@ -44,6 +44,8 @@ export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) =
 };
 
 export interface JobBatch {
+  /** Returned with the result. */
+  id: number;
   /** One {@link QUEUED} … {@link TAKEN} a job. */
   states: Int32Array;
   /** One array a job; large ones are transferred. */
@@ -52,6 +54,8 @@ export interface JobBatch {
 }
 
 export interface BatchResult {
+  /** That of the {@link JobBatch}. */
+  id: number;
   /** All results, concatenated; transferred. */
   bytes: Uint8Array<ArrayBuffer>;
   /** Two lengths a job: summary and content, or one result and 0; -1 and 0 without a result. */

@@ -52,7 +52,7 @@ class Results {
     return this.total - before;
   }
 
-  finish(): BatchResult {
+  finish(id: number): BatchResult {
     const bytes = Buffer.allocUnsafeSlow(this.total);
     let at = 0;
     for (const piece of this.pieces) {
@@ -63,7 +63,7 @@ class Results {
         freeIfLarge(piece);
       }
     }
-    return { bytes, lengths: this.lengths, errors: this.errors };
+    return { id, bytes, lengths: this.lengths, errors: this.errors };
   }
 
   private keep(piece: Piece): number {
@@ -106,7 +106,7 @@ function linesOrProblem(input: Uint8Array, array: string, reader: MailReader): R
   }
 }
 
-function runBatch({ states, inputs, tasks }: JobBatch, reader: MailReader): BatchResult {
+function runBatch({ id, states, inputs, tasks }: JobBatch, reader: MailReader): BatchResult {
   const results = new Results();
   for (const [index, input] of inputs.entries()) {
     if (Atomics.compareExchange(states, index, QUEUED, STARTED) !== QUEUED) {
@@ -119,7 +119,7 @@ function runBatch({ states, inputs, tasks }: JobBatch, reader: MailReader): Batc
     if (bytes > most) throw new Error(`A result of ${bytes} bytes is longer than ${most}, the bound.`);
     Atomics.store(states, index, DONE);
   }
-  const result = results.finish();
+  const result = results.finish(id);
   // Only after the copy, because results may be views of the inputs.
   for (const input of inputs) freeIfLarge(input);
   return result;

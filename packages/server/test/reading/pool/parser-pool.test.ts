@@ -67,6 +67,16 @@ describe('parsing on worker threads', () => {
     }
   });
 
+  it('returns to each of small and large mails at once its own result', async () => {
+    const parsing = start({ threads: 1 });
+    const sizes = [300_000, 10, 10, 900_000, 1_200_000, 10];
+    const parsed = await Promise.all(
+      sizes.map((size, i) => parsing.parse(mail([`Subject: number ${i}`], 'a '.repeat(size / 2)))),
+    );
+    for (const [i, one] of parsed.entries())
+      expect(json(one.summary)).toMatchObject({ subject: `number ${i}` });
+  });
+
   it('gives each mail results in buffers of its own', async () => {
     const { summary, content } = await start().parse(mail(['Subject: x']));
     expect(summary.buffer.byteLength).toBe(summary.length);
