@@ -254,7 +254,6 @@ function openReceiving(base: Base) {
   const receiver = createReceiver({
     store,
     readings,
-    checksSenders: config.mailAuth === 'on',
     events,
     clock,
     plans,

@@ -8,7 +8,7 @@ import type { CreatedInbox } from './inboxes/records.ts';
 import { addresses } from './inboxes/sql/addresses.ts';
 import { changing } from './inboxes/sql/changing.ts';
 import { finding } from './inboxes/sql/finding.ts';
-import { createMailBatcher } from './messages/mail-batcher.ts';
+import { MailBatcher } from './messages/mail-batcher.ts';
 import type { Placed } from './messages/records.ts';
 import { messages } from './messages/sql.ts';
 import { readings } from './reading/sql.ts';
@@ -62,12 +62,12 @@ export interface Store extends Calls<typeof operations> {
 /** The tables must exist (`migrate`). Closing the store closes the database. */
 export function createStore(kit: Kit): Store {
   const calls = callsOf(operations, (_path, operation, args) => runOn(operation, args, kit));
+  const mails = new MailBatcher(calls.messages.addBatch, kit.mayDependOnContent);
+  const { keep, keepChecked } = calls.readings;
   return {
     ...calls,
-    messages: {
-      ...calls.messages,
-      addBatch: createMailBatcher(calls.messages.addBatch, kit.mayDependOnContent),
-    },
+    messages: { ...calls.messages, addBatch: (all, now) => mails.add(all, now) },
+    readings: { ...calls.readings, keep: mails.keeping(keep), keepChecked: mails.keeping(keepChecked) },
     ping: () => calls.upkeep.ping(),
     generation: () => null,
     close: () => kit.close(),

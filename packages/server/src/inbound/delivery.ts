@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import { encodeTrail, type Trail } from '../mail/trail.ts';
-import type { NewMail, NewMailRecipient, Placed } from '../messages/records.ts';
+import type { NewMailRecipient, Placed } from '../messages/records.ts';
 import type { Readings } from '../reading/readings.ts';
 import { isOutside } from '../reading/sender-checks/authenticator.ts';
 import type { Store } from '../store.ts';
@@ -43,9 +43,7 @@ export interface Staging {
 
 export interface DeliveryDeps {
   store: Pick<Store, 'messages'>;
-  readings: Pick<Readings, 'begin' | 'ensure'>;
-  /** Whether senders are checked. */
-  checksSenders: boolean;
+  readings: Pick<Readings, 'reserve' | 'begin' | 'ensure'>;
   events: EventBus;
   clock: Clock;
   /** Used in Received lines. */
@@ -56,7 +54,7 @@ export interface DeliveryDeps {
 
 export class Delivery implements Delivering, Staging {
   readonly #deps: DeliveryDeps;
-  readonly #commits = new Set<Promise<unknown>>();
+  readonly #running = new Set<Promise<unknown>>();
 
   constructor(deps: DeliveryDeps) {
     this.#deps = deps;
@@ -64,57 +62,59 @@ export class Delivery implements Delivering, Staging {
 
   async deliver({ recipients, received, envelope, trace, trail }: ReceivedMail): Promise<Placed[]> {
     for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
-    const { hostname, clock, readings, checksSenders } = this.#deps;
+    const { hostname, clock, store } = this.#deps;
     const line = trace ? receivedLine({ hostname, trace, envelope, now: clock.now() }) : '';
-    const mail: NewMail = {
+    const mail = {
       raw: withReceivedLine(line, received),
-      envelope,
-      trail: encodeTrail(trail),
-      checks: checksSenders && trace?.protocol === 'SMTP' && isOutside(envelope.remoteAddress),
-      recipients: byInbox(recipients),
+      ...{ envelope, trail: encodeTrail(trail) },
+      checks: trace?.protocol === 'SMTP' && isOutside(envelope.remoteAddress),
     };
     const [{ accountId, inboxId } = { accountId: '', inboxId: '' }] = recipients;
-    const reading = readings.begin(mail, { accountId, inboxId });
-    let placed: Placed[];
-    try {
-      placed = await this.#commit(mail);
+    return this.#keep(mail, [accountId, inboxId], async (source, begun) => {
+      const all = [{ ...mail, source, recipients: byInbox(recipients) }];
+      const [placed = []] = await store.messages.addBatch(all, clock.now());
       assertStored(placed);
-    } catch (error) {
-      reading.cancel();
-      throw error;
-    }
-    for (const place of placed) {
-      if (!('messageId' in place)) continue;
-      reading.committed(place.source, place.isRead);
-      break;
-    }
-    this.#publish(placed, recipients);
-    return placed;
+      begun.committed(placed.some((place) => 'isRead' in place && place.isRead));
+      this.#publish(placed, recipients);
+      return placed;
+    });
   }
 
   async stage({ accountId, envelope, received, trail }: StagedMail, stage: string): Promise<number> {
     const mail = { raw: withReceivedLine('', received), envelope, trail: encodeTrail(trail), checks: false };
     const { store, readings } = this.#deps;
-    const reading = readings.begin(mail, { accountId, inboxId: stage });
-    const seq = await store.messages.stage(mail, accountId, stage).catch((error) => {
-      reading.cancel();
-      throw error;
+    return this.#keep(mail, [accountId, stage], async (source, begun) => {
+      await store.messages.stage({ ...mail, source }, accountId, stage);
+      begun.committed(false);
+      await readings.ensure([source]);
+      return source;
     });
-    reading.committed(seq, false);
-    await readings.ensure([seq]);
-    return seq;
   }
 
   async settled(): Promise<void> {
-    while (this.#commits.size > 0) await Promise.allSettled(this.#commits);
+    while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
-  async #commit(mail: NewMail): Promise<Placed[]> {
-    const { store, clock } = this.#deps;
-    const commit = store.messages.addBatch([mail], clock.now()).finally(() => this.#commits.delete(commit));
-    this.#commits.add(commit);
-    const [placed = []] = await commit;
-    return placed;
+  /** Stores a mail while its reading begins. */
+  #keep<T>(
+    mail: Parameters<Readings['begin']>[1],
+    flow: Parameters<Readings['begin']>[2],
+    store: (source: number, begun: ReturnType<Readings['begin']>) => Promise<T>,
+  ): Promise<T> {
+    const { readings } = this.#deps;
+    const keep = async (): Promise<T> => {
+      const source = await readings.reserve();
+      const begun = readings.begin(source, mail, flow);
+      try {
+        return await store(source, begun);
+      } catch (error) {
+        begun.cancel();
+        throw error;
+      }
+    };
+    const running = keep().finally(() => this.#running.delete(running));
+    this.#running.add(running);
+    return running;
   }
 
   #publish(placed: readonly Placed[], recipients: readonly Recipient[]): void {

@@ -4,14 +4,13 @@ import { AppError } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
-import { encodeTrail, type Trail, type TrailEvent } from '../mail/trail.ts';
+import { encodeTrail, type TrailEvent, type TrailStep } from '../mail/trail.ts';
 import { LARGE_BYTES } from '../memory.ts';
 import type { Store } from '../store.ts';
-import { Batcher } from '../workers/batcher.ts';
 import { FairQueue } from './pool/fair-queue.ts';
 import { LARGE_MAIL_BYTES, type Parsing } from './pool/parser-pool.ts';
 import type { Authenticator } from './sender-checks/authenticator.ts';
-import type { Reading, ReadingOf } from './sources.ts';
+import type { Reading } from './sources.ts';
 import type { UnreadSource } from './sql.ts';
 
 /** Bytes of accepted mails that are kept in memory until they are read; others are read from the store. */
@@ -29,26 +28,23 @@ const LOOK_MS = 60_000;
 /** After the first look, which cannot tell them from those that other nodes are reading. */
 const SECOND_LOOK_MS = 2_000;
 const LISTED = 1_000;
+/** Numbers of sources that are reserved at a time: of a tenth of a second at most. */
+const RESERVED = 500;
 
-/** A mail before its commit, which may take over the reading if it is made by then. */
-export interface Accepted {
+/** Account and inbox, which take turns. The inbox of a mail that is read from the store is unknown here. */
+type Flow = readonly [accountId: string, inboxId: string];
+
+interface Mail {
   readonly raw: Uint8Array;
   readonly envelope: MailEnvelope;
   /** Whether the sender is to be checked. */
   readonly checks: boolean;
-  reading?: Reading | undefined;
-}
-
-/** Whose turn it is. */
-export interface Owner {
-  accountId: string;
-  inboxId: string;
 }
 
 /** The reading of a mail that is being stored. */
-export interface Begun {
-  /** The mail is committed: its reading is stored as soon as it is made, if it was not stored with it. */
-  committed(source: number, isRead: boolean): void;
+interface Begun {
+  /** The mail is stored. @param isRead whether its reading was stored with it */
+  committed(isRead: boolean): void;
   /** The mail was not stored. */
   cancel(): void;
 }
@@ -56,10 +52,10 @@ export interface Begun {
 interface Entry {
   source: number;
   size: number;
-  accountId: string;
-  flow: readonly [accountId: string, inboxId: string];
+  flow: Flow;
   checks: boolean;
   done: PromiseWithResolvers<void>;
+  isAwaited: boolean;
   /** Moves the work to the front. */
   hasten(): void;
 }
@@ -76,13 +72,10 @@ interface Load {
 
 /** Mails that are to be read from the store: each is in memory as a whole. */
 interface Lane {
-  readonly awaited: FairQueue<Entry>;
-  readonly others: FairQueue<Entry>;
+  readonly queue: FairQueue<Entry>;
   /** How many may be loaded. */
   free: number;
 }
-
-const laneOf = (free: number): Lane => ({ awaited: new FairQueue(), others: new FairQueue(), free });
 
 interface Deps {
   store: Pick<Store, 'readings'>;
@@ -105,10 +98,11 @@ export class Readings {
   readonly #entries = new Map<number, Entry>();
   /** Of accounts, also of mails that are being stored. */
   readonly #backlogs = new Map<string, Load>();
-  readonly #small = laneOf(MAX_LOADED);
-  readonly #large = laneOf(1);
-  readonly #relaxed: Batcher<ReadingOf, null>;
-  readonly #checked: Batcher<ReadingOf, null>;
+  readonly #small: Lane = { queue: new FairQueue(), free: MAX_LOADED };
+  readonly #large: Lane = { queue: new FairQueue(), free: 1 };
+  readonly #keeping = new Set<Promise<unknown>>();
+  readonly #numbers: number[] = [];
+  #reserving: Promise<void> | undefined;
   readonly #stopped = new AbortController();
   #keptBytes = 0;
   /** Unread sources at the last look. */
@@ -116,21 +110,13 @@ export class Readings {
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    const { readings } = deps.store;
-    const bytesOf = ({ content }: ReadingOf): number => content.length;
-    this.#relaxed = new Batcher((all) => this.#keep(all, readings.keep), { bytesOf });
-    this.#checked = new Batcher((all) => this.#keep(all, readings.keepChecked), { bytesOf });
-  }
-
-  /** Number of mails that are to be read. */
-  get backlog(): number {
-    return this.#entries.size;
   }
 
   /** Reads what a process that ended has left, now and from time to time. */
   async start(): Promise<void> {
     const { clock, log } = this.#deps;
     const { signal } = this.#stopped;
+    this.#reserveMore();
     for (let pause = SECOND_LOOK_MS; !signal.aborted; pause = LOOK_MS) {
       await this.#look().catch((err) => log.warn({ err }, 'Unread mails could not be listed'));
       await clock.sleep(pause, signal);
@@ -141,43 +127,57 @@ export class Readings {
     this.#stopped.abort();
     for (const { done } of this.#entries.values()) done.reject(unavailable('closed'));
     this.#entries.clear();
-    await Promise.all([this.#relaxed.flushed(), this.#checked.flushed()]);
+    await Promise.allSettled(this.#keeping);
   }
 
-  /** @throws AppError `unavailable` if the account has too many unread mails */
-  begin(mail: Accepted, { accountId, inboxId }: Owner): Begun {
+  /** The number of a source that is to be stored. @throws AppError `unavailable` */
+  async reserve(): Promise<number> {
+    for (;;) {
+      if (this.#numbers.length < RESERVED / 2) this.#reserveMore();
+      const source = this.#numbers.shift();
+      if (source !== undefined) return source;
+      await this.#reserving;
+    }
+  }
+
+  #reserveMore(): void {
+    this.#reserving ??= this.#deps.store.readings
+      .reserve(RESERVED)
+      .then((numbers) => void this.#numbers.push(...numbers))
+      .finally(() => {
+        this.#reserving = undefined;
+      });
+    // It is reported where somebody needs a number.
+    this.#reserving.catch(() => undefined);
+  }
+
+  /** Begins to read a mail before it is stored. @throws AppError `unavailable` if the account has too many unread mails */
+  begin(source: number, mail: Mail, flow: Flow): Begun {
     const { raw, checks } = mail;
+    const [accountId] = flow;
     const size = raw.length;
-    const flow = [accountId, inboxId] as const;
     this.#admit(accountId, size);
     // A large buffer is given to the store, or freed with the commit.
     const isKept = raw.buffer.byteLength < LARGE_BYTES && this.#keptBytes + size <= MAX_KEPT_BYTES;
     if (isKept) this.#keptBytes += size;
-    const stopped = new AbortController();
-    const work = isKept ? this.#read(mail, flow, stopped.signal) : undefined;
     const leave = (): void => {
       this.#release(accountId, size);
       if (isKept) this.#keptBytes -= size;
     };
-    work?.promise.then(
-      (reading) => {
-        mail.reading = reading;
-      },
-      () => undefined,
-    );
+    const stopped = new AbortController();
+    const entry = this.#add({ source, size, accountId, checks }, flow);
+    entry.done.promise.then(leave, leave);
+    if (isKept) this.#finish(entry, this.#read(mail, flow, stopped.signal), stopped.signal);
     return {
-      committed: (source, isRead) => {
-        if (isRead) return leave();
-        const known = this.#entries.get(source);
-        const entry = known ?? this.#add({ source, size, accountId, checks }, flow);
-        entry.done.promise.then(leave, leave);
-        if (known) return;
-        if (work) this.#finish(entry, work);
-        else this.#queue(entry);
+      committed: (isRead) => {
+        if (isRead || (isKept && this.#entries.has(source)) || this.#stopped.signal.aborted) return;
+        // A reading that reached the store before its mail was dropped.
+        this.#queue(isKept ? this.#add({ source, size, accountId, checks }, flow) : entry);
       },
-      cancel() {
+      cancel: () => {
         stopped.abort();
-        leave();
+        this.#entries.delete(source);
+        entry.done.resolve();
       },
     };
   }
@@ -186,9 +186,12 @@ export class Readings {
   async ensure(sources: readonly number[]): Promise<void> {
     const unknown = new Set(sources.filter((source) => !this.#entries.has(source)));
     const left = unknown.size > 0 ? await this.#awaitOthers([...unknown]) : [];
-    for (const one of left) if (!this.#entries.has(one.source)) this.#queue(this.#add(one, flowOf(one)));
+    left.forEach(this.#takeOver);
     const entries = sources.flatMap((source) => this.#entries.get(source) ?? []);
-    for (const entry of entries) entry.hasten();
+    for (const entry of entries) {
+      entry.isAwaited = true;
+      entry.hasten();
+    }
     await Promise.all(entries.map(({ done }) => done.promise));
   }
 
@@ -217,8 +220,7 @@ export class Readings {
       const found = await this.#deps.store.readings.listUnread(after, LISTED);
       for (const one of found) {
         seen.add(one.source);
-        const isLeft = !this.#deps.isShared || before.has(one.source);
-        if (isLeft && !this.#entries.has(one.source)) this.#queue(this.#add(one, flowOf(one)));
+        if (!this.#deps.isShared || before.has(one.source)) this.#takeOver(one);
       }
       const last = found.at(-1)?.source;
       if (last === undefined || found.length < LISTED) return;
@@ -243,28 +245,31 @@ export class Readings {
     if (load.mails === 0) this.#backlogs.delete(accountId);
   }
 
-  #add(unread: UnreadSource, flow: Entry['flow']): Entry {
+  readonly #takeOver = (unread: UnreadSource): void => {
+    if (!this.#entries.has(unread.source)) this.#queue(this.#add(unread, [unread.accountId, '']));
+  };
+
+  #add({ source, size, checks }: UnreadSource, flow: Flow): Entry {
     const done = Promise.withResolvers<void>();
     // Prevents an unhandled rejection when nobody waits.
     done.promise.catch(() => undefined);
-    const entry: Entry = { ...unread, flow, done, hasten: () => undefined };
-    this.#entries.set(unread.source, entry);
+    const entry: Entry = { source, size, checks, flow, done, isAwaited: false, hasten: () => undefined };
+    this.#entries.set(source, entry);
     return entry;
   }
 
   /** Adds it to those that are read from the store, in turns by account and inbox. */
   #queue(entry: Entry): void {
     const lane = entry.size > LARGE_MAIL_BYTES ? this.#large : this.#small;
-    lane.others.add(entry, entry.flow, entry.size);
-    entry.hasten = () => {
-      if (lane.others.remove(entry, entry.flow)) lane.awaited.add(entry, entry.flow, entry.size);
-    };
+    lane.queue.add(entry, entry.flow, entry.size);
+    entry.hasten = () => lane.queue.hasten(entry, entry.flow);
+    if (entry.isAwaited) entry.hasten();
     this.#loadNext(lane);
   }
 
   #loadNext(lane: Lane): void {
     while (lane.free > 0) {
-      const next = lane.awaited.shift() ?? lane.others.shift();
+      const next = lane.queue.shift();
       if (!next) return;
       lane.free -= 1;
       const work = this.#load(next);
@@ -274,7 +279,7 @@ export class Readings {
           lane.free += 1;
           this.#loadNext(lane);
         });
-      this.#finish(next, work);
+      this.#finish(next, work, this.#stopped.signal);
     }
   }
 
@@ -290,9 +295,9 @@ export class Readings {
     return { promise: load(), hasten: () => begun?.hasten() };
   }
 
-  #read({ raw, envelope, checks }: Accepted, flow: Entry['flow'], signal: AbortSignal): Work {
+  #read({ raw, envelope, checks }: Mail, flow: Flow, signal: AbortSignal): Work {
     const { parsing, authenticating, clock } = this.#deps;
-    const trail: Trail[number][] = [];
+    const trail: TrailStep[] = [];
     const noted = <T>(event: TrailEvent, value: T): T => {
       if (value !== null) trail.push({ event, at: clock.now() });
       return value;
@@ -312,31 +317,28 @@ export class Readings {
     return { promise: make(), hasten: () => hastening.abort() };
   }
 
-  /** Stores the reading of a committed mail and opens the gate. */
-  #finish(entry: Entry, work: Work): void {
+  /** Stores the reading and opens the gate. @param signal aborted where the work is given up */
+  #finish(entry: Entry, work: Work, signal: AbortSignal): void {
     const { source, size, done } = entry;
+    const { log, events, store } = this.#deps;
     entry.hasten = work.hasten;
     const finish = async (): Promise<void> => {
       const reading = await work.promise;
       if (!reading) return;
-      const kept = { ...reading, source, size };
-      await (reading.authentication ? this.#checked : this.#relaxed).add(kept);
+      const { keep, keepChecked } = store.readings;
+      const kept = (reading.authentication ? keepChecked : keep)([{ ...reading, source, size }]);
+      this.#keeping.add(kept);
+      const due = await kept.finally(() => this.#keeping.delete(kept));
+      if (due > 0) events.publishDeliveries();
     };
     finish()
-      .finally(() => this.#entries.delete(source))
+      .finally(() => {
+        if (this.#entries.get(source) === entry) this.#entries.delete(source);
+      })
       .then(done.resolve, (err) => {
         done.reject(err);
-        if (!this.#stopped.signal.aborted)
-          this.#deps.log.warn({ err, source }, 'A mail could not be read; it is tried again');
+        const isGivenUp = signal.aborted || this.#stopped.signal.aborted;
+        if (!isGivenUp) log.warn({ err, source }, 'A mail could not be read; it is tried again');
       });
   }
-
-  async #keep(all: ReadingOf[], keep: (all: ReadingOf[]) => Promise<number>): Promise<null[]> {
-    const due = await keep(all);
-    if (due > 0) this.#deps.events.publishDeliveries();
-    return all.map(() => null);
-  }
 }
-
-/** The inbox is unknown here: the account's mails take turns as one. */
-const flowOf = ({ accountId }: UnreadSource): Entry['flow'] => [accountId, ''];

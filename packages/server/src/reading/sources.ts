@@ -6,6 +6,8 @@ import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 export const RAW_PIECE_BYTES = 256 * 1024;
 
 export interface NewSource {
+  /** Of {@link reserveSources}; without it, one is reserved. */
+  source?: number;
   /** From our Received line on. The store takes a resizable buffer without a copy: do not read it after the call. */
   raw: Uint8Array;
   envelope: MailEnvelope;
@@ -35,46 +37,53 @@ export interface ReadingOf extends Reading {
 /** Few sizes, so that each connection plans few statements. */
 const SIZES = [64, 16, 4] as const;
 
-/** Returns rows in their order if `returning` (constant SQL) is given. @param into a table with its columns */
-export async function insertRows<Row extends object>(
+/** @param into a table with its columns @param ending constant SQL behind the rows */
+export async function insertRows(
   tx: Tx,
   into: string,
   rows: readonly (readonly Value[])[],
-  returning = '',
-): Promise<Row[]> {
+  ending = '',
+): Promise<void> {
   const results: Promise<unknown>[] = [];
   for (let at = 0; at < rows.length; ) {
     const size = SIZES.find((one) => one <= rows.length - at) ?? 1;
-    const query = inserted(into, rows.slice(at, at + size), returning);
-    results.push(returning === '' ? tx.run(query) : tx.all<Row>(query));
+    results.push(tx.run(inserted(into, rows.slice(at, at + size), ending)));
     at += size;
   }
-  const returned = await Promise.all(results);
-  return returning === '' ? [] : (returned.flat() as Row[]);
+  await Promise.all(results);
 }
 
 const pieceOf = (raw: Uint8Array, piece: number): Uint8Array =>
   raw.subarray(piece * RAW_PIECE_BYTES, (piece + 1) * RAW_PIECE_BYTES);
 
-/** Returns the numbers of the rows. Within a transaction, those of SQLite are consecutive. */
-async function numbered(tx: Tx, into: string, rows: readonly (readonly Value[])[]): Promise<number[]> {
+/** Numbers for new sources, which no other source ever gets. */
+export async function reserveSources(tx: Tx, count: number): Promise<number[]> {
   if (tx.engine === 'postgres') {
-    return (await insertRows<{ seq: number }>(tx, into, rows, 'returning seq')).map(({ seq }) => seq);
+    const rows = await tx.all<{ seq: number }>(
+      sql`select nextval(pg_get_serial_sequence('sources', 'seq')) as seq from generate_series(1, ${count})`,
+    );
+    return rows.map(({ seq }) => seq);
   }
-  await insertRows(tx, into, rows);
-  const last = await tx.first<{ seq: number }>(sql`select last_insert_rowid() as seq`);
-  return rows.map((_, index) => (last?.seq ?? Number.NaN) - rows.length + 1 + index);
+  // Its row exists from the first source on, and a table of SQLite's own has no unique key for an upsert.
+  await tx.run(
+    sql`insert into sqlite_sequence (name, seq) select 'sources', 0
+      where not exists (select 1 from sqlite_sequence where name = 'sources')`,
+  );
+  const last = await tx.first<{ seq: number }>(
+    sql`update sqlite_sequence set seq = seq + ${count} where name = 'sources' returning seq`,
+  );
+  return Array.from({ length: count }, (_, index) => (last?.seq ?? Number.NaN) - count + 1 + index);
 }
 
 /** Returns the numbers of the sources. */
 export async function addSources(tx: Tx, mails: readonly NewSource[]): Promise<number[]> {
-  const rows = mails.map(({ raw, envelope, trail }) => [
-    raw.length,
-    JSON.stringify({ ...envelope, trail }),
-    pieceOf(raw, 0),
+  const unnumbered = mails.filter(({ source }) => source === undefined).length;
+  const reserved = unnumbered > 0 ? await reserveSources(tx, unnumbered) : [];
+  const seqs = mails.map(({ source }) => source ?? reserved.shift() ?? Number.NaN);
+  const rows = mails.map(({ raw, envelope, trail }, index) => [
+    ...[seqs[index] ?? null, raw.length, JSON.stringify({ ...envelope, trail }), pieceOf(raw, 0)],
   ]);
-  const seqs = await numbered(tx, 'sources (size, envelope, raw)', rows);
-  const pieces: Promise<unknown>[] = [];
+  const pieces: Promise<unknown>[] = [insertRows(tx, 'sources (seq, size, envelope, raw)', rows)];
   for (const [index, { raw }] of mails.entries()) {
     for (let piece = 1; piece * RAW_PIECE_BYTES < raw.length; piece++) {
       // One by one, because a row may have 256 KiB.

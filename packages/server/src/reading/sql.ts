@@ -1,7 +1,7 @@
 import { read, type Tx, write } from '../database/operations.ts';
 import { anyOf, KEEP, parseOr, sql } from '../database/sql.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
-import { addReadings, endUnread, loadSource, type ReadingOf } from './sources.ts';
+import { addReadings, endUnread, loadSource, type ReadingOf, reserveSources } from './sources.ts';
 
 export interface UnreadSource {
   source: number;
@@ -12,7 +12,7 @@ export interface UnreadSource {
 }
 
 /** Those of sources that were deleted meanwhile are dropped; the first reading of a source wins. */
-async function keep(tx: Tx, readings: readonly ReadingOf[]): Promise<number> {
+async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
   const sources = readings.map(({ source }) => source);
   const kept = await tx.all<{ seq: number }>(
     sql`select seq from sources where seq ${anyOf(sources)} order by seq ${KEEP}`,
@@ -27,14 +27,12 @@ async function keep(tx: Tx, readings: readonly ReadingOf[]): Promise<number> {
 
 export const readings = {
   /** Stores readings, which can be made again after a crash of the machine. @returns how many deliveries became due */
-  keep: write((tx, all: ReadingOf[]): Promise<number> => keep(tx, all), {
-    ...{ keepsInboxes: true, mayUseReserve: true, relaxed: true },
-  }),
+  keep: write(keep, { keepsInboxes: true, mayUseReserve: true, relaxed: true }),
 
   /** As {@link keep}, on stable storage: checks of senders have other results later. */
-  keepChecked: write((tx, all: ReadingOf[]): Promise<number> => keep(tx, all), {
-    ...{ keepsInboxes: true, mayUseReserve: true },
-  }),
+  keepChecked: write(keep, { keepsInboxes: true, mayUseReserve: true }),
+
+  reserve: write(reserveSources, { keepsInboxes: true }),
 
   /** Which of these sources exist and have no reading. */
   missing: read(async (db, sources: readonly number[]): Promise<UnreadSource[]> => {

@@ -1,6 +1,6 @@
-/** Larger batches no longer reduce the cost per item. */
+/** Larger batches no longer reduce the cost of an item, and take longer. */
 const MAX_BATCH = 128;
-/** About 10 ms of writing. */
+/** About 10 ms of writing, during which others wait. A larger item is a batch of its own. */
 const MAX_BYTES = 2 * 1024 * 1024;
 /** Offered items in memory while the store is slow or down; more are dropped. */
 const MAX_OFFERED = 1_000;
@@ -10,6 +10,22 @@ interface Waiting<Item, Result> {
   item: Item;
   resolve?(result: Result): void;
   reject?(error: unknown): void;
+}
+
+/** Takes the first items, at least one. @param lengthOf the number of things in an item */
+export function takeBatch<Item>(
+  waiting: Item[],
+  bytesOf: (item: Item) => number,
+  lengthOf: (item: Item) => number = () => 1,
+): Item[] {
+  let length = 0;
+  let bytes = 0;
+  const end = waiting.findIndex((item, index) => {
+    length += lengthOf(item);
+    bytes += bytesOf(item);
+    return index > 0 && (length > MAX_BATCH || bytes > MAX_BYTES);
+  });
+  return waiting.splice(0, end < 0 ? waiting.length : end);
 }
 
 interface BatcherOptions<Item> {
@@ -59,7 +75,7 @@ export class Batcher<Item, Result> {
     this.#pausing = new AbortController();
     await this.#options.pause?.(this.#pausing.signal);
     while (this.#waiting.length > 0) {
-      const batch = this.#takeBatch();
+      const batch = takeBatch(this.#waiting, ({ item }) => this.#options.bytesOf?.(item) ?? 0);
       try {
         const results = await this.#write(batch.map(({ item }) => item));
         for (const [index, { resolve }] of batch.entries()) resolve?.(results[index] as Result);
@@ -69,16 +85,5 @@ export class Batcher<Item, Result> {
       }
     }
     this.#idle = undefined;
-  }
-
-  /** Takes at least one item. */
-  #takeBatch(): Waiting<Item, Result>[] {
-    const { bytesOf } = this.#options;
-    let bytes = 0;
-    const end = this.#waiting.findIndex(({ item }, index) => {
-      bytes += bytesOf?.(item) ?? 0;
-      return index > 0 && (index >= MAX_BATCH || bytes > MAX_BYTES);
-    });
-    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
   }
 }

@@ -132,9 +132,9 @@ describe('mail to the domain of one account', () => {
         begin() {
           throw new Error('nothing is sent here');
         },
+        reserve: () => Promise.reject(new Error('nothing is sent here')),
         ensure: () => Promise.reject(new Error('nothing is sent here')),
       },
-      checksSenders: false,
       ...{ clock, events: createEventBus(), plans: createPlans() },
       ...{ hostname: 'mayfly.test', domains: ['mayfly.test'], sink: false },
       onRefusalsLost: (error) => lost.push(error),

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openSqlite } from '../../src/database/sqlite/open.ts';
@@ -95,21 +96,23 @@ describe('the gate', () => {
 });
 
 describe('the backlog of an account', () => {
-  it('is bounded: beyond it the account gets 451, and nobody else', () => {
+  it('is bounded: beyond it the account gets 451, and nobody else', async () => {
     const readings = new Readings({
       store: { readings: {} as Store['readings'] },
       parsing: { parse: () => new Promise(() => undefined) },
       ...{ authenticating: null, events: createEventBus(), clock: new FakeClock() },
       ...{ log: pino({ level: 'silent' }), isShared: false },
     });
+    let sources = 0;
     const begin = (accountId: string) => {
-      const mail = { ...mailTo([]), reading: undefined };
-      return readings.begin(mail, { accountId, inboxId: 'inb' });
+      sources += 1;
+      return readings.begin(sources, mailTo([]), [accountId, 'inb']);
     };
     const begun = Array.from({ length: 20_000 }, () => begin('busy'));
     expect(() => begin('busy')).toThrow('Too much mail of this account is not read yet');
     expect(() => begin('other')).not.toThrow();
     begun[0]?.cancel();
+    await nextTurn();
     expect(() => begin('busy')).not.toThrow();
   });
 });

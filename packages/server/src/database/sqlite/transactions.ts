@@ -38,6 +38,8 @@ export class Transactions {
   readonly #database: DatabaseSync;
   readonly #hooks: TransactionHooks;
   readonly #waiting: Unit[] = [];
+  /** They come first, so that they wait for no sync, and have transactions of their own. */
+  readonly #relaxed: Unit[] = [];
   readonly #steps: Unit[] = [];
   #running = false;
   #syncs = true;
@@ -49,22 +51,23 @@ export class Transactions {
 
   /** `work` runs again if the disk is full or the failure of another unit ended the transaction. */
   run<T>(work: () => Promise<T>, relaxed = false): Promise<T> {
-    return this.#add(this.#waiting, work, false, relaxed);
+    return this.#add(relaxed ? this.#relaxed : this.#waiting, work, { relaxed });
   }
 
   /** One step of a long operation: alone in a transaction, after the calls that wait. */
   step<T>(work: () => Promise<T>): Promise<T> {
-    return this.#add(this.#steps, work, false);
+    return this.#add(this.#steps, work);
   }
 
   /** Runs `work` while no transaction is open. */
   between(work: () => void): Promise<void> {
-    return this.#add(this.#waiting, async () => work(), true);
+    return this.#add(this.#waiting, async () => work(), { outside: true });
   }
 
-  #add<T>(queue: Unit[], work: () => Promise<T>, outside: boolean, relaxed = false): Promise<T> {
+  #add<T>(queue: Unit[], work: () => Promise<T>, of: Partial<Unit> = {}): Promise<T> {
     return new Promise((resolve, reject) => {
-      queue.push({ work, resolve: (value) => resolve(value as T), reject, outside, relaxed });
+      const settled = { resolve: (value: unknown) => resolve(value as T), reject };
+      queue.push({ work, outside: false, relaxed: false, ...settled, ...of });
       if (this.#running) return;
       this.#running = true;
       // After the other calls of this turn.
@@ -74,6 +77,7 @@ export class Transactions {
 
   async #runAll(): Promise<void> {
     while (this.#isNeeded) {
+      await this.#runFirst(this.#relaxed);
       await this.#runFirst(this.#waiting);
       await this.#runFirst(this.#steps.splice(0, 1));
     }
@@ -81,7 +85,7 @@ export class Transactions {
   }
 
   get #isNeeded(): boolean {
-    return this.#waiting.length + this.#steps.length > 0;
+    return this.#relaxed.length + this.#waiting.length + this.#steps.length > 0;
   }
 
   async #runFirst(queue: Unit[]): Promise<void> {
@@ -106,11 +110,10 @@ export class Transactions {
     const outcomes: Outcome[] = [];
     try {
       this.#hooks.beforeTransaction();
-      const relaxed = queue.slice(0, MAX_UNITS).every((unit) => unit.relaxed);
-      this.#sync(!relaxed);
+      this.#sync(queue[0]?.relaxed !== true);
       this.#database.exec('begin immediate');
-      // Calls that arrive meanwhile are added to the queue: one that needs the sync must not be taken without it.
-      while (begun.length < MAX_UNITS && queue[0]?.outside === false && (!relaxed || queue[0].relaxed)) {
+      // Calls that arrive meanwhile are added to the queue.
+      while (begun.length < MAX_UNITS && queue[0]?.outside === false) {
         const [unit] = queue.splice(0, 1) as [Unit];
         begun.push(unit);
         outcomes.push(await this.#runUnit(unit, begun.length > 1));
@@ -168,7 +171,8 @@ export class Transactions {
   }
 
   #rejectAll(units: readonly Unit[], error: unknown): void {
-    for (const { reject } of [...units, ...this.#waiting.splice(0), ...this.#steps.splice(0)]) reject(error);
+    const left = [this.#relaxed, this.#waiting, this.#steps].flatMap((queue) => queue.splice(0));
+    for (const { reject } of [...units, ...left]) reject(error);
   }
 }
 

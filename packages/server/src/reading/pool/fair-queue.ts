@@ -12,6 +12,8 @@ interface Entry<T> {
  */
 export class FairQueue<T> {
   private readonly root = new Group<T>(0);
+  /** What somebody waits for: it comes before all others. */
+  private readonly awaited = new Group<T>(0);
   private count = 0;
 
   get size(): number {
@@ -24,21 +26,27 @@ export class FairQueue<T> {
     this.count += 1;
   }
 
+  /** Puts an item that is queued before those that nobody waits for. */
+  hasten(item: T, flow: Flow): void {
+    const entry = this.root.remove(item, flow, 0);
+    if (entry) this.awaited.add(entry, flow, 0);
+  }
+
   peek(): T | undefined {
-    return this.root.next()?.item;
+    return (this.awaited.next() ?? this.root.next())?.item;
   }
 
   shift(): T | undefined {
-    const entry = this.root.shift();
+    const entry = this.awaited.shift() ?? this.root.shift();
     if (entry !== undefined) this.count -= 1;
     return entry?.item;
   }
 
   /** @returns false when the item is not queued */
   remove(item: T, flow: Flow): boolean {
-    const isRemoved = this.root.remove(item, flow, 0);
-    if (isRemoved) this.count -= 1;
-    return isRemoved;
+    const removed = this.root.remove(item, flow, 0) ?? this.awaited.remove(item, flow, 0);
+    if (removed) this.count -= 1;
+    return removed !== undefined;
   }
 
   clear(): T[] {
@@ -92,17 +100,16 @@ class Group<T> {
     return entry;
   }
 
-  remove(item: T, flow: Flow, level: number): boolean {
+  remove(item: T, flow: Flow, level: number): Entry<T> | undefined {
     const name = flow[level];
     if (name === undefined) {
       const at = this.entries.findIndex((entry) => entry.item === item);
-      if (at >= 0) this.entries.splice(at, 1);
-      return at >= 0;
+      return at < 0 ? undefined : this.entries.splice(at, 1)[0];
     }
     const group = this.groups.get(name);
-    const isRemoved = group?.remove(item, flow, level + 1) ?? false;
+    const removed = group?.remove(item, flow, level + 1);
     if (group?.isEmpty) this.groups.delete(name);
-    return isRemoved;
+    return removed;
   }
 
   private dueGroup(): { name: string; group: Group<T>; next: Entry<T>; time: number } | undefined {

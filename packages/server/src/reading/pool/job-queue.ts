@@ -27,8 +27,6 @@ export interface QueueLimits {
 /** Worker threads that share one queue. Sets no timers: {@link tick} is called while {@link isWatching}. */
 export class JobQueue {
   private readonly queue = new FairQueue<Job>();
-  /** Jobs whose results somebody waits for. */
-  private readonly awaited = new FairQueue<Job>();
   /** Jobs taken back from a worker; they come first. */
   private readonly requeued: Job[] = [];
   private readonly workers = new Set<PoolWorker>();
@@ -84,13 +82,13 @@ export class JobQueue {
 
   /** Puts a job that no worker has before those that nobody waits for. */
   hasten(job: Job): void {
-    if (this.queue.remove(job, job.flow)) this.awaited.add(job, job.flow, job.input.length);
+    this.queue.hasten(job, job.flow);
   }
 
   /** Ends a job without a result. A worker that has started it finishes it, and the result is discarded. */
   drop(job: Job): void {
     if (job.settled) return;
-    if (!this.queue.remove(job, job.flow)) this.awaited.remove(job, job.flow);
+    this.queue.remove(job, job.flow);
     for (const { batches } of this.workers) {
       for (const { jobs, states } of batches) {
         const index = jobs.indexOf(job);
@@ -129,7 +127,6 @@ export class JobQueue {
     this.workers.clear();
     const left = [
       ...this.requeued.splice(0),
-      ...this.awaited.clear(),
       ...this.queue.clear(),
       ...workers.flatMap(({ batches }) => batches.flatMap(({ jobs }) => jobs)),
     ];
@@ -138,7 +135,7 @@ export class JobQueue {
   }
 
   private get waiting(): number {
-    return this.requeued.length + this.awaited.size + this.queue.size;
+    return this.requeued.length + this.queue.size;
   }
 
   private dispatch(): void {
@@ -154,12 +151,12 @@ export class JobQueue {
     const jobs: Job[] = [];
     let bytes = 0;
     while (jobs.length < this.limits.batch) {
-      const next = this.requeued[0] ?? this.awaited.peek() ?? this.queue.peek();
+      const next = this.requeued[0] ?? this.queue.peek();
       if (next === undefined) break;
       bytes += next.input.length;
       if (jobs.length > 0 && bytes > this.limits.batchBytes) break;
       if (next === this.requeued[0]) this.requeued.shift();
-      else (this.awaited.size > 0 ? this.awaited : this.queue).shift();
+      else this.queue.shift();
       if (!next.settled) jobs.push(next);
     }
     return jobs;
