@@ -28,7 +28,9 @@ interface Bucket {
   perMs: number;
 }
 
-export const limitsRate = ({ requestsPerSecond, burst }: Plan): boolean =>
+type Rate = Pick<Plan, 'requestsPerSecond' | 'burst'>;
+
+export const limitsRate = ({ requestsPerSecond, burst }: Rate): boolean =>
   Number.isFinite(requestsPerSecond) && Number.isFinite(burst);
 
 function refill(bucket: Bucket, now: number): void {
@@ -38,7 +40,7 @@ function refill(bucket: Bucket, now: number): void {
   bucket.fullAt = now + (size - bucket.tokens) / perMs;
 }
 
-/** A token bucket by account, in memory: it holds `burst` requests and refills at `requestsPerSecond`. */
+/** A token bucket by key (such as an account), in memory: it holds `burst` requests and refills at `requestsPerSecond`. */
 export class RateLimit {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #buckets = new Map<string, Bucket>();
@@ -50,10 +52,10 @@ export class RateLimit {
     this.#forgetAt = clock.monotonic() + FORGET_EVERY_MS;
   }
 
-  /** Takes one request, if available. Null for a plan without a rate limit. */
-  take(accountId: string, plan: Plan): Taken | null {
-    if (!limitsRate(plan)) return null;
-    const bucket = this.#bucketOf(accountId, plan);
+  /** Takes one request, if available. Null without a limit. */
+  take(key: string, rate: Rate): Taken | null {
+    if (!limitsRate(rate)) return null;
+    const bucket = this.#bucketOf(key, rate);
     const { size, perMs } = bucket;
     const missing = 1 - bucket.tokens;
     const isAdmitted = missing <= ROUNDING;
@@ -68,19 +70,25 @@ export class RateLimit {
     };
   }
 
+  /** Undoes a `take` that was admitted. */
+  giveBack(key: string): void {
+    const bucket = this.#buckets.get(key);
+    if (bucket) bucket.tokens = Math.min(bucket.size, bucket.tokens + 1);
+  }
+
   /** Gives each of `nodes` nodes an equal part of every rate and burst. */
   divideBy(nodes: number): void {
     this.#nodes = Math.max(1, nodes);
   }
 
-  #bucketOf(accountId: string, { burst, requestsPerSecond }: Plan): Bucket {
+  #bucketOf(key: string, { burst, requestsPerSecond }: Rate): Bucket {
     const now = this.#clock.monotonic();
     this.#forgetFull(now);
     const size = Math.max(1, burst / this.#nodes);
-    let bucket = this.#buckets.get(accountId);
+    let bucket = this.#buckets.get(key);
     if (!bucket) {
       bucket = { tokens: size, at: now, fullAt: now, size, perMs: 0 };
-      this.#buckets.set(accountId, bucket);
+      this.#buckets.set(key, bucket);
     }
     bucket.size = size;
     bucket.perMs = requestsPerSecond / this.#nodes / SECOND_MS;
@@ -91,7 +99,7 @@ export class RateLimit {
   #forgetFull(now: number): void {
     if (now < this.#forgetAt) return;
     this.#forgetAt = now + FORGET_EVERY_MS;
-    for (const [accountId, { fullAt }] of this.#buckets) if (fullAt <= now) this.#buckets.delete(accountId);
+    for (const [key, { fullAt }] of this.#buckets) if (fullAt <= now) this.#buckets.delete(key);
   }
 }
 
