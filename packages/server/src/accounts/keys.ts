@@ -95,6 +95,16 @@ function tooManySignUps(ofAll: boolean, retryAfterSeconds: number): AppError {
   });
 }
 
+/** Every account, oldest first. */
+export async function* everyAccount({ accounts }: Pick<Store, 'accounts'>): AsyncGenerator<AccountRecord> {
+  for (let after: string | null = null; ; ) {
+    const page = await accounts.list({ limit: 200, after });
+    yield* page.accounts;
+    after = page.accounts.at(-1)?.id ?? null;
+    if (!page.hasMore || after === null) return;
+  }
+}
+
 export type FirstStart =
   | { made: true; key: string; account: AccountRecord }
   | { made: false; account: AccountRecord };

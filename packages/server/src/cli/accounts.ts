@@ -1,5 +1,5 @@
-import { everyAccount } from '../accounts/check-setup.ts';
-import { newKey } from '../accounts/keys.ts';
+import { everyAccount, newKey } from '../accounts/keys.ts';
+
 import type { Plan, Plans } from '../accounts/plans.ts';
 import type { AccountRecord, DomainRecord, ListedKey } from '../accounts/sql.ts';
 import { type Month, monthOf } from '../clock.ts';

@@ -46,10 +46,6 @@ async function compareClocks({ store, clock }: Deps): Promise<{ aheadMs: number;
   return { aheadMs: (asked + answered) / 2 - theirs, errorMs: Math.abs(answered - asked) / 2 };
 }
 
-async function clockAheadSeconds(deps: Deps): Promise<number> {
-  return (await compareClocks(deps)).aheadMs / 1_000;
-}
-
 /** Warns when the clocks differ by more than a second. */
 export async function warnOfClock(deps: Deps & { log: Logger }): Promise<void> {
   const { aheadMs, errorMs } = await compareClocks(deps);
@@ -61,17 +57,11 @@ export async function warnOfClock(deps: Deps & { log: Logger }): Promise<void> {
   );
 }
 
-export interface Disk {
-  databaseBytes: number;
-  freeBytes: number;
-  totalBytes: number;
-}
-
 /** Values that gauges read for each request of the metrics; undefined for parts that do not run. */
 export interface GaugeSources {
   clock: Clock;
   store: Pick<Store, 'upkeep' | 'ping'>;
-  measureDisk(): Promise<Disk>;
+  measureDisk(): Promise<DiskFigures>;
   /** Bytes of messages that are being received or stored. */
   smtpBytes?: () => number;
   parserJobs: () => number;
@@ -208,7 +198,7 @@ function addDisk(gauge: AddGauge, { clock, store, measureDisk }: GaugeSources): 
       () => 0,
     ),
   );
-  const ahead = cached(clock, () => clockAheadSeconds({ store, clock }));
+  const ahead = cached(clock, async () => (await compareClocks({ store, clock })).aheadMs / 1_000);
   gauge(
     'mayfly_clock_ahead_seconds',
     'How far the clock of this machine is ahead of that of the database; negative when it is behind.',

@@ -4,7 +4,6 @@ import { AppError } from '../../errors.ts';
 import { Histogram } from '../../operations/metrics.ts';
 import type { App, HttpDeps, RouteContext } from '../context.ts';
 import {
-  CONNECTION_LIMITS,
   MAX_DISCARDED_BYTES,
   MAX_UNREAD_BYTES,
   MAX_UNREAD_BYTES_PER_ACCOUNT,
@@ -197,12 +196,6 @@ function heldBytes(payload: unknown): number {
   return payload === null || payload === undefined ? 0 : STREAM_BYTES;
 }
 
-/** Disconnects a client that does not read its response: Node's own limit is the longer one of idle connections. */
-function limitReading({ raw }: FastifyReply, ms: number, giveBack: () => void): void {
-  raw.socket?.setTimeout(ms);
-  raw.once('close', giveBack);
-}
-
 /** True if a client is sending a body. One that waits for 100 Continue is not: its connection is being closed. */
 const isSending = (request: FastifyRequest, { raw }: FastifyReply): boolean =>
   hasBody(request) && !request.raw.complete && raw.getHeader('connection') !== 'close';
@@ -218,8 +211,7 @@ export function dropBody(request: FastifyRequest, reply: FastifyReply, done: () 
 }
 
 /** Adds the headers of the limits, counts unread responses, and closes connections while the server stops. */
-export function finishResponses(app: App, { options, admission, held }: RouteContext): void {
-  const { unreadResponseMs: unreadMs } = { ...CONNECTION_LIMITS, ...options.limits };
+export function finishResponses(app: App, { admission, held }: RouteContext): void {
   const budget = new ResponseBudget();
   app.addHook('onSend', (request, reply, payload, done) => {
     const { admitted } = request;
@@ -227,7 +219,7 @@ export function finishResponses(app: App, { options, admission, held }: RouteCon
       const bytes = heldBytes(payload);
       if (bytes > SMALL_RESPONSE_BYTES) {
         try {
-          limitReading(reply, unreadMs, budget.take(admitted.accountId, bytes));
+          reply.raw.once('close', budget.take(admitted.accountId, bytes));
         } catch (error) {
           return done(error as Error);
         }

@@ -9,7 +9,6 @@ const SOURCE = new URL('../../../src/', import.meta.url);
  */
 const REASONED: Readonly<Record<string, string>> = {
   'cli/mail.ts': 'the command line sends a mail to the SMTP server that its user names',
-  'http/openapi/page.ts': 'runs in the browser that shows the reference page; here it is only text',
   'reading/sender-checks/dns-cache.ts':
     "asks the operator's name servers, and nobody else, for records of senders",
   'reading/sender-checks/verify.ts':
