@@ -101,8 +101,7 @@ describe('mayfly account show', () => {
   it('tells plan, limits, the usage of the month, keys and domains', async () => {
     const { id } = await makeAccount(operator, '--plan', 'gold');
     await operator.run('domain', 'add', 'web.example', '--account', id);
-    for (const want of [820, 80])
-      await operator.store.usage.lease(id, '2026-03', { want, limit: 1000 }, NOW);
+    for (const want of [820, 80]) await operator.store.usage.lease(id, '2026-03', { want, limit: 1000 }, NOW);
     const days = [
       { day: '2026-03-03', requests: 800 },
       { day: '2026-03-04', requests: 20 },
