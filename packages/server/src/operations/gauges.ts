@@ -74,25 +74,18 @@ export interface GaugeSources {
   httpConnections?: () => number;
 }
 
-/** Minimum age of a cached value, milliseconds. */
-const MIN_AGE_MS = 1_000;
-/** Maximum share of the time that is spent on counting rows. */
-const MAX_TIME_SHARE = 0.002;
+/** Counting the rows of a million inboxes takes less than 0.1 s. */
+const MAX_AGE_MS = 5_000;
 
 /** Caches a value; concurrent callers share one read. */
 function cached<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {
-  let last: { value: Promise<T>; until: number } | undefined;
+  let value: Promise<T> | undefined;
+  let until = 0;
   return () => {
-    const begun = clock.monotonic();
-    if (last && begun < last.until) return last.value;
-    const value = read();
-    const entry = { value, until: Number.POSITIVE_INFINITY };
-    last = entry;
-    const keep = (): void => {
-      const took = clock.monotonic() - begun;
-      entry.until = clock.monotonic() + Math.max(MIN_AGE_MS, took / MAX_TIME_SHARE);
-    };
-    value.then(keep, keep);
+    const now = clock.monotonic();
+    if (value && now < until) return value;
+    until = now + MAX_AGE_MS;
+    value = read();
     return value;
   };
 }

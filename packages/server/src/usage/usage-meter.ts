@@ -68,28 +68,6 @@ class AccountMonth {
   }
 }
 
-/** Accuracy of a key's `lastUsedAt`. */
-const KEY_USE_MS = 60_000;
-
-/** Collects uses of API keys until they are written to the store. Times are epoch milliseconds. */
-class KeyUses {
-  readonly #pending = new Map<string, number>();
-  readonly #written = new Map<string, number>();
-
-  record(keyId: string, now: number): void {
-    if (now - (this.#written.get(keyId) ?? 0) < KEY_USE_MS) return;
-    this.#written.set(keyId, now);
-    this.#pending.set(keyId, now);
-  }
-
-  take(now: number): { keyId: string; at: number }[] {
-    const taken = [...this.#pending].map(([keyId, at]) => ({ keyId, at }));
-    this.#pending.clear();
-    for (const [keyId, at] of this.#written) if (now - at >= KEY_USE_MS) this.#written.delete(keyId);
-    return taken;
-  }
-}
-
 /** How often daily counts and key uses are written; a crash loses at most this much of them. */
 const REPORT_EVERY_MS = 10_000;
 /** Unspent requests are returned after this long without requests, for other nodes to use. */
@@ -125,7 +103,8 @@ export class UsageMeter {
   readonly #log: Logger;
   /** By account: the month in use, and those of an earlier plan or month that are not settled yet. */
   readonly #accounts = new Map<string, AccountMonth[]>();
-  readonly #keyUses = new KeyUses();
+  /** When API keys were used, epoch milliseconds; those that the store does not know yet. */
+  readonly #keyUses = new Map<string, number>();
   readonly #stopping = new AbortController();
   #unreported: UsageReport[] = [];
   #loop: Promise<void> = Promise.resolve();
@@ -172,7 +151,7 @@ export class UsageMeter {
   }
 
   recordKeyUse(keyId: string): void {
-    this.#keyUses.record(keyId, this.#clock.now());
+    this.#keyUses.set(keyId, this.#clock.now());
   }
 
   start(): void {
@@ -189,9 +168,9 @@ export class UsageMeter {
 
   /** Writes counts and returns unused leases, with `returnAll` every unspent request. Logs failures, throws nothing. */
   async report(returnAll = false): Promise<void> {
-    const now = this.#clock.now();
     await this.#writeReports(this.#takeReports(returnAll));
-    const uses = this.#keyUses.take(now);
+    const uses = [...this.#keyUses].map(([keyId, at]) => ({ keyId, at }));
+    this.#keyUses.clear();
     try {
       if (uses.length > 0) await this.#store.keys.used(uses);
     } catch (err) {

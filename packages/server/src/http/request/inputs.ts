@@ -9,6 +9,7 @@ import { AppError, messageOf } from '../../errors.ts';
 import { type IdPrefix, isId } from '../../ids.ts';
 import { quoted, withoutCredentials } from '../../text/nearest.ts';
 import type { App } from '../context.ts';
+import { MAX_DISCARDED_BYTES } from '../limits.ts';
 import { invalidField } from './invalid-fields.ts';
 
 /** Empty, or a host with an optional port (RFC 3986 section 3.2.2), also with the underscores of container names. */
@@ -300,26 +301,15 @@ export function respondToExpect(app: App): void {
   });
 }
 
-/** Reads and drops up to `maxBytes`. `done` is called once: true if the body is complete or the client is gone. */
-export function discardBody(
-  request: IncomingMessage,
-  maxBytes: number,
-  done: (isRead: boolean) => void,
-): void {
-  let left = maxBytes;
-  const finish = (isRead: boolean): void => {
-    request.off('data', count).off('end', atEnd).off('close', atEnd);
-    if (!isRead) request.pause();
-    done(isRead);
-  };
-  const count = (bytes: Buffer): void => {
+/** Reads and drops an unused body behind the response. A long one ends the connection. */
+export function dropBody({ raw, headers }: Pick<FastifyRequest, 'raw' | 'headers'>): void {
+  if (!hasBody({ headers }) || raw.complete) return;
+  let left = MAX_DISCARDED_BYTES;
+  raw.on('data', (bytes: Buffer) => {
     left -= bytes.length;
-    if (left < 0) finish(false);
-  };
-  const atEnd = (): void => finish(true);
-  request.on('data', count).once('end', atEnd).once('close', atEnd);
-  dropChunks(request);
-  if (request.readableEnded || request.destroyed) finish(true);
+    if (left < 0) raw.destroy();
+  });
+  dropChunks(raw);
 }
 
 /** Returns false and sets `errors` if the value does not match the schema. */
