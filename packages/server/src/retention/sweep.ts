@@ -150,15 +150,6 @@ export const upkeep = {
     return row?.time ?? null;
   }),
 
-  /** The newest `receivedAt` of all accounts; 0 without messages. */
-  newestTime: read(async (db): Promise<number> => {
-    const row = await db.first<{ newest: number | null }>(
-      sql`select max(m.received_at) as newest from account_orders o
-        join messages m on m.account_seq = o.account_seq and m.account_order = o.last`,
-    );
-    return row?.newest ?? 0;
-  }),
-
   /** Deletes about `limit` rows in a transaction of a few milliseconds. @returns how many; fewer: none is left */
   sweep: steps(
     async (transaction, now: number, limit: number): Promise<number> => {

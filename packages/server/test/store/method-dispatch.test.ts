@@ -73,7 +73,6 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'reports.listRun': ['acc_1', { run: '1' }, T],
   'reports.listLabels': ['acc_1', 'run', 1, T],
   'upkeep.measure': [T],
-  'upkeep.newestTime': [],
   'upkeep.time': [],
   'deliveries.find': ['acc_1', 'whk_1', 'dlv_1', T],
   'deliveries.listByState': ['acc_1', 'whk_1', { limit: 1, before: 'dlv_1', state: 'failed' }, T],

@@ -87,7 +87,6 @@ export function readWorks(scene: Scene): Works {
     'reports.listLabels': (node) =>
       node.reports.listLabels(pick(scene.accounts), pick([null, 'run']), 9, now()),
     'upkeep.measure': (node) => node.upkeep.measure(now()),
-    'upkeep.newestTime': (node) => node.upkeep.newestTime(),
     'upkeep.time': (node) => node.upkeep.time(),
   };
   return Object.fromEntries(Object.entries(reads).map(([path, run]) => [path, { share: 1, run }]));
