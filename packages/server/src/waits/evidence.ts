@@ -248,8 +248,7 @@ export class Investigation {
     const { ownsAccount } = this.#caller;
     const page = { after: this.clientsAfter, limit: MAX_SHOWN, among: addresses.slice(0, MAX_COMPARED) };
     const owner = ownsAccount ? this.#inbox.accountId : null;
-    const listed = await this.#deps.store.refusals.listAddresses(owner, page, this.now);
-    return listed.map(({ address }) => address);
+    return this.#deps.store.refusals.listAddresses(owner, page, this.now);
   }
 
   /** Mail for this address that authentication directed into another inbox. */
