@@ -6,7 +6,7 @@ import type { Logger } from '../log.ts';
 import type { Store } from '../store.ts';
 
 /** The bucket that was used least recently is dropped; it is full by then, unless so many are in use at once. */
-const MAX_BUCKETS = 100_000;
+const MAX_BUCKETS = 10_000;
 /** Tolerance for rounding: a client that waited for `Retry-After` is admitted. */
 const ROUNDING = 1e-6;
 
