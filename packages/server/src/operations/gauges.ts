@@ -75,7 +75,7 @@ export interface GaugeSources {
 }
 
 /** Counting the rows of a million inboxes takes less than 0.1 s. */
-const MAX_AGE_MS = 5_000;
+const MAX_AGE_MS = 1_000;
 
 /** Caches a value; concurrent callers share one read. */
 function cached<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {

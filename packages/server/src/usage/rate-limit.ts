@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import type { Plan } from '../accounts/plans.ts';
 import { type Clock, repeat, SECOND_MS } from '../clock.ts';
 import { newSessionId } from '../ids.ts';
@@ -6,7 +5,7 @@ import type { Logger } from '../log.ts';
 import type { Store } from '../store.ts';
 
 /** The bucket that was used least recently is dropped; it is full by then, unless so many are in use at once. */
-const MAX_BUCKETS = 10_000;
+const MAX_BUCKETS = 100_000;
 /** Tolerance for rounding: a client that waited for `Retry-After` is admitted. */
 const ROUNDING = 1e-6;
 
@@ -33,7 +32,8 @@ export const limitsRate = ({ requestsPerSecond, burst }: Rate): boolean =>
 /** A token bucket by key (such as an account), in memory: it holds `burst` requests and refills at `requestsPerSecond`. */
 export class RateLimit {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
+  /** The least recently used first. */
+  readonly #buckets = new Map<string, Bucket>();
   #nodes = 1;
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
@@ -51,7 +51,10 @@ export class RateLimit {
     const missing = 1 - available;
     const isAdmitted = missing <= ROUNDING;
     const left = isAdmitted ? available - 1 : available;
+    this.#buckets.delete(key);
     this.#buckets.set(key, { tokens: left, at: now });
+    const [oldest = key] = this.#buckets.size > MAX_BUCKETS ? this.#buckets.keys() : [];
+    if (oldest !== key) this.#buckets.delete(oldest);
     return {
       retryAfterSeconds: isAdmitted ? 0 : Math.ceil(missing / perMs / SECOND_MS),
       left: Math.max(0, Math.floor(left + ROUNDING)),
