@@ -53,8 +53,7 @@ export class RateLimit {
     const left = isAdmitted ? available - 1 : available;
     this.#buckets.delete(key);
     this.#buckets.set(key, { tokens: left, at: now });
-    const [oldest = key] = this.#buckets.size > MAX_BUCKETS ? this.#buckets.keys() : [];
-    if (oldest !== key) this.#buckets.delete(oldest);
+    if (this.#buckets.size > MAX_BUCKETS) this.#buckets.delete(this.#buckets.keys().next().value ?? key);
     return {
       retryAfterSeconds: isAdmitted ? 0 : Math.ceil(missing / perMs / SECOND_MS),
       left: Math.max(0, Math.floor(left + ROUNDING)),
