@@ -68,19 +68,7 @@ interface Sized {
   source: number;
 }
 
-/** Of the messages of a stretch. */
-function unreadIn(
-  sizes: readonly Sized[],
-  { rows }: Stretch,
-  again: (before: number) => readonly unknown[],
-): Unread | undefined {
-  const stretch = sizes
-    .slice(0, rows)
-    .map((one) => ({ ...one, summary: one.size === null ? null : NOTHING }));
-  return unreadOf(stretch, ({ place }) => place, again);
-}
-
-const NOTHING = new Uint8Array();
+const placeOf = ({ place }: Sized): number => place;
 
 /** @param found the first {@link ROWS_PER_CALL} messages of the range. @param empty the place that is returned if none was found */
 function stretchOf(found: readonly Sized[], empty: number): Stretch {
@@ -227,8 +215,9 @@ export const searching = {
       );
       const stretch = stretchOf(sizes, before);
       if (stretch.rows === 0) return emptyPage(before);
-      const unread = unreadIn(sizes, stretch, (upTo) => [
-        ...[{ accountId, ...(ofInbox && { inboxId }) }, conditions, { ...range, before: upTo }, now],
+      const scope = { accountId, ...(ofInbox && { inboxId }) };
+      const unread = unreadOf(sizes.slice(0, stretch.rows), placeOf, (upTo) => [
+        ...[scope, conditions, { ...range, before: upTo }, now],
       ]);
       if (unread) return unread;
       const inSql = conditions.flatMap(
@@ -286,7 +275,7 @@ export const searching = {
       );
       const stretch = stretchOf(sizes, isAscending ? after : before);
       if (stretch.rows === 0) return { ...stretch, messages: [] };
-      const unread = unreadIn(sizes, stretch, (upTo) => [
+      const unread = unreadOf(sizes.slice(0, stretch.rows), placeOf, (upTo) => [
         inboxId,
         conditions,
         { ...range, before: upTo },
