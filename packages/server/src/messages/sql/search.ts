@@ -1,5 +1,5 @@
 import { type Db, search, type Unread, unreadOf } from '../../database/operations.ts';
-import { constant, EMPTY, join, LIKE, parseTexts, perEngine, type Sql, sql } from '../../database/sql.ts';
+import { constant, EMPTY, join, LIKE, perEngine, type Sql, sql } from '../../database/sql.ts';
 import { fold } from '../../mail/matching/compared-content.ts';
 import {
   type ColumnCondition,
@@ -30,6 +30,7 @@ import {
   LISTED_COLUMNS,
   type ListedMessage,
   MESSAGE_COLUMNS,
+  parse,
   parseSummary,
   readContents,
   type StoredMessage,
@@ -152,7 +153,7 @@ async function* matchesOf(
 ): AsyncGenerator<Candidate> {
   for (let at = 0; at < rows.length; at += CONTENTS_AT_A_TIME) {
     const candidates = rows.slice(at, at + CONTENTS_AT_A_TIME).flatMap((row) => {
-      const [rcptTo, tags] = [parseTexts(row.rcptTo), parseTexts(row.tags)];
+      const [rcptTo, tags] = [parse<string[]>(row.rcptTo), parse<string[]>(row.tags)];
       const comparison = new Comparison({ summary: parseSummary(row.summary), rcptTo, tags });
       const isMatch = comparison.meets(conditions);
       return isMatch === false ? [] : [{ row, comparison, isMatch }];
