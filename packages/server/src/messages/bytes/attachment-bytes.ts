@@ -7,9 +7,9 @@ import { decodeTransfer, type TransferEncoding } from '../../mail/mime/transfer-
 import type { ParseRequest } from '../../reading/pool/parser-pool.ts';
 import type { Store } from '../../store.ts';
 import type { FullMessageRecord } from '../records.ts';
+import { createTurns } from '../turns.ts';
 import { decodedBase64 } from './base64-pieces.ts';
 import { rawPieces, rawRange } from './raw-source.ts';
-import { createTurns } from './turns.ts';
 
 /** Positions of the first and the last byte, both included. */
 export interface ByteRange {

@@ -3,8 +3,8 @@ import type { FullJson } from '../../mail/full-json.ts';
 import type { Store } from '../../store.ts';
 import { attachmentsUrl, messageHead, toMessage } from '../json.ts';
 import type { FullMessageRecord } from '../records.ts';
+import { createTurns } from '../turns.ts';
 import { rawRange } from './raw-source.ts';
-import { createTurns } from './turns.ts';
 
 /** Each has up to 50 MiB. At most two are of one account, so that others do not wait for it. */
 const MAX_WHOLE_MAILS = 3;
