@@ -8,6 +8,7 @@ const SOURCE = new URL('../../../src/', import.meta.url);
  * address comes from the operator and never from a client of the API or a mail.
  */
 const REASONED: Readonly<Record<string, string>> = {
+  'cli/doctor.ts': 'the command line checks the server and the name servers of its operator',
   'cli/mail.ts': 'the command line sends a mail to the SMTP server that its user names',
   'reading/sender-checks/dns-cache.ts':
     "asks the operator's name servers, and nobody else, for records of senders",
