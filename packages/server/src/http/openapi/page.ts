@@ -41,15 +41,15 @@ const CSP =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
 
 interface Page {
-  headers: Record<string, string>;
+  type: string;
   body: string;
+  headers?: Record<string, string>;
 }
-
-const file = (type: string, body: string): Page => ({ headers: { 'content-type': type }, body });
 
 /** @param files path of the folder of its files, relative to the page */
 const html = (files: string): Page => ({
-  headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': CSP },
+  type: 'text/html; charset=utf-8',
+  headers: { 'content-security-policy': CSP },
   body: `<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -87,7 +87,7 @@ window.onload = () => SwaggerUIBundle({
 export const PAGES: Record<string, Page> = {
   '/docs': html('docs/static'),
   '/docs/': html('static'),
-  '/docs/static/start.js': file('text/javascript; charset=utf-8', START),
-  '/docs/static/mayfly.css': file('text/css; charset=utf-8', STYLE),
-  '/docs/static/mayfly.svg': file('image/svg+xml', LOGO),
+  '/docs/static/start.js': { type: 'text/javascript; charset=utf-8', body: START },
+  '/docs/static/mayfly.css': { type: 'text/css; charset=utf-8', body: STYLE },
+  '/docs/static/mayfly.svg': { type: 'image/svg+xml', body: LOGO },
 };
