@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
+import { bundledThreads } from './scripts/test/bundled-threads.ts';
 import { LongestFirst } from './scripts/test/longest-first.ts';
 
 /** Tests of whole programs: each starts processes, such as the server, npm, a browser or a mail library. */
@@ -8,7 +9,9 @@ const SYSTEM = 'packages/*/test/system/**/*.test.ts';
 const LONG = '**/*.long.test.ts';
 
 export default defineConfig(({ mode }) => {
+  const plugins = [bundledThreads()];
   const project = (name: string, include: string, exclude: string[] = []): TestProjectConfiguration => ({
+    plugins,
     test: {
       name,
       include: [include],

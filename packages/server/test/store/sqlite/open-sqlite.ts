@@ -3,10 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { migrate } from '../../../src/database/migrate.ts';
-import { openWriter, writingEngine } from '../../../src/database/sqlite/connection.ts';
+import { isReading } from '../../../src/database/operations.ts';
+import {
+  openReader,
+  openWriter,
+  readingEngine,
+  writingEngine,
+} from '../../../src/database/sqlite/connection.ts';
 import { openSqlite, type SqliteOptions } from '../../../src/database/sqlite/open.ts';
 import { Transactions } from '../../../src/database/sqlite/transactions.ts';
-import { createStore, type Store } from '../../../src/store.ts';
+import { callAt, createStore, type ReadSources, type Store, storeOf } from '../../../src/store.ts';
 import type { Opened } from '../contract/suite.ts';
 
 export const TABLES = [
@@ -60,6 +66,25 @@ function engineHere(path: string) {
     onBroken: nothing,
   };
   return writingEngine(database, new Transactions(database, hooks));
+}
+
+/** The engine's store as a server has it, with its gate for reading, but on this thread: it opens in a fifth of the time. */
+export async function openSqliteHere(path: string, read: ReadSources): Promise<Store> {
+  const writer = await openHere(path);
+  const reader = createStore(readingEngine(openReader({ path, busyTimeoutMs: 5000 })));
+  const generations = { all: 0, inboxes: 0 };
+  const write = (operation: string, args: readonly unknown[], { keepsInboxes }: { keepsInboxes?: boolean }) =>
+    callAt(writer, operation, args).finally(() => {
+      generations.all += 1;
+      if (!keepsInboxes) generations.inboxes += 1;
+    });
+  const close = () => reader.close().then(writer.close);
+  return storeOf(
+    (operation, { kind, traits }, args) =>
+      isReading(kind) ? callAt(reader, operation, args) : write(operation, args, traits),
+    { generation: (of) => generations[of ?? 'all'], close },
+    read,
+  );
 }
 
 /** The engine as {@link openTemporary} opens it, but on this thread. */
