@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
 import { bundledThreads } from './scripts/test/bundled-threads.ts';
 import { LongestFirst } from './scripts/test/longest-first.ts';
+import { RequireAll } from './scripts/test/require-all.ts';
 
 /** Tests of whole programs: each starts processes, such as the server, npm, a browser or a mail library. */
 const SYSTEM = 'packages/*/test/system/**/*.test.ts';
@@ -40,6 +41,7 @@ export default defineConfig(({ mode }) => {
     test: {
       projects: [project('in-process', 'packages/*/test/**/*.test.ts', [SYSTEM]), project('system', SYSTEM)],
       globalSetup: ['scripts/test/processes-left.ts', 'scripts/test/postgres.ts'],
+      reporters: process.env.REQUIRE_ALL === '1' ? ['default', new RequireAll()] : ['default'],
       sequence: { sequencer: LongestFirst },
     },
   };
