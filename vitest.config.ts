@@ -1,6 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
+import { bundledThreads } from './scripts/test/bundled-threads.ts';
 import { LongestFirst } from './scripts/test/longest-first.ts';
+import { RequireAll } from './scripts/test/require-all.ts';
 
 /** Tests of whole programs: each starts processes, such as the server, npm, a browser or a mail library. */
 const SYSTEM = 'packages/*/test/system/**/*.test.ts';
@@ -8,7 +10,9 @@ const SYSTEM = 'packages/*/test/system/**/*.test.ts';
 const LONG = '**/*.long.test.ts';
 
 export default defineConfig(({ mode }) => {
+  const plugins = [bundledThreads()];
   const project = (name: string, include: string, exclude: string[] = []): TestProjectConfiguration => ({
+    plugins,
     test: {
       name,
       include: [include],
@@ -37,6 +41,7 @@ export default defineConfig(({ mode }) => {
     test: {
       projects: [project('in-process', 'packages/*/test/**/*.test.ts', [SYSTEM]), project('system', SYSTEM)],
       globalSetup: ['scripts/test/processes-left.ts', 'scripts/test/postgres.ts'],
+      reporters: process.env.REQUIRE_ALL === '1' ? ['default', new RequireAll()] : ['default'],
       sequence: { sequencer: LongestFirst },
     },
   };

@@ -167,8 +167,12 @@ async function bundle(target) {
       if (existsSync(from)) cpSync(from, join(folder, name), { recursive: true, filter });
     }
     writeFileSync(join(folder, 'THIRD-PARTY-NOTICES'), notices(modules));
-    rmSync(target, { recursive: true, force: true });
-    renameSync(folder, target);
+    try {
+      renameSync(folder, target);
+    } catch (error) {
+      // Another start has made the same meanwhile, and may have begun to load it.
+      if (!existsSync(target)) throw error;
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -187,9 +191,12 @@ async function bundleForStart(target) {
   }
   const folder = dirname(target);
   const others = readdirSync(folder).filter((name) => !name.includes('.'));
-  for (const old of others.toSorted().slice(0, -KEPT)) rmSync(join(folder, old), { recursive: true });
+  for (const old of others.toSorted().slice(0, -KEPT))
+    rmSync(join(folder, old), { recursive: true, force: true });
 }
 
 const [, , published] = process.argv;
-if (published) await bundle(published);
-else await bundleForStart(bundles.bundleFolder());
+if (published) {
+  rmSync(published, { recursive: true, force: true });
+  await bundle(published);
+} else await bundleForStart(bundles.bundleFolder());

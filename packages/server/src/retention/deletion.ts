@@ -170,10 +170,11 @@ async function removeInboxes(tx: Tx, accountId: string, limit: number, now: numb
 }
 
 async function removeAccount(tx: Tx, accountId: string): Promise<void> {
-  await tx.run(
-    sql`delete from account_orders where account_seq in (select seq from accounts where id = ${accountId})`,
+  // First: it waits for mail that is being stored, whose order of the account is committed then.
+  const account = await tx.first<{ seq: number }>(
+    sql`delete from accounts where id = ${accountId} returning seq`,
   );
-  await tx.run(sql`delete from accounts where id = ${accountId}`);
+  if (account) await tx.run(sql`delete from account_orders where account_seq = ${account.seq}`);
 }
 
 /**

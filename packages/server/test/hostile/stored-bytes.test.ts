@@ -17,7 +17,7 @@ const most = (rawBytes: number) => (1 + MAX_STORED_RATIO) * rawBytes + STORED_AL
 
 describe('a mail takes at most three times the bytes of its raw source, and 32 KiB for tables', () => {
   it.each(BOMBS)('$name', ({ mail }) => {
-    for (const bytes of [5_000, 50_000, 500_000]) {
+    for (const bytes of [5_000, 50_000]) {
       const source = mail(bytes);
       expect(storedBytes(source)).toBeLessThanOrEqual(most(source.length));
     }

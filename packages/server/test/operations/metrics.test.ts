@@ -194,11 +194,9 @@ describe('the gauges', () => {
     await client.play([{ send: '.', expect: '250 2.0.0' }]);
     client.close();
     await clock.advance(1_000);
-    expect(await value('mayfly_http_requests_held')).toBe(0);
-    expect(await value('mayfly_smtp_bytes_in_flight')).toBe(0);
-    // The mail is read beside and after its 250.
-    await expect.poll(() => value('mayfly_parser_jobs')).toBe(0);
-    await expect.poll(() => value('mayfly_store_writes_pending')).toBe(0);
+    // Work ends after its response, and the mail is read after its 250.
+    for (const of of ['http_requests_held', 'smtp_bytes_in_flight', 'parser_jobs', 'store_writes_pending'])
+      await expect.poll(() => value(`mayfly_${of}`), { message: of }).toBe(0);
     expect(await value('mayfly_inboxes_live')).toBe(1);
     await clock.leap(61 * 60_000);
     expect(await value('mayfly_inboxes_live')).toBe(0);

@@ -33,10 +33,21 @@ const postgres: EngineUnderTest = {
 
 const HAS_POSTGRES = await hasPostgres();
 
-/** Runs the cases on both engines; PostgreSQL only where its programs are (Linux on x64). */
-export function describeOnEngines(name: string, cases: (engine: EngineUnderTest) => void): void {
+type Cases = (engine: EngineUnderTest) => void;
+
+export function describeOnSqlite(name: string, cases: Cases): void {
   describe(`${name}, SQLite`, () => cases(sqlite));
+}
+
+/** Only where its programs are (Linux on x64). */
+export function describeOnPostgres(name: string, cases: Cases): void {
   describe.skipIf(!HAS_POSTGRES)(`${name}, two servers on PostgreSQL`, () => cases(postgres));
+}
+
+/** Runs the cases on both engines. */
+export function describeOnEngines(name: string, cases: Cases): void {
+  describeOnSqlite(name, cases);
+  describeOnPostgres(name, cases);
 }
 
 /** Servers on one database, while the cases of a `describe` run. */

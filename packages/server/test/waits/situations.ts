@@ -1,6 +1,6 @@
 /**
  * Situations in which a wait fails, each with the answer that a good colleague would give who sees everything that
- * happened. Written before the code that answers was read; `explained.test.ts` plays them on both engines.
+ * happened. Written before the code that answers was read; `describe-explained.ts` plays them on both engines.
  *
  * `{me}`, `{id}` and `{token}` are the address, id and read token of the inbox that is waited for.
  */

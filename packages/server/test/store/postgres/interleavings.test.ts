@@ -112,6 +112,19 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     expect((await admin.query('select * from account_orders')).rows).toEqual([]);
   });
 
+  it('deletes all of an account whose first mail is for an inbox that has ended, while that is being stored', async () => {
+    const kept = await inboxOf(another);
+    await one.inboxes.delete(owner, inbox.id, T);
+    await stopWritesTo('messages');
+    const adding = one.messages.addBatch([mailTo([inbox, kept])], T);
+    await untilWaits(adding, 1);
+    const deleting = other.accounts.delete(owner, T);
+    await untilWaits(deleting, 2);
+    await admin.query('commit');
+    expect((await adding).flat()).toMatchObject([{ refused: 'gone' }, { messageId: expect.any(String) }]);
+    expect(await deleting).toBe('deleted');
+  });
+
   it('keeps the address of an inbox that is created while the sweeper removes an ended hold of it', async () => {
     const address = 'held@mayfly.test';
     await one.addresses.hold(owner, address, T + 1, T);

@@ -2,11 +2,19 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { unavailable } from '../../../src/database/failures.ts';
 import { migrate } from '../../../src/database/migrate.ts';
-import { openWriter, writingEngine } from '../../../src/database/sqlite/connection.ts';
-import { openSqlite, type SqliteOptions } from '../../../src/database/sqlite/open.ts';
+import { isReading } from '../../../src/database/operations.ts';
+import {
+  openReader,
+  openWriter,
+  readingEngine,
+  writingEngine,
+} from '../../../src/database/sqlite/connection.ts';
+import { openSqlite, type SqliteOptions, startThread } from '../../../src/database/sqlite/open.ts';
 import { Transactions } from '../../../src/database/sqlite/transactions.ts';
-import { createStore, type Store } from '../../../src/store.ts';
+import { openWhenCalled } from '../../../src/database/thread/client.ts';
+import { callAt, createStore, type ReadSources, type Store, storeOf } from '../../../src/store.ts';
 import type { Opened } from '../contract/suite.ts';
 
 export const TABLES = [
@@ -60,6 +68,46 @@ function engineHere(path: string) {
     onBroken: nothing,
   };
   return writingEngine(database, new Transactions(database, hooks));
+}
+
+/** The engine's store as a server has it, but written to by this thread: it opens in a fifth of the time. */
+export async function openSqliteHere(path: string, read: ReadSources): Promise<Store> {
+  const writer = await openHere(path);
+  const reader = createStore(readingEngine(openReader({ path, busyTimeoutMs: 5000 })));
+  const searcher = openWhenCalled(
+    () => startThread({ role: 'search', path, busyTimeoutMs: 5000 }),
+    () => undefined,
+  );
+  const generations = { all: 0, inboxes: 0 };
+  const writes = new Set<Promise<unknown>>();
+  let isClosed = false;
+  const write = (
+    operation: string,
+    args: readonly unknown[],
+    { keepsInboxes }: { keepsInboxes?: boolean },
+  ) => {
+    const call = callAt(writer, operation, args).finally(() => {
+      writes.delete(call);
+      generations.all += 1;
+      if (!keepsInboxes) generations.inboxes += 1;
+    });
+    writes.add(call);
+    return call;
+  };
+  const close = async () => {
+    isClosed = true;
+    await Promise.allSettled([reader.close(), searcher.close(), ...writes]);
+    await writer.close();
+  };
+  return storeOf(
+    async (operation, { kind, traits }, args) => {
+      if (isClosed) throw unavailable('closed');
+      if (kind === 'search') return searcher.call(operation, args);
+      return isReading(kind) ? callAt(reader, operation, args) : write(operation, args, traits);
+    },
+    { generation: (of) => generations[of ?? 'all'], close },
+    read,
+  );
 }
 
 /** The engine as {@link openTemporary} opens it, but on this thread. */

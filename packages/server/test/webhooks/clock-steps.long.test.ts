@@ -112,22 +112,27 @@ describe.each(['SQLite', 'PostgreSQL'])('webhooks on %s while the wall clock is 
     await slow.close();
   });
 
-  it.skipIf(isPostgres)('show the time of the next attempt by the clock as it is now', async () => {
-    const app = await start();
-    const inbox = await inboxOf(app);
-    const webhook = await app.register(receiver.port);
-    statuses = [500];
-    await app.mail(inbox.address, 'fails');
-    const [{ nextAttemptAt }] = await app.untilDeliveries(webhook.id, ([one]) => one?.attempts.length === 1);
-    for (const step of [HOUR, -2 * HOUR]) {
-      app.clock.step(step);
-      const [delivery] = await logOf(app, webhook.id);
-      const untilThen = Date.parse(delivery?.nextAttemptAt) - app.clock.now();
-      expect(untilThen).toBeGreaterThan(3_000);
-      expect(untilThen).toBeLessThanOrEqual(6_000);
-    }
-    expect(Date.parse(nextAttemptAt)).toBeGreaterThan(app.clock.now());
-  });
+  // On PostgreSQL it is the database's clock that counts.
+  if (!isPostgres)
+    it('show the time of the next attempt by the clock as it is now', async () => {
+      const app = await start();
+      const inbox = await inboxOf(app);
+      const webhook = await app.register(receiver.port);
+      statuses = [500];
+      await app.mail(inbox.address, 'fails');
+      const [{ nextAttemptAt }] = await app.untilDeliveries(
+        webhook.id,
+        ([one]) => one?.attempts.length === 1,
+      );
+      for (const step of [HOUR, -2 * HOUR]) {
+        app.clock.step(step);
+        const [delivery] = await logOf(app, webhook.id);
+        const untilThen = Date.parse(delivery?.nextAttemptAt) - app.clock.now();
+        expect(untilThen).toBeGreaterThan(3_000);
+        expect(untilThen).toBeLessThanOrEqual(6_000);
+      }
+      expect(Date.parse(nextAttemptAt)).toBeGreaterThan(app.clock.now());
+    });
 
   it.skipIf(withoutPostgres)(
     'go on after a restart by which the clock was set back',

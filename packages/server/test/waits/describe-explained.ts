@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { EngineUnderTest } from '../support/nodes.ts';
+import { type Outcome, Stage } from './play.ts';
+import { type Situation, situations } from './situations.ts';
+
+/** On PostgreSQL other nodes may receive mail, so a server does not know that nothing connected. */
+const orUnknown = (code: string, engine: string): string =>
+  code === 'nothing_connected' && engine !== 'SQLite' ? 'nothing_arrived' : code;
+
+/** The codes of the causes, and all that is said to a person. */
+const answerOf = ({ status, body }: Outcome): { codes: string[]; summary: string } =>
+  status === 200
+    ? { codes: body.explanation?.causes.map(({ code }: { code: string }) => code), ...body.explanation }
+    : { codes: [body.code], summary: body.detail };
+
+/** Plays the situations on an engine. */
+export function describeExplained(engine: EngineUnderTest): void {
+  let stop: () => Promise<void>;
+  let settings: () => Promise<Record<string, string>>;
+  beforeAll(async () => {
+    const started = await engine.start();
+    stop = started.stop;
+    settings = started.env;
+  });
+  afterAll(() => stop());
+
+  describe.each(['dev', 'serve', 'shared'] as const)('on a server like %s', (kind) => {
+    let stage: Stage;
+    beforeAll(async () => {
+      stage = await Stage.open(kind, await settings());
+    });
+    afterAll(() => stage.app.stop());
+
+    it.each(situations.filter(({ server }) => server === kind))('$title', async (situation: Situation) => {
+      const { facts, lies = [], first, also = [], never = [] } = situation;
+      const outcome = await stage.play(situation);
+      const { codes, summary } = answerOf(outcome);
+      for (const fact of facts) {
+        if (first !== 'nothing_connected' || engine.name === 'SQLite') expect(summary).toMatch(fact);
+      }
+      for (const lie of lies) expect(summary).not.toMatch(lie);
+      expect(codes.slice(0, 1 + also.length)).toEqual([orUnknown(first, engine.name), ...also]);
+      if (engine.name === 'SQLite') for (const code of never) expect(codes).not.toContain(code);
+      if (outcome.status === 200) expect(outcome.stored.explanation).toEqual(outcome.body.explanation);
+    });
+  });
+}
