@@ -196,21 +196,13 @@ function indexOf({ all }: Parts, bodies: Bodies, charsets: ReadonlyMap<Part, str
     depths.set(part, depth);
     const { headerStart, bodyStart, bodyEnd, encoding, type } = part;
     const role = part.children.length > 0 ? 'multipart' : (roles.get(part) ?? 'none');
-    // The list of attachments has the fields of an attachment.
-    const isListed = role === 'attachment';
-    return {
-      depth,
-      headerStart,
-      bodyStart,
-      bodyEnd,
-      role,
-      encoding,
-      type,
-      charset: charsets.get(part) ?? '',
-      disposition: isListed ? '' : cut(oneLine(part.disposition), MAX_PARAMETER_VALUE),
-      filename: isListed ? '' : (cleanFilename(part.filename) ?? ''),
-      contentId: isListed ? '' : contentIdOf(part),
+    const named = role !== 'attachment' && {
+      disposition: cut(oneLine(part.disposition), MAX_PARAMETER_VALUE) || undefined,
+      filename: cleanFilename(part.filename) ?? undefined,
+      contentId: contentIdOf(part) || undefined,
     };
+    const charset = charsets.get(part) ?? '';
+    return { depth, headerStart, bodyStart, bodyEnd, role, encoding, type, charset, ...named };
   });
 }
 
