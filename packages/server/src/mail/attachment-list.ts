@@ -1,5 +1,5 @@
 import type { MailAttachment } from './mail.ts';
-import { type PartIndex, readIndex, type WrittenIndex, writeIndex } from './mime/part-index.ts';
+import type { PartIndex } from './mime/part-index.ts';
 import { parseMail } from './parse.ts';
 
 /** What a download needs to know of an attachment. */
@@ -14,12 +14,8 @@ export interface AttachmentList {
 export function attachmentListJson(raw: Uint8Array): string {
   const { content, index } = parseMail(raw);
   const attachments = content.attachments.map(({ parameters, message, ...listed }) => listed);
-  return JSON.stringify({ attachments, index: writeIndex(index) });
+  return JSON.stringify({ attachments, index } satisfies AttachmentList);
 }
 
-export function readAttachmentList(json: Uint8Array): AttachmentList {
-  const { attachments, index }: { attachments: ListedAttachment[]; index: WrittenIndex } = JSON.parse(
-    new TextDecoder().decode(json),
-  );
-  return { attachments, index: readIndex(index) };
-}
+export const readAttachmentList = (json: Uint8Array): AttachmentList =>
+  JSON.parse(new TextDecoder().decode(json));

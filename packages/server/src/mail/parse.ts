@@ -97,26 +97,18 @@ function readAll(source: Buffer, readInner: ReadInner): ParsedMail {
   const html = textOf(source, bodies.html, true, charsets);
   const page = html === null ? null : readHtml(html);
   const htmlText = page === null ? null : textOfPage(page);
-  const subject = cut(fields.first('subject'), MAX_SUBJECT);
   const attachments = bodies.attachments.map((part, at) => attachmentOf(source, part, at, readInner(part)));
   const attachmentCount = attachments.filter(({ disposition }) => disposition === 'attachment').length;
   return {
     summary: {
-      from: fields.firstAddress('from'),
-      to: fields.addresses('to'),
-      cc: fields.addresses('cc'),
-      subject,
+      ...summaryOf(fields),
       preview: clean(previewOf(text?.trim() ? text : (page?.words ?? ''))),
       attachmentCount,
       inlineCount: attachments.length - attachmentCount,
-      codes: findCodes(subject, text, page?.words ?? null, page?.images),
+      codes: findCodes(subjectOf(fields), text, page?.words ?? null, page?.images),
     },
     content: {
-      replyTo: fields.addresses('reply-to'),
-      bcc: fields.addresses('bcc'),
-      sender: fields.firstAddress('sender'),
-      ...fields.identification(),
-      headers: fields.headers,
+      ...contentOfHeader(fields),
       html,
       text,
       htmlWords: text === null || htmlText === null ? htmlText : wordsOnlyInPage(text, htmlText),
@@ -129,6 +121,23 @@ function readAll(source: Buffer, readInner: ReadInner): ParsedMail {
     parseError: notesOf(parts.limits, fields),
   };
 }
+
+const subjectOf = (fields: MessageFields): string => cut(fields.first('subject'), MAX_SUBJECT);
+
+const summaryOf = (fields: MessageFields) => ({
+  from: fields.firstAddress('from'),
+  to: fields.addresses('to'),
+  cc: fields.addresses('cc'),
+  subject: subjectOf(fields),
+});
+
+const contentOfHeader = (fields: MessageFields) => ({
+  replyTo: fields.addresses('reply-to'),
+  bcc: fields.addresses('bcc'),
+  sender: fields.firstAddress('sender'),
+  ...fields.identification(),
+  headers: fields.headers,
+});
 
 function textOf(
   source: Buffer,
@@ -187,21 +196,13 @@ function indexOf({ all }: Parts, bodies: Bodies, charsets: ReadonlyMap<Part, str
     depths.set(part, depth);
     const { headerStart, bodyStart, bodyEnd, encoding, type } = part;
     const role = part.children.length > 0 ? 'multipart' : (roles.get(part) ?? 'none');
-    // The list of attachments has the fields of an attachment.
-    const isListed = role === 'attachment';
-    return {
-      depth,
-      headerStart,
-      bodyStart,
-      bodyEnd,
-      role,
-      encoding,
-      type,
-      charset: charsets.get(part) ?? '',
-      disposition: isListed ? '' : cut(oneLine(part.disposition), MAX_PARAMETER_VALUE),
-      filename: isListed ? '' : (cleanFilename(part.filename) ?? ''),
-      contentId: isListed ? '' : contentIdOf(part),
+    const named = role !== 'attachment' && {
+      disposition: cut(oneLine(part.disposition), MAX_PARAMETER_VALUE) || undefined,
+      filename: cleanFilename(part.filename) ?? undefined,
+      contentId: contentIdOf(part) || undefined,
     };
+    const charset = charsets.get(part) ?? '';
+    return { depth, headerStart, bodyStart, bodyEnd, role, encoding, type, charset, ...named };
   });
 }
 
@@ -240,23 +241,8 @@ function readHeaderOnly(source: Buffer, reason: string): ParsedMail {
   const { fields: ranges } = readHeader(source, 0, source.length);
   const fields = new MessageFields(source, ranges);
   return {
-    summary: {
-      from: fields.firstAddress('from'),
-      to: fields.addresses('to'),
-      cc: fields.addresses('cc'),
-      subject: cut(fields.first('subject'), MAX_SUBJECT),
-      preview: '',
-      attachmentCount: 0,
-      inlineCount: 0,
-      codes: [],
-    },
-    content: {
-      ...NO_CONTENT,
-      replyTo: fields.addresses('reply-to'),
-      sender: fields.firstAddress('sender'),
-      ...fields.identification(),
-      headers: fields.headers,
-    },
+    summary: { ...summaryOf(fields), preview: '', attachmentCount: 0, inlineCount: 0, codes: [] },
+    content: { ...NO_CONTENT, ...contentOfHeader(fields) },
     index: [],
     parseError: reason,
   };

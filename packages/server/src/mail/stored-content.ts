@@ -5,14 +5,7 @@ import { type MailContent, type MailHeader, type MailImage, NO_CONTENT, type Par
 import type { ContentWords } from './matching/compared-content.ts';
 import { decodeAs } from './mime/charset.ts';
 import { readHeader } from './mime/header.ts';
-import {
-  bodyBytes,
-  type PartIndex,
-  type PartRole,
-  readIndex,
-  type WrittenIndex,
-  writeIndex,
-} from './mime/part-index.ts';
+import { bodyBytes, type PartIndex, type PartRole } from './mime/part-index.ts';
 
 /*
  * Stores content and part index beside the raw source, without what is cheap to decode from it. The size of the result
@@ -57,7 +50,7 @@ export interface StoredContent extends Omit<MailContent, FromSource> {
   /** Of bodies of a large mail that are not stored. */
   beginnings?: { text: string | null; html: string | null };
   /** Missing where the mail could not be parsed. */
-  index?: WrittenIndex;
+  index?: PartIndex;
 }
 
 /** Stored when everything else exceeds the limits: the mail is parsed again on reading. */
@@ -81,7 +74,7 @@ export function knownContent(stored: AnyStoredContent): KnownContent {
   if ('isUnstored' in stored) {
     return { content: { ...NO_CONTENT, htmlWords: stored.htmlWords }, index: null, isPartial: true };
   }
-  const { index: written, beginnings, html, htmlText, images = [], text, headers, ...rest } = stored;
+  const { index = null, beginnings, html, htmlText, images = [], text, headers, ...rest } = stored;
   return {
     content: {
       ...rest,
@@ -91,7 +84,7 @@ export function knownContent(stored: AnyStoredContent): KnownContent {
       text: text ?? beginnings?.text ?? null,
       headers: headers ?? [],
     },
-    index: written === undefined ? null : readIndex(written),
+    index,
     isPartial: html === undefined || text === undefined || headers === undefined,
   };
 }
@@ -106,7 +99,7 @@ export function contentJson(
   const ofSource = MAX_STORED_RATIO * size + STORED_ALLOWANCE_BYTES;
   const budget = Math.min(ofSource, MAX_STORED_BYTES) - summaryBytes;
   const { html, htmlText, images, text, headers, ...rest } = content;
-  const kept = { ...rest, index: writeIndex(index) };
+  const kept = { ...rest, index };
   if (size <= MAX_DERIVED_BYTES) {
     return jsonWithin(budget, { ...kept, text }) ?? jsonWithoutText(budget, kept, text);
   }
@@ -151,10 +144,9 @@ export async function readWords(
 ): Promise<ContentWords> {
   if ('isUnstored' in stored)
     return { text: null, links: [], rfcMessageId: null, htmlWords: stored.htmlWords };
-  const { text = null, htmlWords, links, rfcMessageId, index: written } = stored;
-  const index =
-    stored.text === undefined && size > MAY_LACK_TEXT_BYTES && written ? readIndex(written) : null;
-  if (!index) return { text, htmlWords, links, rfcMessageId };
+  const { text = null, htmlWords, links, rfcMessageId, index } = stored;
+  if (stored.text !== undefined || size <= MAY_LACK_TEXT_BYTES || !index)
+    return { text, htmlWords, links, rfcMessageId };
   const { buffer, byteOffset, byteLength } = await load();
   const decoded = bodyOf(Buffer.from(buffer, byteOffset, byteLength), index, 'text');
   return { text: decoded, htmlWords, links, rfcMessageId };

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { AppError } from '../errors.ts';
 import { MAX_TIME, timeOfId } from '../ids.ts';
 import { quoted } from '../text/nearest.ts';
@@ -27,17 +26,9 @@ const invalidSince = (since: string, expected: string): AppError =>
 /** Stands for all messages up to `receivedAt`, epoch milliseconds; 0 for none. */
 export function cursorAt(inboxId: string, receivedAt: number): string {
   const time = receivedAt.toString(36);
-  const place = `${inboxId} ${time}`;
-  const known = madeLately.get(place);
-  if (known !== undefined) return known;
-  const binding = hash('sha256', `cursor ${place}`, 'base64url');
-  const cursor = `cur_${time}_${binding.slice(0, BINDING_LETTERS)}`;
-  madeLately.set(place, cursor);
-  return cursor;
+  const binding = hash('sha256', `cursor ${inboxId} ${time}`, 'base64url');
+  return `cur_${time}_${binding.slice(0, BINDING_LETTERS)}`;
 }
-
-/** The cursor of a polled list changes only when a message arrives, and its hash is costly. */
-const madeLately = new LRUCache<string, string>({ max: 2_000 });
 
 function timeOfCursor(inboxId: string, cursor: string): number {
   const time = Number.parseInt(CURSOR.exec(cursor)?.[1] ?? '', 36);

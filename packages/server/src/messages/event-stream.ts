@@ -4,28 +4,17 @@ import { STREAM_QUIET_MS, STREAM_RETRY_MS, STREAM_STALLED_MS } from '../http/lim
 import { type Followable, type Followed, follow } from './follow.ts';
 import type { WaitDeps } from './held/change-signal.ts';
 import { toSummary } from './json.ts';
-import type { MessageRecord } from './records.ts';
 
 export interface EventStream {
   followable: Followable;
   deps: WaitDeps;
-  events: EventTexts;
   /** @throws AppError if the caller may no longer read */
   recheck(): Promise<unknown>;
 }
 
-/** Makes the text of each event once for all streams. */
-export class EventTexts {
-  readonly #known = new WeakMap<MessageRecord, { cursor: string; text: string }>();
-
-  of({ message, cursor }: Followed): string {
-    const known = this.#known.get(message);
-    if (known?.cursor === cursor) return known.text;
-    const data: StreamedMessage = { inboxId: message.inboxId, message: toSummary(message) };
-    const text = `event: ${MESSAGE_RECEIVED}\nid: ${cursor}\ndata: ${JSON.stringify(data)}\n\n`;
-    this.#known.set(message, { cursor, text });
-    return text;
-  }
+function eventText({ message, cursor }: Followed): string {
+  const data: StreamedMessage = { inboxId: message.inboxId, message: toSummary(message) };
+  return `event: ${MESSAGE_RECEIVED}\nid: ${cursor}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
 /** A comment line, which clients ignore. */
@@ -34,7 +23,7 @@ export const comment = (text: string): string => `: ${text}\n\n`;
 /** Ends with the signal, or when the client stops reading; it can resume. @throws as `next` and `recheck` */
 export async function writeEvents(
   raw: ServerResponse,
-  { followable, deps, events, recheck }: EventStream,
+  { followable, deps, recheck }: EventStream,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock } = deps;
@@ -47,7 +36,7 @@ export async function writeEvents(
       checkedAt = clock.monotonic();
     }
     if (raw.destroyed) return;
-    raw.write(page.length > 0 ? page.map((one) => events.of(one)).join('') : comment('still here'));
+    raw.write(page.length > 0 ? page.map(eventText).join('') : comment('still here'));
     if (!(await isDrained(raw, clock, signal))) {
       raw.destroy();
       return;

@@ -12,7 +12,7 @@ import { events } from '../http/openapi/responses.ts';
 import { toAppError } from '../http/response/problems.ts';
 import { placeAfter } from './account-list.ts';
 import { timeOfSince } from './cursor.ts';
-import { comment, EventTexts, writeEvents } from './event-stream.ts';
+import { comment, writeEvents } from './event-stream.ts';
 import { type Followable, followAccount, followInbox } from './follow.ts';
 
 const TAGS = ['Messages'];
@@ -84,7 +84,6 @@ function watched(source: Followable): { followable: Followable; hasHad: () => bo
 
 /** The last comment of a stream says why it ended. */
 function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContext) {
-  const events = new EventTexts();
   /** @throws the error of a stream that has not begun */
   const reasonOfEnd = async (
     request: FastifyRequest,
@@ -120,7 +119,7 @@ function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContex
       held.hold(reply, async (signal) => {
         raw.writeHead(200, reply.getHeaders() as Record<string, string>);
         reply.hijack();
-        await writeEvents(raw, { followable, deps: heldDeps, events, recheck }, signal);
+        await writeEvents(raw, { followable, deps: heldDeps, recheck }, signal);
         return 'The server is stopping. Resume with the header Last-Event-ID.';
       }),
     );

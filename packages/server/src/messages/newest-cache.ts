@@ -16,20 +16,18 @@ interface Stretch {
   messages: MessageRow[];
 }
 
-/** Caches the newest messages of polled inboxes, for clients with different `since` values. */
-export interface Newest {
-  /** Messages with `after < receivedAt <= inbox.lastReceivedAt`, newest first. @param inbox a live one */
-  list(inbox: InboxRecord, after: number, limit: number, now: number): Promise<MessageRow[]>;
-}
+export type Newest = ReturnType<typeof createNewest>;
 
-export function createNewest(messages: () => Pick<Store['messages'], 'listRows'>): Newest {
+/** Caches the newest messages of polled inboxes, for clients with different `since` values. */
+export function createNewest(messages: () => Pick<Store['messages'], 'listRows'>) {
   const stretches = new LRUCache<string, Stretch>({
     maxSize: KEPT_BYTES,
     sizeCalculation: (stretch) =>
       stretch.messages.reduce((sum, { summary }) => sum + summary.length + MESSAGE_OVERHEAD_BYTES, 1),
   });
   return {
-    async list(inbox, after, limit, now) {
+    /** Messages with `after < receivedAt <= inbox.lastReceivedAt`, newest first. @param inbox a live one */
+    async list(inbox: InboxRecord, after: number, limit: number, now: number): Promise<MessageRow[]> {
       const known = stretches.get(inbox.id);
       // The version grows with every change, so an equal version means equal messages.
       if (known?.version === inbox.version) {

@@ -32,30 +32,28 @@ const PAGE_HEADERS = {
   'x-dns-prefetch-control': 'off',
 };
 
-export function previewRoutes(
-  app: App,
-  { options, deps, held, attachmentBytes, wholeMails }: RouteContext,
-): void {
-  const { store, clock } = deps;
-  const sources: LinkSources = {
-    findTokenHash: (inboxId) => store.inboxes.findTokenHash(inboxId, clock.now()),
-    async isLiveKey(keyId) {
-      if (keyId === DEV_KEY_ID) return deps.devAccountId !== undefined;
-      const key = await store.keys.find(keyId);
-      return key !== undefined && clock.now() < (key.expiresAt ?? Number.POSITIVE_INFINITY);
-    },
-  };
-  const urlOf = (capability: string, request: FastifyRequest) =>
-    `${baseUrl(options.publicUrl, request)}/preview/${capability}`;
+const linkSources = ({ deps: { store, clock, devAccountId } }: RouteContext): LinkSources => ({
+  findTokenHash: (inboxId) => store.inboxes.findTokenHash(inboxId, clock.now()),
+  async isLiveKey(keyId) {
+    if (keyId === DEV_KEY_ID) return devAccountId !== undefined;
+    const key = await store.keys.find(keyId);
+    return key !== undefined && clock.now() < (key.expiresAt ?? Number.POSITIVE_INFINITY);
+  },
+});
 
-  /** @throws AppError `not_found` when the link or the message has ended */
-  async function opened(capability: string): Promise<{ message: FullMessageRecord; isRemote: boolean }> {
-    const link = await readCapability(capability, sources, clock.now());
-    if (!link) throw linkEnded();
-    const message = await store.messages.find(link.inboxId, link.messageId, clock.now());
-    if (!message) throw notFound('message', link.messageId);
-    return { message, isRemote: link.isRemote };
-  }
+const urlOf = ({ options }: RouteContext, capability: string, request: FastifyRequest): string =>
+  `${baseUrl(options.publicUrl, request)}/preview/${capability}`;
+
+/** Links to messages as a browser shows them, and their pages. */
+export function previewRoutes(app: App, context: RouteContext): void {
+  const sources = linkSources(context);
+  linkRoute(app, context, sources);
+  pageRoutes(app, context, sources);
+}
+
+function linkRoute(app: App, context: RouteContext, sources: LinkSources): void {
+  const { deps, held, wholeMails } = context;
+  const { store, clock } = deps;
 
   app.route({
     method: 'POST',
@@ -87,12 +85,26 @@ export function previewRoutes(
       const { remoteCount } = await held.hold(reply, (signal) => wholeMails.preview(message, images, signal));
       reply.header('cache-control', 'no-store');
       return {
-        url: urlOf(capability, request),
+        url: urlOf(context, capability, request),
         expiresAt: toTime(endsAt),
         remoteCount,
       } satisfies Preview;
     },
   });
+}
+
+function pageRoutes(app: App, context: RouteContext, sources: LinkSources): void {
+  const { deps, held, attachmentBytes, wholeMails } = context;
+  const { store, clock } = deps;
+
+  /** @throws AppError `not_found` when the link or the message has ended */
+  async function opened(capability: string): Promise<{ message: FullMessageRecord; isRemote: boolean }> {
+    const link = await readCapability(capability, sources, clock.now());
+    if (!link) throw linkEnded();
+    const message = await store.messages.find(link.inboxId, link.messageId, clock.now());
+    if (!message) throw notFound('message', link.messageId);
+    return { message, isRemote: link.isRemote };
+  }
 
   app.get('/preview/:capability', { config: { access: 'public' } }, async (request, reply) => {
     const { capability } = request.params as { capability: string };
@@ -100,7 +112,7 @@ export function previewRoutes(
     // A relative URL works behind any proxy.
     const images = `${capability}/`;
     const { page } = await held.hold(reply, (signal) => wholeMails.preview(message, images, signal));
-    const { pathname } = new URL(`${urlOf(capability, request)}/`);
+    const { pathname } = new URL(`${urlOf(context, capability, request)}/`);
     reply.headers({ ...PAGE_HEADERS, 'content-security-policy': policyOf(isRemote, pathname) });
     return reply.send(Buffer.from(page.buffer, page.byteOffset, page.length));
   });

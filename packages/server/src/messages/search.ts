@@ -35,27 +35,30 @@ export async function findNewest(
   signal: AbortSignal,
 ): Promise<Found<AccountMessageRow>> {
   const ends = clock.monotonic() + SEARCH_MS;
-  const isSearch = conditions.length > 0;
   const found: AccountMessageRow[] = [];
-  for (let place = before; ; await setImmediate()) {
-    if (after >= place - 1) return { messages: found, hasMore: false, place, searchedTo: null };
-    const isFirst = place === before;
-    const rows = isFirst || isSearch ? limit + 1 - found.length : ROWS_PER_STEP;
-    const range = { after, before: place, limit: rows };
-    const page = isSearch
-      ? await messages.search(scope, conditions, range, clock.now(), signal)
-      : await messages.listNewest(scope.accountId, range, clock.now());
+  const read = (upTo: number) => {
+    const range = { after, before: upTo, limit: limit + 1 - found.length };
+    if (conditions.length > 0) return messages.search(scope, conditions, range, clock.now(), signal);
+    const rows = upTo === before ? range.limit : ROWS_PER_STEP;
+    return messages.listNewest(scope.accountId, { ...range, limit: rows }, clock.now());
+  };
+  const foundUpTo = (place: number, hasMore: boolean, searchedTo: number | null = null) => {
+    const last = found.length > limit ? found[limit - 1] : undefined;
+    const lastPlace = scope.inboxId === undefined ? last?.accountOrder : last?.receivedAt;
+    return { messages: found.slice(0, limit), hasMore, place: lastPlace ?? place, searchedTo };
+  };
+  let place = before;
+  while (after < place - 1) {
+    const page = await read(place);
     found.push(...page.messages);
     ({ place } = page);
-    if (found.length > limit) {
-      const last = found[limit - 1];
-      const lastPlace = scope.inboxId === undefined ? last?.accountOrder : last?.receivedAt;
-      return { messages: found.slice(0, limit), hasMore: true, place: lastPlace ?? place, searchedTo: null };
-    }
-    if (page.isComplete) return { messages: found, hasMore: false, place, searchedTo: null };
+    if (found.length > limit) return foundUpTo(place, true);
+    if (page.isComplete) break;
     signal.throwIfAborted();
-    if (clock.monotonic() >= ends) return { messages: found, hasMore: true, place, searchedTo: page.time };
+    if (clock.monotonic() >= ends) return foundUpTo(place, true, page.time);
+    await setImmediate();
   }
+  return foundUpTo(place, false);
 }
 
 /** Keeps the place to continue at if the empty first page of a wait ended before the oldest message. */

@@ -126,14 +126,4 @@ describe('a content that is stored', () => {
     const kept = JSON.parse(contentJson(mail, raw.length)) as StoredContent;
     expect(await readContent(kept, raw)).toEqual({ content: mail.content, index: null });
   });
-
-  it('with an index of another version has none', async () => {
-    const raw = MAILS['one page'] ?? Buffer.alloc(0);
-    const { content } = parseMail(raw);
-    expect(await readContent({ ...content, index: [2, [0, 0, 0, 0, 0, 0, 'a/b', '']] }, raw)).toEqual({
-      content,
-      index: null,
-    });
-    expect(parseMail(raw).index.length).toBeGreaterThan(0);
-  });
 });

@@ -69,21 +69,19 @@ function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAd
   return kind === 'catch-all' ? areDomainsAlike(parts(address).domain, domain) : areAlike(address, wanted);
 }
 
-const [NEW_LINE, QUOTE, PLUS, ZERO, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [
-  ...[10, 34, 43, 48, 60, 64, 92, 97, 126],
-] as const;
+const [QUOTE, PLUS, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [34, 43, 60, 64, 92, 97, 126] as const;
 /** Difference of small and capital ASCII letters. */
 const CASE = 32;
 /** A path whose letters are unknown until it is parsed. */
 const ODD = -1;
 
-/** A bit set of the letters a to z in a local part, without its tag; {@link ODD} for escapes and non-ASCII. */
-function lettersIn(text: string, from = 0): number {
+/** A bit set of the letters a to z in a local part, without its tag; {@link ODD} for quotes and non-ASCII. */
+function lettersIn(path: string): number {
   let bits = 0;
-  for (let i = from; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === AT || code === PLUS || code === QUOTE) break;
-    if (code === BACKSLASH || code === OPENING || code > TILDE) return ODD;
+  for (let i = 0; i < path.length; i++) {
+    const code = path.charCodeAt(i);
+    if (code === AT || code === PLUS) break;
+    if (code === BACKSLASH || code === OPENING || code === QUOTE || code > TILDE) return ODD;
     const letter = (code | CASE) - SMALL_A;
     if (letter >= 0 && letter < 26) bits |= 1 << letter;
   }
@@ -98,19 +96,15 @@ function countBits(bits: number): number {
 
 class Recipient {
   readonly at: number;
+  readonly path: string;
   /** By {@link lettersIn}. */
   readonly letters: number;
-  readonly #json: string;
   #address: string | null | undefined;
 
-  constructor(at: number, letters: number, json: string) {
+  constructor(at: number, path: string) {
     this.at = at;
-    this.letters = letters;
-    this.#json = json;
-  }
-
-  get path(): string {
-    return JSON.parse(`"${this.#json}"`);
+    this.path = path;
+    this.letters = lettersIn(path);
   }
 
   /** Lower case, without a tag; null when invalid. Cached, because many waits compare it. */
@@ -123,25 +117,13 @@ class Recipient {
   }
 }
 
-export interface RecipientList {
-  recipients: readonly Recipient[];
-}
+export type RecipientList = readonly Recipient[];
 
 /** @param lines one a mail: epoch milliseconds, a space, and its recipients as JSON */
 export function listRecipients(lines: string): RecipientList {
-  const recipients: Recipient[] = [];
-  let at = 0;
-  for (let i = 0; i < lines.length; i++) {
-    const code = lines.charCodeAt(i);
-    if (code === NEW_LINE) at = 0;
-    else if (code >= ZERO && code < ZERO + 10) at = at * 10 + code - ZERO;
-    else if (code === QUOTE) {
-      const end = endOfText(lines, i + 1);
-      recipients.push(new Recipient(at, lettersIn(lines, i + 1), lines.slice(i + 1, end)));
-      i = end;
-    }
-  }
-  return { recipients };
+  const mails = lines === '' ? [] : lines.split('\n').map((line) => `[${line.replace(' ', ',')}]`);
+  const parsed: [at: number, recipients: string | string[]][] = JSON.parse(`[${mails.join(',')}]`);
+  return parsed.flatMap(([at, recipients]) => [recipients].flat().map((path) => new Recipient(at, path)));
 }
 
 /** @property address undefined when it is neither the wanted address nor similar */
@@ -151,11 +133,7 @@ export type Found = Pick<Recipient, 'at' | 'path'> & { address: string | undefin
  * Finds recipients equal or similar to the wanted address; the letter sets rule out most without parsing.
  * @param maxOthers how many of the others are returned, the first ones
  */
-export function findSimilar(
-  { recipients }: RecipientList,
-  wanted: WantedAddress,
-  maxOthers: number,
-): Found[] {
+export function findSimilar(recipients: RecipientList, wanted: WantedAddress, maxOthers: number): Found[] {
   const own = lettersIn(wanted.address);
   // Each typing error changes at most two letters; a tagged name has all letters of the name.
   const mayBe = (letters: number): boolean =>
@@ -173,16 +151,6 @@ export function findSimilar(
       found.push({ at: one.at, path: one.path, address: isSimilar ? address : undefined });
   }
   return found;
-}
-
-/** The first quotation mark that is not escaped. */
-function endOfText(json: string, from: number): number {
-  for (let end = json.indexOf('"', from); end >= 0; end = json.indexOf('"', end + 1)) {
-    let backslashes = 0;
-    while (json.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;
-    if (backslashes % 2 === 0) return end;
-  }
-  return json.length;
 }
 
 export const differenceOf = (a: string, b: string): number => typos(a, b, Math.max(a.length, b.length));

@@ -24,66 +24,14 @@ export interface IndexedPart extends BodyRange {
   type: string;
   /** Detected charset of text and HTML; '' for other parts. */
   charset: string;
-  /** Lower case. This and the next two are '' when absent, and for attachments, whose list has them. */
-  disposition: string;
-  filename: string;
-  contentId: string;
+  /** Lower case. This and the next two are not set for attachments, whose list has them. */
+  disposition?: string | undefined;
+  filename?: string | undefined;
+  contentId?: string | undefined;
 }
 
 /** In the order of the source, the message itself first. */
 export type PartIndex = IndexedPart[];
-
-/** Change it with the format: mail with an index of another version is parsed again. */
-const INDEX_VERSION = 1;
-
-const ROLES: readonly PartRole[] = ['multipart', 'text', 'html', 'attachment', 'none'];
-const ENCODINGS: readonly TransferEncoding[] = ['', 'base64', 'quoted-printable', 'uuencode'];
-
-/** Depth, three offsets, role, encoding, type, charset; and, if one is set, disposition, file name and Content-ID. */
-type WrittenPart = [
-  ...[number, number, number, number, number, number, string, string],
-  ...([] | [string, string, string]),
-];
-
-/** About 50 bytes a part in JSON. */
-export type WrittenIndex = [number, ...WrittenPart[]];
-
-export function writeIndex(index: PartIndex): WrittenIndex {
-  const parts = index.map(
-    (part): WrittenPart => [
-      part.depth,
-      part.headerStart,
-      part.bodyStart,
-      part.bodyEnd,
-      ROLES.indexOf(part.role),
-      ENCODINGS.indexOf(part.encoding),
-      part.type,
-      part.charset,
-      ...(part.disposition || part.filename || part.contentId
-        ? ([part.disposition, part.filename, part.contentId] as const)
-        : ([] as const)),
-    ],
-  );
-  return [INDEX_VERSION, ...parts];
-}
-
-/** @returns null for another version */
-export function readIndex([version, ...parts]: WrittenIndex): PartIndex | null {
-  if (version !== INDEX_VERSION) return null;
-  return parts.map(([depth, headerStart, bodyStart, bodyEnd, role, encoding, type, charset, ...rest]) => ({
-    depth,
-    headerStart,
-    bodyStart,
-    bodyEnd,
-    role: ROLES[role] ?? 'none',
-    encoding: ENCODINGS[encoding] ?? '',
-    type,
-    charset,
-    disposition: rest[0] ?? '',
-    filename: rest[1] ?? '',
-    contentId: rest[2] ?? '',
-  }));
-}
 
 /** A view of the source where the part is not encoded. */
 export function bodyBytes(source: Buffer, { bodyStart, bodyEnd, encoding }: BodyRange): Buffer {

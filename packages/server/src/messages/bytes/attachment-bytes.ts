@@ -3,8 +3,8 @@ import { notFound } from '../../errors.ts';
 import { DECODED_HERE_BYTES, MAX_DECODINGS } from '../../http/limits.ts';
 import type { MailAttachment } from '../../mail/mail.ts';
 import { attachmentPart, type IndexedPart } from '../../mail/mime/part-index.ts';
-import { decodeTransfer, type TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
-import type { ParseRequest } from '../../reading/pool/parser-pool.ts';
+import { decodeTransfer } from '../../mail/mime/transfer-encoding.ts';
+import type { Parsing } from '../../reading/pool/parser-pool.ts';
 import type { Store } from '../../store.ts';
 import type { FullMessageRecord } from '../records.ts';
 import { createTurns } from '../turns.ts';
@@ -23,10 +23,7 @@ export interface AttachmentContent {
   read(range: ByteRange): Buffer | Readable;
 }
 
-export interface AttachmentParsing {
-  /** Removes the transfer encoding of a part. */
-  decode(bytes: Uint8Array, encoding: TransferEncoding, request: ParseRequest): Promise<Uint8Array>;
-}
+export type AttachmentParsing = Pick<Parsing, 'decode'>;
 
 /** @throws Error if there are fewer bytes, because a short response must not look complete */
 async function* cut(pieces: AsyncIterable<Buffer>, { first, last }: ByteRange): AsyncGenerator<Buffer> {

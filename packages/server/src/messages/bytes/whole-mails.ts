@@ -1,5 +1,5 @@
-import type { AttachmentList } from '../../mail/attachment-list.ts';
 import type { FullJson } from '../../mail/full-json.ts';
+import type { ParseRequest, Parsing } from '../../reading/pool/parser-pool.ts';
 import type { Store } from '../../store.ts';
 import { attachmentsUrl, messageHead, toMessage } from '../json.ts';
 import type { FullMessageRecord } from '../records.ts';
@@ -9,23 +9,8 @@ import { rawRange } from './raw-source.ts';
 /** Each has up to 50 MiB. At most two are of one account, so that others do not wait for it. */
 const MAX_WHOLE_MAILS = 3;
 
-interface Request {
-  flow: readonly string[];
-  signal: AbortSignal;
-}
-
-/** The parser for whole mails, on workers. The bytes are transferred to them. */
-export interface WholeMailParsing {
-  fullJson(raw: Uint8Array, about: FullJson, request: Request): Promise<Uint8Array>;
-  attachments(raw: Uint8Array, request: Request): Promise<AttachmentList>;
-  preview(
-    raw: Uint8Array,
-    imagesUrl: string,
-    request: Request,
-  ): Promise<{ page: Uint8Array; remoteCount: number }>;
-  /** UTF-8 JSON of what is wrong with a mail. */
-  lint(raw: Uint8Array, request: Request): Promise<Uint8Array>;
-}
+/** On workers, to which the bytes are transferred. */
+export type WholeMailParsing = Pick<Parsing, 'fullJson' | 'attachments' | 'preview' | 'lint'>;
 
 export type WholeMails = ReturnType<typeof createWholeMails>;
 
@@ -45,7 +30,7 @@ export function createWholeMails(deps: {
   function withSource<T>(
     message: FullMessageRecord,
     signal: AbortSignal,
-    use: (raw: Uint8Array, request: Request) => Promise<T>,
+    use: (raw: Uint8Array, request: ParseRequest) => Promise<T>,
   ): Promise<T> {
     return inTurn(message.accountId, async () => {
       const raw = await rawRange(messages(), message, { start: 0, end: message.size }, now, signal);

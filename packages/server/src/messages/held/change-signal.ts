@@ -1,15 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import type { WakeQueue } from './wake-queue.ts';
 
-/** Waits subscribe before they read the store, so that no change in between is missed. */
-export interface ChangeSignal {
-  /** Called before each read: a change during the read ends the wait that follows. */
-  reset(): void;
-  /** Resolves after `ms`, after the first change since the last reset, or when the abort signal fires. */
-  wait(ms: number): Promise<void>;
-  end(): void;
-}
-
 /** Changes resume the requests of the account in its turn. */
 export interface ChangeSource {
   accountId: string;
@@ -23,28 +14,30 @@ export interface WaitDeps {
   wakes: WakeQueue;
 }
 
-/** Subscribes at once. @param signal ends every wait */
+/** Subscribes at once, so that no change before the first read of the store is missed. @param signal ends every wait */
 export function createChangeSignal(
   { clock, wakes }: WaitDeps,
   { accountId, subscribe }: ChangeSource,
   signal: AbortSignal,
-): ChangeSignal {
+) {
   let change = new AbortController();
   const notify = () => change.abort();
   const unsubscribe = subscribe(() => wakes.add(accountId, notify));
   signal.addEventListener('abort', notify);
   return {
-    reset() {
+    /** Called before each read: a change during the read ends the wait that follows. */
+    reset(): void {
       change = new AbortController();
       if (signal.aborted) notify();
     },
-    async wait(ms) {
+    /** Resolves after `ms`, after the first change since the last reset, or when the abort signal fires. */
+    async wait(ms: number): Promise<void> {
       const { signal: changed } = change;
       await clock.sleep(Math.max(0, ms), changed);
       // Many requests may end at the same time, so they resume in turns as after a change.
       if (!changed.aborted) await new Promise<void>((resolve) => wakes.add(accountId, resolve));
     },
-    end() {
+    end(): void {
       unsubscribe();
       wakes.cancel(accountId, notify);
       signal.removeEventListener('abort', notify);

@@ -3,14 +3,9 @@ const WAKES_PER_TURN = 4;
 
 /** Resumes held requests, one account after the other, so that an account with many of them delays no other. */
 export class WakeQueue {
-  readonly #perTurn: number;
   /** In the order of the turns; the wake-ups of an account are called oldest first. */
   readonly #waiting = new Map<string, Set<() => void>>();
   #scheduled = false;
-
-  constructor(perTurn = WAKES_PER_TURN) {
-    this.#perTurn = perTurn;
-  }
 
   /** Calls `wake` once, however often it is added before. */
   add(accountId: string, wake: () => void): void {
@@ -30,7 +25,7 @@ export class WakeQueue {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      for (let n = 0; n < this.#perTurn; n++) this.#wakeNext();
+      for (let n = 0; n < WAKES_PER_TURN; n++) this.#wakeNext();
       this.#schedule();
     });
   }

@@ -20,7 +20,11 @@ describeOnEngines('searches', (engine) => {
     for (const name of ['ada', 'ops']) {
       inboxes.set(name, await app.createInbox({ localPart: name, ttlMinutes: 10_080 }));
     }
-    inboxes.set('shop', await app.createInbox({ catchAll: true, ttlMinutes: 10_080 }));
+    // A random domain may hold a word of the queries, such as that of a "bobcat".
+    let shop: Inbox;
+    do shop = await app.createInbox({ catchAll: true, ttlMinutes: 10_080 });
+    while (/bob|crew/.test(shop.address));
+    inboxes.set('shop', shop);
     for (const { name, inbox, at, raw, rcptTo = '', read, tags } of MAILS) {
       const { id, address } = inboxes.get(inbox) as Inbox;
       clock.step(Date.parse(at) - clock.now());
