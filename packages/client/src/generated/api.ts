@@ -1135,7 +1135,7 @@ export interface WebhookWithSecret extends Webhook {
 /** Every operation of the API but streams: what goes in and what comes out. */
 export interface Operations {
   'POST /v1/inboxes': { body?: CreateInbox; result: CreatedInbox };
-  'GET /v1/inboxes': { query?: { address?: string; limit?: number; before?: string; [label: `label.${string}`]: string | undefined }; result: InboxList };
+  'GET /v1/inboxes': { query?: { q?: string; address?: string; limit?: number; before?: string; [label: `label.${string}`]: string | undefined }; result: InboxList };
   'DELETE /v1/inboxes': { query?: { [label: `label.${string}`]: string | undefined }; result: DeletedInboxes };
   'GET /v1/inboxes/{id}': { path: { id: string }; result: Inbox };
   'PATCH /v1/inboxes/{id}': { path: { id: string }; body: UpdateInbox; result: Inbox };
