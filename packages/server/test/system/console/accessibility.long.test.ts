@@ -21,6 +21,12 @@ describe.skipIf(!CHROMIUM)(
       await app.api('POST', `/v1/inboxes/${ended.id}/expire`);
       const { body: list } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
       const message = `/inboxes/${inbox.id}/messages/${list.messages[0].id}`;
+      const html = '<div style="position: absolute; gap: 1px">Hello</div>';
+      const { body: injected } = await app.api('POST', `/v1/inboxes/${inbox.id}/messages`, {
+        headers: { 'content-type': 'message/rfc822' },
+        body: `Subject: Modern\r\nContent-Type: text/html\r\n\r\n${html}\r\n`,
+      });
+      const modern = `/inboxes/${inbox.id}/messages/${injected.id}`;
       states = {
         inboxes: ['/inboxes', 'run=4711'],
         'inboxes, none matches': ['/inboxes?q=nothing', 'No inbox matches'],
@@ -38,6 +44,7 @@ describe.skipIf(!CHROMIUM)(
         json: [`${message}?view=json`, '"inboxId"'],
         timeline: [`${message}?view=timeline`, 'Stored by Mayfly'],
         lint: [`${message}?view=lint`, 'Lint'],
+        'lint, by mail client': [`${modern}?view=lint`, 'By mail client'],
         why: [`/inboxes/${inbox.id}/why?subject=invoice`, 'as of now'],
         'why, address': ['/why?address=nobody@mayfly.test', 'No inbox has this address'],
         live: ['/live', 'Pause'],
