@@ -4,6 +4,7 @@ import { createApp } from './app.ts';
 import { ArgumentError } from './cli/arguments.ts';
 import { addBackupCommands } from './cli/backup.ts';
 import { addOperatorCommands, createProgram } from './cli/commands.ts';
+import { addDoctorCommand } from './cli/doctor.ts';
 import { addMailCommand } from './cli/mail.ts';
 import { createDevAnnouncer } from './cli/server/dev-announcer.ts';
 import { type Announcer, createServeAnnouncer, runServer } from './cli/server/run-server.ts';
@@ -29,6 +30,8 @@ import { VERSION } from './version.ts';
 /** For wrong arguments and settings, as in shells. */
 const EXIT_USAGE = 2;
 const EXIT_FAILED = 1;
+/** Where mail servers connect (RFC 5321 section 4.5.4.2). */
+const SMTP_PORT = 25;
 
 const print = (text: string): void => {
   process.stdout.write(`${text}\n`);
@@ -185,6 +188,12 @@ export async function main(parent: number): Promise<void> {
   addServerCommands(program, parent);
   addOperatorCommands(program, { env: process.env, print, now: Date.now, readLine, openStore });
   addMailCommand(program, { readConfig: () => parseConfig(process.env, DEV_DEFAULTS), print, now: Date.now });
+  addDoctorCommand(program, {
+    readConfig: () => parseConfig(process.env),
+    print,
+    now: Date.now,
+    port: SMTP_PORT,
+  });
   addBackupCommands(program, { env: process.env, print, now: Date.now });
   try {
     await program.parseAsync(process.argv);

@@ -75,7 +75,8 @@ export function compose({ from, to, subject, body }: OutgoingMessage, now: numbe
   ].join('\r\n');
 }
 
-async function* readReplies(socket: Socket): AsyncGenerator<string, never> {
+/** @throws Error when the connection ends */
+export async function* readReplies(socket: Socket): AsyncGenerator<string, never> {
   let text = '';
   for await (const piece of socket) {
     text += piece;

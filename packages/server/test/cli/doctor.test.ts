@@ -1,0 +1,228 @@
+import { once } from 'node:events';
+import { createServer as createHttpsServer, type Server } from 'node:https';
+import { type AddressInfo, createServer } from 'node:net';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { Command } from 'commander';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { addDoctorCommand } from '../../src/cli/doctor.ts';
+import { parseConfig } from '../../src/config/config.ts';
+import { type NameServer, startNameServer, type Zone } from '../support/name-server.ts';
+import { startApp, type TestApp } from '../support/start-app.ts';
+import { trustedCertificate } from '../support/tls/certificates.ts';
+
+const DOMAIN = 'mail.shop.example';
+const HOST = 'mx.shop.example';
+const DAY_MS = 86_400_000;
+const GOOD: Zone = {
+  [DOMAIN]: { MX: [HOST], TXT: ['v=spf1 -all'] },
+  [HOST]: { A: ['127.0.0.1'] },
+};
+
+let app: TestApp;
+let names: NameServer;
+let proxy: Server;
+/** When the certificates of the test were made. */
+let start: number;
+let apiUrl: string;
+const authorities = getCACertificates();
+
+beforeAll(async () => {
+  start = Date.now();
+  const smtp = (await trustedCertificate(HOST)).tls;
+  app = await startApp({
+    MAYFLY_DOMAINS: DOMAIN,
+    MAYFLY_SMTP_NAME: HOST,
+    MAYFLY_SMTP_TLS_CERT: smtp.cert,
+    MAYFLY_SMTP_TLS_KEY: smtp.key,
+  });
+  const web = (await trustedCertificate('localhost')).tls;
+  setDefaultCACertificates([...authorities, smtp.cert, web.cert]);
+  // The reverse proxy.
+  proxy = createHttpsServer(web, (request, response) => {
+    void fetch(app.url + request.url).then(async (answer) => {
+      response.writeHead(answer.status, { date: answer.headers.get('date') ?? '' });
+      response.end(await answer.text());
+    });
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  apiUrl = `https://localhost:${(proxy.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  setDefaultCACertificates(authorities);
+  proxy.close();
+  proxy.closeAllConnections();
+  await app.stop();
+});
+beforeEach(async () => {
+  names = await startNameServer({ ...GOOD });
+});
+afterEach(() => names.close());
+
+interface Options {
+  args?: string[];
+  env?: Record<string, string>;
+  port?: number;
+  now?: number;
+}
+
+/** Runs `mayfly doctor`. @returns its lines, and the error that makes its exit code 1 */
+async function doctor({ args = [], env = {}, port = app.smtp.port, now = Date.now() }: Options = {}) {
+  const settings = {
+    MAYFLY_DOMAINS: DOMAIN,
+    MAYFLY_PUBLIC_URL: apiUrl,
+    MAYFLY_DNS_SERVERS: names.address,
+    ...env,
+  };
+  const program = new Command().exitOverride();
+  const lines: string[] = [];
+  addDoctorCommand(program, {
+    readConfig: () => parseConfig(settings),
+    print: (text) => lines.push(text),
+    now: () => now,
+    port,
+  });
+  const error = await program.parseAsync(['doctor', ...args], { from: 'user' }).then(
+    () => null,
+    (reason: Error) => reason.message,
+  );
+  return { lines, text: lines.join('\n'), error };
+}
+
+/** A mail server of somebody else, with these replies one after the other. */
+async function otherServer(replies: string[]): Promise<{ port: number; close(): void }> {
+  const server = createServer((socket) => {
+    const rest = replies.map((reply) => `${reply}\r\n`);
+    socket.on('error', () => undefined).write(rest.shift() ?? '');
+    socket.on('data', () => socket.write(rest.shift() ?? '500 5.5.2 What?\r\n'));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => server.close() };
+}
+
+describe('mayfly doctor', () => {
+  it('says of each step of docs/internet.md that it is right, and fails for none', async () => {
+    const { lines, error } = await doctor();
+    expect(lines).toEqual([
+      `ok       MX of ${DOMAIN}: "${HOST}"`,
+      // The one thing that a test on loopback cannot have.
+      `warning  Address of ${HOST}: 127.0.0.1\n         It is not a public address: senders on the internet cannot reach it.`,
+      `ok       Port ${app.smtp.port} of 127.0.0.1: "220 ${HOST} ESMTP"`,
+      `ok       Mail without an inbox at 127.0.0.1: "550 5.1.1 No such inbox here"`,
+      expect.stringMatching(RegExp(`^ok       Certificate of ${HOST}: .*, valid until `)),
+      `ok       SPF of ${DOMAIN}: "v=spf1 -all"`,
+      `ok       API ${apiUrl}/readyz: ready`,
+      expect.stringMatching(/^ok {7}Clock of the API: -?\d+ s from the one here$/),
+    ]);
+    expect(error).toBeNull();
+  });
+
+  it.each<[string, Zone, string, string]>([
+    ['no MX record', { [DOMAIN]: {} }, `MX of ${DOMAIN}: none`, 'Publish an MX record'],
+    ['an MX record that refuses mail', { [DOMAIN]: { MX: [''] } }, `MX of ${DOMAIN}: ""`, 'names a host'],
+    ['an address as MX', { [DOMAIN]: { MX: ['127.0.0.1'] } }, `MX of ${DOMAIN}: "127.0.0.1"`, 'names a host'],
+    [
+      'a CNAME as MX',
+      { [HOST]: { A: ['127.0.0.1'], CNAME: ['a.shop.example'] } },
+      'a CNAME of a.shop.example',
+      'name a.shop.example itself',
+    ],
+    ['a host without an address', { [HOST]: {} }, `Address of ${HOST}: none`, 'Publish an A record'],
+    ['name servers that fail', { [DOMAIN]: 'servfail' }, 'DNS: queryMx ESERVFAIL', 'MAYFLY_DNS_SERVERS'],
+  ])('finds %s', async (_, zone, seen, advice) => {
+    Object.assign(names.zone, zone);
+    const { lines, error } = await doctor();
+    const [found = ''] = lines.filter((line) => line.startsWith('problem'));
+    expect(found).toContain(seen);
+    expect(found).toContain(advice);
+    expect(error).toBe('1 check found a problem.');
+  });
+
+  it('finds a port where nothing listens, by IPv6 too', async () => {
+    names.zone[HOST] = { A: ['127.0.0.2'], AAAA: ['::1'] };
+    const { text, error } = await doctor();
+    expect(text).toContain(`problem  Port ${app.smtp.port} of 127.0.0.2: refused\n`);
+    expect(text).toMatch(/(problem|warning) {2}Port \d+ of ::1: (refused|not tried)\n/);
+    expect(text).toContain('Set MAYFLY_SMTP_HOST=0.0.0.0');
+    expect(error).not.toBeNull();
+  });
+
+  it('finds another mail server in our place, and one without STARTTLS', async () => {
+    const other = await otherServer([
+      '220 mail.host.example ESMTP',
+      '250 OK',
+      '250 OK',
+      '554 5.7.1 Relay access denied',
+      '250 OK',
+    ]);
+    const { text, error } = await doctor({ port: other.port });
+    other.close();
+    expect(text).toContain(`"220 mail.host.example ESMTP"\n         Set MAYFLY_SMTP_NAME=${HOST}`);
+    expect(text).toMatch(/^problem {2}Mail without an inbox .*Relay access denied"\n.*Point the MX record/m);
+    expect(text).toMatch(/^warning {2}STARTTLS of 127\.0\.0\.1: not offered/m);
+    expect(error).toBe('1 check found a problem.');
+  });
+
+  it('finds a server that ends the connection', async () => {
+    const closing = createServer((socket) => socket.end('421 4.3.2 Too many connections\r\n')).listen(
+      0,
+      '127.0.0.1',
+    );
+    await once(closing, 'listening');
+    const { text, error } = await doctor({ port: (closing.address() as AddressInfo).port });
+    closing.close();
+    expect(text).toMatch(/^problem {2}Port \d+ of 127\.0\.0\.1: The server closed.*\n.*Try again/m);
+    expect(error).not.toBeNull();
+  });
+
+  it('finds a certificate that is for another name, ends soon, or has ended', async () => {
+    Object.assign(names.zone, {
+      [DOMAIN]: { MX: ['localhost.shop.example'] },
+      'localhost.shop.example': { A: ['127.0.0.1'] },
+    });
+    expect((await doctor()).text).toMatch(
+      /^warning {2}Certificate .*ERR_TLS_CERT_ALTNAME_INVALID\)\n.*public authority/m,
+    );
+    names.zone[`_mta-sts.${DOMAIN}`] = { TXT: ['v=STSv1; id=1'] };
+    expect((await doctor()).text).toMatch(
+      /^problem {2}Certificate .*ERR_TLS_CERT_ALTNAME_INVALID\)\n.*MTA-STS/m,
+    );
+    names.zone = { ...GOOD };
+    const validUntil = /valid until (.*)/.exec((await doctor()).text)?.[1] ?? '';
+    const end = Date.parse(validUntil);
+    expect(end).toBeGreaterThan(start);
+    expect((await doctor({ now: end - 15 * DAY_MS })).text).toMatch(/^ok {7}Certificate/m);
+    expect((await doctor({ now: end - 13 * DAY_MS })).text).toMatch(/^warning {2}Certificate.*\n.*SIGHUP/m);
+    expect((await doctor({ now: end + DAY_MS })).text).toMatch(/^problem {2}Certificate.*\n.*SIGHUP/m);
+  });
+
+  it('finds an API that is not reachable, that is another program, or that has no TLS', async () => {
+    const unused = await otherServer([]);
+    unused.close();
+    const { text, error } = await doctor({ args: ['--url', `http://127.0.0.1:${unused.port}`] });
+    expect(text).toMatch(/^problem {2}API .*: ECONNREFUSED\n.*reverse proxy/m);
+    expect(error).not.toBeNull();
+    expect((await doctor({ args: ['--url', `${apiUrl}/v1`] })).text).toMatch(
+      /^problem {2}API .*\/v1\/readyz: 4\d\d/m,
+    );
+    expect((await doctor({ args: ['--url', `${app.url}/`] })).text).toMatch(
+      /^warning {2}API .*ready, without TLS/m,
+    );
+    expect((await doctor({ env: { MAYFLY_PUBLIC_URL: '' } })).text).toMatch(
+      /^warning {2}API: not tried\n.*--url/m,
+    );
+  });
+
+  it('finds a clock that is wrong', async () => {
+    const { text } = await doctor({ now: Date.now() - 3_600_000 });
+    expect(text).toMatch(/^warning {2}Clock of the API: 3[56]\d\d s from the one here\n.*NTP/m);
+  });
+
+  it('checks another domain than that of the settings, and says what is no domain or URL', async () => {
+    names.zone['other.example'] = { MX: [HOST] };
+    const { text } = await doctor({ args: ['other.example'] });
+    expect(text).toContain('MX of other.example');
+    expect(text).toContain('warning  SPF of other.example: none');
+    expect((await doctor({ args: ['not a domain'] })).error).toContain('"not a domain" is not a domain name');
+    expect((await doctor({ args: ['--url', 'mayfly'] })).error).toContain('"mayfly" is not a URL');
+  });
+});
