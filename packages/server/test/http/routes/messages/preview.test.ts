@@ -139,7 +139,10 @@ describe('a link to the preview of a message', () => {
   });
 
   it.each([
-    ['HTML', page(`<p>The beginning</p>${'<p>more</p>\r\n'.repeat(400_000)}<a target=_top href=x>The end</a>`)],
+    [
+      'HTML',
+      page(`<p>The beginning</p>${'<p>more</p>\r\n'.repeat(400_000)}<a target=_top href=x>The end</a>`),
+    ],
     ['text', `Content-Type: text/plain\r\n\r\nThe beginning\r\n${'more\r\n'.repeat(1_000_000)}The end`],
   ])('shows the first four megabytes of longer %s, and says so', async (_, part) => {
     const { body } = await open(await linkTo(await messageIn(inbox.id, related(part))));
