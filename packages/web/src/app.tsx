@@ -5,7 +5,6 @@ import { loadSession, session, sessionError } from './lib/session.ts';
 import { showTitle } from './lib/title.ts';
 import { Inbox } from './screens/inbox/inbox.tsx';
 import { Live } from './screens/live.tsx';
-import { Open, SignIn } from './screens/sign-in.tsx';
 import { Shell } from './shell.tsx';
 import { later } from './ui/later.tsx';
 import { Broken, Failure, Loading, Notice } from './ui/states.tsx';
@@ -13,6 +12,9 @@ import { Broken, Failure, Loading, Notice } from './ui/states.tsx';
 // biome-ignore lint/suspicious/noExplicitAny: each screen has parameters of its own, read from its path.
 type Screen = ComponentType<any>;
 
+const signIn = () => import('./screens/sign-in.tsx');
+const SignIn = later(async () => (await signIn()).SignIn);
+const Open = later(async () => (await signIn()).Open);
 const webhooks = () => import('./screens/webhooks/webhooks.tsx');
 /** Screens by path. Those that most visits do not need are loaded when they are opened. */
 const ROUTES: [pattern: string, screen: Screen, title: string][] = [

@@ -421,6 +421,24 @@ export interface LinkMatch {
   text?: string;
 }
 
+/** HTML or CSS of a message, and which mail clients support it. */
+export interface LintFeature {
+  /** What is used. */
+  feature: string;
+  /** The page with the tests and notes. */
+  reference: string;
+  /** The share of mail clients that support it, percent; partial support counts half. */
+  share: number;
+  /** The first lines of the decoded HTML that use it, up to five. */
+  lines: number[];
+  /** Mail clients that support it, with their platforms. */
+  full: string[];
+  /** Those that support it in part. */
+  partial: string[];
+  /** Those that do not. */
+  none: string[];
+}
+
 /** A rule that a message breaks, once or more often. */
 export interface LintFinding {
   /** Name of the rule; it does not change. */
@@ -435,6 +453,8 @@ export interface LintFinding {
   count: number;
   /** Where the rule comes from: a section of a standard, or a data set. */
   reference: string;
+  /** Only of `little-client-support`: everything in the HTML, up to 60 features, that not all mail clients support. */
+  features?: LintFeature[];
 }
 
 /** What is wrong with a message. */
@@ -1135,7 +1155,7 @@ export interface WebhookWithSecret extends Webhook {
 /** Every operation of the API but streams: what goes in and what comes out. */
 export interface Operations {
   'POST /v1/inboxes': { body?: CreateInbox; result: CreatedInbox };
-  'GET /v1/inboxes': { query?: { address?: string; limit?: number; before?: string; [label: `label.${string}`]: string | undefined }; result: InboxList };
+  'GET /v1/inboxes': { query?: { q?: string; address?: string; limit?: number; before?: string; [label: `label.${string}`]: string | undefined }; result: InboxList };
   'DELETE /v1/inboxes': { query?: { [label: `label.${string}`]: string | undefined }; result: DeletedInboxes };
   'GET /v1/inboxes/{id}': { path: { id: string }; result: Inbox };
   'PATCH /v1/inboxes/{id}': { path: { id: string }; body: UpdateInbox; result: Inbox };

@@ -31,7 +31,8 @@ const pageHeaders = (html: string) => ({
     `style-src 'sha256-${createHash('sha256').update(styleOf(html)).digest('base64')}'`,
     "img-src 'self' data:",
     "connect-src 'self'",
-    "frame-src 'self'",
+    // PDF attachments; the page makes no other blob.
+    "frame-src 'self' blob:",
     "form-action 'self'",
     "base-uri 'none'",
     "frame-ancestors 'none'",

@@ -92,13 +92,14 @@ function listing(app: App, { deps }: RouteContext): void {
       tags: TAGS,
       summary: 'List inboxes',
       description:
-        "The account's live inboxes, newest first, all of them or those that carry the given labels. With `address`, the one inbox that receives mail for that address; the list is empty when the account has none.",
+        "The account's live inboxes, newest first, all of them or those that carry the given labels or words. With `address`, the one inbox that receives mail for that address; the list is empty when the account has none.",
       querystring: InboxQuery,
       response: { 200: json(InboxList, 'A page of inboxes.') },
     },
     handler: async (request) => {
-      const { address } = request.query;
+      const { address, q = '' } = request.query;
       const page = {
+        words: q.split(/\s+/).filter(Boolean),
         labels: labelsOf(request.query),
         ...(address !== undefined && { address: addressOf(address) }),
         ...readPage(request.query, 'inb', 'an inbox'),

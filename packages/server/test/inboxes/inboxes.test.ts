@@ -176,6 +176,25 @@ describe('inboxes', () => {
     expect((await http.api('GET', `/v1/inboxes/${other.id}`)).status).toBe(200);
   });
 
+  it('are found by words of their address and labels, page by page', async () => {
+    const ids: string[] = [];
+    for (const worker of ['1', '2', '3']) {
+      ids.unshift((await http.createInbox({ labels: { run: 'Nightly 4711', worker } })).id);
+      http.clock.advance(1);
+    }
+    await http.createInbox({ labels: { run: 'other', worker: '1' } });
+    const found = async (query: string, as?: string) => {
+      const { body } = await http.api('GET', `/v1/inboxes?${query}`, as ? { as } : {});
+      return [body.inboxes.map(({ id }: { id: string }) => id), body.hasMore];
+    };
+    expect(await found('q=%20nightly%20%20run=night%20&limit=2')).toEqual([ids.slice(0, 2), true]);
+    expect(await found(`q=nightly&before=${ids[1]}`)).toEqual([ids.slice(2), false]);
+    expect(await found('q=nightly+worker=2')).toEqual([ids.slice(1, 2), false]);
+    expect(await found('q=worker&label.worker=1')).toEqual([[expect.any(String), ids[2]], false]);
+    expect(await found('q=nightly', http.keys.foreign)).toEqual([[], false]);
+    expect((await http.api('GET', '/v1/inboxes?q=')).status).toBe(400);
+  });
+
   it('are extended from now on, never past the longest life', async () => {
     const { id } = await http.createInbox({ ttlMinutes: 10 });
     await http.clock.advance(5 * MINUTE);

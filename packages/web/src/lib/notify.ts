@@ -1,6 +1,6 @@
 import { effect, signal } from '@preact/signals';
 import { toast } from './actions.ts';
-import { onArrivals } from './arrivals.ts';
+import { onNews } from './arrivals.ts';
 import { person } from './format.ts';
 import { href, navigate } from './router.ts';
 
@@ -30,7 +30,7 @@ export async function toggleNotifying(): Promise<void> {
 
 let nextAt = 0;
 
-onArrivals((arrivals) => {
+onNews((arrivals, more) => {
   const [first] = arrivals;
   if (!isNotifying.value || !first || document.hasFocus() || Date.now() < nextAt) return;
   nextAt = Date.now() + PAUSE_MS;
@@ -38,7 +38,7 @@ onArrivals((arrivals) => {
   const code = message.codes[0]?.value;
   // All tabs have the same tag: the note appears once.
   const note = new Notification(message.subject || '(no subject)', {
-    body: `${person(message.from)}${code ? ` · code ${code}` : ''}${arrivals.length > 1 ? ` · ${arrivals.length - 1} more` : ''}`,
+    body: `${person(message.from)}${code ? ` · code ${code}` : ''}${arrivals.length > 1 ? ` · ${arrivals.length - 1}${more ? '+' : ''} more` : ''}`,
     tag: 'mayfly',
   });
   note.onclick = () => {

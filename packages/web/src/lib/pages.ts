@@ -26,7 +26,7 @@ export async function loadPages<Item extends { id: string }>(
   }
 }
 
-/** Inboxes that a list has at first; the others when it is scrolled to its end, or searched. */
+/** Inboxes that a list has at first; the others when it is scrolled to its end. */
 const FIRST_INBOXES = 2 * PAGE;
 
 /** The newest live inboxes. @param query of the API, such as `label.run` @param isWhole with older ones */

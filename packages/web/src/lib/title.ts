@@ -1,6 +1,6 @@
 import { computed, effect, signal } from '@preact/signals';
 import icon from '../icon.svg';
-import { onArrivals } from './arrivals.ts';
+import { onNews } from './arrivals.ts';
 
 /*
  * The title and icon of the page, by which one finds it among many tabs. While the page is hidden they say how
@@ -9,6 +9,8 @@ import { onArrivals } from './arrivals.ts';
 
 const shown = signal('Mayfly');
 const unseen = signal(0);
+/** Of more mails, only a part may be known while the page is hidden. */
+const MOST = 9;
 /** The inbox that the page shows; null where it shows mail of all. */
 let shownInbox: string | null = null;
 
@@ -19,22 +21,23 @@ const marked = (text: string): string =>
     `%3ccircle cx='44' cy='20' r='20' fill='%23d1382c'/%3e%3ctext x='44' y='29' font-size='26' font-weight='700' font-family='sans-serif' text-anchor='middle' fill='%23fff'%3e${text}%3c/text%3e`,
   );
 
-onArrivals((arrivals) => {
+onNews((arrivals, more) => {
   if (!document.hidden) return;
+  if (more) unseen.value += MOST;
   unseen.value += arrivals.filter(({ inboxId }) => inboxId === (shownInbox ?? inboxId)).length;
 });
 addEventListener('visibilitychange', () => {
   if (!document.hidden) unseen.value = 0;
 });
-const mark = computed(() => (unseen.value > 9 ? '9%2b' : String(unseen.value)));
+const mark = computed(() => (unseen.value > MOST ? `${MOST}+` : String(unseen.value)));
 
 effect(() => {
-  document.title = `${unseen.value > 0 ? `(${unseen.value}) ` : ''}${shown.value} · Mayfly`;
+  document.title = `${unseen.value > 0 ? `(${mark.value}) ` : ''}${shown.value} · Mayfly`;
 });
 effect(() => {
   document
     .querySelector('link[rel=icon]')
-    ?.setAttribute('href', mark.value === '0' ? icon : marked(mark.value));
+    ?.setAttribute('href', mark.value === '0' ? icon : marked(encodeURIComponent(mark.value)));
 });
 
 /** Names what the page shows. @param inboxId where only mail of this inbox counts as new */

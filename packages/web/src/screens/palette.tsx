@@ -2,7 +2,6 @@ import type { api } from '@mayfly/client';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { copy, wordsOf } from '../lib/actions.ts';
 import { person, showOverrides } from '../lib/format.ts';
-import { loadInboxes } from '../lib/pages.ts';
 import { useQuery } from '../lib/query.ts';
 import { href, navigate } from '../lib/router.ts';
 import { mayfly, mayWrite, session, signOut } from '../lib/session.ts';
@@ -74,8 +73,8 @@ function useSettled(words: string): string {
   return settled;
 }
 
-/** The inboxes and runs of the account. Older inboxes cost requests, and only when one types. */
-function useNames(words: string) {
+/** The inboxes and runs of the account. Beyond a page of inboxes the server searches. */
+function useNames(settled: string) {
   const hasAccount = session.value?.account !== null;
   const newest = useQuery('palette', async (signal) => {
     if (!hasAccount) return null;
@@ -85,16 +84,17 @@ function useNames(words: string) {
     ]);
     return { ...page, labels };
   });
-  const isWhole = words !== '' && (newest.data?.hasMore ?? false);
-  const all = useQuery(`palette ${isWhole}`, async (signal) =>
-    isWhole ? (await loadInboxes({}, signal)).items : undefined,
+  const q = newest.data?.hasMore ? settled : '';
+  const found = useQuery(`palette inboxes ${q}`, async (signal) =>
+    q === '' ? undefined : mayfly.call('GET /v1/inboxes', { query: { q, limit: MAX_SHOWN }, signal }),
   );
-  return { inboxes: all.data ?? newest.data?.inboxes ?? [], labels: newest.data?.labels ?? [] };
+  const { inboxes, labels } = newest.data ?? { inboxes: [], labels: [] };
+  return { inboxes: found.data?.inboxes ?? inboxes, labels };
 }
 
 /** Screens, verbs, inboxes and runs whose names have all words. */
-function useEntries(words: string): Entry[] {
-  const { inboxes, labels } = useNames(words);
+function useEntries(words: string, settled: string): Entry[] {
+  const { inboxes, labels } = useNames(settled);
   return useMemo(() => {
     const who = session.value;
     if (!who) return [];
@@ -163,7 +163,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   );
   const kept = useRef<readonly api.MessageSummary[]>([]);
   if (mails.data || mails.error !== undefined) kept.current = mails.data ?? [];
-  const shown = [...useEntries(words), ...(words === '' ? [] : kept.current.map(mailEntry))];
+  const shown = [...useEntries(words, settled), ...(words === '' ? [] : kept.current.map(mailEntry))];
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' });
   }, [at]);

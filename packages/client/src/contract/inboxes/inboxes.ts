@@ -195,9 +195,21 @@ export const InboxLabelQuery = Type.Unsafe<Record<string, string>>(
   Type.Object({}, { ...closed, patternProperties: LABEL_PARAMETER, maxProperties: MAX_LABELS }),
 );
 
+/** Each word is compared with each inbox of the account. */
+const MAX_WORDS = 200;
+
 /** Query of `GET /v1/inboxes`: `label.NAME=value` besides the page. */
 export const InboxQuery = Type.Object(
   {
+    q: Type.Optional(
+      Type.String({
+        description:
+          'Only inboxes with all of these words, each anywhere in the address or in a label; `run=47` is the beginning of the value of a label. Case is ignored.',
+        minLength: 1,
+        maxLength: MAX_WORDS,
+        examples: ['signup run=47'],
+      }),
+    ),
     address: Type.Optional(
       Type.String({
         description:
@@ -211,7 +223,7 @@ export const InboxQuery = Type.Object(
       Type.String({ description: 'An inbox id: only inboxes that were created earlier.' }),
     ),
   },
-  { ...closed, patternProperties: LABEL_PARAMETER, maxProperties: MAX_LABELS + 3 },
+  { ...closed, patternProperties: LABEL_PARAMETER, maxProperties: MAX_LABELS + 4 },
 );
 export type InboxQuery = Static<typeof InboxQuery>;
 

@@ -1,6 +1,27 @@
 import { type Static, Type } from 'typebox';
 import { nullable, ref } from '../ref.ts';
 
+const Clients = (description: string) =>
+  Type.Array(Type.String(), { description, examples: [['Outlook (Windows)', 'Gmail (iOS)']] });
+
+export const LintFeature = Type.Object(
+  {
+    feature: Type.String({ description: 'What is used.', examples: ['CSS calc() function'] }),
+    reference: Type.String({ description: 'The page with the tests and notes.' }),
+    share: Type.Integer({
+      description: 'The share of mail clients that support it, percent; partial support counts half.',
+    }),
+    lines: Type.Array(Type.Integer(), {
+      description: 'The first lines of the decoded HTML that use it, up to five.',
+    }),
+    full: Clients('Mail clients that support it, with their platforms.'),
+    partial: Clients('Those that support it in part.'),
+    none: Clients('Those that do not. Clients that were not tested are in none of the three.'),
+  },
+  { $id: 'LintFeature', description: 'HTML or CSS of a message, and which mail clients support it.' },
+);
+export type LintFeature = Static<typeof LintFeature>;
+
 export const LintFinding = Type.Object(
   {
     rule: Type.String({
@@ -29,6 +50,12 @@ export const LintFinding = Type.Object(
       description: 'Where the rule comes from: a section of a standard, or a data set.',
       examples: ['RFC 5322 section 3.6'],
     }),
+    features: Type.Optional(
+      Type.Array(ref(LintFeature), {
+        description:
+          'Only of `little-client-support`: everything in the HTML, up to 60 features, that not all mail clients support.',
+      }),
+    ),
   },
   { $id: 'LintFinding', description: 'A rule that a message breaks, once or more often.' },
 );

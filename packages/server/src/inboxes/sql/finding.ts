@@ -1,5 +1,5 @@
 import { read } from '../../database/operations.ts';
-import { anyOf, constant, EMPTY, join, type Sql, sql } from '../../database/sql.ts';
+import { anyOf, constant, EMPTY, join, LIKE, type Sql, sql } from '../../database/sql.ts';
 import { domainOf } from '../../mail/address.ts';
 import {
   type AddressedInbox,
@@ -67,6 +67,17 @@ const takes = (address: string, now: number): Sql =>
     where address in (${address}, ${allOfDomain(domainOf(address))}) and busy_until > 0 and reserved_until > ${now}
     order by case when address = ${address} then 0 else 1 end limit 1)`;
 
+/**
+ * True for inboxes with the word in the address or in the JSON text of their labels, where `=` stands between a name and
+ * the beginning of its value.
+ */
+const hasWord = (word: string): Sql => {
+  const asJson = (text: string) => JSON.stringify(text).slice(1, -1);
+  const pattern = (text: string) => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
+  const inLabels = asJson(word).replace('=', '":"');
+  return sql`and (address ${LIKE} ${pattern(asJson(word))} escape '\\' or labels ${LIKE} ${pattern(inLabels)} escape '\\')`;
+};
+
 const ADDRESSED = constant(
   `i.id as "inboxId", i.kind, i.account_id as "accountId", i.address, i.message_count as "messageCount",
   i.expires_at as "expiresAt", i.faults_left as "faultsLeft", c.plan`,
@@ -108,18 +119,24 @@ export const finding = {
     return row?.hash;
   }),
 
-  /** Live inboxes with all `labels`, newest first; with `address` (lower case, no tag) its recipient or none. */
+  /** Live inboxes with all `labels` and `words`, newest first; with `address` (lower case, no tag) its recipient or none. */
   list: read(
     async (
       db,
       accountId: string,
-      page: { labels: Record<string, string>; address?: string; limit: number; before: string | null },
+      page: {
+        labels: Record<string, string>;
+        words?: readonly string[];
+        address?: string;
+        limit: number;
+        before: string | null;
+      },
       now: number,
     ): Promise<{ inboxes: InboxRecord[]; hasMore: boolean }> => {
-      const { labels, address, limit, before } = page;
+      const { labels, words = [], address, limit, before } = page;
       const rows = await db.all<InboxRow>(
         sql`select ${INBOX} from inboxes where ${isListed(accountId, labels, before, now)}
-          ${address === undefined ? EMPTY : takes(address, now)} order by id desc limit ${limit + 1}`,
+          ${address === undefined ? EMPTY : takes(address, now)} ${join(words.map(hasWord), ' ')} order by id desc limit ${limit + 1}`,
       );
       return { inboxes: rows.slice(0, limit).map((row) => toInbox(row, now)), hasMore: rows.length > limit };
     },

@@ -12,9 +12,9 @@ export abstract class TagReader implements TokenizerCallbacks {
   private name = '';
   private value = '';
 
-  /** @param html cut to {@link MAX_HTML_READ} */
-  constructor(html: string) {
-    this.html = html.length > MAX_HTML_READ ? html.slice(0, MAX_HTML_READ) : html;
+  /** @param html cut to `maxLength` characters */
+  constructor(html: string, maxLength = MAX_HTML_READ) {
+    this.html = html.length > maxLength ? html.slice(0, maxLength) : html;
   }
 
   read(): void {

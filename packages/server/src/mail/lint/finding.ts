@@ -16,6 +16,21 @@ export interface Finding {
   count: number;
   /** The source of the rule. */
   reference: string;
+  /** Of the rule about mail clients: what of the page some of them do not support in full. */
+  features?: FeatureSupport[];
+}
+
+export interface FeatureSupport {
+  feature: string;
+  reference: string;
+  /** Percent of mail clients. */
+  share: number;
+  /** Lines of the decoded HTML that use it first. */
+  lines: number[];
+  /** Names of mail clients with their platforms. */
+  full: string[];
+  partial: string[];
+  none: string[];
 }
 
 export interface LintedMail {
@@ -38,4 +53,5 @@ export interface Rule {
   reference: string;
   /** Returns what is wrong; false if nothing is. */
   check(mail: LintedMail): readonly Case[] | Case | false;
+  features?(mail: LintedMail): FeatureSupport[];
 }

@@ -31,7 +31,7 @@ export function lintMail(raw: Uint8Array): Finding[] {
   const { html } = mail.content;
   const page = html === null ? null : pageFacts(html);
   const linted = { source, parts, bodies: sortParts(source, parts.root), mail, page };
-  const findings = RULES.flatMap(({ name: rule, severity, reference, check }) => {
+  const findings = RULES.flatMap(({ name: rule, severity, reference, check, features }) => {
     const cases = [check(linted) || []].flat();
     if (cases.length === 0) return [];
     const messages = new Set(cases.map(({ message }) => message));
@@ -40,7 +40,8 @@ export function lintMail(raw: Uint8Array): Finding[] {
     const named = places.slice(0, MAX_NAMED).join(', ') + (others > 0 ? ` and ${others} more` : '');
     const message = textOf([...messages].slice(0, MAX_NAMED).join(' '));
     const count = cases.reduce((sum, one) => sum + (one.count ?? 1), 0);
-    return [{ rule, severity, message, where: textOf(named) || null, count, reference }];
+    const finding = { rule, severity, message, where: textOf(named) || null, count, reference };
+    return [features ? { ...finding, features: features(linted) } : finding];
   });
   return findings.toSorted((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity));
 }

@@ -1,60 +1,31 @@
 import { TagReader } from '../extract/tag-reader.ts';
+import support from './client-support.json' with { type: 'json' };
 
 /*
- * Support of HTML and CSS features without which content or layout is lost. Shares are from caniemail.com as of
- * 2026-05-13 (npm package caniemail 2.0.2, MIT licence): clients with full support, plus half of those with partial
- * support, in their newest tested version. <picture> is left out because it falls back to its <img>.
+ * What a page loads and which HTML and CSS it uses, for the rules. `client-support.json` says which clients support that:
+ * data of caniemail.com, written by `scripts/lint/client-support.ts`.
  */
 
-export interface ClientSupport {
-  feature: string;
-  /** Percent of mail clients. */
-  share: number;
+/** HTML or CSS that a mail uses and not all clients support. */
+export interface UsedFeature {
   /** Of `https://www.caniemail.com/features/…`. */
   slug: string;
+  title: string;
+  /** A letter for each of the clients: `y`, `a` for partial support, `n`, or `u` for unknown. */
+  support: string;
+  /** Of the HTML, decoded. */
+  lines: number[];
 }
 
-const ELEMENTS: Readonly<Record<string, ClientSupport>> = {
-  svg: { feature: '<svg>', share: 39, slug: 'html-svg' },
-  video: { feature: '<video>', share: 22, slug: 'html-video' },
-  audio: { feature: '<audio>', share: 21, slug: 'html-audio' },
-  form: { feature: '<form>', share: 48, slug: 'html-form' },
-  input: { feature: '<input>', share: 45, slug: 'html-input-text' },
-  object: { feature: '<object>', share: 9, slug: 'html-object' },
-  dialog: { feature: '<dialog>', share: 29, slug: 'html-dialog' },
-  base: { feature: '<base>', share: 39, slug: 'html-base' },
-  meter: { feature: '<meter>', share: 45, slug: 'html-meter' },
-  progress: { feature: '<progress>', share: 35, slug: 'html-progress' },
-};
+/** By what is found in a tag or a declaration. */
+const FEATURES: ReadonlyMap<string, Omit<UsedFeature, 'lines'>> = new Map(
+  support.features
+    .filter((feature) => /[an]/.test(feature.support))
+    .flatMap((feature) => feature.keys.map((key) => [key, feature])),
+);
 
-const STYLE_SHEET: ClientSupport = {
-  feature: '<link rel="stylesheet">',
-  share: 14,
-  slug: 'html-link',
-};
-
-const PROPERTIES: Readonly<Record<string, ClientSupport>> = {
-  position: { feature: 'position', share: 55, slug: 'css-position' },
-  inset: { feature: 'inset', share: 13, slug: 'css-inset' },
-  gap: { feature: 'gap', share: 53, slug: 'css-gap' },
-  'grid-template-columns': { feature: 'grid-template-columns', share: 42, slug: 'css-grid-template' },
-  'clip-path': { feature: 'clip-path', share: 48, slug: 'css-clip-path' },
-  'inline-size': { feature: 'inline-size', share: 46, slug: 'css-inline-size' },
-  'mask-image': { feature: 'mask-image', share: 23, slug: 'css-mask-image' },
-  'aspect-ratio': { feature: 'aspect-ratio', share: 41, slug: 'css-aspect-ratio' },
-};
-
-/** By function in a value. */
-const FUNCTIONS: Readonly<Record<string, ClientSupport>> = {
-  'var(': { feature: 'var()', share: 45, slug: 'css-variables' },
-  'calc(': { feature: 'calc()', share: 57, slug: 'css-unit-calc' },
-  'clamp(': { feature: 'clamp()', share: 52, slug: 'css-function-clamp' },
-  'oklch(': { feature: 'oklch()', share: 28, slug: 'css-modern-color' },
-  'light-dark(': { feature: 'light-dark()', share: 28, slug: 'css-function-light-dark' },
-};
-
-const AT_IMPORT: ClientSupport = { feature: '@import', share: 21, slug: 'css-at-import' };
-
+/** Of a feature that is used more often. */
+const MAX_LINES = 5;
 const MAX_KEPT = 1_000;
 const MAX_CSS = 256 * 1024;
 
@@ -70,21 +41,28 @@ export interface PageFacts {
   images: LintedImage[];
   /** URLs of links and loaded resources, with their element. */
   addresses: { element: string; address: string }[];
-  features: ClientSupport[];
+  features: UsedFeature[];
 }
 
 const ADDRESS_ATTRIBUTES: ReadonlySet<string> = new Set(['href', 'src', 'background', 'action']);
-/** Fonts only decorate. */
 const FONT_SHEET = /font|typekit/i;
 const ONE_PIXEL = /^\s*[01](?:px)?\s*$/;
 
 class FactReader extends TagReader {
   readonly images: LintedImage[] = [];
   readonly addresses: { element: string; address: string }[] = [];
-  readonly features = new Map<string, ClientSupport>();
-  css = '';
+  readonly features = new Map<string, UsedFeature>();
+  private cssLength = 0;
   private attributes = new Map<string, string>();
   private isStyle = false;
+  private start = 0;
+  private line = 1;
+  private lineEnd = this.html.indexOf('\n');
+
+  override onopentagname(start: number, end: number): void {
+    this.start = start;
+    super.onopentagname(start, end);
+  }
 
   protected begin(): void {
     this.attributes = new Map();
@@ -99,32 +77,68 @@ class FactReader extends TagReader {
   }
 
   ontext(start: number, end: number): void {
-    if (this.isStyle) this.addCss(this.html.slice(start, end));
+    if (this.isStyle) this.readCss(this.html.slice(start, end), (index) => start + index);
   }
 
   protected opened(): void {
     const { tag, attributes } = this;
     this.isStyle = tag === 'style';
-    const feature = featureOf(tag, attributes);
-    if (feature) this.features.set(feature.slug, feature);
-    this.addCss(attributes.get('style') ?? '');
+    const type = attributes.get('type')?.toLowerCase();
+    const isLost = tag === 'link' ? isLayoutSheet(attributes) : type !== 'hidden';
+    if (isLost) this.use(`element:${tag}:${type}`, this.start) || this.use(`element:${tag}`, this.start);
+    this.readCss(attributes.get('style') ?? '', () => this.start);
     for (const [name, value] of attributes) {
+      this.use(`attribute:${name}`, this.start);
       if (!ADDRESS_ATTRIBUTES.has(name) || this.addresses.length >= MAX_KEPT) continue;
       this.addresses.push({ element: tag, address: value.trim() });
     }
     if (tag === 'img' && this.images.length < MAX_KEPT) this.images.push(imageOf(attributes));
   }
 
-  private addCss(css: string): void {
-    if (css !== '' && this.css.length < MAX_CSS) this.css += `${css};`;
+  /** @param placeOf where an index of the text is in the HTML */
+  private readCss(css: string, placeOf: (index: number) => number): void {
+    if (css === '' || this.cssLength >= MAX_CSS) return;
+    this.cssLength += css.length;
+    for (const [declaration, index] of declarationsOf(css.slice(0, MAX_CSS))) {
+      const place = placeOf(index);
+      const [, rule] = /^@([a-z-]+)/.exec(declaration) ?? [];
+      if (rule !== undefined && !(rule === 'import' && FONT_SHEET.test(declaration)))
+        this.use(`at:${rule}`, place);
+      const colon = declaration.indexOf(':');
+      if (colon < 0 || rule !== undefined) continue;
+      const property = declaration.slice(0, colon).trim();
+      const value = declaration.slice(colon + 1).trim();
+      this.use(`value:${property}:${value}`, place);
+      // Initial values, and positions that move nothing, need no support.
+      if (!/^(?:static|relative|initial|auto|0|none|normal)\b/.test(value))
+        this.use(`property:${property}`, place);
+      for (const [, name] of value.matchAll(/(?<![a-z-])([a-z-]{1,30})\(/g))
+        this.use(`function:${name}`, place);
+    }
+  }
+
+  private use(key: string, place: number): boolean {
+    const feature = FEATURES.get(key);
+    if (!feature) return false;
+    const known = this.features.get(feature.slug) ?? { ...feature, lines: [] };
+    this.features.set(feature.slug, known);
+    const line = known.lines.length < MAX_LINES ? this.lineAt(place) : 0;
+    if (line > 0 && known.lines.at(-1) !== line) known.lines.push(line);
+    return true;
+  }
+
+  /** Places come in order, so each line end is searched once. */
+  private lineAt(place: number): number {
+    for (; this.lineEnd !== -1 && this.lineEnd < place; this.line++) {
+      this.lineEnd = this.html.indexOf('\n', this.lineEnd + 1);
+    }
+    return this.line;
   }
 }
 
-function featureOf(tag: string, attributes: ReadonlyMap<string, string>): ClientSupport | undefined {
-  if (tag !== 'link') return attributes.get('type') === 'hidden' ? undefined : ELEMENTS[tag];
-  const isSheet = /stylesheet/i.test(attributes.get('rel') ?? '');
-  return isSheet && !FONT_SHEET.test(attributes.get('href') ?? '') ? STYLE_SHEET : undefined;
-}
+/** A sheet of fonts only decorates. */
+const isLayoutSheet = (attributes: ReadonlyMap<string, string>): boolean =>
+  /stylesheet/i.test(attributes.get('rel') ?? '') && !FONT_SHEET.test(attributes.get('href') ?? '');
 
 function imageOf(attributes: ReadonlyMap<string, string>): LintedImage {
   const style = attributes.get('style') ?? '';
@@ -137,29 +151,19 @@ function imageOf(attributes: ReadonlyMap<string, string>): LintedImage {
   };
 }
 
-/** The declarations of style sheets, in linear time. Skips `@supports` blocks, because they have fallbacks outside. */
-function* declarationsOf(css: string): Generator<string> {
+/**
+ * The declarations of a style sheet with their places, in linear time. Skips `@supports` blocks, because they have
+ * fallbacks outside.
+ */
+function* declarationsOf(css: string): Generator<[declaration: string, index: number]> {
   /** Open braces since the outermost `@supports`; 0 outside. */
   let guarded = 0;
-  for (const [, piece = '', end = ''] of css.matchAll(/([^;{}]*)([;{}]?)/g)) {
-    const declaration = piece.trim().toLowerCase();
-    if (guarded === 0 && declaration !== '') yield declaration;
+  for (const { 1: piece = '', 2: end = '', index } of css.matchAll(/([^;{}]*)([;{}]?)/g)) {
+    const text = piece.trimStart();
+    const declaration = text.trimEnd().toLowerCase();
+    if (guarded === 0 && declaration !== '') yield [declaration, index + piece.length - text.length];
     if (end === '{' && (guarded > 0 || declaration.startsWith('@supports'))) guarded += 1;
     if (end === '}' && guarded > 0) guarded -= 1;
-  }
-}
-
-function featuresOfCss(css: string, found: Map<string, ClientSupport>): void {
-  const add = (support: ClientSupport | undefined) => support && found.set(support.slug, support);
-  for (const declaration of declarationsOf(css.slice(0, MAX_CSS))) {
-    if (declaration.startsWith('@import') && !FONT_SHEET.test(declaration)) add(AT_IMPORT);
-    const colon = declaration.indexOf(':');
-    if (colon < 0 || declaration.startsWith('@')) continue;
-    const property = declaration.slice(0, colon).trim();
-    const value = declaration.slice(colon + 1).trim();
-    // Initial values, and positions that move nothing, need no support.
-    if (!/^(?:static|relative|initial|auto|0|none|normal)\b/.test(value)) add(PROPERTIES[property]);
-    for (const [name, support] of Object.entries(FUNCTIONS)) if (value.includes(name)) add(support);
   }
 }
 
@@ -167,6 +171,5 @@ function featuresOfCss(css: string, found: Map<string, ClientSupport>): void {
 export function pageFacts(html: string): PageFacts {
   const reader = new FactReader(html);
   reader.read();
-  featuresOfCss(reader.css, reader.features);
   return { images: reader.images, addresses: reader.addresses, features: [...reader.features.values()] };
 }

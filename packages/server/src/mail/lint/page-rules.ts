@@ -1,8 +1,37 @@
 import { fieldKey } from '../mime/header.ts';
+import support from './client-support.json' with { type: 'json' };
 import type { Case, LintedMail, Rule } from './finding.ts';
+import type { UsedFeature } from './page-facts.ts';
 
 /** A feature that more clients support is safe enough, percent. */
 const MIN_SHARE = 60;
+/** Without these, content or layout is lost; others only decorate, or have a fallback, as `<picture>` has its `<img>`. */
+const LOSES: ReadonlySet<string> = new Set([
+  ...['html-svg', 'html-video', 'html-audio', 'html-form', 'html-input-text', 'html-object', 'html-dialog'],
+  ...['html-base', 'html-meter', 'html-progress', 'html-link', 'css-at-import', 'css-position', 'css-inset'],
+  ...[
+    'css-gap',
+    'css-grid-template',
+    'css-clip-path',
+    'css-inline-size',
+    'css-mask-image',
+    'css-aspect-ratio',
+  ],
+  ...['css-variables', 'css-unit-calc', 'css-function-clamp', 'css-modern-color', 'css-function-light-dark'],
+]);
+
+/** Clients with full support and half of those with partial support, percent of the tested ones. */
+function shareOf({ support: letters }: UsedFeature): number {
+  const tested = letters.replaceAll('u', '');
+  const points = tested.replaceAll(/[^y]/g, '').length + tested.replaceAll(/[^a]/g, '').length / 2;
+  return Math.round((100 * points) / tested.length);
+}
+
+const clientsOf = ({ support: letters }: UsedFeature, letter: string): string[] =>
+  support.clients.filter((_, index) => letters[index] === letter);
+
+/** More would fill the report; a mail of a builder uses about thirty. */
+const MAX_FEATURES = 60;
 /** Hosts of development and of documentation (RFC 2606, RFC 6761), for which no public certificate exists. */
 const LOCAL_HOST =
   /^http:\/\/(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[::1\]|host\.docker\.internal|[^/:?#]*\.(?:localhost|test|local|internal|lan|invalid))(?=[/:?#]|\d|$)/i;
@@ -89,14 +118,24 @@ export const PAGE_RULES: readonly Rule[] = [
   {
     name: 'little-client-support',
     severity: 'info',
-    reference: 'https://www.caniemail.com (data of 2026-05-13)',
+    reference: `https://www.caniemail.com (data of ${support.date})`,
     check: ({ page }) =>
       (page?.features ?? [])
-        .filter(({ share }) => share < MIN_SHARE)
-        .map(({ feature, share, slug }) => ({
-          message: `About ${share} % of mail clients support ${feature}. Make sure that the message is readable without it: https://www.caniemail.com/features/${slug}/`,
-          where: feature,
+        .filter((feature) => LOSES.has(feature.slug) && shareOf(feature) < MIN_SHARE)
+        .map((feature) => ({
+          message: `About ${shareOf(feature)} % of mail clients support ${feature.title}. Make sure that the message is readable without it: https://www.caniemail.com/features/${feature.slug}/`,
+          where: feature.title,
         })),
+    features: ({ page }) =>
+      (page?.features ?? []).slice(0, MAX_FEATURES).map((feature) => ({
+        feature: feature.title,
+        reference: `https://www.caniemail.com/features/${feature.slug}/`,
+        share: shareOf(feature),
+        lines: feature.lines,
+        full: clientsOf(feature, 'y'),
+        partial: clientsOf(feature, 'a'),
+        none: clientsOf(feature, 'n'),
+      })),
   },
 ];
 

@@ -7,8 +7,10 @@ import { readBodies } from '../parse.ts';
  * mail's own images, makes links open in a new tab, and removes DNS prefetch hints, which no policy covers.
  */
 
-/** Characters, four times the HTML: only many short `cid:` references or escaped characters exceed it. */
-export const MAX_PAGE_LENGTH = 4 * 1024 * 1024;
+/** Characters of HTML or text that are shown. Images in `data:` URIs need megabytes; rendering takes up to 100 ms for one. */
+const MAX_LENGTH = 4 * 1024 * 1024;
+/** Characters: only many short `cid:` references or escaped characters exceed it. */
+export const MAX_PAGE_LENGTH = 2 * MAX_LENGTH;
 
 export interface PreviewPage {
   html: string;
@@ -47,7 +49,7 @@ class PageWriter extends TagReader {
   private readonly imageOf: (contentId: string) => string | undefined;
 
   constructor(source: string, imageOf: (contentId: string) => string | undefined) {
-    super(source);
+    super(source, MAX_LENGTH);
     this.imageOf = imageOf;
   }
 
@@ -154,6 +156,12 @@ function doctypeEnd(html: string): number {
   return html.indexOf('>', at) + 1;
 }
 
+/** Comes first: at the end, an element that the cut left open could hide it. */
+const CUT_NOTE =
+  '<p style="all:initial;display:block;font:14px/1.4 system-ui,sans-serif;padding:8px 16px;background:#fff3c4;color:#333">Only the first 4 MiB of this message are shown. Read the rest in the view “Source”, or download the message.</p>';
+
+const noteOfCut = (source: string): string => (source.length > MAX_LENGTH ? CUT_NOTE : '');
+
 /** @param imageOf the URL of an image by its Content-ID @returns undefined when the page would be too long */
 export function previewPage(
   source: string,
@@ -165,13 +173,14 @@ export function previewPage(
   const end = doctypeEnd(written);
   // Without a document type, browsers use quirks mode.
   const start = end === 0 ? '<!doctype html>' : written.slice(0, end);
-  const html = start + HEAD + written.slice(end);
+  const html = start + HEAD + noteOfCut(source) + written.slice(end);
   return { html, remoteCount: writer.remoteCount };
 }
 
 const WEB = /^https?:\/\//i;
 
-function textPage(text: string): PreviewPage {
+function textPage(source: string): PreviewPage {
+  const text = source.slice(0, MAX_LENGTH);
   let shown = '';
   let at = 0;
   for (const { href, start } of textLinks(text)) {
@@ -180,12 +189,9 @@ function textPage(text: string): PreviewPage {
     shown += `${escaped(text.slice(at, start))}<a href="${label}">${label}</a>`;
     at = start + href.length;
   }
-  const html = `<!doctype html>${HEAD}<title>Mayfly</title><pre style="font:14px monospace;margin:24px;white-space:pre-wrap">${shown}${escaped(text.slice(at))}</pre>`;
+  const html = `<!doctype html>${HEAD}<title>Mayfly</title>${noteOfCut(source)}<pre style="font:14px monospace;margin:24px;white-space:pre-wrap">${shown}${escaped(text.slice(at))}</pre>`;
   return { html, remoteCount: 0 };
 }
-
-/** Characters; rendering takes up to 100 ms, by the number of tags. */
-const MAX_LENGTH = 1024 * 1024;
 
 /** None of these types can contain a script. */
 export const IMAGE_TYPES: ReadonlySet<string> = new Set([
@@ -210,7 +216,6 @@ export function previewMail(raw: Uint8Array, imagesUrl: string): PreviewPage {
   const shown = html ?? text ?? '';
   const what = html === null ? 'text' : 'HTML';
   if (shown === '') return note('The message has no text.');
-  if (shown.length > MAX_LENGTH) return note(tooLarge(`The ${what} of this message is larger than 1 MiB.`));
   const images = new Map<string, string>();
   for (const { id, contentId, contentType } of attachments) {
     if (contentId === null || !IMAGE_TYPES.has(contentType)) continue;
@@ -219,7 +224,7 @@ export function previewMail(raw: Uint8Array, imagesUrl: string): PreviewPage {
   }
   const page = html === null ? textPage(shown) : previewPage(html, (contentId) => images.get(contentId));
   if (page !== undefined && page.html.length <= MAX_PAGE_LENGTH) return page;
-  return note(tooLarge(`The ${what} of this message would be a page of more than 4 MiB.`));
+  return note(
+    `The ${what} of this message would be a page of more than 8 MiB. Read it in the view “Source”, or download the message.`,
+  );
 }
-
-const tooLarge = (why: string): string => `${why} Read it in the view “Source”, or download the message.`;

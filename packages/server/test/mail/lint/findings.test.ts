@@ -218,6 +218,30 @@ describe('a rule that is broken many times', () => {
       expect(features[0]?.message.toLowerCase()).toContain(feature);
   });
 
+  it('says by mail client what is not supported, and on which lines of the HTML', () => {
+    const style =
+      '<style>\np {\n  position: absolute; border-radius: 3px;\n}\n@supports (gap: 1px) {\n  p { gap: 1px }\n}\n</style>';
+    const [{ features = [] } = {}] = lintMail(
+      page(
+        `${style}\n<p style="position:fixed;width:calc(1px + 2em)">a</p>\n<svg></svg><input type="hidden">`,
+      ),
+    );
+    const found = new Map(features.map((one) => [one.feature, one]));
+    expect(Object.fromEntries(features.map(({ feature, lines }) => [feature, lines]))).toMatchObject({
+      position: [3, 9],
+      'border-radius': [3],
+      'CSS calc() function': [9],
+      'Embedded <svg> image': [10],
+    });
+    expect(found.has('gap, column-gap, row-gap')).toBe(false);
+    expect([...found.keys()].filter((name) => name.includes('input'))).toEqual([]);
+    const { full, partial, none, share, reference } = found.get('position') ?? {};
+    expect(none).toContain('Outlook (Windows)');
+    expect([...(full ?? []), ...(partial ?? [])]).toContain('Apple Mail (iOS)');
+    expect([share, reference]).toEqual([expect.any(Number), expect.stringContaining('/css-position/')]);
+    expect(new Set([...(full ?? []), ...(partial ?? []), ...(none ?? [])]).size).toBeGreaterThan(30);
+  });
+
   it('is counted beyond what is listed', () => {
     const repeated = Array.from({ length: 400 }, (_, n) => image(n)).join('');
     expect(counts(page(repeated))).toContainEqual({ rule: 'image-without-alt', count: 400 });

@@ -21,9 +21,9 @@ const ARGUMENTS = [
 ];
 
 /** Starts a browser that waits two minutes for anything, because the machine may be busy. */
-export const launchBrowser = (further: readonly string[] = []): Promise<Browser> =>
+export const launchBrowser = (further: readonly string[] = [], executable = EXECUTABLE): Promise<Browser> =>
   chromium.launch({
-    ...(EXECUTABLE && { executablePath: EXECUTABLE }),
+    ...(executable && { executablePath: executable }),
     args: [...ARGUMENTS, ...further],
     timeout: 120_000,
   });

@@ -3,7 +3,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inForm } from '../../support/form.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
-import { expectAccessible, LOOKS, openConsole, signUpMail } from './console.ts';
+import { expectAccessible, LOOKS, type Look, openConsole, signUpMail } from './console.ts';
+
+/** A phone, a tablet, a laptop, and that at 200 % zoom, which halves the pixels that CSS counts. */
+const WIDTHS = [390, 768, 1440, 720].flatMap((width) =>
+  (['light', 'dark'] as const).map((colorScheme) => ({
+    width,
+    height: width === 720 ? 450 : 900,
+    colorScheme,
+  })),
+);
+const looks: readonly Look[] = LOOKS;
 
 describe.skipIf(!CHROMIUM)(
   'every screen and state of the console (skipped where there is no Chromium)',
@@ -21,6 +31,12 @@ describe.skipIf(!CHROMIUM)(
       await app.api('POST', `/v1/inboxes/${ended.id}/expire`);
       const { body: list } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
       const message = `/inboxes/${inbox.id}/messages/${list.messages[0].id}`;
+      const html = '<div style="position: absolute; gap: 1px">Hello</div>';
+      const { body: injected } = await app.api('POST', `/v1/inboxes/${inbox.id}/messages`, {
+        headers: { 'content-type': 'message/rfc822' },
+        body: `Subject: Modern\r\nContent-Type: text/html\r\n\r\n${html}\r\n`,
+      });
+      const modern = `/inboxes/${inbox.id}/messages/${injected.id}`;
       states = {
         inboxes: ['/inboxes', 'run=4711'],
         'inboxes, none matches': ['/inboxes?q=nothing', 'No inbox matches'],
@@ -38,6 +54,7 @@ describe.skipIf(!CHROMIUM)(
         json: [`${message}?view=json`, '"inboxId"'],
         timeline: [`${message}?view=timeline`, 'Stored by Mayfly'],
         lint: [`${message}?view=lint`, 'Lint'],
+        'lint, by mail client': [`${modern}?view=lint`, 'By mail client'],
         why: [`/inboxes/${inbox.id}/why?subject=invoice`, 'as of now'],
         'why, address': ['/why?address=nobody@mayfly.test', 'No inbox has this address'],
         live: ['/live', 'Pause'],
@@ -56,13 +73,13 @@ describe.skipIf(!CHROMIUM)(
       await app?.stop();
     });
 
-    it.each(inForm(LOOKS.slice(0, 2), [...LOOKS]))(
+    it.each(inForm(LOOKS.slice(0, 2), [...LOOKS, ...WIDTHS]))(
       'has no finding of axe and no sideways scrolling, $width px wide and $colorScheme',
       async (look) => {
         const { context, page, open, complaints } = await openConsole(browser, app, look);
         // The short form tries each state in one of the two looks.
         const tried = Object.entries(states).filter(
-          (_, index) => inForm(false, true) || index % 2 === LOOKS.indexOf(look),
+          (_, index) => inForm(false, true) || index % 2 === looks.indexOf(look),
         );
         for (const [state, [path, words]] of tried) {
           await open(path);

@@ -183,7 +183,8 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
       ['lunch.ics', 'Lunch, outside'],
       ['lunch.ics', '2026-03-04 05:06 UTC'],
       ['page.html', '<script>alert(1)</script>'],
-      ['terms.pdf', 'download it to look at it'],
+      // The engine without windows has no viewer.
+      ['terms.pdf', 'no viewer for PDF'],
     ];
     for (const [file, text] of shown) {
       await page.getByRole('button', { name: new RegExp(`^${file}`) }).click();
@@ -201,6 +202,31 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     expect(await listed(inbox.id, 'q=tag:urgent')).toEqual([]);
     expect(complaints).toEqual([]);
     await context.close();
+  });
+
+  it('shows a PDF in the viewer of the browser, and nothing that is only called one', async () => {
+    const inbox = await app.createInbox();
+    const mail = signUpMail(inbox.address);
+    const attachments = [...mail.attachments, { filename: 'no.pdf', content: '<script>alert(1)</script>' }];
+    await app.send({ ...mail, attachments });
+    const withViewer = await launchBrowser([], CHROMIUM);
+    try {
+      const { page, open, complaints } = await openConsole(withViewer, app);
+      await open(`/inboxes/${inbox.id}`);
+      await row(page, 'Please confirm').click();
+      await page.getByRole('button', { name: /^terms.pdf/ }).click();
+      await page.locator('iframe[src^="blob:"]').waitFor();
+      // The viewer is a page of the browser's own, apart from the console.
+      const viewers = () => page.frames().filter((frame) => frame.url().startsWith('chrome-extension:'));
+      await expect.poll(() => viewers().length).toBe(1);
+      await page.getByRole('button', { name: 'Close' }).click();
+      await page.getByRole('button', { name: /^no.pdf/ }).click();
+      await page.getByText('This is no PDF').waitFor();
+      expect(viewers()).toEqual([]);
+      expect(complaints).toEqual([]);
+    } finally {
+      await withViewer.close();
+    }
   });
 
   it('a number is the same view for every mail, also after a click into the mail', async () => {
@@ -258,7 +284,7 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     await context.close();
   });
 
-  it('opens a list of hundreds of inboxes with two requests, and searches all of them', async () => {
+  it('opens a list of hundreds of inboxes with two requests, and searches all of them with one more', async () => {
     const oldest = await app.createInbox({ localPart: 'the-oldest-of-all' });
     for (let n = 0; n < 2 * MANY; n++) await app.createInbox();
     const { context, page, open } = await openConsole(browser, app);
@@ -271,6 +297,15 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     expect(requests).toBe(2);
     await page.getByLabel('Search inboxes').fill('oldest-of-all');
     await row(page, oldest.address).waitFor();
+    expect(requests).toBe(3);
+    await page.getByLabel('Search inboxes').fill('no such inbox');
+    await page.getByText('No inbox matches').waitFor();
+    await page.getByRole('button', { name: 'Show all inboxes' }).click();
+    await page.getByText(/^400\+ live inboxes/).waitFor();
+    // The palette finds an inbox that is not in its first page.
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('oldest-of');
+    await page.getByRole('option', { name: new RegExp(oldest.address) }).waitFor();
     await context.close();
   });
 });

@@ -166,6 +166,69 @@ describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Ch
     await context.close();
   });
 
+  it('gets a little of what comes while it is hidden, and all of it when it is shown again', async () => {
+    const inbox = await app.createInbox();
+    const { context, page, open } = await openConsole(browser, app);
+    await open(`/inboxes/${inbox.id}`);
+    await page.getByText('Live', { exact: true }).last().waitFor();
+    await inject(inbox.id, 'before');
+    await row(page, 'before').waitFor();
+    const answers: Promise<number>[] = [];
+    page.on('requestfinished', (request) => {
+      answers.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
+    });
+    const ended = page.waitForEvent('requestfailed', (request) => request.url().includes('/v1/events'));
+    const counting = page.waitForRequest((request) => request.url().includes('wait=60'));
+    await setHidden(page, true);
+    await Promise.all([ended, counting]);
+    const mails = 100;
+    for (let n = 0; n < mails; n++) await inject(inbox.id, `hidden ${n};`);
+    await expect.poll(() => page.title()).toMatch(/^\([1-9]\+?\) /);
+    const bytes = (await Promise.all(answers)).reduce((sum, one) => sum + one, 0);
+    expect(bytes / mails).toBeLessThan(300);
+
+    const resumed = page.waitForRequest((request) => request.url().includes('/v1/events'));
+    await setHidden(page, false);
+    await resumed;
+    await row(page, `hidden ${mails - 1};`).waitFor();
+    await expect
+      .poll(() => page.locator('[aria-setsize]').first().getAttribute('aria-setsize'))
+      .toBe(String(mails + 1));
+    await context.close();
+  });
+
+  it('leaves the stream to the tab that is shown', async () => {
+    const inbox = await app.createInbox();
+    const { context, page: first, open } = await openConsole(browser, app);
+    await open(`/inboxes/${inbox.id}`);
+    await first.getByText('Live', { exact: true }).last().waitFor();
+    const second = await context.newPage();
+    await second.goto(`${app.url}/console/inboxes/${inbox.id}`);
+    await second.getByText('Live', { exact: true }).last().waitFor();
+    const streams: Page[] = [];
+    for (const page of [first, second]) {
+      page.on('request', (request) => {
+        if (request.url().includes('/v1/events')) streams.push(page);
+      });
+    }
+    const taken = second.waitForRequest((request) => request.url().includes('/v1/events'));
+    await setHidden(first, true);
+    await taken;
+    await inject(inbox.id, 'to both');
+    for (const page of [first, second]) await row(page, 'to both').waitFor();
+    // Both are hidden, and the first is shown again: it has what came meanwhile.
+    const counting = Promise.race(
+      [first, second].map((page) => page.waitForRequest((request) => request.url().includes('wait=60'))),
+    );
+    await setHidden(second, true);
+    await counting;
+    await inject(inbox.id, 'while both were hidden');
+    await setHidden(first, false);
+    await row(first, 'while both were hidden').waitFor();
+    expect(streams).toEqual([second, first]);
+    await context.close();
+  });
+
   it('paused, the live list stays as it was, whatever comes and however far one scrolls', async () => {
     const inbox = await app.createInbox();
     for (let n = 0; n < 120; n++) await inject(inbox.id, `number ${n}`);

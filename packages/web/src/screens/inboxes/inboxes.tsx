@@ -11,7 +11,7 @@ import { href, navigate, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite, session } from '../../lib/session.ts';
 import { Button, ScreenHead, SearchField, Snippet } from '../../ui/basics.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
-import { Loaded, Notice } from '../../ui/states.tsx';
+import { Loaded, Loading, Notice } from '../../ui/states.tsx';
 import { focusedRow, focusRow, rowKeys, WindowList } from '../../ui/window-list.tsx';
 import { labelParams, labelsIn } from '../runs/report.ts';
 import { CreateInbox } from './create-inbox.tsx';
@@ -85,21 +85,43 @@ function DeleteByLabel({
 interface Inboxes extends Query<api.Inbox[]> {
   /** True if there are older ones that were not loaded. */
   hasMore: boolean;
+  /** True until the server has searched what is not loaded. */
+  isSearching: boolean;
   loadWhole(): void;
 }
+
+/** A search begins when one has stopped to type for so long. */
+const PAUSE_MS = 250;
+/** As many characters as the API searches for. */
+const MAX_WORDS = 200;
 
 /** Mail for several new inboxes at once loads the list once. */
 const RELOAD_MS = 500;
 
-/** The inboxes of the account, kept current while the component is shown. */
-function useInboxes(labels: Record<string, string>): Inboxes {
+/** The inboxes of the account with these words, kept current while the component is shown. */
+function useInboxes(labels: Record<string, string>, words: string): Inboxes {
   const isWhole = useRef(false);
   const hasMore = useRef(false);
-  const list = useQuery(`inboxes ${JSON.stringify(labels)}`, async (signal) => {
-    const { items, hasMore: more } = await loadInboxes(labelParams(labels), signal, isWhole.current);
+  const key = JSON.stringify(labels);
+  /** For which labels all inboxes are loaded: then none is left to search on the server. */
+  const complete = useRef('');
+  const wanted = words.trim().slice(0, MAX_WORDS);
+  const loaded = useRef('');
+  const list = useQuery(`inboxes ${key}`, async (signal) => {
+    const q = complete.current === key ? '' : wanted;
+    const query = { ...labelParams(labels), ...(q && { q }) };
+    const { items, hasMore: more } = await loadInboxes(query, signal, isWhole.current);
     hasMore.current = more;
+    loaded.current = q;
+    complete.current = q === '' && !more ? key : '';
     return items;
   });
+  const isLeft = complete.current !== key && loaded.current !== wanted;
+  useEffect(() => {
+    if (!isLeft) return;
+    const timer = setTimeout(() => latest.current.reload(), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [wanted, isLeft]);
   const latest = useRef(list);
   latest.current = list;
   const lookedFor = useRef(new Set<string>());
@@ -137,10 +159,10 @@ function useInboxes(labels: Record<string, string>): Inboxes {
     isWhole.current = true;
     list.reload();
   };
-  return { ...list, hasMore: hasMore.current, loadWhole };
+  return { ...list, hasMore: hasMore.current, isSearching: isLeft, loadWhole };
 }
 
-/** Search in what is loaded, and the labels by which the server filters. */
+/** Words, and the labels by which the server filters. */
 function Toolbar({ words, labels }: { words: string; labels: Record<string, string> }) {
   return (
     <div class="toolbar">
@@ -166,9 +188,15 @@ function Toolbar({ words, labels }: { words: string; labels: Record<string, stri
   );
 }
 
-/** True when the words are in the address or in a label. */
-const hasWords = ({ address, labels }: api.Inbox, words: string): boolean =>
-  `${address} ${Object.entries(labels).join(' ')}`.toLowerCase().includes(words.toLowerCase());
+/** True when each word is in the address or in a label, as the server searches. */
+function hasWords({ address, labels }: api.Inbox, words: string): boolean {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  const text = [address, ...pairs].join('\n').toLowerCase();
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}
 
 /** Moving in the list and deleting; also by keys. */
 function useVerbs(list: Inboxes, shown: readonly api.Inbox[]) {
@@ -203,13 +231,10 @@ const create = () => setQuery({ new: '1' });
 export function Inboxes() {
   const labels = labelsIn(query.value);
   const words = query.value.get('q') ?? '';
-  const list = useInboxes(labels);
+  const list = useInboxes(labels, words);
   const shown = visible(list.data ?? []).filter((inbox) => hasWords(inbox, words));
   const box = useVerbs(list, shown);
   const isFiltered = Object.keys(labels).length > 0;
-  useEffect(() => {
-    if (words !== '') list.loadWhole();
-  }, [words, list.hasMore]);
   return (
     <div class="screen fixed inboxes" ref={box}>
       <ScreenHead
@@ -218,7 +243,7 @@ export function Inboxes() {
           list.data && (
             <>
               {list.hasMore ? `${count(shown.length)}+ live inboxes` : plural(shown.length, 'live inbox')}
-              {list.data.every(isSink) && (
+              {words === '' && list.data.every(isSink) && (
                 <>
                   {' · '}
                   <a href={href('/connect')}>Connect an application</a>
@@ -245,8 +270,10 @@ export function Inboxes() {
       <Toolbar words={words} labels={labels} />
       <Loaded query={list}>
         {(inboxes) =>
-          inboxes.length === 0 && !isFiltered ? (
+          inboxes.length === 0 && !isFiltered && words === '' ? (
             <Empty onCreate={create} />
+          ) : shown.length === 0 && list.isSearching ? (
+            <Loading rows={4} />
           ) : shown.length === 0 ? (
             <Notice icon="search" title="No inbox matches">
               <Button onClick={() => navigate(href('/inboxes'))}>Show all inboxes</Button>

@@ -1,4 +1,5 @@
 import type { api } from '@mayfly/client';
+import { useEffect, useState } from 'preact/hooks';
 import { bytes, showOverrides } from '../../lib/format.ts';
 import { useQuery } from '../../lib/query.ts';
 import { mayfly } from '../../lib/session.ts';
@@ -6,7 +7,7 @@ import { Dialog } from '../../ui/dialog.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { Loaded } from '../../ui/states.tsx';
 
-/** Types that browsers only decode; an SVG or a PDF could do more, and is only downloaded. */
+/** Types that browsers only decode; an SVG could do more, and is only downloaded. */
 const IMAGES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 /** A larger image is only downloaded. */
 const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
@@ -110,14 +111,62 @@ function Content({ part, text }: { part: api.Attachment; text: string }) {
   );
 }
 
+const useBytes = (message: api.Message, part: api.Attachment) => {
+  const path = { id: message.inboxId, messageId: message.id, attachmentId: part.id };
+  return useQuery(`attachment ${message.id} ${part.id}`, (signal) =>
+    mayfly.call('GET /v1/inboxes/{id}/messages/{messageId}/attachments/{attachmentId}', { path, signal }),
+  );
+};
+
 /** The text of the part, cut; bytes that are no UTF-8 are marked by the decoder. */
 function Text({ message, part }: { message: api.Message; part: api.Attachment }) {
-  const path = { id: message.inboxId, messageId: message.id, attachmentId: part.id };
-  const text = useQuery(`attachment ${part.id}`, async (signal) => {
-    const route = 'GET /v1/inboxes/{id}/messages/{messageId}/attachments/{attachmentId}';
-    return new TextDecoder().decode((await mayfly.call(route, { path, signal })).subarray(0, MAX_TEXT));
-  });
-  return <Loaded query={text}>{(data) => <Content part={part} text={data} />}</Loaded>;
+  return (
+    <Loaded query={useBytes(message, part)}>
+      {(data) => <Content part={part} text={new TextDecoder().decode(data.subarray(0, MAX_TEXT))} />}
+    </Loaded>
+  );
+}
+
+/** Where a PDF begins; readers look for it in the first KiB (ISO 32000-1, annex H.3.4.1). */
+const PDF_MARK = /%PDF-/;
+const MARK_WITHIN = 1_024;
+
+const isPdf = ({ contentType, filename }: api.Attachment): boolean =>
+  contentType === 'application/pdf' ||
+  (contentType === 'application/octet-stream' && /\.pdf$/i.test(filename ?? ''));
+
+/**
+ * A PDF in the viewer of the browser, which runs apart from the page, or its plain download where there is none. The type
+ * of the blob is fixed, so the bytes cannot be a page whatever they hold. A sandboxed frame would show no viewer.
+ */
+function Pdf({ message, part }: { message: api.Message; part: api.Attachment }) {
+  const bytes = useBytes(message, part);
+  const { data } = bytes;
+  const [url, setUrl] = useState<string>();
+  useEffect(() => {
+    if (!data) return;
+    const made = URL.createObjectURL(new Blob([data.slice()], { type: 'application/pdf' }));
+    setUrl(made);
+    return () => URL.revokeObjectURL(made);
+  }, [data]);
+  return (
+    <Loaded query={bytes}>
+      {(loaded) =>
+        !PDF_MARK.test(new TextDecoder('latin1').decode(loaded.subarray(0, MARK_WITHIN))) ? (
+          <p class="muted">This is no PDF, although it is declared as one.</p>
+        ) : navigator.pdfViewerEnabled ? (
+          <iframe
+            class="part-pdf"
+            title="The PDF"
+            src={url && `${url}#navpanes=0`}
+            referrerpolicy="no-referrer"
+          />
+        ) : (
+          <p class="muted">This browser has no viewer for PDF: download it to look at it.</p>
+        )
+      }
+    </Loaded>
+  );
 }
 
 /** An attachment as far as it can be shown safely, and its download. */
@@ -146,6 +195,8 @@ export function AttachmentDialog({
           <img class="part-image whole" src={part.url} alt={`Content of ${name}`} />
         ) : isText(part) ? (
           <Text message={message} part={part} />
+        ) : isPdf(part) ? (
+          <Pdf message={message} part={part} />
         ) : (
           <p class="muted">A browser could run what a file of this type holds: download it to look at it.</p>
         )}

@@ -1,7 +1,7 @@
 import type { api } from '@mayfly/client';
 import { plural } from '../../lib/format.ts';
 import { useQuery } from '../../lib/query.ts';
-import { setQuery } from '../../lib/router.ts';
+import { query, setQuery } from '../../lib/router.ts';
 import { mayfly } from '../../lib/session.ts';
 import { Badge, Button } from '../../ui/basics.tsx';
 import { Loaded } from '../../ui/states.tsx';
@@ -31,6 +31,110 @@ const plurals = (findings: readonly api.LintFinding[]): string =>
     .map(([number, severity]) => (severity === 'info' ? `${number} to know` : plural(number, severity)))
     .join(', ');
 
+/** `Outlook (Windows)` as its parts. */
+const partsOf = (client: string): [name: string, platform: string] => {
+  const [, name = client, platform = ''] = /^(.*) \((.*)\)$/.exec(client) ?? [];
+  return [name, platform];
+};
+
+/** Points of a feature in a client, up to 1; undefined where it was not tested. */
+const pointsOf = (feature: api.LintFeature, client: string): number | undefined =>
+  feature.full.includes(client)
+    ? 1
+    : feature.partial.includes(client)
+      ? 0.5
+      : feature.none.includes(client)
+        ? 0
+        : undefined;
+
+const mean = (points: readonly number[]): number =>
+  Math.round((100 * points.reduce((sum, one) => sum + one, 0)) / Math.max(points.length, 1));
+
+/** Lines of the decoded HTML, as links to them. */
+const HtmlLines = ({ lines }: { lines: readonly number[] }) => (
+  <>
+    {lines.map((line) => (
+      <Button
+        key={line}
+        kind="quiet"
+        class="in-text"
+        onClick={() => setQuery({ view: 'source', of: 'html', line: String(line) })}
+      >
+        line {line}
+      </Button>
+    ))}
+  </>
+);
+
+const Missing = ({ word, features }: { word: string; features: readonly api.LintFeature[] }) =>
+  features.length > 0 && (
+    <p class="small">
+      <b>{word}</b> {features.map(({ feature }) => feature).join(', ')}
+    </p>
+  );
+
+/** How much of what the mail uses each mail client shows, by the platforms that one has chosen. */
+function Clients({ features }: { features: readonly api.LintFeature[] }) {
+  const all = [...new Set(features.flatMap(({ full, partial, none }) => [...full, ...partial, ...none]))];
+  const platforms = [...new Set(all.map((client) => partsOf(client)[1]))].toSorted();
+  const off = (query.value.get('without') ?? '').split(',').filter(Boolean);
+  const toggle = (one: string) => {
+    const left = off.includes(one) ? off.filter((other) => other !== one) : [...off, one];
+    setQuery({ without: left.join(',') || null });
+  };
+  const rows = all
+    .filter((client) => !off.includes(partsOf(client)[1]))
+    .map((client) => {
+      const points = features.map((one) => pointsOf(one, client)).filter((one) => one !== undefined);
+      return { client, score: mean(points) };
+    })
+    .toSorted((a, b) => a.score - b.score || a.client.localeCompare(b.client));
+  return (
+    <section class="clients">
+      <h2>By mail client: {mean(rows.map(({ score }) => score / 100))} of 100</h2>
+      <p class="small muted">
+        Of the HTML and CSS in this mail that not every client supports, so much works; partial support counts
+        half.
+      </p>
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset would need a visible legend. */}
+      <div class="row-line" role="group" aria-label="Platforms">
+        {platforms.map((one) => (
+          <Button key={one} aria-pressed={!off.includes(one)} onClick={() => toggle(one)}>
+            {one}
+          </Button>
+        ))}
+      </div>
+      <ul>
+        {rows.map(({ client, score }) => (
+          <li key={client}>
+            <details>
+              <summary>
+                <span class="score">{score}</span> {client}
+              </summary>
+              <Missing word="Not:" features={features.filter((one) => one.none.includes(client))} />
+              <Missing word="In part:" features={features.filter((one) => one.partial.includes(client))} />
+            </details>
+          </li>
+        ))}
+      </ul>
+      <h2>What the mail uses</h2>
+      <ul>
+        {features
+          .toSorted((a, b) => a.share - b.share)
+          .map(({ feature, share, lines, reference }) => (
+            <li key={feature} class="row-line">
+              <span class="score">{share} %</span>
+              <a href={reference} target="_blank" rel="noopener noreferrer">
+                {feature}
+              </a>
+              <HtmlLines lines={lines} />
+            </li>
+          ))}
+      </ul>
+    </section>
+  );
+}
+
 /** What is wrong with the mail, the most severe first. */
 export function Lint({ message }: { message: api.Message }) {
   const { id: messageId, inboxId: id } = message;
@@ -51,7 +155,7 @@ export function Lint({ message }: { message: api.Message }) {
                   <li class="seen" key={rule}>
                     <div class="row-line">
                       <Badge kind={KINDS[severity]}>{severity}</Badge>
-                      <b class="cut">{rule}</b>
+                      <b>{rule}</b>
                       {count > 1 && <span class="small">{count} times</span>}
                       <span class="small muted">{where && <Where text={where} />}</span>
                     </div>
@@ -60,6 +164,7 @@ export function Lint({ message }: { message: api.Message }) {
                   </li>
                 ))}
               </ul>
+              {findings.map(({ rule, features }) => features && <Clients key={rule} features={features} />)}
             </>
           )
         }

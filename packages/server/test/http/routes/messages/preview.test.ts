@@ -130,14 +130,35 @@ describe('a link to the preview of a message', () => {
     expect((await open(`${link}/att_1`)).status).toBe(404);
   });
 
+  it('shows HTML of more than a megabyte whole: a large image within it does not hide what follows', async () => {
+    const picture = `<img src="data:image/png;base64,${'A'.repeat(2_000_000)}">`;
+    const { body } = await open(
+      await linkTo(await messageIn(inbox.id, related(page(`${picture}\r\n<p>The end</p>`)))),
+    );
+    expect([body.includes('<p>The end</p>'), body.includes('are shown')]).toEqual([true, false]);
+  });
+
+  it.each([
+    [
+      'HTML',
+      page(`<p>The beginning</p>${'<p>more</p>\r\n'.repeat(400_000)}<a target=_top href=x>The end</a>`),
+    ],
+    ['text', `Content-Type: text/plain\r\n\r\nThe beginning\r\n${'more\r\n'.repeat(1_000_000)}The end`],
+  ])('shows the first four megabytes of longer %s, and says so', async (_, part) => {
+    const { body } = await open(await linkTo(await messageIn(inbox.id, related(part))));
+    expect(body.slice(0, 500)).toContain('Only the first 4 MiB of this message are shown.');
+    expect([body.includes('The beginning'), body.includes('The end')]).toEqual([true, false]);
+    expect(body.length).toBeLessThan(4.1 * 1024 * 1024);
+  });
+
   it.each([
     ['references to images', `<style>${'cid:a '.repeat(150_000)}</style>`],
-    ['quotation marks', `<a target=x title='${'"'.repeat(900_000)}'>`],
+    ['quotation marks', `<a target=x title='${'"'.repeat(1_500_000)}'>`],
   ])('leads to a note in place of a page that would be too large: %s', async (_, html) => {
     const mail = related(page(html), image('a', Buffer.of(1)));
     const { status, body } = await open(await linkTo(await messageIn(inbox.id, mail)));
     expect([status, body.length]).toEqual([200, expect.any(Number)]);
-    expect(body).toContain('would be a page of more than 4 MiB');
+    expect(body.slice(0, 500)).toContain('would be a page of more than 8 MiB');
   });
 
   it('cannot be changed: each letter of it counts, and the answer to a false one is always the same', async () => {

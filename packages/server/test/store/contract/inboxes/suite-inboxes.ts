@@ -187,6 +187,28 @@ export function describeInboxes(given: Given): void {
       expect(await list({})).toHaveLength(3);
     });
 
+    it('a list holds the inboxes with all words, in the address or in labels', async () => {
+      const owner = await given.account();
+      const made = async (address: string, labels: Record<string, string>) =>
+        (await given.inbox(owner, { address, labels })).address;
+      const a = await made('sign_up.1@mayfly.test', { run: '4711', 'a.b': 'C:\\"x" ü%' });
+      const b = await made('signXup.2@mayfly.test', { run: '4712', worker: '4711' });
+      const list = async (...words: string[]) =>
+        (await given.store.inboxes.list(owner, { labels: {}, words, limit: 10, before: null }, T)).inboxes
+          .map(({ address }) => address)
+          .toSorted();
+      expect(await list()).toEqual([b, a].toSorted());
+      expect(await list('SIGN', '4711')).toEqual([b, a].toSorted());
+      expect(await list('sign', 'up.2')).toEqual([b]);
+      expect(await list('sign_up')).toEqual([a]);
+      expect(await list('RUN=471')).toEqual([b, a].toSorted());
+      expect(await list('run=4711')).toEqual([a]);
+      expect(await list('a.b=c:\\"X"', 'ü%')).toEqual([a]);
+      for (const none of ['up%', '471_', 'n":"4', 'NUL\0', 'lone \ud800']) {
+        expect([none, await list(none)]).toEqual([none, []]);
+      }
+    });
+
     it('a walk over the pages of a list meets every inbox once while others arrive', async () => {
       const owner = await given.account();
       const made: string[] = [];
