@@ -6,8 +6,8 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { attachmentBytes } from '../packages/server/src/mail/mime/part-index.ts';
 import { parseMail } from '../packages/server/src/mail/parse.ts';
+import { attachmentBytes } from '../packages/server/test/mail/support/mails.ts';
 import { oddMails } from './support/odd-mails.ts';
 
 const CORPORA = resolve(import.meta.dirname, '../../shared/corpora');

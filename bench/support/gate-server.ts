@@ -37,7 +37,6 @@ const events = createEventBus();
 const deps: HttpDeps = {
   ...{ store, clock, log, plans, usage, events, metrics: new Registry(), rate: new RateLimit(clock) },
   parsing: {
-    attachment: async () => undefined,
     decode: async (bytes) => bytes,
     lint: async () => new Uint8Array(),
     fullJson: async () => new Uint8Array(),

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { SECOND_MS } from '../../packages/server/src/clock.ts';
 import {
   CONNECTION_LIMITS,
+  IDLE_CONNECTION_MS,
   MAX_BODY_BYTES,
   MAX_HEADER_BYTES,
   MAX_HELD_PER_ACCOUNT,
@@ -32,7 +33,7 @@ const DESCRIPTION = `Disposable inboxes for automated tests: create an inbox, le
 
 **Limits**: the quota of the month and the rate are limits of the account. Every response states them in \`X-Quota-…\` and \`RateLimit\` headers; 304, 429 and 5xx are free. Every 429 says in \`Retry-After\` when to retry.
 
-**Bounds of this server**: a JSON body has at most ${MAX_BODY_BYTES / KIB} KiB, the request line and the headers together ${MAX_HEADER_BYTES / KIB} KiB (431), a part of a path ${MAX_PARAMETER.toLocaleString('en')} characters. The headers of a request must arrive within ${CONNECTION_LIMITS.headersTimeoutMs / SECOND_MS} seconds and all of it within ${CONNECTION_LIMITS.requestTimeoutMs / SECOND_MS} (408). Bodies are sent uncompressed (415). One client address may have ${CONNECTION_LIMITS.maxConnectionsPerAddress.toLocaleString('en')} connections open unless the operator changed that, and one connection ${CONNECTION_LIMITS.maxPipelined} pipelined requests. An account may hold ${MAX_HELD_PER_ACCOUNT.toLocaleString('en')} waits and streams, and have ${MAX_UNREAD_BYTES_PER_ACCOUNT / KIB / KIB} MiB of responses that its clients have not read yet (429). A client that reads nothing of a large response for ${CONNECTION_LIMITS.unreadResponseMs / SECOND_MS} seconds is disconnected.`;
+**Bounds of this server**: a JSON body has at most ${MAX_BODY_BYTES / KIB} KiB, the request line and the headers together ${MAX_HEADER_BYTES / KIB} KiB (431), a part of a path ${MAX_PARAMETER.toLocaleString('en')} characters. The headers of a request must arrive within ${CONNECTION_LIMITS.headersTimeoutMs / SECOND_MS} seconds and all of it within ${CONNECTION_LIMITS.requestTimeoutMs / SECOND_MS} (408). Bodies are sent uncompressed (415). One client address may have ${CONNECTION_LIMITS.maxConnectionsPerAddress.toLocaleString('en')} connections open unless the operator changed that, and one connection ${CONNECTION_LIMITS.maxPipelined} pipelined requests. An account may hold ${MAX_HELD_PER_ACCOUNT.toLocaleString('en')} waits and streams, and have ${MAX_UNREAD_BYTES_PER_ACCOUNT / KIB / KIB} MiB of responses that its clients have not read yet (429). A client that reads nothing of a response for ${IDLE_CONNECTION_MS / SECOND_MS} seconds is disconnected.`;
 
 const SECURITY_SCHEMES = {
   apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the account (`mfk_…`).' },

@@ -1,4 +1,3 @@
-import { checkSetup } from './accounts/check-setup.ts';
 import { ensureFirstAccount, type FirstStart } from './accounts/keys.ts';
 import { createPlans } from './accounts/plans.ts';
 import { type Clock, systemClock } from './clock.ts';
@@ -166,7 +165,6 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
   const usage = new UsageMeter({ store, clock, log });
   usage.start();
   opened.onClose(() => usage.stop());
-  await checkSetup({ store, plans, domains: config.domains, log });
   await warnOfClock({ store, clock, log });
   const metrics = createMetrics();
   const parsing = createParsing({ clock });

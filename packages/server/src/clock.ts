@@ -5,6 +5,22 @@ export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
+/** A calendar month in UTC, `2026-11`. */
+export type Month = string;
+/** A day in UTC, `2026-11-21`. */
+export type Day = string;
+
+/** @param time epoch milliseconds */
+export const dayOf = (time: number): Day => new Date(time).toISOString().slice(0, 10);
+export const monthOf = (time: number): Month => dayOf(time).slice(0, 7);
+
+/** Start of the month (UTC) of a time and of the next month, epoch milliseconds. */
+export function monthAround(time: number): { start: number; end: number } {
+  const date = new Date(time);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  return { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) };
+}
+
 /** Results of the store are reused for this long. Changes by other processes, such as the CLI, take effect after it. */
 export const CACHE_TTL_MS = 500;
 

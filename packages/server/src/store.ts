@@ -16,7 +16,7 @@ import { refusals } from './refusals/sql.ts';
 import { reports } from './reports/sql.ts';
 import { deleteAccount, inboxDeletion } from './retention/deletion.ts';
 import { upkeep } from './retention/sweep.ts';
-import { limits, nodes, usage } from './usage/sql.ts';
+import { nodes, usage } from './usage/sql.ts';
 import { waits } from './waits/sql.ts';
 import { log } from './webhooks/sql/log.ts';
 import { queue } from './webhooks/sql/queue.ts';
@@ -29,7 +29,6 @@ const operations = {
   domains,
   sessions,
   usage,
-  limits,
   nodes,
   addresses,
   inboxes: { ...finding, ...changing, ...inboxDeletion },

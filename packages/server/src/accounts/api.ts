@@ -23,7 +23,7 @@ import type { ListedKey } from './sql.ts';
 
 export function accountRoutes(app: App, { options, deps }: RouteContext): void {
   const { signUpPlan = null } = options;
-  const signUp = signUpPlan === null ? null : createSignUp(deps.store, deps.clock, signUpPlan);
+  const signUp = signUpPlan === null ? null : createSignUp(deps, signUpPlan);
 
   app.route({
     method: 'POST',
@@ -33,7 +33,7 @@ export function accountRoutes(app: App, { options, deps }: RouteContext): void {
       operationId: 'createAccount',
       tags: ['Accounts'],
       summary: 'Sign up',
-      description: `Creates an account with its first API key; only this response shows the key. Needs no credential. Where the operator does not allow sign-up the response is 404. One address may sign up ${SIGN_UPS_PER_ADDRESS} times in 10 minutes, all together ${SIGN_UPS_PER_MINUTE} times a minute.`,
+      description: `Creates an account with its first API key; only this response shows the key. Needs no credential. Where the operator does not allow sign-up the response is 404. One address may sign up ${SIGN_UPS_PER_ADDRESS} times, then once in 2 minutes, all together ${SIGN_UPS_PER_MINUTE} times a minute.`,
       body: ref(CreateAccount),
       response: { 201: json(CreatedAccount, 'The new account and its key.') },
     },

@@ -1,4 +1,4 @@
-import { type Clock, MINUTE_MS } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { hashCredential, newCredential, newId } from '../ids.ts';
 import type { Store } from '../store.ts';
@@ -50,44 +50,59 @@ export async function addKey(
 export const SIGN_UPS_PER_MINUTE = 10;
 /** Of one client address: enough for a person who mistypes a name and retries. */
 export const SIGN_UPS_PER_ADDRESS = 5;
+const OF_ALL = { burst: SIGN_UPS_PER_MINUTE, requestsPerSecond: SIGN_UPS_PER_MINUTE / 60 };
 /** One address must leave sign-ups to others, and may not continue for long. */
-const ADDRESS_WINDOW_MS = 10 * MINUTE_MS;
+const OF_ADDRESS = { burst: SIGN_UPS_PER_ADDRESS, requestsPerSecond: SIGN_UPS_PER_ADDRESS / 600 };
+
+/** Token buckets by key; divided by the number of live nodes. */
+interface SignUpRate {
+  take(key: string, rate: typeof OF_ALL): { retryAfterSeconds: number } | null;
+  giveBack(key: string): void;
+}
 
 const ALL = 'sign-ups';
 
 /**
- * Creates accounts of a plan for anyone; all nodes count together. `address` identifies the client.
+ * Creates accounts of a plan for anyone. `address` identifies the client.
  * @returns a function that throws AppError `rate_limited` above a limit, or `unavailable`
  */
 export function createSignUp(
-  store: Pick<Store, 'accounts' | 'limits'>,
-  clock: Pick<Clock, 'now'>,
+  { store, rate, clock }: { store: Pick<Store, 'accounts'>; rate: SignUpRate; clock: Pick<Clock, 'now'> },
   plan: string,
 ): (name: string, address: string) => Promise<{ account: AccountRecord; key: string }> {
   return async (name, address) => {
+    const all = rate.take(ALL, OF_ALL);
+    if (all && all.retryAfterSeconds > 0) throw tooManySignUps(true, all.retryAfterSeconds);
+    const own = rate.take(`${ALL} ${address}`, OF_ADDRESS);
+    if (own && own.retryAfterSeconds > 0) {
+      rate.giveBack(ALL);
+      throw tooManySignUps(false, own.retryAfterSeconds);
+    }
     const now = clock.now();
-    const windows = [
-      { key: ALL, limit: SIGN_UPS_PER_MINUTE, windowMs: MINUTE_MS },
-      { key: `${ALL} ${address}`, limit: SIGN_UPS_PER_ADDRESS, windowMs: ADDRESS_WINDOW_MS },
-    ];
-    const full = await store.limits.admit(windows, now);
-    if (full) throw tooManySignUps(full.key === ALL, full.waitMs);
     const account = { id: newId('acc', now), name, plan, createdAt: now };
-    const wanted = { accountId: account.id, name: 'first key', scope: 'full', expiresAt: null } as const;
-    const { record, key } = newKey(wanted, now);
+    const { record, key } = fullKey(account.id, 'first key', now, null);
     await store.accounts.create(account, record);
     return { account, key };
   };
 }
 
-function tooManySignUps(ofAll: boolean, waitMs: number): AppError {
+function tooManySignUps(ofAll: boolean, retryAfterSeconds: number): AppError {
   const limit = ofAll
     ? `This server accepts ${SIGN_UPS_PER_MINUTE} sign-ups per minute.`
-    : `This server accepts ${SIGN_UPS_PER_ADDRESS} sign-ups from one address in 10 minutes.`;
-  const retryAfterSeconds = Math.ceil(waitMs / 1_000);
+    : `This server accepts ${SIGN_UPS_PER_ADDRESS} sign-ups from one address, then one every 2 minutes.`;
   return new AppError('rate_limited', `${limit} Retry after ${retryAfterSeconds} seconds.`, {
     retryAfterSeconds,
   });
+}
+
+/** Every account, oldest first. */
+export async function* everyAccount({ accounts }: Pick<Store, 'accounts'>): AsyncGenerator<AccountRecord> {
+  for (let after: string | null = null; ; ) {
+    const page = await accounts.list({ limit: 200, after });
+    yield* page.accounts;
+    after = page.accounts.at(-1)?.id ?? null;
+    if (!page.hasMore || after === null) return;
+  }
 }
 
 export type FirstStart =

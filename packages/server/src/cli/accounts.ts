@@ -1,10 +1,10 @@
-import { everyAccount } from '../accounts/check-setup.ts';
-import { newKey } from '../accounts/keys.ts';
+import { everyAccount, newKey } from '../accounts/keys.ts';
+
 import type { Plan, Plans } from '../accounts/plans.ts';
 import type { AccountRecord, DomainRecord, ListedKey } from '../accounts/sql.ts';
+import { type Month, monthOf } from '../clock.ts';
 import { newId } from '../ids.ts';
 import type { Store } from '../store.ts';
-import { type Month, monthOf } from '../usage/calendar.ts';
 import { type MonthUsage, USAGE_THRESHOLDS } from '../usage/sql.ts';
 import { ArgumentError, findAccount, readName, readPlan } from './arguments.ts';
 import { isChosenByHand, keyAsJson, tableOfKeys } from './keys.ts';

@@ -1,4 +1,4 @@
-import { everyAccount } from '../accounts/check-setup.ts';
+import { everyAccount } from '../accounts/keys.ts';
 import type { Plans } from '../accounts/plans.ts';
 import type { AccountRecord } from '../accounts/sql.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../clock.ts';

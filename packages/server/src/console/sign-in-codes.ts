@@ -21,28 +21,23 @@ export async function addSession(
 
 /** A link stays valid for this long after its first use: browsers may preload it before they show it. */
 const REUSE_MS = 60_000;
-/** More links than a person opens; the oldest one is dropped. */
-const MAX_CODES = 10;
-
 export type SignInCodes = ReturnType<typeof createSignInCodes>;
 
-/** Codes of links that sign in without a key. In memory only: they end with the process that printed them. */
+/** The code of a link that signs in without a key. In memory only: it ends with the process that printed it. */
 export function createSignInCodes() {
-  const codes = new Map<string, { accountId: string; endsAt: number }>();
+  let made: { hash: string; accountId: string; endsAt: number } | undefined;
   return {
+    /** Replaces the code made before. */
     make(accountId: string): string {
       const code = newCredential('mfs');
-      const [oldest] = codes.keys();
-      if (codes.size >= MAX_CODES && oldest !== undefined) codes.delete(oldest);
-      codes.set(hashCredential(code), { accountId, endsAt: Number.POSITIVE_INFINITY });
+      made = { hash: hashCredential(code), accountId, endsAt: Number.POSITIVE_INFINITY };
       return code;
     },
     /** `now`: monotonic milliseconds. Undefined for an unknown code, or {@link REUSE_MS} after its first use. */
     redeem(code: string, now: number): string | undefined {
-      const known = codes.get(hashCredential(code));
-      if (!known || now >= known.endsAt) return undefined;
-      known.endsAt = Math.min(known.endsAt, now + REUSE_MS);
-      return known.accountId;
+      if (made?.hash !== hashCredential(code) || now >= made.endsAt) return undefined;
+      made.endsAt = Math.min(made.endsAt, now + REUSE_MS);
+      return made.accountId;
     },
   };
 }

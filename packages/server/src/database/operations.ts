@@ -69,15 +69,15 @@ export interface Unread {
 }
 
 /**
- * @param rows of one page; without a summary where the reading is missing
+ * @param rows of one page; without a size where the reading is missing
  * @param again the arguments of the next call, given the place after the last of these rows
  */
-export function unreadOf<Row extends { source: number; summary: Uint8Array | null }>(
+export function unreadOf<Row extends { source: number; size: number | null }>(
   rows: readonly Row[],
   placeOf: (row: Row) => number,
   again: (before: number) => readonly unknown[],
 ): Unread | undefined {
-  const unread = rows.filter(({ summary }) => summary === null).map(({ source }) => source);
+  const unread = rows.filter(({ size }) => size === null).map(({ source }) => source);
   if (unread.length === 0) return undefined;
   return { unread, again: again(Math.max(...rows.map(placeOf)) + 1) };
 }

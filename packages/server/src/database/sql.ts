@@ -183,9 +183,3 @@ export function parseOr<T>(text: string, otherwise: T): T {
     return otherwise;
   }
 }
-
-/** Empty where the stored text is damaged. */
-export function parseTexts(text: string): string[] {
-  const texts = parseOr<unknown>(text, null);
-  return Array.isArray(texts) && texts.every((one) => typeof one === 'string') ? texts : [];
-}

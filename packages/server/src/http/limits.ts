@@ -2,7 +2,7 @@
 export const MAX_BODY_BYTES = 64 * 1024;
 /** Node's default. A credential, a host and a few tracing headers need less. */
 export const MAX_HEADER_BYTES = 16 * 1024;
-/** Twice as long as the longest held request. */
+/** Twice as long as the longest held request; also for a client that does not read its response. */
 export const IDLE_CONNECTION_MS = 120_000;
 /** How often time limits of connections are checked; they may end this much late. */
 export const CONNECTION_CHECK_MS = 1_000;
@@ -20,8 +20,6 @@ export const CONNECTION_LIMITS = {
   headersTimeoutMs: 10_000,
   /** An injected message of 50 MiB at 7 Mbit/s. Longer would let slow clients hold the memory of mail in transit. */
   requestTimeoutMs: 60_000,
-  /** A client that reads nothing of a large response for this long has hung. */
-  unreadResponseMs: 30_000,
   /** Longer than the idle timeout of common load balancers (60 s): they close first, and no request is lost. */
   keepAliveMs: 72_000,
 };

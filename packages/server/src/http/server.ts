@@ -13,7 +13,6 @@ import {
   type Cors,
   createCors,
   createGate,
-  dropBody,
   finishResponses,
   type Gate,
   guardRequests,
@@ -24,7 +23,7 @@ import { HeldRequests } from './access/held-requests.ts';
 import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
 import { MAX_BODY_BYTES, MAX_PARAMETER } from './limits.ts';
 import { createListener, type Listener } from './listener.ts';
-import { createValidator, parseBodies, readInputs, respondToExpect } from './request/inputs.ts';
+import { createValidator, dropBody, parseBodies, readInputs, respondToExpect } from './request/inputs.ts';
 import { collectPaths, unknownPath } from './request/paths.ts';
 import { ResponseCache } from './response/etag.ts';
 import { respondWithErrors, sendError } from './response/problems.ts';
@@ -168,7 +167,8 @@ function createFastify(
     frameworkErrors: (error, request, reply) => {
       setCommonHeaders(request, reply);
       cors.allow(request, reply);
-      dropBody(request, reply, () => sendError(deps, error, request, reply));
+      dropBody(request);
+      sendError(deps, error, request, reply);
     },
   }).withTypeProvider<TypeBoxTypeProvider>();
   app.setValidatorCompiler(({ schema }) => createValidator(schema as object));

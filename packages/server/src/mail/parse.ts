@@ -54,13 +54,6 @@ export function parseMail(raw: Uint8Array): ParsedMail {
   }
 }
 
-/** Only the index, for attachments of a message stored without one. */
-export function indexMail(raw: Uint8Array): PartIndex {
-  const source = asBuffer(raw);
-  const parts = readParts(source);
-  return indexOf(parts, sortParts(source, parts.root), new Map());
-}
-
 /** Cheaper than {@link parseMail}: decodes no attachment. */
 export function readBodies(raw: Uint8Array) {
   const source = asBuffer(raw);

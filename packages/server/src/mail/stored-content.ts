@@ -41,8 +41,6 @@ export const MAX_STORED_BYTES = 2 * 1024 * 1024;
 export const MAY_LACK_TEXT_BYTES = (MAX_STORED_BYTES - STORED_ALLOWANCE_BYTES) / MAX_STORED_RATIO;
 /** Characters of a body that is not stored, which webhooks send. */
 const MAX_BEGINNING = 256 * 1024;
-/** UTF-8 JSON takes at most six bytes for a UTF-16 code unit, as in `\u0001`. */
-const MAX_CHARACTER_BYTES = 6;
 /** Without control characters, quotes and backslashes. */
 const MAX_LETTER_BYTES = 3;
 
@@ -61,12 +59,6 @@ export interface StoredContent extends Omit<MailContent, FromSource> {
   /** Missing where the mail could not be parsed. */
   index?: WrittenIndex;
 }
-
-const TAB = 0x09;
-const LF = 0x0a;
-const CR = 0x0d;
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 
 /** Stored when everything else exceeds the limits: the mail is parsed again on reading. */
 interface UnstoredContent {
@@ -140,29 +132,11 @@ function jsonWithoutText(budget: number, kept: Omit<StoredContent, FromSource>, 
 
 /** Undefined when the JSON exceeds `budget` bytes. */
 function jsonWithin(budget: number, content: StoredContent): string | undefined {
-  // Measures first: 48 MB of control characters would become a string of 288 MB.
-  let left = budget;
-  for (const body of [content.text, content.html, content.htmlText]) left -= body ? jsonBytes(body, left) : 0;
-  if (left < 0) return undefined;
+  // Each character takes a byte at least: 48 MB of control characters would become a string of 288 MB.
+  const bodies = [content.text, content.html, content.htmlText];
+  if (bodies.reduce((sum, body) => sum + (body?.length ?? 0), 0) > budget) return undefined;
   const json = JSON.stringify(content);
-  return MAX_LETTER_BYTES * json.length <= budget || Buffer.byteLength(json) <= budget ? json : undefined;
-}
-
-/** Bytes as UTF-8 JSON; may be overestimated within `limit`, and stops counting above it. */
-function jsonBytes(text: string, limit: number): number {
-  const most = MAX_CHARACTER_BYTES * text.length;
-  if (most <= limit) return most;
-  let bytes = 0;
-  for (let at = 0; at < text.length && bytes <= limit; at++) bytes += characterBytes(text.charCodeAt(at));
-  return bytes;
-}
-
-/** Half of a surrogate pair counts as two bytes. */
-function characterBytes(code: number): number {
-  if (code < 0x20) return code === LF || code === CR || code === TAB ? 2 : MAX_CHARACTER_BYTES;
-  if (code < 0x80) return code === QUOTE || code === BACKSLASH ? 2 : 1;
-  const isSurrogate = code >= 0xd800 && code <= 0xdfff;
-  return code < 0x800 || isSurrogate ? 2 : MAX_LETTER_BYTES;
+  return Buffer.byteLength(json) <= budget ? json : undefined;
 }
 
 /**
@@ -186,40 +160,27 @@ export async function readWords(
   return { text: decoded, htmlWords, links, rfcMessageId };
 }
 
-/**
- * Restores the content of a mail.
- * @param raw loaded only where `stored` lacks something @returns index null where the mail could not be parsed
- */
+/** Restores the content of a mail from its raw source. */
 export async function readContent(
   stored: AnyStoredContent,
-  raw: Uint8Array | (() => Promise<Uint8Array>),
-): Promise<{ content: MailContent; index: PartIndex | null }> {
-  const load = async () => {
-    const { buffer, byteOffset, byteLength } = typeof raw === 'function' ? await raw() : raw;
-    return Buffer.from(buffer, byteOffset, byteLength);
-  };
+  { buffer, byteOffset, byteLength }: Uint8Array,
+): Promise<Omit<KnownContent, 'isPartial'>> {
+  const source = Buffer.from(buffer, byteOffset, byteLength);
   if ('isUnstored' in stored) {
     // Imported here because the main thread rarely needs the parser.
     const { parseMail } = await import('./parse.ts');
-    return parseMail(await load());
+    return parseMail(source);
   }
-  const { index: written, html, htmlText, images, text, headers, ...content } = stored;
-  const index = written === undefined ? null : readIndex(written);
-  if (html !== undefined && text !== undefined && headers !== undefined) {
-    return {
-      content: { ...content, html, htmlText: htmlText ?? null, images: images ?? [], text, headers },
-      index,
-    };
-  }
-  const source = await load();
+  const { content, index, isPartial } = knownContent(stored);
+  if (!isPartial) return { content, index };
   const { fields } = readHeader(source, 0, source.length);
-  const decoded = bodyOf(source, index ?? [], 'html');
+  const html = bodyOf(source, index ?? [], 'html');
   return {
     content: {
       ...content,
-      html: decoded,
-      ...(await pageOf(decoded)),
-      text: text === undefined ? bodyOf(source, index ?? [], 'text') : text,
+      html,
+      ...(await pageOf(html)),
+      text: stored.text === undefined ? bodyOf(source, index ?? [], 'text') : stored.text,
       headers: new MessageFields(source, fields).headers,
     },
     index,

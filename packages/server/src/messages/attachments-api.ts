@@ -10,9 +10,7 @@ import { problem, sendProblem } from '../http/response/problems.ts';
 import type { MailAttachment } from '../mail/mail.ts';
 import { isMediaType } from '../mail/mime/parameters.ts';
 import { quoted } from '../text/nearest.ts';
-import type { AttachmentContent } from './bytes/attachment-bytes.ts';
-import { contentDisposition } from './bytes/content-disposition.ts';
-import { byteRange } from './bytes/range.ts';
+import type { AttachmentContent, ByteRange } from './bytes/attachment-bytes.ts';
 import { findMessage } from './find-message.ts';
 
 /** HTML or SVG of a mail must never run with the origin of this server, even if a browser opens it. */
@@ -97,3 +95,44 @@ const forDownload = ({ contentType, filename, id }: MailAttachment) => ({
   'content-disposition': contentDisposition(filename ?? id),
   'content-security-policy': SANDBOX,
 });
+
+const SINGLE = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/i;
+
+/** RFC 9110 section 14.2. Anything but one range of bytes is ignored, as the RFC allows. @param size of the whole */
+function byteRange(header: string | undefined, size: number): ByteRange | 'whole' | 'unsatisfiable' {
+  const [matched, from, to, suffix] = SINGLE.exec(header?.trim() ?? '') ?? [];
+  if (matched === undefined) return 'whole';
+  if (suffix !== undefined) {
+    const length = Math.min(Number(suffix), size);
+    return length === 0 ? 'unsatisfiable' : { first: size - length, last: size - 1 };
+  }
+  const first = Number(from);
+  if (to !== undefined && to !== '' && Number(to) < first) return 'whole';
+  if (first >= size) return 'unsatisfiable';
+  return { first, last: to ? Math.min(Number(to), size - 1) : size - 1 };
+}
+
+/** File systems allow 255 bytes. */
+const MAX_NAME = 150;
+/** Controls, separators, direction marks and unpaired surrogates. */
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]/gu;
+
+/** RFC 8187 section 3.2.1: everything but attr-char is percent-encoded. */
+const encoded = (text: string): string =>
+  encodeURIComponent(text).replaceAll(
+    /['()*]/g,
+    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+
+/** RFC 6266: the file name in ASCII for old clients, and in full. Unsafe characters are replaced. */
+function contentDisposition(filename: string): string {
+  const [...letters] = filename.replaceAll(UNSAFE, '_');
+  const name =
+    letters
+      .slice(0, MAX_NAME)
+      .join('')
+      .replace(/^[. ]+/, '')
+      .trim() || 'attachment';
+  const ascii = name.replaceAll(/[^ -~]|%/g, '_');
+  return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded(name)}`;
+}

@@ -6,19 +6,16 @@ import type { FullMessageRecord } from './records.ts';
 
 /** Decoded bytes in one response; other attachments are downloaded one by one. */
 const MAX_INCLUDED_BYTES = 8 * 1024 * 1024;
-/** Without an index of its parts, the message is parsed again for each attachment. */
-const MAX_INCLUDED_WITHOUT_INDEX = 20;
 /** About half a millisecond of decoding and encoding in one turn of the event loop. */
 const BYTES_PER_TURN = 256 * 1024;
 
-function includedCount(attachments: readonly Attachment[], hasIndex: boolean): number {
-  const most = hasIndex ? attachments.length : Math.min(attachments.length, MAX_INCLUDED_WITHOUT_INDEX);
+function includedCount(attachments: readonly Attachment[]): number {
   let bytes = 0;
-  for (let count = 0; count < most; count++) {
-    bytes += attachments[count]?.size ?? 0;
-    if (bytes > MAX_INCLUDED_BYTES) return count;
-  }
-  return most;
+  const end = attachments.findIndex(({ size }) => {
+    bytes += size;
+    return bytes > MAX_INCLUDED_BYTES;
+  });
+  return end < 0 ? attachments.length : end;
 }
 
 /** Includes attachments up to the limits. @throws AppError `not_found` if the message ends; the reason of `signal` */
@@ -29,7 +26,7 @@ export async function messageWithAttachments(
   signal: AbortSignal,
 ): Promise<Buffer> {
   const { attachments, ...rest } = toMessage(message, base);
-  const included = includedCount(attachments, message.index !== null);
+  const included = includedCount(attachments);
   const fields = { ...rest, ...(included < attachments.length && { truncated: true }) };
   const pieces = [Buffer.from(`${JSON.stringify(fields).slice(0, -1)},"attachments":[`)];
   let bytes = 0;

@@ -17,29 +17,17 @@ export function createMetricsServer(
   { host, port }: { host: string; port: number },
   { registry, log }: { registry: Registry; log: Logger },
 ) {
-  const respond = (response: ServerResponse, status: number, type: string, body: string): void => {
-    response
-      .writeHead(status, {
-        'content-type': type,
-        'content-length': Buffer.byteLength(body),
-        'cache-control': 'no-store',
-        'x-content-type-options': 'nosniff',
-      })
-      .end(body);
-  };
-  const text = 'text/plain; charset=utf-8';
   const handle = async ({ method, url = '' }: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (url.split('?', 1)[0] !== '/metrics')
-      return respond(response, 404, text, 'The metrics are at /metrics.\n');
-    if (method !== 'GET' && method !== 'HEAD') {
-      response.setHeader('allow', 'GET, HEAD');
-      return respond(response, 405, text, 'Use GET.\n');
-    }
+    response.setHeader('cache-control', 'no-store').setHeader('x-content-type-options', 'nosniff');
+    if (url.split('?', 1)[0] !== '/metrics') return void response.writeHead(404).end();
+    if (method !== 'GET' && method !== 'HEAD')
+      return void response.writeHead(405, { allow: 'GET, HEAD' }).end();
     try {
-      respond(response, 200, registry.contentType, await registry.metrics());
+      const text = await registry.metrics();
+      response.writeHead(200, { 'content-type': registry.contentType }).end(text);
     } catch (err) {
       log.error({ err }, 'The metrics could not be collected');
-      respond(response, 500, text, 'The metrics could not be collected. The log of the server says why.\n');
+      response.writeHead(500).end();
     }
   };
   const server = createServer(

@@ -55,12 +55,6 @@ export interface Refusal {
 /** `address` of a {@link Refusal} for mail that another inbox received: its sender had authenticated for that one. */
 export const capturedMail = (address: string): string => `captured ${address}`;
 
-export interface RefusedAddress {
-  address: string;
-  at: number;
-  times: number;
-}
-
 interface Row {
   at: number;
   address: string;
@@ -198,16 +192,16 @@ export const refusals = {
       accountId: string | null,
       { after, limit, among = [] }: { after: number; limit: number; among?: readonly string[] },
       now: number,
-    ): Promise<RefusedAddress[]> => {
+    ): Promise<string[]> => {
       const keys = among.map((address) => JSON.stringify(address));
-      const rows = await db.all<RefusedAddress>(
-        sql`select r.address, max(r.at) as at, count(*) as times from refusals r
+      const rows = await db.all<{ address: string }>(
+        sql`select r.address from refusals r
           where r.at > ${since(after, now)} and ${HAD_NO_INBOX}
           ${keys.length === 0 ? EMPTY : sql`and r.address ${anyOf(keys)}`}
           and not ${isReserved('<>', accountId ?? '', now)} and not ${isOnDomain('<>', accountId ?? '')}
-          group by r.address order by at desc limit ${limit}`,
+          group by r.address order by max(r.at) desc limit ${limit}`,
       );
-      return rows.map((row) => ({ ...row, address: parseOr(row.address, '') }));
+      return rows.map(({ address }) => parseOr(address, ''));
     },
   ),
 

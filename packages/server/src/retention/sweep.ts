@@ -1,4 +1,4 @@
-import { DAY_MS, MINUTE_MS } from '../clock.ts';
+import { DAY_MS, dayOf, MINUTE_MS, monthOf } from '../clock.ts';
 import { SESSION_IDLE_MS } from '../console/sql.ts';
 import { inSequence, read, steps, type Tx, write } from '../database/operations.ts';
 import { DELETED } from '../database/schema.ts';
@@ -17,7 +17,6 @@ import { freeEmptied, freeMessages } from '../messages/sql/ending.ts';
 import { giveUpStagedBefore, STAGED_MS } from '../messages/sql/imports.ts';
 import { freeParked, releaseSources } from '../reading/sources.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
-import { dayOf, monthOf } from '../usage/calendar.ts';
 import { USAGE_KEPT_MS } from '../usage/sql.ts';
 import { EXPLAINED_KEPT_MS, removeContentOf } from '../waits/sql.ts';
 import { takeWakes } from '../webhooks/sql/queue.ts';
@@ -85,13 +84,6 @@ const removeOld = (table: string, key: string, isOld: (now: number) => Sql): Cho
     );
 };
 
-/** Uses the time of the limits, which is not `now` if several machines write. */
-const removeSharedLimits: Chore = (tx, limit, now) =>
-  tx.run(
-    sql`delete from shared_limits where key in (select key from shared_limits
-      where ends_at <= ${databaseTime(now)} limit ${limit} ${FOR_UPDATE_SKIP_LOCKED})`,
-  );
-
 const CHORES: readonly Chore[] = [
   freeEndedInboxes,
   (tx, limit) => freeEmptied(tx, limit),
@@ -116,7 +108,6 @@ const CHORES: readonly Chore[] = [
   removeOld('deleted_inboxes', 'id', (now) => sql`deleted_at <= ${now - TOMBSTONE_MS}`),
   removeOld('idempotency', 'key_id, key_hash', (now) => sql`expires_at <= ${now}`),
   removeOld('sessions', 'hash', (now) => sql`used_at <= ${now - SESSION_IDLE_MS}`),
-  removeSharedLimits,
   removeOld('usage_days', 'account_id, day', (now) => sql`day < ${dayOf(now - USAGE_KEPT_MS)}`),
   removeOld('usage_months', 'account_id, month', (now) => sql`month < ${monthOf(now - USAGE_KEPT_MS)}`),
 ];
@@ -157,15 +148,6 @@ export const upkeep = {
   time: read(async (db): Promise<number | null> => {
     const row = await db.first<{ time: number | null }>(sql`select ${databaseTime(null)} as time`);
     return row?.time ?? null;
-  }),
-
-  /** The newest `receivedAt` of all accounts; 0 without messages. */
-  newestTime: read(async (db): Promise<number> => {
-    const row = await db.first<{ newest: number | null }>(
-      sql`select max(m.received_at) as newest from account_orders o
-        join messages m on m.account_seq = o.account_seq and m.account_order = o.last`,
-    );
-    return row?.newest ?? 0;
   }),
 
   /** Deletes about `limit` rows in a transaction of a few milliseconds. @returns how many; fewer: none is left */

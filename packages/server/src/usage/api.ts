@@ -1,11 +1,10 @@
 import { type PlanLimits, Usage, type UsageDay } from '@mayfly/client/contract';
 import { limitOrNull, type Plan } from '../accounts/plans.ts';
-import { DAY_MS } from '../clock.ts';
+import { DAY_MS, dayOf, monthAround, monthOf } from '../clock.ts';
 import { keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
 import { toTime } from '../http/response/time.ts';
-import { dayOf, monthAround, monthOf } from './calendar.ts';
 import { type DayUsage, USAGE_THRESHOLDS } from './sql.ts';
 
 /** As long as the longest month, so that two months can be told apart. */

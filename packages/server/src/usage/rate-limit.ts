@@ -4,8 +4,8 @@ import { newSessionId } from '../ids.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store.ts';
 
-/** Full buckets carry no information and are dropped this often. */
-const FORGET_EVERY_MS = 60_000;
+/** The bucket that was used least recently is dropped; it is full by then, unless so many are in use at once. */
+const MAX_BUCKETS = 100_000;
 /** Tolerance for rounding: a client that waited for `Retry-After` is admitted. */
 const ROUNDING = 1e-6;
 
@@ -22,76 +22,54 @@ interface Bucket {
   tokens: number;
   /** When `tokens` was computed, monotonic milliseconds. */
   at: number;
-  /** When the bucket is full without further requests, monotonic milliseconds. */
-  fullAt: number;
-  size: number;
-  perMs: number;
 }
 
-export const limitsRate = ({ requestsPerSecond, burst }: Plan): boolean =>
+type Rate = Pick<Plan, 'requestsPerSecond' | 'burst'>;
+
+export const limitsRate = ({ requestsPerSecond, burst }: Rate): boolean =>
   Number.isFinite(requestsPerSecond) && Number.isFinite(burst);
 
-function refill(bucket: Bucket, now: number): void {
-  const { size, perMs, at, tokens } = bucket;
-  bucket.tokens = Math.min(size, tokens + Math.max(0, now - at) * perMs);
-  bucket.at = now;
-  bucket.fullAt = now + (size - bucket.tokens) / perMs;
-}
-
-/** A token bucket by account, in memory: it holds `burst` requests and refills at `requestsPerSecond`. */
+/** A token bucket by key (such as an account), in memory: it holds `burst` requests and refills at `requestsPerSecond`. */
 export class RateLimit {
   readonly #clock: Pick<Clock, 'monotonic'>;
+  /** The least recently used first. */
   readonly #buckets = new Map<string, Bucket>();
-  #forgetAt: number;
   #nodes = 1;
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
-    this.#forgetAt = clock.monotonic() + FORGET_EVERY_MS;
   }
 
-  /** Takes one request, if available. Null for a plan without a rate limit. */
-  take(accountId: string, plan: Plan): Taken | null {
-    if (!limitsRate(plan)) return null;
-    const bucket = this.#bucketOf(accountId, plan);
-    const { size, perMs } = bucket;
-    const missing = 1 - bucket.tokens;
+  /** Takes one request, if available. Null without a limit. */
+  take(key: string, rate: Rate): Taken | null {
+    if (!limitsRate(rate)) return null;
+    const now = this.#clock.monotonic();
+    const size = Math.max(1, rate.burst / this.#nodes);
+    const perMs = rate.requestsPerSecond / this.#nodes / SECOND_MS;
+    const { tokens, at } = this.#buckets.get(key) ?? { tokens: size, at: now };
+    const available = Math.min(size, tokens + Math.max(0, now - at) * perMs);
+    const missing = 1 - available;
     const isAdmitted = missing <= ROUNDING;
-    if (isAdmitted) {
-      bucket.tokens -= 1;
-      bucket.fullAt += 1 / perMs;
-    }
+    const left = isAdmitted ? available - 1 : available;
+    this.#buckets.delete(key);
+    this.#buckets.set(key, { tokens: left, at: now });
+    if (this.#buckets.size > MAX_BUCKETS) this.#buckets.delete(this.#buckets.keys().next().value ?? key);
     return {
       retryAfterSeconds: isAdmitted ? 0 : Math.ceil(missing / perMs / SECOND_MS),
-      left: Math.max(0, Math.floor(bucket.tokens + ROUNDING)),
-      fullInSeconds: Math.ceil((size - bucket.tokens) / perMs / SECOND_MS),
+      left: Math.max(0, Math.floor(left + ROUNDING)),
+      fullInSeconds: Math.ceil((size - left) / perMs / SECOND_MS),
     };
+  }
+
+  /** Undoes a `take` that was admitted. */
+  giveBack(key: string): void {
+    const bucket = this.#buckets.get(key);
+    if (bucket) bucket.tokens += 1;
   }
 
   /** Gives each of `nodes` nodes an equal part of every rate and burst. */
   divideBy(nodes: number): void {
     this.#nodes = Math.max(1, nodes);
-  }
-
-  #bucketOf(accountId: string, { burst, requestsPerSecond }: Plan): Bucket {
-    const now = this.#clock.monotonic();
-    this.#forgetFull(now);
-    const size = Math.max(1, burst / this.#nodes);
-    let bucket = this.#buckets.get(accountId);
-    if (!bucket) {
-      bucket = { tokens: size, at: now, fullAt: now, size, perMs: 0 };
-      this.#buckets.set(accountId, bucket);
-    }
-    bucket.size = size;
-    bucket.perMs = requestsPerSecond / this.#nodes / SECOND_MS;
-    refill(bucket, now);
-    return bucket;
-  }
-
-  #forgetFull(now: number): void {
-    if (now < this.#forgetAt) return;
-    this.#forgetAt = now + FORGET_EVERY_MS;
-    for (const [accountId, { fullAt }] of this.#buckets) if (fullAt <= now) this.#buckets.delete(accountId);
   }
 }
 

@@ -1,7 +1,6 @@
-import { DAY_MS, SECOND_MS } from '../clock.ts';
+import { DAY_MS, type Day, type Month, SECOND_MS } from '../clock.ts';
 import { read, type Tx, write } from '../database/operations.ts';
 import { constant, databaseTime, sql } from '../database/sql.ts';
-import type { Day, Month } from './calendar.ts';
 
 /** A year and a month, so that a month can be compared with the same month of the year before. */
 export const USAGE_KEPT_MS = 400 * DAY_MS;
@@ -27,12 +26,8 @@ export interface Lease {
 export interface UsageReport {
   accountId: string;
   month: Month;
-  /** The monthly quota, for the thresholds; null without one. */
-  limit: number | null;
   /** Leased requests that the node returns unused. */
   returned: number;
-  /** Leased requests that the node keeps. */
-  kept: number;
   /** Requests by day; negative if more were refunded than charged since the last report. */
   days: DayUsage[];
 }
@@ -57,7 +52,7 @@ const passedAt = ({ passed80, passed100 }: MonthRow) => ({ 80: passed80, 100: pa
 /** Stores the thresholds that a number of used requests has passed; returns those that were not stored before. */
 async function pass(
   tx: Tx,
-  { accountId, month, limit }: Pick<UsageReport, 'accountId' | 'month' | 'limit'>,
+  { accountId, month, limit }: { accountId: string; month: Month; limit: number | null },
   row: MonthRow,
   used: number,
   now: number,
@@ -134,26 +129,18 @@ export const usage = {
     { mayUseReserve: true, keepsInboxes: true },
   ),
 
-  /**
-   * Returns leases and adds to the counts of days, in one transaction. A threshold is passed when `taken - kept`, after
-   * the return, reaches it.
-   * @returns by account, the thresholds that this call passed first
-   */
+  /** Returns leases and adds to the counts of days, in one transaction. */
   report: write(
-    async (tx, reports: UsageReport[], now: number) => {
-      const all: { accountId: string; month: Month; passed: UsageThreshold[] }[] = [];
-      for (const report of inOrder(reports, ({ accountId, month }) => `${accountId} ${month}`)) {
-        const { accountId, month, returned, kept } = report;
-        const row = await tx.first<MonthRow>(
+    async (tx, reports: UsageReport[]): Promise<void> => {
+      for (const { accountId, month, returned } of inOrder(
+        reports.filter((report) => report.returned > 0),
+        (report) => `${report.accountId} ${report.month}`,
+      ))
+        await tx.run(
           sql`update usage_months set taken = case when taken > ${returned} then taken - ${returned} else 0 end
-            where account_id = ${accountId} and month = ${month} returning ${MONTH}`,
+            where account_id = ${accountId} and month = ${month}`,
         );
-        if (!row) continue;
-        const passed = await pass(tx, report, row, row.taken - kept, now);
-        if (passed.length > 0) all.push({ accountId, month, passed });
-      }
       await addDays(tx, reports);
-      return all;
     },
     { mayUseReserve: true, keepsInboxes: true },
   ),
@@ -172,56 +159,6 @@ export const usage = {
     });
     return { taken: row?.taken ?? 0, passed, days };
   }),
-};
-
-/** At most `limit` events with this key within any `windowMs` milliseconds. */
-interface EventWindow {
-  key: string;
-  limit: number;
-  windowMs: number;
-}
-
-/** Locks the row of a window. @returns the times of its events that still count, oldest first */
-async function lockWindow(tx: Tx, window: EventWindow, now: number) {
-  const time = databaseTime(now);
-  const row = await tx.first<{ times: string; time: number }>(
-    sql`insert into shared_limits (key, times, ends_at) values (${window.key}, '[]', ${time})
-      on conflict (key) do update set ends_at = shared_limits.ends_at returning times, ${time} as time`,
-  );
-  if (!row) throw new Error('The upsert of a window returned no row.');
-  const all: number[] = JSON.parse(row.times);
-  // Caps times in the future, which a clock that was set back leaves.
-  const times = all.map((at) => Math.min(at, row.time)).filter((at) => at + window.windowMs > row.time);
-  return { window, times, time: row.time };
-}
-
-export const limits = {
-  /**
-   * Counts an event under all windows, or under none if one is full, in one transaction. All callers must name their
-   * windows in the same order, against deadlocks.
-   * @returns the full window with the longest wait; null if the event was counted
-   */
-  admit: write(
-    async (tx, windows: EventWindow[], now: number): Promise<{ key: string; waitMs: number } | null> => {
-      const opened = [];
-      for (const window of windows) opened.push(await lockWindow(tx, window, now));
-      let full: { key: string; waitMs: number } | null = null;
-      for (const { window, times, time } of opened) {
-        const [oldest = time] = times;
-        const waitMs = times.length < window.limit ? 0 : oldest + window.windowMs - time;
-        if (waitMs > (full?.waitMs ?? 0)) full = { key: window.key, waitMs };
-      }
-      if (full) return full;
-      for (const { window, times, time } of opened) {
-        await tx.run(
-          sql`update shared_limits set times = ${JSON.stringify([...times, time])}, ends_at = ${time + window.windowMs}
-            where key = ${window.key}`,
-        );
-      }
-      return null;
-    },
-    { keepsInboxes: true },
-  ),
 };
 
 /** A node not seen for this long is considered dead: three heartbeats, and time for a slow one. */

@@ -1,10 +1,9 @@
 import { limitOrNull } from '../accounts/plans.ts';
-import { type Clock, repeat } from '../clock.ts';
+import { type Clock, type Day, dayOf, type Month, monthAround, monthOf, repeat } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store.ts';
-import { type Day, dayOf, type Month, monthAround, monthOf } from './calendar.ts';
-import type { Lease, UsageReport, UsageThreshold } from './sql.ts';
+import type { UsageReport } from './sql.ts';
 
 /** A crash of a node costs an account at most a lease: this share of its quota… */
 const LEASE_SHARE = 1 / 100;
@@ -24,24 +23,22 @@ export interface Charge {
 
 const blockOf = (limit: number): number => Math.min(MAX_LEASE, Math.max(1, Math.floor(limit * LEASE_SHARE)));
 
-/** One account's month on this node. `limit` is the monthly quota of the current plan, Infinity for none. */
-export class AccountMonth {
+/** One account's month under one quota, on this node: after a change of plan another one begins. */
+class AccountMonth {
   readonly accountId: string;
   readonly month: Month;
   /** Start of the next month, epoch milliseconds. */
   readonly resetAt: number;
+  /** The monthly quota; Infinity for none. */
+  readonly limit: number;
   /** Monotonic milliseconds. */
   usedAt: number;
   /** Requests that are leased or served on any node, as the store returned last. */
   taken = 0;
   unspent = 0;
-  /** The largest quota under which the unspent requests were leased; a smaller one must not spend them. */
-  leasedUnder = 0;
-  /** Of the lease in progress, which may already be granted. */
-  wanted = 0;
-  #limit: number;
-  /** A used-up quota; the store is not queried until this monotonic time, milliseconds. */
-  #empty: { limit: number; until: number } | null = null;
+  /** The store had nothing left and is not queried until this monotonic time, milliseconds. */
+  emptyUntil = 0;
+  leasing: Promise<void> | null = null;
   days = new Map<Day, number>();
 
   /** @param now epoch milliseconds; determines the month */
@@ -49,93 +46,25 @@ export class AccountMonth {
     this.accountId = accountId;
     this.month = monthOf(now);
     this.resetAt = monthAround(now).end;
+    this.limit = limit;
     this.usedAt = monotonic;
-    this.#limit = limit;
   }
 
-  /** Null without a quota. */
-  remaining(limit: number): number | null {
-    return limitOrNull(Math.max(0, limit - this.taken + this.unspent));
-  }
-
-  /** True if a request under this quota needs no lease. */
-  canSpend(limit: number): boolean {
-    return this.unspent > 0 && limit >= this.leasedUnder;
-  }
-
-  /** True if the store had nothing left under this quota less than {@link RETRY_EMPTY_MS} ago. */
-  isEmpty(limit: number, monotonic: number): boolean {
-    return this.#empty !== null && limit <= this.#empty.limit && monotonic < this.#empty.until;
-  }
-
-  isLow(limit: number): boolean {
-    return this.unspent < blockOf(limit) * LEASE_AHEAD;
-  }
-
-  /** Requires {@link AccountMonth.canSpend}. */
-  spend(limit: number, day: Day, monotonic: number): Charge {
-    this.unspent -= 1;
-    this.usedAt = monotonic;
-    this.#limit = limit;
-    this.#count(day, 1);
-    return { accountId: this.accountId, month: this.month, day, limit };
-  }
-
-  /** Returns false if the request is of another month or was counted under a larger quota. */
-  refund({ month, day, limit }: Charge): boolean {
-    if (month !== this.month || this.leasedUnder < limit) return false;
-    this.unspent += 1;
-    this.#count(day, -1);
-    return true;
-  }
-
-  add({ granted, taken }: Lease, limit: number, monotonic: number): void {
-    this.leasedUnder = this.unspent > 0 ? Math.max(this.leasedUnder, limit) : limit;
-    this.unspent += granted;
-    this.taken = taken;
-    this.#empty = granted === 0 ? { limit, until: monotonic + RETRY_EMPTY_MS } : null;
+  count(day: Day, requests: number): void {
+    this.unspent -= requests;
+    this.days.set(day, (this.days.get(day) ?? 0) + requests);
   }
 
   takeReport(returnUnspent: boolean): UsageReport {
+    const { accountId, month, days } = this;
     const returned = returnUnspent ? this.unspent : 0;
-    const days = this.days;
     this.unspent -= returned;
     this.taken -= returned;
     this.days = new Map();
     return {
-      accountId: this.accountId,
-      month: this.month,
-      limit: limitOrNull(this.#limit),
-      returned,
-      kept: this.unspent + this.wanted,
+      ...{ accountId, month, returned },
       days: [...days].flatMap(([day, requests]) => (requests === 0 ? [] : { day, requests })),
     };
-  }
-
-  #count(day: Day, requests: number): void {
-    this.days.set(day, (this.days.get(day) ?? 0) + requests);
-  }
-}
-
-/** Accuracy of a key's `lastUsedAt`. */
-const KEY_USE_MS = 60_000;
-
-/** Collects uses of API keys until they are written to the store. Times are epoch milliseconds. */
-class KeyUses {
-  readonly #pending = new Map<string, number>();
-  readonly #written = new Map<string, number>();
-
-  record(keyId: string, now: number): void {
-    if (now - (this.#written.get(keyId) ?? 0) < KEY_USE_MS) return;
-    this.#written.set(keyId, now);
-    this.#pending.set(keyId, now);
-  }
-
-  take(now: number): { keyId: string; at: number }[] {
-    const taken = [...this.#pending].map(([keyId, at]) => ({ keyId, at }));
-    this.#pending.clear();
-    for (const [keyId, at] of this.#written) if (now - at >= KEY_USE_MS) this.#written.delete(keyId);
-    return taken;
   }
 }
 
@@ -172,9 +101,10 @@ export class UsageMeter {
   readonly #store: UsageDeps['store'];
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #accounts = new Map<string, AccountMonth>();
-  readonly #leasing = new Map<AccountMonth, Promise<void>>();
-  readonly #keyUses = new KeyUses();
+  /** By account: the month in use, and those of an earlier plan or month that are not settled yet. */
+  readonly #accounts = new Map<string, AccountMonth[]>();
+  /** When API keys were used, epoch milliseconds; those that the store does not know yet. */
+  readonly #keyUses = new Map<string, number>();
   readonly #stopping = new AbortController();
   #unreported: UsageReport[] = [];
   #loop: Promise<void> = Promise.resolve();
@@ -186,53 +116,42 @@ export class UsageMeter {
   }
 
   /** @param limit Infinity for none @throws AppError `quota_exceeded` with `retryAfterSeconds`, `unavailable` */
-  charge(accountId: string, limit: number): Charge | Promise<Charge> {
-    const now = this.#clock.now();
-    const account = this.#accounts.get(accountId);
-    if (account && now < account.resetAt && account.canSpend(limit)) return this.#spend(account, limit);
-    return this.#chargeWithLease(accountId, limit);
+  async charge(accountId: string, limit: number): Promise<Charge> {
+    for (;;) {
+      const now = this.#clock.now();
+      const account = this.#current(accountId, limit, now);
+      if (account.unspent > 0) return this.#spend(account, now);
+      if (this.#clock.monotonic() < account.emptyUntil) throw quotaExceeded(limit, account.resetAt, now);
+      await this.#lease(account);
+    }
   }
 
   /** Subtracts a request whose response is free. */
-  refund(charge: Charge): void {
-    const { accountId, month, day } = charge;
-    if (this.#accounts.get(accountId)?.refund(charge)) return;
-    this.#unreported.push({
-      accountId,
-      month,
-      limit: null,
-      returned: 1,
-      kept: 0,
-      days: [{ day, requests: -1 }],
-    });
+  refund({ accountId, month, day, limit }: Charge): void {
+    const account = this.#accounts.get(accountId)?.find((one) => one.month === month && one.limit === limit);
+    if (account) account.count(day, -1);
+    else this.#unreported.push({ accountId, month, returned: 1, days: [{ day, requests: -1 }] });
   }
 
-  /** The whole month is left for an account that was neither charged nor looked up on this node. */
+  /** The whole month is left for an account that was not charged on this node. */
   standing(accountId: string, limit: number): MonthStanding {
     const now = this.#clock.now();
-    const known = this.#accounts.get(accountId);
-    const account = known && now < known.resetAt ? known : this.#monthOf(accountId, limit, now);
-    return { remaining: account.remaining(limit), resetAt: account.resetAt };
+    const account = this.#find(accountId, limit, now);
+    const left = account ? limit - account.taken + account.unspent : limit;
+    return { remaining: limitOrNull(Math.max(0, left)), resetAt: monthAround(now).end };
   }
 
-  /** Reads the account's month from the store unless it is known. @throws AppError `unavailable` */
-  lookUp(accountId: string, limit: number): Promise<void> | undefined {
-    const now = this.#clock.now();
-    if (now < (this.#accounts.get(accountId)?.resetAt ?? 0)) return undefined;
-    return this.#store.usage.read(accountId, monthOf(now), dayOf(now)).then(({ taken }) => {
-      const isNew = !this.#accounts.has(accountId);
-      const account = this.#current(accountId, limit, now);
-      if (isNew) account.taken = taken;
-    });
-  }
-
+  /** Leased requests of the account that were not spent, and those by day that were not reported. */
   pending(accountId: string): { unspent: number; days: ReadonlyMap<Day, number> } {
-    const account = this.#accounts.get(accountId);
-    return { unspent: account?.unspent ?? 0, days: account?.days ?? new Map() };
+    const months = this.#accounts.get(accountId) ?? [];
+    const days = new Map<Day, number>();
+    for (const one of months)
+      for (const [day, requests] of one.days) days.set(day, (days.get(day) ?? 0) + requests);
+    return { unspent: months.reduce((sum, { unspent }) => sum + unspent, 0), days };
   }
 
   recordKeyUse(keyId: string): void {
-    this.#keyUses.record(keyId, this.#clock.now());
+    this.#keyUses.set(keyId, this.#clock.now());
   }
 
   start(): void {
@@ -243,15 +162,15 @@ export class UsageMeter {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#loop;
-    await Promise.allSettled(this.#leasing.values());
+    await Promise.allSettled([...this.#accounts.values()].flat().map(({ leasing }) => leasing));
     await this.report(true);
   }
 
   /** Writes counts and returns unused leases, with `returnAll` every unspent request. Logs failures, throws nothing. */
   async report(returnAll = false): Promise<void> {
-    const now = this.#clock.now();
-    await this.#writeReports(this.#takeReports(returnAll), now);
-    const uses = this.#keyUses.take(now);
+    await this.#writeReports(this.#takeReports(returnAll));
+    const uses = [...this.#keyUses].map(([keyId, at]) => ({ keyId, at }));
+    this.#keyUses.clear();
     try {
       if (uses.length > 0) await this.#store.keys.used(uses);
     } catch (err) {
@@ -259,22 +178,15 @@ export class UsageMeter {
     }
   }
 
-  async #writeReports(reports: UsageReport[], now: number): Promise<void> {
+  async #writeReports(reports: UsageReport[]): Promise<void> {
     if (reports.length === 0) return;
     try {
-      for (const { accountId, month, passed } of await this.#store.usage.report(reports, now)) {
-        this.#logPassed(accountId, month, passed);
-      }
+      await this.#store.usage.report(reports);
     } catch (err) {
       this.#log.error({ err }, 'Usage could not be written and will be written later');
       // If the write may have succeeded, the returned requests are lost: returned twice, they could exceed the quota.
       const isUnchanged = err instanceof AppError && err.code === 'unavailable';
-      this.#unreported.push(
-        ...reports.map((one) => ({
-          ...one,
-          ...{ limit: null, returned: isUnchanged ? one.returned : 0, kept: 0 },
-        })),
-      );
+      this.#unreported.push(...reports.map((one) => ({ ...one, returned: isUnchanged ? one.returned : 0 })));
     }
   }
 
@@ -282,91 +194,69 @@ export class UsageMeter {
     const monotonic = this.#clock.monotonic();
     const reports = this.#unreported;
     this.#unreported = [];
-    for (const [accountId, account] of this.#accounts) {
-      const idleMs = monotonic - account.usedAt;
-      reports.push(account.takeReport(returnAll || idleMs >= RETURN_AFTER_MS));
-      if (idleMs >= FORGET_AFTER_MS && !this.#leasing.has(account)) this.#accounts.delete(accountId);
+    for (const [accountId, months] of this.#accounts) {
+      for (const one of months) {
+        const isUnused = one !== months.at(-1) || monotonic - one.usedAt >= RETURN_AFTER_MS;
+        reports.push(one.takeReport(returnAll || isUnused));
+      }
+      const kept = months.filter((one) => monotonic - one.usedAt < FORGET_AFTER_MS || one.leasing);
+      if (kept.length > 0) this.#accounts.set(accountId, kept);
+      else this.#accounts.delete(accountId);
     }
     return reports.filter(({ returned, days }) => returned > 0 || days.length > 0);
   }
 
-  #logPassed(accountId: string, month: Month, passed: readonly UsageThreshold[]): void {
-    for (const percent of passed) {
+  #find(accountId: string, limit: number, now: number): AccountMonth | undefined {
+    return this.#accounts.get(accountId)?.find((one) => one.limit === limit && now < one.resetAt);
+  }
+
+  /** Finds the account's month, or begins it: what was leased in another month or under another plan is returned. */
+  #current(accountId: string, limit: number, now: number): AccountMonth {
+    const known = this.#find(accountId, limit, now);
+    if (known) return known;
+    const others = this.#accounts.get(accountId) ?? [];
+    this.#unreported.push(...others.map((one) => one.takeReport(true)));
+    const account = new AccountMonth(accountId, limit, now, this.#clock.monotonic());
+    this.#accounts.set(accountId, [...others, account]);
+    return account;
+  }
+
+  #spend(account: AccountMonth, now: number): Charge {
+    const { accountId, month, limit } = account;
+    const monotonic = this.#clock.monotonic();
+    const day = dayOf(now);
+    account.usedAt = monotonic;
+    account.count(day, 1);
+    if (account.unspent < blockOf(limit) * LEASE_AHEAD && monotonic >= account.emptyUntil) {
+      this.#lease(account).catch((err) =>
+        this.#log.error({ err, accountId }, 'Requests could not be leased ahead'),
+      );
+    }
+    return { accountId, month, day, limit };
+  }
+
+  /** Leases a block, or waits for the lease in progress; the caller checks again afterwards. */
+  #lease(account: AccountMonth): Promise<void> {
+    account.leasing ??= this.#requestLease(account).finally(() => {
+      account.leasing = null;
+    });
+    return account.leasing;
+  }
+
+  async #requestLease(account: AccountMonth): Promise<void> {
+    const { accountId, month, limit } = account;
+    account.usedAt = this.#clock.monotonic();
+    // Requests that other months or plans return are available to this lease.
+    if (this.#unreported.length > 0) await this.report();
+    const block = { want: blockOf(limit), limit: limitOrNull(limit) };
+    const lease = await this.#store.usage.lease(accountId, month, block, this.#clock.now());
+    for (const percent of lease.passed)
       this.#log.warn(
         { accountId, month, percent },
         `The account has used ${percent} % of its requests of the month`,
       );
-    }
-  }
-
-  /** Replaces a month that has ended; its report is kept. */
-  #current(accountId: string, limit: number, now: number): AccountMonth {
-    const known = this.#accounts.get(accountId);
-    if (known && now < known.resetAt) return known;
-    if (known) this.#unreported.push(known.takeReport(true));
-    const account = this.#monthOf(accountId, limit, now);
-    this.#accounts.set(accountId, account);
-    return account;
-  }
-
-  #monthOf(accountId: string, limit: number, now: number): AccountMonth {
-    return new AccountMonth(accountId, limit, now, this.#clock.monotonic());
-  }
-
-  #spend(account: AccountMonth, limit: number): Charge {
-    const monotonic = this.#clock.monotonic();
-    const charge = account.spend(limit, dayOf(this.#clock.now()), monotonic);
-    if (account.isLow(limit) && !this.#leasing.has(account) && !account.isEmpty(limit, monotonic)) {
-      this.#lease(account, limit).catch((err) =>
-        this.#log.error({ err, accountId: account.accountId }, 'Requests could not be leased ahead'),
-      );
-    }
-    return charge;
-  }
-
-  async #chargeWithLease(accountId: string, limit: number): Promise<Charge> {
-    for (;;) {
-      const now = this.#clock.now();
-      const account = this.#current(accountId, limit, now);
-      if (account.canSpend(limit)) return this.#spend(account, limit);
-      if (account.isEmpty(limit, this.#clock.monotonic())) throw quotaExceeded(limit, account.resetAt, now);
-      await this.#lease(account, limit);
-    }
-  }
-
-  /** Leases a block, or waits for the lease in progress; the caller checks again afterwards. */
-  #lease(account: AccountMonth, limit: number): Promise<void> {
-    const inProgress = this.#leasing.get(account);
-    if (inProgress) return inProgress;
-    account.usedAt = this.#clock.monotonic();
-    const started = this.#requestLease(account, limit).finally(() => this.#leasing.delete(account));
-    this.#leasing.set(account, started);
-    return started;
-  }
-
-  async #requestLease(account: AccountMonth, limit: number): Promise<void> {
-    const { accountId, month } = account;
-    // Requests that were leased under a larger quota are returned first.
-    if (limit < account.leasedUnder) this.#unreported.push(account.takeReport(true));
-    if (this.#unreported.length > 0) await this.report();
-    account.wanted = blockOf(limit);
-    const block = { want: account.wanted, limit: limitOrNull(limit) };
-    const lease = await this.#store.usage.lease(accountId, month, block, this.#clock.now()).finally(() => {
-      account.wanted = 0;
-    });
-    this.#logPassed(accountId, month, lease.passed);
-    if (this.#accounts.get(accountId) === account) {
-      account.add(lease, limit, this.#clock.monotonic());
-      return;
-    }
-    // The month has ended meanwhile, so the lease is returned.
-    this.#unreported.push({
-      accountId,
-      month,
-      limit: block.limit,
-      returned: lease.granted,
-      kept: 0,
-      days: [],
-    });
+    account.taken = lease.taken;
+    account.unspent += lease.granted;
+    account.emptyUntil = lease.granted === 0 ? this.#clock.monotonic() + RETRY_EMPTY_MS : 0;
   }
 }

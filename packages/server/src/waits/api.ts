@@ -30,7 +30,12 @@ import { waitAndExplain } from './wait.ts';
 /** Yield to the event loop after serializing a message of this size. */
 const LONG_JSON_BYTES = 128 * 1024;
 
-export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteContext): void {
+export function waitRoutes(app: App, context: RouteContext): void {
+  waitRoute(app, context);
+  failedWaitRoute(app, context);
+}
+
+function waitRoute(app: App, { options, deps, held, heldDeps }: RouteContext): void {
   const texts = new MessageTexts();
   app.route({
     method: 'POST',
@@ -76,7 +81,9 @@ export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteCon
       return sendJson(request, reply, json, null);
     },
   });
+}
 
+function failedWaitRoute(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'GET',
     url: '/v1/inboxes/:id/waits/:waitId',

@@ -75,31 +75,23 @@ export function likenessOf({ message, failed }: SeenMessage, match: Filters): nu
   return failed.reduce((sum, one) => sum - weightOf(one.condition) + likeness(one, message), all);
 }
 
+const startOf = (text: string): string => (text === '' ? ' has no text' : ` begins with ${quoted(text)}`);
+
 /** A clause about what the message has instead; '' for nothing to add. */
-function insteadOf({ condition, expected, got }: FailedCondition, { summary }: MessageRecord): string {
-  switch (condition) {
-    case 'subject':
-      return '';
-    case 'from':
-      return got === '' ? ' has no sender' : ` is from ${quoted(got)}`;
-    case 'to':
-      return got === '' ? ' has no recipients' : ` is to ${quoted(got)}`;
-    case 'rcptTo':
-      return ` was sent to ${quoted(got)}`;
-    case 'hasAttachments':
-      if (expected === 'false') return ` has ${counted(summary.attachmentCount, 'attachment')}`;
-      return summary.inlineCount === 0
-        ? ''
-        : ` has ${counted(summary.inlineCount, 'inline part')}, which is no attachment`;
-    case 'link':
-      return got === 'no link' ? '' : ` has ${quoted(got)}`;
-    case 'code':
-      if (got !== 'no code') return ` has ${quoted(got)}`;
-      return summary.preview === '' ? ' has no text' : ` begins with ${quoted(summary.preview)}`;
-    default:
-      return got === '' ? ' has no text' : ` begins with ${quoted(got)}`;
-  }
-}
+const INSTEAD: Record<keyof Filters, (failed: FailedCondition, summary: MessageRecord['summary']) => string> =
+  {
+    subject: () => '',
+    text: ({ got }) => startOf(got),
+    from: ({ got }) => (got === '' ? ' has no sender' : ` is from ${quoted(got)}`),
+    to: ({ got }) => (got === '' ? ' has no recipients' : ` is to ${quoted(got)}`),
+    rcptTo: ({ got }) => ` was sent to ${quoted(got)}`,
+    hasAttachments({ expected }, { attachmentCount, inlineCount }) {
+      if (expected === 'false') return ` has ${counted(attachmentCount, 'attachment')}`;
+      return inlineCount === 0 ? '' : ` has ${counted(inlineCount, 'inline part')}, which is no attachment`;
+    },
+    link: ({ got }) => (got === 'no link' ? '' : ` has ${quoted(got)}`),
+    code: ({ got }, { preview }) => (got === 'no code' ? startOf(preview) : ` has ${quoted(got)}`),
+  };
 
 /** @param isOnly false for the closest one of several */
 export function closestSentence({ message, failed }: SeenMessage, match: Filters, isOnly: boolean): string {
@@ -107,7 +99,7 @@ export function closestSentence({ message, failed }: SeenMessage, match: Filters
   if (!first) return '';
   const lead = isOnly ? '' : 'Closest: ';
   const subject = subjectOf(message);
-  const instead = insteadOf(first, message);
+  const instead = INSTEAD[first.condition](first, message.summary);
   if (conditionsOf(match) === 1) {
     return isOnly && instead === '' ? `Its subject is ${subject}.` : `${lead}${subject}${instead}.`;
   }
@@ -140,28 +132,21 @@ export function impossibleCondition(match: Filters): string {
 }
 
 /** Why a message that seems to match does not, and which condition would match; '' if unknown. */
-export function closestHint({ message, failed }: SeenMessage): string {
-  const { subject, preview, attachmentCount, codes } = message.summary;
-  for (const { condition, expected, got } of failed) {
-    const wanted = loose(expected);
-    if (isText(condition) && expected !== expected.trim())
-      return `The condition "${condition}" begins or ends with white space.`;
-    if (isText(condition) && wanted !== '' && loose(got).includes(wanted)) {
-      return 'It differs only in accents, punctuation or spaces.';
-    }
-    if (condition === 'subject' && wanted !== '' && loose(preview).includes(wanted)) {
-      return 'Its text contains that: use the condition "text".';
-    }
-    if (condition === 'text' && wanted !== '' && loose(subject).includes(wanted)) {
-      return 'Its subject contains that: use the condition "subject".';
-    }
-    if (condition === 'link' && got === 'no link' && codes.length > 0) {
-      return 'It has a code: use the condition "code".';
-    }
-    const isContent = condition === 'text' || condition === 'link' || condition === 'code';
-    if (isContent && attachmentCount > 0) {
-      return `Attachments are not searched; it has ${attachmentCount}.`;
-    }
+export const closestHint = ({ message, failed }: SeenMessage): string =>
+  failed.map((one) => hintOf(one, message)).find((hint) => hint !== '') ?? '';
+
+function hintOf({ condition, expected, got }: FailedCondition, { summary }: MessageRecord): string {
+  const { subject, preview, attachmentCount, codes } = summary;
+  const wanted = loose(expected);
+  const isIn = (text: string): boolean => wanted !== '' && loose(text).includes(wanted);
+  if (isText(condition)) {
+    if (expected !== expected.trim()) return `The condition "${condition}" begins or ends with white space.`;
+    if (isIn(got)) return 'It differs only in accents, punctuation or spaces.';
   }
-  return '';
+  if (condition === 'subject' && isIn(preview)) return 'Its text contains that: use the condition "text".';
+  if (condition === 'text' && isIn(subject)) return 'Its subject contains that: use the condition "subject".';
+  if (condition === 'link' && got === 'no link' && codes.length > 0)
+    return 'It has a code: use the condition "code".';
+  const isContent = ['text', 'link', 'code'].includes(condition);
+  return isContent && attachmentCount > 0 ? `Attachments are not searched; it has ${attachmentCount}.` : '';
 }

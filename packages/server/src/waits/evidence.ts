@@ -201,30 +201,33 @@ export class Investigation {
         ? taker.inboxId
         : null;
     const [sinkId, catchAllId] = [ownId(sink), ownId(ofDomain?.live)];
-    const misses = new Map<string, NearMiss>();
-    const early: OtherMail[] = [];
-    const others: OtherMail[] = [];
     // Whole seconds, so that waits that end together share the reads.
     const after = Math.floor(this.#after.shared / SECOND_MS) * SECOND_MS;
-    const add = (inboxId: string | null, outcome: NearMiss['outcome'], all: RecipientList): void => {
-      for (const { at, path, address } of findSimilar(all, this.#inbox, MAX_OTHERS + 1)) {
-        if (address === wanted && at > this.#after.shared && at <= createdAt && inboxId !== null)
-          early.push({ address, at, reason: 'same-recipient', inboxId });
-        if (at <= this.clientsAfter || address === wanted) continue;
-        if (address === undefined) {
-          const reason = outcome === 'refused' ? 'refused' : 'meets-conditions';
-          others.push({ address: plain(path), at, reason, inboxId });
-          continue;
-        }
-        const known = misses.get(`${outcome} ${address}`) ?? { address, at, times: 0, outcome, inboxId };
-        misses.set(`${outcome} ${address}`, { ...known, times: known.times + 1 });
+    const similar = (inboxId: string | null, outcome: NearMiss['outcome'], all: RecipientList) =>
+      findSimilar(all, this.#inbox, MAX_OTHERS + 1).map((one) => ({ ...one, inboxId, outcome }));
+    const received = async (taker: string, inboxId: string | null) =>
+      similar(inboxId, 'received', await held.store.messages.recipients(taker, after, this.now));
+    const all = [
+      ...similar(null, 'refused', await held.store.refusals.recent(after, this.now)),
+      ...(sink && sink.inboxId !== id ? await received(sink.inboxId, sinkId) : []),
+      ...(catchAllId === null ? [] : await received(catchAllId, catchAllId)),
+    ];
+    const early = all.flatMap(({ address, at, inboxId }): OtherMail[] => {
+      const isEarly = address === wanted && at > this.#after.shared && at <= createdAt && inboxId !== null;
+      return isEarly ? [{ address, at, reason: 'same-recipient', inboxId }] : [];
+    });
+    const others: OtherMail[] = [];
+    const misses = new Map<string, NearMiss>();
+    for (const { address, path, at, inboxId, outcome } of all) {
+      if (at <= this.clientsAfter || address === wanted) continue;
+      if (address === undefined) {
+        const reason = outcome === 'refused' ? 'refused' : 'meets-conditions';
+        others.push({ address: plain(path), at, reason, inboxId });
+        continue;
       }
-    };
-    add(null, 'refused', await held.store.refusals.recent(after, this.now));
-    if (sink && sink.inboxId !== id)
-      add(sinkId, 'received', await held.store.messages.recipients(sink.inboxId, after, this.now));
-    if (catchAllId !== null)
-      add(catchAllId, 'received', await held.store.messages.recipients(catchAllId, after, this.now));
+      const known = misses.get(`${outcome} ${address}`) ?? { address, at, times: 0, outcome, inboxId };
+      misses.set(`${outcome} ${address}`, { ...known, times: known.times + 1 });
+    }
     return { nearMisses: await this.#known([...misses.values()]), early, others, sinkId, catchAllId };
   }
 
@@ -245,8 +248,7 @@ export class Investigation {
     const { ownsAccount } = this.#caller;
     const page = { after: this.clientsAfter, limit: MAX_SHOWN, among: addresses.slice(0, MAX_COMPARED) };
     const owner = ownsAccount ? this.#inbox.accountId : null;
-    const listed = await this.#deps.store.refusals.listAddresses(owner, page, this.now);
-    return listed.map(({ address }) => address);
+    return this.#deps.store.refusals.listAddresses(owner, page, this.now);
   }
 
   /** Mail for this address that authentication directed into another inbox. */

@@ -99,7 +99,7 @@ function replayDelivery(app: App, { deps }: RouteContext): void {
       tags: TAGS,
       summary: 'Replay a delivery',
       description:
-        'Starts a new series of attempts at once, with the same `webhook-id`, whether or not the earlier ones succeeded. During an attempt nothing changes.',
+        'Starts a new series of attempts at once, with the same `webhook-id`, whether or not the earlier ones succeeded; one whose message was deleted is cancelled. During an attempt nothing changes.',
       params: DeliveryParams,
       response: { 202: json(WebhookDelivery, 'The delivery, pending again.') },
     },

@@ -33,7 +33,7 @@ interface NewInboxWebhook {
 }
 
 interface WebhooksDeps {
-  store: Pick<Store, 'webhooks' | 'deliveries' | 'messages'>;
+  store: Pick<Store, 'webhooks' | 'deliveries'>;
   guard: GuardSettings;
   events: Pick<EventBus, 'publishDeliveries'>;
   clock: Clock;
@@ -108,21 +108,12 @@ export class Webhooks {
     return this.#published(added, test.deliveryId);
   }
 
-  /** Begins a new round of attempts. @throws AppError `webhook_disabled` */
+  /** Begins a new round of attempts, which ends at once if the message was deleted. @throws AppError `webhook_disabled` */
   async replay(accountId: string, webhookId: string, deliveryId: string): Promise<DeliveryRecord> {
     await this.#assertEnabled(accountId, webhookId);
-    const { deliveries, messages } = this.#deps.store;
+    const { deliveries } = this.#deps.store;
     const now = this.#deps.clock.now();
-    const delivery = await deliveries.find(accountId, webhookId, deliveryId, now);
-    if (delivery?.inboxId && delivery.messageId) {
-      const message = await messages.find(delivery.inboxId, delivery.messageId, now);
-      if (!message)
-        throw new AppError(
-          'not_found',
-          `The message of the delivery ${quoted(deliveryId)} was deleted or has expired, so it cannot be sent again.`,
-        );
-    }
-    const replayed = delivery && (await deliveries.replay(accountId, webhookId, deliveryId, now));
+    const replayed = await deliveries.replay(accountId, webhookId, deliveryId, now);
     return this.#published(replayed, deliveryId);
   }
 

@@ -36,9 +36,6 @@ export function nextStep(
   random: number,
   delays = RETRY_DELAYS_MS,
 ): NextStep {
-  if (!Number.isInteger(attemptNumber) || attemptNumber < 1) {
-    throw new RangeError(`${attemptNumber} is not the number of an attempt`);
-  }
   if (result.ok) return { kind: 'delivered' };
   // Standard Webhooks: a receiver responds 410 to unsubscribe.
   if (result.status === 410) return { kind: 'disable', reason: 'The endpoint answered 410 Gone.' };
@@ -50,20 +47,15 @@ export function nextStep(
   return { kind: 'retry', inMs: Math.max(jittered, requested ?? 0) };
 }
 
-/** IMF-fixdate and the obsolete RFC 850 form. */
-const HTTP_DATE =
-  /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}, \d\d[ -][A-Z][a-z]{2}[ -](?:\d{4}|\d\d) [\d:]{8} GMT$/;
-/** The obsolete asctime form, which is in UTC. */
-const ASCTIME = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}$/;
-
-/** Milliseconds that a Retry-After header asks for (RFC 9110 section 10.2.3), capped; undefined if it is invalid. */
+/**
+ * Milliseconds that a Retry-After header asks for (RFC 9110 section 10.2.3), capped; undefined if it is invalid. The
+ * obsolete asctime form of a date, which is in UTC too, does not say so.
+ */
 export function parseRetryAfter(header: string, now: number): number | undefined {
   const value = header.trim();
-  let wait: number;
-  if (/^\d+$/.test(value)) wait = Number(value) * SECOND_MS;
-  else if (HTTP_DATE.test(value)) wait = Date.parse(value) - now;
-  else if (ASCTIME.test(value)) wait = Date.parse(`${value} GMT`) - now;
-  else return undefined;
+  const wait = /^\d+$/.test(value)
+    ? Number(value) * SECOND_MS
+    : Date.parse(value.endsWith('GMT') ? value : `${value} GMT`) - now;
   return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), MAX_RETRY_AFTER_MS);
 }
 

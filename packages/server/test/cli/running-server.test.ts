@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { databasePath } from '../../src/config/config.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -25,13 +24,10 @@ let folder: string;
 let clock: FakeClock;
 let app: TestApp;
 let operator: Operator;
-let warnings: Record<string, unknown>[];
 
-/** The server on that folder, what it warns of, and an operator beside it. */
+/** The server on that folder, and an operator beside it. */
 async function start(env: Record<string, string>): Promise<void> {
-  warnings = [];
-  const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line)) });
-  app = await startApp(env, { clock, log }, folder);
+  app = await startApp(env, { clock }, folder);
   operator = await openOperator({ MAYFLY_PLANS: PLANS }, databasePath(folder));
 }
 
@@ -96,24 +92,5 @@ describe('what the operator does beside a running server', () => {
     await operator.run('domain', 'remove', 'web.example');
     await clock.advance(1000);
     await expect(app.send(mail)).rejects.toThrow(/550/);
-  });
-});
-
-describe('the start of a server', () => {
-  it('warns of plans that are not configured and of domains that are both shared and of one account', async () => {
-    expect(warnings).toEqual([]);
-    const { id } = await makeAccount(operator, '--plan', 'small');
-    await operator.run('domain', 'add', 'shop.example', '--account', id);
-    await stop();
-
-    await start({ MAYFLY_DOMAINS: 'mayfly.test,shop.example' });
-    const onSmall = (await operator.json('account', 'list')).filter(
-      ({ plan }: { plan: string }) => plan === 'small',
-    );
-    expect(warnings).toMatchObject([
-      { plan: 'small', accounts: onSmall.length, ids: expect.arrayContaining([id]) },
-      { domain: 'shop.example', accountId: id, msg: expect.stringContaining('mayfly domain remove') },
-    ]);
-    expect(warnings[0]?.msg).toContain('MAYFLY_PLANS');
   });
 });

@@ -127,32 +127,6 @@ describe('connections', () => {
     await expect.poll(() => received).toMatch(/^HTTP\/1\.1 201 /);
   });
 
-  /** A client that has sent that and takes no answer; resolves when the server has closed the connection. */
-  const cutOff = async (sent: string): Promise<number> => {
-    const others = http.connections();
-    const socket = open();
-    await until(() => http.connections() > others);
-    const begun = performance.now();
-    socket.pause();
-    socket.write(sent);
-    await until(() => http.connections() <= others);
-    return performance.now() - begun;
-  };
-
-  it('whose client reads nothing of a large response are closed after 30 seconds (here 1)', async () => {
-    http = await startHttp({ limits: { unreadResponseMs: 1_000 } });
-    const inbox = await http.createInbox();
-    const raw = new Uint8Array(24 * MIB).fill(0x61);
-    const id = await http.deliver(inbox, { raw });
-    const path = `/v1/inboxes/${inbox.id}/messages/${id}/raw`;
-    const ms = await cutOff(
-      `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${http.keys.own}\r\n\r\n`,
-    );
-    expect(ms).toBeGreaterThan(900);
-    // One that reads gets all of it, however long that takes.
-    expect((await http.api('GET', path)).bytes.length).toBe(raw.length);
-  });
-
   it('with a request that is not complete after 60 seconds (here 0.4) get 408 and are closed', async () => {
     http = await startHttp({ limits: { requestTimeoutMs: 400, headersTimeoutMs: 300 } });
     const socket = open();

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createChangeSignal } from '../../src/messages/held/change-signal.ts';
-import { AbandonedSearch, SearchTurns } from '../../src/messages/held/search-turns.ts';
 import { createSharedReads } from '../../src/messages/held/shared-reads.ts';
 import { WakeQueue } from '../../src/messages/held/wake-queue.ts';
 import type { Store } from '../../src/store.ts';
@@ -21,7 +20,7 @@ describe('many held requests on one inbox', () => {
     reads = [];
     const messages = http.store.messages as unknown as Record<string, (...args: unknown[]) => unknown>;
     for (const [name, read] of Object.entries(messages)) {
-      if (!/^(list|find|check|search|newestInAccount)/.test(name)) continue;
+      if (!/^(list|search|newestInAccount)/.test(name)) continue;
       messages[name] = (...args) => {
         reads.push(name);
         return read(...args);
@@ -37,11 +36,7 @@ describe('many held requests on one inbox', () => {
     ['lists', () => http.api('GET', `/v1/inboxes/${inbox.id}/messages?wait=60`)],
     ['lists of the account', () => http.api('GET', '/v1/messages?wait=60')],
     ['explained waits', () => http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body: {} })],
-    [
-      'explained waits with a condition on the text',
-      () => http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body: { match: { text: 'hello' } } }),
-    ],
-  ])('%s read a message once and not once each', async (_name, request) => {
+  ])('%s look for a message once and not once each', async (_name, request) => {
     const waiting = hold(request);
     await http.clock.untilSleeping(HELD);
     reads.length = 0;
@@ -122,69 +117,37 @@ describe('when the server stops', () => {
 });
 
 describe('the searches of an account', () => {
-  it('run one after the other and let others have their turn; those of clients that left do not run', async () => {
-    const turns = new SearchTurns();
-    const never = new AbortController().signal;
-    let running = 0;
-    let most = 0;
-    let others = 0;
-    const work = async () => {
-      most = Math.max(most, ++running);
-      await Promise.resolve();
-      running--;
-    };
-    const all = Array.from({ length: 100 }, () => turns.run('account', [never], work));
-    const gone = new AbortController();
-    const left = turns.run('account', [gone.signal], async () => expect.unreachable());
-    gone.abort(new Error('gone'));
-    let done = false;
-    const watch = (async () => {
-      for (; !done; others++) await turn();
-    })();
-    await Promise.all(all);
-    await expect(left).rejects.toThrow(AbandonedSearch);
-    done = true;
-    await watch;
-    expect(most).toBe(1);
-    expect(others).toBeGreaterThan(50);
-  });
-
-  it('are made once for all that ask the same, and one that leaves takes nothing from the others', async () => {
+  it('wait for each other but not those of others; those of clients that left do not run', async () => {
     const http = await startHttp();
-    const inbox = await http.createInbox();
-    const record = { id: inbox.id, accountId: http.accountId };
-    let checks = 0;
+    const asked: string[] = [];
+    const goOn: (() => void)[] = [];
     const messages: Store['messages'] = {
       ...http.store.messages,
-      check: (...args) => {
-        checks++;
-        return http.store.messages.check(...args);
+      check: async (inboxId, ...of) => {
+        asked.push(inboxId);
+        await new Promise<void>((resolve) => goOn.push(resolve));
+        return http.store.messages.check(inboxId, ...of);
       },
     };
-    const turns = new SearchTurns();
-    const store = createSharedReads({ ...http.store, messages }, http.clock, turns);
+    const store = createSharedReads({ ...http.store, messages }, http.clock);
     const range = { after: 0, before: 9e15, order: 'oldest-first', limit: 1, onlyMatches: true } as const;
-    const search = (signal: AbortSignal) =>
-      store.messages.check(record, { text: 'hello' }, range, http.clock.now(), signal);
-    const [left, stays] = [new AbortController(), new AbortController()];
-    let begin = () => {};
-    const before = turns.run(
-      record.accountId,
-      [stays.signal],
-      () => new Promise<void>((resolve) => (begin = resolve)),
-    );
-    const first = search(left.signal);
-    left.abort(new Error('gone'));
-    const others = [search(stays.signal), search(stays.signal)];
+    const search = (accountId: string, id: string, signal?: AbortSignal) =>
+      store.messages.check({ id, accountId }, { text: 'hello' }, range, http.clock.now(), signal);
+    const gone = new AbortController();
+    const busy = Array.from({ length: 10 }, (_, n) => search('busy', `busy ${n}`));
+    const left = search('busy', 'left', gone.signal);
+    const other = search('other', 'other');
+    gone.abort(new Error('gone'));
     await turn();
-    begin();
-    await before;
-    // Its result was made for the others; alone it would have been abandoned.
-    expect((await first).messages).toEqual([]);
-    for (const page of await Promise.all(others)) expect(page.isComplete).toBe(true);
-    expect(checks).toBe(1);
-    await http.deliver(inbox);
-    await expect(search(left.signal)).rejects.toThrow('gone');
+    expect(asked).toEqual(['busy 0', 'busy 1', 'other']);
+    const refused = expect(left).rejects.toThrow('gone');
+    while (asked.length < 11 || goOn.length > 0) {
+      goOn.shift()?.();
+      await turn();
+    }
+    for (const page of await Promise.all([...busy, other])) expect(page.isComplete).toBe(true);
+    await refused;
+    expect(asked).not.toContain('left');
     await http.stop();
   });
 });
@@ -194,7 +157,7 @@ describe('many held requests that end at the same time', () => {
     const end = Promise.withResolvers<void>();
     // All timers of one millisecond fire in one turn, as those of Node do.
     const clock = Object.assign(new FakeClock(), { sleep: () => end.promise });
-    const deps = { clock, wakes: new WakeQueue(), ends: new WakeQueue() };
+    const deps = { clock, wakes: new WakeQueue() };
     const resumed: string[] = [];
     const hold = async (accountId: string): Promise<void> => {
       const source = { accountId, subscribe: () => () => undefined };

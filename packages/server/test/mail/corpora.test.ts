@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { attachmentBytes } from '../../src/mail/mime/part-index.ts';
-import { indexMail, parseMail } from '../../src/mail/parse.ts';
+import { parseMail } from '../../src/mail/parse.ts';
+import { attachmentBytes } from './support/mails.ts';
 
 const root = '../shared/corpora';
 const oracleFile = `${root}/oracle/cpython-3.11.json`;
@@ -89,7 +89,7 @@ describe.skipIf(!existsSync(oracleFile))(`hostile mails of other projects (needs
       const { content } = parseMail(raw);
       const known = new Set<string>();
       for (const { id, sha256: listed } of content.attachments) {
-        const bytes = attachmentBytes(raw, indexMail(raw), id) ?? new Uint8Array();
+        const bytes = attachmentBytes(raw, parseMail(raw).index, id) ?? new Uint8Array();
         expect(sha256(bytes), `${name} ${id}`).toBe(listed);
         known.add(listed);
         // The oracle read CPython's files with their Unix line ends.

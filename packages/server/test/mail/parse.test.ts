@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import MailComposer from 'nodemailer/lib/mail-composer';
 import { describe, expect, it } from 'vitest';
-import { attachmentBytes } from '../../src/mail/mime/part-index.ts';
 import { parseMail } from '../../src/mail/parse.ts';
+import { attachmentBytes } from './support/mails.ts';
 
 const bytes = (...lines: string[]) => Buffer.from(lines.join('\r\n'), 'latin1');
 const utf8 = (...lines: string[]) => Buffer.from(lines.join('\r\n'));

@@ -214,14 +214,15 @@ describe('a webhook', () => {
     }
   });
 
-  it('whose message or inbox is gone cannot be replayed', async () => {
+  it('whose message is gone is cancelled when it is replayed', async () => {
     const webhook = await app.register(receiver.port);
     const inbox = await app.createInbox();
     await app.mail(inbox.address);
     const delivery = await ended(webhook.id);
     bodyOf(await app.api('DELETE', `/v1/inboxes/${inbox.id}/messages/${delivery.messageId}`), 204);
     const path = `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}/replay`;
-    expect((await app.api('POST', path)).status).toBe(404);
+    expect((await app.api('POST', path)).status).toBe(202);
+    await app.untilDeliveries(webhook.id, ([one]) => one.state === 'cancelled');
   });
 
   it('sends a test event that says so, signed and logged like any other', async () => {

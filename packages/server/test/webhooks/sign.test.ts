@@ -22,7 +22,7 @@ describe('the signature of a delivery', () => {
   });
 
   it('is, for a known secret, the one that the reference library makes', () => {
-    const secret = newWebhookSecret(new Uint8Array(32).fill(7));
+    const secret = newWebhookSecret(Buffer.alloc(32, 7));
     expect(secret).toBe('whsec_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=');
     const signed = { id: 'evt_9', timestampSeconds: 1_767_225_600, body, secrets: [secret] };
     expect(signatureHeaders(signed)).toEqual({
@@ -50,18 +50,5 @@ describe('the signature of a delivery', () => {
     expect(new Webhook(newer).verify(body, headers)).toBeTruthy();
     expect(new Webhook(older).verify(body, headers)).toBeTruthy();
     expect(() => new Webhook(other).verify(body, headers)).toThrow('No matching signature');
-  });
-
-  it('is not made from what no record may hold, and the error shows no secret', () => {
-    const good = { id: 'evt_1', timestampSeconds: 1, body, secrets: [newWebhookSecret()] };
-    expect(() => signatureHeaders({ ...good, id: 'evt_1.2' })).toThrow('must not be empty or contain dots');
-    expect(() => signatureHeaders({ ...good, timestampSeconds: 1.5 })).toThrow('whole seconds');
-    expect(() => signatureHeaders({ ...good, secrets: [] })).toThrow('at least one secret');
-    for (const secret of ['whsec_', 'whsec_c2hvcnQ=', 'topsecret'.repeat(6)]) {
-      expect(() => signatureHeaders({ ...good, secrets: [secret] })).toThrow(
-        /^a stored webhook secret is malformed$/,
-      );
-    }
-    expect(() => newWebhookSecret(new Uint8Array(16))).toThrow(RangeError);
   });
 });

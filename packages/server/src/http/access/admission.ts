@@ -77,16 +77,22 @@ export class Admission {
     note(admitted);
     if (key) this.#usage.recordKeyUse(key.id);
     if (taken && taken.retryAfterSeconds > 0) throw rateLimited(account.plan, plan, taken.retryAfterSeconds);
-    // The response to a free request also states what is left.
-    if (isFree) await this.#usage.lookUp(account.id, plan.requestsPerMonth);
-    else admitted.charge = await this.#usage.charge(account.id, plan.requestsPerMonth);
+    try {
+      admitted.charge = await this.#usage.charge(account.id, plan.requestsPerMonth);
+    } catch (error) {
+      // The response to a free request also states what is left.
+      if (!isFree || !(error instanceof AppError) || error.code !== 'quota_exceeded') throw error;
+    }
+    if (isFree) this.#refund(admitted);
   }
 
   /** Refunds the request if its response is free: 304, 429 or 5xx. */
   settle(admitted: Admitted, status: number): void {
-    const isFree = status === 304 || status === 429 || status >= 500;
-    if (!isFree || !admitted.charge) return;
-    this.#usage.refund(admitted.charge);
+    if (status === 304 || status === 429 || status >= 500) this.#refund(admitted);
+  }
+
+  #refund(admitted: Admitted): void {
+    if (admitted.charge) this.#usage.refund(admitted.charge);
     admitted.charge = null;
   }
 

@@ -4,14 +4,12 @@ import { AppError } from '../../errors.ts';
 import { Histogram } from '../../operations/metrics.ts';
 import type { App, HttpDeps, RouteContext } from '../context.ts';
 import {
-  CONNECTION_LIMITS,
-  MAX_DISCARDED_BYTES,
   MAX_UNREAD_BYTES,
   MAX_UNREAD_BYTES_PER_ACCOUNT,
   SMALL_RESPONSE_BYTES,
   STREAM_BYTES,
 } from '../limits.ts';
-import { assertReadable, discardBody, dropChunks, hasBody } from '../request/inputs.ts';
+import { assertReadable, dropBody, dropChunks } from '../request/inputs.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
 import { Admission } from './admission.ts';
 import { assertLocal, isDevKey, sessionSecret } from './credential.ts';
@@ -197,29 +195,8 @@ function heldBytes(payload: unknown): number {
   return payload === null || payload === undefined ? 0 : STREAM_BYTES;
 }
 
-/** Disconnects a client that does not read its response: Node's own limit is the longer one of idle connections. */
-function limitReading({ raw }: FastifyReply, ms: number, giveBack: () => void): void {
-  raw.socket?.setTimeout(ms);
-  raw.once('close', giveBack);
-}
-
-/** True if a client is sending a body. One that waits for 100 Continue is not: its connection is being closed. */
-const isSending = (request: FastifyRequest, { raw }: FastifyReply): boolean =>
-  hasBody(request) && !request.raw.complete && raw.getHeader('connection') !== 'close';
-
-/** Reads the rest of an unused body up to a limit; beyond it the response closes the connection. */
-export function dropBody(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-  const finish = (isRead: boolean): void => {
-    if (!isRead) reply.header('connection', 'close');
-    done();
-  };
-  if (isSending(request, reply)) discardBody(request.raw, MAX_DISCARDED_BYTES, finish);
-  else finish(true);
-}
-
 /** Adds the headers of the limits, counts unread responses, and closes connections while the server stops. */
-export function finishResponses(app: App, { options, admission, held }: RouteContext): void {
-  const { unreadResponseMs: unreadMs } = { ...CONNECTION_LIMITS, ...options.limits };
+export function finishResponses(app: App, { admission, held }: RouteContext): void {
   const budget = new ResponseBudget();
   app.addHook('onSend', (request, reply, payload, done) => {
     const { admitted } = request;
@@ -227,7 +204,7 @@ export function finishResponses(app: App, { options, admission, held }: RouteCon
       const bytes = heldBytes(payload);
       if (bytes > SMALL_RESPONSE_BYTES) {
         try {
-          limitReading(reply, unreadMs, budget.take(admitted.accountId, bytes));
+          reply.raw.once('close', budget.take(admitted.accountId, bytes));
         } catch (error) {
           return done(error as Error);
         }
@@ -236,8 +213,8 @@ export function finishResponses(app: App, { options, admission, held }: RouteCon
       reply.headers(admission.headers(admitted));
     }
     if (held.released) reply.header('connection', 'close');
-    if (request.caller !== null) return done();
-    dropBody(request, reply, done);
+    if (request.caller === null) dropBody(request);
+    done();
   });
   app.addHook('onResponse', ({ raw }, _reply, done) => {
     dropChunks(raw);

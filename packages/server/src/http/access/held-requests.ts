@@ -5,7 +5,7 @@ import type { Logger } from '../../log.ts';
 import type { Store } from '../../store.ts';
 import { MAX_HELD_PER_ACCOUNT } from '../limits.ts';
 import { unknownCredential } from './credential.ts';
-import type { Guard } from './guard.ts';
+import type { Asking, Guard } from './guard.ts';
 
 const RECHECK_EVERY_MS = 500;
 
@@ -13,16 +13,13 @@ interface Held {
   controller: AbortController;
   /** Null for a request without a credential, such as one for a preview link. */
   accountId: string | null;
-  /** The Authorization header or session secret of a request with an API key; null for a read token. */
-  credential: string | null;
-  isSession: boolean;
-  isRevoked: boolean;
+  /** The credential of a request with an API key; null for a read token. */
+  asking: Pick<Asking, 'authorization' | 'session'> | null;
 }
 
 /** Requests whose response is held. They end at once when their client disconnects or the server stops. */
 export class HeldRequests {
   readonly #guard: Pick<Guard, 'check'>;
-  /** Read at each use: the API description is built without a store. */
   readonly #deps: { store: Pick<Store, 'accounts'> };
   readonly #held = new Set<Held>();
   readonly #byAccount = new Map<string, number>();
@@ -51,16 +48,15 @@ export class HeldRequests {
     const accountId = caller?.account.id ?? null;
     if (accountId !== null) this.#enter(accountId);
     const controller = new AbortController();
-    const isSession = headers.authorization === undefined;
-    const credential = caller?.key ? (headers.authorization ?? session ?? null) : null;
-    const one: Held = { controller, accountId, credential, isSession, isRevoked: false };
+    const asking = caller?.key ? { authorization: headers.authorization, session } : null;
+    const one: Held = { controller, accountId, asking };
     const end = () => controller.abort(clientGone());
     if (this.#released) controller.abort(serverStopping());
     this.#held.add(one);
     reply.raw.once('close', end);
     try {
       const result = await work(controller.signal);
-      if (one.isRevoked) throw unknownCredential();
+      if (isUnauthorized(controller.signal.reason)) throw controller.signal.reason;
       return result;
     } finally {
       this.#held.delete(one);
@@ -71,13 +67,13 @@ export class HeldRequests {
 
   /** Ends requests whose API key or session was revoked, and those of read tokens whose account was deleted. */
   async recheck(): Promise<void> {
-    const byKey = Map.groupBy(this.#held, ({ credential }) => credential);
+    const byKey = Map.groupBy(this.#held, ({ asking }) => asking?.authorization ?? asking?.session ?? null);
     // Of tokens only the account is checked: they are many, and the end of an inbox is published as an event.
     const byToken = Map.groupBy(byKey.get(null) ?? [], ({ accountId }) => accountId);
     byKey.delete(null);
-    for (const [credential, all] of byKey) {
-      const isSession = all[0]?.isSession ?? false;
-      if (credential !== null && !(await this.#isGood(credential, isSession))) revoke(all);
+    for (const all of byKey.values()) {
+      const asking = all[0]?.asking;
+      if (asking && !(await this.#isGood(asking))) revoke(all);
     }
     for (const [accountId, all] of byToken) {
       if (accountId !== null && !(await this.#deps.store.accounts.find(accountId))) revoke(all);
@@ -108,25 +104,22 @@ export class HeldRequests {
     else this.#byAccount.delete(accountId);
   }
 
-  async #isGood(credential: string, isSession: boolean): Promise<boolean> {
-    const given = isSession
-      ? { authorization: undefined, session: credential }
-      : { authorization: credential };
+  async #isGood(asking: Pick<Asking, 'authorization' | 'session'>): Promise<boolean> {
     try {
-      await this.#guard.check({ ...given, access: 'account:read', inboxId: undefined });
+      await this.#guard.check({ ...asking, access: 'account:read', inboxId: undefined });
       return true;
     } catch (error) {
-      if (error instanceof AppError && error.code === 'unauthorized') return false;
+      if (isUnauthorized(error)) return false;
       throw error;
     }
   }
 }
 
+const isUnauthorized = (error: unknown): boolean =>
+  error instanceof AppError && error.code === 'unauthorized';
+
 function revoke(all: Held[]): void {
-  for (const one of all) {
-    one.isRevoked = true;
-    one.controller.abort(unknownCredential());
-  }
+  for (const { controller } of all) controller.abort(unknownCredential());
 }
 
 /** Never sent: the client has disconnected. */

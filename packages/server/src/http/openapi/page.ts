@@ -1,72 +1,3 @@
-/*
- * Functions that run in the browser, on the reference page: Swagger UI calls them around each request. Only their own
- * source is sent, so they must not refer to anything else. They replace the example ids in requests by ids of what the
- * page has created or read, so that every operation can be tried with its examples.
- */
-
-interface PageRequest {
-  url?: string;
-  method?: string;
-  body?: unknown;
-  /** Used by Swagger UI in place of `fetch`. */
-  userFetch?: typeof fetch;
-}
-
-interface PageResponse {
-  ok?: boolean;
-  text?: unknown;
-}
-
-/** Ids by their prefix, and the method of the last request. */
-type PageGlobals = typeof globalThis & {
-  mayflyIds?: Record<string, string>;
-  mayflyMethod?: string | undefined;
-};
-
-/** Replaces example ids in a request before it is sent, and cuts streams. */
-function beforeRequest(request: PageRequest): PageRequest {
-  const page = globalThis as PageGlobals;
-  const ids = page.mayflyIds ?? {};
-  page.mayflyMethod = request.method;
-  const replace = (text: string): string =>
-    text.replace(/(inb|msg|whk|dlv|key)_01kk4m[0-9a-z]{20}/g, (example, prefix) => ids[prefix] ?? example);
-  if (request.url !== undefined) request.url = replace(request.url);
-  if (typeof request.body === 'string') request.body = replace(request.body);
-  if (!/\/events(\?|$)/.test(request.url ?? '')) return request;
-  // Swagger UI shows only complete responses, so a stream is cut after three seconds.
-  request.userFetch = async (url, options) => {
-    const response = await fetch(url, { ...options, signal: AbortSignal.timeout(3_000) });
-    const decoder = new TextDecoder();
-    let text = '';
-    try {
-      for (const reader = response.body?.getReader(); reader; ) {
-        const { value, done } = await reader.read();
-        if (done) break;
-        text += decoder.decode(value, { stream: true });
-      }
-    } catch {
-      // Timed out: what has arrived is shown.
-    }
-    const { status, statusText, headers } = response;
-    return new Response(text, { status, statusText, headers });
-  };
-  return request;
-}
-
-/** Stores the ids in a response: of what the page created, and of messages. */
-function afterResponse(response: PageResponse): PageResponse {
-  const { ok, text } = response;
-  if (!ok || typeof text !== 'string') return response;
-  const page = globalThis as PageGlobals;
-  page.mayflyIds ??= {};
-  const kinds = page.mayflyMethod === 'POST' ? ['inb', 'msg', 'whk', 'dlv', 'key'] : ['msg', 'dlv'];
-  for (const kind of kinds) {
-    const [, id] = new RegExp(`"id": ?"(${kind}_[0-9a-z]{26})"`).exec(text) ?? [];
-    if (id !== undefined) page.mayflyIds[kind] = id;
-  }
-  return response;
-}
-
 /** A mayfly: two pairs of wings, a body and its tails. Drawn for this project. */
 const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64" role="img" aria-label="Mayfly">
 <g fill="#7cc4b8" fill-opacity=".85" stroke="#1f6f63" stroke-width="1.5" stroke-linejoin="round">
@@ -110,15 +41,15 @@ const CSP =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
 
 interface Page {
-  headers: Record<string, string>;
+  type: string;
   body: string;
+  headers?: Record<string, string>;
 }
-
-const file = (type: string, body: string): Page => ({ headers: { 'content-type': type }, body });
 
 /** @param files path of the folder of its files, relative to the page */
 const html = (files: string): Page => ({
-  headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': CSP },
+  type: 'text/html; charset=utf-8',
+  headers: { 'content-security-policy': CSP },
   body: `<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -150,15 +81,13 @@ window.onload = () => SwaggerUIBundle({
   tryItOutEnabled: true,
   displayRequestDuration: true,
   defaultModelsExpandDepth: 0,
-  requestInterceptor: ${beforeRequest},
-  responseInterceptor: ${afterResponse},
 });
 `;
 
 export const PAGES: Record<string, Page> = {
   '/docs': html('docs/static'),
   '/docs/': html('static'),
-  '/docs/static/start.js': file('text/javascript; charset=utf-8', START),
-  '/docs/static/mayfly.css': file('text/css; charset=utf-8', STYLE),
-  '/docs/static/mayfly.svg': file('image/svg+xml', LOGO),
+  '/docs/static/start.js': { type: 'text/javascript; charset=utf-8', body: START },
+  '/docs/static/mayfly.css': { type: 'text/css; charset=utf-8', body: STYLE },
+  '/docs/static/mayfly.svg': { type: 'image/svg+xml', body: LOGO },
 };

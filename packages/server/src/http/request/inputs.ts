@@ -9,27 +9,21 @@ import { AppError, messageOf } from '../../errors.ts';
 import { type IdPrefix, isId } from '../../ids.ts';
 import { quoted, withoutCredentials } from '../../text/nearest.ts';
 import type { App } from '../context.ts';
+import { MAX_DISCARDED_BYTES } from '../limits.ts';
 import { invalidField } from './invalid-fields.ts';
 
 /** Empty, or a host with an optional port (RFC 3986 section 3.2.2), also with the underscores of container names. */
 const HOST = /^(?:(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?)?$/;
-
-/** Node keeps the first of several Host fields, and a proxy before it may use another one. */
-function hostFields(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] ?? '';
-    if (name.length === 4 && name.toLowerCase() === 'host') count++;
-  }
-  return count;
-}
 
 /**
  * @throws AppError `invalid_request` for a missing, repeated or malformed Host (RFC 9112 section 3.2),
  *   `unsupported_media_type` for a body with a content coding (RFC 9110 section 15.5.16)
  */
 export function assertReadable({ raw, headers }: Pick<FastifyRequest, 'raw' | 'headers'>): void {
-  const hosts = hostFields(raw.rawHeaders);
+  // Node keeps the first of several Host fields, and a proxy before it may use another one.
+  const isHost = (text: string, at: number): boolean =>
+    at % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host';
+  const hosts = raw.rawHeaders.filter(isHost).length;
   if (hosts === 0 && raw.httpVersionMinor === 1) {
     throw new AppError('invalid_request', 'The Host header is missing. HTTP/1.1 requires it.');
   }
@@ -300,26 +294,15 @@ export function respondToExpect(app: App): void {
   });
 }
 
-/** Reads and drops up to `maxBytes`. `done` is called once: true if the body is complete or the client is gone. */
-export function discardBody(
-  request: IncomingMessage,
-  maxBytes: number,
-  done: (isRead: boolean) => void,
-): void {
-  let left = maxBytes;
-  const finish = (isRead: boolean): void => {
-    request.off('data', count).off('end', atEnd).off('close', atEnd);
-    if (!isRead) request.pause();
-    done(isRead);
-  };
-  const count = (bytes: Buffer): void => {
+/** Reads and drops an unused body behind the response. A long one ends the connection. */
+export function dropBody({ raw, headers }: Pick<FastifyRequest, 'raw' | 'headers'>): void {
+  if (!hasBody({ headers }) || raw.complete) return;
+  let left = MAX_DISCARDED_BYTES;
+  raw.on('data', (bytes: Buffer) => {
     left -= bytes.length;
-    if (left < 0) finish(false);
-  };
-  const atEnd = (): void => finish(true);
-  request.on('data', count).once('end', atEnd).once('close', atEnd);
-  dropChunks(request);
-  if (request.readableEnded || request.destroyed) finish(true);
+    if (left < 0) raw.destroy();
+  });
+  dropChunks(raw);
 }
 
 /** Returns false and sets `errors` if the value does not match the schema. */
@@ -353,15 +336,11 @@ function createAjv(): Ajv {
 }
 
 let shared: Ajv | undefined;
-/** By schema, shared by all apps. */
-const compiled = new WeakMap<object, ValidateFunction>();
 
+/** Ajv caches by schema, for all apps. */
 function compile(schema: AnySchemaObject): ValidateFunction {
   shared ??= createAjv();
-  const known = compiled.get(schema) ?? (schema.$id ? shared.getSchema(schema.$id) : undefined);
-  const validate = known ?? shared.compile(schema);
-  compiled.set(schema, validate);
-  return validate;
+  return (schema.$id && shared.getSchema(schema.$id)) || shared.compile(schema);
 }
 
 /** Compiles the schema at its first use: compiling all schemas would take a seventh of the time of a start. */

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../context.ts';
+import { PAGES } from '../openapi/page.ts';
 import { JSON_TYPE } from '../openapi/responses.ts';
 import { contentTag, isFresh } from '../response/etag.ts';
 import { LLMS_TEXT } from './llms-text.ts';
@@ -9,13 +10,6 @@ import { LLMS_TEXT } from './llms-text.ts';
 /** The OpenAPI document of the API: `npm run openapi` writes it. */
 export const OPENAPI_FILE = new URL('../../../../../openapi.json', import.meta.url);
 
-const PAGE_PATHS = [
-  '/docs',
-  '/docs/',
-  '/docs/static/start.js',
-  '/docs/static/mayfly.css',
-  '/docs/static/mayfly.svg',
-];
 const LIBRARY_FOLDER = new URL('../../../../../node_modules/@fastify/swagger-ui/static/', import.meta.url);
 /** Files of Swagger UI that the page loads, and their types. */
 const LIBRARY: Record<string, string> = {
@@ -63,41 +57,19 @@ function send(
   return reply.header('content-encoding', 'gzip').send(zipped);
 }
 
-async function preparePage(path: string): Promise<StaticResponse> {
-  const { PAGES } = await import('../openapi/page.ts');
-  const { headers = {}, body = '' } = PAGES[path] ?? {};
-  return prepare(headers, Buffer.from(body));
-}
-
-const prepareFile = async (type: string, file: URL): Promise<StaticResponse> =>
-  prepare({ 'content-type': type }, await readFile(file));
-
-const prepareLibrary = (name: string, type: string): Promise<StaticResponse> =>
-  prepareFile(type, new URL(name, LIBRARY_FOLDER));
-
-/** Caches the result of `make`; after a failure the next call retries. */
-function keep<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => {
-    made ??= make().catch((error: unknown) => {
-      made = undefined;
-      throw error;
-    });
-    return made;
-  };
-}
-
 /** The API description as OpenAPI, the reference page, and a guide. Each response is prepared once. */
 export function referenceRoutes(app: App): void {
-  const serve = (path: string, make: () => Promise<StaticResponse>): void => {
-    const prepared = keep(make);
-    app.get(path, { config: { access: 'public' } }, async (request, reply) =>
-      send(request, reply, await prepared()),
-    );
+  const serve = (path: string, type: string, read: () => Promise<Buffer>, headers = {}): void => {
+    let prepared: Promise<StaticResponse> | undefined;
+    app.get(path, { config: { access: 'public' } }, async (request, reply) => {
+      prepared ??= read().then((body) => prepare({ ...headers, 'content-type': type }, body));
+      return send(request, reply, await prepared);
+    });
   };
-  serve('/openapi.json', () => prepareFile(JSON_TYPE, OPENAPI_FILE));
-  serve('/llms.txt', () => prepare({ 'content-type': 'text/plain; charset=utf-8' }, Buffer.from(LLMS_TEXT)));
-  for (const path of PAGE_PATHS) serve(path, () => preparePage(path));
+  serve('/openapi.json', JSON_TYPE, () => readFile(OPENAPI_FILE));
+  serve('/llms.txt', 'text/plain; charset=utf-8', async () => Buffer.from(LLMS_TEXT));
+  for (const [path, { type, body, headers }] of Object.entries(PAGES))
+    serve(path, type, async () => Buffer.from(body), headers);
   for (const [name, type] of Object.entries(LIBRARY))
-    serve(`/docs/static/${name}`, () => prepareLibrary(name, type));
+    serve(`/docs/static/${name}`, type, () => readFile(new URL(name, LIBRARY_FOLDER)));
 }

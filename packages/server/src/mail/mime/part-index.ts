@@ -109,9 +109,3 @@ export function attachmentId(index: number): string {
 export function attachmentPart(index: PartIndex, id: string): IndexedPart | undefined {
   return index.filter(({ role }) => role === 'attachment').find((_, at) => attachmentId(at) === id);
 }
-
-/** The decoded bytes of one attachment: a view of `raw` where it is not encoded; undefined without that id. */
-export function attachmentBytes(raw: Uint8Array, index: PartIndex, id: string): Uint8Array | undefined {
-  const part = attachmentPart(index, id);
-  return part && bodyBytes(Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), part);
-}

@@ -150,44 +150,38 @@ function decodeUu(bytes: Buffer): Buffer {
   if (begin === null) return bytes;
   const lines = bytes.indexOf(LF, begin.index) + 1;
   if (lines === 0 || lines === bytes.length) return bytes;
-  return new UuDecoder().decode(bytes.subarray(lines));
+  return decodeUuLines(bytes.subarray(lines));
 }
 
-export class UuDecoder {
-  isAtEnd = false;
-  #mayFill = MAX_FILLED_BYTES;
+function decodeUuLines(lines: Buffer): Buffer {
+  let length = 0;
+  eachUuLine(lines, (_start, _end, count) => {
+    length += count;
+  });
+  const decoded = Buffer.alloc(length);
+  length = 0;
+  eachUuLine(lines, (start, end, count) => {
+    decodeUuLine(lines, start, end, decoded, length, count);
+    length += count;
+  });
+  return decoded;
+}
 
-  /** @param bytes whole lines that follow those of the last call */
-  decode(bytes: Buffer): Buffer {
-    const [wasAtEnd, mayFill] = [this.isAtEnd, this.#mayFill];
-    let length = 0;
-    this.#eachLine(bytes, (_start, _end, count) => {
-      length += count;
-    });
-    const decoded = Buffer.alloc(length);
-    [this.isAtEnd, this.#mayFill] = [wasAtEnd, mayFill];
-    length = 0;
-    this.#eachLine(bytes, (start, end, count) => {
-      decodeUuLine(bytes, start, end, decoded, length, count);
-      length += count;
-    });
-    return decoded;
-  }
-
-  #eachLine(bytes: Buffer, use: (start: number, end: number, count: number) => void): void {
-    for (let at = 0; at < bytes.length && !this.isAtEnd; ) {
-      const lineFeed = bytes.indexOf(LF, at);
-      const next = lineFeed < 0 ? bytes.length : lineFeed + 1;
-      const end = startOfBreak(bytes, at, next);
-      // The final line of length 0 is one blank, which may be lost as well.
-      const written = end === at ? 0 : ((bytes[at] ?? UU_ZERO) - UU_ZERO) & 63;
-      const present = Math.min(written, 3 * Math.ceil((end - at - 1) / 4));
-      const filled = Math.min(written - present, this.#mayFill);
-      this.#mayFill -= filled;
-      this.isAtEnd = written === 0;
-      use(at + 1, end, present + filled);
-      at = next;
-    }
+/** Calls `use` with the digits of each line and the number of bytes for which they stand. */
+function eachUuLine(lines: Buffer, use: (start: number, end: number, count: number) => void): void {
+  let mayFill = MAX_FILLED_BYTES;
+  for (let at = 0; at < lines.length; ) {
+    const lineFeed = lines.indexOf(LF, at);
+    const next = lineFeed < 0 ? lines.length : lineFeed + 1;
+    const end = startOfBreak(lines, at, next);
+    // The final line of length 0 is one blank, which may be lost as well.
+    const written = end === at ? 0 : ((lines[at] ?? UU_ZERO) - UU_ZERO) & 63;
+    if (written === 0) return;
+    const present = Math.min(written, 3 * Math.ceil((end - at - 1) / 4));
+    const filled = Math.min(written - present, mayFill);
+    mayFill -= filled;
+    use(at + 1, end, present + filled);
+    at = next;
   }
 }
 

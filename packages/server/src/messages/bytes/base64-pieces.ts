@@ -1,52 +1,35 @@
-import { decodeBase64 } from '../../mail/mime/transfer-encoding.ts';
+import { base64Digit, decodeBase64 } from '../../mail/mime/transfer-encoding.ts';
+import { freeIfLarge } from '../../memory.ts';
 
-const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const PADDING = 0x3d;
 /** Four digits are three bytes (RFC 4648 section 4). */
 const GROUP = 4;
 
-const IS_DIGIT = new Uint8Array(256);
-for (const digit of ALPHABET) IS_DIGIT[digit.charCodeAt(0)] = 1;
-
-/** The results of all pieces together equal `decodeBase64` of the whole. */
-export class Base64Pieces {
-  readonly #rest: number[] = [];
-
-  decode(piece: Uint8Array): Buffer[] {
-    const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
-    const start = this.#completeRest(bytes);
-    if (this.#rest.length > 0 && this.#rest.length < GROUP) return [];
-    const first = this.end();
-    const end = endOfGroups(bytes, start);
-    for (const byte of bytes.subarray(end)) if (IS_DIGIT[byte] === 1) this.#rest.push(byte);
-    return [first, decodeBase64(bytes.subarray(start, end))];
+/**
+ * The results together equal `decodeBase64` of the whole. Frees memory at once: with many slow clients, the garbage
+ * collector would leave more pieces than are in use.
+ */
+export async function* decodedBase64(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let rest: Uint8Array = new Uint8Array();
+  for await (const piece of pieces) {
+    const bytes = Buffer.concat([rest, piece]);
+    // A driver may return views of a larger buffer.
+    if (piece.byteLength === piece.buffer.byteLength) freeIfLarge(piece);
+    const end = endOfGroups(bytes);
+    const decoded = decodeBase64(bytes.subarray(0, end));
+    rest = Uint8Array.from(bytes.subarray(end).filter((byte) => base64Digit(byte) >= 0));
+    freeIfLarge(bytes);
+    yield decoded;
   }
-
-  /** Returns the bytes of the last group, which may lack its padding. */
-  end(): Buffer {
-    return decodeBase64(Buffer.from(this.#rest.splice(0)));
-  }
-
-  /** Returns the offset after the bytes that were read. */
-  #completeRest(bytes: Uint8Array): number {
-    let at = 0;
-    for (; at < bytes.length && this.#rest.length > 0 && this.#rest.length < GROUP; at++) {
-      const byte = bytes[at] ?? 0;
-      // Padding completes a group as well.
-      if (byte === PADDING) this.#rest.push(...new Array<number>(GROUP - this.#rest.length).fill(PADDING));
-      else if (IS_DIGIT[byte] === 1) this.#rest.push(byte);
-    }
-    return at;
-  }
+  yield decodeBase64(Buffer.from(rest));
 }
 
 /** Padding completes a group wherever it is. */
-function endOfGroups(bytes: Buffer, start: number): number {
-  const behindPadding = bytes.lastIndexOf(PADDING) + 1;
-  const from = Math.max(start, behindPadding);
+function endOfGroups(bytes: Buffer): number {
   let digits = 0;
-  for (let at = from; at < bytes.length; at++) digits += IS_DIGIT[bytes[at] ?? 0] ?? 0;
+  for (let at = bytes.lastIndexOf(PADDING) + 1; at < bytes.length; at++)
+    if (base64Digit(bytes[at] ?? 0) >= 0) digits++;
   let end = bytes.length;
-  for (let extra = digits % GROUP; extra > 0; end--) extra -= IS_DIGIT[bytes[end - 1] ?? 0] ?? 0;
+  for (let extra = digits % GROUP; extra > 0; end--) if (base64Digit(bytes[end - 1] ?? 0) >= 0) extra--;
   return end;
 }

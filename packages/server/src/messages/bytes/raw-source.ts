@@ -4,9 +4,6 @@ import { RAW_PIECE_BYTES } from '../../reading/sources.ts';
 import type { Store } from '../../store.ts';
 import type { MessageRecord } from '../records.ts';
 
-/** About one millisecond in one turn of the event loop: reads from SQLite do not yield by themselves. */
-const PIECES_PER_TURN = 4;
-
 type Messages = Pick<Store['messages'], 'readRaw'>;
 type Source = Pick<MessageRecord, 'inboxId' | 'id'>;
 
@@ -16,15 +13,14 @@ export interface SourceRange {
   end: number;
 }
 
-/** Reads only the needed pieces. @throws AppError `not_found` if the message ends before all are read */
+/** Reads only the needed pieces, one in a turn of the event loop. @throws AppError `not_found` if the message ends before all are read */
 export async function* rawPieces(
   messages: Messages,
   { inboxId, id }: Source,
   { start, end }: SourceRange,
   now: () => number,
 ): AsyncGenerator<Uint8Array> {
-  for (let at = start, read = 1; at < end; read++) {
-    if (read % PIECES_PER_TURN === 0) await nextTurn();
+  for (let at = start; at < end; await nextTurn()) {
     const piece = Math.floor(at / RAW_PIECE_BYTES);
     const bytes = await messages.readRaw(inboxId, id, piece, now());
     const offset = at - piece * RAW_PIECE_BYTES;

@@ -3,8 +3,8 @@ import type { FullJson } from '../../mail/full-json.ts';
 import type { Store } from '../../store.ts';
 import { attachmentsUrl, messageHead, toMessage } from '../json.ts';
 import type { FullMessageRecord } from '../records.ts';
+import { createTurns } from '../turns.ts';
 import { rawRange } from './raw-source.ts';
-import { createTurns } from './turns.ts';
 
 /** Each has up to 50 MiB. At most two are of one account, so that others do not wait for it. */
 const MAX_WHOLE_MAILS = 3;
@@ -27,37 +27,18 @@ export interface WholeMailParsing {
   lint(raw: Uint8Array, request: Request): Promise<Uint8Array>;
 }
 
+export type WholeMails = ReturnType<typeof createWholeMails>;
+
 /**
  * A worker parses the raw source of the message. `signal` ends it; its reason is then thrown.
  * @throws AppError `not_found` when the message ends meanwhile; `unavailable` when the worker was terminated
  */
-export interface WholeMails {
-  /** JSON of the full message. @param base of its URLs. @param fields added to it */
-  json(
-    message: FullMessageRecord,
-    base: string,
-    signal: AbortSignal,
-    fields?: { truncated?: true },
-  ): Promise<string | Buffer>;
-  /** Adds the list of attachments if it is not stored. */
-  withAttachments(message: FullMessageRecord, signal: AbortSignal): Promise<FullMessageRecord>;
-  /** @param imagesUrl the URL of an image without the attachment id */
-  preview(
-    message: FullMessageRecord,
-    imagesUrl: string,
-    signal: AbortSignal,
-  ): Promise<{ page: Uint8Array; remoteCount: number }>;
-  /** UTF-8 JSON of a list of findings. */
-  lint(message: FullMessageRecord, signal: AbortSignal): Promise<Uint8Array>;
-}
-
-interface Deps {
+export function createWholeMails(deps: {
   messages: () => Pick<Store['messages'], 'readRaw'>;
   parsing: () => WholeMailParsing;
   now: () => number;
-}
-
-export function createWholeMails({ messages, parsing, now }: Deps): WholeMails {
+}) {
+  const { messages, parsing, now } = deps;
   const inTurn = createTurns(MAX_WHOLE_MAILS);
 
   /** `use` may transfer the raw source. */
@@ -73,7 +54,13 @@ export function createWholeMails({ messages, parsing, now }: Deps): WholeMails {
   }
 
   return {
-    async json(message, base, signal, fields = {}) {
+    /** JSON of the full message. @param base of its URLs. @param fields added to it */
+    async json(
+      message: FullMessageRecord,
+      base: string,
+      signal: AbortSignal,
+      fields: { truncated?: true } = {},
+    ): Promise<string | Buffer> {
       if (!message.isPartial) return JSON.stringify({ ...toMessage(message, base), ...fields });
       const about: FullJson = {
         head: JSON.stringify({ ...messageHead(message, base), ...fields }),
@@ -85,7 +72,8 @@ export function createWholeMails({ messages, parsing, now }: Deps): WholeMails {
       return Buffer.from(buffer, byteOffset, length);
     },
 
-    async withAttachments(message, signal) {
+    /** Adds the list of attachments if it is not stored. */
+    async withAttachments(message: FullMessageRecord, signal: AbortSignal): Promise<FullMessageRecord> {
       if (!message.isPartial || message.index !== null) return message;
       const { attachments, index } = await withSource(message, signal, (raw, request) =>
         parsing().attachments(raw, request),
@@ -94,8 +82,12 @@ export function createWholeMails({ messages, parsing, now }: Deps): WholeMails {
       return { ...message, content: { ...message.content, attachments: listed }, index };
     },
 
-    preview: (message, imagesUrl, signal) =>
+    /** @param imagesUrl the URL of an image without the attachment id */
+    preview: (message: FullMessageRecord, imagesUrl: string, signal: AbortSignal) =>
       withSource(message, signal, (raw, request) => parsing().preview(raw, imagesUrl, request)),
-    lint: (message, signal) => withSource(message, signal, (raw, request) => parsing().lint(raw, request)),
+
+    /** UTF-8 JSON of a list of findings. */
+    lint: (message: FullMessageRecord, signal: AbortSignal) =>
+      withSource(message, signal, (raw, request) => parsing().lint(raw, request)),
   };
 }

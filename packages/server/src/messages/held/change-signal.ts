@@ -21,13 +21,11 @@ export interface WaitDeps {
   clock: Clock;
   /** Shared by all held requests. */
   wakes: WakeQueue;
-  /** A queue apart for requests whose time is over, so that thousands that a change resumes do not delay them. */
-  ends: WakeQueue;
 }
 
 /** Subscribes at once. @param signal ends every wait */
 export function createChangeSignal(
-  { clock, wakes, ends }: WaitDeps,
+  { clock, wakes }: WaitDeps,
   { accountId, subscribe }: ChangeSource,
   signal: AbortSignal,
 ): ChangeSignal {
@@ -44,7 +42,7 @@ export function createChangeSignal(
       const { signal: changed } = change;
       await clock.sleep(Math.max(0, ms), changed);
       // Many requests may end at the same time, so they resume in turns as after a change.
-      if (!changed.aborted) await new Promise<void>((resolve) => ends.add(accountId, resolve));
+      if (!changed.aborted) await new Promise<void>((resolve) => wakes.add(accountId, resolve));
     },
     end() {
       unsubscribe();

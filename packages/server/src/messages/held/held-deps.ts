@@ -2,7 +2,6 @@ import type { Clock } from '../../clock.ts';
 import type { EventBus } from '../../events.ts';
 import type { Store } from '../../store.ts';
 import type { WaitDeps } from './change-signal.ts';
-import { SearchTurns } from './search-turns.ts';
 import { createSharedReads, type SharedReads } from './shared-reads.ts';
 import { WakeQueue } from './wake-queue.ts';
 
@@ -22,7 +21,7 @@ export function createHeldDeps(
   findInbox: Store['inboxes']['find'],
 ): HeldDeps {
   const { events, clock } = deps;
-  const reads = createSharedReads(deps.store, clock, new SearchTurns());
+  const reads = createSharedReads(deps.store, clock);
   const store = { ...reads, inboxes: { find: findInbox } };
-  return { events, clock, store, wakes: new WakeQueue(), ends: new WakeQueue() };
+  return { events, clock, store, wakes: new WakeQueue() };
 }

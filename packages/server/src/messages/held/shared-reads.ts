@@ -1,57 +1,17 @@
-import type { Clock } from '../../clock.ts';
-import { CACHE_TTL_MS } from '../../clock.ts';
+import { CACHE_TTL_MS, type Clock } from '../../clock.ts';
 import type { InboxRecord } from '../../inboxes/records.ts';
 import type { Filters } from '../../mail/matching/filters.ts';
-import { listRecipients, type RecipientList } from '../../mail/matching/similar-addresses.ts';
+import { listRecipients } from '../../mail/matching/similar-addresses.ts';
 import type { Store } from '../../store.ts';
-import type { CheckedPage, CheckRange, FullMessageRecord } from '../records.ts';
-import { AbandonedSearch, type SearchTurns } from './search-turns.ts';
+import type { CheckRange } from '../records.ts';
+import { createTurns } from '../turns.ts';
 
 /** At this number all are dropped. A page of summaries takes about 50 KB. */
 const MAX_RESULTS = 100;
-/** Larger pages are not cached. A page has 51 by default. */
-const MAX_KEPT_MESSAGES = 60;
-/** Characters of text and HTML; larger messages are not cached. */
-const MAX_KEPT_CONTENT_LENGTH = 256 * 1024;
-
-interface Read {
-  result: Promise<unknown>;
-  /** Monotonic milliseconds. */
-  until: number;
-  /** Signals of the callers, while a search is in progress. */
-  waiting: AbortSignal[] | undefined;
-}
-
-export interface SharedReads {
-  messages: Pick<
-    Store['messages'],
-    | 'find'
-    | 'listRows'
-    | 'listAfter'
-    | 'listByAccount'
-    | 'listNewest'
-    | 'newestInAccount'
-    | 'placeInAccount'
-    | 'existing'
-  > & {
-    /** `messages.recipients`, parsed. */
-    recipients(...asked: Parameters<Store['messages']['recipients']>): Promise<RecipientList>;
-    /** In the account's turn. @throws the reason of the signal */
-    check(
-      inbox: Pick<InboxRecord, 'id' | 'accountId'>,
-      conditions: Filters,
-      range: CheckRange,
-      now: number,
-      signal?: AbortSignal,
-    ): Promise<CheckedPage>;
-    /** In the account's turn. @throws the reason of the signal */
-    search(
-      ...asked: [...Parameters<Store['messages']['search']>, signal?: AbortSignal]
-    ): ReturnType<Store['messages']['search']>;
-  };
-  /** `refusals.recent`, parsed. */
-  refusals: { recent(...asked: Parameters<Store['refusals']['recent']>): Promise<RecipientList> };
-}
+/** Larger pages are not shared. A page has 51 by default. */
+const MAX_SHARED_ROWS = 60;
+/** Steps of searches at the same time. One account has at most two, so that others do not wait for it. */
+const MAX_SEARCHES = 3;
 
 /** For searches without a signal, which are short and run to their end. */
 const NEVER = new AbortController().signal;
@@ -82,111 +42,90 @@ function createQueue(): <T>(key: string, read: () => Promise<T>) => Promise<T> {
  * Caches results until the next write (`store.generation()`): a thousand waits on one inbox cost one query. If
  * other processes write too, only callers at the same time share a read. Callers must not change results.
  */
-export function createSharedReads(
-  store: Pick<Store, 'messages' | 'refusals' | 'generation'>,
-  clock: Pick<Clock, 'monotonic'>,
-  turns: SearchTurns,
-): SharedReads {
-  const results = new Map<string, Read>();
+function createSharing(generationOf: Store['generation'], clock: Pick<Clock, 'monotonic'>) {
+  const results = new Map<string, Promise<unknown>>();
   const queued = createQueue();
   let generation: number | null = null;
-
-  /** @param signal if those of all callers are aborted before the read begins, it is not made */
-  const shared = <T>(
-    key: string,
-    read: (waiting: readonly AbortSignal[]) => Promise<T>,
-    signal?: AbortSignal,
-  ): Promise<T> => {
-    const waiting = signal ? [signal] : [];
-    const current = store.generation();
-    if (current === null) return signal ? read(waiting) : queued(key, () => read(waiting));
-    if (current !== generation || results.size >= MAX_RESULTS) results.clear();
-    generation = current;
-    const now = clock.monotonic();
+  let until = 0;
+  return <T>(key: string, read: () => Promise<T>): Promise<T> => {
+    const [current, now] = [generationOf(), clock.monotonic()];
+    if (current === null) return queued(key, read);
+    if (current !== generation || now >= until || results.size >= MAX_RESULTS) {
+      results.clear();
+      generation = current;
+      until = now + CACHE_TTL_MS;
+    }
     const known = results.get(key);
-    if (known && now < known.until) {
-      if (signal) known.waiting?.push(signal);
-      return known.result as Promise<T>;
-    }
-    const result = read(waiting);
-    const made: Read = { result, until: now + CACHE_TTL_MS, waiting };
-    results.set(key, made);
-    const drop = () => {
-      if (results.get(key) === made) results.delete(key);
-    };
-    result.then((value) => {
-      made.waiting = undefined;
-      if (isTooLarge(value)) drop();
-    }, drop);
+    if (known) return known as Promise<T>;
+    const result = read();
+    results.set(key, result);
+    result.catch(() => results.delete(key));
     return result;
-  };
-
-  /** A step of a search in the account's turn. @throws the reason of the signal */
-  const searched = async <T>(
-    accountId: string,
-    key: string,
-    step: () => Promise<T>,
-    signal = NEVER,
-  ): Promise<T> => {
-    for (;;) {
-      signal.throwIfAborted();
-      try {
-        return await shared(key, (waiting) => turns.run(accountId, waiting, step), signal);
-      } catch (error) {
-        // All earlier callers had aborted, so this one starts the search again.
-        if (!(error instanceof AbandonedSearch)) throw error;
-      }
-    }
-  };
-
-  return {
-    refusals: {
-      recent: (after, now) =>
-        shared(`recent ${after}`, async () => listRecipients(await store.refusals.recent(after, now))),
-    },
-    messages: {
-      find: (inboxId, id, now) =>
-        shared(`message ${inboxId} ${id}`, () => store.messages.find(inboxId, id, now)),
-      listRows: (id, range, now) =>
-        shared(`rows ${id} ${rangeKey(range)}`, () => store.messages.listRows(id, range, now)),
-      listAfter: (id, range, now) =>
-        shared(`after ${id} ${rangeKey(range)}`, () => store.messages.listAfter(id, range, now)),
-      listByAccount: (id, range, now) =>
-        shared(`account ${id} ${rangeKey(range)}`, () => store.messages.listByAccount(id, range, now)),
-      listNewest: (id, range, now) =>
-        shared(`newest ${id} ${rangeKey(range)}`, () => store.messages.listNewest(id, range, now)),
-      newestInAccount: (id) => shared(`place ${id}`, () => store.messages.newestInAccount(id)),
-      existing: (id, ids, now) => store.messages.existing(id, ids, now),
-      recipients: (id, after, now) =>
-        shared(`recipients ${id} ${after}`, async () =>
-          listRecipients(await store.messages.recipients(id, after, now)),
-        ),
-      placeInAccount: (id, time) =>
-        shared(`time ${id} ${time}`, () => store.messages.placeInAccount(id, time)),
-      check: ({ id, accountId }, conditions, range, now, signal) =>
-        searched(
-          accountId,
-          `check ${id} ${JSON.stringify([conditions, range])}`,
-          () => store.messages.check(id, conditions, range, now),
-          signal,
-        ),
-      search: (scope, conditions, range, now, signal) =>
-        searched(
-          scope.accountId,
-          `search ${JSON.stringify([scope, conditions, range])}`,
-          () => store.messages.search(scope, conditions, range, now),
-          signal,
-        ),
-    },
   };
 }
 
-const rangeKey = ({ after, before, limit }: { after: number; before?: number; limit: number }): string =>
-  `${after} ${before} ${limit}`;
+export type SharedReads = ReturnType<typeof createSharedReads>;
 
-function isTooLarge(value: unknown): boolean {
-  const { content, messages } = (value ?? {}) as Partial<FullMessageRecord & CheckedPage>;
-  if (content) return (content.html?.length ?? 0) + (content.text?.length ?? 0) > MAX_KEPT_CONTENT_LENGTH;
-  const page = messages ?? value;
-  return Array.isArray(page) && page.length > MAX_KEPT_MESSAGES;
+interface Range {
+  after: number;
+  before?: number;
+  limit: number;
+}
+
+/** Of one HTTP listener. */
+export function createSharedReads(
+  store: Pick<Store, 'messages' | 'refusals' | 'generation'>,
+  clock: Pick<Clock, 'monotonic'>,
+) {
+  const { messages, refusals } = store;
+  const shared = createSharing(() => store.generation(), clock);
+  const inTurn = createTurns(MAX_SEARCHES);
+  const paged = <T>(name: string, read: () => Promise<T>, id: string, range: Range): Promise<T> => {
+    const { after, before, limit } = range;
+    return limit > MAX_SHARED_ROWS ? read() : shared(`${name} ${id} ${after} ${before} ${limit}`, read);
+  };
+  /** A step of a search in the account's turn. @throws the reason of the signal */
+  const searched = <T>(accountId: string, step: () => Promise<T>, signal = NEVER): Promise<T> =>
+    inTurn(accountId, () => {
+      signal.throwIfAborted();
+      return step();
+    });
+  type Messages = Store['messages'];
+
+  return {
+    refusals: {
+      /** Parsed. */
+      recent: (after: number, now: number) =>
+        shared(`recent ${after}`, async () => listRecipients(await refusals.recent(after, now))),
+    },
+    messages: {
+      find: (...of: Parameters<Messages['find']>) => messages.find(...of),
+      existing: (...of: Parameters<Messages['existing']>) => messages.existing(...of),
+      placeInAccount: (...of: Parameters<Messages['placeInAccount']>) => messages.placeInAccount(...of),
+      listRows: (...of: Parameters<Messages['listRows']>) =>
+        paged('rows', () => messages.listRows(...of), of[0], of[1]),
+      listAfter: (...of: Parameters<Messages['listAfter']>) =>
+        paged('after', () => messages.listAfter(...of), of[0], of[1]),
+      listByAccount: (...of: Parameters<Messages['listByAccount']>) =>
+        paged('account', () => messages.listByAccount(...of), of[0], of[1]),
+      listNewest: (...of: Parameters<Messages['listNewest']>) =>
+        paged('newest', () => messages.listNewest(...of), of[0], of[1]),
+      newestInAccount: (id: string) => shared(`place ${id}`, () => messages.newestInAccount(id)),
+      /** Parsed. */
+      recipients: (id: string, after: number, now: number) =>
+        shared(`recipients ${id} ${after}`, async () =>
+          listRecipients(await messages.recipients(id, after, now)),
+        ),
+      check: (
+        { id, accountId }: Pick<InboxRecord, 'id' | 'accountId'>,
+        conditions: Filters,
+        range: CheckRange,
+        now: number,
+        signal?: AbortSignal,
+      ) => searched(accountId, () => messages.check(id, conditions, range, now), signal),
+      search: (
+        ...[scope, conditions, range, now, signal]: [...Parameters<Messages['search']>, AbortSignal?]
+      ) => searched(scope.accountId, () => messages.search(scope, conditions, range, now), signal),
+    },
+  };
 }

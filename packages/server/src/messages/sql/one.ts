@@ -1,4 +1,4 @@
-import { read, type Tx, type Unread, write } from '../../database/operations.ts';
+import { read, type Tx, type Unread, unreadOf, write } from '../../database/operations.ts';
 import { anyOf, FOR_UPDATE, type Sql, sql } from '../../database/sql.ts';
 import { timeOfId } from '../../ids.ts';
 import { knownContent, MAX_DERIVED_BYTES, readContent } from '../../mail/stored-content.ts';
@@ -12,8 +12,6 @@ import {
   toMessage,
   WITH_READING,
 } from './rows.ts';
-
-const isUnread = ({ summary }: { summary: Uint8Array | null }): boolean => summary === null;
 
 /**
  * Locks the live inbox before its message, as a commit that evicts does: otherwise the two could deadlock.
@@ -82,7 +80,12 @@ export const one = {
             and m.id = ${messageId} and m.received_at > i.emptied_up_to`,
       );
       if (!row) return undefined;
-      if (isUnread(row)) return { unread: [row.source], again: [inboxId, messageId, now] };
+      const unread = unreadOf(
+        [row],
+        () => 0,
+        () => [inboxId, messageId, now],
+      );
+      if (unread) return unread;
       const stored = parseContent(row.content);
       return {
         ...toMessage(inboxId, row),
@@ -137,7 +140,12 @@ export const one = {
           where m.inbox_seq = ${inboxSeq} and m.received_at = ${receivedAt} and m.id = ${messageId}`,
       );
       if (!row) return undefined;
-      if (isUnread(row)) return { unread: [row.source], again: [inboxId, messageId, changes, now] };
+      const unread = unreadOf(
+        [row],
+        () => 0,
+        () => [inboxId, messageId, changes, now],
+      );
+      if (unread) return unread;
       const { read = row.readAt !== null, tags: changed } = changes;
       const readAt = read ? (row.readAt ?? now) : null;
       const tags = changed ? JSON.stringify(changed) : row.tags;

@@ -1,6 +1,7 @@
+import { damaged } from '../../database/failures.ts';
 import type { Db } from '../../database/operations.ts';
-import { anyOf, constant, parseOr, parseTexts, type Sql, sql } from '../../database/sql.ts';
-import type { MailAuthentication, MailEnvelope, MailSummary } from '../../mail/mail.ts';
+import { anyOf, constant, type Sql, sql } from '../../database/sql.ts';
+import type { MailEnvelope, MailSummary } from '../../mail/mail.ts';
 import { ComparedContent, recentContents } from '../../mail/matching/compared-content.ts';
 import { type AnyStoredContent, MAX_DERIVED_BYTES, readWords } from '../../mail/stored-content.ts';
 import { decodeTrail } from '../../mail/trail.ts';
@@ -9,9 +10,17 @@ import type { FullMessageRecord, MessageRecord, MessageRow } from '../records.ts
 
 const utf8 = new TextDecoder();
 
-/** Damaged content is replaced by one that is read from the raw source. */
-export const parseContent = (bytes: Uint8Array): AnyStoredContent =>
-  parseOr(utf8.decode(bytes), { isUnstored: true, htmlWords: null });
+/** @throws AppError `storage_damaged` for a text that is no JSON */
+export function parse<T>(text: string): T {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw damaged('A message in the database is damaged and cannot be read; its raw source can.', error);
+  }
+}
+
+export const parseContent = (bytes: Uint8Array): AnyStoredContent => parse(utf8.decode(bytes));
+export const parseSummary = (bytes: Uint8Array): MailSummary => parse(utf8.decode(bytes));
 
 const recent = recentContents();
 
@@ -45,29 +54,6 @@ export async function readContents(
   return found;
 }
 
-const UNREADABLE: MailSummary = {
-  ...{ from: null, to: [], cc: [], subject: '', preview: '' },
-  ...{ attachmentCount: 0, inlineCount: 0, codes: [] },
-};
-const UNREADABLE_NOTE =
-  'The stored summary of this message is damaged, so its fields are empty. Read the raw source instead.';
-
-const isSummary = (stored: MailSummary | null): stored is MailSummary =>
-  Array.isArray(stored?.to) && Array.isArray(stored.cc) && Array.isArray(stored.codes);
-
-function readSummary(text: string): MailSummary {
-  const stored = parseOr<MailSummary | null>(text, null);
-  return isSummary(stored) ? stored : UNREADABLE;
-}
-
-/** An empty summary if the stored one is damaged. */
-export const parseSummary = (bytes: Uint8Array): MailSummary => readSummary(utf8.decode(bytes));
-
-function summaryText(bytes: Uint8Array): string {
-  const text = utf8.decode(bytes);
-  return readSummary(text) === UNREADABLE ? JSON.stringify(UNREADABLE) : text;
-}
-
 /** Those of `readings r` are null while a mail is unread. */
 export const WITH_READING: Sql = constant('left join readings r on r.source_seq = m.source_seq');
 /** Of `messages m` {@link WITH_READING}. */
@@ -87,37 +73,29 @@ export interface StoredMessage extends ListedMessage {
 }
 
 export function toMessage(inboxId: string, row: StoredMessage): MessageRecord {
-  const { id, receivedAt, size, readAt } = row;
-  const summary = parseSummary(row.summary);
-  const parseError = row.parseError === null ? null : parseOr(row.parseError, UNREADABLE_NOTE);
+  const { id, receivedAt, size, readAt, parseError } = row;
   return {
-    ...{ id, inboxId, receivedAt, size, readAt, summary },
+    ...{ id, inboxId, receivedAt, size, readAt },
+    summary: parseSummary(row.summary),
     contentBytes: row.contentBytes + (size <= MAX_DERIVED_BYTES ? size : 0),
-    rcptTo: parseTexts(row.rcptTo),
-    tags: parseTexts(row.tags),
-    parseError: summary === UNREADABLE ? UNREADABLE_NOTE : parseError,
+    rcptTo: parse(row.rcptTo),
+    tags: parse(row.tags),
+    parseError: parseError === null ? null : parse(parseError),
   };
 }
 
 export const toRow = ({ id, receivedAt, size, readAt, summary, tags }: ListedMessage): MessageRow => ({
-  ...{ id, receivedAt, size, readAt, summary: summaryText(summary) },
-  // Most messages have none.
-  tags: tags === '[]' ? tags : JSON.stringify(parseTexts(tags)),
+  ...{ id, receivedAt, size, readAt, summary: utf8.decode(summary), tags },
 });
-
-/** Shown for a damaged envelope. */
-const UNKNOWN_ENVELOPE: MailEnvelope & { trail?: string } = {
-  ...{ mailFrom: '', helo: '', remoteAddress: '', tls: false },
-};
 
 export function readEnvelope(
   text: string,
   reading: { trail: string; authentication: string | null },
 ): Pick<FullMessageRecord, 'envelope' | 'authentication' | 'trail'> {
-  const { trail = '', ...envelope } = parseOr(text, UNKNOWN_ENVELOPE);
+  const { trail = '', ...envelope } = parse<MailEnvelope & { trail?: string }>(text);
   return {
     envelope,
-    authentication: parseOr<MailAuthentication | null>(reading.authentication ?? 'null', null),
+    authentication: parse(reading.authentication ?? 'null'),
     trail: [...decodeTrail(trail), ...decodeTrail(reading.trail)],
   };
 }

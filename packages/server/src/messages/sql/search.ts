@@ -1,5 +1,5 @@
 import { type Db, search, type Unread, unreadOf } from '../../database/operations.ts';
-import { constant, EMPTY, join, LIKE, parseTexts, perEngine, type Sql, sql } from '../../database/sql.ts';
+import { constant, EMPTY, join, LIKE, perEngine, type Sql, sql } from '../../database/sql.ts';
 import { fold } from '../../mail/matching/compared-content.ts';
 import {
   type ColumnCondition,
@@ -30,6 +30,7 @@ import {
   LISTED_COLUMNS,
   type ListedMessage,
   MESSAGE_COLUMNS,
+  parse,
   parseSummary,
   readContents,
   type StoredMessage,
@@ -68,19 +69,7 @@ interface Sized {
   source: number;
 }
 
-/** Of the messages of a stretch. */
-function unreadIn(
-  sizes: readonly Sized[],
-  { rows }: Stretch,
-  again: (before: number) => readonly unknown[],
-): Unread | undefined {
-  const stretch = sizes
-    .slice(0, rows)
-    .map((one) => ({ ...one, summary: one.size === null ? null : NOTHING }));
-  return unreadOf(stretch, ({ place }) => place, again);
-}
-
-const NOTHING = new Uint8Array();
+const placeOf = ({ place }: Sized): number => place;
 
 /** @param found the first {@link ROWS_PER_CALL} messages of the range. @param empty the place that is returned if none was found */
 function stretchOf(found: readonly Sized[], empty: number): Stretch {
@@ -164,7 +153,7 @@ async function* matchesOf(
 ): AsyncGenerator<Candidate> {
   for (let at = 0; at < rows.length; at += CONTENTS_AT_A_TIME) {
     const candidates = rows.slice(at, at + CONTENTS_AT_A_TIME).flatMap((row) => {
-      const [rcptTo, tags] = [parseTexts(row.rcptTo), parseTexts(row.tags)];
+      const [rcptTo, tags] = [parse<string[]>(row.rcptTo), parse<string[]>(row.tags)];
       const comparison = new Comparison({ summary: parseSummary(row.summary), rcptTo, tags });
       const isMatch = comparison.meets(conditions);
       return isMatch === false ? [] : [{ row, comparison, isMatch }];
@@ -227,8 +216,9 @@ export const searching = {
       );
       const stretch = stretchOf(sizes, before);
       if (stretch.rows === 0) return emptyPage(before);
-      const unread = unreadIn(sizes, stretch, (upTo) => [
-        ...[{ accountId, ...(ofInbox && { inboxId }) }, conditions, { ...range, before: upTo }, now],
+      const scope = { accountId, ...(ofInbox && { inboxId }) };
+      const unread = unreadOf(sizes.slice(0, stretch.rows), placeOf, (upTo) => [
+        ...[scope, conditions, { ...range, before: upTo }, now],
       ]);
       if (unread) return unread;
       const inSql = conditions.flatMap(
@@ -286,7 +276,7 @@ export const searching = {
       );
       const stretch = stretchOf(sizes, isAscending ? after : before);
       if (stretch.rows === 0) return { ...stretch, messages: [] };
-      const unread = unreadIn(sizes, stretch, (upTo) => [
+      const unread = unreadOf(sizes.slice(0, stretch.rows), placeOf, (upTo) => [
         inboxId,
         conditions,
         { ...range, before: upTo },

@@ -56,8 +56,6 @@ export interface Parsing {
    * the first header fields, and `parseError` says why.
    */
   parse(raw: Uint8Array, request?: ParseRequest): Promise<ParsedBytes>;
-  /** Decodes one attachment of a message stored without an index; undefined when there is none with that id. */
-  attachment(raw: Uint8Array, id: string, request?: ParseRequest): Promise<Uint8Array | undefined>;
   decode(bytes: Uint8Array, encoding: TransferEncoding, request?: ParseRequest): Promise<Uint8Array>;
   /** @param raw may be transferred, so do not use it after the call @returns UTF-8 JSON of `Finding[]` */
   lint(raw: Uint8Array, request?: ParseRequest): Promise<Uint8Array>;
@@ -162,14 +160,6 @@ class ParserPool implements Parsing {
     if (typeof result === 'string') return parseHere(raw, REASONS[result]);
     const { first: summary, second: content, parseError } = result;
     return { summary: summary ?? new Uint8Array(), content, parseError };
-  }
-
-  async attachment(
-    raw: Uint8Array,
-    attachmentId: string,
-    request?: ParseRequest,
-  ): Promise<Uint8Array | undefined> {
-    return (await this.result(raw, { attachment: attachmentId }, false, request)).first;
   }
 
   async decode(bytes: Uint8Array, encoding: TransferEncoding, request?: ParseRequest): Promise<Uint8Array> {

@@ -20,7 +20,6 @@ export type Task =
   | { preview: { imagesUrl: string } }
   | { fullJson: FullJson }
   | { jsonLines: string }
-  | { attachment: string }
   | { decode: TransferEncoding };
 
 type Names<T> = T extends string ? T : keyof T;
@@ -39,7 +38,6 @@ export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) =
   fullJson: () => MAX_STRING_BYTES + 4 * MIB,
   // Numbers may grow: 1e20 is written with 21 digits.
   jsonLines: (inputBytes) => 5 * inputBytes + 1024,
-  attachment: (inputBytes) => inputBytes + MAX_FILLED_BYTES,
   decode: (inputBytes) => inputBytes + MAX_FILLED_BYTES,
 };
 

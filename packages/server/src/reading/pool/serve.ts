@@ -19,8 +19,6 @@ import {
 /** The operations of a parse worker. Results may be views of the input. */
 export interface MailReader {
   parse(raw: Uint8Array): ParsedMail;
-  /** Undefined when the mail has no such attachment. */
-  attachment(raw: Uint8Array, id: string): Uint8Array | undefined;
   decode(bytes: Uint8Array, encoding: TransferEncoding): Uint8Array;
   /** Findings as JSON text. */
   lint(raw: Uint8Array): string;
@@ -94,8 +92,7 @@ function run(input: Uint8Array, task: Task, reader: MailReader): Result {
   }
   if ('decode' in task) return [reader.decode(input, task.decode)];
   if ('fullJson' in task) return [reader.fullJson(input, task.fullJson)];
-  if ('jsonLines' in task) return linesOrProblem(input, task.jsonLines, reader);
-  return [reader.attachment(input, task.attachment)];
+  return linesOrProblem(input, task.jsonLines, reader);
 }
 
 function linesOrProblem(input: Uint8Array, array: string, reader: MailReader): Result {

@@ -2,9 +2,8 @@ import { parentPort } from 'node:worker_threads';
 import { attachmentListJson } from '../../mail/attachment-list.ts';
 import { fullJson } from '../../mail/full-json.ts';
 import { lintMail } from '../../mail/lint/lint.ts';
-import { attachmentBytes } from '../../mail/mime/part-index.ts';
 import { decodeTransfer } from '../../mail/mime/transfer-encoding.ts';
-import { indexMail, parseMail } from '../../mail/parse.ts';
+import { parseMail } from '../../mail/parse.ts';
 import { previewMail } from '../../mail/preview/preview.ts';
 import { giveBackMemoryLater } from '../../memory.ts';
 import { jsonLines } from './json-lines.ts';
@@ -14,7 +13,6 @@ import { serve } from './serve.ts';
 if (parentPort !== null) {
   serve(parentPort, {
     parse: parseMail,
-    attachment: (raw, id) => attachmentBytes(raw, indexMail(raw), id),
     lint: (raw) => JSON.stringify(lintMail(raw)),
     preview(raw, imagesUrl) {
       const { html, ...about } = previewMail(raw, imagesUrl);

@@ -57,28 +57,35 @@ export function createSender({ allow, resolve, clock, userAgent }: SenderSetting
     return { dispatcher, request };
   };
   return {
-    async send({ url, headers, body, timeoutMs = ATTEMPT_TIMEOUT_MS, signal }) {
+    async send({ url, headers, body, timeoutMs = ATTEMPT_TIMEOUT_MS, signal: outer }) {
       const began = clock.monotonic();
-      const limit = startLimit(clock, timeoutMs, signal);
-      try {
-        const answer = await limit.race(async () => {
-          if (closed) throw new Error('closed');
-          opened ??= open();
-          const { dispatcher, request } = await opened;
-          return request(readUrl(url), {
-            dispatcher,
-            method: 'POST',
-            headers: {
-              ...headers,
-              'content-type': 'application/json',
-              'user-agent': userAgent,
-              // Bodies that are compressed nevertheless are not decompressed.
-              'accept-encoding': 'identity',
-            },
-            body,
-            signal: limit.signal,
-          });
+      const timeUp = new AbortController();
+      const ended = new AbortController();
+      const signal = AbortSignal.any(outer ? [timeUp.signal, outer] : [timeUp.signal]);
+      void clock.sleep(timeoutMs, ended.signal).then(() => timeUp.abort());
+      // undici reacts to an abort only once it has a connection.
+      const aborted = Promise.withResolvers<never>();
+      signal.addEventListener('abort', () => aborted.reject(signal.reason));
+      const post = async () => {
+        if (closed || signal.aborted) throw new Error('closed');
+        opened ??= open();
+        const { dispatcher, request } = await opened;
+        return request(readUrl(url), {
+          dispatcher,
+          method: 'POST',
+          headers: {
+            ...headers,
+            'content-type': 'application/json',
+            'user-agent': userAgent,
+            // Bodies that are compressed nevertheless are not decompressed.
+            'accept-encoding': 'identity',
+          },
+          body,
+          signal,
         });
+      };
+      try {
+        const answer = await Promise.race([aborted.promise, post()]);
         const responseStart = await readStart(answer);
         const error = statusError(answer.statusCode);
         return {
@@ -90,11 +97,13 @@ export function createSender({ allow, resolve, clock, userAgent }: SenderSetting
           retryAfter: headerOf(answer, 'retry-after')?.slice(0, RETRY_AFTER_LENGTH) ?? null,
         };
       } catch (thrown) {
-        const error = failure(thrown, limit.cause() ?? (closed ? 'aborted' : undefined), timeoutMs);
+        const isAborted = outer?.aborted || (closed && !timeUp.signal.aborted);
+        const cause = isAborted ? 'aborted' : timeUp.signal.aborted ? 'timeout' : undefined;
+        const error = failure(thrown, cause, timeoutMs);
         const durationMs = clock.monotonic() - began;
         return { ok: false, status: null, durationMs, error, responseStart: '', retryAfter: null };
       } finally {
-        limit.end();
+        ended.abort();
       }
     },
     async close() {
@@ -104,41 +113,7 @@ export function createSender({ allow, resolve, clock, userAgent }: SenderSetting
   };
 }
 
-interface Limit {
-  signal: AbortSignal;
-  /** Rejects as soon as the signal aborts: undici reacts to an abort only once it has a connection. */
-  race<T>(work: () => Promise<T>): Promise<T>;
-  cause(): 'timeout' | 'aborted' | undefined;
-  end(): void;
-}
-
-function startLimit(clock: Clock, timeoutMs: number, outer: AbortSignal | undefined): Limit {
-  const timeUp = new AbortController();
-  const ended = new AbortController();
-  clock.sleep(timeoutMs, ended.signal).then(() => {
-    if (!ended.signal.aborted) timeUp.abort();
-  });
-  const signal = outer ? AbortSignal.any([outer, timeUp.signal]) : timeUp.signal;
-  return {
-    signal,
-    race: async (work) => {
-      signal.throwIfAborted();
-      const aborted = Promise.withResolvers<never>();
-      const stop = () => aborted.reject(signal.reason);
-      signal.addEventListener('abort', stop);
-      try {
-        return await Promise.race([aborted.promise, work()]);
-      } finally {
-        // A remaining listener would keep this signal in memory as long as the caller's.
-        signal.removeEventListener('abort', stop);
-      }
-    },
-    cause: () => (outer?.aborted ? 'aborted' : timeUp.signal.aborted ? 'timeout' : undefined),
-    end: () => ended.abort(),
-  };
-}
-
-function failure(thrown: unknown, cause: ReturnType<Limit['cause']>, timeoutMs: number): AttemptError {
+function failure(thrown: unknown, cause: 'timeout' | 'aborted' | undefined, timeoutMs: number): AttemptError {
   if (thrown instanceof AppError) return { code: 'url_refused', message: thrown.message };
   if (cause === 'timeout') {
     return { code: 'timeout', message: `The endpoint did not respond within ${timeoutMs / 1000} seconds.` };

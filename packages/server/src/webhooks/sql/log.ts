@@ -143,16 +143,6 @@ const newRound = (now: number): Sql =>
   sql`state = 'pending', reason = null, due_at = ${now}, ended_at = null, round = 0`;
 
 export const log = {
-  find: read(
-    (
-      db,
-      accountId: string,
-      webhookId: string,
-      deliveryId: string,
-      now: number,
-    ): Promise<DeliveryRecord | undefined> => findOn(db, accountId, webhookId, deliveryId, now),
-  ),
-
   list: read((db, accountId: string, webhookId: string, page: Omit<LogPage, 'state'>, now: number) =>
     readPage(db, accountId, webhookId, page, now),
   ),

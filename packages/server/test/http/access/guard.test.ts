@@ -47,9 +47,9 @@ describe('the guard', () => {
   });
 
   it('stands before every route: one that does not say what it demands fails at start', async () => {
-    const { app } = await buildApp({ host: '', port: 0, domains: [], publicUrl: null, metrics: false }, {
-      metrics: new Registry(),
-    } as HttpDeps);
+    const deps: Partial<HttpDeps> = { metrics: new Registry(), store: http.store, clock: http.clock };
+    const options = { host: '', port: 0, domains: [], publicUrl: null, metrics: false };
+    const { app } = await buildApp(options, deps as HttpDeps);
     expect(() => app.get('/v1/forgotten', async () => 'open')).toThrow(
       'GET /v1/forgotten declares no access',
     );

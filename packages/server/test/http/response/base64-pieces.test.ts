@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { decodeBase64 } from '../../../src/mail/mime/transfer-encoding.ts';
-import { Base64Pieces } from '../../../src/messages/bytes/base64-pieces.ts';
+import { decodedBase64 } from '../../../src/messages/bytes/base64-pieces.ts';
 
 /** Mostly digits; padding, line ends and characters that base64 does not have anywhere. */
 const base64Text = fc.array(
@@ -12,19 +12,20 @@ const base64Text = fc.array(
   { maxLength: 200 },
 );
 
-it('base64 in pieces, however it is cut, is decoded to the bytes of the whole', () => {
-  fc.assert(
-    fc.property(base64Text, fc.array(fc.nat(200), { maxLength: 8 }), (letters, cuts) => {
+async function* cut(whole: Buffer, cuts: readonly number[]): AsyncGenerator<Uint8Array> {
+  let start = 0;
+  for (const end of [...cuts.filter((at) => at < whole.length).toSorted((a, b) => a - b), whole.length]) {
+    yield whole.subarray(start, end);
+    start = end;
+  }
+}
+
+it('base64 in pieces, however it is cut, is decoded to the bytes of the whole', async () => {
+  await fc.assert(
+    fc.asyncProperty(base64Text, fc.array(fc.nat(200), { maxLength: 8 }), async (letters, cuts) => {
       const whole = Buffer.from(letters.join(''), 'latin1');
-      const ends = [...cuts.filter((at) => at < whole.length).toSorted((a, b) => a - b), whole.length];
-      const decoder = new Base64Pieces();
       const decoded: Buffer[] = [];
-      let start = 0;
-      for (const end of ends) {
-        decoded.push(...decoder.decode(whole.subarray(start, end)));
-        start = end;
-      }
-      decoded.push(decoder.end());
+      for await (const piece of decodedBase64(cut(whole, cuts))) decoded.push(piece);
       expect(Buffer.concat(decoded).toString('hex')).toBe(decodeBase64(whole).toString('hex'));
     }),
     { numRuns: 5_000 },

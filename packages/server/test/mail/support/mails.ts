@@ -1,5 +1,5 @@
-import { attachmentBytes } from '../../../src/mail/mime/part-index.ts';
-import { indexMail, parseMail } from '../../../src/mail/parse.ts';
+import { attachmentPart, bodyBytes, type PartIndex } from '../../../src/mail/mime/part-index.ts';
+import { parseMail } from '../../../src/mail/parse.ts';
 
 /** Lines joined by CRLF, one byte a character. */
 export const bytes = (...lines: string[]): Buffer => Buffer.from(lines.join('\r\n'), 'latin1');
@@ -24,8 +24,14 @@ export const read = (...lines: string[]) => parseMail(bytes(...lines));
 /** The content of a mail of these lines. */
 export const contentOf = (...lines: string[]) => read(...lines).content;
 
+/** The decoded bytes of one attachment; undefined without that id. */
+export function attachmentBytes(raw: Buffer, index: PartIndex, id: string): Buffer | undefined {
+  const part = attachmentPart(index, id);
+  return part && bodyBytes(raw, part);
+}
+
 /** The bytes of a mail's n-th attachment, from 0 on, as they are served. */
-export function servedBytes(raw: Uint8Array, index = 0): Buffer {
-  const served = attachmentBytes(raw, indexMail(raw), `att_${index + 1}`);
+export function servedBytes(raw: Buffer, index = 0): Buffer {
+  const served = attachmentBytes(raw, parseMail(raw).index, `att_${index + 1}`);
   return Buffer.from(served ?? new Uint8Array());
 }

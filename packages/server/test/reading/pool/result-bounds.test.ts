@@ -69,7 +69,6 @@ const RUN: Record<Operation, (parsing: Parsing, raw: Uint8Array) => Promise<numb
   jsonLines: async (parsing, raw) =>
     (await parsing.jsonLines(Buffer.from(`{"messages":[${fill('1e20,', raw.length)}1]}`), 'messages')).lines
       .length,
-  attachment: async (parsing, raw) => (await parsing.attachment(raw, 'att_1'))?.length ?? 0,
   decode: async (parsing, raw) => (await parsing.decode(raw, 'uuencode')).length,
 };
 

@@ -1,6 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { attachmentBytes } from '../../../src/mail/mime/part-index.ts';
-import { indexMail, parseMail } from '../../../src/mail/parse.ts';
+import { parseMail } from '../../../src/mail/parse.ts';
 import { serve } from '../../../src/reading/pool/serve.ts';
 
 /** A parse worker with the faults that a parser could have: a mail asks for one by its header. */
@@ -12,7 +11,6 @@ if (parentPort !== null) {
     attachments: () => '{}',
     fullJson: () => [],
     jsonLines: () => '',
-    attachment: (raw, id) => attachmentBytes(raw, indexMail(raw), id),
     parse: (raw) => {
       const fault = /^X-Fault: (\w+)/m.exec(Buffer.from(raw).toString('latin1'))?.[1];
       if (fault === 'endless') for (;;);

@@ -9,7 +9,7 @@ const DAY = '2027-01-15';
 const DAY_MS = 24 * 3_600_000;
 
 const reportOf = (accountId: string, changes: Partial<UsageReport> = {}): UsageReport => ({
-  ...{ accountId, month: MONTH, limit: 100, returned: 0, kept: 0, days: [] },
+  ...{ accountId, month: MONTH, returned: 0, days: [] },
   ...changes,
 });
 
@@ -19,8 +19,8 @@ const total = (leases: Lease[]): number => leases.reduce((sum, { granted }) => s
 export function describeUsage(given: Given): void {
   const lease = (owner: string, want: number, limit: number | null = 100, now = T) =>
     given.store.usage.lease(owner, MONTH, { want, limit }, now);
-  const report = (owner: string, changes: Partial<UsageReport>, now = T) =>
-    given.store.usage.report([reportOf(owner, changes)], now);
+  const report = (owner: string, changes: Partial<UsageReport>) =>
+    given.store.usage.report([reportOf(owner, changes)]);
   const read = (owner: string, since = '2027-01-01') => given.store.usage.read(owner, MONTH, since);
 
   describe('the quota of a month', () => {
@@ -60,7 +60,6 @@ export function describeUsage(given: Given): void {
       for (const taken of [1000, 2000]) {
         expect(await lease(owner, 1000, null)).toEqual({ granted: 1000, taken, passed: [] });
       }
-      expect(await report(owner, { limit: null })).toEqual([]);
       expect(await read(owner)).toMatchObject({ taken: 2000, passed: [] });
     });
 
@@ -119,25 +118,12 @@ export function describeUsage(given: Given): void {
       expect(await lease(owner, 1)).toEqual({ granted: 0, taken: 100, passed: [] });
     });
 
-    it('are passed in a report by what is taken, less what goes back and what the node keeps', async () => {
-      const owner = await given.account();
-      const told = { accountId: owner, month: MONTH };
-      await lease(owner, 100);
-      expect(await report(owner, { kept: 21 })).toEqual([]);
-      expect(await report(owner, { kept: 20 })).toEqual([{ ...told, passed: [80] }]);
-      expect(await report(owner, { kept: 0, returned: 1 })).toEqual([]);
-      await lease(owner, 1);
-      expect(await report(owner, { kept: 0 })).toEqual([{ ...told, passed: [100] }]);
-      expect(await report(owner, { kept: 0 })).toEqual([]);
-    });
-
     it('are remembered with the time at which they were first passed, whatever goes back', async () => {
       const owner = await given.account();
       await lease(owner, 80);
-      await report(owner, {}, T + 1);
-      await lease(owner, 20, 100, T + 2);
+      await lease(owner, 20, 100, T + 1);
       await lease(owner, 1, 100, T + 3);
-      await report(owner, { returned: 90 }, T + 4);
+      await report(owner, { returned: 90 });
       await lease(owner, 90, 100, T + 5);
       await lease(owner, 1, 100, T + 6);
       expect((await read(owner)).passed).toEqual([
@@ -154,8 +140,7 @@ export function describeUsage(given: Given): void {
       const told = await Promise.all(
         Array.from({ length: 20 }, async (_, n) => {
           const { usage } = stores[n % 2] ?? on.store;
-          if (n < 10) return (await usage.lease(owner, MONTH, { want: 5, limit: 100 }, T)).passed;
-          return (await usage.report([reportOf(owner)], T)).flatMap(({ passed }) => passed);
+          return (await usage.lease(owner, MONTH, { want: 5, limit: 100 }, T)).passed;
         }),
       );
       expect(told.flat().toSorted((a, b) => a - b)).toEqual([80, 100]);
@@ -174,7 +159,7 @@ export function describeUsage(given: Given): void {
       ];
       await Promise.all(
         Array.from({ length: 10 }, (_, n) =>
-          (n % 2 ? on.store : another).usage.report([reportOf(owner, { days })], T),
+          (n % 2 ? on.store : another).usage.report([reportOf(owner, { days })]),
         ),
       );
       const counted = (since: string) => on.store.usage.read(owner, MONTH, since);
@@ -197,22 +182,19 @@ export function describeUsage(given: Given): void {
       await tell(-4);
       expect((await read(owner)).days).toEqual([{ day: DAY, requests: 3 }]);
       const days = [2, -3].map((requests) => reportOf(owner, { days: [{ day: '2027-01-16', requests }] }));
-      await given.store.usage.report([...days, reportOf(owner, { days: [{ day: DAY, requests: 1 }] })], T);
+      await given.store.usage.report([...days, reportOf(owner, { days: [{ day: DAY, requests: 1 }] })]);
       expect((await read(owner)).days).toEqual([{ day: DAY, requests: 4 }]);
     });
 
     it('of several accounts and months come in one report', async () => {
       const [owner, other] = [await given.account(), await given.account()];
       const december = { month: '2026-12', days: [{ day: '2026-12-31', requests: 5 }] };
-      await given.store.usage.report(
-        [
-          reportOf(owner, { days: [{ day: '2027-01-01', requests: 1 }] }),
-          reportOf(other, { days: [{ day: '2027-01-01', requests: 2 }] }),
-          reportOf(owner, december),
-          reportOf(owner, { days: [{ day: '2027-01-01', requests: 3 }] }),
-        ],
-        T,
-      );
+      await given.store.usage.report([
+        reportOf(owner, { days: [{ day: '2027-01-01', requests: 1 }] }),
+        reportOf(other, { days: [{ day: '2027-01-01', requests: 2 }] }),
+        reportOf(owner, december),
+        reportOf(owner, { days: [{ day: '2027-01-01', requests: 3 }] }),
+      ]);
       expect((await read(owner, '2026-12-31')).days).toEqual([
         { day: '2026-12-31', requests: 5 },
         { day: '2027-01-01', requests: 4 },
@@ -226,7 +208,7 @@ export function describeUsage(given: Given): void {
       const days = [{ day: DAY, requests: 3 }];
       const broken = reportOf(owner, { days: [{ day: undefined as unknown as string, requests: 1 }] });
       const all = [reportOf(owner, { days, returned: 5 }), broken];
-      await expect(given.store.usage.report(all, T)).rejects.toThrow();
+      await expect(given.store.usage.report(all)).rejects.toThrow();
       expect(await read(owner)).toEqual({ taken: 90, passed: [], days: [] });
     });
 
@@ -236,7 +218,7 @@ export function describeUsage(given: Given): void {
       const owner = await given.account(on);
       const days = [DAY, '2027-01-16', '2027-01-17'].map((day) => ({ day, requests: 1 }));
       await usage.lease(owner, MONTH, { want: 9, limit: null }, T);
-      await usage.report([reportOf(owner, { days })], T);
+      await usage.report([reportOf(owner, { days })]);
       const left = async () => {
         const { taken, days: kept } = await usage.read(owner, MONTH, '2026-01-01');
         return { taken, days: kept.map(({ day }) => day) };

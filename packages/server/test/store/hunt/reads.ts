@@ -67,10 +67,6 @@ export function readWorks(scene: Scene): Works {
     'webhooks.find': (node) => node.webhooks.find(pick(scene.hooks).accountId, pick(scene.hooks).id, now()),
     'webhooks.list': (node) => node.webhooks.list(pick(scene.accounts), page, now()),
     'deliveries.nextAt': (node) => node.deliveries.nextAt(now()),
-    'deliveries.find': (node) => {
-      const { accountId, id } = pick(scene.hooks);
-      return node.deliveries.find(accountId, id, 'dlv_0', now());
-    },
     'deliveries.list': (node) => {
       const { accountId, id } = pick(scene.hooks);
       return node.deliveries.list(accountId, id, page, now());
@@ -87,7 +83,6 @@ export function readWorks(scene: Scene): Works {
     'reports.listLabels': (node) =>
       node.reports.listLabels(pick(scene.accounts), pick([null, 'run']), 9, now()),
     'upkeep.measure': (node) => node.upkeep.measure(now()),
-    'upkeep.newestTime': (node) => node.upkeep.newestTime(),
     'upkeep.time': (node) => node.upkeep.time(),
   };
   return Object.fromEntries(Object.entries(reads).map(([path, run]) => [path, { share: 1, run }]));

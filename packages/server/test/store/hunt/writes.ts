@@ -255,8 +255,8 @@ export function accountWorks(scene: Scene): Works {
           const { granted } = await node.usage.lease(accountId, MONTH, block, now());
           scene.count(books.leased, accountId, granted);
           if (granted > 5) {
-            const rest = { limit: QUOTA, returned: 5, kept: 0, days: [{ day: `${MONTH}-15`, requests: 1 }] };
-            await node.usage.report([{ accountId, month: MONTH, ...rest }], now());
+            const rest = { returned: 5, days: [{ day: `${MONTH}-15`, requests: 1 }] };
+            await node.usage.report([{ accountId, month: MONTH, ...rest }]);
             scene.count(books.leased, accountId, -5);
             scene.count(books.requests, accountId);
           }
@@ -268,8 +268,6 @@ export function accountWorks(scene: Scene): Works {
       run: async (node) => {
         const id = pick(['node 1', 'node 2', 'node 3']);
         await (pick([true, false]) ? node.nodes.beat(id, now()) : node.nodes.leave(id, now()));
-        const windows = ['all', pick(scene.accounts)].map((key) => ({ key, limit: 1e6, windowMs: 1_000 }));
-        await node.limits.admit(windows, now());
       },
     },
     sweep: { share: 12, run: (node) => node.upkeep.sweep(now(), pick([20, 200])) },

@@ -66,7 +66,9 @@ describe.skipIf(!IS_THERE)('recording attempts on PostgreSQL', () => {
       { failingSince: null, failedAttempts: 0 },
       { failingSince: null, failedAttempts: 0 },
     ]);
-    const found = await on.store.deliveries.find(owner, webhookId, deliveryId, T);
+    const page = { limit: 9, before: null };
+    const { deliveries } = await on.store.deliveries.list(owner, webhookId, page, T);
+    const found = deliveries.find(({ id }) => id === deliveryId);
     expect(found).toMatchObject({ state: 'delivered', attempts: [{ status: 500 }, { status: 500 }] });
   });
 

@@ -102,8 +102,9 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
     if (dataDir) rmSync(dataDir, { recursive: true, force: true });
   });
 
-  it('copies every table: none is empty in this test, and each has the same rows afterwards', async () => {
-    expect(tables().filter((table) => sourceRows(table).length === 0)).toEqual([]);
+  it('copies every table: all that servers use have rows in this test, and each has the same afterwards', async () => {
+    // No server writes into the first one any more; it goes with the next change of the schema.
+    expect(tables().filter((table) => sourceRows(table).length === 0)).toEqual(['shared_limits']);
     const url = await createDatabase(cluster);
     const copied = await transfer(databasePath(dataDir), url);
     expect(copied.map(({ name }) => name).sort()).toEqual(tables().sort());

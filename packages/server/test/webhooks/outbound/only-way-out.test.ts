@@ -8,8 +8,8 @@ const SOURCE = new URL('../../../src/', import.meta.url);
  * address comes from the operator and never from a client of the API or a mail.
  */
 const REASONED: Readonly<Record<string, string>> = {
+  'cli/doctor.ts': 'the command line checks the server and the name servers of its operator',
   'cli/mail.ts': 'the command line sends a mail to the SMTP server that its user names',
-  'http/openapi/page.ts': 'runs in the browser that shows the reference page; here it is only text',
   'reading/sender-checks/dns-cache.ts':
     "asks the operator's name servers, and nobody else, for records of senders",
   'reading/sender-checks/verify.ts':

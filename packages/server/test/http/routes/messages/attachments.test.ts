@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseMail } from '../../../../src/mail/parse.ts';
 import { RAW_PIECE_BYTES } from '../../../../src/reading/sources.ts';
 import { startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
 
@@ -78,12 +77,5 @@ describe('attachments', () => {
     expect(read).toEqual([2]);
     expect((await http.api('GET', `${path}/attachments/att_3`)).status).toBe(404);
     expect((await http.api('GET', `${path}/attachments/nonsense`)).status).toBe(404);
-  });
-
-  it('of a message that was stored before ranges were kept are found by parsing it', async () => {
-    const text = mailWith(['7bit', lines(3)], ['base64', base64(lines(4))]);
-    const { content } = parseMail(Buffer.from(text));
-    const id = await http.deliver(inbox, { raw: Buffer.from(text), ...content });
-    expect(await download(id)).toEqual([lines(3), lines(4)]);
   });
 });

@@ -160,8 +160,8 @@ export function describeEnds(given: Given): void {
       await on.store.waits.addExplained([wait]);
       await on.store.usage.lease(owner, '2027-01', { want: 9, limit: null }, T);
       const days = Array.from({ length: 15 }, (_, n) => ({ day: `2027-01-${n + 10}`, requests: 1 }));
-      const report = { accountId: owner, month: '2027-01', limit: null, returned: 0, kept: 0, days };
-      await on.store.usage.report([report], T);
+      const report = { accountId: owner, month: '2027-01', returned: 0, days };
+      await on.store.usage.report([report]);
     }
     // No other end is later, but that a month is kept until its last day is old.
     const LONG_AFTER = T + USAGE_KEPT_MS + 31 * 24 * 3_600_000;

@@ -119,20 +119,18 @@ export function describeExplain(given: Given): void {
     const listed = async (store: Store, owner: string | null, now = T, page = { after: 0, limit: 99 }) =>
       store.refusals.listAddresses(owner, page, now);
 
-    it('are listed once each, the latest first, with how often and when last, for 24 hours', async () => {
+    it('are listed once each, the latest first, for 24 hours', async () => {
       const { store } = await given.fresh();
       await store.refusals.add([refusalOf('a@mayfly.test'), refusalOf('b@mayfly.test', T + 1)]);
       await store.refusals.add([
         refusalOf('a@mayfly.test', T + 2),
         refusalOf('"q\\"\\u0000"@mayfly.test', T),
       ]);
-      const a = { address: 'a@mayfly.test', at: T + 2, times: 2 };
-      const b = { address: 'b@mayfly.test', at: T + 1, times: 1 };
-      const q = { address: '"q\\"\\u0000"@mayfly.test', at: T, times: 1 };
+      const [a, b, q] = ['a@mayfly.test', 'b@mayfly.test', '"q\\"\\u0000"@mayfly.test'];
       expect(await listed(store, null)).toEqual([a, b, q]);
-      expect(await listed(store, null, T, { after: T, limit: 99 })).toEqual([{ ...a, times: 1 }, b]);
+      expect(await listed(store, null, T, { after: T, limit: 99 })).toEqual([a, b]);
       expect(await listed(store, null, T, { after: 0, limit: 1 })).toEqual([a]);
-      expect(await listed(store, null, T + REFUSAL_KEPT_MS + 1)).toEqual([{ ...a, times: 1 }]);
+      expect(await listed(store, null, T + REFUSAL_KEPT_MS + 1)).toEqual([a]);
     });
 
     it('are those that no inbox had, and not those that were full or had faults', async () => {
@@ -147,7 +145,7 @@ export function describeExplain(given: Given): void {
         { ...refusalOf(faulty ?? ''), fault },
       ]);
       const listed = await given.store.refusals.listAddresses(owner, { after: 0, limit: 1000 }, T);
-      const found = listed.map(({ address }) => address).filter((address) => address.endsWith('@k.test'));
+      const found = listed.filter((address) => address.endsWith('@k.test'));
       expect(found).toEqual([none]);
     });
 
@@ -164,7 +162,7 @@ export function describeExplain(given: Given): void {
       const locals = ['live', 'deleted', 'held', 'own', 'free'];
       await on.store.refusals.add(locals.map((local) => refusalOf(`${local}@mayfly.test`)));
       const names = async (account: string | null, now = T) =>
-        (await listed(on.store, account, now)).map(({ address }) => address.split('@')[0]).toSorted();
+        (await listed(on.store, account, now)).map((address) => address.split('@')[0]).toSorted();
       expect(await names(owner)).toEqual(['free', 'own']);
       expect(await names(other)).toEqual(['deleted', 'free', 'held', 'live']);
       expect(await names(null)).toEqual(['free']);
