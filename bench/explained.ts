@@ -19,7 +19,7 @@ const BUDGET_LATE_MS = 300;
 /** What an explained wait that ends in vain costs, after a minute in which much arrived. */
 export async function explained(): Promise<Row[]> {
   const rows = await onEngine('SQLite', {});
-  const cluster = await startPostgres();
+  const cluster = await startPostgres({ source: 'npm' });
   try {
     return [...rows, ...(await onEngine('PostgreSQL', { MAYFLY_DATABASE_URL: cluster.url() }))];
   } finally {

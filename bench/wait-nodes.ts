@@ -11,7 +11,7 @@ const BUDGET_MS = 25;
 /** The waits of `wait` on PostgreSQL: with one node, and held on one node while the mail comes to another. */
 export async function waitNodes(): Promise<Row[]> {
   const mail = onTheWire(await realisticMail());
-  const postgres = await startPostgres();
+  const postgres = await startPostgres({ source: 'npm' });
   const nodes: Mayfly[] = [];
   try {
     for (let n = 0; n < 2; n++)

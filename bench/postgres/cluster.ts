@@ -56,7 +56,7 @@ async function runOnce(url: string, text: string): Promise<void> {
 
 /** Starts PostgreSQL for `use` and removes it, whatever happens. */
 export async function withCluster<T>(use: (cluster: BenchCluster) => Promise<T>): Promise<T> {
-  const cluster = await startPostgres({ settings: SETTINGS });
+  const cluster = await startPostgres({ source: 'npm', settings: SETTINGS });
   const [pid = ''] = readFileSync(join(cluster.dataDir, 'postmaster.pid'), 'latin1').split('\n');
   let databases = 0;
   try {

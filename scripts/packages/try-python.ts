@@ -15,16 +15,16 @@ def test_code(mail_inbox, mayfly_smtp):
 `;
 
 /** A virtual environment with some packages. */
-export function environment(name: string, packages: string[]) {
+export function environment(name: string, packages: string[], env: Record<string, string> = {}) {
   const venv = join(folder, name);
   run('python3', ['-m', 'venv', venv], folder);
   const pip = ['install', '--quiet', '--disable-pip-version-check', ...packages];
-  const { ms } = run(join(venv, 'bin/pip'), pip, folder);
+  const { ms } = run(join(venv, 'bin/pip'), pip, folder, process.execPath, env);
   return { python: join(venv, 'bin/python'), ms };
 }
 
-export async function tryPython(tarballs: Tarballs): Promise<void> {
-  const target = join(BUILD, 'python');
+/** Builds the wheel and the source archive into an empty folder. */
+export function buildWheel(target: string): void {
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
   const builder = environment('build', ['build']);
@@ -32,6 +32,11 @@ export async function tryPython(tarballs: Tarballs): Promise<void> {
   // What the build leaves behind in the sources.
   for (const left of ['python/build', 'python/src/pytest_mayfly.egg-info'])
     rmSync(join(ROOT, left), { recursive: true, force: true });
+}
+
+export async function tryPython(tarballs: Tarballs): Promise<void> {
+  const target = join(BUILD, 'python');
+  buildWheel(target);
   const files = readdirSync(target);
   const wheel = files.find((file) => file.endsWith('.whl')) ?? '';
   for (const file of files) say(`pytest-mayfly: ${file} ${kb(statSync(join(target, file)).size)}`);

@@ -50,10 +50,12 @@ export function project(
   packages: string[],
   node = process.execPath,
   env: Record<string, string> = {},
+  overrides: Record<string, string> = {},
 ): { cwd: string; ms: number } {
   const cwd = join(folder, name);
   mkdirSync(cwd);
-  writeFileSync(join(cwd, 'package.json'), JSON.stringify({ name, version: '1.0.0', private: true }));
+  const manifest = { name, version: '1.0.0', private: true, overrides };
+  writeFileSync(join(cwd, 'package.json'), JSON.stringify(manifest));
   const { ms } = run(
     'npm',
     ['install', '--no-audit', '--no-fund', '--loglevel=error', ...packages],
@@ -83,10 +85,14 @@ export function serverProject(tarballs: Tarballs): ReturnType<typeof project> {
   return server;
 }
 
-/** `npx mayfly dev` on free ports, in a project that has the package. Clients of this machine need no key. */
-export async function startServer(cwd: string): Promise<RunningServer> {
+/**
+ * `npx mayfly dev` on free ports, in a project that has the package. Clients of this machine need no key.
+ * @param npm environment of npx
+ */
+export async function startServer(cwd: string, npm: Record<string, string> = {}): Promise<RunningServer> {
   const started = performance.now();
   const env = {
+    ...npm,
     MAYFLY_HTTP_PORT: '0',
     MAYFLY_SMTP_PORT: '0',
     MAYFLY_METRICS_PORT: '0',

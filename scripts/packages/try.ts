@@ -14,6 +14,7 @@ import { tryNodes, trySize, tryTypes } from './try-client.ts';
 import { tryContainers } from './try-containers.ts';
 import { tryCypress } from './try-cypress.ts';
 import { tryPython } from './try-python.ts';
+import { tryRegistry } from './try-registry.ts';
 import { tryRunners } from './try-runners.ts';
 import {
   bin,
@@ -38,9 +39,22 @@ const MAX_SERVER_BYTES = 12_000_000;
 /** What a registry shows of a package, and what its readers miss where it is not there. */
 const SHOWN = ['description', 'keywords', 'license', 'homepage', 'bugs', 'repository', 'engines'];
 
+/** The registry compares it with the repository of the workflow that publishes with provenance, letter by letter. */
+const PROVENANCE = /^git\+https:\/\/github\.com\/[\w.-]+\/[\w.-]+\.git$/;
+
 function checkMetadata(source: string, files: Array<{ path: string }>): void {
   const manifest = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'));
   const paths = files.map(({ path }) => path);
+  const { repository, publishConfig } = manifest;
+  const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).repository.url;
+  const isOurs = PROVENANCE.test(repository?.url) && repository.url === root;
+  if (!isOurs || !existsSync(join(ROOT, repository.directory)))
+    throw new Error(`${manifest.name}: "repository" is not this one: ${JSON.stringify(repository)}`);
+  if (manifest.private || publishConfig?.access !== 'public' || publishConfig.provenance !== true)
+    throw new Error(`${manifest.name} would not be published for everybody, with provenance.`);
+  const programs: string[] = Object.values(manifest.bin ?? {});
+  const unknown = programs.filter((file) => !/^#!/.test(readFileSync(join(source, file), 'utf8')));
+  if (unknown.length > 0) throw new Error(`${manifest.name}: ${unknown.join(', ')} names no interpreter.`);
   const missing = [
     ...SHOWN.filter((field) => !manifest[field]),
     ...['README.md', 'LICENSE'].filter((file) => !paths.includes(file)),
@@ -145,6 +159,7 @@ const PARTS: Record<string, (tarballs: Tarballs) => void | Promise<void>> = {
   runners: tryRunners,
   cypress: tryCypress,
   python: tryPython,
+  registry: tryRegistry,
   ci: tryCi,
   containers: tryContainers,
 };

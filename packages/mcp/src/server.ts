@@ -10,7 +10,7 @@ import {
 import { problemsOf } from './arguments.ts';
 import { SCHEMAS } from './schemas.ts';
 import { isChanging, TOOLS } from './tools.ts';
-import type { Reply } from './waits.ts';
+import { marked, type Reply } from './waits.ts';
 
 export interface ServerOptions {
   url?: string | undefined;
@@ -102,8 +102,13 @@ export async function createServer({ url, apiKey }: ServerOptions): Promise<McpS
     { title: 'An inbox', description: 'Metadata and messages of an inbox.', mimeType: 'application/json' },
     async (uri, { id }) => {
       const inbox = await mayfly.getInbox(String(id));
-      const text = JSON.stringify({ inbox: inbox.data, messages: await inbox.messages() });
-      return { contents: [{ uri: uri.href, mimeType: 'application/json', text }] };
+      const messages = marked(JSON.stringify(await inbox.messages()));
+      return {
+        contents: [
+          { uri: uri.href, mimeType: 'application/json', text: JSON.stringify(inbox.data) },
+          { uri: `${uri.href}/messages`, mimeType: 'text/plain', text: messages },
+        ],
+      };
     },
   );
   server.registerPrompt(

@@ -111,8 +111,8 @@ export const TOOLS: Tool[] = [
       const others = message.links.length - 1;
       const more =
         others > 0 ? `\nThe mail has ${others} more: read_message with part "links" shows them.` : '';
-      const words = first?.text ? `\n${marked(first.text)}` : '';
-      return { text: `${first?.href}\nmessageId: ${message.id}${more}${words}`, data };
+      const words = first?.text ? `\n${first.text}` : '';
+      return { text: `messageId: ${message.id}${more}\n${marked(`${first?.href}${words}`)}`, data };
     },
   },
   {

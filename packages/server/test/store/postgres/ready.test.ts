@@ -4,7 +4,6 @@ import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/
 import { startApp } from '../../support/start-app.ts';
 import { createDatabase } from './open-postgres.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
 /** A readiness probe waits no longer. */
 const PROBE_MS = 1_000;

@@ -7,7 +7,6 @@ import { inboxAt, mailTo, T } from '../builders.ts';
 import type { Opened } from '../contract/suite.ts';
 import { openStores } from './open-postgres.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
 const WEBHOOKS = 10;
 

@@ -10,7 +10,6 @@ import { everything, inboxAt, mailTo, onlyPlaced, reread, saying, T } from '../b
 import type { Opened } from '../contract/suite.ts';
 import { openStores } from './open-postgres.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
 const MAX_BLOCK_MS = 20;
 const TEXT_BYTES = 40 * 1024 * 1024;

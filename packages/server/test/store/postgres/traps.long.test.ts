@@ -16,7 +16,6 @@ import { MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts'
 import { inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { createDatabase } from './open-postgres.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
 const DISK_MIB = 32;
 const MAIL_BYTES = 200_000;

@@ -14,7 +14,6 @@ import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { keepSending } from './keep-sending.ts';
 import { createDatabase } from './open-postgres.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
 
 const DAMAGED = { code: 'storage_damaged' };

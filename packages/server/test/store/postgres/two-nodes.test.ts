@@ -7,7 +7,6 @@ import { sharedPostgres } from '../../support/shared-postgres.ts';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
 import { createDatabase } from './open-postgres.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
 /** A node tells the other ones of the changes of this time together, milliseconds. */
 const GATHERS_MS = 5;

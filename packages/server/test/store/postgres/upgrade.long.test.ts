@@ -11,7 +11,6 @@ import { startHttp } from '../../webhooks/receivers.ts';
 import { T } from '../builders.ts';
 import { createDatabase } from './open-postgres.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
 /** Servers that start at once on an empty database, and how often that is tried. */
 const STARTS = 6;

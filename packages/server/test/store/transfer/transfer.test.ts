@@ -15,7 +15,6 @@ import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
 import { createDatabase } from '../postgres/open-postgres.ts';
 import { type Filled, fill, readEverything } from './filled-server.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
 const IS_THERE = await hasPostgres();
 
 const WAIT = { timeout: 60_000 };
