@@ -12,6 +12,8 @@ import { openStores } from './open-postgres.ts';
 
 const IS_THERE = await hasPostgres();
 const MAX_BLOCK_MS = 20;
+/** A search on the main thread is above the limit in each of them; a collection of garbage is not. */
+const ROUNDS = 5;
 const TEXT_BYTES = 40 * 1024 * 1024;
 /** What is searched for stands at the end of the long text. */
 const NEEDLE = 'needle 4711';
@@ -79,12 +81,16 @@ describe.skipIf(!IS_THERE)('searching the text of a large message on PostgreSQL'
   ])('holds the main thread for no longer than 20 ms of CPU time: %s', async (_, find) => {
     // The thread is started by the first call.
     await find('nothing like that');
-    let found: string[] = [];
-    const ms = await longestBlock(async () => {
-      found = await find(NEEDLE.toUpperCase());
-    });
-    expect(found).toEqual([messageId]);
-    expect(ms).toBeLessThan(MAX_BLOCK_MS * cpuSlowness());
+    let least = Number.POSITIVE_INFINITY;
+    for (let round = 0; round < ROUNDS && least >= MAX_BLOCK_MS; round++) {
+      let found: string[] = [];
+      const ms = await longestBlock(async () => {
+        found = await find(NEEDLE.toUpperCase());
+      });
+      expect(found).toEqual([messageId]);
+      least = Math.min(least, ms / cpuSlowness());
+    }
+    expect(least).toBeLessThan(MAX_BLOCK_MS);
   });
 
   it('finishes what it has begun when the store is closed, and then answers unavailable', async () => {
