@@ -84,11 +84,6 @@ const ACCOUNTS = [
   sql`create index domains_of_account on domains (account_id, domain)`,
   // One-time actions, each done by the transaction that inserts its name.
   sql`create table markers (name ${ID} primary key) ${KEYED}`,
-  sql`create table shared_limits (
-    key ${ID} primary key,
-    times text not null, -- JSON text of the times of events, oldest first
-    ends_at ${INT} not null
-  ) ${KEYED}`,
   // Running servers; the rate limits of accounts are divided by their number.
   sql`create table nodes (
     id ${ID} primary key,

@@ -76,7 +76,7 @@ describe('a message that is read from its raw source', () => {
     const { status, body } = await http.api('POST', `${path(name)}/preview`, { body: {} });
     expect([status, body.remoteCount]).toEqual([200, 0]);
     const page = await http.api('GET', new URL(body.url).pathname);
-    expect(Buffer.from(page.bytes).toString()).toContain('larger than 1 MiB');
+    expect(Buffer.from(page.bytes).toString()).toContain('first 4 MiB');
     const { body: lint } = await http.api('GET', `${path(name)}/lint`);
     expect(lint.findings.length).toBeGreaterThan(0);
   });

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { notFound } from '../../errors.ts';
 import { DECODED_HERE_BYTES, MAX_DECODINGS } from '../../http/limits.ts';
 import type { MailAttachment } from '../../mail/mail.ts';
@@ -45,6 +46,12 @@ export function createAttachmentBytes(deps: {
   now: () => number;
 }) {
   const inTurn = createTurns(MAX_DECODINGS);
+  let lastTurn = Promise.resolve();
+  /** In each turn of the event loop one piece is decoded, however many attachments are read. */
+  const itsTurn = () => {
+    lastTurn = lastTurn.then(() => nextTurn());
+    return lastTurn;
+  };
 
   function partOf({ index }: FullMessageRecord, id: string): IndexedPart {
     const part = index && attachmentPart(index, id);
@@ -75,7 +82,7 @@ export function createAttachmentBytes(deps: {
       return { size, read: (range) => Readable.from(within(range), { objectMode: false }) };
     }
     if (isLarge && encoding === 'base64') {
-      const within = (range: ByteRange) => cut(decodedBase64(pieces(bodyStart, bodyEnd)), range);
+      const within = (range: ByteRange) => cut(decodedBase64(pieces(bodyStart, bodyEnd), itsTurn), range);
       return { size, read: (range) => Readable.from(within(range), { objectMode: false }) };
     }
     const bytes = await read(message, id);

@@ -8,10 +8,15 @@ const GROUP = 4;
 /**
  * The results together equal `decodeBase64` of the whole. Frees memory at once: with many slow clients, the garbage
  * collector would leave more pieces than are in use.
+ * @param itsTurn is awaited before a piece is decoded
  */
-export async function* decodedBase64(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+export async function* decodedBase64(
+  pieces: AsyncIterable<Uint8Array>,
+  itsTurn: () => Promise<void>,
+): AsyncGenerator<Buffer> {
   let rest: Uint8Array = new Uint8Array();
   for await (const piece of pieces) {
+    await itsTurn();
     const bytes = Buffer.concat([rest, piece]);
     // A driver may return views of a larger buffer.
     if (piece.byteLength === piece.buffer.byteLength) freeIfLarge(piece);

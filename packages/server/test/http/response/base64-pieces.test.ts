@@ -25,7 +25,7 @@ it('base64 in pieces, however it is cut, is decoded to the bytes of the whole', 
     fc.asyncProperty(base64Text, fc.array(fc.nat(200), { maxLength: 8 }), async (letters, cuts) => {
       const whole = Buffer.from(letters.join(''), 'latin1');
       const decoded: Buffer[] = [];
-      for await (const piece of decodedBase64(cut(whole, cuts))) decoded.push(piece);
+      for await (const piece of decodedBase64(cut(whole, cuts), async () => {})) decoded.push(piece);
       expect(Buffer.concat(decoded).toString('hex')).toBe(decodeBase64(whole).toString('hex'));
     }),
     { numRuns: 5_000 },

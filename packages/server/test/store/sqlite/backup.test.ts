@@ -32,8 +32,13 @@ describe('backup and restore of the embedded database', () => {
     app = null;
   };
   const subjects = async (running: TestApp, id: string): Promise<string[]> => {
-    const { body } = await running.api('GET', `/v1/inboxes/${id}/messages?limit=200`);
-    return body.messages.map(({ subject }: { subject: string }) => subject).toReversed();
+    const found: string[] = [];
+    for (let cursor = ''; ; ) {
+      const { body } = await running.api('GET', `/v1/inboxes/${id}/messages?limit=200${cursor}`);
+      found.unshift(...body.messages.map(({ subject }: { subject: string }) => subject).toReversed());
+      if (!body.nextCursor) return found;
+      cursor = `&cursor=${body.nextCursor}`;
+    }
   };
 
   beforeEach(() => {
