@@ -12,17 +12,6 @@ export interface Destination {
   domain: string;
 }
 
-export interface InboxFinder {
-  /**
-   * Reads the live inbox for an address from the store: the inbox with this address, else the catch-all inbox of the
-   * domain, else the sink. Under an account's domain only that account's inboxes count. An address has no inbox while
-   * its former inbox, or the catch-all inbox that took its mail, is in quarantine.
-   */
-  find(destination: Destination): Promise<AddressedInbox | undefined>;
-  /** The cached result of {@link find}. Its `messageCount` may be too large; the caller may update it. */
-  cached(address: string): AddressedInbox | undefined;
-}
-
 export interface InboxFinderDeps {
   store: Pick<Store, 'inboxes' | 'domains' | 'generation'>;
   clock: Pick<Clock, 'now' | 'monotonic'>;
@@ -31,28 +20,21 @@ export interface InboxFinderDeps {
   sink: boolean;
 }
 
-export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDeps): InboxFinder {
+export type InboxFinder = ReturnType<typeof createInboxFinder>;
+
+export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDeps) {
   const known = new LRUCache<string, { inbox: AddressedInbox; until: number; generation: number }>({
     max: KNOWN_INBOXES,
   });
 
-  const findOnShared = async ({ address }: Destination): Promise<AddressedInbox | undefined> => {
-    const now = clock.now();
+  /** Not cached for an owner, because the operator may assign the domain to another account at any time. */
+  const findOwn = async (address: string, owner: string | undefined): Promise<AddressedInbox | undefined> => {
     const generation = store.generation('inboxes');
-    const inbox = await store.inboxes.findByAddress(address, now);
-    if (inbox && generation !== null) {
-      known.set(address, { inbox, until: clock.monotonic() + CACHE_TTL_MS, generation });
-    }
-    return inbox;
-  };
-
-  /** Not cached, because the operator may assign the domain to another account at any time. */
-  const findOnOwned = async (
-    { address }: Destination,
-    owner: string,
-  ): Promise<AddressedInbox | undefined> => {
     const inbox = await store.inboxes.findByAddress(address, clock.now());
-    return inbox?.accountId === owner ? inbox : undefined;
+    if (owner !== undefined) return inbox?.accountId === owner ? inbox : undefined;
+    if (inbox && generation !== null)
+      known.set(address, { inbox, until: clock.monotonic() + CACHE_TTL_MS, generation });
+    return inbox;
   };
 
   /** @param mayTake whether a catch-all inbox may take this mail */
@@ -72,24 +54,31 @@ export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDep
   };
 
   return {
-    cached: (address) => {
+    /** The cached result of `find`. Its `messageCount` may be too large; the caller may update it. */
+    cached(address: string): AddressedInbox | undefined {
       const found = known.get(address);
       const isFresh = found?.generation === store.generation('inboxes') && clock.monotonic() < found.until;
       return isFresh && found.inbox.expiresAt > clock.now() ? found.inbox : undefined;
     },
 
-    async find(destination) {
-      if (shared.has(destination.domain)) {
-        const inbox = await findOnShared(destination);
-        return inbox ?? (sink ? findTaker(destination, () => false) : undefined);
+    /**
+     * Reads the live inbox for an address from the store: the inbox with this address, else the catch-all inbox of the
+     * domain, else the sink. Under an account's domain only that account's inboxes count. An address has no inbox while
+     * its former inbox, or the catch-all inbox that took its mail, is in quarantine.
+     */
+    async find(destination: Destination): Promise<AddressedInbox | undefined> {
+      const { address, domain } = destination;
+      const isShared = shared.has(domain);
+      const owner = isShared ? undefined : (await store.domains.find(domain))?.accountId;
+      if (isShared || owner !== undefined) {
+        const inbox = await findOwn(address, owner);
+        if (inbox) return inbox;
       }
-      const owned = await store.domains.find(destination.domain);
-      if (owned) {
-        const isOwners = ({ accountId }: AddressedInbox): boolean => accountId === owned.accountId;
-        return (await findOnOwned(destination, owned.accountId)) ?? findTaker(destination, isOwners);
-      }
-      const isSubdomain = isSubdomainOf(shared, destination.domain);
-      return isSubdomain || sink ? findTaker(destination, () => isSubdomain) : undefined;
+      const isSubdomain = isSubdomainOf(shared, domain);
+      if (owner === undefined && !isSubdomain && !sink) return undefined;
+      return findTaker(destination, ({ accountId }) =>
+        owner === undefined ? isSubdomain : accountId === owner,
+      );
     },
   };
 }

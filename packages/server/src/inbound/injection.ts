@@ -48,37 +48,34 @@ export interface Injection {
 export const emptyMessage = (): AppError =>
   new AppError('malformed_message', 'The body is empty. Send the message, header and body, as its bytes.');
 
-/** @param budget shared with SMTP */
-export function createInjection({
-  receiver,
-  budget,
-  clock,
-}: {
+interface InjectionDeps {
   receiver: Pick<Receiver, 'accept' | 'deliver'> & Staging;
+  /** Shared with SMTP. */
   budget: ByteBudget;
   clock: Clock;
-}): Injection {
-  /** Holds a message in memory until `use` has settled. */
-  const reading = async <T>(
-    stream: Readable,
-    { remoteAddress, maxBytes, begin }: { remoteAddress: string; maxBytes: number; begin: TrailEvent },
-    use: (mail: { received: Uint8Array; trail: Trail }) => Promise<T>,
-  ): Promise<T> => {
-    const begun = { event: begin, at: clock.now() };
-    const message = await readMessage(stream, messageTooLarge, {
-      budget,
-      source: sourceKey(remoteAddress),
-      maxBytes,
-    });
-    try {
-      if (message.length === 0) throw emptyMessage();
-      const trail = [begun, { event: 'end-of-data' as const, at: clock.now() }];
-      return await use({ received: message.finish(), trail });
-    } finally {
-      message.release();
-    }
-  };
+}
 
+/** Holds a message in memory until `use` has settled. */
+async function reading<T>(
+  { budget, clock }: InjectionDeps,
+  stream: Readable,
+  { remoteAddress, maxBytes, begin }: { remoteAddress: string; maxBytes: number; begin: TrailEvent },
+  use: (mail: { received: Uint8Array; trail: Trail }) => Promise<T>,
+): Promise<T> {
+  const begun = { event: begin, at: clock.now() };
+  const source = sourceKey(remoteAddress);
+  const message = await readMessage(stream, messageTooLarge, { budget, source, maxBytes });
+  try {
+    if (message.length === 0) throw emptyMessage();
+    const trail = [begun, { event: 'end-of-data' as const, at: clock.now() }];
+    return await use({ received: message.finish(), trail });
+  } finally {
+    message.release();
+  }
+}
+
+export function createInjection(deps: InjectionDeps): Injection {
+  const { receiver } = deps;
   const deliver = (
     stream: Readable,
     remoteAddress: string,
@@ -86,7 +83,7 @@ export function createInjection({
     { begin, ...mail }: Pick<ReceivedMail, 'envelope' | 'trace'> & { begin: TrailEvent },
   ): Promise<string> => {
     const maxBytes = recipients[0]?.maxMessageBytes ?? 0;
-    return reading(stream, { remoteAddress, maxBytes, begin }, async (read) => {
+    return reading(deps, stream, { remoteAddress, maxBytes, begin }, async (read) => {
       const [place] = await receiver.deliver({ ...mail, ...read, recipients });
       if (!place || !('messageId' in place)) throw new Error('a delivered message is in its inbox');
       return place.messageId;
@@ -119,7 +116,7 @@ export function createInjection({
 
     stage({ stream, envelope }, { accountId, maxMessageBytes, stage }, remoteAddress) {
       const maxBytes = maxMessageBytes + TRACE_HEADROOM_BYTES;
-      return reading(stream, { remoteAddress, maxBytes, begin: 'imported' }, (read) =>
+      return reading(deps, stream, { remoteAddress, maxBytes, begin: 'imported' }, (read) =>
         receiver.stage({ envelope, accountId, ...read }, stage),
       );
     },

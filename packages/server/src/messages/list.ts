@@ -7,7 +7,6 @@ import { quoted } from '../text/nearest.ts';
 import { cursorAt, timeOfRfc3339, timeOfSince } from './cursor.ts';
 import { readUntil } from './held/change-signal.ts';
 import type { HeldDeps } from './held/held-deps.ts';
-import type { Newest } from './newest-cache.ts';
 import { continued, type Found, findNewest } from './search.ts';
 
 export interface ListQuery {
@@ -22,11 +21,6 @@ export interface ListQuery {
 /** Newest first. */
 export interface MessagePage extends Pick<Found, 'messages' | 'hasMore' | 'searchedTo'> {
   cursor: string;
-}
-
-export interface ListDeps extends HeldDeps {
-  /** A cache of the newest messages. */
-  newest?: Newest;
 }
 
 function timeOfBefore(before: string | undefined): number | undefined {
@@ -46,7 +40,7 @@ const sinceOf = (inbox: InboxRecord, { since }: ListQuery): number =>
  * @throws AppError `invalid_since`; `invalid_request` for a wrong `before`; the reason of `signal` during a search
  */
 export async function listMessages(
-  deps: ListDeps,
+  deps: HeldDeps,
   inbox: InboxRecord,
   query: ListQuery,
   signal: AbortSignal,
@@ -55,7 +49,7 @@ export async function listMessages(
 }
 
 async function pageAfter(
-  deps: ListDeps,
+  deps: HeldDeps,
   since: number,
   inbox: InboxRecord,
   query: ListQuery,
@@ -74,13 +68,13 @@ async function pageAfter(
 
 /** @param range `after < receivedAt < before`, epoch milliseconds */
 async function findIn(
-  deps: ListDeps,
+  deps: HeldDeps,
   inbox: InboxRecord,
   range: { after: number; before: number },
-  { conditions, limit, before }: ListQuery,
+  { conditions, limit }: ListQuery,
   signal: AbortSignal,
 ): Promise<Pick<Found, 'messages' | 'hasMore' | 'searchedTo'>> {
-  const { store, newest, clock } = deps;
+  const { store, clock } = deps;
   const { id, accountId } = inbox;
   if (range.after >= range.before - 1) return { messages: [], hasMore: false, searchedTo: null };
   if (conditions.length > 0) {
@@ -88,10 +82,7 @@ async function findIn(
     const { place, ...found } = await findNewest(deps, { ...range, scope, conditions, limit }, signal);
     return found;
   }
-  const found =
-    newest && before === undefined
-      ? await newest.list(inbox, range.after, limit + 1, clock.now())
-      : await store.messages.listRows(id, { ...range, limit: limit + 1 }, clock.now());
+  const found = await store.messages.listRows(id, { ...range, limit: limit + 1 }, clock.now());
   return { messages: found.slice(0, limit), hasMore: found.length > limit, searchedTo: null };
 }
 

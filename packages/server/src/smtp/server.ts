@@ -113,20 +113,26 @@ class Listener {
   }
 }
 
-export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps): SmtpServer {
-  const { clock } = deps;
-  const { host, name, domains, maxMessageBytes, tls = null, tlsPort = null, startTls = 'auto' } = options;
+function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): ListenerContext {
+  const { name, domains, maxMessageBytes } = options;
   const { bareLineEndings = 'refuse', auth = 'off', authPlaintext = false } = options;
   const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
-  const open = new Set<Connection>();
-  const context: ListenerContext = {
+  return {
     ...deps,
-    ...{ name, maxMessageBytes, bareLineEndings, auth, authPlaintext, limits, open },
+    ...{ name, maxMessageBytes, bareLineEndings, auth, authPlaintext, limits },
+    open: new Set<Connection>(),
     limiter: new ConnectionLimiter(limits),
     visits: new SmtpVisits(),
     postmasterDomains: new Set(options.postmaster === 'log' ? domains : []),
     isTrustedProxy: networkMatch(options.proxyFrom ?? []),
   };
+}
+
+export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps): SmtpServer {
+  const { clock } = deps;
+  const { host, name, tls = null, tlsPort = null, startTls = 'auto' } = options;
+  const context = contextOf(options, deps);
+  const { open } = context;
   const stopping = new AbortController();
   const offersTls = startTls === 'self-signed' || (startTls === 'auto' && tls !== null);
   const plain = new Listener(context, { implicitTls: false, startTls: offersTls });

@@ -13,7 +13,7 @@ import type { FaultPoint } from '../refusals/sql.ts';
 import { isHelloName, readMail, readRcpt } from './commands.ts';
 import { type BareLineEndings, DataReader } from './data-reader.ts';
 import type { SmtpLimits } from './limits.ts';
-import { LineReader } from './line-reader.ts';
+import { LineReader, type LineResult } from './line-reader.ts';
 import { isLoopback } from './networks.ts';
 import { hasProxySignature } from './proxy-header.ts';
 import { type Outcome, REPLIES, type Reply, replyForError, replyLine } from './replies.ts';
@@ -210,27 +210,31 @@ export class Session {
       visits.leftEarly({ at: clock.now(), remoteAddress, helo });
   }
 
-  /** @param isAnswer to an AUTH challenge @returns undefined when the session is over, or an answer was too long */
+  /** @param isAnswer to an AUTH challenge @returns undefined when the session is over, or the line was too long */
   async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
-    while (!this.#isOver) {
-      const found = this.#lines.read(this.#input, this.#at, isAnswer);
-      this.#at = this.#lines.end;
-      if (found === 'incomplete') await this.#fill();
-      else if (found === 'endless') this.close(REPLIES.endlessLine);
-      else {
-        this.#linesRead++;
-        this.commandAt = this.#context.clock.monotonic();
-        // Yield, so that one read with many commands does not delay other connections.
-        if (this.#linesRead % 100 === 0 && this.#at < this.#input.length) {
-          await this.#flush();
-          await nextTurn();
-        }
-        if (found === 'line') return this.#isOver ? undefined : this.#lines.line;
-        this.#reply(this.#lines.isAuth ? REPLIES.authLineTooLong : REPLIES.lineTooLong);
-        if (isAnswer) return undefined;
-      }
+    let found = this.#nextLine(isAnswer);
+    while (found === 'incomplete' && !this.#isOver) {
+      await this.#fill();
+      found = this.#nextLine(isAnswer);
     }
+    if (found === 'endless') this.close(REPLIES.endlessLine);
+    if (this.#isOver) return undefined;
+    this.#linesRead++;
+    this.commandAt = this.#context.clock.monotonic();
+    // Yield, so that one read with many commands does not delay other connections.
+    if (this.#linesRead % 100 === 0 && this.#at < this.#input.length) {
+      await this.#flush();
+      await nextTurn();
+    }
+    if (found === 'line') return this.#isOver ? undefined : this.#lines.line;
+    this.#reply(this.#lines.isAuth ? REPLIES.authLineTooLong : REPLIES.lineTooLong);
     return undefined;
+  }
+
+  #nextLine(isAnswer: boolean): LineResult {
+    const found = this.#lines.read(this.#input, this.#at, isAnswer);
+    this.#at = this.#lines.end;
+    return found;
   }
 
   /** Waits for more bytes; at the end of input, the session is over. */
