@@ -6,7 +6,6 @@ import type { NewMailRecipient, Placed } from '../messages/records.ts';
 import type { Readings } from '../reading/readings.ts';
 import { isOutside } from '../reading/sender-checks/authenticator.ts';
 import type { Store } from '../store.ts';
-import { receivedLine, TRACE_HEADROOM_BYTES, type Trace } from './received-line.ts';
 import { assertFits, inboxFull, noSuchInbox, type Recipient } from './recipients.ts';
 
 export interface ReceivedMail {
@@ -162,4 +161,37 @@ function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
 function assertStored(placed: readonly Placed[]): void {
   if (placed.some((place) => 'messageId' in place)) return;
   throw placed.some((place) => 'refused' in place && place.refused === 'full') ? inboxFull() : noSuchInbox();
+}
+
+/** Free bytes in front of a message, to add the Received line in place. Its two names have at most 255 letters each. */
+export const TRACE_HEADROOM_BYTES = 1024;
+
+export interface Trace {
+  /** Of the SMTP session or the HTTP request, as in the log. */
+  id: string;
+  protocol: 'SMTP' | 'HTTP';
+  authenticated?: boolean;
+}
+
+/** A HELO name may contain anything; in a header it must not end the line or open a comment. */
+const UNSAFE_IN_TRACE = /[^A-Za-z0-9.:_[\]-]/g;
+/** RFC 5322 section 3.3. */
+const mailDate = (now: number): string => new Date(now).toUTCString().replace('GMT', '+0000');
+
+/** The trace header (RFC 5321 section 4.4), with CRLF. Names no recipient, to keep Bcc recipients hidden. */
+export function receivedLine(mail: {
+  hostname: string;
+  trace: Trace;
+  envelope: MailEnvelope;
+  now: number;
+}): string {
+  const { hostname, trace, envelope, now } = mail;
+  const helo = envelope.helo.replace(UNSAFE_IN_TRACE, '?') || 'unknown';
+  const peer = envelope.remoteAddress.includes(':')
+    ? `IPv6:${envelope.remoteAddress}`
+    : envelope.remoteAddress;
+  // RFC 3848.
+  const smtp = `ESMTP${envelope.tls ? 'S' : ''}${trace.authenticated ? 'A' : ''}`;
+  const protocol = trace.protocol === 'SMTP' ? smtp : trace.protocol;
+  return `Received: from ${helo} ([${peer}])\r\n\tby ${hostname} with ${protocol} id ${trace.id};\r\n\t${mailDate(now)}\r\n`;
 }

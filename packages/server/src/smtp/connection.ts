@@ -8,8 +8,7 @@ import {
 } from '../connection-limiter.ts';
 import { newSessionId } from '../ids.ts';
 import type { DataReader } from './data-reader.ts';
-import { isLoopback } from './networks.ts';
-import { readProxyHeader } from './proxy-header.ts';
+import { isLoopback, readProxyHeader } from './proxy-header.ts';
 import { REPLIES, type Reply, replyLine } from './replies.ts';
 import { Session, type SessionContext, type Transport } from './session.ts';
 import { HandshakeWatch } from './tls.ts';

@@ -6,7 +6,7 @@ import { ConnectionLimiter } from '../connection-limiter.ts';
 import { oncePerMinute } from '../log.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from './limits.ts';
-import { type NetworkMatch, networkMatch } from './networks.ts';
+import { type NetworkMatch, networkMatch } from './proxy-header.ts';
 import type { SessionContext, SessionSettings } from './session.ts';
 import { type CertificateSummary, checkKeyPair, type KeyPair, selfSignedCertificate } from './tls.ts';
 import { SmtpVisits } from './visits.ts';

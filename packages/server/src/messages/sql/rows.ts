@@ -100,6 +100,15 @@ export function readEnvelope(
   };
 }
 
+/**
+ * Messages `m` of a live inbox after a time. Subqueries read the inbox: for a join PostgreSQL would read and sort all
+ * messages. There is one lower bound of the time, because an engine searches the index by only one of two.
+ */
+export const ofLiveInbox = (inboxId: string, after: number, now: number): Sql =>
+  sql`m.inbox_seq = (select seq from inboxes where id = ${inboxId} and expires_at > ${now})
+    and m.received_at > (select case when emptied_up_to > ${after} then emptied_up_to else ${after} end
+      from inboxes where id = ${inboxId} and expires_at > ${now})`;
+
 /** Replaces infinity, which the engines do not know. */
 export const bounded = ({ after, before, limit }: { after: number; before: number; limit: number }) => ({
   after: Math.max(after, -1),

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { systemClock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
-import { type AttachmentList, readAttachmentList } from '../../mail/attachment-list.ts';
 import type { FullJson } from '../../mail/full-json.ts';
+import { type AttachmentList, readAttachmentList } from '../../mail/full-json.ts';
 import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
 import type { Flow } from './fair-queue.ts';
 import { JobQueue, type QueueLimits } from './job-queue.ts';
