@@ -26,20 +26,6 @@ export interface StagedMail extends Pick<ReceivedMail, 'envelope' | 'received' |
   accountId: string;
 }
 
-export interface Delivering {
-  /**
-   * Stores a message; resolves when it is durable. At least one of the results has the message.
-   * @throws AppError `message_too_large` or `inbox_full` for one recipient, `unknown_recipient` if none is left,
-   *   `unavailable`
-   */
-  deliver(mail: ReceivedMail): Promise<Placed[]>;
-}
-
-export interface Staging {
-  /** Stores and reads a message that no inbox shows; see `messages.stage`. @returns the id of its source */
-  stage(mail: StagedMail, stage: string): Promise<number>;
-}
-
 export interface DeliveryDeps {
   store: Pick<Store, 'messages'>;
   readings: Pick<Readings, 'reserve' | 'begin' | 'ensure'>;
@@ -51,7 +37,7 @@ export interface DeliveryDeps {
   onStored(address: string): void;
 }
 
-export class Delivery implements Delivering, Staging {
+export class Delivery {
   readonly #deps: DeliveryDeps;
   readonly #running = new Set<Promise<unknown>>();
 
@@ -59,6 +45,11 @@ export class Delivery implements Delivering, Staging {
     this.#deps = deps;
   }
 
+  /**
+   * Stores a message; resolves when it is durable. At least one of the results has the message.
+   * @throws AppError `message_too_large` or `inbox_full` for one recipient, `unknown_recipient` if none is left,
+   *   `unavailable`
+   */
   async deliver({ recipients, received, envelope, trace, trail }: ReceivedMail): Promise<Placed[]> {
     for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
     const { hostname, clock, store } = this.#deps;
@@ -79,6 +70,7 @@ export class Delivery implements Delivering, Staging {
     });
   }
 
+  /** Stores and reads a message that no inbox shows; see `messages.stage`. @returns the id of its source */
   async stage({ accountId, envelope, received, trail }: StagedMail, stage: string): Promise<number> {
     const mail = { raw: withReceivedLine('', received), envelope, trail: encodeTrail(trail), checks: false };
     const { store, readings } = this.#deps;

@@ -123,7 +123,7 @@ function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContex
       held.hold(reply, async (signal) => {
         raw.writeHead(200, reply.getHeaders() as Record<string, string>);
         reply.hijack();
-        await writeEvents(raw, { followable, deps: heldDeps, recheck }, signal);
+        await writeEvents(raw, followable, heldDeps, recheck, signal);
         return 'The server is stopping. Resume with the header Last-Event-ID.';
       }),
     );
@@ -136,25 +136,23 @@ function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContex
   };
 }
 
-export interface EventStream {
-  followable: Followable;
-  deps: WaitDeps;
-  /** @throws AppError if the caller may no longer read */
-  recheck(): Promise<unknown>;
-}
-
 function eventText({ message, cursor }: Followed): string {
   const data: StreamedMessage = { inboxId: message.inboxId, message: toSummary(message) };
   return `event: ${MESSAGE_RECEIVED}\nid: ${cursor}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
 /** A comment line, which clients ignore. */
-export const comment = (text: string): string => `: ${text}\n\n`;
+const comment = (text: string): string => `: ${text}\n\n`;
 
-/** Ends with the signal, or when the client stops reading; it can resume. @throws as `next` and `recheck` */
-export async function writeEvents(
+/**
+ * Ends with the signal, or when the client stops reading; it can resume. @throws as `next` and `recheck`
+ * @param recheck throws AppError if the caller may no longer read
+ */
+async function writeEvents(
   raw: ServerResponse,
-  { followable, deps, recheck }: EventStream,
+  followable: Followable,
+  deps: WaitDeps,
+  recheck: () => Promise<unknown>,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock } = deps;
@@ -182,13 +180,8 @@ async function isDrained(
   signal: AbortSignal,
 ): Promise<boolean> {
   if (!raw.writableNeedDrain) return true;
-  const over = new AbortController();
-  const end = () => over.abort();
-  raw.once('drain', end);
-  signal.addEventListener('abort', end);
-  if (signal.aborted) end();
-  await clock.sleep(STREAM_STALLED_MS, over.signal);
-  raw.off('drain', end);
-  signal.removeEventListener('abort', end);
+  const drained = new AbortController();
+  raw.once('drain', () => drained.abort());
+  await clock.sleep(STREAM_STALLED_MS, AbortSignal.any([drained.signal, signal]));
   return !raw.writableNeedDrain;
 }

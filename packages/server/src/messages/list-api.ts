@@ -5,7 +5,7 @@ import type { App, RouteContext } from '../http/context.ts';
 import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
 import { sendJson } from '../http/response/etag.ts';
 import { pageJson } from './json.ts';
-import { listMessages, type MessagePage, waitForMessages } from './list.ts';
+import { listMessages, type MessagePage } from './list.ts';
 import { listConditions } from './query.ts';
 
 export function messageListRoute(app: App, { deps, held, heldDeps, responses }: RouteContext): void {
@@ -32,15 +32,13 @@ export function messageListRoute(app: App, { deps, held, heldDeps, responses }: 
       const query = { since, before, limit, conditions: listConditions(filters) };
       const pageBytes = ({ messages, ...fields }: MessagePage): Buffer =>
         pageJson(messages, fields, () => inbox.id);
+      const list = (signal: AbortSignal) => listMessages(heldDeps, inbox, query, wait * SECOND_MS, signal);
       if (wait > 0) {
-        const page = await held.hold(reply, (signal) =>
-          waitForMessages(heldDeps, inbox, query, wait * SECOND_MS, signal),
-        );
+        const page = await held.hold(reply, list);
         deps.waitLog.addHeld(inbox, 'list', page.messages.length > 0);
         return sendJson(request, reply, pageBytes(page), null);
       }
       const { body, tag } = await responses.json(inbox, request.url, async () => {
-        const list = (signal: AbortSignal) => listMessages(heldDeps, inbox, query, signal);
         // A search is aborted when its client disconnects.
         const isSearch = query.conditions.length > 0;
         return pageBytes(await (isSearch ? held.hold(reply, list) : list(neverAborted)));

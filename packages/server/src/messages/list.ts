@@ -31,23 +31,10 @@ function timeOfBefore(before: string | undefined): number | undefined {
   throw new AppError('invalid_request', message, { errors: [{ path: 'before', message }] });
 }
 
-const sinceOf = (inbox: InboxRecord, { since }: ListQuery): number =>
-  since === undefined ? 0 : timeOfSince(inbox.id, since);
-
 /**
  * The bounds come from `inbox`, which was read before: `lastReceivedAt` grows in commit order, so every message up to
  * it is visible, and every later commit is above it. This makes cursors exact.
- * @throws AppError `invalid_since`; `invalid_request` for a wrong `before`; the reason of `signal` during a search
  */
-export async function listMessages(
-  deps: HeldDeps,
-  inbox: InboxRecord,
-  query: ListQuery,
-  signal: AbortSignal,
-): Promise<MessagePage> {
-  return pageAfter(deps, sinceOf(inbox, query), inbox, query, signal);
-}
-
 async function pageAfter(
   deps: HeldDeps,
   since: number,
@@ -86,15 +73,19 @@ async function findIn(
   return { messages: found.slice(0, limit), hasMore: found.length > limit, searchedTo: null };
 }
 
-/** Waits while nothing matches. @throws as well AppError `inbox_expired` or `not_found`; the reason of `signal` */
-export async function waitForMessages(
+/**
+ * Waits up to `waitMs` while nothing matches.
+ * @throws AppError `invalid_since`; `invalid_request` for a wrong `before`; `inbox_expired` or `not_found` while it
+ *   waits; the reason of `signal`
+ */
+export async function listMessages(
   deps: HeldDeps,
   inbox: InboxRecord,
   query: ListQuery,
   waitMs: number,
   signal: AbortSignal,
 ): Promise<MessagePage> {
-  const since = sinceOf(inbox, query);
+  const since = query.since === undefined ? 0 : timeOfSince(inbox.id, query.since);
   const { id, accountId } = inbox;
   let page: MessagePage | undefined;
   let seen = 0;

@@ -36,14 +36,7 @@ export type SmtpServerDeps = Pick<
   'receiver' | 'findCaptureTarget' | 'clock' | 'log' | 'metrics' | 'budget'
 >;
 
-export interface SmtpServer {
-  readonly visits: SmtpVisits;
-  start(): Promise<{ port: number; tlsPort: number | null }>;
-  /** For new connections. @throws Error when the certificate cannot be used; the old one is kept */
-  useCertificate(pair: KeyPair): CertificateSummary;
-  /** Lets messages in transit finish until `deadlineMs`; other sessions get 421. Safe to call twice. */
-  stop(deadlineMs: number): Promise<void>;
-}
+export type SmtpServer = ReturnType<typeof createSmtpServer>;
 
 interface ListenerContext extends ConnectionContext {
   isTrustedProxy: NetworkMatch;
@@ -128,7 +121,7 @@ function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): ListenerCo
   };
 }
 
-export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps): SmtpServer {
+export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps) {
   const { clock } = deps;
   const { host, name, tls = null, tlsPort = null, startTls = 'auto' } = options;
   const context = contextOf(options, deps);
@@ -139,6 +132,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
   const encrypted = tlsPort === null ? null : new Listener(context, { implicitTls: true, startTls: false });
   const listeners = encrypted ? [plain, encrypted] : [plain];
 
+  /** For new connections. @throws Error when the certificate cannot be used; the old one is kept */
   const useCertificate = (pair: KeyPair): CertificateSummary => {
     const summary = checkKeyPair(pair);
     for (const listener of listeners) listener.useCertificate(pair);
@@ -161,7 +155,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
   let stopped: Promise<void> | undefined;
   return {
     visits: context.visits,
-    async start() {
+    async start(): Promise<{ port: number; tlsPort: number | null }> {
       if (tls) useCertificate(tls);
       else if (encrypted) useCertificate(await selfSignedCertificate(name, clock.now()));
       try {
@@ -178,7 +172,8 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
       }
     },
     useCertificate,
-    stop(deadlineMs) {
+    /** Lets messages in transit finish until `deadlineMs`; other sessions get 421. Safe to call twice. */
+    stop(deadlineMs: number): Promise<void> {
       stopped ??= stop(deadlineMs);
       return stopped;
     },
