@@ -9,8 +9,8 @@ import { Icon } from '../../ui/icons.tsx';
 interface MessageRowProps {
   message: api.MessageSummary;
   isOpen?: boolean;
-  /** Address of the inbox. */
-  address: string;
+  /** The address of an inbox; '' while it is not known. */
+  addressOf: (inboxId: string) => string;
   /** True in a list of all inboxes. */
   isOfAll?: boolean;
   isChosen: boolean;
@@ -29,7 +29,7 @@ const isFreshAt = (receivedAt: string): boolean =>
 export function MessageRow({
   message,
   isOpen = false,
-  address,
+  addressOf,
   isOfAll = false,
   isChosen,
   onChoose,
@@ -90,7 +90,7 @@ export function MessageRow({
         {isOfAll && (
           <span class="row-to cut">
             {other !== '' && <>{other} in </>}
-            {address}
+            {addressOf(inboxId)}
           </span>
         )}
       </a>

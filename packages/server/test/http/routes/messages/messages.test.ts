@@ -102,7 +102,10 @@ describe('messages', () => {
       [[address], undefined],
       [[address.toUpperCase()], undefined],
       [[address.replace('@', '+reset@')], [address.replace('@', '+reset@')]],
-      [[address, 'Somebody.Else@mayfly.test'], [address, 'Somebody.Else@mayfly.test']],
+      [
+        [address, 'Somebody.Else@mayfly.test'],
+        [address, 'Somebody.Else@mayfly.test'],
+      ],
     ];
     for (const [rcptTo, expected] of cases) {
       const sent = await http.deliver(inbox, { rcptTo, subject: 'Whose' });
