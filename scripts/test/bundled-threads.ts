@@ -6,6 +6,8 @@ import type { Plugin } from 'vitest/config';
 const SRC = fileURLToPath(new URL('../../packages/server/src/', import.meta.url));
 const { upToDateBundle } = createRequire(import.meta.url)('../../packages/server/bin/bundle.js');
 
+const THREAD = /new URL\(['"](\.[^'"]+)\.ts['"], import\.meta\.url\)/g;
+
 /**
  * Threads that servers in a test start run the bundle of the sources, which takes half of the time to load. The main
  * thread runs the sources.
@@ -21,18 +23,19 @@ export function bundledThreads(): Plugin {
   return {
     name: 'bundled-threads',
     // Sources change while the tests run.
-    configureVitest: ({ vitest }) => {
+    configureVitest: ({ vitest, defineCacheKeyGenerator }) => {
       isWatching = vitest.config.watch;
+      // Which bundle is up to date is not in the code.
+      defineCacheKeyGenerator(({ id, sourceCode }) =>
+        id.startsWith(SRC) && sourceCode.search(THREAD) >= 0 ? false : null,
+      );
     },
     transform(code, id) {
       if (isWatching || !id.startsWith(SRC)) return null;
-      const changed = code.replaceAll(
-        /new URL\(['"](\.[^'"]+)\.ts['"], import\.meta\.url\)/g,
-        (found, path) => {
-          const url = entry(path, id);
-          return url ? `new URL('${url}')` : found;
-        },
-      );
+      const changed = code.replaceAll(THREAD, (found, path) => {
+        const url = entry(path, id);
+        return url ? `new URL('${url}')` : found;
+      });
       return changed === code ? null : { code: changed, map: null };
     },
   };

@@ -167,7 +167,7 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
   opened.onClose(() => usage.stop());
   await warnOfClock({ store, clock, log });
   const metrics = createMetrics();
-  const parsing = createParsing({ clock });
+  const parsing = createParsing();
   opened.onClose(() => parsing.close());
   const authenticating = config.mailAuth === 'on' ? openSenderChecks(given, metrics) : null;
   const isShared = config.databaseUrl !== null;

@@ -145,7 +145,7 @@ export async function startHttp(
   const events = createEventBus();
   const logged: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => logged.push(line) });
-  const parsing = createParsing({ clock });
+  const parsing = createParsing();
   const reading = new Readings({
     ...{ store, parsing, authenticating: null, events, clock, log, isShared: false },
   });

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { Clock } from '../../clock.ts';
+import { systemClock } from '../../clock.ts';
 import { YOUNG_HEAP_MB } from '../../memory.ts';
 import { FairQueue } from './fair-queue.ts';
 import { currentJob, type Failure, fail, type Job, type PoolWorker, send, settle } from './pool-worker.ts';
@@ -32,7 +32,6 @@ export class JobQueue {
   private readonly workers = new Set<PoolWorker>();
   private readonly limits: QueueLimits;
   private readonly entry: URL;
-  private readonly clock: Pick<Clock, 'monotonic'>;
   private readonly onWork: () => void;
   private isScheduled = false;
   private isClosed = false;
@@ -41,10 +40,9 @@ export class JobQueue {
    * @param entry the worker's file
    * @param onWork called when there is something to watch
    */
-  constructor(entry: URL, limits: QueueLimits, clock: Pick<Clock, 'monotonic'>, onWork: () => void) {
+  constructor(entry: URL, limits: QueueLimits, onWork: () => void) {
     this.entry = entry;
     this.limits = limits;
-    this.clock = clock;
     this.onWork = onWork;
   }
 
@@ -100,7 +98,7 @@ export class JobQueue {
 
   /** Requeues jobs behind slow mails, terminates workers past the time limit, and ends idle ones. */
   tick(): void {
-    const now = this.clock.monotonic();
+    const now = systemClock.monotonic();
     for (const worker of [...this.workers]) {
       if (worker.batches.length > 0) this.watch(worker, now);
       else if (this.workers.size > this.limits.warm && now - worker.idleSince >= this.limits.idleMs) {
@@ -187,7 +185,7 @@ export class JobQueue {
       batches: [],
       watched: undefined,
       isStuck: false,
-      idleSince: this.clock.monotonic(),
+      idleSince: systemClock.monotonic(),
       isProven: false,
     };
     thread.on('message', (result: BatchResult) => this.finish(worker, result));
@@ -206,7 +204,7 @@ export class JobQueue {
     if (batch === undefined) return;
     worker.isStuck = false;
     worker.isProven = true;
-    worker.idleSince = this.clock.monotonic();
+    worker.idleSince = systemClock.monotonic();
     settle(batch, result);
     this.dispatch();
   }

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import type { Clock } from '../../clock.ts';
+import { systemClock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { type AttachmentList, readAttachmentList } from '../../mail/attachment-list.ts';
 import type { FullJson } from '../../mail/full-json.ts';
@@ -78,7 +78,6 @@ export interface Parsing {
 }
 
 export interface ParsingOptions {
-  clock: Clock;
   /** Workers for small mails; by default all cores but two, which SMTP and HTTP, and the writer use. */
   threads?: number;
   /** For tests: another worker file, and other limits than the constants here. */
@@ -103,12 +102,12 @@ const REASONS: Readonly<Record<Failure, string>> = {
   dropped: 'The client disconnected before the mail was read.',
 };
 
-export function createParsing(options: ParsingOptions): Parsing {
+/** Its limits are of the machine's time, because threads work in it. */
+export function createParsing(options: ParsingOptions = {}): Parsing {
   return new ParserPool(options);
 }
 
 class ParserPool implements Parsing {
-  private readonly clock: Clock;
   private readonly limits: QueueLimits;
   private readonly small: JobQueue;
   /** Large mails have their own worker, so that their tens of milliseconds never delay a small one. */
@@ -117,8 +116,7 @@ class ParserPool implements Parsing {
   private isWatching = false;
   private unsettled = 0;
 
-  constructor({ clock, threads, workerEntry, limits }: ParsingOptions) {
-    this.clock = clock;
+  constructor({ threads, workerEntry, limits }: ParsingOptions) {
     this.limits = {
       threads: threads ?? Math.max(1, availableParallelism() - 2),
       stuck: MAX_STUCK,
@@ -139,8 +137,8 @@ class ParserPool implements Parsing {
       ...{ threads: 1, stuck: 1, batch: 1, ahead: 1, warm: 0 },
       slowMs: Math.max(this.limits.slowMs, SLOW_LARGE_PARSE_MS),
     };
-    this.small = new JobQueue(entry, this.limits, clock, onWork);
-    this.large = new JobQueue(entry, forLarge, clock, onWork);
+    this.small = new JobQueue(entry, this.limits, onWork);
+    this.large = new JobQueue(entry, forLarge, onWork);
   }
 
   warmUp(): void {
@@ -252,7 +250,7 @@ class ParserPool implements Parsing {
     if (this.isWatching) return;
     this.isWatching = true;
     while (!this.stop.signal.aborted && (this.small.isWatching || this.large.isWatching)) {
-      await this.clock.sleep(this.limits.slowMs, this.stop.signal);
+      await systemClock.sleep(this.limits.slowMs, this.stop.signal);
       this.small.tick();
       this.large.tick();
     }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../src/clock.ts';
 import type { MailSummary } from '../../../src/mail/mail.ts';
 import { readContent, type StoredContent } from '../../../src/mail/stored-content.ts';
 import {
@@ -18,8 +17,8 @@ afterEach(async () => {
   open = [];
 });
 
-function start(options: Partial<ParsingOptions> = {}): Parsing {
-  const parsing = createParsing({ clock: systemClock, ...options });
+function start(options?: ParsingOptions): Parsing {
+  const parsing = createParsing(options);
   open.push(parsing);
   return parsing;
 }

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../src/clock.ts';
 import { createParsing, type Parsing } from '../../../src/reading/pool/parser-pool.ts';
 import { MAX_RESULT_BYTES, type Operation } from '../../../src/reading/pool/protocol.ts';
 
@@ -75,7 +74,7 @@ const RUN: Record<Operation, (parsing: Parsing, raw: Uint8Array) => Promise<numb
 describe('the result of each operation of a parse worker is bounded', () => {
   let parsing: Parsing;
   beforeAll(() => {
-    parsing = createParsing({ clock: systemClock, limits: { timeLimitMs: 60_000 } });
+    parsing = createParsing({ limits: { timeLimitMs: 60_000 } });
   });
   afterAll(() => parsing.close());
 
