@@ -36,7 +36,7 @@ body::before {
 .swagger-ui .btn.execute { background-color: #1f6f63; border-color: #1f6f63; }
 `;
 
-/** The page loads its own files only; it styles elements inline and draws images from data URLs. */
+/** The page loads files of this server only, but uses inline styles and images in data URLs. */
 const CSP =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
 
@@ -46,7 +46,7 @@ interface Page {
   headers?: Record<string, string>;
 }
 
-/** @param files path of the folder of its files, relative to the page */
+/** @param files path of the folder that contains the page's files, relative to the page */
 const html = (files: string): Page => ({
   type: 'text/html; charset=utf-8',
   headers: { 'content-security-policy': CSP },

@@ -17,16 +17,16 @@ const LIBRARY: Record<string, string> = {
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
 };
 
-/** Does not change while the server runs; all requests share its bytes. */
+/** A response that does not change while the server runs, so all requests share its bytes. */
 interface StaticResponse {
   headers: Record<string, string>;
   body: Buffer;
-  /** Null if compression is not worth it. */
+  /** The body compressed with gzip; null if compression is not worth it. */
   zipped: Buffer | null;
   tag: string;
 }
 
-/** Smaller bodies fit into one packet as they are. */
+/** Smaller bodies fit into one packet without compression. */
 const MIN_COMPRESSED_BYTES = 1_024;
 
 /** @param headers with `content-type`; names in lower case */
