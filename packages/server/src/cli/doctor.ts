@@ -146,7 +146,7 @@ async function* checkServer(address: string, host: string, visit: Visit): Findin
   }
 }
 
-/** @param reply to a recipient without an inbox */
+/** @param reply the server's reply to RCPT TO for an address that has no inbox */
 function aboutRecipient(reply: string, address: string): Finding {
   const what = `Mail without an inbox at ${address}: ${quoted(reply)}`;
   if (reply === '550 5.1.1 No such inbox here') return ok(what);

@@ -68,7 +68,8 @@ export function watchForStop(sources: StopSources, actions: StopActions): StopRe
       const wasGone = isGone();
       await clock.sleep(PARENT_CHECK_MS, watching.signal);
       if (!wasGone) continue;
-      // SIGHUP ends npm even under nohup, but a server whose output was redirected is meant to survive it.
+      // A parent that ends right after a SIGHUP is no request to stop: npm ends then even under nohup, but a server
+      // with redirected output must survive the hangup.
       if (clock.monotonic() - hungUpAt >= SAME_HANGUP_MS) request('parent exited');
       return;
     }
