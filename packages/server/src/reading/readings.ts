@@ -99,7 +99,7 @@ interface Deps {
 export class Readings {
   readonly #deps: Deps;
   readonly #entries = new Map<number, Entry>();
-  /** Of accounts, also of mails that are being stored. */
+  /** Unparsed mails of each account, including mails that are being stored. */
   readonly #backlogs = new Map<string, Load>();
   readonly #small: Lane = { queue: new FairQueue(), free: MAX_LOADED };
   readonly #large: Lane = { queue: new FairQueue(), free: 1 };
