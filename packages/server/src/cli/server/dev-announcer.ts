@@ -87,7 +87,7 @@ function startedText(running: RunningApp, config: Config): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Text for the terminal. @param print to standard output @param warn to standard error */
+/** Announces as text for the terminal. @param print to standard output @param warn to standard error */
 export function createDevAnnouncer(
   config: Config,
   print: (text: string) => void,
@@ -96,7 +96,7 @@ export function createDevAnnouncer(
   return {
     warning: warn,
     firstKey: (key) => {
-      // The development key replaces it; "mayfly key create" creates others.
+      // With the development key, the generated key is not needed; "mayfly key create" creates others.
       if (!hasDevKey(config)) print(firstKeyText(key));
     },
     started: (running) => print(startedText(running, config)),
