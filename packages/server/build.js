@@ -1,6 +1,6 @@
 /*
  * Bundles the server: the program, a file for each worker thread, and what it reads (the console, the API's
- * description, files of the reference page, licences). `npm ci` runs it, and the first start after a change; with a
+ * description, the reference page, licences). `npm ci` runs it, and the first start after a change; with a
  * folder as its argument, scripts/packages/build.ts. Plain JavaScript, as packages/web/build.js.
  */
 import {
@@ -24,9 +24,9 @@ const SRC = join(ROOT, 'packages/server/src');
 const FILES = {
   'openapi.json': 'openapi.json',
   'packages/web/dist': 'console',
-  'node_modules/@fastify/swagger-ui/static': 'reference',
+  'packages/server/reference': 'reference',
 };
-const NOT_READ = /\/(?:static\/(?!swagger-ui(?:-bundle\.js|\.css)$)|\.vite)/;
+const NOT_READ = /\/\.vite/;
 
 /** A library that only hardly any mail needs, and a synchronous function: a file of its own. */
 const RARE = 'iconv-lite';
@@ -56,7 +56,8 @@ const ourPlugin = (found) => ({
       const changed = code
         .replaceAll(/new URL\('(\.[^']+)', import\.meta\.url\)/g, (_, path) => {
           const file = resolve(dirname(id), path);
-          if (!path.endsWith('.ts')) return `new URL('./${placeOf(file)}', import.meta.url)`;
+          if (!path.endsWith('.ts'))
+            return `new URL('./${placeOf(file)}${path.endsWith('/') ? '/' : ''}', import.meta.url)`;
           found(file);
           return `new URL('./${nameOf(file)}.cjs', import.meta.url)`;
         })
@@ -71,7 +72,7 @@ function placeOf(file) {
   const path = relative(ROOT, file).replaceAll('\\', '/');
   const name = FILES[path];
   if (!name) throw new Error(`packages/server/build.js does not know where ${path} is in the bundle.`);
-  return path.endsWith('/static') ? `${name}/` : name;
+  return name;
 }
 
 /** Text with other characters would take two bytes for each of its characters, in each thread. */
@@ -131,10 +132,14 @@ async function write(folder, input, plugins) {
   return chunks.flatMap(({ modules }) => Object.keys(modules));
 }
 
+/** Data of others among our sources, written by scripts/lint/client-support.ts with its licence. */
+const DATA = 'mail/lint/client-support.json';
+const DATA_LICENCE = 'scripts/lint/caniemail-licence.txt';
+
 /** The licences of all libraries in the bundle, and of what the console contains. */
 function notices(modules) {
   const folders = new Set(modules.map((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0]));
-  for (const name of ['preact', '@preact/signals', '@preact/signals-core', '@fastify/swagger-ui'])
+  for (const name of ['preact', '@preact/signals', '@preact/signals-core'])
     folders.add(join(ROOT, 'node_modules', name));
   folders.delete(undefined);
   const texts = [...folders].map((folder) => {
@@ -143,7 +148,11 @@ function notices(modules) {
     const text = files.map((file) => readFileSync(join(folder, file), 'utf8').trim()).join('\n\n');
     return `${name} ${version}, ${license}\n\n${text || 'The package contains no text of the licence.'}\n`;
   });
-  texts.push('caniemail 2.0.2, MIT: support of HTML and CSS by mail clients, from caniemail.com\n');
+  const data = modules.find((id) => id.endsWith(DATA));
+  if (data) {
+    const { source, licence } = JSON.parse(readFileSync(data, 'utf8'));
+    texts.push(`${source}, ${licence}\n\n${readFileSync(join(ROOT, DATA_LICENCE), 'utf8')}`);
+  }
   return texts.toSorted().join(`\n${'-'.repeat(80)}\n\n`);
 }
 

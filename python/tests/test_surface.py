@@ -18,16 +18,17 @@ class Requested(Exception):
     """Ends a method at its first request."""
 
 
+RECORDING = b""
 ATTACHMENT = {"url": "http://mayfly.test/v1/inboxes/I/messages/M/attachments/A"}
 
 METHODS: dict[str, Callable[[Mayfly, Inbox, Message], Any]] = {
     "POST /v1/inboxes": lambda mayfly, inbox, mail: mayfly.create_inbox(),
     "GET /v1/inboxes": lambda mayfly, inbox, mail: mayfly.inboxes(),
-    "DELETE /v1/inboxes": lambda mayfly, inbox, mail: mayfly.delete_inboxes({"run": "1"}),
+    "DELETE /v1/inboxes": lambda mayfly, inbox, mail: mayfly.delete_inboxes({"run": "4711"}),
     "GET /v1/inboxes/{id}": lambda mayfly, inbox, mail: mayfly.get_inbox("I"),
     "PATCH /v1/inboxes/{id}": lambda mayfly, inbox, mail: inbox.extend(5),
     "DELETE /v1/inboxes/{id}": lambda mayfly, inbox, mail: inbox.delete(),
-    "PUT /v1/inboxes/{id}/faults": lambda mayfly, inbox, mail: inbox.set_faults(),
+    "PUT /v1/inboxes/{id}/faults": lambda mayfly, inbox, mail: inbox.set_faults({"at": "data", "delayMs": 2000}),
     "GET /v1/inboxes/{id}/faults": lambda mayfly, inbox, mail: inbox.faults(),
     "DELETE /v1/inboxes/{id}/faults": lambda mayfly, inbox, mail: inbox.clear_faults(),
     "GET /v1/inboxes/{id}/messages": lambda mayfly, inbox, mail: inbox.messages(),
@@ -43,16 +44,16 @@ METHODS: dict[str, Callable[[Mayfly, Inbox, Message], Any]] = {
     "GET /v1/inboxes/{id}/waits/{waitId}": lambda mayfly, inbox, mail: inbox.failed_wait("W"),
     "GET /v1/labels": lambda mayfly, inbox, mail: mayfly.labels("run"),
     "PATCH /v1/inboxes/{id}/messages/{messageId}": lambda mayfly, inbox, mail: mail.mark(read=True),
-    "GET /v1/reports/runs": lambda mayfly, inbox, mail: mayfly.report({"run": "1"}),
+    "GET /v1/reports/runs": lambda mayfly, inbox, mail: mayfly.report({"run": "4711"}),
     "POST /v1/addresses/generate": lambda mayfly, inbox, mail: mayfly.generate_address(),
     "GET /v1/inboxes/{id}/events": lambda mayfly, inbox, mail: next(inbox.stream()),
-    "POST /v1/inboxes/{id}/messages": lambda mayfly, inbox, mail: inbox.inject(b""),
+    "POST /v1/inboxes/{id}/messages": lambda mayfly, inbox, mail: inbox.inject(b"Subject: Code\n\nYour code is 482913."),
     "DELETE /v1/inboxes/{id}/messages": lambda mayfly, inbox, mail: inbox.empty(),
     "DELETE /v1/inboxes/{id}/messages/{messageId}": lambda mayfly, inbox, mail: mail.delete(),
     "POST /v1/inboxes/{id}/expire": lambda mayfly, inbox, mail: inbox.expire(),
     "GET /v1/inboxes/{id}/export": lambda mayfly, inbox, mail: inbox.export(),
-    "POST /v1/inboxes/import": lambda mayfly, inbox, mail: mayfly.import_inbox(b""),
-    "GET /v1/messages": lambda mayfly, inbox, mail: mayfly.search("x"),
+    "POST /v1/inboxes/import": lambda mayfly, inbox, mail: mayfly.import_inbox(RECORDING),
+    "GET /v1/messages": lambda mayfly, inbox, mail: mayfly.search("receipt"),
     "GET /v1/refusals": lambda mayfly, inbox, mail: mayfly.refusals(),
     "GET /v1/events": lambda mayfly, inbox, mail: next(mayfly.stream()),
     "GET /v1/usage": lambda mayfly, inbox, mail: mayfly.usage(),
@@ -60,7 +61,7 @@ METHODS: dict[str, Callable[[Mayfly, Inbox, Message], Any]] = {
     "POST /v1/keys": lambda mayfly, inbox, mail: mayfly.keys.create("ci", scope="read"),
     "GET /v1/keys": lambda mayfly, inbox, mail: mayfly.keys.list(),
     "DELETE /v1/keys/{id}": lambda mayfly, inbox, mail: mayfly.keys.delete("K"),
-    "POST /v1/webhooks": lambda mayfly, inbox, mail: mayfly.webhooks.create("https://a.example"),
+    "POST /v1/webhooks": lambda mayfly, inbox, mail: mayfly.webhooks.create("https://shop.example/hooks"),
     "GET /v1/webhooks": lambda mayfly, inbox, mail: mayfly.webhooks.list(),
     "GET /v1/webhooks/{id}": lambda mayfly, inbox, mail: mayfly.webhooks.get("W"),
     "PATCH /v1/webhooks/{id}": lambda mayfly, inbox, mail: mayfly.webhooks.update("W", enabled=False),

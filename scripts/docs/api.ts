@@ -5,10 +5,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const ROOT = join(import.meta.dirname, '../..');
+export const ROOT = join(import.meta.dirname, '../..');
 const PAGE = 'docs/api.md';
 
-interface Schema {
+export interface Schema {
   $ref?: string;
   type?: string | string[];
   description?: string;
@@ -21,7 +21,7 @@ interface Schema {
   const?: unknown;
   additionalProperties?: Schema | boolean;
 }
-interface Parameter {
+export interface Parameter {
   $ref?: string;
   in: string;
   name: string;
@@ -36,7 +36,8 @@ interface Response {
   description: string;
   content?: Content;
 }
-interface Operation {
+export interface Operation {
+  operationId: string;
   tags: string[];
   summary: string;
   description: string;
@@ -47,20 +48,22 @@ interface Operation {
 }
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
-const document = JSON.parse(read('openapi.json')) as {
+export const document = JSON.parse(read('openapi.json')) as {
+  info: { version: string; description: string };
   tags: Array<{ name: string; description?: string }>;
   paths: Record<string, Record<string, Operation>>;
+  webhooks: Record<string, Record<string, Operation>>;
   components: Record<string, Record<string, unknown>>;
 };
 
 const nameOf = (ref: string) => ref.slice(ref.lastIndexOf('/') + 1);
-function resolve<T extends { $ref?: string }>(value: T): T {
+export function resolve<T extends { $ref?: string }>(value: T): T {
   if (!value.$ref) return value;
   const [kind = '', name = ''] = value.$ref.split('/').slice(2);
   return document.components[kind]?.[name] as T;
 }
 /** In a cell of a table. */
-const cell = (text = '') => text.replaceAll('\n', ' ').replaceAll('|', '\\|').trim();
+const cell = (text: string) => text.replaceAll('\n', ' ').replaceAll('|', '\\|').trim();
 const objectLink = (ref: string) => `[${nameOf(ref)}](#${nameOf(ref).toLowerCase()})`;
 
 function typeOf(schema: Schema): string {
@@ -83,11 +86,19 @@ function fieldsOf(schema: Schema): Array<[string, Schema, boolean]> {
   return [...allOf.flatMap(fieldsOf), ...own];
 }
 
-const fieldRows = (schema: Schema) =>
-  fieldsOf(schema).map(
-    ([name, field]) =>
-      `| \`${name}\` | ${cell(typeOf(field))} | ${cell(field.description ?? resolve(field).description)} |`,
-  );
+/** A field or parameter: its name, type and meaning, as Markdown. */
+type Row = [string, string, string];
+export const fieldRows = (schema: Schema): Row[] =>
+  fieldsOf(schema).map(([name, field]) => [
+    `\`${name}\``,
+    typeOf(field),
+    field.description ?? resolve(field).description ?? '',
+  ]);
+const tableOf = (rows: Row[]) =>
+  [['field', 'type', 'meaning'], ['---', '---', '---'], ...rows]
+    .map((row) => `| ${row.map(cell).join(' | ')} |`)
+    .join('\n')
+    .replace('| --- | --- | --- |', '|---|---|---|');
 
 /** The call of each operation in a test of all operations, with ids that look like ids. */
 function callsIn(path: string, pattern: RegExp): Map<string, string> {
@@ -102,16 +113,19 @@ function callsIn(path: string, pattern: RegExp): Map<string, string> {
         .replace(/\{ signal: [^}]+\}/, '')
         .replace(/^(webhooks|keys)\./, 'mayfly.$1.')
         .replace(/api\.Attachment\.from_json\(ATTACHMENT\)/, 'attachment')
+        .replace('RECORDING', 'recording')
+        .replace('timeout: 0', 'timeout: 10_000')
+        .replace('timeout=0', 'timeout=10')
         .replaceAll(/(['"])([A-Z])\1/g, (_, quote, letter) => `${quote}${id(letter)}${quote}`);
       return [operation, text];
     }),
   );
 }
-const TYPESCRIPT = callsIn(
+export const TYPESCRIPT = callsIn(
   'packages/client/test/surface.test.ts',
   /^ {2}'([A-Z]+ \/v1\S*)': \(\) =>\s*(.*),$/gm,
 );
-const PYTHON = callsIn(
+export const PYTHON = callsIn(
   'python/tests/test_surface.py',
   /^ {4}"([A-Z]+ \/v1\S*)": (?:\(\s*)?lambda[^:]*:\s*(.*?)(?:\n {4}\))?,$/gm,
 );
@@ -132,7 +146,8 @@ function urlOf(path: string, parameters: Parameter[]): string {
   return `${url}?${example}`;
 }
 
-function curlOf(method: string, path: string, operation: Operation, parameters: Parameter[]): string {
+export function curlOf(method: string, path: string, operation: Operation): string {
+  const parameters = (operation.parameters ?? []).map(resolve);
   const [type, body] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
   const example = Object.values(body?.examples ?? {})[0]?.value;
   const verb = method === 'get' ? '' : `-X ${method.toUpperCase()} `;
@@ -147,47 +162,58 @@ function curlOf(method: string, path: string, operation: Operation, parameters: 
   return lines.join(' \\\n     ');
 }
 
-/** The codes of its errors. 401, 429 and 5xx are those of every operation. */
-function errorsOf(operation: Operation): string {
-  const codes = Object.entries(operation.responses)
-    .filter(([status]) => status >= '400' && !['401', '429', '500', '503'].includes(status))
-    .map(([status, response]) => {
-      const found = [...resolve(response).description.matchAll(/`(\w+)`:/g)].map(([, code]) => `\`${code}\``);
-      return `${status} ${found.join(', ')}`;
-    });
-  return codes.length > 0 ? ` [Errors](errors.md#all-codes): ${codes.join(' · ')}.` : '';
-}
+/** Those of every operation. */
+const EVERYWHERE = ['401', '429', '500', '503'];
+/** The errors of an operation by status: codes and what they mean. */
+export const errorsOf = (
+  operation: Operation,
+  without = EVERYWHERE,
+): Array<[string, Array<[string, string]>]> =>
+  Object.entries(operation.responses)
+    .filter(([status]) => status >= '4' && !without.includes(status))
+    .map(([status, response]) => [status, codesIn(resolve(response).description)]);
+const codesIn = (description: string) =>
+  [...description.matchAll(/`(\w+)`: (.*?)(?= `\w+`: |$)/g)].map(
+    ([, code = '', meaning = '']): [string, string] => [code, meaning],
+  );
 
 const isPublic = ({ security }: Operation) => security.length === 0;
-function accessOf(operation: Operation): string {
+export function accessOf(operation: Operation): string {
   if (isPublic(operation)) return 'no credential';
   return operation.security.some((scheme) => 'readToken' in scheme) ? 'API key or read token' : 'API key';
 }
 
-function resultOf(operation: Operation): string {
-  const [status, response] = Object.entries(operation.responses).find(([code]) => code < '300') ?? [];
-  if (!status || !response) return '';
-  const found = resolve(response);
-  const [type, content] = Object.entries(found.content ?? {})[0] ?? [];
-  const body = content?.schema?.$ref ? objectLink(content.schema.$ref) : type ? `\`${type}\`` : 'no body';
-  return `**Returns** ${status}, ${body}: ${cell(found.description)}`;
+/** The status of a success, the type of its body as Markdown, and its meaning. */
+export function resultOf(operation: Operation): Row {
+  const [status = '', response] = Object.entries(operation.responses).find(([code]) => code < '3') ?? [];
+  const { content = {}, description } = resolve(response ?? { description: '' });
+  const [type, body] = Object.entries(content)[0] ?? [];
+  const shown = body?.schema?.$ref ? objectLink(body.schema.$ref) : type ? `\`${type}\`` : 'no body';
+  return [status, shown, description];
 }
 
-function parametersOf(parameters: Parameter[], operation: Operation): string[] {
-  const rows = parameters
-    .filter(({ in: where }) => where !== 'path')
-    .map(({ in: where, name, description, schema }) => {
-      const shown = name === 'labels' ? 'label.NAME' : name;
-      return `| \`${shown}\` (${where}) | ${name === 'labels' ? 'string' : cell(typeOf(schema))} | ${cell(description)} |`;
-    });
+/** Parameters but those of the path, and the fields of the body. */
+export function rowsOf(operation: Operation): Row[] {
+  const parameters = (operation.parameters ?? []).map(resolve).filter(({ in: where }) => where !== 'path');
+  const rows = parameters.map(({ in: where, name, description, schema }): Row => {
+    const isLabels = name === 'labels';
+    return [
+      `\`${isLabels ? 'label.NAME' : name}\` (${where})`,
+      isLabels ? 'string' : typeOf(schema),
+      description,
+    ];
+  });
   const json = operation.requestBody?.content['application/json']?.schema;
-  const all = [...rows, ...(json ? fieldRows(json) : [])];
-  return all.length > 0 ? [['| field | type | meaning |', '|---|---|---|', ...all].join('\n')] : [];
+  return [...rows, ...(json ? fieldRows(json) : [])];
 }
 
 function operationText(method: string, path: string, operation: Operation): string {
-  const parameters = (operation.parameters ?? []).map(resolve);
   const name = `${method.toUpperCase()} ${path}`;
+  const rows = rowsOf(operation);
+  const [status, body, meaning] = resultOf(operation);
+  const errors = errorsOf(operation).map(
+    ([code, found]) => `${code} ${found.map(([one]) => `\`${one}\``).join(', ')}`,
+  );
   const clients = [
     ['TypeScript', TYPESCRIPT.get(name)],
     ['Python', PYTHON.get(name)],
@@ -196,10 +222,10 @@ function operationText(method: string, path: string, operation: Operation): stri
     `### ${operation.summary}`,
     `\`${name}\` · ${accessOf(operation)}`,
     operation.description,
-    `${HOW}\n\`\`\`sh\n${curlOf(method, path, operation, parameters)}\n\`\`\``,
+    `${HOW}\n\`\`\`sh\n${curlOf(method, path, operation)}\n\`\`\``,
     ...(clients.length > 0 ? [clients.join(' · ')] : []),
-    ...parametersOf(parameters, operation),
-    `${resultOf(operation)}${errorsOf(operation)}`,
+    ...(rows.length > 0 ? [tableOf(rows)] : []),
+    `**Returns** ${status}, ${body}: ${cell(meaning)}${errors.length > 0 ? ` [Errors](errors.md#all-codes): ${errors.join(' · ')}.` : ''}`,
   ].join('\n\n');
 }
 
@@ -208,7 +234,7 @@ const HOW =
 
 const INTRODUCTION = `# HTTP API
 
-Every operation, with a request to copy. \`$API\` is the server (\`http://127.0.0.1:8025\` after \`npm start\`) and \`$KEY\` an API key (\`dev\` on the same machine). \`/docs\` of a running server has the same operations to try out, \`/openapi.json\` the description for [generators](generated-clients.md).
+Every operation, with a request to copy. \`$API\` is the server (\`http://127.0.0.1:8025\` after \`npm start\`) and \`$KEY\` an API key (\`dev\` on the same machine). \`/docs\` of a running server shows the same to search and to try out, \`/openapi.json\` the description for [generators](generated-clients.md).
 
 - **Credentials**: \`Authorization: Bearer CREDENTIAL\` with an API key (\`mfk_…\`), or with the read token of an inbox (\`mft_…\`), which reads that inbox and nothing else.
 - **Errors** are problem documents with a \`code\` for programs and a \`detail\` for people: see [Errors](errors.md). Every operation may answer 401, 429 and 503. Unknown fields and parameters are errors.
@@ -230,8 +256,7 @@ export function apiPage(): string {
   const objects = Object.entries(document.components.schemas as Record<string, Schema>).map(
     ([name, schema]) => {
       const rows = fieldRows(schema);
-      const table = ['| field | type | meaning |', '|---|---|---|', ...rows].join('\n');
-      return [`### ${name}`, schema.description ?? '', rows.length > 0 ? table : '']
+      return [`### ${name}`, schema.description ?? '', rows.length > 0 ? tableOf(rows) : '']
         .filter(Boolean)
         .join('\n\n');
     },

@@ -25,8 +25,6 @@ const KIB = 1024;
 
 const DESCRIPTION = `Disposable inboxes for automated tests: create an inbox, let the system under test send mail to its address, and read the mail here.
 
-**Try it on this page**: choose *Authorize* and enter an API key. Create an inbox first: from then on the example ids on this page stand for the inbox, message, webhook and key that this page created or read last.
-
 **Authentication**: every request carries \`Authorization: Bearer CREDENTIAL\` with an API key (\`mfk_…\`), or with the read token of an inbox (\`mft_…\`), which reads that inbox only.
 
 **Errors**: every response that is not a success is a problem document (RFC 9457, \`application/problem+json\`) with a \`code\` for programs and a \`detail\` for people, which says what was wrong and what to do next. Unknown fields and query parameters are errors. A method that a path does not support gets 405 with \`Allow\`.

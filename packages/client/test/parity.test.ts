@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { apiPage } from '../../../scripts/docs/api.ts';
+import { referencePage } from '../../../scripts/docs/reference.ts';
 import { ROOT } from '../scripts/generate-api.ts';
 import { COMMANDS } from '../src/cli/commands.ts';
 
@@ -62,4 +63,8 @@ it('docs/client.md shows how each client makes every operation of the API', () =
 
 it('docs/api.md describes every operation of openapi.json; `npm run openapi` writes it', () => {
   expect(read('docs/api.md')).toBe(apiPage());
+});
+
+it('the reference page describes every operation of openapi.json; `npm run openapi` writes it', () => {
+  expect(read('packages/server/reference/index.html')).toBe(referencePage());
 });

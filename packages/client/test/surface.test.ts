@@ -13,6 +13,7 @@ const mayfly = new Mayfly({ url: 'http://mayfly.test', apiKey: 'x', fetch, retri
 const inbox = mayfly.inbox('I');
 const first = (items: AsyncGenerator<unknown>) => items.next().finally(() => items.return(undefined));
 const attachment = { url: 'http://mayfly.test/v1/inboxes/I/messages/M/attachments/A' } as api.Attachment;
+const recording = new Uint8Array();
 const mail = new Message(mayfly.transport, { inboxId: 'I', id: 'M' } as api.Message);
 const { webhooks, keys } = mayfly;
 
@@ -20,11 +21,11 @@ const { webhooks, keys } = mayfly;
 const METHODS: Record<string, () => Promise<unknown>> = {
   'POST /v1/inboxes': () => mayfly.createInbox(),
   'GET /v1/inboxes': () => mayfly.inboxes(),
-  'DELETE /v1/inboxes': () => mayfly.deleteInboxes({ run: '1' }),
+  'DELETE /v1/inboxes': () => mayfly.deleteInboxes({ run: '4711' }),
   'GET /v1/inboxes/{id}': () => mayfly.getInbox('I'),
   'PATCH /v1/inboxes/{id}': () => inbox.extend(5),
   'DELETE /v1/inboxes/{id}': () => inbox.delete(),
-  'PUT /v1/inboxes/{id}/faults': () => inbox.setFaults([]),
+  'PUT /v1/inboxes/{id}/faults': () => inbox.setFaults([{ at: 'data', delayMs: 2000 }]),
   'GET /v1/inboxes/{id}/faults': () => inbox.faults(),
   'DELETE /v1/inboxes/{id}/faults': () => inbox.clearFaults(),
   'GET /v1/inboxes/{id}/messages': () => inbox.messages(),
@@ -38,12 +39,12 @@ const METHODS: Record<string, () => Promise<unknown>> = {
   'GET /v1/inboxes/{id}/waits/{waitId}': () => inbox.failedWait('W'),
   'GET /v1/inboxes/{id}/events': () => first(inbox.stream({ signal: AbortSignal.timeout(50) })),
   'GET /v1/events': () => first(mayfly.stream({ signal: AbortSignal.timeout(50) })),
-  'GET /v1/reports/runs': () => mayfly.report({ run: '1' }),
+  'GET /v1/reports/runs': () => mayfly.report({ run: '4711' }),
   'POST /v1/addresses/generate': () => mayfly.generateAddress(),
-  'POST /v1/webhooks': () => webhooks.create({ url: 'https://a.example' }),
+  'POST /v1/webhooks': () => webhooks.create({ url: 'https://shop.example/hooks' }),
   'GET /v1/webhooks': () => webhooks.list(),
   'GET /v1/webhooks/{id}': () => webhooks.get('W'),
-  'PATCH /v1/webhooks/{id}': () => webhooks.update('W', {}),
+  'PATCH /v1/webhooks/{id}': () => webhooks.update('W', { enabled: true }),
   'DELETE /v1/webhooks/{id}': () => webhooks.delete('W'),
   'POST /v1/webhooks/{id}/rotate-secret': () => webhooks.rotateSecret('W'),
   'POST /v1/webhooks/{id}/test': () => webhooks.test('W'),
@@ -57,13 +58,13 @@ const METHODS: Record<string, () => Promise<unknown>> = {
   'GET /v1/domains': () => mayfly.domains(),
   'POST /v1/inboxes/{id}/expire': () => inbox.expire(),
   'GET /v1/inboxes/{id}/export': () => inbox.export(),
-  'POST /v1/inboxes/import': () => mayfly.importInbox(new Uint8Array()),
-  'POST /v1/inboxes/{id}/messages': () => inbox.inject(''),
+  'POST /v1/inboxes/import': () => mayfly.importInbox(recording),
+  'POST /v1/inboxes/{id}/messages': () => inbox.inject('Subject: Code\n\nYour code is 482913.'),
   'DELETE /v1/inboxes/{id}/messages': () => inbox.empty(),
   'DELETE /v1/inboxes/{id}/messages/{messageId}': () => mail.delete(),
   'PATCH /v1/inboxes/{id}/messages/{messageId}': () => mail.mark({ read: true }),
   'GET /v1/labels': () => mayfly.labels('run'),
-  'GET /v1/messages': () => mayfly.search('x'),
+  'GET /v1/messages': () => mayfly.search('receipt'),
   'GET /v1/refusals': () => mayfly.refusals(),
 };
 

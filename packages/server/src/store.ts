@@ -65,7 +65,11 @@ export function createStore(kit: Kit): Store {
   const { keep, keepChecked } = calls.readings;
   return {
     ...calls,
-    messages: { ...calls.messages, addBatch: (all, now) => mails.add(all, now) },
+    messages: {
+      ...calls.messages,
+      addBatch: (all, now) => mails.add(all, now),
+      stage: (mail, ...of) => mails.alone(mail.source, () => calls.messages.stage(mail, ...of)),
+    },
     readings: { ...calls.readings, keep: mails.keeping(keep), keepChecked: mails.keeping(keepChecked) },
     ping: () => calls.upkeep.ping(),
     generation: () => null,

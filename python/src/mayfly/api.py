@@ -227,6 +227,8 @@ class Message(Result):
     """URL of the raw source."""
     parse_error: str | None
     """Why the message could not be read in full; null if it could."""
+    rcpt_to: list[str] | None = None
+    """The envelope recipients of this inbox as given in RCPT TO, where they are not just its address: with a tag, or in a sink or a catch-all inbox."""
     truncated: bool | None = None
     """True if the response would have become too large."""
 
@@ -277,6 +279,8 @@ class MessageSummary(Result):
     """When the message was marked as read; null if it is not."""
     tags: list[str]
     """The tags of the message, as `PATCH` set them."""
+    rcpt_to: list[str] | None = None
+    """The envelope recipients of this inbox as given in RCPT TO, where they are not just its address: with a tag, or in a sink or a catch-all inbox."""
 
 
 @dataclass(frozen=True)
@@ -998,6 +1002,8 @@ class MessageReceivedEventDataMessage(Result):
     """True if something was left out: `html` and `text` have at most 256 KiB together, each list 64 KiB."""
     url: str
     """URL of the message in full; a path where the server has no `MAYFLY_PUBLIC_URL`."""
+    rcpt_to: list[str] | None = None
+    """The envelope recipients of this inbox as given in RCPT TO, where they are not just its address: with a tag, or in a sink or a catch-all inbox."""
 
 
 @dataclass(frozen=True)

@@ -658,6 +658,8 @@ export interface MessageSummary {
   readAt: string | null;
   /** The tags of the message, as `PATCH` set them. */
   tags: string[];
+  /** The envelope recipients of this inbox as given in RCPT TO, where they are not just its address: with a tag, or in a sink or a catch-all inbox. */
+  rcptTo?: string[];
 }
 
 /** Mail sent to a similar address, possibly intended for this inbox: a typing error, missing dots or digits, a tag without a plus, another domain. */

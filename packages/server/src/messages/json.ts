@@ -4,7 +4,7 @@ import { contentFields } from '../mail/full-json.ts';
 import type { FullMessageRecord, MessageRecord, MessageRow } from './records.ts';
 
 export function toSummary(message: MessageRecord): MessageSummary {
-  const { id, inboxId, receivedAt, size, summary, readAt, tags } = message;
+  const { id, inboxId, receivedAt, size, summary, readAt, tags, rcptTo } = message;
   return {
     id,
     inboxId,
@@ -21,6 +21,7 @@ export function toSummary(message: MessageRecord): MessageSummary {
     codes: summary.codes,
     readAt: toTimeOrNull(readAt),
     tags,
+    ...(message.isToOther && { rcptTo }),
   };
 }
 
@@ -29,9 +30,9 @@ const NO_ATTACHMENTS = '"attachmentCount":0';
 
 /** The JSON of {@link toSummary}, around the stored text of the summary. */
 function rowJson(inboxId: string, row: MessageRow): string {
-  const { id, receivedAt, size, summary, readAt, tags } = row;
+  const { id, receivedAt, size, summary, readAt, tags, otherRcptTo } = row;
   const time = toTime(receivedAt);
-  const marks = `"readAt":${JSON.stringify(toTimeOrNull(readAt))},"tags":${tags}`;
+  const marks = `"readAt":${JSON.stringify(toTimeOrNull(readAt))},"tags":${tags}${otherRcptTo === null ? '' : `,"rcptTo":${otherRcptTo}`}`;
   const hasAttachments = !summary.includes(NO_ATTACHMENTS);
   return `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments},${marks}}`;
 }

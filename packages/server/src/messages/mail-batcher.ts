@@ -56,6 +56,18 @@ export class MailBatcher {
     return call.done.promise;
   }
 
+  /** Stores a mail by another operation. Its reading waits until that has ended, as that of a mail in a batch. */
+  async alone<T>(source: number | undefined, store: () => Promise<T>): Promise<T> {
+    const done: Call['done'] = Promise.withResolvers();
+    if (source !== undefined) this.#calls.set(source, { mails: [], now: 0, isWritten: true, done });
+    try {
+      return await store();
+    } finally {
+      if (source !== undefined) this.#calls.delete(source);
+      done.resolve([]);
+    }
+  }
+
   /** Stores readings together: those of mails that wait with their mails, the others after a batch in progress. */
   keeping(keep: Keep): Keep {
     const batcher = new Batcher(

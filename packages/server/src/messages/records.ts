@@ -47,6 +47,8 @@ export interface MessageRecord {
   /** About the bytes of {@link FullMessageRecord.content} as JSON. */
   contentBytes: number;
   rcptTo: string[];
+  /** Whether {@link rcptTo} is more than the address of the inbox. */
+  isToOther?: boolean;
   parseError: string | null;
   summary: MailSummary;
   /** Epoch milliseconds; null if unread. */
@@ -69,6 +71,8 @@ export interface MessageRow {
   readAt: number | null;
   /** JSON text of a list. */
   tags: string;
+  /** JSON text of the RCPT addresses; null where they are just the address of the inbox. */
+  otherRcptTo: string | null;
 }
 
 export interface AccountMessageRecord extends MessageRecord {

@@ -22,7 +22,8 @@ async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
     tx,
     readings.filter(({ source }) => there.has(source)),
   );
-  return endUnread(tx, sources);
+  // A source that was committed after they were looked up is still unread.
+  return endUnread(tx, [...there]);
 }
 
 export const readings = {

@@ -60,7 +60,7 @@ describe('/llms.txt', () => {
 
 describe('the reference pages', () => {
   it('are there for all who ask first, at the same time', async () => {
-    const paths = ['/docs', '/docs/', '/openapi.json', '/docs/static/start.js', '/docs', '/openapi.json'];
+    const paths = ['/docs', '/docs/', '/openapi.json', '/docs/static/page.js', '/docs', '/openapi.json'];
     const answers = await Promise.all(paths.map((path) => http.api('GET', path, { as: null })));
     expect(answers.map(({ status }) => status)).toEqual(paths.map(() => 200));
     expect(answers[5]?.body).toEqual(answers[2]?.body);
@@ -73,7 +73,7 @@ describe('the reference pages', () => {
   });
 
   it('send a file again only when it has changed', async () => {
-    const path = '/docs/static/mayfly.css';
+    const path = '/docs/static/page.css';
     const { headers } = await http.api('GET', path, { as: null });
     const etag = headers.get('etag') ?? '';
     const gzip = { 'accept-encoding': 'gzip' };

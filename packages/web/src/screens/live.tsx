@@ -65,7 +65,7 @@ function Messages({
         feed={feed}
         messages={messages}
         label="Messages of all inboxes"
-        addressOf={({ inboxId }) => addressOf(inboxId)}
+        addressOf={addressOf}
         isOfAll
         selection={selection}
       />

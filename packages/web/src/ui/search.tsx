@@ -70,8 +70,7 @@ export function Search({ q, feed, label, placeholder, children }: SearchProps) {
         defaultValue={q}
         onInput={({ currentTarget: { value } }) => {
           clearTimeout(timer.current);
-          if (value === '') search();
-          else if (!UNFINISHED.test(value)) timer.current = setTimeout(search, PAUSE_MS);
+          if (!UNFINISHED.test(value)) timer.current = setTimeout(search, PAUSE_MS);
         }}
       />
       {children}

@@ -1,11 +1,12 @@
 import type { ComponentChildren, RefObject } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { afterLayout } from '../lib/focus.ts';
 import { formerRow } from '../lib/router.ts';
 
 interface WindowListProps<T extends { id: string }> {
   items: readonly T[];
   label: string;
+  /** A row is made anew for another item or another function only. */
   render: (item: T) => ComponentChildren;
   /** Called near the end of the list. */
   onEnd?: () => void;
@@ -29,6 +30,11 @@ export function WindowList<T extends { id: string }>(props: WindowListProps<T>) 
   const [top, setTop] = useState(0);
   const [{ height, row }, setSize] = useState({ height: 800, row: 76 });
   const anchor = useRef<string | undefined>(undefined);
+  const made = useMemo(() => new WeakMap<T, ComponentChildren>(), [render]);
+  const rowOf = (item: T) => {
+    if (!made.has(item)) made.set(item, render(item));
+    return made.get(item);
+  };
 
   useLayoutEffect(() => {
     const element = box.current;
@@ -88,7 +94,7 @@ export function WindowList<T extends { id: string }>(props: WindowListProps<T>) 
             aria-posinset={first + index + 1}
             style={{ top: `${(first + index) * row}px`, height: `${row}px` }}
           >
-            {render(item)}
+            {rowOf(item)}
           </li>
         ))}
       </ul>

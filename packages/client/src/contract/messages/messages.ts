@@ -136,6 +136,13 @@ const summary = {
     description: 'When the message was marked as read; null if it is not. Reading it here does not mark it.',
   }),
   tags: Tags('The tags of the message, as `PATCH` set them.'),
+  rcptTo: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'The envelope recipients of this inbox as given in RCPT TO, where they are not just its address: with a tag, or in a sink or a catch-all inbox. Missing otherwise.',
+      examples: [['ada+reset@example.test']],
+    }),
+  ),
 };
 
 /** A message in a list. */

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../context.ts';
-import { PAGES } from '../openapi/page.ts';
 import { JSON_TYPE } from '../openapi/responses.ts';
 import { contentTag, isFresh } from '../response/etag.ts';
 import { LLMS_TEXT } from './llms-text.ts';
@@ -10,12 +9,16 @@ import { LLMS_TEXT } from './llms-text.ts';
 /** The OpenAPI document of the API: `npm run openapi` writes it. */
 export const OPENAPI_FILE = new URL('../../../../../openapi.json', import.meta.url);
 
-const LIBRARY_FOLDER = new URL('../../../../../node_modules/@fastify/swagger-ui/static/', import.meta.url);
-/** Files of Swagger UI that the page loads, and their types. */
-const LIBRARY: Record<string, string> = {
-  'swagger-ui.css': 'text/css; charset=utf-8',
-  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+const PAGE_FOLDER = new URL('../../../reference/', import.meta.url);
+/** The reference page, which `npm run openapi` writes, and the files that it loads. */
+const PAGE = 'index.html';
+const PAGE_FILES: Record<string, string> = {
+  'page.css': 'text/css; charset=utf-8',
+  'page.js': 'text/javascript; charset=utf-8',
+  'mayfly.svg': 'image/svg+xml',
 };
+/** The page loads its own files only, and sends requests to its own server. */
+const CSP = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 /** A response that does not change while the server runs, so all requests share its bytes. */
 interface StaticResponse {
@@ -68,8 +71,12 @@ export function referenceRoutes(app: App): void {
   };
   serve('/openapi.json', JSON_TYPE, () => readFile(OPENAPI_FILE));
   serve('/llms.txt', 'text/plain; charset=utf-8', async () => Buffer.from(LLMS_TEXT));
-  for (const [path, { type, body, headers }] of Object.entries(PAGES))
-    serve(path, type, async () => Buffer.from(body), headers);
-  for (const [name, type] of Object.entries(LIBRARY))
-    serve(`/docs/static/${name}`, type, () => readFile(new URL(name, LIBRARY_FOLDER)));
+  const file = (name: string) => readFile(new URL(name, PAGE_FOLDER));
+  const page = (path: string, read: () => Promise<Buffer>) =>
+    serve(path, 'text/html; charset=utf-8', read, { 'content-security-policy': CSP });
+  page('/docs', () => file(PAGE));
+  // What the page loads is beside it.
+  page('/docs/', async () => Buffer.from(String(await file(PAGE)).replaceAll('="docs/static/', '="static/')));
+  for (const [name, type] of Object.entries(PAGE_FILES))
+    serve(`/docs/static/${name}`, type, () => file(name));
 }

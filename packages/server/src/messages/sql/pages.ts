@@ -137,7 +137,7 @@ export const pages = {
     // The rows are limited before the join, so that messages of ended inboxes do not make a page more expensive.
     const rows = await db.all<ListedMessage & { inboxId: string; accountOrder: number }>(
       sql`select ${LISTED_COLUMNS}, m.account_order as "accountOrder", i.id as "inboxId"
-        from (select id, inbox_seq, received_at, source_seq, account_order, read_at, tags from messages
+        from (select id, inbox_seq, received_at, source_seq, account_order, read_at, tags, rcpt_to from messages
           where account_seq = ${account.seq} and account_order > ${after} and account_order < ${before}
           order by account_order desc limit ${limit}) m
         left join inboxes i on i.seq = m.inbox_seq and i.expires_at > ${now} and i.emptied_up_to < m.received_at

@@ -58,7 +58,9 @@ export async function readContents(
 export const WITH_READING: Sql = constant('left join readings r on r.source_seq = m.source_seq');
 /** Columns for lists of messages. The query must select from `messages m` joined by {@link WITH_READING}. */
 export const LISTED_COLUMNS: Sql = constant(
-  'm.id, m.received_at as "receivedAt", m.source_seq as source, m.read_at as "readAt", m.tags, r.size, r.summary',
+  `m.id, m.received_at as "receivedAt", m.source_seq as source, m.read_at as "readAt", m.tags, r.size, r.summary,
+    case when lower(m.rcpt_to) = (select '["' || address || '"]' from inboxes where seq = m.inbox_seq) then null
+      else m.rcpt_to end as "otherRcptTo"`,
 );
 /** As {@link LISTED_COLUMNS}. */
 export const MESSAGE_COLUMNS: Sql = sql`${LISTED_COLUMNS}, m.rcpt_to as "rcptTo", r.parse_error as "parseError",
@@ -79,13 +81,22 @@ export function toMessage(inboxId: string, row: StoredMessage): MessageRecord {
     summary: parseSummary(row.summary),
     contentBytes: row.contentBytes + (size <= MAX_DERIVED_BYTES ? size : 0),
     rcptTo: parse(row.rcptTo),
+    ...(row.otherRcptTo !== null && { isToOther: true }),
     tags: parse(row.tags),
     parseError: parseError === null ? null : parse(parseError),
   };
 }
 
-export const toRow = ({ id, receivedAt, size, readAt, summary, tags }: ListedMessage): MessageRow => ({
-  ...{ id, receivedAt, size, readAt, summary: utf8.decode(summary), tags },
+export const toRow = ({
+  id,
+  receivedAt,
+  size,
+  readAt,
+  summary,
+  tags,
+  otherRcptTo,
+}: ListedMessage): MessageRow => ({
+  ...{ id, receivedAt, size, readAt, summary: utf8.decode(summary), tags, otherRcptTo },
 });
 
 export function readEnvelope(

@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Body } from '../../support/api-client.ts';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { expectAccessible } from '../console/console.ts';
 import { CHROMIUM, launchBrowser } from './browser.ts';
 
 describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there is no Chromium)', () => {
@@ -27,7 +28,7 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
     });
     page.on('pageerror', (error) => errors.push(error.message));
     await page.goto(`${app.url}/docs`, { waitUntil: 'networkidle' });
-    await page.locator('.opblock').first().waitFor();
+    await page.locator('[data-entry]').first().waitFor();
   });
   afterAll(async () => {
     await browser?.close();
@@ -46,27 +47,36 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
     const expected = Object.entries<object>(described).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
-    const shown = await page.locator('.opblock-summary').evaluateAll((summaries) =>
-      summaries.map((summary) => {
-        const text = (selector: string) => summary.querySelector(selector)?.textContent ?? '';
-        // Zero-width spaces let a long path break.
-        return `${text('.opblock-summary-method')} ${text('.opblock-summary-path')}`.replace(/\u200b/g, '');
-      }),
-    );
+    const shown = await page.locator('main .operation code').allTextContents();
     expect(expected.length).toBeGreaterThan(10);
     expect(shown.toSorted()).toEqual(expected.toSorted());
   });
 
-  test('carries the title, icon and logo of Mayfly and no foreign brand', async () => {
+  test('carries the title, icon and logo of Mayfly', async () => {
     expect(await page.title()).toBe('Mayfly API');
     const icon = (await page.locator('link[rel=icon]').getAttribute('href')) ?? '';
-    const logo = await app.api('GET', new URL(icon, app.url).pathname, { as: null });
+    const logo = await app.api('GET', new URL(icon, `${app.url}/docs`).pathname, { as: null });
     expect([logo.status, logo.headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
     expect(logo.body).toContain('aria-label="Mayfly"');
-    const bar = await page.evaluate("getComputedStyle(document.body, '::before').backgroundImage");
-    expect(bar).toContain('data:image/svg+xml');
-    expect(await page.locator('body').innerText()).not.toMatch(/swagger|smartbear/i);
-    expect(await page.locator('img, .topbar').count()).toBe(0);
+    expect(await page.evaluate("document.querySelector('header img').naturalWidth")).toBeGreaterThan(0);
+  });
+
+  test('is all there before a script runs', async () => {
+    const plain = await browser.newPage({ javaScriptEnabled: false });
+    await plain.goto(`${app.url}/docs`);
+    expect(await plain.locator('main .operation').count()).toBeGreaterThan(40);
+    expect(await plain.locator('#createInbox .curl').innerText()).toContain('$API/v1/inboxes');
+    await plain.close();
+  });
+
+  test('shows nothing that the guidelines for accessibility forbid, light and dark, wide and narrow', async () => {
+    for (const colorScheme of ['light', 'dark'] as const)
+      for (const width of [390, 1440]) {
+        const other = await browser.newPage({ colorScheme, viewport: { width, height: 900 } });
+        await other.goto(`${app.url}/docs`);
+        await expectAccessible(other, `${colorScheme}, ${width} px`);
+        await other.close();
+      }
   });
 
   test('may not request anything from another host: the Content-Security-Policy refuses it', async () => {
@@ -74,26 +84,53 @@ describe.skipIf(!CHROMIUM)('the reference page in a browser (skipped where there
     await expect.poll(() => errors.join('\n')).toMatch(/Content Security Policy/);
   });
 
-  async function authorize(): Promise<void> {
-    await page.locator('.btn.authorize').first().click();
-    const dialog = page.locator('.dialog-ux');
-    await dialog.locator('input').first().fill(TEST_KEY);
-    await dialog.locator('button.authorize').first().click();
-    await dialog.locator('button.btn-done').first().click();
-  }
+  const entries = () => page.locator('main [data-entry]:visible h3').allTextContents();
 
-  test('takes an API key in the Authorize dialog', async () => {
-    await authorize();
-    await expect.poll(() => page.locator('.btn.authorize.locked').count()).toBe(1);
+  test('finds operations by the words of their text, and says how many', async () => {
+    const search = page.getByRole('searchbox');
+    const all = await entries();
+    await search.fill('fault rules inbox');
+    expect(await entries()).toContain('Let mail to an inbox fail');
+    expect(await entries()).not.toContain('Create an API key');
+    expect(await page.locator('nav li:visible').allTextContents()).toEqual(await entries());
+    expect(await page.locator('#found').textContent()).toBe(`${(await entries()).length} of ${all.length}`);
+    await page.locator('#setFaults h3').click();
+    // What the search hides is shown again for a link to it.
+    await page.evaluate("location.hash = '#createKey'");
+    await expect.poll(entries).toEqual(all);
+    expect(await search.inputValue()).toBe('');
   });
 
-  test('sends an operation with its example, and shows the response', async () => {
-    const block = page.locator('#operations-Inboxes-createInbox');
-    await block.locator('.opblock-summary-control').dispatchEvent('click');
-    await expect.poll(() => block.locator('textarea').last().inputValue(), { interval: 20 }).not.toBe('');
-    await block.locator('.execute').click();
-    const response = block.locator('.live-responses-table .response').first();
-    await response.waitFor({ state: 'attached' });
-    expect(await response.locator('.response-col_status').textContent()).toContain('201');
+  test('shows each example in curl, TypeScript and Python, as chosen, and keeps the choice', async () => {
+    const example = page.locator('#setFaults .example:visible');
+    expect(await example.textContent()).toMatch(/^curl .*-X PUT "\$API\/v1\/inboxes\/\$ID\/faults"/);
+    await page.locator('#setFaults').getByRole('button', { name: 'Python' }).click();
+    expect(await example.textContent()).toContain('inbox.set_faults({"at": "data", "delayMs": 2000})');
+    await page.locator('#setFaults').getByRole('button', { name: 'TypeScript' }).click();
+    await page.reload();
+    expect(await example.textContent()).toContain("await inbox.setFaults([{ at: 'data', delayMs: 2000 }]);");
+  });
+
+  /** Sends the request that the page offers. @returns the response as it is shown */
+  async function send(operation: string): Promise<string> {
+    const article = page.locator(`#${operation}`);
+    await article.getByRole('button', { name: 'Try it' }).click();
+    await article.getByRole('button', { name: 'Send' }).click();
+    const response = article.locator('.response');
+    await expect.poll(() => response.textContent(), { interval: 20 }).toMatch(/^\d{3} [\s\S]*\n\n/);
+    return (await response.textContent()) ?? '';
+  }
+
+  test('sends the example of an operation, and the next one with the id of the response', async () => {
+    await page.getByLabel('API key').fill(TEST_KEY);
+    expect(await send('createInbox')).toMatch(/^201 /);
+    expect(await send('getInbox')).toMatch(/^200 [\s\S]*"run": "4711"/);
+  });
+
+  test('says which part of a path is to be completed, and sends no request', async () => {
+    const article = page.locator('#getWait');
+    await article.getByRole('button', { name: 'Try it' }).click();
+    await article.getByRole('button', { name: 'Send' }).click();
+    expect(await article.locator('.response').textContent()).toMatch(/^Complete the path: .*\{waitId\}$/);
   });
 });

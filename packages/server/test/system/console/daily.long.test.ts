@@ -142,7 +142,9 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
   });
 
   it('shows what was not read, in all tabs, and whom a mail of the sink was sent to', async () => {
-    await app.send({ ...signUpMail('somebody.else@mayfly.test'), subject: 'for the sink' });
+    // As a blind copy: the header names somebody else.
+    const envelope = { from: 'no-reply@shop.example', to: 'somebody.else@mayfly.test' };
+    await app.send({ ...signUpMail('all@shop.example'), subject: 'for the sink', envelope });
     const { body } = await app.api('GET', '/v1/inboxes?label.mayfly=sink');
     const [sink] = body.inboxes;
     const { context, page, open } = await openConsole(browser, app);

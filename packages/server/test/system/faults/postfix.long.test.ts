@@ -74,7 +74,7 @@ describe.skipIf(!HAS_POSTFIX)('the queue of Postfix, in front of an inbox with f
     transport.close();
     const bounce = await arrived(sender.id, 'Undelivered Mail Returned to Sender');
     expect(bounce.text).toMatch(
-      /said: 554 5\.7\.1\s+Not\s+today\s+\(in\s+reply\s+to\s+RCPT\s+TO\s+command\)/,
+      /said:\s+554\s+5\.7\.1\s+Not\s+today\s+\(in\s+reply\s+to\s+RCPT\s+TO\s+command\)/,
     );
   });
 });

@@ -1,5 +1,5 @@
 import type { api } from '@mayfly/client';
-import { useRef } from 'preact/hooks';
+import { useCallback, useRef } from 'preact/hooks';
 import type { Feed } from '../../lib/feed.ts';
 import { count, plural } from '../../lib/format.ts';
 import { connection } from '../../lib/live.ts';
@@ -16,7 +16,7 @@ interface FeedListProps {
   /** Id of the message that is open. */
   open?: string | undefined;
   /** The address of a message's inbox; '' while it is not known. */
-  addressOf: (message: api.MessageSummary) => string;
+  addressOf: (inboxId: string) => string;
   isOfAll?: boolean;
   selection: Selection;
 }
@@ -26,6 +26,24 @@ export function FeedList({ feed, messages, label, open, addressOf, isOfAll, sele
   const isAtTop = useRef(true);
   const box = useRef<HTMLDivElement>(null);
   const unseen = feed.unseen.value;
+  const choose = useRef(selection.choose);
+  choose.current = (index, isRange) => selection.choose(index, isRange);
+  const shown = useRef(messages);
+  shown.current = messages;
+  const { ids } = selection;
+  const render = useCallback(
+    (message: api.MessageSummary) => (
+      <MessageRow
+        message={message}
+        isOpen={message.id === open}
+        addressOf={addressOf}
+        isOfAll={isOfAll ?? false}
+        isChosen={ids.has(message.id)}
+        onChoose={(isRange) => choose.current(shown.current.indexOf(message), isRange)}
+      />
+    ),
+    [open, addressOf, isOfAll, ids],
+  );
   return (
     <div class={`feed ${selection.isOn ? 'choosing' : ''}`} ref={box}>
       {feed.error.value !== undefined && connection.value === 'open' && <Stale retry={feed.reload} />}
@@ -47,16 +65,7 @@ export function FeedList({ feed, messages, label, open, addressOf, isOfAll, sele
       <WindowList
         items={messages}
         label={label}
-        render={(message) => (
-          <MessageRow
-            message={message}
-            isOpen={message.id === open}
-            address={addressOf(message)}
-            isOfAll={isOfAll ?? false}
-            isChosen={selection.ids.has(message.id)}
-            onChoose={(isRange) => selection.choose(messages.indexOf(message), isRange)}
-          />
-        )}
+        render={render}
         onEnd={() => void feed.loadOlder()}
         onTop={(isTop) => {
           isAtTop.current = isTop;

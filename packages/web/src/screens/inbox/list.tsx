@@ -35,6 +35,9 @@ function Empty({ inbox }: { inbox: api.Inbox }) {
   );
 }
 
+/** All rows are of the inbox whose address is the heading. */
+const noAddress = () => '';
+
 interface ListProps {
   feed: Feed;
   /** Those of the feed that were not deleted. */
@@ -57,7 +60,7 @@ export function List({ feed, messages, inbox, q, open, selection }: ListProps) {
         messages={messages}
         label="Messages"
         open={open}
-        addressOf={() => inbox.address}
+        addressOf={noAddress}
         selection={selection}
       />
     );

@@ -164,18 +164,32 @@ function useInboxes(labels: Record<string, string>, words: string): Inboxes {
 
 /** Words, and the labels by which the server filters. */
 function Toolbar({ words, labels }: { words: string; labels: Record<string, string> }) {
+  const input = useRef<HTMLInputElement>(null);
+  const cancel = useRef<() => void>(() => undefined);
+  // The field follows the address of the page, for instance after “Show all inboxes”.
+  useEffect(() => {
+    if (input.current && input.current.value !== words) input.current.value = words;
+  }, [words]);
+  useEffect(() => () => cancel.current(), []);
   return (
     <div class="toolbar">
       <SearchField
+        ref={input}
         aria-label="Search inboxes"
         placeholder="Address or label; label=value and Enter for all with it"
-        value={words}
-        onInput={(event) => setQuery({ q: event.currentTarget.value })}
-        onKeyDown={(event) => {
-          if (event.key !== 'Enter') return;
+        defaultValue={words}
+        onInput={({ currentTarget: { value } }) => {
+          // The letter is shown before the list is rendered again.
+          cancel.current();
+          cancel.current = afterLayout(() => setQuery({ q: value }));
+        }}
+        onKeyDown={({ key, currentTarget: { value } }) => {
+          if (key !== 'Enter') return;
           // `run=4711` filters on the server, by label.
-          const label = /^([\w.-]+)=(.+)$/.exec(words);
-          if (label) setQuery({ q: null, [`label.${label[1]}`]: label[2] ?? '' });
+          const label = /^([\w.-]+)=(.+)$/.exec(value);
+          if (!label) return;
+          cancel.current();
+          setQuery({ q: null, [`label.${label[1]}`]: label[2] ?? '' });
         }}
       />
 
@@ -188,14 +202,22 @@ function Toolbar({ words, labels }: { words: string; labels: Record<string, stri
   );
 }
 
-/** True when each word is in the address or in a label, as the server searches. */
-function hasWords({ address, labels }: api.Inbox, words: string): boolean {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-  const text = [address, ...pairs].join('\n').toLowerCase();
-  return words
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word));
+/** What is searched of an inbox, made once for all letters that are typed. */
+const texts = new WeakMap<api.Inbox, string>();
+
+function textOf(inbox: api.Inbox): string {
+  const known = texts.get(inbox);
+  if (known !== undefined) return known;
+  const pairs = Object.entries(inbox.labels).map(([name, value]) => `${name}=${value}`);
+  const text = [inbox.address, ...pairs].join('\n').toLowerCase();
+  texts.set(inbox, text);
+  return text;
+}
+
+/** Those with each word in the address or in a label, as the server searches. */
+function withWords(inboxes: readonly api.Inbox[], words: string): readonly api.Inbox[] {
+  const wanted = words.toLowerCase().split(/\s+/);
+  return inboxes.filter((inbox) => wanted.every((word) => textOf(inbox).includes(word)));
 }
 
 /** Moving in the list and deleting; also by keys. */
@@ -226,13 +248,14 @@ function useVerbs(list: Inboxes, shown: readonly api.Inbox[]) {
 }
 
 const create = () => setQuery({ new: '1' });
+const renderRow = (inbox: api.Inbox) => <InboxRow inbox={inbox} />;
 
 /** All live inboxes of the account. */
 export function Inboxes() {
   const labels = labelsIn(query.value);
   const words = query.value.get('q') ?? '';
   const list = useInboxes(labels, words);
-  const shown = visible(list.data ?? []).filter((inbox) => hasWords(inbox, words));
+  const shown = withWords(visible(list.data ?? []), words);
   const box = useVerbs(list, shown);
   const isFiltered = Object.keys(labels).length > 0;
   return (
@@ -279,12 +302,7 @@ export function Inboxes() {
               <Button onClick={() => navigate(href('/inboxes'))}>Show all inboxes</Button>
             </Notice>
           ) : (
-            <WindowList
-              items={shown}
-              label="Inboxes"
-              render={(inbox) => <InboxRow inbox={inbox} />}
-              onEnd={list.loadWhole}
-            />
+            <WindowList items={shown} label="Inboxes" render={renderRow} onEnd={list.loadWhole} />
           )
         }
       </Loaded>

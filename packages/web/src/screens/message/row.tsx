@@ -9,8 +9,8 @@ import { Icon } from '../../ui/icons.tsx';
 interface MessageRowProps {
   message: api.MessageSummary;
   isOpen?: boolean;
-  /** Address of the inbox. */
-  address: string;
+  /** The address of an inbox; '' while it is not known. */
+  addressOf: (inboxId: string) => string;
   /** True in a list of all inboxes. */
   isOfAll?: boolean;
   isChosen: boolean;
@@ -25,27 +25,21 @@ const FRESH_MS = 3_000;
 const isFreshAt = (receivedAt: string): boolean =>
   serverNow() - Date.parse(receivedAt) < FRESH_MS && now.value - Date.parse(receivedAt) < FRESH_MS;
 
-/** Whom the mail names as its recipient where that is not the inbox, as in a sink or a catch-all inbox. */
-function otherRecipient({ to, cc }: api.MessageSummary, address: string): string {
-  const all = [...to, ...cc].map((one) => one.address.toLowerCase());
-  return all.length === 0 || all.includes(address) ? '' : (all[0] ?? '');
-}
-
 /** A message in a list. The code and the box that chooses it are controls of their own beside the link. */
 export function MessageRow({
   message,
   isOpen = false,
-  address,
+  addressOf,
   isOfAll = false,
   isChosen,
   onChoose,
 }: MessageRowProps) {
-  const { id, inboxId, from, subject, preview, receivedAt, size, attachmentCount, codes } = message;
+  const { id, inboxId, from, subject, preview, receivedAt, size, attachmentCount, codes, rcptTo } = message;
   const keep = isOfAll ? {} : Object.fromEntries(query.value);
   const [code] = codes;
   const { readAt, tags } = marksOf(message);
   const isFresh = isFreshAt(receivedAt);
-  const other = address === '' ? '' : otherRecipient(message, address);
+  const other = rcptTo?.join(', ') ?? '';
   const state = `${code ? 'coded' : ''} ${isFresh ? 'fresh' : ''} ${readAt === null ? 'unread' : ''} ${isChosen ? 'chosen' : ''}`;
   return (
     <div class={`row-holder ${state}`}>
@@ -96,7 +90,7 @@ export function MessageRow({
         {isOfAll && (
           <span class="row-to cut">
             {other !== '' && <>{other} in </>}
-            {address}
+            {addressOf(inboxId)}
           </span>
         )}
       </a>

@@ -33,6 +33,8 @@ const inWords = (search: URLSearchParams): string =>
     .map(([name, value]) => `${name}: ${value}`)
     .join(' · ');
 
+export const CONDITIONS_ID = 'conditions';
+
 /** What the test waits for. */
 export function Conditions({ isOpen, onToggle, onSame }: ConditionsProps) {
   const search = query.value;
@@ -55,7 +57,12 @@ export function Conditions({ isOpen, onToggle, onSame }: ConditionsProps) {
     show(Object.fromEntries(names.map((name) => [name, String(data.get(name) ?? '') || null])));
   };
   return (
-    <details class="panel" open={isOpen} onToggle={(event) => onToggle(event.currentTarget.open)}>
+    <details
+      id={CONDITIONS_ID}
+      class="panel"
+      open={isOpen}
+      onToggle={(event) => onToggle(event.currentTarget.open)}
+    >
       <summary>
         <h2>What the test waits for</h2>
         <span class="muted mono">{inWords(search) || 'any message'}</span>

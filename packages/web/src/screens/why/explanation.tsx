@@ -109,6 +109,7 @@ interface ExplanationProps {
   explanation: api.WaitExplanation;
   /** The wait that failed; undefined for a look at now. */
   wait: Pick<api.FailedWait, 'endedAt' | 'waitedMs'> | undefined;
+  onEdit?: () => void;
 }
 
 /** What the explanation is made from, by kind: a section where there is something. */
@@ -152,7 +153,7 @@ function sectionsOf(
 }
 
 /** Why no message meets the conditions: a verdict, when what happened, and what it is made from. */
-export function Explanation({ inbox, explanation, wait }: ExplanationProps) {
+export function Explanation({ inbox, explanation, wait, onEdit }: ExplanationProps) {
   const misses = explanation.nearMisses.toSorted(
     (a, b) => unlikeness(a.address, inbox.address) - unlikeness(b.address, inbox.address),
   );
@@ -161,7 +162,13 @@ export function Explanation({ inbox, explanation, wait }: ExplanationProps) {
   const ended = Date.parse(wait?.endedAt ?? '');
   return (
     <>
-      <Verdict inbox={inbox} explanation={explanation} nearest={misses[0]} endedAt={wait?.endedAt} />
+      <Verdict
+        inbox={inbox}
+        explanation={explanation}
+        nearest={misses[0]}
+        edit={onEdit}
+        endedAt={wait?.endedAt}
+      />
       <TimeAxis
         inbox={inbox}
         explanation={explanation}

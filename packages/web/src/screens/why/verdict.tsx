@@ -20,6 +20,8 @@ interface Case {
   inbox: Pick<api.Inbox, 'id' | 'address'>;
   explanation: api.WaitExplanation;
   nearest: api.NearMiss | undefined;
+  /** Opens the form of the conditions; undefined where nothing can be looked for any more. */
+  edit: (() => void) | undefined;
 }
 
 const connectVerb = (): Verb => ({
@@ -37,6 +39,8 @@ const sinceVerb = (): Verb => ({
   label: 'Look without since',
   run: () => setQuery({ since: null, wait: null }),
 });
+const editVerb = ({ edit }: Case): Verb | undefined =>
+  edit && { icon: 'search', label: 'Change the conditions', run: edit };
 const inboxVerb = ({ inbox }: Case): Verb => ({
   icon: 'inbox',
   label: 'Open the inbox',
@@ -78,7 +82,8 @@ const CAUSES: Partial<
   captured_elsewhere: { verb: otherVerb, from: 'otherMail' },
   other_recipient: { verb: otherVerb, from: 'otherMail' },
   similar_address: { verb: addressVerb, from: 'nearMisses' },
-  too_few: { verb: mailVerb, from: 'seen' },
+  impossible_condition: { verb: editVerb },
+  too_few: { verb: (given) => mailVerb(given) ?? inboxVerb(given), from: 'seen' },
   not_matching: { verb: mailVerb, from: 'seen' },
   deleted: { verb: inboxVerb },
   tls_failed: { verb: connectVerb, from: 'failedHandshakes' },
@@ -90,9 +95,12 @@ const CAUSES: Partial<
 /** The end of a first sentence, or of what stands before an advice; a quoted subject may hold one too. */
 const SENTENCE = /(?:[.!?](?= (?:"|[A-Z]))|:(?= [a-z]))(?=(?:[^"]*"[^"]*")*[^"]*$)/;
 
+/** As {@link SENTENCE}, for a refusal: what follows its colon is the reason. */
+const WITH_REASON = /[.!?](?= [A-Z])(?=(?:[^"]*"[^"]*")*[^"]*$)/;
+
 /** The first sentence of a text, and the rest. */
-function split(text: string): [string, string] {
-  const end = SENTENCE.exec(text);
+function split(text: string, sentence = SENTENCE): [string, string] {
+  const end = sentence.exec(text);
   if (!end) return [text, ''];
   const rest = text.slice(end.index + 2);
   const isAdvice = end[0] === ':';
@@ -128,7 +136,8 @@ function headline(cause: api.WaitCause | undefined, given: Case): [ComponentChil
   }
   if (cause?.code === 'nothing_arrived')
     return ['No mail came for this address, and none was refused.', split(cause.text)[1]];
-  return split(cause?.text ?? explanation.summary);
+  const isRefusal = evidenceOf(cause) === 'refused' && cause?.code !== 'before_creation';
+  return split(cause?.text ?? explanation.summary, isRefusal ? WITH_REASON : SENTENCE);
 }
 
 /** Why the wait failed in one large sentence, and what to do about it with one button. */
@@ -190,7 +199,7 @@ interface Moment {
   to?: string;
 }
 
-function momentsOf({ inbox, explanation }: Omit<Case, 'nearest'>): Moment[] {
+function momentsOf({ inbox, explanation }: Omit<Case, 'nearest' | 'edit'>): Moment[] {
   const { seen, refused, nearMisses, otherMail, failedHandshakes } = explanation;
   const moment = (kind: Evidence, at: string, text: string): Moment => ({ kind, at: Date.parse(at), text });
   return [
@@ -227,7 +236,7 @@ export function TimeAxis({
   wait,
   until,
   ...given
-}: Omit<Case, 'nearest'> & { wait: { begun: number; ended: number } | undefined; until: number }) {
+}: Omit<Case, 'nearest' | 'edit'> & { wait: { begun: number; ended: number } | undefined; until: number }) {
   const moments = momentsOf(given).toSorted((a, b) => a.at - b.at);
   const times = moments.map(({ at }) => at);
   const end = Math.max(wait?.ended ?? until, ...times);

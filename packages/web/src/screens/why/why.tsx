@@ -1,17 +1,18 @@
 import type { api } from '@mayfly/client';
 import { useState } from 'preact/hooks';
+import { afterLayout } from '../../lib/focus.ts';
 import { plural } from '../../lib/format.ts';
 import { useKeys } from '../../lib/keys.ts';
 import { isGone, useQuery } from '../../lib/query.ts';
 import { href, navigate, query, setQuery } from '../../lib/router.ts';
-import { mayfly } from '../../lib/session.ts';
+import { mayfly, mayWrite } from '../../lib/session.ts';
 import { duration } from '../../lib/time.ts';
-import { Ago, ScreenHead } from '../../ui/basics.tsx';
+import { Ago, Button, ScreenHead } from '../../ui/basics.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { Failure, Loaded, Loading } from '../../ui/states.tsx';
 import { Failures } from '../runs/failures.tsx';
 import { labelParams, labelsIn, loadReported } from '../runs/report.ts';
-import { Conditions } from './conditions.tsx';
+import { CONDITIONS_ID, Conditions } from './conditions.tsx';
 import { Explanation } from './explanation.tsx';
 import { isEmpty, paramsOf, type Wait, waitIn } from './wait.ts';
 
@@ -146,7 +147,7 @@ function Ended({ id, error, retry }: { id: string; error: unknown; retry: () => 
     <>
       <ScreenHead title="Why nothing came" lead={<span class="address">{address}</span>} />
       <div class="page">
-        <section class="panel">
+        <section class="verdict">
           <h2>
             This inbox {reported ? (state === 'deleted' ? 'was deleted' : 'has expired') : 'has ended'}{' '}
             {endedAt && <Ago time={endedAt} />}
@@ -157,6 +158,11 @@ function Ended({ id, error, retry }: { id: string; error: unknown; retry: () => 
               : `It had received ${plural(messageCount, 'mail')}, which can no longer be read. `}
             Below is what is kept for 24 hours.
           </p>
+          {mayWrite.value && (
+            <Button kind="primary" icon="plus" onClick={() => navigate(href('/inboxes', { new: '1' }))}>
+              Create another inbox
+            </Button>
+          )}
         </section>
         {kept && <Explanation inbox={{ id, address }} explanation={kept.explanation} wait={kept} />}
         <Told reported={reported} kept={kept} />
@@ -180,6 +186,10 @@ export function Why({ id }: { id: string }) {
   }
   // Without conditions there is no answer yet, and the form comes first.
   const isFirst = isEmpty(waitIn(search)) && !search.has('wait');
+  const edit = () => {
+    setOpen(true);
+    afterLayout(() => document.querySelector<HTMLElement>(`#${CONDITIONS_ID} input`)?.focus());
+  };
   const form = <Conditions isOpen={isOpen} onToggle={setOpen} onSame={looked.reload} />;
   return (
     <div class="screen">
@@ -197,7 +207,12 @@ export function Why({ id }: { id: string }) {
           {(data) => (
             <>
               {data.result.explanation ? (
-                <Explanation inbox={data.inbox} explanation={data.result.explanation} wait={data.kept} />
+                <Explanation
+                  inbox={data.inbox}
+                  explanation={data.result.explanation}
+                  wait={data.kept}
+                  onEdit={edit}
+                />
               ) : (
                 <Matched wait={waitIn(search)} looked={data} />
               )}

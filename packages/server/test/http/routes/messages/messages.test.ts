@@ -67,6 +67,7 @@ describe('messages', () => {
       codes: expect.any(Array),
       readAt: null,
       tags: [],
+      rcptTo: ['Test+tag@mayfly.test'],
     });
     const { body } = await get(path);
     expect(body).toMatchObject({
@@ -93,6 +94,29 @@ describe('messages', () => {
     expect(body.attachments[0].url.startsWith(`${http.url}${path}/attachments/`)).toBe(true);
     expect(body).not.toHaveProperty('htmlWords');
     expect(body.attachments[0]).not.toHaveProperty('content');
+  });
+
+  it('say in each list whom they were sent to where that is not just the address of the inbox', async () => {
+    const { address } = inbox;
+    const cases: [string[], string[] | undefined][] = [
+      [[address], undefined],
+      [[address.toUpperCase()], undefined],
+      [[address.replace('@', '+reset@')], [address.replace('@', '+reset@')]],
+      [
+        [address, 'Somebody.Else@mayfly.test'],
+        [address, 'Somebody.Else@mayfly.test'],
+      ],
+    ];
+    for (const [rcptTo, expected] of cases) {
+      const sent = await http.deliver(inbox, { rcptTo, subject: 'Whose' });
+      const own = `/v1/inboxes/${inbox.id}/messages`;
+      for (const list of [own, `${own}?q=whose`, '/v1/messages', '/v1/messages?q=whose']) {
+        const { body } = await http.api('GET', list);
+        const shown = { id: body.messages[0].id, rcptTo: body.messages[0].rcptTo };
+        expect([list, shown]).toEqual([list, { id: sent, rcptTo: expected }]);
+      }
+      expect((await get(`${own}/${sent}`)).body.rcptTo).toEqual(expected);
+    }
   });
 
   it('show their one-time codes alike in the list and in full', async () => {

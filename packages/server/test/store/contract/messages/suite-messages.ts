@@ -31,6 +31,7 @@ export function describeMessages(given: Given): void {
         tags: [],
         contentBytes: mail.reading.content.length + 512,
         rcptTo: [`Tag+${to.address}`],
+        isToOther: true,
         parseError,
         summary: json(mail.reading.summary),
       };
