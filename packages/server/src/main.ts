@@ -153,7 +153,7 @@ function addServerCommands(program: Command, parent: number): void {
     .description('Start the server for development or a CI job')
     .action(async () => {
       const config = parseConfig(process.env, DEV_DEFAULTS);
-      await serve(config, parent, () => createDevAnnouncer(config, print, warn));
+      await serve(config, parent, () => createDevAnnouncer(config, print, warn, process.stdout.isTTY));
     });
   program
     .command('serve')
