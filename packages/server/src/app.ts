@@ -89,7 +89,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     const has = (role: Config['roles'][number]) => config.roles.includes(role);
     const [base] = await Promise.all([
       openBase({ config, overrides, clock, log, opened }, onFirstKey),
-      // Loaded while a thread opens the database.
+      // Load the modules of the servers while a thread opens the database.
       has('http') && import('./http/server.ts'),
       has('smtp') && import('./smtp/server.ts'),
     ]);
@@ -364,7 +364,7 @@ async function startHttp(
       usage: base.usage,
       refusalsWritten: () => receiver.refusalsWritten(),
       visits: smtp?.server.visits ?? null,
-      // With PostgreSQL, other nodes may receive mail too.
+      // With PostgreSQL, other nodes may receive mail too, whose SMTP clients are unknown here.
       receivesAll: smtp !== null && config.databaseUrl === null,
       repliedAt: (messageId) => receiver.repliedAt(messageId),
       injection: createInjection({ receiver, budget, clock }),
@@ -386,7 +386,7 @@ async function startHttp(
   return { url, consoleUrl: config.console === 'on' ? `${url}/` : null };
 }
 
-/** With PostgreSQL, the limit is divided by the number of live nodes. */
+/** Creates the rate limit. With PostgreSQL, it is divided by the number of live nodes. */
 async function openRateLimit({ config, store, clock, log, opened }: Base): Promise<RateLimit> {
   const rate = new RateLimit(clock);
   if (config.databaseUrl === null) return rate;

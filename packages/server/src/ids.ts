@@ -51,7 +51,7 @@ function drawRandom(): Uint8Array {
   return pool.subarray(drawn - RANDOM_BYTES, drawn);
 }
 
-/** Such as `msg_01jd…`: time and 80 random bits in base 32. Ids of one kind sort by time. @param now epoch ms */
+/** Makes an id such as `msg_01jd…`: time and 80 random bits in base 32. Ids of one kind sort by time. @param now epoch ms */
 export function newId(prefix: IdPrefix, now: number, random: Uint8Array = drawRandom()): string {
   return `${prefix}_${timePart(now)}${randomPart(random)}`;
 }

@@ -127,7 +127,7 @@ async function serve(config: Config, parent: number, announcerOf: (log: Logger) 
     mayLackMetrics: !isGiven('MAYFLY_METRICS_PORT', process.env),
   });
   const exit = (code: number) => process.exit(code);
-  // After an uncaught exception the state is unknown; acknowledged mail is stored.
+  // After an uncaught exception the state of the process is unknown, so it ends. Acknowledged mail is stored already.
   process.on('uncaughtException', (err) => {
     log.fatal({ err }, 'An unexpected error ends Mayfly. Please report it');
     void endOutput(output).finally(() => exit(EXIT_FAILED));

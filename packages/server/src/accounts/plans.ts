@@ -16,7 +16,7 @@ export interface Plan {
   maxMessagesPerInbox: number;
   /** Largest message, bytes as received. */
   maxMessageBytes: number;
-  /** Includes the webhooks of single inboxes. */
+  /** Webhooks of an account, with those of single inboxes. */
   maxWebhooks: number;
 }
 

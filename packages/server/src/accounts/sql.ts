@@ -77,7 +77,7 @@ export const accounts = {
   /** Creates the first account and its first key, and returns true; false if an account exists or is being created. */
   createFirst: write(
     async (tx, account: AccountRecord, key: HashedKey): Promise<boolean> => {
-      // Of two processes that start at once, only the one that inserts the marker creates the account.
+      // If two processes start at once, only the one that inserts the marker creates the account.
       const mine = await tx.run(
         sql`insert into markers (name) values ('first-account') on conflict (name) do nothing`,
       );

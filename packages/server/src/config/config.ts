@@ -58,10 +58,7 @@ function suggestion(name: string): string {
     : ` Did you mean ${PREFIX}${known}${isFile ? FILE_SUFFIX : ''}?`;
 }
 
-/**
- * Warnings about variables with our prefix that no program of Mayfly knows, and about settings that are ignored
- * because Kubernetes set them. None for other variables of Kubernetes.
- */
+/** Warnings about variables with our prefix that are unknown, or that are ignored because Kubernetes set them. */
 export function unusedVariables(env: Environment): string[] {
   const warnings: string[] = [];
   for (const name of Object.keys(env)) {
@@ -194,7 +191,7 @@ export function parseConfig(env: Environment, defaults: Readonly<Record<string, 
 
 export const databasePath = (dataDir: string): string => join(dataDir, 'mayfly.db');
 
-/** Only on loopback, because the development key gives everyone who can connect access to the API. */
+/** Whether the development key works. Only on loopback, because it gives everyone who can connect access to the API. */
 export const hasDevKey = ({ devKey, httpHost }: Config): boolean =>
   devKey === 'on' &&
   (httpHost === 'localhost' || (ipaddr.isValid(httpHost) && ipaddr.parse(httpHost).range() === 'loopback'));

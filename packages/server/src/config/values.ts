@@ -24,7 +24,7 @@ export interface Setting<T> {
   parse(text: string): T;
 }
 
-/** Its message is shown to the operator: whole sentences. */
+/** An error whose message, in whole sentences, is shown to the operator. */
 export class SettingError extends Error {}
 
 type Kind<T> = Pick<Setting<T>, 'allowed' | 'parse'>;

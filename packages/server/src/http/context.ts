@@ -40,7 +40,7 @@ export interface HttpOptions {
   sink?: boolean;
   /** Where this process receives mail, for the console; null if it does not. */
   smtp?: { host: string; port: number; tlsPort: number | null } | null;
-  /** Null (the default): the console is not served. */
+  /** Settings of the console; null (the default) if it is not served. */
   console?: { signInCodes: SignInCodes } | null;
   metrics?: boolean;
   limits?: Partial<ConnectionLimits>;

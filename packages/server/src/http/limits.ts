@@ -20,7 +20,7 @@ export const CONNECTION_LIMITS = {
   headersTimeoutMs: 10_000,
   /** Enough for an injected message of 50 MiB at 7 Mbit/s. Longer would let slow clients hold the memory of mail in transit. */
   requestTimeoutMs: 60_000,
-  /** Longer than the idle timeout of common load balancers (60 s): they close first, and no request is lost. */
+  /** Longer than the idle timeout of common load balancers (60 s), so that they close idle connections first and no request is lost. */
   keepAliveMs: 72_000,
 };
 
@@ -37,7 +37,7 @@ export const MAX_DECODINGS = 3;
 /** One collision of random addresses is unlikely; five mean that the generator is broken. */
 export const ADDRESS_ATTEMPTS = 5;
 export const RESPONSE_CACHE_BYTES = 16 * 1024 * 1024;
-/** Larger responses are rare and would evict many small ones. */
+/** Larger responses are not cached: they are rare, and would evict many small ones. */
 export const MAX_CACHED_RESPONSE_BYTES = 256 * 1024;
 /** Interval of keep-alives in a stream, milliseconds: below the idle timeout of common proxies. */
 export const STREAM_QUIET_MS = 15_000;

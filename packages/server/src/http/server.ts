@@ -59,10 +59,7 @@ export function createHttpServer(options: HttpOptions, deps: HttpDeps) {
     async recheckHeld(): Promise<void> {
       await built?.held.recheck();
     },
-    /**
-     * Stops listening, ends held requests, and gives other requests `deadlineMs` to finish. May be called more than
-     * once, and before start().
-     */
+    /** Stops listening, ends held requests, and gives others `deadlineMs` to finish. May be called twice, and before start(). */
     async stop(deadlineMs: number): Promise<void> {
       if (!built) return;
       const { app, held, listener } = built;

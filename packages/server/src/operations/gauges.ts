@@ -7,7 +7,7 @@ import { VERSION } from '../version.ts';
 import { Counter, Gauge } from './metrics.ts';
 
 export interface DiskFigures {
-  /** Includes the write-ahead log. */
+  /** Size of the database with its write-ahead log. */
   databaseBytes: number;
   /** Available to this user on the file system of the database. */
   freeBytes: number;

@@ -25,10 +25,7 @@ const MAX_LOADED = 4;
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
 /** Interval of searches for mails that no node is parsing, because the node that received them has ended. */
 const LOOK_MS = 60_000;
-/**
- * Pause before the second search. The first cannot tell abandoned mails from mails that other nodes are parsing;
- * mails still unparsed at the second are abandoned.
- */
+/** Pause before the second search. Mails still unparsed then are abandoned; after the first, their node may be at work. */
 const SECOND_LOOK_MS = 2_000;
 const LISTED = 1_000;
 /** Numbers of sources that are reserved at a time: enough for a tenth of a second. */

@@ -2,10 +2,7 @@ import type { Db, Tx } from '../database/operations.ts';
 import { anyOf, EMPTY, FOR_UPDATE, inserted, parseOr, sql, type Value } from '../database/sql.ts';
 import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 
-/**
- * Raw sources are stored in pieces, so that a large one can be sent without loading it whole. Reading one piece takes
- * well under a millisecond.
- */
+/** Raw sources are stored in pieces, so that a large one can be sent without loading it whole. Reading a piece takes < 1 ms. */
 export const RAW_PIECE_BYTES = 256 * 1024;
 
 export interface NewSource {
@@ -25,7 +22,7 @@ export interface Reading {
   /** UTF-8 JSON of a {@link StoredContent}. */
   content: Uint8Array;
   parseError: string | null;
-  /** Null if not checked. */
+  /** Result of the sender check; null if the sender was not checked. */
   authentication: MailAuthentication | null;
   /** Steps after the end of DATA, encoded by `encodeTrail`. */
   trail: string;

@@ -24,7 +24,7 @@ export const DEFAULT_SMTP_LIMITS = {
   /** RFC 5321 section 4.5.3.2.7 requires at least five minutes. Counted from the last complete command. */
   idleMs: 5 * MINUTE_MS,
   handshakeMs: 30 * SECOND_MS,
-  /** Longer than a message takes at the minimum speed below. Connection pools can open a new connection. */
+  /** Longest session: longer than a message takes at the minimum speed below. Connection pools can open a new connection. */
   sessionMs: HOUR_MS,
   /** The default of smtpd_min_data_rate of Postfix. */
   minDataBytesPerSecond: 500,

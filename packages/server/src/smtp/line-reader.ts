@@ -24,10 +24,7 @@ export class LineReader {
     this.#limits = limits;
   }
 
-  /**
-   * @param input after `incomplete`: the bytes from {@link end} on, and more @param isAnswer whether the line
-   * responds to an AUTH challenge
-   */
+  /** @param input all unread bytes, with an incomplete line @param isAnswer whether the line responds to an AUTH challenge */
   read(input: Buffer, at: number, isAnswer: boolean): LineResult {
     const { maxCommandBytes, maxSkippedLineBytes } = this.#limits;
     if (this.#skipped > maxSkippedLineBytes) return 'endless';

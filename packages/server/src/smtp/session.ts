@@ -210,10 +210,7 @@ export class Session {
       visits.leftEarly({ at: clock.now(), remoteAddress, helo });
   }
 
-  /**
-   * @param isAnswer whether the line responds to an AUTH challenge @returns undefined when the session is over, or
-   * the response is too long
-   */
+  /** @param isAnswer whether it responds to an AUTH challenge @returns undefined when the session is over, or it is too long */
   async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
     while (!this.#isOver) {
       const found = this.#lines.read(this.#input, this.#at, isAnswer);

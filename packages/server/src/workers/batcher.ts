@@ -1,4 +1,4 @@
-/** Larger batches no longer reduce the cost of an item, and take longer. */
+/** Items of a batch. Larger batches no longer reduce the cost of an item, and take longer. */
 const MAX_BATCH = 128;
 /** About 10 ms of writing, for which other writes wait. A larger item is a batch of its own. */
 const MAX_BYTES = 2 * 1024 * 1024;

@@ -10,7 +10,7 @@ export interface Admitted {
   readonly plan: Plan;
   /** State of the rate limit when the request arrived; null for a plan without one. */
   readonly rate: Taken | null;
-  /** Null if the request is free or was refunded. */
+  /** What the request was charged; null if it is free or was refunded. */
   charge: Charge | null;
 }
 

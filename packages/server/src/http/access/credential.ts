@@ -94,7 +94,7 @@ export interface KeyCaller {
   account: AccountRecord;
 }
 
-/** Longer than any credential; a longer one is not hashed. */
+/** More characters than any credential has. A longer text is rejected without hashing it. */
 const MAX_CREDENTIAL = 512;
 /** An Authorization header with a bearer token (RFC 6750 section 2.1). The scheme is case-insensitive (RFC 9110 section 11.1). */
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
@@ -131,7 +131,7 @@ function bearer(header: string): string {
 const missingCredential = () =>
   unauthorized(`The Authorization header is missing. ${HOW_TO_AUTHENTICATE} ${WHERE_KEYS_COME_FROM}`);
 
-/** The same 401 for unknown, revoked and expired credentials, so that callers cannot tell them apart. */
+/** The error is the same for unknown, revoked and expired credentials, so that callers cannot tell them apart. */
 export const unknownCredential = () =>
   unauthorized(`The API key or token is unknown, revoked or expired. ${WHERE_KEYS_COME_FROM}`);
 

@@ -42,7 +42,7 @@ export type Access =
 
 export interface Caller {
   account: AccountRecord;
-  /** Null for a read token. */
+  /** The API key of the caller; null for a read token. */
   key: KeyCaller | null;
   /** The live inbox of the request; null if the access of the route requires none. */
   inbox: InboxRecord | null;
@@ -69,7 +69,7 @@ declare module 'fastify' {
     caller: Caller | null;
     /** Secret of the session cookie; undefined without a valid one. */
     session: string | undefined;
-    /** Null if the request failed before the limits were checked. */
+    /** Result of the check of the limits; null if the request failed before it. */
     admitted: Admitted | null;
   }
 }

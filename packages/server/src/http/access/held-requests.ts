@@ -11,7 +11,7 @@ const RECHECK_EVERY_MS = 500;
 
 interface Held {
   controller: AbortController;
-  /** Null for a request without a credential, such as one for a preview link. */
+  /** Account of the caller; null for a request without a credential, such as one for a preview link. */
   accountId: string | null;
   /** The credential of a request with an API key; null for a read token. */
   asking: Pick<Asking, 'authorization' | 'session'> | null;

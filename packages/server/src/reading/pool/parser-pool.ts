@@ -13,16 +13,13 @@ import type { Task } from './protocol.ts';
 const PARSE_TIME_LIMIT_MS = 5_000;
 /** After this time, jobs behind a slow one move to another worker. On a busy machine, any thread may wait 30 ms for the CPU. */
 const SLOW_PARSE_MS = 50;
-/**
- * Limit of the JavaScript heap of one worker, MiB. Strings made by changePieces (mail/mime/clean.ts) and results are
- * stored outside the heap and do not count.
- */
+/** Limit of one worker's JavaScript heap, MiB. Strings of changePieces (mail/mime/clean.ts) and results are outside it. */
 const PARSE_HEAP_MB = 256;
 /** An idle extra worker uses tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
 /** Mails of a batch: few enough that the first are committed while the next are parsed. */
 const MAX_BATCH = 4;
-/** Larger mails have a worker of their own. A mail of this size takes 100 ms at worst. */
+/** Larger mails are parsed by a worker of their own. A mail of this size takes 100 ms at worst. */
 export const LARGE_MAIL_BYTES = 1024 * 1024;
 /** SLOW_PARSE_MS for large mails, whose worker has no small mails that would wait. */
 const SLOW_LARGE_PARSE_MS = 1_000;

@@ -28,7 +28,7 @@ const ABSENT: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']
 type Outcome = { records: Records; letters: number } | { failure: string };
 
 export interface DnsSettings {
-  /** As in `CheckerData`. */
+  /** Name servers as `address` or `address:port`; null for the machine's own. */
   servers: readonly string[] | null;
   /** Monotonic milliseconds, for the age of cache entries. */
   now?: () => number;

@@ -99,7 +99,7 @@ async function checkAuthor(
       strict: true,
     });
     const result = found ? found.status.result : 'permerror';
-    // After a temporary failure the mail might still have passed.
+    // Without the temporary failure of SPF or DKIM, the mail might have passed, so a failure is not certain.
     return unsure && result !== 'pass' && result !== 'none' ? 'temperror' : result;
   } catch {
     return 'temperror';

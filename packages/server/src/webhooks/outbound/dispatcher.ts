@@ -7,7 +7,7 @@ export { request } from 'undici';
 export interface DispatcherSettings extends GuardSettings {
   /** Concurrent connections to one origin; further requests wait for one of them. */
   connectionsPerOrigin: number;
-  /** Includes the TLS handshake. */
+  /** Time limit of a connect, with the TLS handshake. */
   connectTimeoutMs: number;
 }
 

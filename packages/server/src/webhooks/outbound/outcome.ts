@@ -30,12 +30,12 @@ export interface AttemptError {
 
 export interface AttemptOutcome {
   ok: boolean;
-  /** Null without a response. */
+  /** Status of the response; null without a response. */
   status: number | null;
   /** The Retry-After header as received; null without it. */
   retryAfter: string | null;
   durationMs: number;
-  /** Null exactly when `ok`. */
+  /** Why the attempt failed; null if `ok` is true. */
   error: AttemptError | null;
   /** Start of the response body, untrusted, without control characters; '' if there is none or it is compressed. */
   responseStart: string;

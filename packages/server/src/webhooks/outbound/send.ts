@@ -12,14 +12,14 @@ const CONNECT_TIMEOUT_MS = 10_000;
 export const RESPONSE_START_BYTES = 1024;
 /** Up to this many bytes of a response body are read, so that its connection can be reused; a longer body closes it. */
 const RESPONSE_READ_BYTES = 64 * 1024;
-/** Longer header values are cut; a date has 29 characters. */
+/** Characters of a Retry-After header that are kept; a date has 29. */
 const RETRY_AFTER_LENGTH = 64;
 /** The deliverer's maximum of concurrent attempts, so that endpoints on the same host do not delay each other. */
 export const CONNECTIONS_PER_ORIGIN = 768;
 
 export interface SenderSettings extends GuardSettings {
   clock: Clock;
-  /** Such as `Mayfly/0.1.0`. */
+  /** The User-Agent header, such as `Mayfly/0.1.0`. */
   userAgent: string;
 }
 

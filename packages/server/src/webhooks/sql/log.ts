@@ -11,7 +11,7 @@ export interface AttemptRecord {
   at: number;
   status: number | null;
   durationMs: number;
-  /** Null if and only if a 2xx response arrived in time. */
+  /** Why the attempt failed; null if a 2xx response arrived in time. */
   error: { code: string; message: string } | null;
   /** Start of the response body. Untrusted. */
   responseStart: string;
@@ -22,13 +22,13 @@ export interface DeliveryRecord {
   webhookId: string;
   /** Sent as `webhook-id`; one event may be delivered to several webhooks. */
   eventId: string;
-  /** Both null for a test event. */
+  /** Inbox and message of the event; both null for a test event. */
   inboxId: string | null;
   messageId: string | null;
   state: DeliveryState;
   reason: string | null;
   createdAt: number;
-  /** Null if the delivery has ended, or while an attempt is in progress. */
+  /** When the next attempt is due; null if the delivery has ended, or while an attempt is in progress. */
   nextAttemptAt: number | null;
   attempts: AttemptRecord[];
 }

@@ -22,7 +22,7 @@ export interface ClaimedDelivery {
   createdAt: number;
   url: string;
   secrets: string[];
-  /** From 1 in each round; a replay begins a new round. */
+  /** Number of the attempt, from 1 in each round. A replay begins a new round. */
   attemptNumber: number;
   /** Identifies the claim when its result is recorded. */
   leasedUntil: number;

@@ -8,7 +8,7 @@ export interface AttemptResult {
   deliveryId: string;
   /** The lease end that the claim returned. If the stored one differs, the lease was lost. */
   leasedUntil: number;
-  /** Null if no attempt was made because the message no longer exists. */
+  /** The attempt to log; null if none was made because the message no longer exists. */
   attempt: AttemptRecord | null;
   next: /** `at` is a time of the schedule. */
   { state: 'pending'; at: number } | { state: Exclude<DeliveryState, 'pending'>; reason: string | null };

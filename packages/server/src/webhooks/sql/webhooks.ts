@@ -10,12 +10,12 @@ import { LOCK_TO_REMOVE, removeNextWebhook } from './removal.ts';
 export interface WebhookRecord {
   id: string;
   accountId: string;
-  /** Null for a webhook of the whole account. */
+  /** The only inbox whose mail is delivered; null for a webhook of the whole account. */
   inboxId: string | null;
   url: string;
   description: string;
   enabled: boolean;
-  /** Null if it is enabled or its owner disabled it. */
+  /** Why Mayfly disabled the webhook; null if it is enabled or its owner disabled it. */
   disabledReason: string | null;
   createdAt: number;
   /** When its inbox expires; null for a webhook of the whole account. */
