@@ -13,7 +13,7 @@ const RANDOM_BYTES = 10;
 /** The latest time that an id can contain, epoch milliseconds. */
 export const MAX_TIME = 2 ** 48 - 1;
 
-/** 160.7 random bits in base 62. */
+/** The random part of a credential: 160.7 bits in base 62. */
 const SECRET_LETTERS = 27;
 const CHECKSUM_LETTERS = 6;
 

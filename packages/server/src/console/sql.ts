@@ -46,7 +46,7 @@ export const sessions = {
     return { hash, credentialHash, kind, createdAt, usedAt };
   }),
 
-  /** An earlier time than the recorded one changes nothing. */
+  /** Records a use. A time before the recorded one changes nothing. */
   used: write(
     async (tx, hash: string, at: number): Promise<void> => {
       await tx.run(sql`update sessions set used_at = ${at} where hash = ${hash} and used_at < ${at}`);

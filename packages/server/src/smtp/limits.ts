@@ -11,7 +11,7 @@ export const DEFAULT_SMTP_LIMITS = {
   maxRecipients: 100,
   /** 5yz replies since the last stored message, as in Postfix: slows down guessing of addresses. */
   maxErrors: 20,
-  /** Libraries try PLAIN, then LOGIN. */
+  /** Client libraries try PLAIN, then LOGIN, so a wrong password fails twice. */
   maxAuthFailures: 5,
   /** Since the last stored message: enough for 100 recipients and many RSET and NOOP. */
   maxCommandsPerMail: 1000,
@@ -28,7 +28,7 @@ export const DEFAULT_SMTP_LIMITS = {
   sessionMs: HOUR_MS,
   /** The default of smtpd_min_data_rate of Postfix. */
   minDataBytesPerSecond: 500,
-  /** Allows for retransmissions. */
+  /** Time over which the minimum speed is measured: long enough for retransmissions. */
   slowWindowMs: 60 * SECOND_MS,
 };
 

@@ -18,7 +18,7 @@ const JITTER = 0.2;
 /** Longer Retry-After values are capped, so that every delivery ends. */
 export const MAX_RETRY_AFTER_MS = DAY_MS;
 const FAILING_FOR_MS = 5 * DAY_MS;
-/** More than one delivery makes, so that one failed delivery to a rarely used endpoint does not disable it. */
+/** Failed attempts before a webhook is disabled: more than one delivery makes, so one failed delivery alone never disables it. */
 export const MIN_FAILED_ATTEMPTS = 10;
 
 export type NextStep =
