@@ -39,7 +39,7 @@ export type SmtpServerDeps = Pick<
 export interface SmtpServer {
   readonly visits: SmtpVisits;
   start(): Promise<{ port: number; tlsPort: number | null }>;
-  /** For new connections. @throws Error when the certificate cannot be used; the old one is kept */
+  /** Uses a certificate for new connections. @throws Error when it cannot be used; the old one is kept */
   useCertificate(pair: KeyPair): CertificateSummary;
   /** Lets messages in transit finish until `deadlineMs`; other sessions get 421. Safe to call twice. */
   stop(deadlineMs: number): Promise<void>;
@@ -47,7 +47,7 @@ export interface SmtpServer {
 
 interface ListenerContext extends ConnectionContext {
   isTrustedProxy: NetworkMatch;
-  /** Of all listeners, until they are closed. */
+  /** The open connections of all listeners. */
   open: Set<Connection>;
 }
 
@@ -68,7 +68,7 @@ class Listener {
     // Bursts of connections overflow Node's default of 511, and some clients then wait forever.
     this.#server.listen({ port, host, backlog: limits.maxConnections });
     await once(this.#server, 'listening');
-    // For example EMFILE.
+    // Errors of accepting a connection, for example EMFILE.
     const report = oncePerMinute(clock, (err, count) =>
       log.error({ err, count }, 'SMTP connections were not accepted'),
     );
@@ -76,7 +76,7 @@ class Listener {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Resolves when all its connections are closed. */
+  /** Resolves when all connections of this listener are closed. */
   close(): Promise<void> {
     return new Promise((resolve) => this.#server.close(() => resolve()));
   }

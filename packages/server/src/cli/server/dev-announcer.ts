@@ -106,7 +106,7 @@ function showMails({ http, firstStart }: RunningApp, config: Config, print: Prin
 type Print = (text: string) => void;
 
 /**
- * Text for the terminal.
+ * Announces as text for the terminal.
  * @param print to standard output @param warn to standard error
  * @param isTerminal whether each mail gets a line
  */
@@ -115,7 +115,7 @@ export function createDevAnnouncer(config: Config, print: Print, warn: Print, is
   return {
     warning: warn,
     firstKey: (key) => {
-      // The development key replaces it; "mayfly key create" creates others.
+      // With the development key, the generated key is not needed; "mayfly key create" creates others.
       if (!hasDevKey(config)) print(firstKeyText(key));
     },
     started(running) {
