@@ -12,7 +12,7 @@ export type LineResult = 'line' | 'too-long' | 'endless' | 'incomplete';
 export class LineReader {
   /** The last line, without its line ending. */
   line: Buffer = Buffer.alloc(0);
-  /** Whether it ended with CRLF, not with a bare LF. */
+  /** Whether the last line ended with CRLF, not with a bare LF. */
   crlf = true;
   isAuth = false;
   /** Index of the first unread byte. An incomplete line is unread. */
@@ -24,7 +24,7 @@ export class LineReader {
     this.#limits = limits;
   }
 
-  /** @param input after `incomplete`: the bytes from {@link end} on, and more @param isAnswer to an AUTH challenge */
+  /** @param input all unread bytes, with an incomplete line @param isAnswer whether the line responds to an AUTH challenge */
   read(input: Buffer, at: number, isAnswer: boolean): LineResult {
     const { maxCommandBytes, maxSkippedLineBytes } = this.#limits;
     let start = at;

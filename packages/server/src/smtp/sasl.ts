@@ -1,12 +1,12 @@
 import type { SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import { REPLIES, type Reply } from './replies.ts';
 
-/** Base64; those of LOGIN are `Username:` and `Password:`. */
+/** The challenges of each mechanism, in base64; those of LOGIN are `Username:` and `Password:`. */
 const CHALLENGES: ReadonlyMap<string, readonly string[]> = new Map([
   ['PLAIN', ['']],
   ['LOGIN', ['VXNlcm5hbWU6', 'UGFzc3dvcmQ6']],
 ]);
-/** As listed by EHLO. */
+/** The mechanisms as listed in the reply to EHLO. */
 export const MECHANISMS = [...CHALLENGES.keys()].join(' ');
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 

@@ -40,7 +40,7 @@ export type SmtpServer = ReturnType<typeof createSmtpServer>;
 
 interface ListenerContext extends ConnectionContext {
   isTrustedProxy: NetworkMatch;
-  /** Of all listeners, until they are closed. */
+  /** The open connections of all listeners. */
   open: Set<Connection>;
 }
 
@@ -61,7 +61,7 @@ class Listener {
     // Bursts of connections overflow Node's default of 511, and some clients then wait forever.
     this.#server.listen({ port, host, backlog: limits.maxConnections });
     await once(this.#server, 'listening');
-    // For example EMFILE.
+    // Errors of accepting a connection, for example EMFILE.
     const report = oncePerMinute(clock, (err, count) =>
       log.error({ err, count }, 'SMTP connections were not accepted'),
     );
@@ -69,7 +69,7 @@ class Listener {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Resolves when all its connections are closed. */
+  /** Resolves when all connections of this listener are closed. */
   close(): Promise<void> {
     return new Promise((resolve) => this.#server.close(() => resolve()));
   }
@@ -132,7 +132,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
   const encrypted = tlsPort === null ? null : new Listener(context, { implicitTls: true, startTls: false });
   const listeners = encrypted ? [plain, encrypted] : [plain];
 
-  /** For new connections. @throws Error when the certificate cannot be used; the old one is kept */
+  /** Uses a certificate for new connections. @throws Error when it cannot be used; the old one is kept */
   const useCertificate = (pair: KeyPair): CertificateSummary => {
     const summary = checkKeyPair(pair);
     for (const listener of listeners) listener.useCertificate(pair);

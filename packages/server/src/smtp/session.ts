@@ -23,7 +23,7 @@ import type { SmtpVisits } from './visits.ts';
 
 export interface SessionSettings {
   name: string;
-  /** As announced by EHLO; an inbox may have a smaller limit. */
+  /** The size limit that EHLO announces; an inbox may have a smaller one. */
   maxMessageBytes: number;
   bareLineEndings: BareLineEndings;
   /** Which AUTH is accepted: credentials of inboxes, or also any others, which have no effect. */
@@ -75,7 +75,7 @@ interface Transaction {
   recipients: Recipient[];
   /** Recipients that are only logged. */
   postmasters: number;
-  /** Whether a fault rule was applied, which is stored. */
+  /** Whether a fault rule was applied. Its application is stored, so no other trace is needed. */
   metFault: boolean;
 }
 
@@ -111,13 +111,13 @@ const hasFaults = ({ faultsOf }: Recipient): boolean => faultsOf !== undefined;
 export class Session {
   /** Whether the client waits for the server: for a reply, or for memory for its message. */
   isWaiting = false;
-  /** When the last complete command arrived or was answered, monotonic milliseconds. */
+  /** When the last complete command arrived or got its reply, monotonic milliseconds. */
   commandAt: number;
   reader: DataReader | undefined;
   readonly #context: SessionContext;
   readonly #transport: Transport;
   readonly #offersStartTls: boolean;
-  /** On this machine, or configured: a password must not cross a network in plain text. */
+  /** Whether AUTH is offered without TLS: to this machine or if configured, because a password must not cross a network in plain text. */
   readonly #offersPlainAuth: boolean;
   readonly #lines: LineReader;
   readonly #trail: SessionTrail;
@@ -140,7 +140,7 @@ export class Session {
   /** The inbox that takes all mail of this session; null for delivery by recipients. */
   #target: CaptureTarget | null = null;
   #transaction: Transaction | undefined;
-  /** From the 354 to the reply to the message. */
+  /** True from the 354 reply to DATA until the reply to the message. */
   #isInMessage = false;
   #mail: IncomingMail | undefined;
   #delay: AbortController | undefined;
@@ -160,7 +160,7 @@ export class Session {
     this.#reports = new SessionReports(transport, context);
   }
 
-  /** Never rejects. @param cipher of a connection that is already encrypted */
+  /** Runs the session; never rejects. @param cipher of a connection that is already encrypted; null without TLS */
   async run(cipher: string | null): Promise<void> {
     try {
       if (cipher) this.#encrypted(cipher);
@@ -190,7 +190,7 @@ export class Session {
     if (!this.#isInMessage) this.close(REPLIES.shuttingDown);
   }
 
-  /** The connection has closed. */
+  /** Must be called when the connection has closed. */
   ended(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -209,7 +209,7 @@ export class Session {
       visits.leftEarly({ at: clock.now(), remoteAddress, helo });
   }
 
-  /** @param isAnswer to an AUTH challenge @returns undefined when the session is over, or the line was too long */
+  /** @param isAnswer whether it responds to an AUTH challenge @returns undefined when the session is over, or it is too long */
   async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
     let found = this.#nextLine(isAnswer);
     while (found === 'incomplete' && !this.#isOver) {
@@ -281,7 +281,7 @@ export class Session {
   /** Waits for the application; earlier replies are flushed meanwhile. */
   async #wait<T>(answer: Promise<T>): Promise<T> {
     this.isWaiting = true;
-    // Most answers come in this turn of the event loop; their replies then share one write.
+    // Most promises resolve in this turn of the event loop. Flush after it, so that their replies share one write.
     if (this.#output !== '') setImmediate(() => void this.#flush());
     try {
       return await answer;
@@ -471,7 +471,7 @@ export class Session {
     if (reader.outOfStep) this.close();
   }
 
-  /** @returns whether the message ended, or a rejected one is so long that its end is not waited for */
+  /** @returns true if the message ended, or is rejected and too long to wait for its end; false if the session is over */
   async #receive({ reader, mail }: Message): Promise<boolean> {
     this.#mail = mail;
     this.reader = reader;
@@ -487,7 +487,7 @@ export class Session {
       if (this.#at === this.#input.length) this.#discardInput();
     }
     this.reader = undefined;
-    // From now on, closing the connection does not release its bytes.
+    // From now on, the message is being stored, so closing the connection does not release its bytes.
     this.#mail = undefined;
     return !this.#isOver;
   }
@@ -574,7 +574,7 @@ export class Session {
     this.#transport.setDelayed(false);
   }
 
-  /** Unknown errors are defects; the client may retry. */
+  /** Unknown errors are defects. Their reply is temporary, so that the client may retry. */
   #replyFor(error: unknown): Reply {
     const reply = replyForError(error);
     if (!reply) this.#reports.failed(error, 'An SMTP session failed unexpectedly');
@@ -600,7 +600,7 @@ export class Session {
     return undefined;
   }
 
-  /** Discards what is known of the client (RFC 3207 section 4.2). */
+  /** Discards what the client sent before (RFC 3207 section 4.2). */
   #encrypted(cipher: string): void {
     this.#isEncrypted = true;
     this.#helo = undefined;

@@ -1,3 +1,5 @@
+import type { api } from '@mayfly/client';
+
 const KIB = 1_024;
 
 /** A size: `812 B`, `2.4 KB`, `13 MB`. */
@@ -26,6 +28,10 @@ export const showOverrides = (text: string): string =>
 /** A person of a mail: the display name, or the address. */
 export const person = (from: { name: string; address: string } | null): string =>
   from ? showOverrides(from.name || from.address) : 'No sender';
+
+/** Whom a mail was sent to: the envelope where it is not the inbox, else whom the header names first. */
+export const recipient = ({ rcptTo, to }: Pick<api.MessageSummary, 'rcptTo' | 'to'>): string =>
+  rcptTo?.join(', ') ?? to[0]?.address ?? '';
 
 /** The host of a link, for people; '' where there is none. */
 export const hostOf = (href: string): string => (URL.canParse(href) ? new URL(href).host : '');

@@ -1,7 +1,7 @@
 import type { api } from '@mayfly/client';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { copy, wordsOf } from '../lib/actions.ts';
-import { person, showOverrides } from '../lib/format.ts';
+import { person, recipient, showOverrides } from '../lib/format.ts';
 import { useQuery } from '../lib/query.ts';
 import { href, navigate } from '../lib/router.ts';
 import { mayfly, mayWrite, session, signOut } from '../lib/session.ts';
@@ -46,12 +46,15 @@ function verbs(): Entry[] {
   ];
 }
 
-const mailEntry = ({ id, inboxId, subject, from, to, codes }: api.MessageSummary): Entry => ({
-  ...{ id, icon: 'send', code: codes[0]?.value },
-  label: showOverrides(subject) || '(no subject)',
-  hint: `${person(from)} → ${to[0]?.address ?? ''}`,
-  run: go(`/inboxes/${inboxId}/messages/${id}`),
-});
+const mailEntry = (message: api.MessageSummary): Entry => {
+  const { id, inboxId, subject, from, codes } = message;
+  return {
+    ...{ id, icon: 'send', code: codes[0]?.value },
+    label: showOverrides(subject) || '(no subject)',
+    hint: `${person(from)} → ${recipient(message)}`,
+    run: go(`/inboxes/${inboxId}/messages/${id}`),
+  };
+};
 
 /** The newest mails that match, as {@link api.MessageSummary}; a read token searches its inbox. */
 async function findMails(q: string, signal: AbortSignal): Promise<api.MessageSummary[]> {

@@ -21,7 +21,7 @@ const SMALL_WRITE_BYTES = 64 * 1024;
 /** Our own readers take milliseconds; those of other processes may take hours. */
 const READERS_TIMEOUT_MS = 100;
 
-/** Of the reading of a mail: see MAX_STORED_BYTES in `mail/stored-content.ts`. */
+/** Most bytes that are stored about a parsed mail beside its raw source; see MAX_STORED_BYTES in mail/stored-content.ts. */
 const MAX_INDEX_BYTES = 2 * 1024 * 1024;
 const indexBytes = (size: number): number => Math.min(size, MAX_INDEX_BYTES);
 

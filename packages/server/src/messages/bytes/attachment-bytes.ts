@@ -58,7 +58,7 @@ export interface ByteRange {
 
 export interface AttachmentContent {
   size: number;
-  /** Few bytes are a buffer, others a stream. */
+  /** A stream for a large attachment that can be read piece by piece (base64 or not encoded), otherwise a Buffer. */
   read(range: ByteRange): Buffer | Readable;
 }
 

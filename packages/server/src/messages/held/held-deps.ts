@@ -96,7 +96,7 @@ export function createSharedReads(
 
   return {
     refusals: {
-      /** Parsed. */
+      /** The refused recipients as a parsed list, so that callers share the parsing as well as the query. */
       recent: (after: number, now: number) =>
         shared(`recent ${after}`, async () => listRecipients(await refusals.recent(after, now))),
     },
@@ -113,7 +113,7 @@ export function createSharedReads(
       listNewest: (...of: Parameters<Messages['listNewest']>) =>
         paged('newest', () => messages.listNewest(...of), of[0], of[1]),
       newestInAccount: (id: string) => shared(`place ${id}`, () => messages.newestInAccount(id)),
-      /** Parsed. */
+      /** The recipients of the inbox's mail as a parsed list, so that callers share the parsing as well as the query. */
       recipients: (id: string, after: number, now: number) =>
         shared(`recipients ${id} ${after}`, async () =>
           listRecipients(await messages.recipients(id, after, now)),

@@ -56,7 +56,7 @@ export async function readContents(
 
 /** Those of `readings r` are null while a mail is unread. */
 export const WITH_READING: Sql = constant('left join readings r on r.source_seq = m.source_seq');
-/** Of `messages m` {@link WITH_READING}. */
+/** Columns for lists of messages. The query must select from `messages m` joined by {@link WITH_READING}. */
 export const LISTED_COLUMNS: Sql = constant(
   `m.id, m.received_at as "receivedAt", m.source_seq as source, m.read_at as "readAt", m.tags, r.size, r.summary,
     case when lower(m.rcpt_to) = (select '["' || address || '"]' from inboxes where seq = m.inbox_seq) then null

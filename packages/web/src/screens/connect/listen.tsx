@@ -2,7 +2,7 @@ import type { api } from '@mayfly/client';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { attempt } from '../../lib/actions.ts';
-import { person, showOverrides } from '../../lib/format.ts';
+import { person, recipient, showOverrides } from '../../lib/format.ts';
 import { connection } from '../../lib/live.ts';
 import { type Query, useQuery } from '../../lib/query.ts';
 import { href, navigate, query, setQuery } from '../../lib/router.ts';
@@ -74,7 +74,7 @@ const Accepted = ({ message, at }: { message: api.MessageSummary; at: string }) 
       </a>
     }
   >
-    {person(message.from)} → {message.to[0]?.address}
+    {person(message.from)} → {recipient(message)}
     {message.codes[0] && (
       <p class="big-code">
         <CodeChip value={message.codes[0].value} />

@@ -73,6 +73,9 @@ function Verbs({ inbox, onChange, onEmptied }: HeadProps & { inbox: api.Inbox })
         label="Send a test mail"
         onClick={() => void sendTestMail(id, address)}
       />
+      {messageCount > 0 && (
+        <Verb icon="empty" label="Delete all messages" onClick={() => setEmptying(true)} />
+      )}
       {!isSink(inbox) && (
         <Verb
           icon="clock"
@@ -82,9 +85,6 @@ function Verbs({ inbox, onChange, onEmptied }: HeadProps & { inbox: api.Inbox })
             if (updated) onChange(updated);
           }}
         />
-      )}
-      {messageCount > 0 && (
-        <Verb icon="empty" label="Delete all messages" onClick={() => setEmptying(true)} />
       )}
       {messageCount > 0 && (
         <a

@@ -151,15 +151,19 @@ export function Lint({ message }: { message: api.Message }) {
             <>
               <p class="answer">{plurals(findings)}</p>
               <ul>
-                {findings.map(({ rule, severity, message: words, where, count, reference }) => (
+                {findings.map(({ rule, severity, message: words, where, count, reference, features }) => (
                   <li class="seen" key={rule}>
-                    <div class="row-line">
+                    <div class="row-line wrap">
                       <Badge kind={KINDS[severity]}>{severity}</Badge>
                       <b>{rule}</b>
                       {count > 1 && <span class="small">{count} times</span>}
                       <span class="small muted">{where && <Where text={where} />}</span>
                     </div>
-                    <p>{words}</p>
+                    <p>
+                      {features
+                        ? 'Not every mail client supports these. Make sure that the message is readable without them; which client lacks what is below.'
+                        : words}
+                    </p>
                     <p class="small muted">{reference}</p>
                   </li>
                 ))}
