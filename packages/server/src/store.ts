@@ -50,7 +50,7 @@ const operations = {
  * continue), or `outcome_unknown` if a write may have taken effect, as a whole (HTTP 503, SMTP 451).
  */
 export interface Store extends Calls<typeof operations> {
-  /** Grows with every write of this process (`inboxes`: unless only messages change); null if others write as well. */
+  /** Grows with every write of this process (with `inboxes`: unless only messages change); null if other processes write too. */
   generation(of?: 'inboxes'): number | null;
   /** Throws `unavailable` if the storage cannot be written to, and an earlier error `storage_damaged`. */
   ping(): Promise<void>;

@@ -50,7 +50,7 @@ export class Connection implements Transport, LimitedConnection {
   #session: Session | undefined;
   #hasEntered = false;
   #isLeaving = false;
-  /** A pending read, and bytes received before a read. */
+  /** The read that waits for bytes, and bytes that arrived when no read was waiting. */
   #reader: ((bytes: Buffer | undefined) => void) | undefined;
   #unread: Buffer | undefined;
   /** Resolves a write that waits for the client. */

@@ -144,7 +144,7 @@ export class Session {
   #isInMessage = false;
   #mail: IncomingMail | undefined;
   #delay: AbortController | undefined;
-  /** Whether the result of a message or a login is stored. */
+  /** Whether a result of this session is stored, so that its client does not count as one that left early. */
   #hasTrace = false;
 
   constructor(context: SessionContext, transport: Transport, startTls: boolean) {

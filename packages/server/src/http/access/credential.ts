@@ -94,7 +94,7 @@ export interface KeyCaller {
   account: AccountRecord;
 }
 
-/** More characters than any credential has. A longer text is rejected without hashing it. */
+/** Longest Authorization header. No valid one is longer, so a longer one is rejected without hashing it. */
 const MAX_CREDENTIAL = 512;
 /** An Authorization header with a bearer token (RFC 6750 section 2.1). The scheme is case-insensitive (RFC 9110 section 11.1). */
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
