@@ -27,6 +27,8 @@ function install() {
     `Node ${process.versions.node} is too old for Mayfly: installing another in ${FOLDER}\n`,
   );
   spawnSync(program, args, { cwd: FOLDER, stdio: ['ignore', 'ignore', 'inherit'], shell: isWindows && !npm });
+  // 67 of 189 MB: headers, for compilers of addons.
+  rmSync(join(FOLDER, 'node_modules', `node-${SYSTEM}`, 'include'), { recursive: true, force: true });
 }
 
 mkdirSync(PROGRAMS, { recursive: true });

@@ -13,9 +13,9 @@ import { openSqlite, type SqliteOptions } from './database/sqlite/open.ts';
 import { createEventBus, type EventBus } from './events.ts';
 import { recheckUntil } from './http/access/held-requests.ts';
 import { newSessionId, randomFraction } from './ids.ts';
+import { TRACE_HEADROOM_BYTES } from './inbound/delivery.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from './inbound/in-flight/byte-budget.ts';
 import { createInjection } from './inbound/injection.ts';
-import { TRACE_HEADROOM_BYTES } from './inbound/received-line.ts';
 import { createReceiver } from './inbound/receiver.ts';
 import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
 import { ensureSink } from './inboxes/sink.ts';
@@ -27,7 +27,7 @@ import { createParsing } from './reading/pool/parser-pool.ts';
 import { Readings } from './reading/readings.ts';
 import { Authenticator } from './reading/sender-checks/authenticator.ts';
 import { createReplays } from './recordings/replay.ts';
-import { sweepUntil } from './retention/sweeper.ts';
+import { sweepUntil } from './retention/sweep.ts';
 import type { SmtpServer } from './smtp/server.ts';
 import type { Store } from './store.ts';
 import { LiveNodes, RateLimit } from './usage/rate-limit.ts';
@@ -89,7 +89,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     const has = (role: Config['roles'][number]) => config.roles.includes(role);
     const [base] = await Promise.all([
       openBase({ config, overrides, clock, log, opened }, onFirstKey),
-      // Loaded while a thread opens the database.
+      // Load the modules of the servers while a thread opens the database.
       has('http') && import('./http/server.ts'),
       has('smtp') && import('./smtp/server.ts'),
     ]);
@@ -140,7 +140,7 @@ type Base = Awaited<ReturnType<typeof openBase>>;
 type Receiving = ReturnType<typeof openReceiving>;
 type Smtp = Awaited<ReturnType<typeof startSmtp>>;
 
-/** With PostgreSQL, the disk is not of this machine: no values (NaN). */
+/** Disk figures with PostgreSQL, whose disk may be on another machine: NaN means no value. */
 const NO_DISK = { databaseBytes: Number.NaN, freeBytes: Number.NaN, totalBytes: Number.NaN };
 
 /** Opens the store and the parts that all roles share; checks the stored data against the configuration. */
@@ -148,7 +148,7 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
   const { config, overrides, clock, log, opened } = given;
   const events = createEventBus();
   let writes = 0;
-  // The store and the readings use each other; nothing is read before both exist.
+  // The store and `readings` need each other, so the store gets functions; mail is read only after both exist.
   let readings: Readings | undefined;
   const store = await openStore(given, events, {
     read: async (sources) => readings?.ensure(sources),
@@ -175,7 +175,7 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
   opened.onClose(async () => readings?.close());
   void readings.start();
   const schedule = createScheduleClock(clock, () => store.upkeep.time());
-  // Roles that start add their sources.
+  // Each role that starts adds its own sources.
   const gauges: GaugeSources = {
     clock,
     scheduleNow: schedule.now,
@@ -193,7 +193,7 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
 
 function webhookGuard({ config, overrides }: Given) {
   const allow = parseCidrs(config.webhookAllow.join(','));
-  // Names of a private network are needed only if the operator allows webhooks into one.
+  // The system's resolver, which knows names of a private network, is needed only if the operator allows webhooks into one.
   const resolve =
     overrides.resolve ??
     createResolve({
@@ -364,7 +364,7 @@ async function startHttp(
       usage: base.usage,
       refusalsWritten: () => receiver.refusalsWritten(),
       visits: smtp?.server.visits ?? null,
-      // With PostgreSQL, other nodes may receive mail too.
+      // With PostgreSQL, other nodes may receive mail too, whose SMTP clients are unknown here.
       receivesAll: smtp !== null && config.databaseUrl === null,
       repliedAt: (messageId) => receiver.repliedAt(messageId),
       injection: createInjection({ receiver, budget, clock }),
@@ -386,7 +386,7 @@ async function startHttp(
   return { url, consoleUrl: config.console === 'on' ? `${url}/` : null };
 }
 
-/** With PostgreSQL, the limit is divided by the number of live nodes. */
+/** Creates the rate limit. With PostgreSQL, it is divided by the number of live nodes. */
 async function openRateLimit({ config, store, clock, log, opened }: Base): Promise<RateLimit> {
   const rate = new RateLimit(clock);
   if (config.databaseUrl === null) return rate;
@@ -470,7 +470,7 @@ class Opened {
     this.#log = log;
   }
 
-  /** Adds the closing of a part that others use. Called after all listeners have stopped, in reverse order. */
+  /** Adds a function that closes a part that others use. Called after all listeners have stopped, in reverse order. */
   onClose(close: () => Promise<void>): void {
     this.#closers.push(close);
   }

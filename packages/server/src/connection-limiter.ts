@@ -18,7 +18,7 @@ interface Limits {
 class Client<C extends LimitedConnection> {
   /** Connections that have received nothing yet, the oldest first. */
   readonly silent = new Set<C>();
-  /** The others, the least recently used first. */
+  /** Connections that have received something, the least recently used first. */
   readonly used = new Set<C>();
 
   get size(): number {
@@ -111,7 +111,7 @@ export class ConnectionLimiter<C extends LimitedConnection> {
     return largest;
   }
 
-  /** @returns false when none is idle */
+  /** Closes the first idle connection. @returns false when none is idle */
   #closeIdle(connections: Iterable<C> = []): boolean {
     for (const connection of connections) {
       if (!connection.isIdle) continue;

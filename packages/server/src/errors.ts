@@ -41,7 +41,7 @@ export interface FieldError {
   message: string;
 }
 
-/** May be shown to the client. */
+/** Details of an error; may be shown to the client. */
 export interface ErrorDetails {
   errors?: FieldError[];
   retryAfterSeconds?: number;
@@ -65,7 +65,7 @@ export class AppError extends Error {
   }
 }
 
-/** For logs and operators, not for clients. */
+/** The message of any error, for logs and operators, not for clients. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** The code of an error of Node.js or of a library, such as `ENOENT`; '' without one. */
@@ -89,7 +89,7 @@ const KINDS = {
 
 export type Kind = keyof typeof KINDS;
 
-/** RFC 5321 section 4.5.3.1.3. */
+/** The longest address (RFC 5321 section 4.5.3.1.3). */
 const MAX_ADDRESS = 254;
 
 const withArticle = (kind: string): string => `${/^[aeiou]/.test(kind) ? 'an' : 'a'} ${kind}`;
@@ -105,7 +105,7 @@ function otherThanId(kind: Kind, id: string): string {
   return `${quoted(id)} is the id of ${withArticle(other[0])}, not of ${withArticle(kind)}. ${KINDS[kind].source}`;
 }
 
-/** The same for ids that do not exist and ids of other accounts, which clients must not be able to probe. */
+/** The error is the same for ids that do not exist and ids of other accounts, so that clients cannot probe for them. */
 export function notFound(kind: Kind, id: string): AppError {
   const { source } = KINDS[kind];
   const ended = kind === 'inbox' ? ': it may have been deleted, or have expired more than 24 hours ago' : '';

@@ -50,7 +50,7 @@ export function createEventBus() {
     },
     /** Call when an inbox ends or its expiry changes: waits on it may end. */
     publishInboxChange: byInbox.notify,
-    /** Throws what a listener throws. */
+    /** Publishes a message. Throws what a listener throws. */
     publish(received: MessageReceived): void {
       byInbox.notify(received.inboxId);
       byAccount.notify(received.accountId);

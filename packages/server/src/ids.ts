@@ -13,7 +13,7 @@ const RANDOM_BYTES = 10;
 /** The latest time that an id can contain, epoch milliseconds. */
 export const MAX_TIME = 2 ** 48 - 1;
 
-/** 160.7 random bits in base 62. */
+/** The random part of a credential: 160.7 bits in base 62. */
 const SECRET_LETTERS = 27;
 const CHECKSUM_LETTERS = 6;
 
@@ -51,7 +51,7 @@ function drawRandom(): Uint8Array {
   return pool.subarray(drawn - RANDOM_BYTES, drawn);
 }
 
-/** Such as `msg_01jd…`: time and 80 random bits in base 32. Ids of one kind sort by time. @param now epoch ms */
+/** Makes an id such as `msg_01jd…`: time and 80 random bits in base 32. Ids of one kind sort by time. @param now epoch ms */
 export function newId(prefix: IdPrefix, now: number, random: Uint8Array = drawRandom()): string {
   return `${prefix}_${timePart(now)}${randomPart(random)}`;
 }

@@ -27,7 +27,7 @@ import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from '.
 import type { Store } from './store.ts';
 import { VERSION } from './version.ts';
 
-/** For wrong arguments and settings, as in shells. */
+/** Exit code for wrong arguments and settings, as in shells. */
 const EXIT_USAGE = 2;
 const EXIT_FAILED = 1;
 /** Where mail servers connect (RFC 5321 section 4.5.4.2). */
@@ -55,7 +55,7 @@ async function readLine(question: string): Promise<string> {
   }
 }
 
-/** A server may be running. */
+/** Opens the store, also while a server runs. */
 async function openStore({ dataDir, databaseUrl }: Config): Promise<Store> {
   if (databaseUrl !== null) {
     const { openPostgres } = await import('./database/postgres/open.ts');
@@ -127,7 +127,7 @@ async function serve(config: Config, parent: number, announcerOf: (log: Logger) 
     mayLackMetrics: !isGiven('MAYFLY_METRICS_PORT', process.env),
   });
   const exit = (code: number) => process.exit(code);
-  // After an uncaught exception the state is unknown; acknowledged mail is stored.
+  // After an uncaught exception the state of the process is unknown, so it ends. Acknowledged mail is stored already.
   process.on('uncaughtException', (err) => {
     log.fatal({ err }, 'An unexpected error ends Mayfly. Please report it');
     void endOutput(output).finally(() => exit(EXIT_FAILED));
@@ -153,7 +153,7 @@ function addServerCommands(program: Command, parent: number): void {
     .description('Start the server for development or a CI job')
     .action(async () => {
       const config = parseConfig(process.env, DEV_DEFAULTS);
-      await serve(config, parent, () => createDevAnnouncer(config, print, warn));
+      await serve(config, parent, () => createDevAnnouncer(config, print, warn, process.stdout.isTTY));
     });
   program
     .command('serve')
@@ -182,7 +182,7 @@ function addServerCommands(program: Command, parent: number): void {
 export async function main(parent: number): Promise<void> {
   const program = createProgram(VERSION);
   program.hook('preAction', (_program, command) => {
-    // Servers report them in the log.
+    // Servers report unused variables in their log.
     if (!['dev', 'serve'].includes(command.name())) unusedVariables(process.env).forEach(warn);
   });
   addServerCommands(program, parent);

@@ -11,7 +11,7 @@ export function giveBackMemoryLater(): void {
     flushCompileCache();
     globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
   };
-  // The process and its threads may end before.
+  // Does not keep the process and its threads running, which may end before.
   void sleep(SETTLE_MS, undefined, { ref: false }).then(collect);
 }
 

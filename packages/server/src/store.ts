@@ -100,14 +100,14 @@ export async function callAt(store: Store, path: string, args: readonly unknown[
   return method(...args);
 }
 
-/** Resolves when these sources have readings, or are gone. */
+/** Resolves when these sources have stored parsed content, or are deleted. */
 export type ReadSources = (sources: readonly number[]) => Promise<void>;
 
 const noReader: ReadSources = () => Promise.reject(new Error('This process reads no mail.'));
 
 /**
  * The store that callers use: each operation calls `invoke`.
- * @param read the gate: see `callRead`
+ * @param read called by operations that need parsed content; see `callRead`
  * @param onDamage called with the first error of each kind of damage
  */
 export function storeOf(

@@ -13,7 +13,7 @@ export function isSubdomainOf(domains: { has(domain: string): boolean }, domain:
   return domains.has(domain.slice(domain.indexOf('.') + 1));
 }
 
-/** The default first, then by name. A configured domain is shared, even if it belonged to an account before. */
+/** Domains that an account can use: the default first, then by name. A configured domain is shared, even if an account owned it before. */
 export function usableDomains(configured: readonly string[], owned: readonly DomainRecord[]): UsableDomain[] {
   const [first] = configured;
   const own = owned.map(({ domain }) => domain).filter((domain) => !configured.includes(domain));

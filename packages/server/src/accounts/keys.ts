@@ -5,7 +5,7 @@ import type { Store } from '../store.ts';
 import { LOCAL_PLAN } from './plans.ts';
 import type { AccountRecord, KeyRecord, KeyScope } from './sql.ts';
 
-/** One for each pipeline, person and program of a large team; few enough for a list without pages. */
+/** Enough for each pipeline, person and program of a large team; few enough for a list without pages. */
 export const MAX_KEYS_PER_ACCOUNT = 1000;
 /** Letters of the secret that lists show, to tell keys apart: too few to guess a key. */
 const SHOWN_SECRET_LETTERS = 4;
@@ -46,12 +46,12 @@ export async function addKey(
   return made;
 }
 
-/** Of all clients: enough for a team that is invited at once; a flood of accounts must not fill the storage. */
+/** Sign-ups of all clients together: enough for a team that is invited at once. A flood of accounts must not fill the storage. */
 export const SIGN_UPS_PER_MINUTE = 10;
-/** Of one client address: enough for a person who mistypes a name and retries. */
+/** Sign-ups of one client address: enough for a person who mistypes a name and retries. */
 export const SIGN_UPS_PER_ADDRESS = 5;
 const OF_ALL = { burst: SIGN_UPS_PER_MINUTE, requestsPerSecond: SIGN_UPS_PER_MINUTE / 60 };
-/** One address must leave sign-ups to others, and may not continue for long. */
+/** Refills slowly, so that one address leaves sign-ups to others. */
 const OF_ADDRESS = { burst: SIGN_UPS_PER_ADDRESS, requestsPerSecond: SIGN_UPS_PER_ADDRESS / 600 };
 
 /** Token buckets by key; divided by the number of live nodes. */

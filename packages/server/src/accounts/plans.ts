@@ -16,7 +16,7 @@ export interface Plan {
   maxMessagesPerInbox: number;
   /** Largest message, bytes as received. */
   maxMessageBytes: number;
-  /** Includes the webhooks of single inboxes. */
+  /** Webhooks of an account, with those of single inboxes. */
   maxWebhooks: number;
 }
 
@@ -72,7 +72,7 @@ export function createPlans(settings: PlanSettings = {}) {
     plans.set(name, { ...(plans.get(name) as Plan), ...limits });
   }
   return {
-    /** Built-in ones first. */
+    /** Names of all plans, built-in ones first. */
     names: [...plans.keys()] as readonly string[],
     /** The largest limit of all plans, bytes. */
     largestMessageBytes: Math.max(...[...plans.values()].map((plan) => plan.maxMessageBytes)),
@@ -106,7 +106,7 @@ const UNITS: Readonly<Record<keyof Plan, string>> = {
   maxMessageBytes: 'bytes',
   maxWebhooks: 'webhooks',
 };
-/** Safe in command lines and logs. */
+/** Names of this form are safe in command lines and logs. */
 const PLAN_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
 function readLimit(limit: keyof Plan, value: unknown): number {

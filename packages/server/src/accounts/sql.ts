@@ -30,7 +30,7 @@ export interface ListedKey extends KeyRecord {
 type HashedKey = KeyRecord & { hash: string };
 
 export interface DomainRecord {
-  /** Lower case. */
+  /** The domain in lower case. */
   domain: string;
   accountId: string;
   createdAt: number;
@@ -77,7 +77,7 @@ export const accounts = {
   /** Creates the first account and its first key, and returns true; false if an account exists or is being created. */
   createFirst: write(
     async (tx, account: AccountRecord, key: HashedKey): Promise<boolean> => {
-      // Of two processes that start at once, only the one that inserts the marker creates the account.
+      // If two processes start at once, only the one that inserts the marker creates the account.
       const mine = await tx.run(
         sql`insert into markers (name) values ('first-account') on conflict (name) do nothing`,
       );
@@ -99,11 +99,11 @@ export const accounts = {
 
   create: write(async (tx, account: AccountRecord, key: HashedKey | null): Promise<void> => {
     await insertAccount(tx, account);
-    // Fails for a known key: otherwise the account would have no key.
+    // Fails if a key with this hash exists: otherwise the account would have no key.
     if (key) await insertKey(tx, key, EMPTY);
   }),
 
-  /** Oldest first, those after the id `after`. */
+  /** Accounts with larger ids than `after`, oldest first. */
   list: read(async (db, { limit, after }: { limit: number; after: string | null }) => {
     const rows = await db.all<AccountRecord>(
       sql`select ${ACCOUNT} from accounts where id > ${after ?? ''} order by id limit ${limit + 1}`,
@@ -111,7 +111,7 @@ export const accounts = {
     return { accounts: rows.slice(0, limit).map(named), hasMore: rows.length > limit };
   }),
 
-  /** Undefined if there is no such account. */
+  /** Changes the plan of an account; returns undefined if there is no such account. */
   setPlan: write(
     async (tx, id: string, plan: string): Promise<AccountRecord | undefined> => {
       const row = await tx.first<AccountRecord>(
@@ -136,7 +136,7 @@ async function rememberRevoked(tx: Tx, hash: string): Promise<void> {
   await tx.run(sql`insert into markers (name) values (${revokedMarker(hash)}) on conflict (name) do nothing`);
 }
 
-/** Returns the ids of the revoked keys. */
+/** Revokes all keys of an account. @returns their ids */
 export async function revokeAll(tx: Tx, accountId: string): Promise<string[]> {
   const revoked = await tx.all<{ id: string; hash: string }>(
     sql`delete from keys where account_id = ${accountId} returning id, hash`,
@@ -158,14 +158,14 @@ async function insertKey(
   );
 }
 
-/** Does nothing if a key with the same hash exists or was revoked. */
+/** Stores a key, unless one with the same hash exists or was revoked. */
 async function addKey(tx: Tx, key: HashedKey): Promise<void> {
   const revoked = await tx.first(sql`select name from markers where name = ${revokedMarker(key.hash)}`);
   if (!revoked) await insertKey(tx, key);
 }
 
 export const keys = {
-  /** By {@link hashCredential}, with its account; undefined for a revoked or expired key. */
+  /** Finds a key by its {@link hashCredential}, with its account; undefined for a revoked or expired key. */
   findByHash: read(async (db, hash: string, now: number) => {
     const row = await db.first<KeyRecord & { accountName: string; plan: string; accountCreatedAt: number }>(
       sql`select k.id, k.account_id as "accountId", k.name, k.scope, k.prefix, k.created_at as "createdAt",
@@ -186,7 +186,7 @@ export const keys = {
     return row?.hash;
   }),
 
-  /** Newest first; with expired keys until they are revoked. */
+  /** The keys of an account, newest first, including expired keys that were not revoked. */
   list: read(async (db, accountId: string): Promise<ListedKey[]> => {
     const rows = await db.all<ListedKey>(
       sql`select ${LISTED_KEY} from keys where account_id = ${accountId} order by id desc`,
@@ -201,7 +201,7 @@ export const keys = {
   }),
 
   /**
-   * Does nothing if a key with the same hash exists or was revoked.
+   * Creates a key, unless one with the same hash exists or was revoked.
    * @throws AppError `limit_reached` if the account has `maxKeys` keys, expired ones included
    */
   create: write(
@@ -219,11 +219,11 @@ export const keys = {
       }
       await addKey(tx, key);
     },
-    // Every start calls it for MAYFLY_API_KEY, and an account has few keys.
+    // Every start creates the key of MAYFLY_API_KEY, also on a full disk, and an account has few keys.
     { mayUseReserve: true },
   ),
 
-  /** With `keepOne`, only if the account has another live key of scope `full`. */
+  /** Revokes a key. With `keepOne`, only if the account has another live key of scope `full`. */
   revoke: write(
     async (tx, accountId: string, id: string, keepOne: boolean, now: number) => {
       // Locks the account: two concurrent revocations could each rely on the key that the other one revokes.
@@ -242,10 +242,10 @@ export const keys = {
     { mayUseReserve: true },
   ),
 
-  /** An earlier time than the recorded one changes nothing. */
+  /** Records uses of keys. A time before the recorded one changes nothing. */
   used: write(
     async (tx, uses: { keyId: string; at: number }[]): Promise<void> => {
-      // In the order of the ids, against deadlocks.
+      // Update in the order of the ids, to prevent deadlocks.
       for (const { keyId, at } of uses.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1)))
         await tx.run(
           sql`update keys set last_used_at = ${at}
@@ -270,7 +270,7 @@ export const domains = {
     return added > 0;
   }),
 
-  /** Its inboxes stay, and get no more mail. @returns false if it belonged to no account */
+  /** Removes a domain. Its inboxes stay, but get no more mail. @returns false if it belonged to no account */
   remove: write(
     async (tx, domain: string): Promise<boolean> =>
       (await tx.run(sql`delete from domains where domain = ${domain}`)) > 0,
@@ -281,7 +281,7 @@ export const domains = {
     db.first<DomainRecord>(sql`select ${DOMAIN} from domains where domain = ${domain}`),
   ),
 
-  /** By name; of all accounts if `accountId` is null. */
+  /** The domains of an account, or of all accounts if `accountId` is null, by name. */
   list: read((db, accountId: string | null) => {
     const ofAccount = accountId === null ? EMPTY : sql`where account_id = ${accountId}`;
     return db.all<DomainRecord>(sql`select ${DOMAIN} from domains ${ofAccount} order by domain`);

@@ -57,7 +57,7 @@ export function addBackupCommands(program: Command, { env, print, now }: Edge): 
   addMigrateCommand(program, { env, print, now });
 }
 
-/** All digits were compared. */
+/** Digits of a hash that are printed, although all digits were compared. */
 const PRINTED_DIGITS = 16;
 
 function addMigrateCommand(program: Command, { env, print }: Edge): void {

@@ -23,7 +23,7 @@ import { createKey, listKeys, readKeyArgument, revokeKey } from './keys.ts';
 const MEANS_START = ['start', 'run', 'up', 'server', 'daemon', 'launch', 'begin'];
 const SETTING_PREFIX = 'MAYFLY_';
 
-/** Such as `mayfly key create`. */
+/** The full name of a command, such as `mayfly key create`. */
 const fullName = (command: Command): string =>
   command.parent ? `${fullName(command.parent)} ${command.name()}` : command.name();
 
@@ -85,7 +85,7 @@ export interface Edge {
   now(): number;
   /** Reads the first line of standard input; `question` is shown when that is a terminal. */
   readLine(question: string): Promise<string>;
-  /** The server may be running. */
+  /** Opens the store, also while a server runs. */
   openStore(config: Config): Promise<Store>;
 }
 

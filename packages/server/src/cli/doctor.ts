@@ -12,12 +12,12 @@ import { ArgumentError, readDomain } from './arguments.ts';
 import { readReplies } from './mail.ts';
 import { plain } from './text.ts';
 
-/** For one connection with all its commands, and for one HTTP request. Senders wait longer. */
+/** Time limit of one connection with all its commands, and of one HTTP request. Real senders wait longer. */
 const CONNECTION_MS = 10_000;
 const DNS = { timeout: 2_000, tries: 2 };
-/** ACME clients renew 30 days before the end: with less left, the renewal has failed several times. */
+/** A certificate must be valid for longer: ACME clients renew 30 days before the end, so by then several renewals have failed. */
 const MIN_VALID_DAYS = 14;
-/** Well below the five minutes that receivers of webhooks allow. */
+/** Differences of the clock above this are reported. Well below the five minutes that receivers of webhooks allow. */
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
 /** `text` says what was looked at and what was seen; `advice` says what to do. */
@@ -26,21 +26,21 @@ type Finding = { result: 'ok' | 'warning' | 'problem'; text: string; advice?: st
 type Findings = AsyncGenerator<Finding, void>;
 
 export interface DoctorEdge {
-  /** As `mayfly serve` reads them. */
+  /** Reads the settings as `mayfly serve` does. */
   readConfig(): Config;
   print(text: string): void;
   now(): number;
-  /** Where senders connect: 25. */
+  /** The SMTP port that senders connect to: 25. */
   port: number;
 }
 
-/** What the checks share. */
+/** Inputs that all checks share. */
 interface Visit extends Pick<DoctorEdge, 'now' | 'port'> {
   domain: string;
   /** MAYFLY_PUBLIC_URL, or --url. */
   url: string | null;
   resolver: Resolver;
-  /** Of MTA-STS (RFC 8461): senders check the certificate. */
+  /** Whether the domain has an MTA-STS policy (RFC 8461), with which senders check the certificate. */
   hasPolicy?: boolean;
 }
 
@@ -48,7 +48,7 @@ const ok = (text: string): Finding => ({ result: 'ok', text });
 const warning = (text: string, advice: string): Finding => ({ result: 'warning', text, advice });
 const problem = (text: string, advice: string): Finding => ({ result: 'problem', text, advice });
 
-/** Absent names and records are an empty list. */
+/** Returns an empty list for names and records that do not exist. */
 const records = <T>(query: Promise<T[]>): Promise<T[]> =>
   query.catch((error) => {
     if (['ENOTFOUND', 'ENODATA'].includes(codeOf(error))) return [];
@@ -112,7 +112,7 @@ function failed(error: unknown, where: string, isIpv6: boolean): Finding {
   );
 }
 
-/** Speaks with the server as a sender does, without sending a message. */
+/** Runs an SMTP dialog with the server as a sender does, without sending a message. */
 async function* checkServer(address: string, host: string, visit: Visit): Findings {
   const { domain, port } = visit;
   const where = `Port ${port} of ${address}`;
@@ -146,7 +146,7 @@ async function* checkServer(address: string, host: string, visit: Visit): Findin
   }
 }
 
-/** @param reply to a recipient without an inbox */
+/** @param reply the server's reply to RCPT TO for an address that has no inbox */
 function aboutRecipient(reply: string, address: string): Finding {
   const what = `Mail without an inbox at ${address}: ${quoted(reply)}`;
   if (reply === '550 5.1.1 No such inbox here') return ok(what);

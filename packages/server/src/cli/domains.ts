@@ -5,7 +5,7 @@ import { json, plain, table, time } from './text.ts';
 type DomainsStore = Pick<Store, 'accounts' | 'domains'>;
 
 /**
- * Assigns a domain to one account. For the account that has it already nothing changes.
+ * Assigns a domain to one account. Does nothing if the account has it already.
  * @param shared the domains in MAYFLY_DOMAINS
  * @throws ArgumentError for an invalid and for a shared domain; Error when another account has it
  */

@@ -42,7 +42,7 @@ export interface CreateKeyArguments {
   account?: string | undefined;
   name: string;
   scope: KeyScope;
-  /** As {@link readFuture} parses it; default: never. */
+  /** Expiry in a form that {@link readFuture} parses; default: never. */
   expires?: string | undefined;
 }
 

@@ -4,9 +4,9 @@ import type { Config } from '../config/config.ts';
 import { quoted } from '../text/nearest.ts';
 import { ArgumentError } from './arguments.ts';
 
-/** RFC 2045 section 6.8: the longest line of base64. */
+/** The longest line of base64 (RFC 2045 section 6.8). */
 const BASE64_LINE = 76;
-/** RFC 5322 section 2.1.1. */
+/** The longest line of a message, without CRLF (RFC 5322 section 2.1.1). */
 const MAX_LINE = 998;
 /** RFC 2047 section 2 limits lines to 76 characters: these bytes, as base64, fit after "Subject: ". */
 const ENCODED_WORD_BYTES = 36;
@@ -128,7 +128,7 @@ async function sendMessage(
 }
 
 export interface MailEdge {
-  /** As `mayfly dev` reads them. */
+  /** Reads the settings as `mayfly dev` does. */
   readConfig(): Config;
   print(text: string): void;
   now(): number;
@@ -141,7 +141,7 @@ interface MailOptions {
   body: string;
 }
 
-/** Used if the setting is 0, which means any free port. */
+/** The port to connect to if the setting is 0, which means any free port. */
 const DEFAULT_PORT = 2525;
 /** Wildcard addresses to listen on, and what a client connects to instead. */
 const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
@@ -169,7 +169,7 @@ function readAddress(text: string): string {
   return text;
 }
 
-/** Such as ECONNREFUSED, or a sentence without its full stop. */
+/** The reason of a failure: a code such as ECONNREFUSED, or a sentence without its full stop. */
 const shortReason = (error: Error): string =>
   'code' in error ? String(error.code) : error.message.replace(/\.$/, '');
 

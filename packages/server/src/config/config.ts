@@ -15,7 +15,7 @@ const FILE_SUFFIX = '_FILE';
 const NAMES = Object.values(SETTINGS).map(({ name }) => name);
 const KNOWN = new Set(NAMES.flatMap((name) => [name, name + FILE_SUFFIX]));
 
-/** Read by clients, which often run in the same job as the server. */
+/** Variables for clients, which often run in the same job as the server, so they cause no warning. */
 const CLIENT_NAMES = new Set(['MAYFLY_URL', 'MAYFLY_TOKEN', 'MAYFLY_INBOX_ID', 'MAYFLY_INBOX_ADDRESS']);
 
 /*
@@ -25,7 +25,7 @@ const CLIENT_NAMES = new Set(['MAYFLY_URL', 'MAYFLY_TOKEN', 'MAYFLY_INBOX_ID', '
  */
 const INJECTED_NAME =
   /^MAYFLY_(?:[A-Z0-9_]+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
-/** The value of `NAME_PORT`. */
+/** The value that Kubernetes gives a variable `NAME_PORT`. */
 const INJECTED_URL = /^(?:tcp|udp|sctp):\/\/\S+:\d+$/;
 
 const isInjectedUrl = (name: string, value: string | undefined): boolean =>
@@ -58,7 +58,7 @@ function suggestion(name: string): string {
     : ` Did you mean ${PREFIX}${known}${isFile ? FILE_SUFFIX : ''}?`;
 }
 
-/** Warnings about variables that have our prefix and are not used. */
+/** Warnings about variables with our prefix that are unknown, or that are ignored because Kubernetes set them. */
 export function unusedVariables(env: Environment): string[] {
   const warnings: string[] = [];
   for (const name of Object.keys(env)) {
@@ -191,7 +191,7 @@ export function parseConfig(env: Environment, defaults: Readonly<Record<string, 
 
 export const databasePath = (dataDir: string): string => join(dataDir, 'mayfly.db');
 
-/** Only on loopback, because the development key gives everyone who can connect access to the API. */
+/** Whether the development key works. Only on loopback, because it gives everyone who can connect access to the API. */
 export const hasDevKey = ({ devKey, httpHost }: Config): boolean =>
   devKey === 'on' &&
   (httpHost === 'localhost' || (ipaddr.isValid(httpHost) && ipaddr.parse(httpHost).range() === 'loopback'));

@@ -10,11 +10,11 @@ import { parseCidrs } from '../webhooks/outbound/address-guard.ts';
  * specific than `allowed`, otherwise any Error.
  */
 
-/** The source of parsing, `mayfly config`, error messages and docs/configuration.md. */
+/** One setting: the source of parsing, `mayfly config`, error messages and docs/configuration.md. */
 export interface Setting<T> {
   /** The environment variable; `NAME_FILE` names a file that contains the value. */
   name: string;
-  /** In the form of the environment; '' means not set. For `mayfly dev` see {@link DEV_DEFAULTS}. */
+  /** Default, as the text of the variable; '' means not set. For `mayfly dev` see {@link DEV_DEFAULTS}. */
   fallback: string;
   /** What is allowed, with its unit; completes the sentence "Use …". */
   allowed: string;
@@ -24,12 +24,12 @@ export interface Setting<T> {
   parse(text: string): T;
 }
 
-/** Its message is shown to the operator: whole sentences. */
+/** An error whose message, in whole sentences, is shown to the operator. */
 export class SettingError extends Error {}
 
 type Kind<T> = Pick<Setting<T>, 'allowed' | 'parse'>;
 
-/** Lower case (RFC 1123 section 2.1). */
+/** A host name in lower case (RFC 1123 section 2.1). */
 export const HOSTNAME =
   /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/;
 
@@ -147,7 +147,7 @@ function origin(text: string): string {
   throw new SettingError(`${quoted(text)} is not an origin.${hint}`);
 }
 
-/** `*` alone allows every origin. May be empty. */
+/** A list of origins. `*` alone allows every origin, an empty list none. */
 export function corsOrigins(text: string): string[] {
   if (text === '' || text === '*') return text === '' ? [] : ['*'];
   return listOf(origin)(text);
@@ -170,7 +170,7 @@ export function chosenKey(text: string): string {
 
 export const plans = (text: string): PlanSettings => explained(() => parsePlans(text));
 
-/** Shows the messages of a parser's errors. @throws SettingError */
+/** Turns errors of a parser into SettingErrors, so that their messages are shown. @throws SettingError */
 function explained<T>(parse: () => T): T {
   try {
     return parse();

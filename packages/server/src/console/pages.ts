@@ -31,7 +31,7 @@ const pageHeaders = (html: string) => ({
     `style-src 'sha256-${createHash('sha256').update(styleOf(html)).digest('base64')}'`,
     "img-src 'self' data:",
     "connect-src 'self'",
-    // PDF attachments; the page makes no other blob.
+    // For PDF attachments; the page creates no other blob URLs.
     "frame-src 'self' blob:",
     "form-action 'self'",
     "base-uri 'none'",
@@ -75,7 +75,7 @@ function createFiles(folder: string) {
   };
 }
 
-/** @param folder the build */
+/** @param folder the output of the build */
 export function consolePages(app: FastifyInstance, notFound: (url: string) => Error, folder = DIST): void {
   const files = createFiles(folder);
   const route = { config: { access: 'public' } } as const;
@@ -104,6 +104,6 @@ export function consolePages(app: FastifyInstance, notFound: (url: string) => Er
     reply.header('cache-control', IMMUTABLE).header('cross-origin-resource-policy', 'same-origin');
     return send(request, reply, `${ASSETS}/${file}`);
   });
-  // Every other path is a place within the page; its script reads the path.
+  // Every other path returns the same page, whose script reads the path.
   app.get('/console/*', route, page);
 }

@@ -35,7 +35,7 @@ export const sessions = {
     );
   }),
 
-  /** Undefined for a session that ended by its age or without use. */
+  /** Finds a session; undefined if it has ended because of its age or for lack of use. */
   find: read(async (db, hash: string, now: number): Promise<SessionRecord | undefined> => {
     const row = await db.first<SessionRow>(
       sql`select credential_hash, kind, created_at, used_at from sessions
@@ -46,7 +46,7 @@ export const sessions = {
     return { hash, credentialHash, kind, createdAt, usedAt };
   }),
 
-  /** An earlier time than the recorded one changes nothing. */
+  /** Records a use. A time before the recorded one changes nothing. */
   used: write(
     async (tx, hash: string, at: number): Promise<void> => {
       await tx.run(sql`update sessions set used_at = ${at} where hash = ${hash} and used_at < ${at}`);

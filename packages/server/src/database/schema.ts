@@ -323,7 +323,7 @@ const REPORTS = [
 /** Most rows live for an hour, so the tables are vacuumed at 2 % of dead rows instead of the default 20 %. */
 const VACUUM = 'autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_limit = 2000';
 
-/** How PostgreSQL stores the rows that each mail touches; the figures are in docs/internals/benchmarks.md. */
+/** How PostgreSQL stores the rows that are written for each mail. */
 const STORAGE = [
   // Free space on each page for new versions of rows that every message updates.
   'alter table account_orders set (fillfactor = 50)',

@@ -3,7 +3,7 @@ import { FOR_UPDATE, sql } from '../database/sql.ts';
 import { type AppliedFault, type FaultPoint, insertRefusals, type Refusal } from '../refusals/sql.ts';
 
 export interface FaultRuleRecord extends Omit<AppliedFault, 'rule'> {
-  /** Null for no reply of its own. `text` is printable ASCII. */
+  /** The SMTP reply that the rule sends; null for none. `text` is printable ASCII. */
   reply: { code: number; text: string } | null;
   times: number;
   /** Remaining applications. */
@@ -40,7 +40,7 @@ export const faults = {
     },
   ),
 
-  /** Undefined if the inbox is not live. Includes rules that no longer apply. */
+  /** The rules of an inbox, also those that no longer apply; undefined if the inbox is not live. */
   read: read(
     async (db, accountId: string, inboxId: string, now: number): Promise<FaultRuleRecord[] | undefined> => {
       const row = await db.first<{ faults: string | null }>(

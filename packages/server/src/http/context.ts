@@ -36,11 +36,11 @@ export interface HttpOptions {
   corsOrigins?: readonly string[];
   /** The plan of accounts created by sign-up; null (the default) disables sign-up. */
   signUpPlan?: string | null;
-  /** Whether the sink receives mail; it cannot be deleted then. Default false. */
+  /** Whether the sink inbox receives mail; if so, it cannot be deleted. Default: false. */
   sink?: boolean;
   /** Where this process receives mail, for the console; null if it does not. */
   smtp?: { host: string; port: number; tlsPort: number | null } | null;
-  /** Null (the default): the console is not served. */
+  /** Settings of the console; null (the default) if it is not served. */
   console?: { signInCodes: SignInCodes } | null;
   metrics?: boolean;
   limits?: Partial<ConnectionLimits>;
@@ -52,15 +52,15 @@ export interface HttpDeps {
   injection: Injection;
   replays: Pick<Replays, 'start'>;
   events: EventBus;
-  /** Resolves when the refusals of SMTP before the call can be read. */
+  /** Resolves when all SMTP refusals from before the call can be read from the store. */
   refusalsWritten(): Promise<void>;
-  /** The SMTP clients of this process; null (the default) if it receives no mail. */
+  /** Recent SMTP clients of this process; null (the default) if it receives no mail. */
   visits?: SmtpClients | null;
   receivesAll?: boolean;
   /** When the sender of a message got its 250, epoch milliseconds; null if unknown. */
   repliedAt(messageId: string): number | null;
   webhooks: Webhooks;
-  /** The time by which webhook deliveries are due, milliseconds; default: that of the clock. */
+  /** The clock of the webhook delivery schedule, epoch milliseconds; default: the wall clock. */
   scheduleNow?: () => number;
   waitLog: Pick<WaitLog, 'add' | 'addHeld' | 'flushed'>;
   plans: Plans;
@@ -81,7 +81,7 @@ export interface RouteContext {
   attachmentBytes: AttachmentBytes;
   wholeMails: WholeMails;
   responses: ResponseCache;
-  /** `forget` empties its cache after a key was revoked. */
+  /** Authentication. `forget` empties its cache after a key was revoked. */
   guard: Pick<Guard, keyof Guard>;
   admission: Pick<Admission, keyof Admission>;
 }

@@ -1,26 +1,26 @@
-/** The largest valid body (labels at their limits, escaped) is well below. */
+/** Limit of a JSON body. The largest valid one (labels at their limits, escaped) is well below. */
 export const MAX_BODY_BYTES = 64 * 1024;
 /** Node's default. A credential, a host and a few tracing headers need less. */
 export const MAX_HEADER_BYTES = 16 * 1024;
-/** Twice as long as the longest held request; also for a client that does not read its response. */
+/** A connection without traffic for this long is closed, even while its client does not read a response. Twice the longest held request. */
 export const IDLE_CONNECTION_MS = 120_000;
-/** How often time limits of connections are checked; they may end this much late. */
+/** Interval of checks for the time limits of connections; a connection may be closed this much late. */
 export const CONNECTION_CHECK_MS = 1_000;
-/** Bytes of a body that are dropped after an error, to keep the connection. Larger than any allowed JSON body. */
+/** Up to this many bytes of a body are dropped after an error, so that the connection stays usable. More than any valid JSON body has. */
 export const MAX_DISCARDED_BYTES = 128 * 1024;
 
 export const CONNECTION_LIMITS = {
-  /** Each held wait is a connection; more sockets would take memory that mail needs. */
+  /** Enough for many held waits, each of which is a connection. More sockets would take memory that mail needs. */
   maxConnections: 10_000,
-  /** A fifth of all, and twice the requests that one account may hold. */
+  /** A fifth of maxConnections, and twice the requests that one account may hold. */
   maxConnectionsPerAddress: 2_000,
-  /** Unanswered requests of a connection besides the current one. Load generators pipeline some, others none. */
+  /** Unanswered requests of a connection besides the current one. Load generators pipeline some, other clients none. */
   maxPipelined: 20,
   /** A client that takes longer to send its headers is broken or hostile. */
   headersTimeoutMs: 10_000,
-  /** An injected message of 50 MiB at 7 Mbit/s. Longer would let slow clients hold the memory of mail in transit. */
+  /** Enough for an injected message of 50 MiB at 7 Mbit/s. Longer would let slow clients hold the memory of mail in transit. */
   requestTimeoutMs: 60_000,
-  /** Longer than the idle timeout of common load balancers (60 s): they close first, and no request is lost. */
+  /** Longer than the idle timeout of common load balancers (60 s), so that they close idle connections first and no request is lost. */
   keepAliveMs: 72_000,
 };
 
@@ -28,26 +28,26 @@ export type ConnectionLimits = typeof CONNECTION_LIMITS;
 
 /** A tenth of all connections: enough for hundreds of parallel tests, and leaves connections to other accounts. */
 export const MAX_HELD_PER_ACCOUNT = 1_000;
-/** Ids have 30 letters; a longer parameter gets the response for an unknown id. */
+/** Longest path parameter. Ids have 30 letters; a longer parameter gets the response for an unknown id. */
 export const MAX_PARAMETER = 1_000;
-/** Decoding takes the main thread 1 ms per MB; longer parts go to a worker. */
+/** Attachments up to this size are decoded on the main thread (1 ms per MB); larger ones go to a worker. */
 export const DECODED_HERE_BYTES = 256 * 1024;
-/** Each decoding holds a whole message in memory, and parse workers are few. At most two are for one account. */
+/** Concurrent decodings: each holds a whole message in memory, and parse workers are few. One account gets at most two. */
 export const MAX_DECODINGS = 3;
 /** One collision of random addresses is unlikely; five mean that the generator is broken. */
 export const ADDRESS_ATTEMPTS = 5;
 export const RESPONSE_CACHE_BYTES = 16 * 1024 * 1024;
-/** Larger responses are rare and would evict many small ones. */
+/** Larger responses are not cached: they are rare, and would evict many small ones. */
 export const MAX_CACHED_RESPONSE_BYTES = 256 * 1024;
 /** Interval of keep-alives in a stream, milliseconds: below the idle timeout of common proxies. */
 export const STREAM_QUIET_MS = 15_000;
-/** A client that took nothing for this long, milliseconds, has hung. */
+/** A stream whose client has read nothing for this long, milliseconds, is closed, because the client has hung. */
 export const STREAM_STALLED_MS = 30_000;
 /** Delay of clients before they resume a stream, milliseconds: soon, but not in a busy loop. */
 export const STREAM_RETRY_MS = 1_000;
-/** Responses that the clients of one account have not read yet: some hundred pages, or three large messages. */
+/** Limit of response bytes that the clients of one account have not read yet: some hundred pages, or three large messages. */
 export const MAX_UNREAD_BYTES_PER_ACCOUNT = 64 * 1024 * 1024;
-/** The same for all accounts: what a server with 512 MiB can spare besides mail in transit. */
+/** The same limit for all accounts together: what a server with 512 MiB can spare besides mail in transit. */
 export const MAX_UNREAD_BYTES = 192 * 1024 * 1024;
 /** Smaller responses are not counted: the limit of connections bounds them. */
 export const SMALL_RESPONSE_BYTES = 16 * 1024;

@@ -62,7 +62,7 @@ class HttpConnection implements LimitedConnection {
     }
   }
 
-  /** Ends a connection whose bytes are not HTTP. `respond` is called after the response to a complete request. */
+  /** Ends a connection whose input is not HTTP. If the current request is complete, `respond` is called after its response. */
   end(respond: () => void): void {
     const [request, response] = this.#current ?? [];
     if (request?.complete) {
@@ -95,9 +95,9 @@ class HttpConnection implements LimitedConnection {
   }
 }
 
-/** Per client address and turn of the event loop; a thousand ordinary clients at one address send fewer. */
+/** Requests per client address in one turn of the event loop; a thousand ordinary clients at one address send fewer. */
 const MAX_REQUESTS = 500;
-/** A chunk takes an eighth of the time of a request. */
+/** A chunk of a body takes an eighth of the CPU time of a request, so it counts as an eighth of one. */
 const REQUESTS_PER_CHUNK = 1 / 8;
 
 /**
@@ -108,7 +108,7 @@ const REQUESTS_PER_CHUNK = 1 / 8;
 class TurnLimit {
   readonly #limiter: ConnectionLimiter<HttpConnection>;
   readonly #clock: Clock;
-  /** Requests parsed in this turn, by address. */
+  /** Requests parsed in this turn, by address. A chunk of a body counts as an eighth of a request. */
   readonly #parsed = new Map<string, number>();
   readonly #paused = new Map<string, HttpConnection[]>();
 
@@ -129,7 +129,7 @@ class TurnLimit {
     const paused = this.#paused.get(connection.source);
     if (!paused) return;
     paused.push(connection);
-    // Node starts to read at the end of this tick. The other connections may have been resumed by then.
+    // Node starts to read at the end of this tick, so pause after it, unless the address has been resumed by then.
     setImmediate(() => {
       if (this.#paused.get(connection.source) === paused) connection.socket.pause();
     });
@@ -154,7 +154,7 @@ class TurnLimit {
   #endTurn(ms: number): void {
     for (const [source, parsed] of this.#parsed) {
       if (parsed < MAX_REQUESTS) continue;
-      // Node counts a timer from the beginning of the turn.
+      // Node counts a timer from the beginning of the turn, so the sleep includes the `ms` that the turn took.
       const rest = this.#clock.sleep(ms * (1 + parsed / MAX_REQUESTS));
       void rest.then(() => {
         for (const { socket } of this.#paused.get(source) ?? []) socket.resume();
@@ -188,9 +188,9 @@ const optionsOf = ({ requestTimeoutMs, headersTimeoutMs, keepAliveMs }: Connecti
   headersTimeout: headersTimeoutMs,
   keepAliveTimeout: keepAliveMs,
   connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS, headersTimeoutMs, requestTimeoutMs),
-  // `assertReadable` checks it, and responds with a problem document.
+  // `assertReadable` checks the Host header instead, because its error becomes a problem document.
   requireHostHeader: false,
-  // Requests without a body get no stream for it: a quarter less CPU time for a GET.
+  // Creates no body stream for requests without a body, which saves a quarter of the CPU time of a GET.
   optimizeEmptyRequests: true,
 });
 

@@ -42,7 +42,7 @@ export function createHttpServer(options: HttpOptions, deps: HttpDeps) {
       await app.listen({ host: isLocalhost ? '127.0.0.1' : options.host, port: options.port });
       const { port } = app.server.address() as AddressInfo;
       if (isLocalhost) second = await alsoOnIpv6Loopback(app.server, port);
-      // For example too many open files.
+      // Errors of accepting a connection, for example too many open files.
       const report = oncePerMinute(deps.clock, (err, count) =>
         deps.log.error({ err, count }, 'HTTP connections were not accepted'),
       );
@@ -59,7 +59,7 @@ export function createHttpServer(options: HttpOptions, deps: HttpDeps) {
     async recheckHeld(): Promise<void> {
       await built?.held.recheck();
     },
-    /** Stops listening, ends held requests, and waits for others until the deadline. May be called twice or unstarted. */
+    /** Stops listening, ends held requests, and gives others `deadlineMs` to finish. May be called twice, and before start(). */
     async stop(deadlineMs: number): Promise<void> {
       if (!built) return;
       const { app, held, listener } = built;
@@ -161,7 +161,7 @@ function createFastify(
     forceCloseConnections: 'idle',
     // A request that arrives while the server stops is processed; then its connection is closed.
     return503OnClosing: false,
-    // Or Fastify loads compilers of its own, which take a tenth of the time of a start.
+    // Prevents that Fastify loads compilers of its own, which take a tenth of the time of a start.
     schemaController: { compilersFactory: { buildValidator: neverBuilt, buildSerializer: neverBuilt } },
     routerOptions: { maxParamLength: MAX_PARAMETER },
     frameworkErrors: (error, request, reply) => {

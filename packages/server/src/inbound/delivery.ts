@@ -6,7 +6,6 @@ import type { NewMailRecipient, Placed } from '../messages/records.ts';
 import type { Readings } from '../reading/readings.ts';
 import { isOutside } from '../reading/sender-checks/authenticator.ts';
 import type { Store } from '../store.ts';
-import { receivedLine, TRACE_HEADROOM_BYTES, type Trace } from './received-line.ts';
 import { assertFits, inboxFull, noSuchInbox, type Recipient } from './recipients.ts';
 
 export interface ReceivedMail {
@@ -27,20 +26,6 @@ export interface StagedMail extends Pick<ReceivedMail, 'envelope' | 'received' |
   accountId: string;
 }
 
-export interface Delivering {
-  /**
-   * Stores a message; resolves when it is durable. At least one of the results has the message.
-   * @throws AppError `message_too_large` or `inbox_full` for one recipient, `unknown_recipient` if none is left,
-   *   `unavailable`
-   */
-  deliver(mail: ReceivedMail): Promise<Placed[]>;
-}
-
-export interface Staging {
-  /** Stores and reads a message that no inbox shows; see `messages.stage`. @returns the id of its source */
-  stage(mail: StagedMail, stage: string): Promise<number>;
-}
-
 export interface DeliveryDeps {
   store: Pick<Store, 'messages'>;
   readings: Pick<Readings, 'reserve' | 'begin' | 'ensure'>;
@@ -52,7 +37,7 @@ export interface DeliveryDeps {
   onStored(address: string): void;
 }
 
-export class Delivery implements Delivering, Staging {
+export class Delivery {
   readonly #deps: DeliveryDeps;
   readonly #running = new Set<Promise<unknown>>();
 
@@ -60,6 +45,11 @@ export class Delivery implements Delivering, Staging {
     this.#deps = deps;
   }
 
+  /**
+   * Stores a message; resolves when it is durable. At least one of the results has the message.
+   * @throws AppError `message_too_large` or `inbox_full` for one recipient, `unknown_recipient` if none is left,
+   *   `unavailable`
+   */
   async deliver({ recipients, received, envelope, trace, trail }: ReceivedMail): Promise<Placed[]> {
     for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
     const { hostname, clock, store } = this.#deps;
@@ -80,6 +70,7 @@ export class Delivery implements Delivering, Staging {
     });
   }
 
+  /** Stores and reads a message that no inbox shows; see `messages.stage`. @returns the id of its source */
   async stage({ accountId, envelope, received, trail }: StagedMail, stage: string): Promise<number> {
     const mail = { raw: withReceivedLine('', received), envelope, trail: encodeTrail(trail), checks: false };
     const { store, readings } = this.#deps;
@@ -162,4 +153,37 @@ function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
 function assertStored(placed: readonly Placed[]): void {
   if (placed.some((place) => 'messageId' in place)) return;
   throw placed.some((place) => 'refused' in place && place.refused === 'full') ? inboxFull() : noSuchInbox();
+}
+
+/** Free bytes in front of a message, to add the Received line in place. Its two names have at most 255 letters each. */
+export const TRACE_HEADROOM_BYTES = 1024;
+
+export interface Trace {
+  /** Of the SMTP session or the HTTP request, as in the log. */
+  id: string;
+  protocol: 'SMTP' | 'HTTP';
+  authenticated?: boolean;
+}
+
+/** A HELO name may contain anything; in a header it must not end the line or open a comment. */
+const UNSAFE_IN_TRACE = /[^A-Za-z0-9.:_[\]-]/g;
+/** RFC 5322 section 3.3. */
+const mailDate = (now: number): string => new Date(now).toUTCString().replace('GMT', '+0000');
+
+/** The trace header (RFC 5321 section 4.4), with CRLF. Names no recipient, to keep Bcc recipients hidden. */
+export function receivedLine(mail: {
+  hostname: string;
+  trace: Trace;
+  envelope: MailEnvelope;
+  now: number;
+}): string {
+  const { hostname, trace, envelope, now } = mail;
+  const helo = envelope.helo.replace(UNSAFE_IN_TRACE, '?') || 'unknown';
+  const peer = envelope.remoteAddress.includes(':')
+    ? `IPv6:${envelope.remoteAddress}`
+    : envelope.remoteAddress;
+  // RFC 3848.
+  const smtp = `ESMTP${envelope.tls ? 'S' : ''}${trace.authenticated ? 'A' : ''}`;
+  const protocol = trace.protocol === 'SMTP' ? smtp : trace.protocol;
+  return `Received: from ${helo} ([${peer}])\r\n\tby ${hostname} with ${protocol} id ${trace.id};\r\n\t${mailDate(now)}\r\n`;
 }

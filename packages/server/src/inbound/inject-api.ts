@@ -2,9 +2,9 @@ import { InboxParams, InjectQuery, Message } from '@mayfly/client/contract';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { plainAddress } from '../connection-limiter.ts';
-import { AppError } from '../errors.ts';
+import { AppError, type ErrorCode } from '../errors.ts';
 import { callersInbox } from '../http/access/guard.ts';
-import type { App, RouteContext } from '../http/context.ts';
+import type { App, HttpDeps, RouteContext } from '../http/context.ts';
 import { created, JSON_TYPE } from '../http/openapi/responses.ts';
 import { baseUrl, bodyStream, withStreams } from '../http/request/inputs.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
@@ -13,6 +13,7 @@ import { parseAddress } from '../mail/address.ts';
 import { findMessage } from '../messages/find-message.ts';
 import { quoted } from '../text/nearest.ts';
 import { emptyMessage } from './injection.ts';
+import type { CaptureTarget } from './smtp-credentials.ts';
 
 /** Generated clients send bytes as the second type. */
 const ACCEPTS = ['message/rfc822', 'application/octet-stream'];
@@ -37,42 +38,45 @@ const MESSAGE_BODY = Type.Unsafe({
   examples: [EXAMPLE],
 });
 
-export function injectionRoutes(app: App, { options, deps, held, wholeMails }: RouteContext): void {
-  const { store, clock } = deps;
+const DELETED =
+  'The message was stored, and deleted before it could be returned. Send it again if it is still needed.';
+const ERRORS = ['inbox_full', 'message_too_large', 'malformed_message'] satisfies ErrorCode[];
 
-  const targetOf = (request: FastifyRequest) => {
-    const { id: inboxId, accountId, address } = callersInbox(request);
-    return { inboxId, accountId, address };
-  };
+const targetOf = (request: FastifyRequest): CaptureTarget => {
+  const { id: inboxId, accountId, address } = callersInbox(request);
+  return { inboxId, accountId, address };
+};
 
-  /** An inbox that ended during the request gets the same error as in later requests. */
-  const reportEnd = (request: FastifyRequest) => (error: unknown) => {
-    const isGone = error instanceof AppError && error.code === 'unknown_recipient';
-    if (!isGone) throw error;
+const hasCode = (error: unknown, code: ErrorCode): boolean =>
+  error instanceof AppError && error.code === code;
+
+/** An inbox that ended during the request gets the same error as in later requests. */
+const reportEnd =
+  ({ store, clock }: HttpDeps, request: FastifyRequest) =>
+  (error: unknown) => {
+    if (!hasCode(error, 'unknown_recipient')) throw error;
     return throwEnded(store.inboxes, callersInbox(request), clock.now());
   };
 
-  /** Reports a message that was deleted, or whose inbox ended, before it could be returned. */
-  const reportDeletion = (request: FastifyRequest) => async (error: unknown) => {
-    if (!(error instanceof AppError && error.code === 'not_found')) throw error;
+/** Reports a message that was deleted, or whose inbox ended, before it could be returned. */
+const reportDeletion =
+  ({ store, clock }: HttpDeps, request: FastifyRequest) =>
+  async (error: unknown) => {
+    if (!hasCode(error, 'not_found')) throw error;
     const { id, accountId } = callersInbox(request);
     const now = clock.now();
     liveInbox(await store.inboxes.find(accountId, id, now), now, id);
-    throw new AppError(
-      'not_found',
-      'The message was stored, and deleted before it could be returned. Send it again if it is still needed.',
-    );
+    throw new AppError('not_found', DELETED);
   };
+
+export function injectionRoutes(app: App, { options, deps, held, wholeMails }: RouteContext): void {
+  const { store, clock } = deps;
 
   withStreams(app, ACCEPTS, (scope) =>
     scope.route({
       method: 'POST',
       url: '/v1/inboxes/:id/messages',
-      config: {
-        access: 'inbox:write',
-        accepts: ACCEPTS,
-        errors: ['inbox_full', 'message_too_large', 'malformed_message'],
-      },
+      config: { access: 'inbox:write', accepts: ACCEPTS, errors: ERRORS },
       schema: {
         operationId: 'injectMessage',
         tags: ['Messages'],
@@ -89,7 +93,7 @@ export function injectionRoutes(app: App, { options, deps, held, wholeMails }: R
       // Before the body is read, and before the 100 response to `Expect: 100-continue`.
       onRequest: async (request) => {
         const declared = Number(request.headers['content-length'] ?? 0);
-        await deps.injection.check(targetOf(request), declared).catch(reportEnd(request));
+        await deps.injection.check(targetOf(request), declared).catch(reportEnd(deps, request));
       },
       handler: async (request, reply) => {
         const inbox = callersInbox(request);
@@ -105,15 +109,14 @@ export function injectionRoutes(app: App, { options, deps, held, wholeMails }: R
           .catch((error: unknown) => {
             // Read and drop the rest of a rejected message, so that the client reads the response.
             stream.resume();
-            return reportEnd(request)(error);
+            return reportEnd(deps, request)(error);
           });
-        const base = baseUrl(options.publicUrl, request);
-        const message = await findMessage(store, inbox, messageId, clock.now()).catch(
-          reportDeletion(request),
-        );
-        const json = await held.hold(reply, (signal) =>
-          wholeMails.json(message, base, signal).catch(reportDeletion(request)),
-        );
+        const json = await held
+          .hold(reply, async (signal) => {
+            const message = await findMessage(store, inbox, messageId, clock.now());
+            return wholeMails.json(message, baseUrl(options.publicUrl, request), signal);
+          })
+          .catch(reportDeletion(deps, request));
         reply.code(201).header('location', `/v1/inboxes/${inbox.id}/messages/${messageId}`);
         return reply.type(JSON_TYPE).send(json);
       },

@@ -4,10 +4,10 @@ import { sourceKey } from '../connection-limiter.ts';
 import { AppError } from '../errors.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import type { Trail, TrailEvent } from '../mail/trail.ts';
-import type { ReceivedMail, Staging } from './delivery.ts';
+import type { Delivery, ReceivedMail } from './delivery.ts';
+import { TRACE_HEADROOM_BYTES } from './delivery.ts';
 import type { ByteBudget } from './in-flight/byte-budget.ts';
-import { readMessage } from './in-flight/read-message.ts';
-import { TRACE_HEADROOM_BYTES } from './received-line.ts';
+import { readMessage } from './in-flight/incoming-mail.ts';
 import type { Receiver } from './receiver.ts';
 import { messageTooLarge, type Recipient } from './recipients.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
@@ -30,55 +30,39 @@ export interface RecordedMail {
   rcptTo: string[];
 }
 
-export interface Injection {
-  /** Early checks. @param bytes 0 if unknown @throws AppError `message_too_large`, `inbox_full`, `unknown_recipient` */
-  check(inbox: CaptureTarget, bytes: number): Promise<void>;
-  /** @returns its id, once stored @throws as {@link check}; `malformed_message` if empty, `unavailable` if slow */
-  inject(inbox: CaptureTarget, message: InjectedMessage): Promise<string>;
-  /** Stores a recorded message without adding a Received line. @throws AppError as {@link inject} */
-  restore(inbox: CaptureTarget, message: RecordedMail, remoteAddress: string): Promise<void>;
-  /** Stores a message for an inbox that is created later; see `messages.stage`. @returns the id of its source */
-  stage(
-    message: Pick<RecordedMail, 'stream' | 'envelope'>,
-    place: { accountId: string; maxMessageBytes: number; stage: string },
-    remoteAddress: string,
-  ): Promise<number>;
-}
+export type Injection = ReturnType<typeof createInjection>;
 
 export const emptyMessage = (): AppError =>
   new AppError('malformed_message', 'The body is empty. Send the message, header and body, as its bytes.');
 
-/** @param budget shared with SMTP */
-export function createInjection({
-  receiver,
-  budget,
-  clock,
-}: {
-  receiver: Pick<Receiver, 'accept' | 'deliver'> & Staging;
+interface InjectionDeps {
+  receiver: Pick<Receiver, 'accept' | 'deliver'> & Pick<Delivery, 'stage'>;
+  /** Shared with SMTP. */
   budget: ByteBudget;
   clock: Clock;
-}): Injection {
-  /** Holds a message in memory until `use` has settled. */
-  const reading = async <T>(
-    stream: Readable,
-    { remoteAddress, maxBytes, begin }: { remoteAddress: string; maxBytes: number; begin: TrailEvent },
-    use: (mail: { received: Uint8Array; trail: Trail }) => Promise<T>,
-  ): Promise<T> => {
-    const begun = { event: begin, at: clock.now() };
-    const message = await readMessage(stream, messageTooLarge, {
-      budget,
-      source: sourceKey(remoteAddress),
-      maxBytes,
-    });
-    try {
-      if (message.length === 0) throw emptyMessage();
-      const trail = [begun, { event: 'end-of-data' as const, at: clock.now() }];
-      return await use({ received: message.finish(), trail });
-    } finally {
-      message.release();
-    }
-  };
+}
 
+/** Holds a message in memory until `use` has settled. */
+async function reading<T>(
+  { budget, clock }: InjectionDeps,
+  stream: Readable,
+  { remoteAddress, maxBytes, begin }: { remoteAddress: string; maxBytes: number; begin: TrailEvent },
+  use: (mail: { received: Uint8Array; trail: Trail }) => Promise<T>,
+): Promise<T> {
+  const begun = { event: begin, at: clock.now() };
+  const source = sourceKey(remoteAddress);
+  const message = await readMessage(stream, messageTooLarge, { budget, source, maxBytes });
+  try {
+    if (message.length === 0) throw emptyMessage();
+    const trail = [begun, { event: 'end-of-data' as const, at: clock.now() }];
+    return await use({ received: message.finish(), trail });
+  } finally {
+    message.release();
+  }
+}
+
+export function createInjection(deps: InjectionDeps) {
+  const { receiver } = deps;
   const deliver = (
     stream: Readable,
     remoteAddress: string,
@@ -86,7 +70,7 @@ export function createInjection({
     { begin, ...mail }: Pick<ReceivedMail, 'envelope' | 'trace'> & { begin: TrailEvent },
   ): Promise<string> => {
     const maxBytes = recipients[0]?.maxMessageBytes ?? 0;
-    return reading(stream, { remoteAddress, maxBytes, begin }, async (read) => {
+    return reading(deps, stream, { remoteAddress, maxBytes, begin }, async (read) => {
       const [place] = await receiver.deliver({ ...mail, ...read, recipients });
       if (!place || !('messageId' in place)) throw new Error('a delivered message is in its inbox');
       return place.messageId;
@@ -94,11 +78,14 @@ export function createInjection({
   };
 
   return {
-    async check(inbox, bytes) {
+    /** Early checks. @param bytes 0 if unknown @throws AppError `message_too_large`, `inbox_full`, `unknown_recipient` */
+    async check(inbox: CaptureTarget, bytes: number): Promise<void> {
       await receiver.accept(inbox.address, bytes, inbox);
     },
 
-    async inject(inbox, { stream, mailFrom, rcptTo, remoteAddress, requestId }) {
+    /** @returns its id, once stored @throws as `check`; `malformed_message` if empty, `unavailable` if slow */
+    async inject(inbox: CaptureTarget, message: InjectedMessage): Promise<string> {
+      const { stream, mailFrom, rcptTo, remoteAddress, requestId } = message;
       const recipient = await receiver.accept(rcptTo, 0, inbox);
       return deliver(stream, remoteAddress, [recipient], {
         envelope: { mailFrom, helo: '', remoteAddress, tls: false },
@@ -107,7 +94,9 @@ export function createInjection({
       });
     },
 
-    async restore(inbox, { stream, envelope, rcptTo }, remoteAddress) {
+    /** Stores a recorded message without adding a Received line. @throws AppError as `inject` */
+    async restore(inbox: CaptureTarget, message: RecordedMail, remoteAddress: string): Promise<void> {
+      const { stream, envelope, rcptTo } = message;
       const accepted = await Promise.all(rcptTo.map((path) => receiver.accept(path, 0, inbox)));
       // The plan limits the message as it was sent; this one also has our Received line.
       const recipients = accepted.map((recipient) => ({
@@ -117,9 +106,14 @@ export function createInjection({
       await deliver(stream, remoteAddress, recipients, { envelope, trace: null, begin: 'imported' });
     },
 
-    stage({ stream, envelope }, { accountId, maxMessageBytes, stage }, remoteAddress) {
+    /** Stores a message for an inbox that is created later; see `messages.stage`. @returns the id of its source */
+    stage(
+      { stream, envelope }: Pick<RecordedMail, 'stream' | 'envelope'>,
+      { accountId, maxMessageBytes, stage }: { accountId: string; maxMessageBytes: number; stage: string },
+      remoteAddress: string,
+    ): Promise<number> {
       const maxBytes = maxMessageBytes + TRACE_HEADROOM_BYTES;
-      return reading(stream, { remoteAddress, maxBytes, begin: 'imported' }, (read) =>
+      return reading(deps, stream, { remoteAddress, maxBytes, begin: 'imported' }, (read) =>
         receiver.stage({ envelope, accountId, ...read }, stage),
       );
     },

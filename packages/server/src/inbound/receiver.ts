@@ -6,12 +6,12 @@ import { areDomainsAlike } from '../mail/matching/similar-addresses.ts';
 import { createRefusalLog } from '../refusals/refusal-log.ts';
 import { capturedMail, type FaultPoint, NO_RECIPIENT, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
-import { type Delivering, Delivery, type DeliveryDeps, type Staging } from './delivery.ts';
+import { Delivery, type DeliveryDeps } from './delivery.ts';
 import { type Recipient, type RecipientDeps, Recipients } from './recipients.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
 /** Called by the SMTP session. Methods that return nothing write asynchronously and delay no reply. */
-export interface Receiver extends Delivering {
+export interface Receiver extends Pick<Delivery, 'deliver'> {
   /**
    * @param address the path of RCPT @param declaredBytes SIZE of MAIL, or 0 @param target of an authenticated session
    * @throws AppError `unknown_recipient` (also expired and deleted), `inbox_full`, `message_too_large`, `unavailable`
@@ -46,19 +46,10 @@ export interface ReceiverDeps extends RecipientDeps, Omit<DeliveryDeps, 'store' 
   onRefusalsLost(error: unknown): void;
 }
 
-export interface Settling {
-  /** Resolves when all deliveries and writes that have begun are complete. */
-  settled(): Promise<void>;
-  /** Resolves when refusals from before the call can be read. */
-  refusalsWritten(): Promise<void>;
-  /** When the 250 was sent, epoch milliseconds; null if unknown. */
-  repliedAt(messageId: string): number | null;
-}
-
 /** Messages whose time of the 250 is known: only in memory, because the reply follows the commit. */
 const REPLY_TIMES = 20_000;
 
-export function createReceiver(deps: ReceiverDeps): Receiver & Staging & Settling {
+export function createReceiver(deps: ReceiverDeps) {
   const { store } = deps;
   const shared = new Set(deps.domains);
   const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
@@ -75,10 +66,9 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Staging & Settlin
       refusals.add(refusalOf(address));
     else refusals.addIf(async () => Boolean(await store.domains.find(domain)), refusalOf(address));
   };
-  return {
+  const receiver: Receiver = {
     accept: (path, declaredBytes, target = null) => recipients.accept(path, declaredBytes, target),
     deliver: (mail) => delivery.deliver(mail),
-    stage: (mail, stage) => delivery.stage(mail, stage),
 
     meetFault({ inboxId, address, faultsOf = address }, at, { mailFrom, helo, remoteAddress }) {
       const sender = { address: faultsOf, mailFrom, helo, remoteAddress };
@@ -88,8 +78,6 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Staging & Settlin
     replied(messageIds) {
       for (const id of messageIds) replyTimes.set(id, deps.clock.now());
     },
-
-    repliedAt: (messageId) => replyTimes.get(messageId) ?? null,
 
     refused(refusal) {
       add(refusal.address, (address) => ({ ...refusal, address }));
@@ -106,10 +94,16 @@ export function createReceiver(deps: ReceiverDeps): Receiver & Staging & Settlin
     handshakeFailed({ at, remoteAddress, helo, reason }) {
       refusals.add({ at, address: NO_RECIPIENT, reply: reason, mailFrom: '', helo, remoteAddress });
     },
-
+  };
+  return {
+    ...receiver,
+    stage: (...mail: Parameters<Delivery['stage']>) => delivery.stage(...mail),
+    /** When the 250 was sent, epoch milliseconds; null if unknown. */
+    repliedAt: (messageId: string): number | null => replyTimes.get(messageId) ?? null,
+    /** Resolves when refusals from before the call can be read. */
     refusalsWritten: () => refusals.flushed(),
-
-    async settled() {
+    /** Resolves when all deliveries and writes that have begun are complete. */
+    async settled(): Promise<void> {
       await delivery.settled();
       await refusals.flushed();
     },

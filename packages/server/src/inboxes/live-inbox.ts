@@ -10,7 +10,9 @@ import type { InboxRecord } from './records.ts';
 export function liveInbox(inbox: InboxRecord | undefined, now: number, id: string): InboxRecord {
   if (!inbox) throw notFound('inbox', id);
   if (inbox.expiresAt > now) return inbox;
-  throw inboxExpired(inbox.id, inbox.expiresAt);
+  const { expiresAt: expiredAt } = inbox;
+  const message = `The inbox ${quoted(inbox.id)} expired at ${new Date(expiredAt).toISOString()}. Create a new one with POST /v1/inboxes; "ttlMinutes" sets its lifetime.`;
+  throw new AppError('inbox_expired', message, { expiredAt });
 }
 
 /** For a held request, whose inbox was live when it began: a missing inbox was deleted since. */
@@ -19,15 +21,6 @@ export function stillLiveInbox(inbox: InboxRecord | undefined, now: number, id: 
   throw new AppError(
     'not_found',
     `The inbox ${quoted(id)} was deleted while this request waited: keep it until the test has its messages.`,
-  );
-}
-
-function inboxExpired(id: string, expiredAt: number): AppError {
-  const ended = new Date(expiredAt).toISOString();
-  return new AppError(
-    'inbox_expired',
-    `The inbox ${quoted(id)} expired at ${ended}. Create a new one with POST /v1/inboxes; "ttlMinutes" sets its lifetime.`,
-    { expiredAt },
   );
 }
 
@@ -41,14 +34,11 @@ export async function throwEnded(
   throw notFound('inbox', id);
 }
 
-/** For changes of the sink's lifetime, and for its deletion while it receives mail. */
-const permanentInbox = (): AppError =>
-  new AppError(
+/** For changes of an inbox's lifetime and its deletion. @throws AppError `permanent_inbox` for the sink */
+export function assertNoSink({ kind }: InboxRecord): void {
+  if (kind !== 'sink') return;
+  throw new AppError(
     'permanent_inbox',
     'This inbox is the sink, which does not expire and cannot be deleted while it takes mail. Empty it with DELETE /v1/inboxes/{id}/messages, or start the server with MAYFLY_SINK=off and delete it then.',
   );
-
-/** @throws AppError `permanent_inbox` for the sink */
-export function assertNoSink({ kind }: InboxRecord): void {
-  if (kind === 'sink') throw permanentInbox();
 }

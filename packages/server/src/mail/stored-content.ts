@@ -47,7 +47,7 @@ export interface StoredContent extends Omit<MailContent, FromSource> {
   headers?: MailHeader[];
   /** Missing where it exceeds the size limits. */
   text?: string | null;
-  /** Of bodies of a large mail that are not stored. */
+  /** The first MAX_BEGINNING characters of both bodies, for a large mail with a body that is too long to be stored. */
   beginnings?: { text: string | null; html: string | null };
   /** Missing where the mail could not be parsed. */
   index?: PartIndex;

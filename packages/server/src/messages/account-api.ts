@@ -5,12 +5,10 @@ import type { App, RouteContext } from '../http/context.ts';
 import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
 import { contentTag, sendJson } from '../http/response/etag.ts';
 import { listAccountMessages } from './account-list.ts';
-import { ListTexts } from './json.ts';
+import { pageJson } from './json.ts';
 import { listConditions } from './query.ts';
 
 export function accountMessageRoutes(app: App, { held, heldDeps }: RouteContext): void {
-  const texts = new ListTexts();
-
   app.route({
     method: 'GET',
     url: '/v1/messages',
@@ -34,8 +32,7 @@ export function accountMessageRoutes(app: App, { held, heldDeps }: RouteContext)
       const isHeld = wait > 0 || query.conditions.length > 0;
       const page = await (isHeld ? held.hold(reply, list) : list(new AbortController().signal));
       const { messages, ...fields } = page;
-      const inboxId = (at: number): string => messages[at]?.inboxId ?? '';
-      const body = texts.page(messages, fields, inboxId);
+      const body = pageJson(messages, fields, (at) => messages[at]?.inboxId ?? '');
       return sendJson(request, reply, body, wait > 0 ? null : contentTag(body));
     },
   });

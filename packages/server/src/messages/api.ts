@@ -82,7 +82,7 @@ function readRoute(
   });
 }
 
-/** Only the marks of a message can change. */
+/** ETag of a message. Of a stored message only readAt and tags can change, so its content need not be hashed. */
 const markedTag = ({ id, readAt, tags }: MessageRecord, include = ''): string =>
   contentTag(Buffer.from(JSON.stringify([id, readAt, tags, include])));
 

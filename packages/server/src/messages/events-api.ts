@@ -1,19 +1,23 @@
+import type { ServerResponse } from 'node:http';
 import {
   AccountEventsQuery,
   EventsHeaders,
   InboxEventsQuery,
   InboxParams,
+  MESSAGE_RECEIVED,
   StreamedMessage,
 } from '@mayfly/client/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Asking, callersInbox, keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
+import { STREAM_QUIET_MS, STREAM_RETRY_MS, STREAM_STALLED_MS } from '../http/limits.ts';
 import { events } from '../http/openapi/responses.ts';
 import { toAppError } from '../http/response/problems.ts';
 import { placeAfter } from './account-list.ts';
 import { timeOfSince } from './cursor.ts';
-import { comment, writeEvents } from './event-stream.ts';
-import { type Followable, followAccount, followInbox } from './follow.ts';
+import { type Followable, type Followed, follow, followAccount, followInbox } from './follow.ts';
+import type { WaitDeps } from './held/change-signal.ts';
+import { toSummary } from './json.ts';
 
 const TAGS = ['Messages'];
 const EVENT_STREAM = 'text/event-stream; charset=utf-8';
@@ -119,7 +123,7 @@ function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContex
       held.hold(reply, async (signal) => {
         raw.writeHead(200, reply.getHeaders() as Record<string, string>);
         reply.hijack();
-        await writeEvents(raw, { followable, deps: heldDeps, recheck }, signal);
+        await writeEvents(raw, followable, heldDeps, recheck, signal);
         return 'The server is stopping. Resume with the header Last-Event-ID.';
       }),
     );
@@ -130,4 +134,54 @@ function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContex
     if (!raw.destroyed) raw.end(comment(reason));
     return reply;
   };
+}
+
+function eventText({ message, cursor }: Followed): string {
+  const data: StreamedMessage = { inboxId: message.inboxId, message: toSummary(message) };
+  return `event: ${MESSAGE_RECEIVED}\nid: ${cursor}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** A comment line, which clients ignore. */
+const comment = (text: string): string => `: ${text}\n\n`;
+
+/**
+ * Ends with the signal, or when the client stops reading; it can resume. @throws as `next` and `recheck`
+ * @param recheck throws AppError if the caller may no longer read
+ */
+async function writeEvents(
+  raw: ServerResponse,
+  followable: Followable,
+  deps: WaitDeps,
+  recheck: () => Promise<unknown>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock } = deps;
+  let checkedAt = clock.monotonic();
+  // An id alone is no event, but a client that is disconnected before the first one can resume there.
+  raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
+  for await (const page of follow(followable, { ...deps, quietMs: STREAM_QUIET_MS }, signal)) {
+    if (clock.monotonic() - checkedAt >= STREAM_QUIET_MS) {
+      await recheck();
+      checkedAt = clock.monotonic();
+    }
+    if (raw.destroyed) return;
+    raw.write(page.length > 0 ? page.map(eventText).join('') : comment('still here'));
+    if (!(await isDrained(raw, clock, signal))) {
+      raw.destroy();
+      return;
+    }
+  }
+}
+
+/** Whether the client has read what was written; false after a timeout or the signal. */
+async function isDrained(
+  raw: ServerResponse,
+  clock: WaitDeps['clock'],
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (!raw.writableNeedDrain) return true;
+  const drained = new AbortController();
+  raw.once('drain', () => drained.abort());
+  await clock.sleep(STREAM_STALLED_MS, AbortSignal.any([drained.signal, signal]));
+  return !raw.writableNeedDrain;
 }

@@ -7,7 +7,6 @@ import { quoted } from '../text/nearest.ts';
 import { cursorAt, timeOfRfc3339, timeOfSince } from './cursor.ts';
 import { readUntil } from './held/change-signal.ts';
 import type { HeldDeps } from './held/held-deps.ts';
-import type { Newest } from './newest-cache.ts';
 import { continued, type Found, findNewest } from './search.ts';
 
 export interface ListQuery {
@@ -24,11 +23,6 @@ export interface MessagePage extends Pick<Found, 'messages' | 'hasMore' | 'searc
   cursor: string;
 }
 
-export interface ListDeps extends HeldDeps {
-  /** A cache of the newest messages. */
-  newest?: Newest;
-}
-
 function timeOfBefore(before: string | undefined): number | undefined {
   if (before === undefined) return undefined;
   const time = timeOfId('msg', before) ?? timeOfRfc3339(before);
@@ -37,25 +31,12 @@ function timeOfBefore(before: string | undefined): number | undefined {
   throw new AppError('invalid_request', message, { errors: [{ path: 'before', message }] });
 }
 
-const sinceOf = (inbox: InboxRecord, { since }: ListQuery): number =>
-  since === undefined ? 0 : timeOfSince(inbox.id, since);
-
 /**
  * The bounds come from `inbox`, which was read before: `lastReceivedAt` grows in commit order, so every message up to
  * it is visible, and every later commit is above it. This makes cursors exact.
- * @throws AppError `invalid_since`; `invalid_request` for a wrong `before`; the reason of `signal` during a search
  */
-export async function listMessages(
-  deps: ListDeps,
-  inbox: InboxRecord,
-  query: ListQuery,
-  signal: AbortSignal,
-): Promise<MessagePage> {
-  return pageAfter(deps, sinceOf(inbox, query), inbox, query, signal);
-}
-
 async function pageAfter(
-  deps: ListDeps,
+  deps: HeldDeps,
   since: number,
   inbox: InboxRecord,
   query: ListQuery,
@@ -74,13 +55,13 @@ async function pageAfter(
 
 /** @param range `after < receivedAt < before`, epoch milliseconds */
 async function findIn(
-  deps: ListDeps,
+  deps: HeldDeps,
   inbox: InboxRecord,
   range: { after: number; before: number },
-  { conditions, limit, before }: ListQuery,
+  { conditions, limit }: ListQuery,
   signal: AbortSignal,
 ): Promise<Pick<Found, 'messages' | 'hasMore' | 'searchedTo'>> {
-  const { store, newest, clock } = deps;
+  const { store, clock } = deps;
   const { id, accountId } = inbox;
   if (range.after >= range.before - 1) return { messages: [], hasMore: false, searchedTo: null };
   if (conditions.length > 0) {
@@ -88,22 +69,23 @@ async function findIn(
     const { place, ...found } = await findNewest(deps, { ...range, scope, conditions, limit }, signal);
     return found;
   }
-  const found =
-    newest && before === undefined
-      ? await newest.list(inbox, range.after, limit + 1, clock.now())
-      : await store.messages.listRows(id, { ...range, limit: limit + 1 }, clock.now());
+  const found = await store.messages.listRows(id, { ...range, limit: limit + 1 }, clock.now());
   return { messages: found.slice(0, limit), hasMore: found.length > limit, searchedTo: null };
 }
 
-/** Waits while nothing matches. @throws as well AppError `inbox_expired` or `not_found`; the reason of `signal` */
-export async function waitForMessages(
+/**
+ * Waits up to `waitMs` while nothing matches.
+ * @throws AppError `invalid_since`; `invalid_request` for a wrong `before`; `inbox_expired` or `not_found` while it
+ *   waits; the reason of `signal`
+ */
+export async function listMessages(
   deps: HeldDeps,
   inbox: InboxRecord,
   query: ListQuery,
   waitMs: number,
   signal: AbortSignal,
 ): Promise<MessagePage> {
-  const since = sinceOf(inbox, query);
+  const since = query.since === undefined ? 0 : timeOfSince(inbox.id, query.since);
   const { id, accountId } = inbox;
   let page: MessagePage | undefined;
   let seen = 0;

@@ -156,7 +156,7 @@ function dateEvent(value: string | undefined, arrived: number): Draft {
   return { ...base, at, detail: cut(`Date: ${value}`), note: noteOf(at, null, arrived) };
 }
 
-/** @param before the time of the previous header */
+/** @param before time of the last earlier header that could be read (at first, the Date header); null if there is none */
 function hopEvent(value: string, before: number | null, arrived: number): Draft {
   // The time follows the last semicolon (RFC 5322 section 3.6.7).
   const end = value.lastIndexOf(';');

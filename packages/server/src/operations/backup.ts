@@ -98,7 +98,7 @@ export async function restore(path: string, backup: string, suffix: string): Pro
   }
 }
 
-/** Links the database to another name, with its write-ahead log: SQLite would apply that to the replacement. */
+/** Gives the database and its write-ahead log another name. If the log stayed, SQLite would apply it to the replacement. */
 function keepAs(path: string, name: string): string {
   try {
     // Closing the last connection checkpoints the log.
@@ -106,7 +106,7 @@ function keepAs(path: string, name: string): string {
     database.exec('pragma wal_checkpoint(truncate)');
     database.close();
   } catch {
-    // A damaged database keeps its log.
+    // A damaged database cannot be checkpointed, so its log is kept.
   }
   linkSync(path, name);
   for (const end of COMPANIONS) if (existsSync(path + end)) renameSync(path + end, name + end);

@@ -7,7 +7,7 @@ import { VERSION } from '../version.ts';
 import { Counter, Gauge } from './metrics.ts';
 
 export interface DiskFigures {
-  /** Includes the write-ahead log. */
+  /** Size of the database with its write-ahead log. */
   databaseBytes: number;
   /** Available to this user on the file system of the database. */
   freeBytes: number;
@@ -30,7 +30,7 @@ export async function measureDisk(path: string): Promise<DiskFigures> {
   return { databaseBytes, freeBytes: bavail * bsize, totalBytes: blocks * bsize };
 }
 
-/** Clocks synchronized by NTP differ by milliseconds. */
+/** Larger differences cause a warning. Clocks synchronized by NTP differ by milliseconds. */
 const WARN_ABOVE_MS = 1_000;
 
 interface Deps {
@@ -74,7 +74,7 @@ export interface GaugeSources {
   httpConnections?: () => number;
 }
 
-/** Counting the rows of a million inboxes takes less than 0.1 s. */
+/** Gauges are at most this old. Counting the rows of a million inboxes takes less than 0.1 s, so one count a second is cheap. */
 const MAX_AGE_MS = 1_000;
 
 /** Caches a value; concurrent callers share one read. */

@@ -19,7 +19,7 @@ class LazyRegistry extends Registry {
       this.#hasProcessMetrics = true;
       const collect = require('prom-client/lib/defaultMetrics') as typeof client.collectDefaultMetrics;
       collect({ register: this });
-      // Removes sums of other metrics: gauges with names of counters, which promtool rejects.
+      // Removes gauges that only sum others: their names end like those of counters, which promtool rejects.
       for (const name of ['handles', 'requests', 'resources'])
         this.removeSingleMetric(`nodejs_active_${name}_total`);
     }
@@ -34,7 +34,7 @@ export type Metrics = ReturnType<typeof createMetrics>;
 export type SmtpMetrics = Metrics['smtp'];
 export type WebhookMetrics = Metrics['webhooks'];
 
-/** In a registry of its own, so that tests can run several servers. */
+/** Uses a registry of its own, so that tests can run several servers. */
 export function createMetrics() {
   const registry: client.Registry = new LazyRegistry();
   return {
@@ -90,13 +90,13 @@ function createSmtpMetrics(registry: client.Registry) {
       open.inc();
     },
     disconnection: (): void => open.dec(),
-    /** DATA ended. @param duration seconds from DATA to the reply, without the delays of fault rules */
+    /** Records the end of DATA. @param duration seconds from DATA to the reply, without the delays of fault rules */
     mail(result: 'accepted' | 'refused' | 'failed', size: number, duration: number): void {
       mails.inc({ result });
       bytes.inc(size);
       seconds.observe(duration);
     },
-    /** RCPT or DATA was rejected. @param code the three digits */
+    /** Records a rejected RCPT or DATA. @param code the three digits */
     refusal: (code: number): void => refusals.inc({ code: String(code) }),
     /** `captured`: credentials of an inbox; `accepted`: others. */
     authentication: (result: 'captured' | 'accepted' | 'refused'): void => authentications.inc({ result }),
@@ -104,7 +104,7 @@ function createSmtpMetrics(registry: client.Registry) {
   };
 }
 
-/** RFC 8601 section 2.7; other words are counted as `other`. */
+/** Results of sender checks (RFC 8601 section 2.7); other words are counted as `other`. */
 const RESULTS = ['pass', 'fail', 'softfail', 'neutral', 'none', 'policy', 'temperror', 'permerror'];
 
 function createAuthenticationMetrics(registry: client.Registry) {

@@ -62,7 +62,7 @@ async function openSource(path: string) {
     await migrate(new SqliteDb(opened), 'sqlite');
     opened.exec('commit');
     giveUpUnfinished(opened);
-    // Operator commands that write now wait, and then fail.
+    // From here on, operator commands that write wait for the lock, and then fail.
     opened.exec('begin immediate');
     requireSound(opened, path);
     return {
@@ -85,7 +85,7 @@ const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /** How long the copy waits for locks on the tables, milliseconds. */
 const LOCK_TIMEOUT_MS = 10_000;
-/** For tables with bytes, whose rows have up to a few MB each; bounds the memory of the verification. */
+/** Rows fetched at a time from tables with bytes, whose rows have up to a few MB each; bounds the memory of the verification. */
 const FETCHED_ROWS_OF_BYTES = 8;
 
 type Source = Awaited<ReturnType<typeof openSource>>;
@@ -153,12 +153,12 @@ async function* fetchRows(client: Client, table: Table): AsyncGenerator<Value[]>
   await client.query('close copied');
 }
 
-/** The type's OID. */
+/** The OID of the type bytea. */
 const BYTEA = 17;
 
 /** Migrates the database and begins the transaction. @throws Error with advice if it cannot be used or is not empty */
 async function openTarget(url: string) {
-  // The failing query throws the connection's error.
+  // Connection errors need no handler here, because the query that fails throws them.
   const connected = await connectAlone(url, () => undefined).catch(nothingCopied);
   const close = () => connected.end();
   try {
@@ -166,7 +166,7 @@ async function openTarget(url: string) {
     await upgradeTables(connected);
     await connected.query('begin');
     await connected.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
-    // Reading the source may take long.
+    // Reading the source may take long, so the transaction may be idle.
     await connected.query('set local idle_in_transaction_session_timeout = 0');
     const columns = await readColumns(connected);
     await lockEmpty(connected, [...columns.keys()]);
@@ -203,7 +203,7 @@ function nothingCopied(error: unknown): never {
 /** The size of a SHA-256 hash. */
 const MODULUS = 1n << 256n;
 
-/** Unambiguous encoding: type, length, content. */
+/** Encodes a value for hashing, unambiguously: type, length, content. */
 function encode(value: Value): (string | Uint8Array)[] {
   if (value === null) return ['n'];
   if (typeof value === 'number') return [`i${value};`];
@@ -216,7 +216,7 @@ class TableDigest {
   rows = 0;
   #sum = 0n;
 
-  /** @param row its values, in an order of columns that both sides use */
+  /** @param row the values of a row, in an order of columns that source and copy share */
   add(row: readonly Value[]): void {
     const hash = createHash('sha256');
     for (const value of row) for (const piece of encode(value)) hash.update(piece);
@@ -290,8 +290,8 @@ async function copyAll(
 }
 
 /**
- * Copies an embedded database, on which no server may run, to an empty PostgreSQL database. Commits after each table
- * was read back and compared, so a copy that fails or is interrupted leaves the database empty.
+ * Copies an embedded database, on which no server may run, to an empty PostgreSQL database. Commits once, after all
+ * tables were read back and compared, so a copy that fails or is interrupted leaves the database empty.
  * @param path the database file
  * @throws Error with advice
  */

@@ -13,25 +13,25 @@ import type { Authenticator } from './sender-checks/authenticator.ts';
 import type { Reading } from './sources.ts';
 import type { UnreadSource } from './sql.ts';
 
-/** Bytes of accepted mails that are kept in memory until they are read; others are read from the store. */
+/** Bytes of accepted mails that are kept in memory until they are parsed; others are loaded from the store for it. */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
-/** Unread mails of one account: about ten seconds of the fastest sender, or minutes of mails that are hard to read. */
+/** Unparsed mails of one account: about ten seconds of the fastest sender, or minutes of mails that are hard to parse. */
 const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
-/** Mails up to LARGE_MAIL_BYTES that are read from the store at the same time, beside one that is larger. */
+/** Mails up to LARGE_MAIL_BYTES that are loaded from the store at the same time, besides one larger mail. */
 const MAX_LOADED = 4;
-/** How long another node's reading of its own mail is waited for, in steps. */
+/** Pauses in which another node may finish parsing a mail that it received. After the last one, this node parses the mail. */
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
-/** How often mails are looked for that nobody reads, because their node ended. */
+/** Interval of searches for mails that no node is parsing, because the node that received them has ended. */
 const LOOK_MS = 60_000;
-/** After the first look, which cannot tell them from those that other nodes are reading. */
+/** Pause before the second search. Mails still unparsed then are abandoned; after the first, their node may be at work. */
 const SECOND_LOOK_MS = 2_000;
 const LISTED = 1_000;
-/** Numbers of sources that are reserved at a time: of a tenth of a second at most. */
+/** Numbers of sources that are reserved at a time: enough for a tenth of a second. */
 const RESERVED = 500;
 
-/** Account and inbox, which take turns. The inbox of a mail that is read from the store is unknown here. */
+/** Account and inbox, which get equal shares. For a mail that is loaded from the store the inbox is unknown. */
 type Flow = readonly [accountId: string, inboxId: string];
 
 interface Mail {
@@ -41,11 +41,11 @@ interface Mail {
   readonly checks: boolean;
 }
 
-/** The reading of a mail that is being stored. */
+/** A mail that is parsed while it is being stored. */
 interface Begun {
-  /** The mail is stored. @param isRead whether its reading was stored with it */
+  /** Call it when the mail is stored. @param isRead whether its parsed content was stored with it */
   committed(isRead: boolean): void;
-  /** The mail was not stored. */
+  /** Call it when the mail was not stored. */
   cancel(): void;
 }
 
@@ -56,7 +56,7 @@ interface Entry {
   checks: boolean;
   done: PromiseWithResolvers<void>;
   isAwaited: boolean;
-  /** Moves the work to the front. */
+  /** Moves the mail before those for which no caller waits. */
   hasten(): void;
 }
 
@@ -70,33 +70,33 @@ interface Load {
   bytes: number;
 }
 
-/** Mails that are to be read from the store: each is in memory as a whole. */
+/** Mails to load from the store; few at the same time, because each is loaded as a whole. */
 interface Lane {
   readonly queue: FairQueue<Entry>;
-  /** How many may be loaded. */
+  /** How many further mails may be loaded now. */
   free: number;
 }
 
 interface Deps {
   store: Pick<Store, 'readings'>;
   parsing: Pick<Parsing, 'parse'>;
-  /** Null where senders are not checked. */
+  /** Null if senders are not checked. */
   authenticating: Pick<Authenticator, 'check'> | null;
   events: Pick<EventBus, 'publishDeliveries'>;
   clock: Clock;
   log: Logger;
-  /** Whether other nodes use the same store, and read what they accepted. */
+  /** Whether other nodes use the same store, and parse the mails that they received. */
   isShared: boolean;
 }
 
 /**
- * Makes the index of each accepted mail. The 250 does not wait for it, but everybody who is answered from it does:
- * {@link ensure} is the gate behind all operations of the store.
+ * Parses each accepted mail and stores the parsed content. The SMTP reply (250) does not wait for it, but every
+ * operation of the store that needs it calls {@link ensure} first.
  */
 export class Readings {
   readonly #deps: Deps;
   readonly #entries = new Map<number, Entry>();
-  /** Of accounts, also of mails that are being stored. */
+  /** Unparsed mails of each account, including mails that are being stored. */
   readonly #backlogs = new Map<string, Load>();
   readonly #small: Lane = { queue: new FairQueue(), free: MAX_LOADED };
   readonly #large: Lane = { queue: new FairQueue(), free: 1 };
@@ -105,14 +105,14 @@ export class Readings {
   #reserving: Promise<void> | undefined;
   readonly #stopped = new AbortController();
   #keptBytes = 0;
-  /** Unread sources at the last look. */
+  /** Sources that were unparsed at the last search. */
   #seen: ReadonlySet<number> = new Set();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** Reads what a process that ended has left, now and from time to time. */
+  /** Parses mails that an ended process left unparsed: now, and every {@link LOOK_MS}. */
   async start(): Promise<void> {
     const { clock, log } = this.#deps;
     const { signal } = this.#stopped;
@@ -130,7 +130,7 @@ export class Readings {
     await Promise.allSettled(this.#keeping);
   }
 
-  /** The number of a source that is to be stored. @throws AppError `unavailable` */
+  /** Returns the number for a source that is to be stored. @throws AppError `unavailable` */
   async reserve(): Promise<number> {
     for (;;) {
       if (this.#numbers.length < RESERVED / 2) this.#reserveMore();
@@ -147,17 +147,17 @@ export class Readings {
       .finally(() => {
         this.#reserving = undefined;
       });
-    // It is reported where somebody needs a number.
+    // Prevents an unhandled rejection; a caller that needs a number gets the error.
     this.#reserving.catch(() => undefined);
   }
 
-  /** Begins to read a mail before it is stored. @throws AppError `unavailable` if the account has too many unread mails */
+  /** Begins to parse a mail before it is stored. @throws AppError `unavailable` if the account has too many unparsed mails */
   begin(source: number, mail: Mail, flow: Flow): Begun {
     const { raw, checks } = mail;
     const [accountId] = flow;
     const size = raw.length;
     this.#admit(accountId, size);
-    // A large buffer is given to the store, or freed with the commit.
+    // A large buffer cannot be kept: it is transferred to the store, or freed with the commit.
     const isKept = raw.buffer.byteLength < LARGE_BYTES && this.#keptBytes + size <= MAX_KEPT_BYTES;
     if (isKept) this.#keptBytes += size;
     const leave = (): void => {
@@ -171,7 +171,7 @@ export class Readings {
     return {
       committed: (isRead) => {
         if (isRead || (isKept && this.#entries.has(source)) || this.#stopped.signal.aborted) return;
-        // A reading that reached the store before its mail was dropped.
+        // The mail was not kept, or its parsed content reached the store before the mail and was dropped.
         this.#queue(isKept ? this.#add({ source, size, accountId, checks }, flow) : entry);
       },
       cancel: () => {
@@ -182,7 +182,7 @@ export class Readings {
     };
   }
 
-  /** The gate: resolves when these sources have stored readings, or are gone. */
+  /** Resolves when the parsed content of these sources is stored, or the sources are deleted. */
   async ensure(sources: readonly number[]): Promise<void> {
     const unknown = new Set(sources.filter((source) => !this.#entries.has(source)));
     const left = unknown.size > 0 ? await this.#awaitOthers([...unknown]) : [];
@@ -195,13 +195,13 @@ export class Readings {
     await Promise.all(entries.map(({ done }) => done.promise));
   }
 
-  /** Waits for readings by other nodes. @returns the sources that are left to this one */
+  /** Waits until other nodes have parsed these mails. @returns the sources that this node must parse */
   async #awaitOthers(sources: readonly number[]): Promise<UnreadSource[]> {
     const { store, isShared } = this.#deps;
     if (!isShared) return store.readings.missing(sources);
     let left: UnreadSource[] = [];
     for (const pause of OTHER_NODE_MS) {
-      // By the machine's time, because another process works meanwhile.
+      // Uses the system clock even in tests, because another process works meanwhile.
       await systemClock.sleep(pause, this.#stopped.signal);
       if (this.#stopped.signal.aborted) throw unavailable('closed');
       const wanted = sources.filter((source) => !this.#entries.has(source));
@@ -211,7 +211,7 @@ export class Readings {
     return left;
   }
 
-  /** With other nodes, it takes over only what was unread at the last look as well. */
+  /** Takes over unparsed mails. With other nodes, only those that were unparsed at the last search too, because others may be at work. */
   async #look(): Promise<void> {
     const before = this.#seen;
     const seen = new Set<number>();
@@ -251,14 +251,14 @@ export class Readings {
 
   #add({ source, size, checks }: UnreadSource, flow: Flow): Entry {
     const done = Promise.withResolvers<void>();
-    // Prevents an unhandled rejection when nobody waits.
+    // Prevents an unhandled rejection when no caller waits.
     done.promise.catch(() => undefined);
     const entry: Entry = { source, size, checks, flow, done, isAwaited: false, hasten: () => undefined };
     this.#entries.set(source, entry);
     return entry;
   }
 
-  /** Adds it to those that are read from the store, in turns by account and inbox. */
+  /** Queues a mail that must be loaded from the store, with equal shares for accounts and inboxes. */
   #queue(entry: Entry): void {
     const lane = entry.size > LARGE_MAIL_BYTES ? this.#large : this.#small;
     lane.queue.add(entry, entry.flow, entry.size);
@@ -310,14 +310,14 @@ export class Readings {
         parsed.then((value) => noted('parsed', value)),
         checked?.then((value) => noted('sender-checked', value)) ?? null,
       ]);
-      // A stop ends the workers, whose mails are read after the next start.
+      // A stop ends the workers, so the result may be incomplete; the mail is parsed after the next start.
       if (this.#stopped.signal.aborted) throw unavailable('closed');
       return { ...content, authentication, trail: encodeTrail(trail) };
     };
     return { promise: make(), hasten: () => hastening.abort() };
   }
 
-  /** Stores the reading and opens the gate. @param signal aborted where the work is given up */
+  /** Stores the parsed content and resolves `entry.done`. @param signal aborted when the result is no longer needed */
   #finish(entry: Entry, work: Work, signal: AbortSignal): void {
     const { source, size, done } = entry;
     const { log, events, store } = this.#deps;

@@ -2,42 +2,42 @@ import type { Db, Tx } from '../database/operations.ts';
 import { anyOf, EMPTY, FOR_UPDATE, inserted, parseOr, sql, type Value } from '../database/sql.ts';
 import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 
-/** Raw sources are stored in pieces: 50 MB are never in memory at once, and one takes well under a millisecond. */
+/** Raw sources are stored in pieces, so that a large one can be sent without loading it whole. Reading a piece takes < 1 ms. */
 export const RAW_PIECE_BYTES = 256 * 1024;
 
 export interface NewSource {
-  /** Of {@link reserveSources}; without it, one is reserved. */
+  /** A number of {@link reserveSources}; without it, one is reserved. */
   source?: number;
-  /** From our Received line on. The store takes a resizable buffer without a copy: do not read it after the call. */
+  /** The mail, from our Received line on. The store takes over a resizable buffer without a copy: do not read it after the call. */
   raw: Uint8Array;
   envelope: MailEnvelope;
-  /** From `encodeTrail`, until the end of the data. */
+  /** Steps of the SMTP session until the end of DATA, encoded by `encodeTrail`. */
   trail?: string;
 }
 
-/** What a mail says, as it is stored. */
+/** The parsed content of a mail, as it is stored. */
 export interface Reading {
   /** UTF-8 JSON of a {@link MailSummary}. */
   summary: Uint8Array;
   /** UTF-8 JSON of a {@link StoredContent}. */
   content: Uint8Array;
   parseError: string | null;
-  /** Null if not checked. */
+  /** Result of the sender check; null if the sender was not checked. */
   authentication: MailAuthentication | null;
-  /** From `encodeTrail`. */
+  /** Steps after the end of DATA, encoded by `encodeTrail`. */
   trail: string;
 }
 
 export interface ReadingOf extends Reading {
   source: number;
-  /** Of the raw source, bytes. */
+  /** Size of the raw source, bytes. */
   size: number;
 }
 
-/** Few sizes, so that each connection plans few statements. */
+/** Rows of one INSERT. Only a few sizes, so that each connection plans few statements. */
 const SIZES = [64, 16, 4] as const;
 
-/** @param into a table with its columns @param ending constant SQL behind the rows */
+/** @param into a table with its columns @param ending constant SQL after the rows */
 export async function insertRows(
   tx: Tx,
   into: string,
@@ -64,7 +64,7 @@ export async function reserveSources(tx: Tx, count: number): Promise<number[]> {
     );
     return rows.map(({ seq }) => seq);
   }
-  // Its row exists from the first source on, and a table of SQLite's own has no unique key for an upsert.
+  // The row is missing before the first source, and an upsert is impossible, because sqlite_sequence has no unique key.
   await tx.run(
     sql`insert into sqlite_sequence (name, seq) select 'sources', 0
       where not exists (select 1 from sqlite_sequence where name = 'sources')`,
@@ -75,7 +75,7 @@ export async function reserveSources(tx: Tx, count: number): Promise<number[]> {
   return Array.from({ length: count }, (_, index) => (last?.seq ?? Number.NaN) - count + 1 + index);
 }
 
-/** Returns the numbers of the sources. */
+/** Stores sources. @returns their numbers */
 export async function addSources(tx: Tx, mails: readonly NewSource[]): Promise<number[]> {
   const unnumbered = mails.filter(({ source }) => source === undefined).length;
   const reserved = unnumbered > 0 ? await reserveSources(tx, unnumbered) : [];
@@ -86,7 +86,7 @@ export async function addSources(tx: Tx, mails: readonly NewSource[]): Promise<n
   const pieces: Promise<unknown>[] = [insertRows(tx, 'sources (seq, size, envelope, raw)', rows)];
   for (const [index, { raw }] of mails.entries()) {
     for (let piece = 1; piece * RAW_PIECE_BYTES < raw.length; piece++) {
-      // One by one, because a row may have 256 KiB.
+      // Insert pieces one by one, because each may have 256 KiB.
       const row = [seqs[index] as number, piece, pieceOf(raw, piece)];
       pieces.push(insertRows(tx, 'source_pieces (source_seq, piece, bytes)', [row]));
     }
@@ -103,7 +103,7 @@ export async function removeSources(tx: Tx, seqs: readonly number[]): Promise<vo
   ]);
 }
 
-/** Readings whose sources exist. */
+/** Stores the parsed content of mails whose sources exist. */
 export async function addReadings(tx: Tx, readings: readonly ReadingOf[]): Promise<void> {
   const rows = readings.map(({ source, size, parseError, trail, authentication, summary, content }) => [
     ...[source, size, parseError === null ? null : JSON.stringify(parseError), trail],
@@ -120,7 +120,7 @@ async function makeDue(tx: Tx, deliveries: readonly string[]): Promise<void> {
     sql`update deliveries set due_at = created_at
       where id ${anyOf(deliveries)} and due_at is null and leased_until is null and ended_at is null`,
   );
-  // They were counted by the wakes of their commit.
+  // `added` is 0, because the wakes of the commit that stored these deliveries counted them.
   const woken = await tx.all<{ id: string; at: number }>(
     sql`select webhook_id as id, max(created_at) as at from deliveries
       where id ${anyOf(deliveries)} group by webhook_id`,
@@ -129,7 +129,7 @@ async function makeDue(tx: Tx, deliveries: readonly string[]): Promise<void> {
   await insertRows(tx, 'wakes (webhook_id, at, added)', rows);
 }
 
-/** Removes sources from the unread ones, and makes their deliveries due. @returns the number of deliveries */
+/** Removes sources from `unread`, and makes their deliveries due. @returns the number of deliveries */
 export async function endUnread(tx: Tx, sources: readonly number[]): Promise<number> {
   const ended = await tx.all<{ deliveries: string | null }>(
     sql`delete from unread where source_seq ${anyOf(sources)} returning deliveries`,
@@ -139,13 +139,13 @@ export async function endUnread(tx: Tx, sources: readonly number[]): Promise<num
   return due.length;
 }
 
-/** What was made of deleted sources. After their deletion, which waits for a reading that is being stored. */
+/** Removes the parsed content of deleted sources. Call it after their deletion, which waits for content that is being stored. */
 async function removeReadings(tx: Tx, seqs: readonly number[]): Promise<void> {
   await tx.run(sql`delete from readings where source_seq ${anyOf(seqs)}`);
   await endUnread(tx, seqs);
 }
 
-/** Pieces that were deleted meanwhile are missing. */
+/** Loads a raw source. Pieces that are deleted meanwhile are missing. */
 export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
   const first = await db.all<{ bytes: Uint8Array }>(
     sql`select raw as bytes from sources where seq = ${source}`,
@@ -165,9 +165,9 @@ export function rowsToFree(size: number): number {
   return size > RAW_PIECE_BYTES ? 1 : 1 + Math.floor(size / BYTES_PER_ROW);
 }
 
-/** Returns the sources that other messages still have. @param times removed messages by source */
+/** Subtracts removed messages from shared sources. @param times removed messages by source @returns sources that are still used */
 async function unshare(tx: Tx, times: ReadonlyMap<number, number>): Promise<ReadonlySet<number>> {
-  // In one order, so that concurrent transactions cannot deadlock.
+  // Lock in one order, so that concurrent transactions cannot deadlock.
   const shared = await tx.all<{ seq: number; messages: number }>(
     sql`select source_seq as seq, messages from shared_sources where source_seq ${anyOf([...times.keys()])}
       order by source_seq ${FOR_UPDATE}`,
@@ -224,7 +224,7 @@ export async function freeParked(tx: Tx, limit: number, only?: number): Promise<
   return freed;
 }
 
-/** Deletes pieces from the end, and the source with the first one. */
+/** Deletes pieces from the last one on; the source is deleted with its first piece. */
 async function freePieces(tx: Tx, source: number, limit: number): Promise<number> {
   const pieces = Math.max(1, Math.ceil(limit / ROWS_PER_PIECE));
   const gone = await tx.run(

@@ -11,7 +11,7 @@ export interface UnreadSource {
   checks: boolean;
 }
 
-/** Those of sources that were deleted meanwhile are dropped; the first reading of a source wins. */
+/** Stores parsed content, except for sources that are deleted or have parsed content already. */
 async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
   const sources = readings.map(({ source }) => source);
   const kept = await tx.all<{ seq: number }>(
@@ -27,15 +27,15 @@ async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
 }
 
 export const readings = {
-  /** Stores readings, which can be made again after a crash of the machine. @returns how many deliveries became due */
+  /** Stores parsed content without waiting for the disk: mails can be parsed again after a crash. @returns how many deliveries became due */
   keep: write(keep, { keepsInboxes: true, mayUseReserve: true, relaxed: true }),
 
-  /** As {@link keep}, on stable storage: checks of senders have other results later. */
+  /** As {@link keep}, but waits for stable storage, because checking a sender again later may give another result. */
   keepChecked: write(keep, { keepsInboxes: true, mayUseReserve: true }),
 
   reserve: write(reserveSources, { keepsInboxes: true }),
 
-  /** Which of these sources exist and have no reading. */
+  /** Which of these sources exist and are not parsed. */
   missing: read(async (db, sources: readonly number[]): Promise<UnreadSource[]> => {
     const rows = await db.all<Omit<UnreadSource, 'checks'> & { checks: number | null }>(
       sql`select s.seq as source, s.size, coalesce(u.account_id, '') as "accountId", u.checks
@@ -45,7 +45,7 @@ export const readings = {
     return rows.map((row) => ({ ...row, checks: row.checks === 1 }));
   }),
 
-  /** Unread sources after one of them, in their order. */
+  /** Unparsed sources with larger numbers than `after`, in ascending order. */
   listUnread: read(async (db, after: number, limit: number): Promise<UnreadSource[]> => {
     const rows = await db.all<Omit<UnreadSource, 'checks'> & { checks: number }>(
       sql`select s.seq as source, s.size, u.account_id as "accountId", u.checks
@@ -55,7 +55,7 @@ export const readings = {
     return rows.map((row) => ({ ...row, checks: row.checks === 1 }));
   }),
 
-  /** Undefined once it was deleted. */
+  /** Loads a source; undefined if it was deleted. */
   load: read(async (db, source: number): Promise<{ raw: Uint8Array; envelope: MailEnvelope } | undefined> => {
     const row = await db.first<{ size: number; envelope: string }>(
       sql`select size, envelope from sources where seq = ${source}`,

@@ -183,25 +183,15 @@ class Imports {
     const { messages } = archive.recording;
     return messages.map((message) => ({
       afterMs: delayOf(message, messages[0], speed),
-      deliver: () => this.#restore(inbox, archive, message, remoteAddress),
+      deliver: async () => {
+        const { rcptTo: recorded, ...envelope } = message.envelope;
+        const rcptTo = recorded.length === 0 ? [inbox.address] : recorded;
+        const stream = archive.read(message);
+        await this.#context.deps.injection
+          .restore(inbox, { stream, envelope, rcptTo }, remoteAddress)
+          .finally(() => stream.destroy());
+      },
     }));
-  }
-
-  async #restore(
-    inbox: CaptureTarget,
-    archive: Upload,
-    message: RecordedMessage,
-    remoteAddress: string,
-  ): Promise<void> {
-    const { rcptTo, ...envelope } = message.envelope;
-    const stream = archive.read(message);
-    const recipients = rcptTo.length === 0 ? [inbox.address] : rcptTo;
-    try {
-      const mail = { stream, envelope, rcptTo: recipients };
-      await this.#context.deps.injection.restore(inbox, mail, remoteAddress);
-    } finally {
-      stream.destroy();
-    }
   }
 }
 

@@ -14,7 +14,7 @@ import {
 
 /** Refusals explain tests that failed recently. */
 export const REFUSAL_KEPT_MS = DAY_MS;
-/** Explains a failed test; a sender that retries forever must not fill the store. */
+/** Enough to explain a failed test. Older refusals are deleted, so that a sender that retries forever does not fill the store. */
 const MAX_PER_ADDRESS = 50;
 /** A few megabytes, however many addresses a sender tries. */
 const MAX_IN_ALL = 10_000;

@@ -1,4 +1,4 @@
-import { DAY_MS, dayOf, MINUTE_MS, monthOf } from '../clock.ts';
+import { type Clock, DAY_MS, dayOf, MINUTE_MS, monthOf } from '../clock.ts';
 import { SESSION_IDLE_MS } from '../console/sql.ts';
 import { inSequence, read, steps, type Tx, write } from '../database/operations.ts';
 import { DELETED } from '../database/schema.ts';
@@ -13,6 +13,7 @@ import {
 } from '../database/sql.ts';
 import { AppError } from '../errors.ts';
 import { TOMBSTONE_MS } from '../inboxes/records.ts';
+import type { Logger } from '../log.ts';
 import { freeEmptied, freeMessages } from '../messages/sql/ending.ts';
 import { giveUpStagedBefore, STAGED_MS } from '../messages/sql/imports.ts';
 import { freeParked, releaseSources } from '../reading/sources.ts';
@@ -169,3 +170,33 @@ export const upkeep = {
     { mayUseReserve: true },
   ),
 };
+
+/** Space is freed within a minute of an expiry: that leaves time for the work itself. */
+const SWEEP_EVERY_MS = 15_000;
+/** Rows per transaction: a few milliseconds, during which other writes wait. */
+const SWEEP_ROWS = 200;
+
+interface SweeperDeps {
+  upkeep: { sweep(now: number, limit: number): Promise<number> };
+  clock: Clock;
+  log: Logger;
+}
+
+/** Deletes expired data, which no read returns, until `signal` aborts. */
+export async function sweepUntil(signal: AbortSignal, { upkeep, clock, log }: SweeperDeps): Promise<void> {
+  let isFailing = false;
+  while (!signal.aborted) {
+    try {
+      let freed = 0;
+      for (let step = SWEEP_ROWS; step >= SWEEP_ROWS && !signal.aborted; freed += step) {
+        step = await upkeep.sweep(clock.now(), SWEEP_ROWS);
+      }
+      if (freed > 0) log.info({ freed }, 'Expired rows were deleted');
+      isFailing = false;
+    } catch (err) {
+      if (!isFailing) log.error({ err }, 'Expired rows could not be deleted; each run tries again');
+      isFailing = true;
+    }
+    await clock.sleep(SWEEP_EVERY_MS, signal);
+  }
+}

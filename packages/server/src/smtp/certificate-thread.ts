@@ -4,7 +4,7 @@ import { generate } from 'selfsigned';
 import { DAY_MS } from '../clock.ts';
 import type { KeyPair } from './tls.ts';
 
-// An elliptic curve key is generated in milliseconds.
+// Uses an elliptic curve key, because it is generated in milliseconds.
 async function make({ hostname, now }: { hostname: string; now: number }): Promise<KeyPair> {
   const name = isIP(hostname)
     ? ({ type: 7, ip: hostname } as const)

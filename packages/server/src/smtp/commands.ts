@@ -60,7 +60,7 @@ export function readMail(line: string, allowsAuth = false): MailCommand | Reply 
   if (problem) return problem;
   const badAddress = mailFrom === '' ? undefined : addressProblem(mailFrom, smtputf8, REPLIES.badSender);
   if (badAddress) return badAddress;
-  // RFC 1870 section 3.
+  // The SIZE parameter (RFC 1870 section 3).
   const size = parameters.has('SIZE') ? parameters.get('SIZE') : '0';
   return /^\d{1,20}$/.test(size ?? '')
     ? { mailFrom, declaredBytes: Number(size), smtputf8 }

@@ -8,8 +8,7 @@ import {
 } from '../connection-limiter.ts';
 import { newSessionId } from '../ids.ts';
 import type { DataReader } from './data-reader.ts';
-import { isLoopback } from './networks.ts';
-import { readProxyHeader } from './proxy-header.ts';
+import { isLoopback, readProxyHeader } from './proxy-header.ts';
 import { REPLIES, type Reply, replyLine } from './replies.ts';
 import { Session, type SessionContext, type Transport } from './session.ts';
 import { HandshakeWatch } from './tls.ts';
@@ -22,14 +21,14 @@ export interface ConnectionOptions {
   implicitTls: boolean;
   startTls: boolean;
   expectsProxyHeader: boolean;
-  /** May have to be generated first. */
+  /** Resolves with the certificate, which may have to be generated first. */
   certificate(): Promise<SecureContext>;
   onClose(): void;
 }
 
 /** How long a client may take to close its side after the last reply. */
 const LINGER_MS = 2_000;
-/** Bytes discarded meanwhile: closing at once would discard the reply as well (RFC 1122 section 4.2.2.13). */
+/** Bytes discarded in that time: closing at once would discard the reply as well (RFC 1122 section 4.2.2.13). */
 const MAX_BYTES_AFTER_END = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 
@@ -42,7 +41,7 @@ export class Connection implements Transport, LimitedConnection {
   readonly #context: ConnectionContext;
   readonly #options: ConnectionOptions;
   readonly #plain: Socket;
-  /** The TLS socket once there is one. */
+  /** The TLS socket after a handshake, before it the plain one. */
   #socket: Socket;
   /** When an incomplete PROXY header or handshake began, monotonic milliseconds. */
   #settingUpSince: number | undefined;
@@ -59,10 +58,10 @@ export class Connection implements Transport, LimitedConnection {
   /** When the last reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
   #bytesAfterEnd = 0;
-  /** Start of the limit of the session's length, monotonic milliseconds. */
+  /** Start of the session for the limit of its length, moved later by delays of fault rules; monotonic milliseconds. */
   #begunAt: number;
   #delayedAt = 0;
-  /** At the last check of the data rate of a message. */
+  /** The state at the last check of the data rate of a message. */
   #speed: { reader: DataReader; since: number; bytes: number } | undefined;
 
   constructor(socket: Socket, options: ConnectionOptions, context: ConnectionContext) {
@@ -207,7 +206,7 @@ export class Connection implements Transport, LimitedConnection {
     this.#socket.destroy();
   }
 
-  /** During a handshake, closes without a reply. */
+  /** Closes with a reply; during a handshake without one. */
   #close(reply: Reply): void {
     this.#handshake?.settled();
     if (this.#session && this.#settingUpSince === undefined) this.#session.close(reply);

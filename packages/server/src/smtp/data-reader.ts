@@ -63,13 +63,13 @@ export class DataReader {
     return next - excess;
   }
 
-  /** @param lines with the line ending before them @param input contains them, except earlier undecided bytes */
+  /** @param lines complete lines and the line ending before them @param input contains them, except undecided bytes of earlier reads */
   #keep(lines: string, input: Buffer): Buffer | undefined {
     const isPlain = this.#undecided === '' && !BARE_OR_STUFFED.test(lines);
     const kept = isPlain ? lines : lines.replace(STUFFED, '$1$2');
     const message = kept.slice(this.#lineEnd.length);
     const left = this.#limits.maxBytes - this.#length;
-    // Ignores bytes beyond the size limit; a CR counts at its next byte. So cuts of the input do not change the result.
+    // Ignores bytes beyond the size limit; a CR counts at its next byte. So the result does not depend on how the input is cut into reads.
     const bare = isPlain || this.#normalises ? -1 : message.search(BARE);
     if (bare >= 0 && (message[bare] === '\r' ? bare + 1 : bare) < left) {
       this.refusal = REPLIES.bareLineEnding;

@@ -11,7 +11,7 @@ export const DEFAULT_SMTP_LIMITS = {
   maxRecipients: 100,
   /** 5yz replies since the last stored message, as in Postfix: slows down guessing of addresses. */
   maxErrors: 20,
-  /** Libraries try PLAIN, then LOGIN. */
+  /** Client libraries try PLAIN, then LOGIN, so a wrong password fails twice. */
   maxAuthFailures: 5,
   /** Since the last stored message: enough for 100 recipients and many RSET and NOOP. */
   maxCommandsPerMail: 1000,
@@ -24,11 +24,11 @@ export const DEFAULT_SMTP_LIMITS = {
   /** RFC 5321 section 4.5.3.2.7 requires at least five minutes. Counted from the last complete command. */
   idleMs: 5 * MINUTE_MS,
   handshakeMs: 30 * SECOND_MS,
-  /** Longer than a message takes at the minimum speed below. Connection pools can open a new connection. */
+  /** Longest session: longer than a message takes at the minimum speed below. Connection pools can open a new connection. */
   sessionMs: HOUR_MS,
   /** The default of smtpd_min_data_rate of Postfix. */
   minDataBytesPerSecond: 500,
-  /** Allows for retransmissions. */
+  /** Time over which the minimum speed is measured: long enough for retransmissions. */
   slowWindowMs: 60 * SECOND_MS,
 };
 

@@ -12,7 +12,7 @@ export type LineResult = 'line' | 'too-long' | 'endless' | 'incomplete';
 export class LineReader {
   /** The last line, without its line ending. */
   line: Buffer = Buffer.alloc(0);
-  /** Whether it ended with CRLF, not with a bare LF. */
+  /** Whether the last line ended with CRLF, not with a bare LF. */
   crlf = true;
   isAuth = false;
   /** Index of the first unread byte. An incomplete line is unread. */
@@ -24,29 +24,35 @@ export class LineReader {
     this.#limits = limits;
   }
 
-  /** @param input after `incomplete`: the bytes from {@link end} on, and more @param isAnswer to an AUTH challenge */
+  /** @param input all unread bytes, with an incomplete line @param isAnswer whether the line responds to an AUTH challenge */
   read(input: Buffer, at: number, isAnswer: boolean): LineResult {
     const { maxCommandBytes, maxSkippedLineBytes } = this.#limits;
-    if (this.#skipped > maxSkippedLineBytes) return 'endless';
-    const isSkipping = this.#skipped > 0;
+    let start = at;
+    if (this.#skipped > 0) {
+      this.#skip(input, at);
+      if (this.#skipped > 0) return this.#skipped > maxSkippedLineBytes ? 'endless' : 'incomplete';
+      start = this.end;
+    }
+    const lf = input.indexOf(LF, start);
+    const end = lf < 0 ? input.length : lf;
+    this.isAuth = isAnswer || isAuthCommand(input, start);
+    this.crlf = end > start && input[end - 1] === CR;
+    this.line = input.subarray(start, this.crlf ? end - 1 : end);
+    if (this.line.length > (this.isAuth ? MAX_AUTH_LINE_BYTES : maxCommandBytes)) {
+      this.#skip(input, start);
+      return 'too-long';
+    }
+    this.end = lf < 0 ? start : lf + 1;
+    return lf < 0 ? 'incomplete' : 'line';
+  }
+
+  /** Afterwards `#skipped` is 0 if the line has ended within the limit. */
+  #skip(input: Buffer, at: number): void {
     const lf = input.indexOf(LF, at);
     const end = lf < 0 ? input.length : lf;
-    const isCrlf = end > at && input[end - 1] === CR;
-    const bytes = end - at - (isCrlf ? 1 : 0);
-    this.end = lf < 0 ? at : lf + 1;
-    if (!isSkipping) {
-      this.isAuth = isAnswer || isAuthCommand(input, at);
-      this.crlf = isCrlf;
-      this.line = input.subarray(at, at + bytes);
-      const isComplete = bytes <= (this.isAuth ? MAX_AUTH_LINE_BYTES : maxCommandBytes);
-      if (isComplete) return lf < 0 ? 'incomplete' : 'line';
-    }
     this.#skipped += end - at;
-    if (lf < 0) this.end = end;
-    else if (this.#skipped <= maxSkippedLineBytes) this.#skipped = 0;
-    if (!isSkipping) return 'too-long';
-    if (this.#skipped > 0) return this.#skipped > maxSkippedLineBytes ? 'endless' : 'incomplete';
-    return this.read(input, this.end, isAnswer);
+    this.end = lf < 0 ? end : lf + 1;
+    if (lf >= 0 && this.#skipped <= this.#limits.maxSkippedLineBytes) this.#skipped = 0;
   }
 }
 

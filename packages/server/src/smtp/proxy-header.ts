@@ -5,13 +5,13 @@ import ipaddr from 'ipaddr.js';
 export type ProxyHeader = { length: number; client: string | null } | 'incomplete' | 'invalid';
 
 const V1_PREFIX = Buffer.from('PROXY ');
-/** Includes CRLF. */
+/** The longest header of version 1, with CRLF. */
 const V1_MAX_BYTES = 107;
 const V1_TCP = /^PROXY (TCP[46]) (\S+) (\S+) (0|[1-9]\d{0,4}) (0|[1-9]\d{0,4})$/;
 const V1_UNKNOWN = /^PROXY UNKNOWN(?: [\x20-\x7e]*)?$/;
 
 const V2_SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
-/** Signature, version and command, family and transport, length of the rest. */
+/** Bytes of the fixed part of version 2: signature, version and command, family and transport, length of the rest. */
 const V2_FIXED_BYTES = 16;
 /** Addresses and usual TLVs take less than 536 bytes; a load balancer that terminates TLS may add a certificate. */
 export const MAX_PROXY_HEADER_BYTES = 4096;
@@ -31,7 +31,7 @@ const mayBegin = (bytes: Buffer, prefix: Buffer): boolean => {
   return bytes.subarray(0, begun).equals(prefix.subarray(0, begun));
 };
 
-/** Parses a PROXY header of version 1 or 2 (HAProxy's specification, sections 2.1 and 2.2). @param bytes all so far */
+/** Parses a PROXY header of version 1 or 2 (HAProxy's specification, sections 2.1 and 2.2). @param bytes all bytes received so far */
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
   if (mayBegin(bytes, V1_PREFIX)) return readVersion1(bytes);
   return mayBegin(bytes, V2_SIGNATURE) ? readVersion2(bytes) : 'invalid';
@@ -96,3 +96,20 @@ function isChecksumRight(header: Buffer, start: number, end: number): boolean {
   }
   return ~crc >>> 0 === header.readUInt32BE(start);
 }
+
+export type NetworkMatch = (address: string | undefined) => boolean;
+
+/** @param networks addresses or networks in CIDR form @throws Error for one that is neither */
+export function networkMatch(networks: readonly string[]): NetworkMatch {
+  const ranges = networks.map((network) =>
+    ipaddr.parseCIDR(network.includes('/') ? network : `${network}/${network.includes(':') ? 128 : 32}`),
+  );
+  return (text) => {
+    if (ranges.length === 0 || text === undefined || !ipaddr.isValid(text)) return false;
+    // Dual-stack listeners report an IPv4 peer as ::ffff:a.b.c.d.
+    const address = ipaddr.process(text);
+    return ranges.some(([range, bits]) => address.kind() === range.kind() && address.match(range, bits));
+  };
+}
+
+export const isLoopback: NetworkMatch = networkMatch(['127.0.0.0/8', '::1']);

@@ -35,7 +35,7 @@ export class SessionReports {
     this.#context = context;
   }
 
-  /** MAIL was rejected for its size. Stored, so that the owner of an inbox can find out why no mail arrived. */
+  /** Reports a MAIL rejected for its size. Stored, so that the owner of an inbox can find out why no mail arrived. */
   sender({ tls: _, ...sender }: MailEnvelope, declaredBytes: number, reply: Reply): Reply {
     const { metrics, log, receiver, clock, maxMessageBytes } = this.#context;
     const line = replyLine(reply);
@@ -46,7 +46,7 @@ export class SessionReports {
     return reply;
   }
 
-  /** @param address that the mail was for: in an authenticated session that of its inbox */
+  /** Reports a rejected recipient. @param address the address that the mail was for: in an authenticated session that of its inbox */
   recipient(
     envelope: MailEnvelope,
     { rcptTo, address, reply }: { rcptTo: string; address: string; reply: Reply },
@@ -61,7 +61,7 @@ export class SessionReports {
     if (isOvershoot) this.#overshot = envelope;
   }
 
-  /** @param bytes received @param given null if the connection closed @param target of an authenticated session */
+  /** @param bytes received bytes @param given null if the connection closed @param target the inbox of an authenticated session */
   message(
     message: EndedMessage,
     bytes: number,
@@ -86,16 +86,16 @@ export class SessionReports {
     if (reply) metrics.refusal(code);
     if (given) log.info({ ...line, reply: reply ? replyLine(reply) : '' }, 'A message was refused');
     else log.info(line, 'The connection ended before the end of a message');
-    // Faults are stored where they are applied.
+    // Fault rules are stored when they are applied.
     if (!isFault) this.#missed(message, target, reply, given === null);
   }
 
-  /** The client disconnected after RCPT, before DATA. */
+  /** Reports a client that disconnected after RCPT, before DATA. */
   left(transaction: Pick<EndedMessage, 'envelope' | 'recipients'>, target: CaptureTarget | null): void {
     this.#missed(transaction, target, null);
   }
 
-  /** Recipients of mail to an authenticated session's inbox may be addresses of other inboxes that wait for it. */
+  /** In an authenticated session, recipients may be addresses of other inboxes whose tests wait for this mail. */
   #stored({ envelope: { tls: _, ...sender }, recipients }: EndedMessage, target: CaptureTarget | null): void {
     const { receiver, visits, clock } = this.#context;
     const at = clock.now();
@@ -117,7 +117,7 @@ export class SessionReports {
     for (const address of addresses) this.#refusal(envelope, address, reply, hadBegun);
   }
 
-  /** @param target null for accepted credentials that belong to no inbox */
+  /** Reports accepted credentials. @param target null for credentials that belong to no inbox */
   authenticated({ password }: SmtpCredentials, target: CaptureTarget | null): void {
     const { metrics, log } = this.#context;
     metrics.authentication(target ? 'captured' : 'accepted');
@@ -132,7 +132,7 @@ export class SessionReports {
     );
   }
 
-  /** Stored for the owner of the inbox that the user name refers to. */
+  /** Reports rejected credentials, and stores the refusal for the owner of the inbox that the user name refers to. */
   refusedCredentials({ username }: SmtpCredentials, reply: Reply): Reply {
     const { metrics, log, receiver, clock } = this.#context;
     metrics.authentication('refused');

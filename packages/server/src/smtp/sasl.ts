@@ -1,12 +1,12 @@
 import type { SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import { REPLIES, type Reply } from './replies.ts';
 
-/** Base64; those of LOGIN are `Username:` and `Password:`. */
+/** The challenges of each mechanism, in base64; those of LOGIN are `Username:` and `Password:`. */
 const CHALLENGES: ReadonlyMap<string, readonly string[]> = new Map([
   ['PLAIN', ['']],
   ['LOGIN', ['VXNlcm5hbWU6', 'UGFzc3dvcmQ6']],
 ]);
-/** As listed by EHLO. */
+/** The mechanisms as listed in the reply to EHLO. */
 export const MECHANISMS = [...CHALLENGES.keys()].join(' ');
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
@@ -20,19 +20,23 @@ export async function readCredentials(
   const challenges = CHALLENGES.get(mechanism.toUpperCase());
   if (!challenges) return REPLIES.unknownMechanism;
   // "=" is an empty initial response.
-  const given = initial === undefined ? [] : [initial === '=' ? '' : initial];
+  let given = initial === '=' ? '' : initial;
   const responses: string[] = [];
-  for (const [i, text] of challenges.entries()) {
-    const response = given[i] ?? (await ask({ code: 334, enhanced: '', text }))?.trimEnd();
+  for (const text of challenges) {
+    const response = given ?? (await ask({ code: 334, enhanced: '', text }))?.trimEnd();
     if (response === undefined) return undefined;
-    if (response === '*' && given[i] === undefined) return REPLIES.authCancelled;
+    if (response === '*' && given === undefined) return REPLIES.authCancelled;
     if (!BASE64.test(response)) return REPLIES.badBase64;
     responses.push(Buffer.from(response, 'base64').toString());
+    given = undefined;
   }
-  const isPlain = challenges.length === 1;
-  // RFC 4616 section 2: [authzid] NUL authcid NUL passwd.
-  const parts = isPlain ? (responses[0] ?? '').split('\0') : ['', ...responses];
-  const [authorizeAs = '', username = '', password = ''] = parts;
-  const isWhole = parts.length === 3 && username !== '' && password !== '';
-  return isPlain && !isWhole ? REPLIES.badPlainResponse : { authorizeAs, username, password };
+  const [first = '', second] = responses;
+  return second === undefined ? readPlain(first) : { authorizeAs: '', username: first, password: second };
+}
+
+/** RFC 4616 section 2: [authzid] NUL authcid NUL passwd. */
+function readPlain(response: string): SmtpCredentials | Reply {
+  const [authorizeAs = '', username = '', password = '', ...more] = response.split('\0');
+  const isWhole = username !== '' && password !== '' && more.length === 0;
+  return isWhole ? { authorizeAs, username, password } : REPLIES.badPlainResponse;
 }

@@ -6,7 +6,7 @@ import { ConnectionLimiter } from '../connection-limiter.ts';
 import { oncePerMinute } from '../log.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from './limits.ts';
-import { type NetworkMatch, networkMatch } from './networks.ts';
+import { type NetworkMatch, networkMatch } from './proxy-header.ts';
 import type { SessionContext, SessionSettings } from './session.ts';
 import { type CertificateSummary, checkKeyPair, type KeyPair, selfSignedCertificate } from './tls.ts';
 import { SmtpVisits } from './visits.ts';
@@ -36,18 +36,11 @@ export type SmtpServerDeps = Pick<
   'receiver' | 'findCaptureTarget' | 'clock' | 'log' | 'metrics' | 'budget'
 >;
 
-export interface SmtpServer {
-  readonly visits: SmtpVisits;
-  start(): Promise<{ port: number; tlsPort: number | null }>;
-  /** For new connections. @throws Error when the certificate cannot be used; the old one is kept */
-  useCertificate(pair: KeyPair): CertificateSummary;
-  /** Lets messages in transit finish until `deadlineMs`; other sessions get 421. Safe to call twice. */
-  stop(deadlineMs: number): Promise<void>;
-}
+export type SmtpServer = ReturnType<typeof createSmtpServer>;
 
 interface ListenerContext extends ConnectionContext {
   isTrustedProxy: NetworkMatch;
-  /** Of all listeners, until they are closed. */
+  /** The open connections of all listeners. */
   open: Set<Connection>;
 }
 
@@ -68,7 +61,7 @@ class Listener {
     // Bursts of connections overflow Node's default of 511, and some clients then wait forever.
     this.#server.listen({ port, host, backlog: limits.maxConnections });
     await once(this.#server, 'listening');
-    // For example EMFILE.
+    // Errors of accepting a connection, for example EMFILE.
     const report = oncePerMinute(clock, (err, count) =>
       log.error({ err, count }, 'SMTP connections were not accepted'),
     );
@@ -76,7 +69,7 @@ class Listener {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Resolves when all its connections are closed. */
+  /** Resolves when all connections of this listener are closed. */
   close(): Promise<void> {
     return new Promise((resolve) => this.#server.close(() => resolve()));
   }
@@ -113,26 +106,33 @@ class Listener {
   }
 }
 
-export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps): SmtpServer {
-  const { clock } = deps;
-  const { host, name, domains, maxMessageBytes, tls = null, tlsPort = null, startTls = 'auto' } = options;
+function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): ListenerContext {
+  const { name, domains, maxMessageBytes } = options;
   const { bareLineEndings = 'refuse', auth = 'off', authPlaintext = false } = options;
   const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
-  const open = new Set<Connection>();
-  const context: ListenerContext = {
+  return {
     ...deps,
-    ...{ name, maxMessageBytes, bareLineEndings, auth, authPlaintext, limits, open },
+    ...{ name, maxMessageBytes, bareLineEndings, auth, authPlaintext, limits },
+    open: new Set<Connection>(),
     limiter: new ConnectionLimiter(limits),
     visits: new SmtpVisits(),
     postmasterDomains: new Set(options.postmaster === 'log' ? domains : []),
     isTrustedProxy: networkMatch(options.proxyFrom ?? []),
   };
+}
+
+export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps) {
+  const { clock } = deps;
+  const { host, name, tls = null, tlsPort = null, startTls = 'auto' } = options;
+  const context = contextOf(options, deps);
+  const { open } = context;
   const stopping = new AbortController();
   const offersTls = startTls === 'self-signed' || (startTls === 'auto' && tls !== null);
   const plain = new Listener(context, { implicitTls: false, startTls: offersTls });
   const encrypted = tlsPort === null ? null : new Listener(context, { implicitTls: true, startTls: false });
   const listeners = encrypted ? [plain, encrypted] : [plain];
 
+  /** Uses a certificate for new connections. @throws Error when it cannot be used; the old one is kept */
   const useCertificate = (pair: KeyPair): CertificateSummary => {
     const summary = checkKeyPair(pair);
     for (const listener of listeners) listener.useCertificate(pair);
@@ -155,7 +155,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
   let stopped: Promise<void> | undefined;
   return {
     visits: context.visits,
-    async start() {
+    async start(): Promise<{ port: number; tlsPort: number | null }> {
       if (tls) useCertificate(tls);
       else if (encrypted) useCertificate(await selfSignedCertificate(name, clock.now()));
       try {
@@ -172,7 +172,8 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
       }
     },
     useCertificate,
-    stop(deadlineMs) {
+    /** Lets messages in transit finish until `deadlineMs`; other sessions get 421. Safe to call twice. */
+    stop(deadlineMs: number): Promise<void> {
       stopped ??= stop(deadlineMs);
       return stopped;
     },

@@ -13,9 +13,8 @@ import type { FaultPoint } from '../refusals/sql.ts';
 import { isHelloName, readMail, readRcpt } from './commands.ts';
 import { type BareLineEndings, DataReader } from './data-reader.ts';
 import type { SmtpLimits } from './limits.ts';
-import { LineReader } from './line-reader.ts';
-import { isLoopback } from './networks.ts';
-import { hasProxySignature } from './proxy-header.ts';
+import { LineReader, type LineResult } from './line-reader.ts';
+import { hasProxySignature, isLoopback } from './proxy-header.ts';
 import { type Outcome, REPLIES, type Reply, replyForError, replyLine } from './replies.ts';
 import { SessionReports } from './reports.ts';
 import { MECHANISMS, readCredentials } from './sasl.ts';
@@ -24,7 +23,7 @@ import type { SmtpVisits } from './visits.ts';
 
 export interface SessionSettings {
   name: string;
-  /** As announced by EHLO; an inbox may have a smaller limit. */
+  /** The size limit that EHLO announces; an inbox may have a smaller one. */
   maxMessageBytes: number;
   bareLineEndings: BareLineEndings;
   /** Which AUTH is accepted: credentials of inboxes, or also any others, which have no effect. */
@@ -76,7 +75,7 @@ interface Transaction {
   recipients: Recipient[];
   /** Recipients that are only logged. */
   postmasters: number;
-  /** Whether a fault rule was applied, which is stored. */
+  /** Whether a fault rule was applied. Its application is stored, so no other trace is needed. */
   metFault: boolean;
 }
 
@@ -112,13 +111,13 @@ const hasFaults = ({ faultsOf }: Recipient): boolean => faultsOf !== undefined;
 export class Session {
   /** Whether the client waits for the server: for a reply, or for memory for its message. */
   isWaiting = false;
-  /** When the last complete command arrived or was answered, monotonic milliseconds. */
+  /** When the last complete command arrived or got its reply, monotonic milliseconds. */
   commandAt: number;
   reader: DataReader | undefined;
   readonly #context: SessionContext;
   readonly #transport: Transport;
   readonly #offersStartTls: boolean;
-  /** On this machine, or configured: a password must not cross a network in plain text. */
+  /** Whether AUTH is offered without TLS: to this machine or if configured, because a password must not cross a network in plain text. */
   readonly #offersPlainAuth: boolean;
   readonly #lines: LineReader;
   readonly #trail: SessionTrail;
@@ -141,7 +140,7 @@ export class Session {
   /** The inbox that takes all mail of this session; null for delivery by recipients. */
   #target: CaptureTarget | null = null;
   #transaction: Transaction | undefined;
-  /** From the 354 to the reply to the message. */
+  /** True from the 354 reply to DATA until the reply to the message. */
   #isInMessage = false;
   #mail: IncomingMail | undefined;
   #delay: AbortController | undefined;
@@ -161,7 +160,7 @@ export class Session {
     this.#reports = new SessionReports(transport, context);
   }
 
-  /** Never rejects. @param cipher of a connection that is already encrypted */
+  /** Runs the session; never rejects. @param cipher of a connection that is already encrypted; null without TLS */
   async run(cipher: string | null): Promise<void> {
     try {
       if (cipher) this.#encrypted(cipher);
@@ -191,7 +190,7 @@ export class Session {
     if (!this.#isInMessage) this.close(REPLIES.shuttingDown);
   }
 
-  /** The connection has closed. */
+  /** Must be called when the connection has closed. */
   ended(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -210,27 +209,31 @@ export class Session {
       visits.leftEarly({ at: clock.now(), remoteAddress, helo });
   }
 
-  /** @param isAnswer to an AUTH challenge @returns undefined when the session is over, or an answer was too long */
+  /** @param isAnswer whether it responds to an AUTH challenge @returns undefined when the session is over, or it is too long */
   async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
-    while (!this.#isOver) {
-      const found = this.#lines.read(this.#input, this.#at, isAnswer);
-      this.#at = this.#lines.end;
-      if (found === 'incomplete') await this.#fill();
-      else if (found === 'endless') this.close(REPLIES.endlessLine);
-      else {
-        this.#linesRead++;
-        this.commandAt = this.#context.clock.monotonic();
-        // Yield, so that one read with many commands does not delay other connections.
-        if (this.#linesRead % 100 === 0 && this.#at < this.#input.length) {
-          await this.#flush();
-          await nextTurn();
-        }
-        if (found === 'line') return this.#isOver ? undefined : this.#lines.line;
-        this.#reply(this.#lines.isAuth ? REPLIES.authLineTooLong : REPLIES.lineTooLong);
-        if (isAnswer) return undefined;
-      }
+    let found = this.#nextLine(isAnswer);
+    while (found === 'incomplete' && !this.#isOver) {
+      await this.#fill();
+      found = this.#nextLine(isAnswer);
     }
+    if (found === 'endless') this.close(REPLIES.endlessLine);
+    if (this.#isOver) return undefined;
+    this.#linesRead++;
+    this.commandAt = this.#context.clock.monotonic();
+    // Yield, so that one read with many commands does not delay other connections.
+    if (this.#linesRead % 100 === 0 && this.#at < this.#input.length) {
+      await this.#flush();
+      await nextTurn();
+    }
+    if (found === 'line') return this.#isOver ? undefined : this.#lines.line;
+    this.#reply(this.#lines.isAuth ? REPLIES.authLineTooLong : REPLIES.lineTooLong);
     return undefined;
+  }
+
+  #nextLine(isAnswer: boolean): LineResult {
+    const found = this.#lines.read(this.#input, this.#at, isAnswer);
+    this.#at = this.#lines.end;
+    return found;
   }
 
   /** Waits for more bytes; at the end of input, the session is over. */
@@ -278,7 +281,7 @@ export class Session {
   /** Waits for the application; earlier replies are flushed meanwhile. */
   async #wait<T>(answer: Promise<T>): Promise<T> {
     this.isWaiting = true;
-    // Most answers come in this turn of the event loop; their replies then share one write.
+    // Most promises resolve in this turn of the event loop. Flush after it, so that their replies share one write.
     if (this.#output !== '') setImmediate(() => void this.#flush());
     try {
       return await answer;
@@ -468,7 +471,7 @@ export class Session {
     if (reader.outOfStep) this.close();
   }
 
-  /** @returns whether the message ended, or a rejected one is so long that its end is not waited for */
+  /** @returns true if the message ended, or is rejected and too long to wait for its end; false if the session is over */
   async #receive({ reader, mail }: Message): Promise<boolean> {
     this.#mail = mail;
     this.reader = reader;
@@ -484,7 +487,7 @@ export class Session {
       if (this.#at === this.#input.length) this.#discardInput();
     }
     this.reader = undefined;
-    // From now on, closing the connection does not release its bytes.
+    // From now on, the message is being stored, so closing the connection does not release its bytes.
     this.#mail = undefined;
     return !this.#isOver;
   }
@@ -571,7 +574,7 @@ export class Session {
     this.#transport.setDelayed(false);
   }
 
-  /** Unknown errors are defects; the client may retry. */
+  /** Unknown errors are defects. Their reply is temporary, so that the client may retry. */
   #replyFor(error: unknown): Reply {
     const reply = replyForError(error);
     if (!reply) this.#reports.failed(error, 'An SMTP session failed unexpectedly');
@@ -597,7 +600,7 @@ export class Session {
     return undefined;
   }
 
-  /** Discards what is known of the client (RFC 3207 section 4.2). */
+  /** Discards what the client sent before (RFC 3207 section 4.2). */
   #encrypted(cipher: string): void {
     this.#isEncrypted = true;
     this.#helo = undefined;

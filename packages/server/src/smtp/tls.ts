@@ -8,13 +8,13 @@ import type { Receiver } from '../inbound/receiver.ts';
 import type { Logger } from '../log.ts';
 import type { SmtpLimits } from './limits.ts';
 
-/** In PEM. */
+/** A certificate and its key, in PEM. */
 export interface KeyPair {
   key: string;
   cert: string;
 }
 
-/** For the log. */
+/** What the log shows of a certificate. */
 export type CertificateSummary = Pick<X509Certificate, 'subject' | 'validTo' | 'fingerprint256'>;
 
 /** @throws Error with advice when certificate or key cannot be read, or they are not a pair */
@@ -69,7 +69,7 @@ export interface HandshakeContext {
   receiver: Pick<Receiver, 'handshakeFailed'>;
 }
 
-/** Reports a failed handshake once, also if a client disconnects before a command: so Node.js rejects certificates. */
+/** Reports a failed handshake once, also if a client disconnects before its first command, as Node.js does when it rejects a certificate. */
 export class HandshakeWatch {
   error: Error | undefined;
   readonly #context: HandshakeContext;

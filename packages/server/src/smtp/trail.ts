@@ -2,14 +2,14 @@ import type { Clock } from '../clock.ts';
 import type { MetFault } from '../faults/sql.ts';
 import type { Trail, TrailEvent, TrailStep } from '../mail/trail.ts';
 
-/** Earlier steps that a step removes: MAIL those of the previous transaction, RCPT an earlier RCPT. */
+/** Earlier steps that a step removes: MAIL removes those of the previous transaction, RCPT an earlier RCPT. */
 const REPLACES: Partial<Record<TrailEvent, TrailEvent[]>> = {
   tls: ['authenticated'],
   'mail-from': ['mail-from', 'rcpt-to', 'data'],
   'rcpt-to': ['rcpt-to'],
 };
 
-/** Such as `Rule 1 at end-of-data: 451 4.7.1 Greylisted, delayed by 2000 ms`. */
+/** Describes an applied fault rule, such as `Rule 1 at end-of-data: 451 4.7.1 Greylisted, delayed by 2000 ms`. */
 function detailOf({ rule, at, reply, delayMs, disconnect }: MetFault): string {
   const effects = [
     ...(reply ? [`${reply.code} ${reply.text}`] : []),
@@ -36,7 +36,7 @@ export class SessionTrail {
     this.#steps.push({ event, at: this.#clock.now(), detail });
   }
 
-  /** Shown by the inbox's next message; at most 20. */
+  /** Adds an applied fault rule, which the timeline of the inbox's next message shows. Keeps at most 20. */
   fault(met: MetFault, inboxId: string): void {
     if (this.#steps.filter(({ event }) => event === 'fault').length >= 20) return;
     this.#steps.push({ event: 'fault', at: this.#clock.now(), detail: detailOf(met), inboxId });
@@ -51,7 +51,7 @@ export class SessionTrail {
     return [...steps, { event: 'end-of-data', at: this.#clock.now() }];
   }
 
-  /** Later messages do not show the faults of this one. */
+  /** Removes the fault rules of the stored message, so that later messages do not show them. */
   stored(): void {
     this.#steps = this.#steps.filter(({ event }) => event !== 'fault');
   }

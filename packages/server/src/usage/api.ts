@@ -7,7 +7,7 @@ import { json } from '../http/openapi/responses.ts';
 import { toTime } from '../http/response/time.ts';
 import { type DayUsage, USAGE_THRESHOLDS } from './sql.ts';
 
-/** As long as the longest month, so that two months can be told apart. */
+/** Days in a response: as many as the longest month has. */
 const SHOWN_DAYS = 31;
 
 export function usageRoutes(app: App, { deps }: RouteContext): void {

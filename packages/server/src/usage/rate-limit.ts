@@ -4,7 +4,7 @@ import { newSessionId } from '../ids.ts';
 import type { Logger } from '../log.ts';
 import type { Store } from '../store.ts';
 
-/** The bucket that was used least recently is dropped; it is full by then, unless so many are in use at once. */
+/** Above this, the least recently used bucket is dropped. It is full by then, unless so many buckets are in use at once. */
 const MAX_BUCKETS = 100_000;
 /** Tolerance for rounding: a client that waited for `Retry-After` is admitted. */
 const ROUNDING = 1e-6;
@@ -32,7 +32,7 @@ export const limitsRate = ({ requestsPerSecond, burst }: Rate): boolean =>
 /** A token bucket by key (such as an account), in memory: it holds `burst` requests and refills at `requestsPerSecond`. */
 export class RateLimit {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  /** The least recently used first. */
+  /** Buckets by key, the least recently used first. */
   readonly #buckets = new Map<string, Bucket>();
   #nodes = 1;
 

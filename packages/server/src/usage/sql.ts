@@ -2,9 +2,9 @@ import { DAY_MS, type Day, type Month, SECOND_MS } from '../clock.ts';
 import { read, type Tx, write } from '../database/operations.ts';
 import { constant, databaseTime, sql } from '../database/sql.ts';
 
-/** A year and a month, so that a month can be compared with the same month of the year before. */
+/** Usage is kept for a year and a month, so that a month can be compared with the same month of the year before. */
 export const USAGE_KEPT_MS = 400 * DAY_MS;
-/** Per cent of the monthly quota whose first use is stored, shown and logged. */
+/** Percentages of the monthly quota. The time when each is first reached is stored, shown and logged. */
 export const USAGE_THRESHOLDS = [80, 100] as const;
 
 export type UsageThreshold = (typeof USAGE_THRESHOLDS)[number];
@@ -34,7 +34,7 @@ export interface UsageReport {
 
 export interface MonthUsage {
   taken: number;
-  /** Times of the first passing, epoch milliseconds. */
+  /** When each threshold was first passed, epoch milliseconds. */
   passed: { percent: UsageThreshold; at: number }[];
   /** Oldest first, only days with requests, without what nodes have not reported yet. */
   days: DayUsage[];
@@ -60,7 +60,7 @@ async function pass(
   const passed: UsageThreshold[] = [];
   if (limit === null) return passed;
   for (const threshold of USAGE_THRESHOLDS) {
-    // Most are known from the row, which saves a statement.
+    // Skip thresholds that are not passed, or are stored in the row already, which saves a statement.
     if (used * 100 < limit * threshold || passedAt(row)[threshold] !== null) continue;
     const column = COLUMN_OF[threshold];
     const noted = await tx.run(
@@ -72,7 +72,7 @@ async function pass(
   return passed;
 }
 
-/** One lock order, against deadlocks. */
+/** Sorts rows, so that all transactions lock them in one order and cannot deadlock. */
 function inOrder<T>(rows: T[], keyOf: (row: T) => string): T[] {
   return rows.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : Number(keyOf(a) > keyOf(b))));
 }
@@ -145,7 +145,7 @@ export const usage = {
     { mayUseReserve: true, keepsInboxes: true },
   ),
 
-  /** With the days from `since` on; zeros if nothing was counted. */
+  /** Usage of a month, with its days from `since` on; zeros if nothing was counted. */
   read: read(async (db, accountId: string, month: Month, since: Day): Promise<MonthUsage> => {
     const row = await db.first<MonthRow>(
       sql`select ${MONTH} from usage_months where account_id = ${accountId} and month = ${month}`,
@@ -164,7 +164,7 @@ export const usage = {
 /** A node not seen for this long is considered dead: three heartbeats, and time for a slow one. */
 const NODE_LIVES_MS = 10 * SECOND_MS;
 
-/** Live servers, by the time of the database. */
+/** Live servers. Times are those of the database's clock. */
 export const nodes = {
   /** Records a heartbeat and returns the number of live nodes, this one included. */
   beat: write(

@@ -5,13 +5,13 @@ import type { Logger } from '../log.ts';
 import type { Store } from '../store.ts';
 import type { UsageReport } from './sql.ts';
 
-/** A crash of a node costs an account at most a lease: this share of its quota… */
+/** If a node crashes, an account loses at most one lease, which has at most this share of its quota. */
 const LEASE_SHARE = 1 / 100;
-/** …and at most so many requests. One database write for each thousand is cheap enough. */
+/** Limit of requests in one lease. One database write for each thousand requests is cheap enough. */
 const MAX_LEASE = 1_000;
 /** The next lease is requested when less than this share of a block is left, so that no request waits for it. */
 const LEASE_AHEAD = 1 / 4;
-/** Before the store is queried again for a used-up month: other nodes may return requests. */
+/** Pause before the store is queried again for a used-up month: other nodes may return requests. */
 const RETRY_EMPTY_MS = 5_000;
 
 export interface Charge {
@@ -31,7 +31,7 @@ class AccountMonth {
   readonly resetAt: number;
   /** The monthly quota; Infinity for none. */
   readonly limit: number;
-  /** Monotonic milliseconds. */
+  /** When the account was last used, monotonic milliseconds. */
   usedAt: number;
   /** Requests that are leased or served on any node, as the store returned last. */
   taken = 0;
@@ -72,7 +72,7 @@ class AccountMonth {
 const REPORT_EVERY_MS = 10_000;
 /** Unspent requests are returned after this long without requests, for other nodes to use. */
 const RETURN_AFTER_MS = 60_000;
-/** An account without requests for this long is dropped from memory; held requests end sooner. */
+/** An account without requests for this long, which is longer than any held request, is dropped from memory. */
 const FORGET_AFTER_MS = 600_000;
 
 export interface MonthStanding {
@@ -133,7 +133,7 @@ export class UsageMeter {
     else this.#unreported.push({ accountId, month, returned: 1, days: [{ day, requests: -1 }] });
   }
 
-  /** The whole month is left for an account that was not charged on this node. */
+  /** What is left of the month. For an account that was not charged on this node, that is the whole quota. */
   standing(accountId: string, limit: number): MonthStanding {
     const now = this.#clock.now();
     const account = this.#find(accountId, limit, now);
@@ -184,7 +184,7 @@ export class UsageMeter {
       await this.#store.usage.report(reports);
     } catch (err) {
       this.#log.error({ err }, 'Usage could not be written and will be written later');
-      // If the write may have succeeded, the returned requests are lost: returned twice, they could exceed the quota.
+      // If the write may have succeeded, do not return the requests again: returned twice, they could exceed the quota.
       const isUnchanged = err instanceof AppError && err.code === 'unavailable';
       this.#unreported.push(...reports.map((one) => ({ ...one, returned: isUnchanged ? one.returned : 0 })));
     }
@@ -246,7 +246,7 @@ export class UsageMeter {
   async #requestLease(account: AccountMonth): Promise<void> {
     const { accountId, month, limit } = account;
     account.usedAt = this.#clock.monotonic();
-    // Requests that other months or plans return are available to this lease.
+    // Report first: requests that other months or plans return are then available to this lease.
     if (this.#unreported.length > 0) await this.report();
     const block = { want: blockOf(limit), limit: limitOrNull(limit) };
     const lease = await this.#store.usage.lease(accountId, month, block, this.#clock.now());

@@ -71,7 +71,7 @@ function waitRoute(app: App, { options, deps, held, heldDeps }: RouteContext): v
       );
       const waitedMs = Math.round(clock.monotonic() - begun) + expectation.waitedMs;
       const explanation = outcome.explanation && toExplanation(outcome.explanation);
-      // The console reads inboxes with waits of 0 seconds, which are not waits of the test run.
+      // The console reads inboxes with waits of 0 seconds, which are not waits of the test run, so they are not recorded.
       const waitId =
         request.session === undefined
           ? waitLog.add(inbox, expectation, { ...outcome, waitedMs }, explanation)
@@ -118,7 +118,7 @@ function failedWaitRoute(app: App, { deps }: RouteContext): void {
   });
 }
 
-/** For a message that is too large to return. */
+/** Replaces the envelope of a message that is too large to return. */
 const NO_ENVELOPE = { mailFrom: '', helo: '', remoteAddress: '', tls: false };
 
 /** Serializes messages in full, once for all concurrent waits that return the same one. */

@@ -19,22 +19,22 @@ export interface Facts {
   expectation: Expectation;
   /** The time of the wait's `since`. */
   from: number;
-  /** When the wait began, in the first of its requests. */
+  /** When the first request of the wait began. */
   begun: number;
   now: number;
   inbox: InboxRecord;
   seenCount: number;
-  /** Conditions that none of those messages meets. */
+  /** Conditions that none of the seen messages meets. */
   commonFailed: readonly FailedCondition[];
-  /** Of those messages, the most similar one. */
+  /** The seen message that is most similar to what was waited for. */
   closest: SeenMessage | undefined;
   matched: readonly MessageRecord[];
-  /** Whether all messages were checked. */
+  /** Whether all messages that had arrived were checked. */
   isComplete: boolean;
   /** The newest message that matches but arrived before `since`. */
   earlier: MessageRecord | undefined;
   evidence: Evidence & Surroundings;
-  /** Only later activity of SMTP clients counts. */
+  /** Activity of SMTP clients before this time does not count. */
   clientsAfter: number;
 }
 
@@ -52,7 +52,7 @@ function duration(ms: number): string {
 const before = (at: number, { begun }: Facts, otherwise = ''): string =>
   at < begun ? ` ${duration(begun - at)} before this wait` : otherwise;
 
-/** Constructors of causes. `plain` is the text without quotations of messages. */
+/** Constructors of causes. `plain` is the same text without quotations of messages. */
 const [certain, likely, possible] = CERTAINTIES.map(
   (certainty) =>
     (code: Cause['code'], text: string, plain = text): Cause => ({ code, certainty, text, plain }),
@@ -123,7 +123,7 @@ function cut(facts: Facts): Cause[] {
   return askedMs > length ? [certain('cut_short', text)] : [];
 }
 
-/** A `since` from another clock or in another unit, or after a message that would have matched. */
+/** Causes about a wrong `since`: from another clock, in another unit, or later than a message that would have matched. */
 function sinceCauses({ from, now, earlier }: Facts): Cause[] {
   if (from > now) {
     const ahead = `This wait's since is ${duration(from - now)} in the future: pass a cursor rather than a time of another clock.`;
@@ -309,7 +309,7 @@ function unmatched({ matched, seenCount, commonFailed, closest, expectation }: F
   return [likely('not_matching', sentences(plain, like), plain)];
 }
 
-/** Deleted messages. Not for sinks, which drop their oldest messages themselves. */
+/** The cause that messages were deleted. Not given for sinks, which delete their oldest messages themselves. */
 function deleted({ inbox, from, matched }: Facts): Cause[] {
   const { kind, messageCount, receivedCount, lastReceivedAt } = inbox;
   const count = receivedCount - messageCount;
@@ -321,7 +321,7 @@ function deleted({ inbox, from, matched }: Facts): Cause[] {
   return [likely('deleted', `${which} ${were} deleted.`)];
 }
 
-/** A guess, because a handshake names no recipient. */
+/** The cause that a TLS handshake failed. A guess, because a handshake names no recipient. */
 function handshake({ evidence: { failedHandshakes } }: Facts): Cause[] {
   const failures = failedHandshakes.filter(({ hasRecovered }) => !hasRecovered);
   const [newest] = failures;

@@ -7,7 +7,7 @@ type TextCondition = 'from' | 'to' | 'rcptTo' | 'subject' | 'text';
 const TEXT_CONDITIONS: readonly TextCondition[] = ['from', 'to', 'rcptTo', 'subject', 'text'];
 const isText = (condition: string): boolean => TEXT_CONDITIONS.some((name) => name === condition);
 
-/** The share of a condition's words that a value must have to be similar. */
+/** A value is similar to a condition if it has at least this share of the condition's words. */
 const MIN_LIKENESS = 0.5;
 /** Minimum length of words that are compared with one letter wrong. */
 const MIN_MISTYPED = 5;
@@ -49,7 +49,10 @@ function comparedOf(message: MessageRecord, { condition, got }: FailedCondition)
   return made;
 }
 
-/** The share of the condition's words that the message has in its field, or a likely intended one; 0 if too small. */
+/**
+ * The share of the condition's words that occur in the field it names, or in the field that was probably meant (the
+ * preview for subject, the subject for text). 0 below MIN_LIKENESS.
+ */
 function likeness(failed: FailedCondition, message: MessageRecord): number {
   const { condition, expected } = failed;
   if (!isText(condition)) return 0;
@@ -65,7 +68,7 @@ function likeness(failed: FailedCondition, message: MessageRecord): number {
   return share >= MIN_LIKENESS ? share : 0;
 }
 
-/** A text says more about the intended message than a code or an attachment. */
+/** A matching text says more about the intended message than a matching code or attachment, so it counts twice. */
 const weightOf = (condition: string): number => (isText(condition) ? 2 : 1);
 
 /** Similarity of a message to what is waited for; 0 for none. */
@@ -93,7 +96,7 @@ const INSTEAD: Record<keyof Filters, (failed: FailedCondition, summary: MessageR
     code: ({ got }, { preview }) => (got === 'no code' ? startOf(preview) : ` has ${quoted(got)}`),
   };
 
-/** @param isOnly false for the closest one of several */
+/** @param isOnly true if it is the only seen message, false if it is the closest one of several */
 export function closestSentence({ message, failed }: SeenMessage, match: Filters, isOnly: boolean): string {
   const [first] = failed;
   if (!first) return '';

@@ -5,14 +5,14 @@ import type { FullMessageRecord, MessageRow } from '../messages/records.ts';
 import { REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
 
-/** As many as the store keeps of an address. */
+/** Refusals that are read per address: as many as the store keeps. */
 const MAX_REFUSALS = 50;
 /** How many earlier messages are searched for one of the same sender. */
 const MAX_BEFORE = 50;
 /** Recipients of one message that are looked up in a catch-all inbox. */
 const MAX_ADDRESSES = 5;
 
-/** Whether a sender retries: not after a 5xx reply, except one of a fault rule. */
+/** Whether the sender retries after a refusal: not after a 5xx reply, unless a fault rule sent it. */
 const isDeferred = ({ reply, fault }: Refusal): boolean =>
   fault !== undefined || reply === '' || reply.startsWith('4');
 
@@ -26,8 +26,8 @@ function addressesOf({ kind, address, domain }: InboxRecord, { rcptTo }: FullMes
 }
 
 /**
- * Deferred attempts to deliver a message, oldest first: refused mail with the same sender and recipient, since that
- * author's previous message. SMTP has no message id, so this is an approximation.
+ * Deferred attempts to deliver a message, oldest first: refusals with the same sender and recipient that came after
+ * the author's previous message. SMTP has no message id, so this is an approximation.
  */
 export async function earlierAttempts(
   store: Pick<Store, 'messages' | 'refusals'>,

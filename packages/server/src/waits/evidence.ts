@@ -6,23 +6,23 @@ import type { HeldDeps } from '../messages/held/held-deps.ts';
 import { NO_RECIPIENT, REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
 
-/** How long before the wait evidence may be: a test triggers the mail first, and Playwright's time limit is 30 s. */
+/** Evidence from this long before the wait counts, because a test triggers the mail first. Playwright's time limit is 30 s. */
 const LEAD_MS = 30 * SECOND_MS;
-/** Maximum of each kind in an explanation: the newest. */
+/** An explanation contains at most this many items of each kind, the newest ones. */
 const MAX_SHOWN = 20;
-/** More mail for other addresses belongs to other tests. */
+/** Mail for more than this many other addresses probably belongs to other tests, so none of it is shown. */
 const MAX_OTHERS = 5;
 const MAX_COMPARED = 200;
 
 /** Mail sent to a similar address, possibly intended for this inbox. Times are epoch milliseconds. */
 export interface NearMiss {
   address: string;
-  /** The last time. */
+  /** When the last such mail arrived. */
   at: number;
   times: number;
   /** `refused`: no inbox has the address. `received`: the sink or a catch-all inbox has the mail. */
   outcome: 'refused' | 'received';
-  /** Null where no inbox has the mail, or one that the caller must not know. */
+  /** Null if no inbox has the mail, or if the caller must not know the inbox that has it. */
   inboxId: string | null;
 }
 
@@ -39,7 +39,7 @@ export interface Evidence {
   refused: Refusal[];
   nearMisses: NearMiss[];
   otherMail: OtherMail[];
-  /** `hasRecovered`: the client has delivered mail since, so the handshake is no cause. */
+  /** `hasRecovered`: the client has delivered mail since, so the failed handshake is not the cause. */
   failedHandshakes: { at: number; remoteAddress: string; reason: string; hasRecovered: boolean }[];
 }
 
@@ -48,9 +48,9 @@ interface Peer {
   helo: string;
 }
 
-/** Recent activity of SMTP clients, which the store does not have. */
+/** Recent activity of SMTP clients. It is kept in memory only, not in the store. */
 export interface SmtpClients {
-  /** When one was last active, epoch milliseconds; null before the first. */
+  /** When an SMTP client was last active, epoch milliseconds; null before the first. */
   readonly lastAt: number | null;
   /** Clients that disconnected after this time without naming a recipient, newest first. */
   earlyLeavers(after: number): Peer[];
@@ -69,9 +69,9 @@ export interface EvidenceDeps {
   store: Pick<Store, 'accounts' | 'inboxes' | 'domains' | 'refusals'>;
   /** Domains that all accounts share. */
   domains: readonly string[];
-  /** Of this process; null where it receives no mail. */
+  /** SMTP clients of this process; null if it receives no mail. */
   visits: SmtpClients | null;
-  /** False if other processes receive mail too. */
+  /** False if other processes receive mail too, whose clients are unknown here. */
   seesAllClients: boolean;
 }
 
@@ -79,11 +79,11 @@ export interface Surroundings {
   /** Inboxes that take mail for addresses without an inbox; null if there is none or the caller must not know it. */
   sinkId: string | null;
   catchAllId: string | null;
-  /** The inboxes of the evidence by id, and former inboxes of its addresses by address. */
+  /** Inboxes that the evidence names, by id, and inboxes that formerly had its addresses, by address. */
   inboxes: ReadonlyMap<string, InboxRecord>;
-  /** An SMTP client that named no recipient. */
+  /** An SMTP client that disconnected without naming a recipient; undefined if there is none. */
   leaver: Peer | undefined;
-  /** Null before the first client, undefined if unknown. */
+  /** When an SMTP client was last active, epoch milliseconds; null before the first client, undefined if unknown. */
   lastClientAt: number | null | undefined;
 }
 
@@ -99,12 +99,12 @@ const newestOf = <T extends { at: number }>(all: readonly T[]): T[] =>
 export class Investigation {
   /** When the wait ended, epoch milliseconds. */
   readonly now: number;
-  /** Only later activity of SMTP clients counts. */
+  /** Activity of SMTP clients before this time does not count. */
   readonly clientsAfter: number;
   readonly #deps: EvidenceDeps;
   readonly #inbox: InboxRecord;
   readonly #caller: ExplanationCaller;
-  /** Start times of evidence, for mail to this address and for all other mail. */
+  /** Evidence before these times does not count: `own` for mail to this address, `shared` for all other mail. */
   readonly #after: { own: number; shared: number };
 
   /** @param times `from`: the time of `since`; `begun`: when the wait began; both epoch milliseconds */
@@ -124,7 +124,7 @@ export class Investigation {
     this.clientsAfter = Math.max(shared, inbox.createdAt - 1);
   }
 
-  /** @param hasArrived then other mail is ignored @param meets whether the message at a time meets the conditions */
+  /** @param hasArrived if true, mail to other addresses is ignored @param meets whether the message at a time meets the conditions */
   async collect(
     hasArrived: boolean,
     meets: (inboxId: string, at: number) => Promise<boolean>,
@@ -161,7 +161,7 @@ export class Investigation {
     return own.length > 0 && (await this.#isUsable(address)) ? own : [];
   }
 
-  /** Failed handshakes, and refusals at MAIL and AUTH. */
+  /** Failed TLS handshakes, and refusals at MAIL and AUTH, all of which name no recipient. */
   async #unnamed(concerning: readonly Refusal[]): Promise<Pick<Evidence, 'refused' | 'failedHandshakes'>> {
     const visible = await this.#visible(
       concerning.filter(({ address, at }) => address === NO_RECIPIENT && at > this.clientsAfter),
@@ -177,8 +177,8 @@ export class Investigation {
   }
 
   /**
-   * Clients without a recipient cannot be assigned to an account. If there is only one account, it sees all of them;
-   * otherwise the caller sees those from its own address.
+   * SMTP clients that named no recipient cannot be assigned to an account. If there is only one account, it sees all
+   * of them; otherwise the caller sees those from its own address.
    */
   async #visible<T extends { remoteAddress: string }>(clients: readonly T[]): Promise<T[]> {
     const own = clients.filter(({ remoteAddress }) => remoteAddress === this.#caller.remoteAddress);
@@ -251,7 +251,7 @@ export class Investigation {
     return this.#deps.store.refusals.listAddresses(owner, page, this.now);
   }
 
-  /** Mail for this address that authentication directed into another inbox. */
+  /** Mail for this address that was stored in another inbox, because its SMTP session was authenticated for that inbox. */
   async #captured(concerning: readonly Refusal[]): Promise<OtherMail[]> {
     const { accountId, address } = this.#inbox;
     if (!this.#caller.ownsAccount) return [];
@@ -265,7 +265,7 @@ export class Investigation {
     return found;
   }
 
-  /** Mail to dissimilar addresses that is possibly intended for this one; none if there is a lot of it. */
+  /** Mail to dissimilar addresses that is possibly intended for this inbox; none if there are more than MAX_OTHERS addresses. */
   async #guesses(
     others: readonly OtherMail[],
     meets: (inboxId: string, at: number) => Promise<boolean>,
@@ -294,7 +294,7 @@ export class Investigation {
     return found;
   }
 
-  /** Whether the account can use the domain, or it is a typing error of a shared one. Others may own it by now. */
+  /** Whether the account can use the domain, or it is a typing error of a shared domain. Other domains may belong to other accounts. */
   async #isUsable(address: string): Promise<boolean> {
     const { domains, store } = this.#deps;
     const domain = domainOf(address);

@@ -6,7 +6,7 @@ import type { Evidence } from './evidence.ts';
 export interface Expectation {
   match: Filters;
   since?: string | undefined;
-  /** How many messages; 0 waits for the absence of messages. */
+  /** How many messages are waited for; 0 waits for the absence of messages. */
   count: number;
   waitMs: number;
   /** How long earlier requests of the same wait were held, milliseconds. */
@@ -23,7 +23,7 @@ export interface WaitedMessage {
 
 export interface Outcome {
   matched: boolean;
-  /** Those that matched, oldest first. */
+  /** The messages that matched, oldest first. */
   messages: WaitedMessage[];
   /** Position after all messages that were checked. */
   cursor: string;
@@ -43,10 +43,10 @@ export interface Cause extends WaitCause {
 export interface Explanation extends Evidence {
   reason: 'timeout' | 'unexpected_message' | 'server_stopping';
   summary: string;
-  /** The summary without quotations of messages, because it outlives them. */
+  /** The summary without quotations of messages, because it is stored longer than they are. */
   plainSummary: string;
   causes: Cause[];
   seenCount: number;
-  /** Messages that did not match, newest first, not all of them. */
+  /** The newest messages that did not match, newest first. */
   seen: SeenMessage[];
 }

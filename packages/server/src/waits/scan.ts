@@ -12,9 +12,9 @@ import type { CheckedMessage, CheckedPage, CheckRange, MessageRecord } from '../
 import { likenessOf } from './closest.ts';
 import type { SeenMessage } from './outcome.ts';
 
-/** Messages that are checked before yielding to the event loop: a millisecond or two. */
+/** Messages that are checked before yielding to the event loop, which takes a millisecond or two. */
 const SCAN_PAGE = 50;
-/** Messages in an explanation: the newest. */
+/** An explanation contains at most this many messages, the newest ones. */
 const MAX_SEEN = 20;
 /** Messages that are searched for the most similar one: each takes about 0.1 ms. */
 const MAX_COMPARED = 100;
@@ -37,7 +37,7 @@ export class WaitScan {
   place: number;
   matched: MessageRecord[] = [];
   seenCount = 0;
-  /** The newest that did not match, oldest first, at most {@link MAX_COMPARED}. */
+  /** The newest messages that did not match, oldest first, at most {@link MAX_COMPARED}. */
   #unmatched: SeenMessage[] = [];
   /** Conditions that none of the unmatched messages meets, including those not in `seen`. */
   commonFailed: readonly FailedCondition[] = [];

@@ -8,16 +8,16 @@ export const MAX_FAILED_WAITS = 10;
 /** Explanations that are stored per inbox: the newest. */
 const MAX_EXPLAINED_WAITS = 20;
 
-/** As long as an ended inbox can be read. */
+/** Explanations are kept as long as an inbox can be read after its end. */
 export const EXPLAINED_KEPT_MS = DAY_MS;
 
-/** Contains nothing of the messages, so that it can outlive them. */
+/** A failed wait. Contains nothing of the messages, so that it can be kept after they are deleted. */
 export interface FailedWait {
   waitId: string;
   /** When it ended, epoch milliseconds. */
   at: number;
   waitedMs: number;
-  /** 0 waits for the absence of messages. */
+  /** How many messages were waited for; 0 means that none should arrive. */
   count: number;
   /** The conditions as texts, cut where they are long. */
   match: Record<string, string>;
@@ -114,7 +114,7 @@ export const waits = {
   /** Adds results to their inboxes, also to those that were deleted meanwhile. */
   add: write(
     async (tx, ended: EndedWait[]): Promise<void> => {
-      // The lock order of batches of mails, to prevent deadlocks.
+      // Lock inboxes in the same order as batches of mails do, to prevent deadlocks.
       const byInbox = [...Map.groupBy(ended, ({ inboxId }) => inboxId)].sort(([a], [b]) => (a < b ? -1 : 1));
       for (const [inboxId, some] of byInbox)
         if (!(await addToInbox(tx, inboxId, some))) await addToDeleted(tx, inboxId, some);
@@ -144,7 +144,7 @@ export const waits = {
     { keepsInboxes: true },
   ),
 
-  /** Explanations are kept for 24 hours; without `content` once the inbox has ended. */
+  /** Finds an explanation, which is kept for 24 hours; without `content` after the inbox is deleted or expired. */
   find: read(
     (
       db,

@@ -8,7 +8,7 @@ import { Batcher } from '../workers/batcher.ts';
 import type { Expectation, Outcome } from './outcome.ts';
 import type { EndedWait, ExplainedWait } from './sql.ts';
 
-/** Interval of writes. */
+/** Pause before a write, so that more results share it, milliseconds. */
 const PAUSE_MS = 100;
 /** Characters of a condition or a summary in a report; longer ones are cut. */
 const MAX_CONDITION = 100;
@@ -43,7 +43,7 @@ function contentOf({ summary, causes, seen }: WaitExplanation): string {
   }
 }
 
-/** Reports select inboxes by labels, so they have no inbox without them. */
+/** Reports select inboxes by labels, so results of inboxes without labels are not needed. */
 const hasLabels = ({ labels }: InboxRecord): boolean => Object.keys(labels).length > 0;
 
 /** Stores results of waits asynchronously; the response does not wait for it. */
@@ -70,7 +70,7 @@ export class WaitLog {
     );
   }
 
-  /** @param wire the explanation of the API @returns the id of a failed wait; undefined if it succeeded or continues */
+  /** @param wire the explanation as the API returns it @returns the id of a failed wait; undefined if it succeeded or continues */
   add(
     inbox: InboxRecord,
     { match, count }: Expectation,
@@ -99,7 +99,7 @@ export class WaitLog {
     return waitId;
   }
 
-  /** For a held list or a stream. */
+  /** Adds the result of a held list request or of a stream. */
   addHeld(inbox: InboxRecord, kind: 'list' | 'stream', hadMessages: boolean): void {
     const { id: inboxId, accountId } = inbox;
     if (hasLabels(inbox)) this.#batcher.offer({ ended: { accountId, inboxId, kind, hadMessages } });

@@ -23,7 +23,7 @@ interface ExplainDeps extends EvidenceDeps {
 
 /** Larger messages are not returned in full: serializing them would block the event loop. */
 const MAX_FULL_MESSAGE_BYTES = 2 * 1024 * 1024;
-/** The same for all messages of one response. */
+/** Limit of the messages of one response together that are returned in full. */
 const MAX_FULL_BYTES = 8 * 1024 * 1024;
 /** Yield to the event loop after reading a message of this size. */
 const LONG_READ_BYTES = 128 * 1024;
@@ -39,7 +39,7 @@ const STOPPING = 'The server is stopping. Repeat the wait with the cursor as sin
  * Waits for messages that match, oldest first, or for their absence, and explains a failure.
  * @param inbox a live inbox, read before this call
  * @param caller decides what an explanation may contain
- * @throws AppError `invalid_since`; `inbox_expired` or `not_found` when the inbox ends meanwhile
+ * @throws AppError `invalid_since`; `inbox_expired` or `not_found` if the inbox expires or is deleted meanwhile
  */
 export async function waitAndExplain(
   deps: ExplainDeps,
@@ -63,9 +63,9 @@ class Wait {
   readonly scan: WaitScan;
   readonly #deps: ExplainDeps;
   readonly #expectation: Expectation;
-  /** Only later messages and refusals count, epoch milliseconds. */
+  /** Only messages and refusals after this time count, epoch milliseconds. */
   readonly #from: number;
-  /** In the first of its requests, epoch milliseconds. */
+  /** When the first request of the wait began, epoch milliseconds. */
   readonly #begun: number;
   #inbox: InboxRecord;
 
@@ -121,7 +121,7 @@ class Wait {
       ? await investigation.collect(!isQuiet, (id, at) => this.#hasMatchAt(id, at))
       : NO_EVIDENCE;
     const earlier = isTimeout ? await this.#matchBefore() : undefined;
-    // Last, so that the explanation contains nothing of messages that were deleted meanwhile.
+    // Look for deleted messages last, so that the explanation contains nothing of them.
     const mostAlike = isTimeout ? scan.closest() : undefined;
     const named = [mostAlike?.message, earlier].filter((message) => message !== undefined);
     const newest = scan.seen;
@@ -159,13 +159,13 @@ class Wait {
     if (since === undefined) return undefined;
     const times = { after: 0, before: this.#from + 1 };
     const found = await newestMatch(this.#deps.held, this.#inbox, match, times);
-    // Without conditions, the message at the cursor itself always matches.
+    // Without conditions, the message at the cursor itself always matches, so it explains nothing.
     const isAny = Object.values(match).every((condition) => condition === undefined);
     return isAny && found?.receivedAt === this.#from ? undefined : found;
   }
 }
 
-/** Up to {@link MAX_FULL_BYTES} together. @returns the messages in order, and the ids of deleted ones */
+/** Reads messages in full, up to {@link MAX_FULL_BYTES} together. @returns them in order, and the ids of deleted ones */
 async function readInFull(
   { store, clock }: Pick<HeldDeps, 'store' | 'clock'>,
   messages: readonly MessageRecord[],
@@ -181,7 +181,7 @@ async function readInFull(
     }
     left -= contentBytes;
     const full = await store.messages.find(inboxId, id, clock.now());
-    // A partial message is not the message in full.
+    // A partial message must not be returned as a message in full.
     if (full) found.push({ message, full: full.isPartial ? null : full });
     else gone.add(id);
     if (contentBytes > LONG_READ_BYTES) await setImmediate();

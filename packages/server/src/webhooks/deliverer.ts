@@ -13,9 +13,9 @@ import { signatureHeaders } from './sign.ts';
 import type { ClaimedDelivery } from './sql/queue.ts';
 import type { AttemptResult, FailureStreak } from './sql/record.ts';
 
-/** For webhooks whose last response was prompt: enough for 64 of them with four attempts each. */
+/** Concurrent attempts for webhooks whose last response was prompt: enough for 64 of them with four attempts each. */
 const PROMPT_SLOTS = 256;
-/** For all other webhooks (new, slow, failing), one attempt each. They never delay prompt webhooks. */
+/** Concurrent attempts for all other webhooks (new, slow, failing), one each. They never delay prompt webhooks. */
 const OTHER_SLOTS = 512;
 export const MAX_CONCURRENT_ATTEMPTS = PROMPT_SLOTS + OTHER_SLOTS;
 /** Longer than any attempt with its reads and writes, so only a crashed process lets a lease expire. */

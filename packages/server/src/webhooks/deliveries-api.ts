@@ -75,7 +75,7 @@ function listDeliveries(app: App, { deps }: RouteContext): void {
       const found = state
         ? await store.deliveries.listByState(account.id, id, { ...page, state }, now)
         : await store.deliveries.list(account.id, id, page, now);
-      // The schedule does not follow steps of the wall clock, but clients compare the time with theirs.
+      // Convert to the wall clock, which clients compare with theirs: the schedule does not follow its steps.
       const stepMs = clock.now() - (deps.scheduleNow?.() ?? clock.now());
       const atWallTime = (delivery: DeliveryRecord): DeliveryRecord => ({
         ...delivery,

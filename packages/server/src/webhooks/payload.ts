@@ -5,7 +5,7 @@ import type { FullMessageRecord } from '../messages/records.ts';
 import type { Store } from '../store.ts';
 import type { ClaimedDelivery } from './sql/queue.ts';
 
-/** HTML and text together, bytes of UTF-8. */
+/** Limit of the HTML and the text body together, bytes of UTF-8. */
 export const MAX_BODY_BYTES = 256 * 1024;
 /** Limit of the subject and of each list (recipients, links, attachments, codes), bytes of UTF-8 JSON. */
 export const MAX_PART_BYTES = 64 * 1024;
@@ -21,7 +21,7 @@ interface MessageReceived {
   eventId: string;
   inbox: Pick<InboxRecord, 'id' | 'address' | 'labels'>;
   message: PayloadMessage;
-  /** Without a trailing slash; empty for relative paths. */
+  /** Base of URLs in the event, without a trailing slash; empty for relative paths. */
   publicUrl: string;
 }
 
@@ -73,13 +73,13 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
     inlineCount: summary.inlineCount,
     hasAttachments: summary.attachmentCount > 0,
     codes: note(cutList(summary.codes)),
-    // The values on arrival: changing them later must not change the body between two attempts.
+    // Send the values on arrival, because later changes must not change the body between two attempts.
     ...{ readAt: null, tags: [] },
     ...bodies,
     links: note(cutList(content.links)),
     attachments: note(cutList(attachments)),
   };
-  // Last, because `note` sets `truncated`.
+  // Must come after the other fields, because `note` sets `truncated`.
   return { ...fields, truncated, url };
 }
 
@@ -171,7 +171,7 @@ export async function eventBody(
     if (!message) return { gone: 'The message was deleted.' };
     return { json: JSON.stringify(messageReceived({ eventId, inbox, message, publicUrl })) };
   } catch (error) {
-    // Retrying would block the webhook's other deliveries forever.
+    // Cancel the delivery, because retrying would block the webhook's other deliveries forever.
     if (error instanceof AppError && error.code === 'storage_damaged') return { gone: error.message };
     throw error;
   }

@@ -14,7 +14,7 @@ import type { WebhookChanges, WebhookRecord } from './sql/webhooks.ts';
 /** How long the old secret signs too after a rotation, so that receivers can be updated one by one. */
 const OLD_SECRET_MS = DAY_MS;
 
-/** Deliveries of one step of a replay: it blocks other writes for about four milliseconds. */
+/** Deliveries that one step of a replay replays; it blocks other writes for about four milliseconds. */
 const REPLAY_STEP = 250;
 /** Random parts of the smallest and the largest id of a millisecond. */
 const [SMALLEST, LARGEST] = [0, 255].map((byte) => new Uint8Array(10).fill(byte));
@@ -75,10 +75,10 @@ export class Webhooks {
     };
   }
 
-  /** @throws AppError `webhook_url_refused`; `webhook_disabled` when its inbox ended */
+  /** @throws AppError `webhook_url_refused`; `webhook_disabled` if its inbox is deleted or expired */
   async update(accountId: string, webhookId: string, changes: WebhookChanges): Promise<WebhookRecord> {
     const { store, guard, events, clock } = this.#deps;
-    // Before the URL is resolved: without such a webhook the caller must learn nothing about names and addresses.
+    // Check that the webhook exists before resolving the URL: otherwise a caller without one could learn about names and addresses.
     await this.#live(accountId, webhookId);
     const url = changes.url === undefined ? {} : { url: await checkUrl(changes.url, guard) };
     const updated = await store.webhooks.update(accountId, webhookId, { ...changes, ...url }, clock.now());
@@ -88,7 +88,7 @@ export class Webhooks {
     return updated;
   }
 
-  /** The old secret signs too for {@link OLD_SECRET_MS}. @throws AppError `webhook_disabled` when its inbox ended */
+  /** The old secret signs too for {@link OLD_SECRET_MS}. @throws AppError `webhook_disabled` if its inbox is deleted or expired */
   async rotateSecret(accountId: string, webhookId: string): Promise<WebhookWithSecret> {
     await this.#live(accountId, webhookId);
     const secret = newWebhookSecret();
@@ -140,7 +140,7 @@ export class Webhooks {
     return replayed;
   }
 
-  /** @throws AppError `not_found`; `webhook_disabled` when its inbox ended */
+  /** @throws AppError `not_found`; `webhook_disabled` if its inbox is deleted or expired */
   async #live(accountId: string, webhookId: string): Promise<WebhookRecord> {
     const now = this.#deps.clock.now();
     const webhook = await this.#deps.store.webhooks.find(accountId, webhookId, now);

@@ -15,10 +15,10 @@ export const RETRY_DELAYS_MS: readonly number[] = [
 export const MAX_ATTEMPTS = RETRY_DELAYS_MS.length + 1;
 /** Each delay varies by this share, so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
-/** Longer Retry-After values are capped, so that every delivery ends. */
+/** Limit of the delay that a Retry-After header can ask for, so that every delivery ends. */
 export const MAX_RETRY_AFTER_MS = DAY_MS;
 const FAILING_FOR_MS = 5 * DAY_MS;
-/** More than one delivery makes, so that one failed delivery to a rarely used endpoint does not disable it. */
+/** Failed attempts before a webhook is disabled: more than one delivery makes, so one failed delivery alone never disables it. */
 export const MIN_FAILED_ATTEMPTS = 10;
 
 export type NextStep =

@@ -12,7 +12,7 @@ export interface SignedContent {
   timestampSeconds: number;
   /** Exactly the body that is sent; a string is encoded as UTF-8. */
   body: string | Uint8Array;
-  /** Newest first: two during a rotation, otherwise one. */
+  /** Secrets that sign, newest first: usually one, more during a rotation. */
   secrets: readonly string[];
 }
 

@@ -1,6 +1,6 @@
-/** Larger batches no longer reduce the cost of an item, and take longer. */
+/** Items of a batch. Larger batches no longer reduce the cost of an item, and take longer. */
 const MAX_BATCH = 128;
-/** About 10 ms of writing, during which others wait. A larger item is a batch of its own. */
+/** About 10 ms of writing, for which other writes wait. A larger item is a batch of its own. */
 const MAX_BYTES = 2 * 1024 * 1024;
 /** Offered items in memory while the store is slow or down; more are dropped. */
 const MAX_OFFERED = 1_000;
@@ -12,7 +12,7 @@ interface Waiting<Item, Result> {
   reject?(error: unknown): void;
 }
 
-/** Takes the first items, at least one. @param lengthOf the number of things in an item */
+/** Takes the first items, at least one. @param lengthOf how much an item counts towards MAX_BATCH */
 export function takeBatch<Item>(
   waiting: Item[],
   bytesOf: (item: Item) => number,

@@ -157,7 +157,7 @@ describe('the configuration', () => {
     }
   });
 
-  it('is documented in docs/configuration.md as it is', () => {
+  it('is documented in docs/configuration.md as `npx mayfly config --table` prints it', () => {
     const docs = readFileSync(join(import.meta.dirname, '../../../../docs/configuration.md'), 'utf8');
     expect(docs).toContain(settingsTable());
   });

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createChangeSignal } from '../../src/messages/held/change-signal.ts';
-import { createSharedReads } from '../../src/messages/held/shared-reads.ts';
-import { WakeQueue } from '../../src/messages/held/wake-queue.ts';
+import { createChangeSignal, WakeQueue } from '../../src/messages/held/change-signal.ts';
+import { createSharedReads } from '../../src/messages/held/held-deps.ts';
 import type { Store } from '../../src/store.ts';
 import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
 import { openStream } from '../support/event-stream.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createInboxFinder } from '../../src/inbound/inbox-finder.ts';
+import { createInboxFinder } from '../../src/inbound/recipients.ts';
 import type { AddressedInbox, InboxKind } from '../../src/inboxes/records.ts';
 import type { Store } from '../../src/store.ts';
 

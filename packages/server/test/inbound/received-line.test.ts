@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { receivedLine } from '../../src/inbound/received-line.ts';
+import { receivedLine } from '../../src/inbound/delivery.ts';
 
 it.each([
   [false, false, 'ESMTP'],
@@ -16,7 +16,7 @@ it.each([
       now: Date.UTC(2026, 0, 2, 3, 4, 5),
     });
     expect(line).toBe(
-      `Received: from app.example.org ([192.0.2.1])\r\n\tby mx.mayfly.test with ${protocol} id session;\r\n\tFri, 2 Jan 2026 03:04:05 +0000\r\n`,
+      `Received: from app.example.org ([192.0.2.1])\r\n\tby mx.mayfly.test with ${protocol} id session;\r\n\tFri, 02 Jan 2026 03:04:05 +0000\r\n`,
     );
   },
 );

@@ -55,7 +55,9 @@ describe('the gate', () => {
     async (path) => {
       const { messageId } = await unread();
       const shown = { owner, inbox, tokenHash: '', messageId };
-      expect(await showingMethods(store, shown)[path]?.(NOW)).toBe(true);
+      const show = showingMethods(store, shown)[path];
+      if (!show) throw new Error(`${path} has no row in test/store/contract/reading-methods.ts`);
+      expect(await show(NOW)).toBe(true);
       expect(asked.length > 0).toBe(!WITHOUT_READING.includes(path));
     },
   );

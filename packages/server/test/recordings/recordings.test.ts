@@ -124,7 +124,16 @@ describe('a recorded inbox', () => {
     );
     expect(after[0]?.message.envelope.rcptTo).toHaveLength(2);
     const contentOf = ({ message }: { message: Body }) => {
-      const { id, inboxId, receivedAt, rawUrl, attachments: files, authentication, ...rest } = message;
+      const {
+        id,
+        inboxId,
+        rcptTo,
+        receivedAt,
+        rawUrl,
+        attachments: files,
+        authentication,
+        ...rest
+      } = message;
       return { ...rest, files: files.map(({ url, ...one }: Body) => one) };
     };
     expect(after.map(contentOf)).toEqual(before.map(contentOf));

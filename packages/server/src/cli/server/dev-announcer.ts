@@ -1,5 +1,7 @@
 import type { RunningApp } from '../../app.ts';
+import { systemClock } from '../../clock.ts';
 import { type Config, hasDevKey } from '../../config/config.ts';
+import { messageOf } from '../../errors.ts';
 import { VERSION } from '../../version.ts';
 import type { Announcer } from './run-server.ts';
 
@@ -87,20 +89,43 @@ function startedText(running: RunningApp, config: Config): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Text for the terminal. @param print to standard output @param warn to standard error */
-export function createDevAnnouncer(
-  config: Config,
-  print: (text: string) => void,
-  warn: (text: string) => void,
-): Announcer {
+/** Prints a line for each mail of the first account, if its key is known. @returns how to end it */
+function showMails({ http, firstStart }: RunningApp, config: Config, print: Print, warn: Print): () => void {
+  const key = hasDevKey(config) ? 'dev' : (config.apiKey ?? (firstStart.made ? firstStart.key : null));
+  const ended = new AbortController();
+  if (http && key !== null)
+    Promise.all([import('@mayfly/client'), import('./mail-lines.ts')])
+      .then(([{ Mayfly }, { printMails }]) => {
+        const mayfly = new Mayfly({ url: http.url, apiKey: key });
+        return printMails({ mayfly, clock: systemClock, signal: ended.signal, print });
+      })
+      .catch((error) => warn(`Mails are no longer listed here: ${messageOf(error)}`));
+  return () => ended.abort();
+}
+
+type Print = (text: string) => void;
+
+/**
+ * Announces as text for the terminal.
+ * @param print to standard output @param warn to standard error
+ * @param isTerminal whether each mail gets a line
+ */
+export function createDevAnnouncer(config: Config, print: Print, warn: Print, isTerminal = false): Announcer {
+  let endMails = () => {};
   return {
     warning: warn,
     firstKey: (key) => {
-      // The development key replaces it; "mayfly key create" creates others.
+      // With the development key, the generated key is not needed; "mayfly key create" creates others.
       if (!hasDevKey(config)) print(firstKeyText(key));
     },
-    started: (running) => print(startedText(running, config)),
-    stopping: (reason) => print(`Mayfly is stopping (${reason}). A second Ctrl+C ends it at once.`),
+    started(running) {
+      print(startedText(running, config));
+      if (isTerminal) endMails = showMails(running, config, print, warn);
+    },
+    stopping(reason) {
+      endMails();
+      print(`Mayfly is stopping (${reason}). A second Ctrl+C ends it at once.`);
+    },
     stopped: (ms) => print(`Mayfly has stopped after ${ms} ms.`),
     stoppedByForce: (reason) =>
       print(`Mayfly ends at once (${reason}). Messages that were acknowledged are stored.`),

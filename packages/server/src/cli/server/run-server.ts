@@ -31,7 +31,7 @@ export interface RunDeps {
   exit(code: number): void;
 }
 
-/** Runs until a stop is requested, and stops; during the start, after it. @throws what {@link App.start} throws */
+/** Starts the app, and stops it when a stop is requested; during the start, after the start. @throws what {@link App.start} throws */
 export async function runServer(app: App, deps: RunDeps): Promise<void> {
   const { announcer, clock } = deps;
   const ended = new AbortController();
@@ -58,12 +58,12 @@ async function untilStop({ announcer, stop, clock, exit }: RunDeps, ended: Abort
   return begunAt;
 }
 
-/** In the data folder; only the user that runs the server can read it. */
+/** A file in the data folder that only the user that runs the server can read. */
 const FIRST_KEY_FILE = 'first-api-key';
 
 /**
- * Log lines, without secrets, because many people read logs. Written at every log level but `silent`, because they
- * contain the port of settings such as `MAYFLY_HTTP_PORT=0`, and the reason of a stop.
+ * Announces as log lines, without secrets, because many people read logs. Written at every log level but `silent`,
+ * because they contain the port of settings such as `MAYFLY_HTTP_PORT=0`, and the reason of a stop.
  */
 export function createServeAnnouncer(config: Config, log: Logger): Announcer {
   const lifecycle = config.logLevel === 'silent' ? log : log.child({}, { level: 'info' });

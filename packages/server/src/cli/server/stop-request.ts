@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
 
-/** Each check is a system call. */
+/** Interval of checks whether the parent process has ended; each is a system call. */
 const PARENT_CHECK_MS = 250;
 /**
  * Ctrl+C in `npm start` sends SIGINT twice: the terminal sends it to the process group, and npm forwards it. A second
@@ -25,9 +25,9 @@ export interface StopSources {
 }
 
 export interface StopActions {
-  /** A signal during the stop. */
+  /** Called at a signal during the stop. */
   onSecondSignal(signal: StopSignal): void;
-  /** SIGHUP to a server that has no terminal, or still has it. */
+  /** Called at SIGHUP if the server has no terminal, or still has it. */
   onReload(): void;
 }
 
@@ -68,7 +68,8 @@ export function watchForStop(sources: StopSources, actions: StopActions): StopRe
       const wasGone = isGone();
       await clock.sleep(PARENT_CHECK_MS, watching.signal);
       if (!wasGone) continue;
-      // SIGHUP ends npm even under nohup, but a server whose output was redirected is meant to survive it.
+      // A parent that ends right after a SIGHUP is no request to stop: npm ends then even under nohup, but a server
+      // with redirected output must survive the hangup.
       if (clock.monotonic() - hungUpAt >= SAME_HANGUP_MS) request('parent exited');
       return;
     }

@@ -68,7 +68,10 @@ export async function together<T extends readonly unknown[]>(
   return results.map((result) => (result.status === 'fulfilled' ? result.value : undefined)) as unknown as T;
 }
 
-/** True for an error that PostgreSQL reported about a statement: it has changed nothing. */
+/**
+ * True for an error with an SQLSTATE, which PostgreSQL reported about a statement that changed nothing. Exceptions
+ * are 57P01, 08007 and 40003, after which a COMMIT may have taken effect.
+ */
 export function isOfStatement(error: unknown): boolean {
   return /^[0-9A-Z]{5}$/.test(stateOf(error)) && !UNREACHABLE.test(stateOf(error));
 }

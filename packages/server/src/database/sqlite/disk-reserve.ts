@@ -21,7 +21,7 @@ const SMALL_WRITE_BYTES = 64 * 1024;
 /** Our own readers take milliseconds; those of other processes may take hours. */
 const READERS_TIMEOUT_MS = 100;
 
-/** Of the reading of a mail: see MAX_STORED_BYTES in `mail/stored-content.ts`. */
+/** Most bytes that are stored about a parsed mail beside its raw source; see MAX_STORED_BYTES in mail/stored-content.ts. */
 const MAX_INDEX_BYTES = 2 * 1024 * 1024;
 const indexBytes = (size: number): number => Math.min(size, MAX_INDEX_BYTES);
 
@@ -50,7 +50,8 @@ interface DiskSpace {
 /** No limit; if the disk is full nevertheless, SQLite reports it. */
 const AMPLE: DiskSpace = { reserve: 0, free: Number.POSITIVE_INFINITY };
 
-export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection) {
+/** Reads numbers of the database and of its file system. */
+function createMeasure(database: DatabaseSync, path: string) {
   const reader = (pragma: string): (() => number) => {
     const statement = database.prepare(`pragma ${pragma}`);
     return () => Number(Object.values(statement.get() ?? {})[0]);
@@ -58,24 +59,30 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
   const pageBytes = reader('page_size')();
   const pages = reader('page_count');
   const freePages = reader('freelist_count');
+  return {
+    freeInFile: () => freePages() * pageBytes,
+    space(): DiskSpace {
+      try {
+        const { blocks, bavail, bsize } = statfsSync(path);
+        const available = bavail * bsize;
+        // Some file systems report no size.
+        if (available > AMPLE_BYTES || blocks === 0) return AMPLE;
+        const growth = Math.max(0, pages() * pageBytes - statSync(path).size);
+        const share = Math.min(blocks * bsize * RESERVE_SHARE, MAX_RESERVE_BYTES);
+        return { reserve: Math.max(MIN_RESERVE_BYTES, share), free: available - growth };
+      } catch (error) {
+        if (!(error instanceof Error && 'syscall' in error)) throw error;
+        return AMPLE;
+      }
+    },
+  };
+}
+
+export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection) {
+  const measure = createMeasure(database, path);
   /** Free bytes when emptying the log failed: with no more of them, it would fail again. */
   let freeWhenFailed = Number.NEGATIVE_INFINITY;
   let admitted = 0;
-
-  function measure(): DiskSpace {
-    try {
-      const { blocks, bavail, bsize } = statfsSync(path);
-      const available = bavail * bsize;
-      // Some file systems report no size.
-      if (available > AMPLE_BYTES || blocks === 0) return AMPLE;
-      const growth = Math.max(0, pages() * pageBytes - statSync(path).size);
-      const share = Math.min(blocks * bsize * RESERVE_SHARE, MAX_RESERVE_BYTES);
-      return { reserve: Math.max(MIN_RESERVE_BYTES, share), free: available - growth };
-    } catch (error) {
-      if (!(error instanceof Error && 'syscall' in error)) throw error;
-      return AMPLE;
-    }
-  }
 
   /** Copies the log into the database and truncates it. Only between transactions. */
   function emptyLog(): void {
@@ -86,23 +93,23 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
       freeWhenFailed = Number.NEGATIVE_INFINITY;
     } catch (error) {
       if (!isFull(error)) throw toUnavailable(error) ?? error;
-      freeWhenFailed = measure().free;
+      freeWhenFailed = measure.space().free;
     } finally {
       database.exec(`pragma busy_timeout = ${busyTimeoutMs}`);
     }
   }
 
   function makeSpace(bytes: number): void {
-    const { reserve, free } = measure();
+    const { reserve, free } = measure.space();
     if (free < reserve + bytes && free > freeWhenFailed) emptyLog();
   }
 
   /** New data is written to the log, then to free pages of the database; what does not fit there enlarges the file. */
   function hasSpace(): boolean {
-    const { reserve, free } = measure();
+    const { reserve, free } = measure.space();
     if (free === Number.POSITIVE_INFINITY) return true;
     const needed = admitted + Number(database.prepare(UNREAD_BYTES).get()?.bytes);
-    const growth = needed - freePages() * pageBytes;
+    const growth = needed - measure.freeInFile();
     return free - needed >= (growth > 0 ? reserve + growth : reserve * DELETIONS_SHARE);
   }
 

@@ -21,11 +21,11 @@ type Outcome = { value: unknown } | { error: unknown };
 export interface TransactionHooks {
   /** Called before each transaction, which fails with what it throws. */
   beforeTransaction(): void;
-  /** Called after each commit, before its units resolve; they fail with what it throws. */
+  /** Called after each commit, before the units of work in it resolve. If this hook throws, those units fail with its error. */
   afterCommit(): void;
   /** Called when the disk is full, before one more attempt. */
   makeSpace(): void;
-  /** Called when the busy timeout is over, with the error of all units. */
+  /** Called when the database stayed locked for the whole busy timeout. Every waiting unit of work is rejected with `error`. */
   onBusy(error: unknown): void;
   onBroken(error: unknown): void;
 }

@@ -8,17 +8,17 @@ import type { Charge, UsageMeter } from '../../usage/usage-meter.ts';
 export interface Admitted {
   readonly accountId: string;
   readonly plan: Plan;
-  /** When the request arrived; null for a plan without a rate limit. */
+  /** State of the rate limit when the request arrived; null for a plan without one. */
   readonly rate: Taken | null;
-  /** Null if the request is free or was refunded. */
+  /** What the request was charged; null if it is free or was refunded. */
   charge: Charge | null;
 }
 
 const UNLIMITED = 'unlimited';
-/** Window of the monthly quota in RateLimit-Policy, seconds. Approximate; `t` of RateLimit is exact. */
+/** Window of the monthly quota in the RateLimit-Policy header, seconds. Approximate; `t` in the RateLimit header is exact. */
 const MONTH_SECONDS = 30 * 24 * 60 * 60;
 
-/** draft-ietf-httpapi-ratelimit-headers-10 section 3. */
+/** Value of the RateLimit-Policy header (draft-ietf-httpapi-ratelimit-headers-10 section 3). */
 function policyOf(plan: Plan): string {
   const items: string[] = [];
   if (limitsRate(plan)) {
@@ -62,7 +62,8 @@ export class Admission {
   }
 
   /**
-   * Counts a request. A free one counts only against the rate. `note` is called before any error is thrown.
+   * Counts a request against the rate limit and, unless it is free, against the monthly quota. `note` is called
+   * before any error is thrown.
    * @throws AppError `rate_limited`, `quota_exceeded`, `unavailable`
    */
   async admit(
@@ -80,7 +81,7 @@ export class Admission {
     try {
       admitted.charge = await this.#usage.charge(account.id, plan.requestsPerMonth);
     } catch (error) {
-      // The response to a free request also states what is left.
+      // A free request is charged only so that its response states what is left, so a used-up quota does not reject it.
       if (!isFree || !(error instanceof AppError) || error.code !== 'quota_exceeded') throw error;
     }
     if (isFree) this.#refund(admitted);

@@ -11,7 +11,7 @@ import { quoted } from '../../text/nearest.ts';
  * another site causes, so a request with the cookie must come from a page of this server.
  */
 
-/** Only over HTTPS, for this host and all its paths (RFC 6265bis section 4.1.3.2). */
+/** Browsers accept `__Host-` cookies only over HTTPS, for this host and all its paths (RFC 6265bis section 4.1.3.2). */
 const SECURE_NAME = '__Host-mayfly';
 const MAX_COOKIE = 200;
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -30,7 +30,7 @@ function cookieName(host: string | undefined, isHttps: boolean): { name: string;
     : { name: SECURE_NAME, isSecure: true };
 }
 
-/** The Set-Cookie header of a session. @param secret '' ends the session */
+/** The Set-Cookie header of a session. @param secret secret of the session; '' deletes the cookie */
 export function sessionCookie(request: FastifyRequest, secret: string, publicUrl: string | null): string {
   const { name, isSecure } = cookieName(request.headers.host, isHttpsUrl(publicUrl));
   const maxAge = secret === '' ? 0 : SESSION_MAX_MS / 1_000;
@@ -57,7 +57,7 @@ export function sessionSecret(request: FastifyRequest, publicUrl: string | null)
   return secret;
 }
 
-/** @throws AppError `cross_site_request` unless a page of this server, or for reads the user, caused the request */
+/** @throws AppError `cross_site_request` unless a page of this server or, for a safe method, the user caused the request */
 export function assertSameOrigin({ headers, method }: FastifyRequest, publicUrl: string | null): void {
   const { origin, 'sec-fetch-site': site } = headers;
   if (SAFE_METHODS.has(method)) {
@@ -69,7 +69,7 @@ export function assertSameOrigin({ headers, method }: FastifyRequest, publicUrl:
   if (page) throw crossSite(page);
 }
 
-/** The header that shows that the request was not caused by a page of this origin, as text; undefined without one. */
+/** Names the header that shows that a page of another origin caused the request; undefined if no header shows that. */
 function foreignPage(
   { host, origin, 'sec-fetch-site': site }: FastifyRequest['headers'],
   publicUrl: string | null,
@@ -94,19 +94,19 @@ export interface KeyCaller {
   account: AccountRecord;
 }
 
-/** Longer than any credential; a longer one is not hashed. */
+/** More characters than any credential has. A longer text is rejected without hashing it. */
 const MAX_CREDENTIAL = 512;
-/** RFC 6750 section 2.1; the scheme is case-insensitive (RFC 9110 section 11.1). */
+/** An Authorization header with a bearer token (RFC 6750 section 2.1). The scheme is case-insensitive (RFC 9110 section 11.1). */
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 export interface Credential {
   text: string;
   hash: string;
-  /** Cached result of the store, valid until the monotonic time `until` or the next `forget` of the guard. */
+  /** Cached result of the store, valid until the monotonic time `until` or the next call of `Guard.forget`. */
   known: { caller: KeyCaller; until: number; forgotten: number } | undefined;
 }
 
-/** The end of every message about a credential. No message contains any part of the header. */
+/** Ends messages about a missing or malformed credential. No message quotes the header, because it may contain a secret. */
 const HOW_TO_AUTHENTICATE =
   'Send "Authorization: Bearer CREDENTIAL" with an API key (mfk_…) or the read token of the inbox (mft_…).';
 const WHERE_KEYS_COME_FROM =
@@ -131,7 +131,7 @@ function bearer(header: string): string {
 const missingCredential = () =>
   unauthorized(`The Authorization header is missing. ${HOW_TO_AUTHENTICATE} ${WHERE_KEYS_COME_FROM}`);
 
-/** The same 401 for unknown, revoked and expired credentials, so that callers cannot tell them apart. */
+/** The error is the same for unknown, revoked and expired credentials, so that callers cannot tell them apart. */
 export const unknownCredential = () =>
   unauthorized(`The API key or token is unknown, revoked or expired. ${WHERE_KEYS_COME_FROM}`);
 
@@ -164,7 +164,7 @@ export class CredentialReader {
  */
 
 const DEV_KEY = 'dev';
-/** No stored key has this id. */
+/** Id of the development key. No stored key has this id. */
 export const DEV_KEY_ID = 'key_dev';
 export const DEV_KEY_HASH: string = hashCredential(DEV_KEY);
 const DEV_KEY_HEADER = /^bearer +dev *$/i;
@@ -196,7 +196,7 @@ export function assertLocal({ headers, raw }: FastifyRequest, publicUrl: string 
   if (!isLoopbackHost(host) && host.toLowerCase() !== publicHost) throw refused(`for the host "${host}"`);
   const field = Object.keys(headers).find((name) => PROXY_FIELD.test(name));
   if (field) throw refused(`with the header "${field}" of a proxy`);
-  // By default nginx sends HTTP/1.0 without any field that identifies a proxy.
+  // By default nginx sends HTTP/1.0 without any field that identifies a proxy, so HTTP/1.0 counts as a sign of a proxy.
   if (raw.httpVersion === '1.0') throw refused('over HTTP/1.0, as proxies send it,');
   const page = foreignPage(headers, publicUrl);
   if (page) throw refused(`with ${page}, by a page of another origin,`);

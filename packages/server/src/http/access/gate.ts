@@ -75,7 +75,7 @@ export function createCors(origins: readonly string[]) {
       const { headers, method } = request;
       if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return false;
       if (!isAllowed(request)) return false;
-      // Also headers that the API does not read: monitoring scripts add their own to all requests of a page.
+      // Allow also headers that the API does not read, because monitoring scripts add their own to all requests of a page.
       const asked = (headers['access-control-request-headers'] ?? '').toLowerCase().split(',');
       const names = new Set([...REQUEST_HEADERS, ...asked.map((name) => name.trim()).filter(Boolean)]);
       reply
@@ -121,7 +121,7 @@ export function guardRequests(
 
   const check = async (request: FastifyRequest): Promise<Caller | null> => {
     assertReadable(request);
-    // Before the body is parsed: an error in the body would hide that the path is wrong.
+    // Check the path before the body is parsed: an error in the body would hide that the path is wrong.
     if (request.is404 || hasEmptyPart(request)) throw nothingThere(request, known);
     replaceNul(request.params as Record<string, string>);
     const { access = 'account:write', free = false } = request.routeOptions.config;
@@ -151,10 +151,10 @@ export function guardRequests(
 
 const remoteAddressOf = ({ ip }: FastifyRequest): string | undefined => ip && plainAddress(ip);
 
-/** Seconds: from a cached response (1 ms) to the longest held request. */
+/** Histogram buckets, seconds: from a cached response (1 ms) to the longest held request. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Requested every few seconds; logged only with the level debug, or when they fail. */
+/** Health checks request these paths every few seconds, so they are logged only at level debug, or when they fail. */
 const PROBES = ['/healthz', '/readyz'];
 
 export function observeRequests(app: App, deps: HttpDeps): void {

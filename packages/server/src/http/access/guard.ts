@@ -42,14 +42,14 @@ export type Access =
 
 export interface Caller {
   account: AccountRecord;
-  /** Null for a read token. */
+  /** The API key of the caller; null for a read token. */
   key: KeyCaller | null;
-  /** Live; null where the access of the route does not need it. */
+  /** The live inbox of the request; null if the access of the route requires none. */
   inbox: InboxRecord | null;
 }
 
 declare module 'fastify' {
-  /** For the API description, which omits routes without an operation id. */
+  /** Fields for the API description, which omits routes without an operation id. */
   interface FastifySchema {
     operationId?: string;
     tags?: readonly string[];
@@ -69,7 +69,7 @@ declare module 'fastify' {
     caller: Caller | null;
     /** Secret of the session cookie; undefined without a valid one. */
     session: string | undefined;
-    /** Null if the request failed before the limits were checked. */
+    /** Result of the check of the limits; null if the request failed before it. */
     admitted: Admitted | null;
   }
 }
@@ -113,9 +113,9 @@ export class Guard {
   readonly #clock: Clock;
   readonly #devAccountId: string | undefined;
   readonly #reader = new CredentialReader();
-  /** `until`: monotonic milliseconds. */
+  /** Cached accounts by id. `until`: monotonic milliseconds. */
   readonly #accounts = new LRUCache<string, { account: AccountRecord; until: number }>(CACHED_RECORDS);
-  /** By id, shared by all credentials: none may see an older inbox than another one did. */
+  /** Cached inboxes by id, shared by all credentials, so that none sees an older state than another one has seen. */
   readonly #inboxes = new LRUCache<string, { inbox: InboxRecord; until: number; generation: number }>(
     CACHED_RECORDS,
   );
@@ -192,7 +192,7 @@ export class Guard {
     const monotonic = this.#clock.monotonic();
     const isFresh = known && monotonic < known.until && known.forgotten === this.#forgotten;
     if (isFresh && now < (known.caller.key.expiresAt ?? Number.POSITIVE_INFINITY)) return known.caller;
-    // Read before the query, so that a `forget` during the query invalidates its result.
+    // Read the counter before the query, so that a `forget` during the query invalidates its result.
     const forgotten = this.#forgotten;
     const caller = await this.#store.keys.findByHash(credential.hash, now);
     if (!caller) throw unknownCredential();
@@ -210,7 +210,7 @@ export class Guard {
     return account;
   }
 
-  /** As `inboxes.find`, through the cache: no request sees an older inbox than the one before it. */
+  /** Finds an inbox like `store.inboxes.find`, but through the cache, so that no request sees an older state than the one before it. */
   async findInbox(accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> {
     const known = this.#cached(inboxId);
     if (known?.accountId === accountId) return known;
@@ -225,7 +225,7 @@ export class Guard {
     return inbox;
   }
 
-  /** Valid until the next write of this process: clients poll many times between two messages. */
+  /** The cached inbox; valid until the next write of this process. Worth it, because clients poll many times between two messages. */
   #cached(inboxId: string | undefined): InboxRecord | undefined {
     const generation = this.#store.generation();
     if (inboxId === undefined || generation === null) return undefined;
@@ -250,13 +250,13 @@ export function callerOf({ caller }: FastifyRequest): Caller {
   return caller;
 }
 
-/** For `account:…` and `inbox:write` routes. */
+/** The caller's API key. Only for routes that require an API key. */
 export function keyCaller({ caller }: FastifyRequest): KeyCaller {
   if (!caller?.key) throw new Error('the route did not declare an access that promises an API key');
   return caller.key;
 }
 
-/** For `inbox:…` routes. The inbox was live when the request arrived. */
+/** The inbox of the request, which was live when the request arrived. Only for routes whose access requires a live inbox. */
 export function callersInbox({ caller }: FastifyRequest): InboxRecord {
   if (!caller?.inbox) throw new Error('the route did not declare an access that promises an inbox');
   return caller.inbox;

@@ -11,7 +11,7 @@ const RECHECK_EVERY_MS = 500;
 
 interface Held {
   controller: AbortController;
-  /** Null for a request without a credential, such as one for a preview link. */
+  /** Account of the caller; null for a request without a credential, such as one for a preview link. */
   accountId: string | null;
   /** The credential of a request with an API key; null for a read token. */
   asking: Pick<Asking, 'authorization' | 'session'> | null;
@@ -68,7 +68,7 @@ export class HeldRequests {
   /** Ends requests whose API key or session was revoked, and those of read tokens whose account was deleted. */
   async recheck(): Promise<void> {
     const byKey = Map.groupBy(this.#held, ({ asking }) => asking?.authorization ?? asking?.session ?? null);
-    // Of tokens only the account is checked: they are many, and the end of an inbox is published as an event.
+    // For read tokens only the account is checked: there are many of them, and an event ends their requests when the inbox ends.
     const byToken = Map.groupBy(byKey.get(null) ?? [], ({ accountId }) => accountId);
     byKey.delete(null);
     for (const all of byKey.values()) {
@@ -122,7 +122,7 @@ function revoke(all: Held[]): void {
   for (const { controller } of all) controller.abort(unknownCredential());
 }
 
-/** Never sent: the client has disconnected. */
+/** This error is never sent, because the client has disconnected. */
 const clientGone = (): AppError =>
   new AppError('unavailable', 'The client disconnected before the response.');
 

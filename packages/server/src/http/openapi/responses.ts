@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { ref } from '@mayfly/client/contract';
 import { type TSchema, Type } from 'typebox';
 
-/** As Fastify writes it for JSON that it serialises. */
+/** The Content-Type that Fastify sets for JSON that it serializes. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 type Headers = Record<string, TSchema>;

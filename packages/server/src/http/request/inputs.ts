@@ -12,7 +12,7 @@ import type { App } from '../context.ts';
 import { MAX_DISCARDED_BYTES } from '../limits.ts';
 import { invalidField } from './invalid-fields.ts';
 
-/** Empty, or a host with an optional port (RFC 3986 section 3.2.2), also with the underscores of container names. */
+/** A valid Host header: empty, or a host with an optional port (RFC 3986 section 3.2.2). Allows the underscores of container names. */
 const HOST = /^(?:(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?)?$/;
 
 /**
@@ -20,7 +20,7 @@ const HOST = /^(?:(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?)?$/;
  *   `unsupported_media_type` for a body with a content coding (RFC 9110 section 15.5.16)
  */
 export function assertReadable({ raw, headers }: Pick<FastifyRequest, 'raw' | 'headers'>): void {
-  // Node keeps the first of several Host fields, and a proxy before it may use another one.
+  // Node keeps the first of several Host fields, and a proxy may use another one, so only one is allowed.
   const isHost = (text: string, at: number): boolean =>
     at % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host';
   const hosts = raw.rawHeaders.filter(isHost).length;
@@ -48,7 +48,7 @@ export function assertReadable({ raw, headers }: Pick<FastifyRequest, 'raw' | 'h
 export const hasBody = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
-/** Base of URLs in responses: the public URL, else the request's Host (only its sender reads it), else the address. */
+/** Base of URLs in responses: the public URL, else the request's Host (which can mislead only its own sender), else the local address. */
 export function baseUrl(publicUrl: string | null, { headers, socket }: FastifyRequest): string {
   if (publicUrl !== null) return publicUrl;
   if (headers.host) return `http://${headers.host}`;
@@ -58,7 +58,7 @@ export function baseUrl(publicUrl: string | null, { headers, socket }: FastifyRe
 
 export type ParameterTypes = ReadonlyMap<string, 'integer' | 'boolean'>;
 
-/** No exponent, fraction or white space, and no more digits than a number represents exactly. */
+/** An integer without exponent, fraction and white space, and with no more digits than a number represents exactly. */
 const INTEGER = /^-?\d{1,15}$/;
 
 function parameterTypes(schema: unknown): ParameterTypes {
@@ -89,7 +89,7 @@ function readParameters(query: Record<string, unknown>, types: ParameterTypes): 
   }
 }
 
-/** For a parameter of an operation that takes none. @param hasBody whether the operation takes a JSON body */
+/** The error for a query parameter of an operation that takes none. @param hasBody whether the operation takes a JSON body */
 function unexpectedParameter(name: string, hasBody: boolean): AppError {
   const instead = hasBody ? 'Send fields in the JSON body.' : 'Remove it.';
   return invalidField(
@@ -119,7 +119,7 @@ export function readPage(query: { limit?: number; before?: string }, prefix: IdP
   return { limit, before };
 }
 
-/** What V8 says about a text that is not JSON, with the line and column of a position. */
+/** V8's error message about invalid JSON, with line and column added to the position. */
 function faultOf(message: string, text: string): string {
   const [whole, at] = / in JSON at position (\d+).*/.exec(message) ?? [];
   if (whole === undefined) return message;
@@ -240,7 +240,7 @@ export const dropChunks = (request: IncomingMessage): void => void joinedBodies.
  */
 export function joinChunks(request: IncomingMessage, count: () => void): void {
   if (request.headers['transfer-encoding'] === undefined) return;
-  // Kept, because a body stream that fails may detach the socket from the request.
+  // Keep a reference to the socket, because a body stream that fails may detach it from the request.
   const { socket } = request;
   let chunks: Buffer[] = [];
   const resume = (): void => void socket.resume();
@@ -267,7 +267,7 @@ export function joinChunks(request: IncomingMessage, count: () => void): void {
     body.push(null);
   });
   request.once('error', (error) => body.destroy(error));
-  // The body may fail when nothing reads it.
+  // Prevents an unhandled 'error' event when the body fails and nothing reads it.
   body.on('error', () => undefined);
   joinedBodies.set(request, body);
 }
@@ -294,7 +294,7 @@ export function respondToExpect(app: App): void {
   });
 }
 
-/** Reads and drops an unused body behind the response. A long one ends the connection. */
+/** Reads and drops an unused body while the response is sent. A body above MAX_DISCARDED_BYTES ends the connection. */
 export function dropBody({ raw, headers }: Pick<FastifyRequest, 'raw' | 'headers'>): void {
   if (!hasBody({ headers }) || raw.complete) return;
   let left = MAX_DISCARDED_BYTES;
@@ -317,7 +317,7 @@ const isNamed = (value: unknown): value is AnySchemaObject & { $id: string } =>
 const require = createRequire(import.meta.url);
 
 function createAjv(): Ajv {
-  // Loaded at the first request with a body or a query, because they take as long as all routes.
+  // Loaded at the first request with a body or a query, because loading these modules takes as long as creating all routes.
   const library = require('ajv') as typeof import('ajv');
   const addFormats = require('ajv-formats') as typeof import('ajv-formats');
   const ajv = new library.Ajv({
@@ -337,7 +337,7 @@ function createAjv(): Ajv {
 
 let shared: Ajv | undefined;
 
-/** Ajv caches by schema, for all apps. */
+/** One Ajv instance caches the compiled schemas of all apps. */
 function compile(schema: AnySchemaObject): ValidateFunction {
   shared ??= createAjv();
   return (schema.$id && shared.getSchema(schema.$id)) || shared.compile(schema);

@@ -2,10 +2,10 @@ import { LABEL_NAME, PLAIN_TEXT, PRINTABLE_ASCII } from '@mayfly/client/contract
 import { AppError, type FieldError } from '../../errors.ts';
 import { didYouMean, quoted, withoutCredentials } from '../../text/nearest.ts';
 
-/** As many as a client can act on; a hostile body has thousands of unknown fields. */
+/** Errors in one response: as many as a client can act on, because a hostile body may have thousands of unknown fields. */
 const MAX_FIELD_ERRORS = 20;
 const MAX_LISTED_NAMES = 20;
-/** A pointer into the largest valid body is shorter. */
+/** Longest JSON pointer in an error. A pointer into the largest valid body is shorter. */
 const MAX_POINTER = 200;
 
 /** @param path JSON pointer into the body, or a parameter's name @param message a full sentence with the wrong value */
@@ -13,7 +13,7 @@ export function invalidField(path: string, message: string): AppError {
   return new AppError('invalid_request', message, { errors: [{ path: shownPath(path), message }] });
 }
 
-/** Names sent by a caller may be long, and may contain a credential. */
+/** The path for an error: cut and without credentials, because names sent by a caller may be long or contain one. */
 function shownPath(path: string): string {
   const shown = withoutCredentials(path.slice(0, MAX_POINTER));
   return path.length > MAX_POINTER ? `${shown}…` : shown;
@@ -88,7 +88,7 @@ function shownValue({ data, parentSchema }: SchemaError, part: RequestPart): str
   return typeof data === 'object' && data !== null ? 'an object' : String(data);
 }
 
-/** ` minutes`, or '' for a number that counts nothing. */
+/** The unit of a number with a leading space, such as ` minutes`; '' for a number without a unit. */
 const unitOf = ({ parentSchema }: SchemaError): string =>
   parentSchema?.['x-unit'] ? ` ${parentSchema['x-unit']}` : '';
 
@@ -114,7 +114,7 @@ const PATTERNS: Record<string, (error: SchemaError, part: RequestPart) => string
     `The label name ${quoted(propertyName)} must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a letter or digit.`,
 };
 
-/** `label.NAME` represents the only pattern that parameter names may match. */
+/** Names that messages can suggest. `label.NAME` stands for the only pattern that parameter names may match. */
 const knownNames = ({ parentSchema }: SchemaError): string[] => [
   ...Object.keys(parentSchema?.properties ?? {}),
   ...(parentSchema?.patternProperties ? ['label.NAME'] : []),

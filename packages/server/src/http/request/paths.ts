@@ -44,7 +44,7 @@ export const unknownPath = (url: string): AppError =>
 export function nothingThere({ url, method }: Pick<FastifyRequest, 'url' | 'method'>, known: KnownPaths) {
   const path = pathOf(url);
   const matching = [...known.values()].filter(({ pattern }) => pattern.test(path));
-  // Prefer a path without parameters: its last segment is not an id.
+  // Of several matching paths, those with the fewest parameters count, because a fixed segment is more specific than an id.
   const fewest = Math.min(...matching.map(({ parameters }) => parameters));
   const methods = matching.flatMap((one) => (one.parameters === fewest ? [...one.methods] : []));
   if (methods.length === 0) return unknownPath(url);

@@ -6,10 +6,10 @@ import { JSON_TYPE } from '../openapi/responses.ts';
 
 export const immutableTag = (name: string): string => `"${name}"`;
 
-/** 132 bits of the hash: two bodies of one URL never share it. */
+/** 132 bits of the hash: enough that two bodies of one URL never have the same tag. */
 const CONTENT_TAG_LETTERS = 22;
 
-/** The weak validator of a body that is generated for each request. */
+/** The weak ETag of a response body that is generated for each request. */
 export const contentTag = (body: Uint8Array): string =>
   `W/"${hash('sha256', body, 'base64url').slice(0, CONTENT_TAG_LETTERS)}"`;
 

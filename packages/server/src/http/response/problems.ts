@@ -8,7 +8,7 @@ import { type RequestPart, type SchemaError, toInvalidRequest } from '../request
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
 import { toTime } from './time.ts';
 
-/** Codes of HTTP only; no AppError has them. */
+/** Codes of errors that only the HTTP layer produces; no AppError has them. */
 type HttpCode = 'range_not_satisfiable' | 'request_timeout' | 'headers_too_large' | 'internal_error';
 export type ProblemCode = Exclude<ErrorCode, 'outcome_unknown'> | HttpCode;
 
@@ -53,7 +53,7 @@ const STATUS: Record<ProblemCode, number> = {
 };
 
 export const PROBLEM_TYPE = 'application/problem+json';
-/** After a storage failure: short enough for a test, long enough for a disk to recover. */
+/** Retry-After after a storage failure, seconds: short enough for a test, long enough for a disk to recover. */
 const UNAVAILABLE_RETRY_SECONDS = 2;
 /** Replaces the text of an unexpected error, which may contain anything and is only logged. */
 export const INTERNAL_ERROR =
@@ -170,7 +170,7 @@ export function toAppError(error: unknown, request?: ErrorRequest): AppError | u
     : undefined;
 }
 
-/** True if the client disconnected before its request was complete: there is no response, and no defect. */
+/** True if the client disconnected before its request was complete: no response can be sent, and the error is no defect. */
 const isAborted = (request: FastifyRequest): boolean =>
   request.raw.destroyed && !request.raw.complete && hasBody(request);
 
@@ -201,7 +201,7 @@ export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): 
   });
 }
 
-/** RFC 9110 section 15.5, RFC 6585 section 5. Not from `node:http`: importing that loads Node's fetch, 2 MB. */
+/** Reason phrases (RFC 9110 section 15.5, RFC 6585 section 5). Not from `node:http`, because importing it loads Node's fetch, 2 MB. */
 const REASONS: Record<number, string> = {
   400: 'Bad Request',
   404: 'Not Found',
@@ -211,7 +211,7 @@ const REASONS: Record<number, string> = {
   431: 'Request Header Fields Too Large',
 };
 
-/** By the code of Node's HTTP parser or of a connection limit; and CONNECT, the only method without a path. */
+/** Problems by the code of Node's HTTP parser or of a connection limit, and for CONNECT, the only method without a path. */
 const PARSE_CODES: Record<string, [ProblemCode, string]> = {
   CONNECT: ['not_found', 'This server is not a proxy: it does not support CONNECT.'],
   HPE_HEADER_OVERFLOW: [

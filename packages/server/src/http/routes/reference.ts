@@ -20,16 +20,16 @@ const PAGE_FILES: Record<string, string> = {
 /** The page loads its own files only, and sends requests to its own server. */
 const CSP = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-/** Does not change while the server runs; all requests share its bytes. */
+/** A response that does not change while the server runs, so all requests share its bytes. */
 interface StaticResponse {
   headers: Record<string, string>;
   body: Buffer;
-  /** Null if compression is not worth it. */
+  /** The body compressed with gzip; null if compression is not worth it. */
   zipped: Buffer | null;
   tag: string;
 }
 
-/** Smaller bodies fit into one packet as they are. */
+/** Smaller bodies fit into one packet without compression. */
 const MIN_COMPRESSED_BYTES = 1_024;
 
 /** @param headers with `content-type`; names in lower case */

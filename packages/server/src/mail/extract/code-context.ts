@@ -195,7 +195,8 @@ export function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): nu
   const at = sentenceWords.slice(0, WORDS_TO_SUBJECT).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));
   if (at < 0 || isCodeOfOther(sentenceWords, at)) return undefined;
   const last = kindAt(sentenceWords, sentenceWords.length - 2);
-  // "59.90 EUR is": the unit belongs to the number before it.
+  // In "... of 59.90 EUR is 482913", the word before the verb is the unit of an amount. It does not mean that 482913
+  // is something other than a code.
   const hasNumber = /\d/.test(sentenceWords.at(-3) ?? '');
   const isOwn = hasNumber || (!isOther(last) && last !== 'number' && last !== 'label');
   return isOwn ? 85 : undefined;

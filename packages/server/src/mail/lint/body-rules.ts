@@ -85,7 +85,7 @@ export const BODY_RULES: readonly Rule[] = [
       if (!content.text?.trim() || content.htmlText === null) return false;
       const shown = wordsOf(content.htmlText);
       if (shown.size < MIN_WORDS) return false;
-      // As much as is kept of the words of a page.
+      // htmlText is cut at MAX_HTML_TEXT. The text is cut at the same length, so that like is compared with like.
       const text = wordsOf(content.text.slice(0, MAX_HTML_TEXT));
       const shared = [...shown].filter((word) => text.has(word)).length / shown.size;
       return (

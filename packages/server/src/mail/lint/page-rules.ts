@@ -180,7 +180,7 @@ function brokenGreeting(text: string): string | undefined {
     .find((line) => PLACEHOLDER.test(line) || NO_NAME.test(line) || EMPTY_NAME.test(line));
 }
 
-/** Answers and mails of lists repeat what people write, also about templates. */
+/** Replies, forwards and mailing-list mail may quote placeholders that a person wrote, which are no unfilled templates. */
 function isOfPeople({ source, parts, mail }: LintedMail): boolean {
   const keys = parts.header.fields.map((field) => fieldKey(source, field));
   const isAnswer = mail.content.inReplyTo !== null || mail.content.references.length > 0;

@@ -74,7 +74,7 @@ const withoutEscapes = (text: string): string => (text.includes('\\') ? text.rep
  * address.
  */
 
-/** Words and comments of one mailbox; the others are skipped, because each costs memory. */
+/** Limit for the words of one mailbox, and for its comments. Further ones are skipped, because each costs memory. */
 const MAX_WORDS = 1_000;
 
 export interface AddressList {

@@ -4,13 +4,51 @@ import { notFound } from '../../errors.ts';
 import { DECODED_HERE_BYTES, MAX_DECODINGS } from '../../http/limits.ts';
 import type { MailAttachment } from '../../mail/mail.ts';
 import { attachmentPart, type IndexedPart } from '../../mail/mime/part-index.ts';
-import { decodeTransfer } from '../../mail/mime/transfer-encoding.ts';
+import { base64Digit, decodeBase64, decodeTransfer } from '../../mail/mime/transfer-encoding.ts';
+import { freeIfLarge } from '../../memory.ts';
 import type { Parsing } from '../../reading/pool/parser-pool.ts';
 import type { Store } from '../../store.ts';
 import type { FullMessageRecord } from '../records.ts';
 import { createTurns } from '../turns.ts';
-import { decodedBase64 } from './base64-pieces.ts';
 import { rawPieces, rawRange } from './raw-source.ts';
+
+const PADDING = 0x3d;
+/** Four digits are three bytes (RFC 4648 section 4). */
+const GROUP = 4;
+
+/**
+ * The results together equal `decodeBase64` of the whole. Frees memory at once: with many slow clients, the garbage
+ * collector would leave more pieces than are in use.
+ * @param itsTurn is awaited before a piece is decoded
+ */
+export async function* decodedBase64(
+  pieces: AsyncIterable<Uint8Array>,
+  itsTurn: () => Promise<void>,
+): AsyncGenerator<Buffer> {
+  let rest: Uint8Array = new Uint8Array();
+  for await (const piece of pieces) {
+    await itsTurn();
+    const bytes = Buffer.concat([rest, piece]);
+    // A driver may return views of a larger buffer.
+    if (piece.byteLength === piece.buffer.byteLength) freeIfLarge(piece);
+    const end = endOfGroups(bytes);
+    const decoded = decodeBase64(bytes.subarray(0, end));
+    rest = Uint8Array.from(bytes.subarray(end).filter((byte) => base64Digit(byte) >= 0));
+    freeIfLarge(bytes);
+    yield decoded;
+  }
+  yield decodeBase64(Buffer.from(rest));
+}
+
+/** Padding completes a group wherever it is. */
+function endOfGroups(bytes: Buffer): number {
+  let digits = 0;
+  for (let at = bytes.lastIndexOf(PADDING) + 1; at < bytes.length; at++)
+    if (base64Digit(bytes[at] ?? 0) >= 0) digits++;
+  let end = bytes.length;
+  for (let extra = digits % GROUP; extra > 0; end--) if (base64Digit(bytes[end - 1] ?? 0) >= 0) extra--;
+  return end;
+}
 
 /** Positions of the first and the last byte, both included. */
 export interface ByteRange {
@@ -20,7 +58,7 @@ export interface ByteRange {
 
 export interface AttachmentContent {
   size: number;
-  /** Few bytes are a buffer, others a stream. */
+  /** A stream for a large attachment that can be read piece by piece (base64 or not encoded), otherwise a Buffer. */
   read(range: ByteRange): Buffer | Readable;
 }
 

@@ -13,7 +13,10 @@ export interface SourceRange {
   end: number;
 }
 
-/** Reads only the needed pieces, one in a turn of the event loop. @throws AppError `not_found` if the message ends before all are read */
+/**
+ * Reads only the needed pieces, one in each turn of the event loop.
+ * @throws AppError `not_found` if the message is deleted or expires before the last piece is read
+ */
 export async function* rawPieces(
   messages: Messages,
   { inboxId, id }: Source,

@@ -12,6 +12,7 @@ import {
   LISTED_COLUMNS,
   type ListedMessage,
   MESSAGE_COLUMNS,
+  ofLiveInbox,
   type StoredMessage,
   toMessage,
   toRow,
@@ -69,17 +70,13 @@ async function placeUpTo(db: Db, account: number, newest: number, time: number):
 /** As many messages as an inbox holds. */
 const MAX_RECIPIENT_ROWS = 10_000;
 
-// Subqueries read the inbox: for a join PostgreSQL would read and sort all messages. There is one lower bound of the
-// time, because an engine searches the index by only one of two.
 export const pages = {
   /** With `after < receivedAt < before`, newest first. */
   listRows: read(async (db, inboxId: string, range: Range, now: number): Promise<MessageRow[] | Unread> => {
     const { after, before, limit } = bounded(range);
     const rows = await db.all<ListedMessage>(
       sql`select ${LISTED_COLUMNS} from messages m ${WITH_READING}
-        where m.inbox_seq = (select seq from inboxes where id = ${inboxId} and expires_at > ${now})
-          and m.received_at > (select case when emptied_up_to > ${after} then emptied_up_to else ${after} end
-            from inboxes where id = ${inboxId} and expires_at > ${now})
+        where ${ofLiveInbox(inboxId, after, now)}
           and m.received_at < ${before}
         order by m.received_at desc limit ${limit}`,
     );
@@ -93,9 +90,7 @@ export const pages = {
       const { after, before, limit } = bounded({ before: Number.POSITIVE_INFINITY, ...range });
       const rows = await db.all<StoredMessage>(
         sql`select ${MESSAGE_COLUMNS} from messages m ${WITH_READING}
-          where m.inbox_seq = (select seq from inboxes where id = ${inboxId} and expires_at > ${now})
-            and m.received_at > (select case when emptied_up_to > ${after} then emptied_up_to else ${after} end
-              from inboxes where id = ${inboxId} and expires_at > ${now})
+          where ${ofLiveInbox(inboxId, after, now)}
             and m.received_at < ${before}
           order by m.received_at limit ${limit}`,
       );
@@ -171,9 +166,7 @@ export const pages = {
     const row = await db.first<{ lines: string | null }>(
       sql`select string_agg(line, '\n') as lines from (
         select m.received_at || ' ' || m.rcpt_to as line from messages m
-        where m.inbox_seq = (select seq from inboxes where id = ${inboxId} and expires_at > ${now})
-          and m.received_at > (select case when emptied_up_to > ${after} then emptied_up_to else ${after} end
-            from inboxes where id = ${inboxId} and expires_at > ${now})
+        where ${ofLiveInbox(inboxId, after, now)}
         order by m.received_at desc limit ${MAX_RECIPIENT_ROWS}) newest`,
     );
     return row?.lines ?? '';

@@ -56,7 +56,7 @@ export async function readContents(
 
 /** Those of `readings r` are null while a mail is unread. */
 export const WITH_READING: Sql = constant('left join readings r on r.source_seq = m.source_seq');
-/** Of `messages m` {@link WITH_READING}. */
+/** Columns for lists of messages. The query must select from `messages m` joined by {@link WITH_READING}. */
 export const LISTED_COLUMNS: Sql = constant(
   `m.id, m.received_at as "receivedAt", m.source_seq as source, m.read_at as "readAt", m.tags, r.size, r.summary,
     case when lower(m.rcpt_to) = (select '["' || address || '"]' from inboxes where seq = m.inbox_seq) then null
@@ -110,6 +110,15 @@ export function readEnvelope(
     trail: [...decodeTrail(trail), ...decodeTrail(reading.trail)],
   };
 }
+
+/**
+ * Messages `m` of a live inbox after a time. Subqueries read the inbox: for a join PostgreSQL would read and sort all
+ * messages. There is one lower bound of the time, because an engine searches the index by only one of two.
+ */
+export const ofLiveInbox = (inboxId: string, after: number, now: number): Sql =>
+  sql`m.inbox_seq = (select seq from inboxes where id = ${inboxId} and expires_at > ${now})
+    and m.received_at > (select case when emptied_up_to > ${after} then emptied_up_to else ${after} end
+      from inboxes where id = ${inboxId} and expires_at > ${now})`;
 
 /** Replaces infinity, which the engines do not know. */
 export const bounded = ({ after, before, limit }: { after: number; before: number; limit: number }) => ({

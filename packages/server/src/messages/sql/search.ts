@@ -30,6 +30,7 @@ import {
   LISTED_COLUMNS,
   type ListedMessage,
   MESSAGE_COLUMNS,
+  ofLiveInbox,
   parse,
   parseSummary,
   readContents,
@@ -266,9 +267,7 @@ export const searching = {
       const { after, before } = bounded(range);
       const select = (columns: Sql, from: number, to: number, condition = EMPTY) =>
         sql`select ${columns} from messages m ${WITH_READING}
-          where m.inbox_seq = (select seq from inboxes where id = ${inboxId} and expires_at > ${now})
-            and m.received_at > (select case when emptied_up_to > ${from} then emptied_up_to else ${from} end
-              from inboxes where id = ${inboxId} and expires_at > ${now})
+          where ${ofLiveInbox(inboxId, from, now)}
             and m.received_at < ${to} ${condition}
           order by m.received_at ${isAscending ? ASCENDING : DESCENDING} limit ${ROWS_PER_CALL}`;
       const sizes = await db.all<Sized>(

@@ -1,4 +1,4 @@
-/** Names of nested groups, widest first: account, inbox. Each level divides turns equally. */
+/** Names of nested groups, the outermost first: account, inbox. The groups within one group get equal shares. */
 export type Flow = readonly string[];
 
 interface Entry<T> {
@@ -12,7 +12,7 @@ interface Entry<T> {
  */
 export class FairQueue<T> {
   private readonly root = new Group<T>(0);
-  /** What somebody waits for: it comes before all others. */
+  /** Items for whose result a caller waits; they come before all others. */
   private readonly awaited = new Group<T>(0);
   private count = 0;
 
@@ -26,7 +26,7 @@ export class FairQueue<T> {
     this.count += 1;
   }
 
-  /** Puts an item that is queued before those that nobody waits for. */
+  /** Moves a queued item before those for which no caller waits. */
   hasten(item: T, flow: Flow): void {
     const entry = this.root.remove(item, flow, 0);
     if (entry) this.awaited.add(entry, flow, 0);
@@ -56,7 +56,7 @@ export class FairQueue<T> {
   }
 }
 
-/** One group, with the groups within it, or with items where there are none. */
+/** A group of the queue. It has subgroups or, at the innermost level, items. */
 class Group<T> {
   /** Virtual time of the parent when it last served this group. */
   start: number;

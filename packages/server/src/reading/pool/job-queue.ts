@@ -6,13 +6,13 @@ import { currentJob, type Failure, fail, type Job, type PoolWorker, send, settle
 import { type BatchResult, DONE, QUEUED, TAKEN } from './protocol.ts';
 
 export interface QueueLimits {
-  /** Workers that may run at the same time, without those that are busy with a slow mail. */
+  /** Workers that may run at the same time, not counting those that are busy with a slow mail. */
   threads: number;
   /** Further workers that may be busy with slow mails; when all are, the queue waits until one is terminated. */
   stuck: number;
-  /** Jobs of one posted message. */
+  /** Jobs that are posted to a worker in one message. */
   batch: number;
-  /** Bytes of one posted message beside its first job, which bound the wait of a small mail behind them. */
+  /** Bytes of one posted message without its first job; bounds how long a small mail at its end waits. */
   batchBytes: number;
   /** Batches that a worker has at most; with two, it need not wait for the main thread. */
   ahead: number;
@@ -27,7 +27,7 @@ export interface QueueLimits {
 /** Worker threads that share one queue. Sets no timers: {@link tick} is called while {@link isWatching}. */
 export class JobQueue {
   private readonly queue = new FairQueue<Job>();
-  /** Jobs taken back from a worker; they come first. */
+  /** Jobs taken back from a worker; they run before queued jobs. */
   private readonly requeued: Job[] = [];
   private readonly workers = new Set<PoolWorker>();
   private readonly limits: QueueLimits;
@@ -38,7 +38,7 @@ export class JobQueue {
 
   /**
    * @param entry the worker's file
-   * @param onWork called when there is something to watch
+   * @param onWork called when {@link tick} must be called from now on
    */
   constructor(entry: URL, limits: QueueLimits, onWork: () => void) {
     this.entry = entry;
@@ -70,7 +70,7 @@ export class JobQueue {
     this.queue.add(job, job.flow, job.input.length);
     if (this.isScheduled) return;
     this.isScheduled = true;
-    // setImmediate runs after the sockets were read, so mails that end in one turn make one batch.
+    // setImmediate runs after the sockets were read, so mails that arrive in one turn of the event loop share a batch.
     setImmediate(() => {
       this.isScheduled = false;
       this.dispatch();
@@ -78,7 +78,7 @@ export class JobQueue {
     });
   }
 
-  /** Puts a job that no worker has before those that nobody waits for. */
+  /** Moves a job that no worker has yet before those for which no caller waits. */
   hasten(job: Job): void {
     this.queue.hasten(job, job.flow);
   }
@@ -209,7 +209,7 @@ export class JobQueue {
     this.dispatch();
   }
 
-  /** Takes back all jobs but the current one, whether not started or finished but not sent. */
+  /** Takes back all jobs but the current one: those not started, and those finished whose result was not sent. */
   private requeueOthers(worker: PoolWorker): void {
     worker.isStuck = true;
     for (const { jobs, states } of worker.batches) {
@@ -239,7 +239,7 @@ export class JobQueue {
   /** @param isSuspect true when it is unknown which job ended the worker */
   private requeue(job: Job, isSuspect: boolean, failure: Failure): void {
     if (job.settled) return;
-    // The input was transferred to the ended worker.
+    // The input was transferred to the ended worker, so the job cannot run again.
     const isLost = job.isGiven && job.input.length === 0;
     if (isLost || (isSuspect && ++job.deaths > 1)) fail(job, failure);
     else this.requeued.unshift(job);

@@ -1,9 +1,9 @@
-/** Few enough to be validated in a millisecond. */
+/** Items of one line: few enough to be validated in a millisecond. */
 const ITEMS_PER_LINE = 20;
 
 /**
- * Splits a JSON document into lines, so that its reader can yield between two of them: the document with the field
- * `array` emptied, then the items of that field, several a line as an array.
+ * Splits a JSON document into lines, so that its reader can yield to the event loop between two of them: first the
+ * document with its field `array` emptied, then the items of that field as arrays of several items.
  * @throws SyntaxError, or RangeError for a document that is nested too deeply
  */
 export function jsonLines(document: Uint8Array, array: string): string {

@@ -1,29 +1,29 @@
 import { availableParallelism } from 'node:os';
 import { systemClock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
-import { type AttachmentList, readAttachmentList } from '../../mail/attachment-list.ts';
 import type { FullJson } from '../../mail/full-json.ts';
+import { type AttachmentList, readAttachmentList } from '../../mail/full-json.ts';
 import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
 import type { Flow } from './fair-queue.ts';
 import { JobQueue, type QueueLimits } from './job-queue.ts';
 import type { Failure, Job } from './pool-worker.ts';
 import type { Task } from './protocol.ts';
 
-/** The largest real mails take well under a second. */
+/** Time limit of one mail. The largest real mails take well under a second. */
 const PARSE_TIME_LIMIT_MS = 5_000;
-/** Jobs behind a slow one then move to another worker. Threads of a busy machine wait 30 ms for the CPU as it is. */
+/** After this time, jobs behind a slow one move to another worker. On a busy machine, any thread may wait 30 ms for the CPU. */
 const SLOW_PARSE_MS = 50;
-/** JavaScript heap of one worker, MiB. Long texts (`changePieces`) and results are outside of it. */
+/** Limit of one worker's JavaScript heap, MiB. Strings of changePieces (mail/mime/clean.ts) and results are outside it. */
 const PARSE_HEAP_MB = 256;
 /** An idle extra worker uses tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
-/** Mails of a batch: few enough that the first are committed while the next are read. */
+/** Mails of a batch: few enough that the first are committed while the next are parsed. */
 const MAX_BATCH = 4;
-/** Mails above this size have a worker of their own: their reading takes 100 ms at worst. */
+/** Larger mails are parsed by a worker of their own. A mail of this size takes 100 ms at worst. */
 export const LARGE_MAIL_BYTES = 1024 * 1024;
-/** The same for large mails, whose worker has no other jobs. */
+/** SLOW_PARSE_MS for large mails, whose worker has no small mails that would wait. */
 const SLOW_LARGE_PARSE_MS = 1_000;
-/** Bytes of a batch beside its first mail: 2 ms of work, 10 ms at worst. */
+/** Bytes of a batch without its first mail: 2 ms of work, 10 ms at worst. */
 const MAX_BATCH_BYTES = 64 * 1024;
 /** Workers that may be busy with slow mails while others continue. */
 const MAX_STUCK = 3;
@@ -36,11 +36,11 @@ export interface ParsedBytes {
 }
 
 export interface ParseRequest {
-  /** Account and inbox: workers take turns between them. */
+  /** Account and inbox, which get equal shares of the workers. */
   flow?: Flow;
   /** Abort it when the result is no longer needed: a job that has not started is dropped. */
   signal?: AbortSignal | undefined;
-  /** Abort it when somebody waits for the result: the job comes before those that nobody waits for. */
+  /** Abort it when a caller waits for the result: the job then runs before those for which no caller waits. */
   hastening?: AbortSignal | undefined;
 }
 
@@ -52,8 +52,8 @@ export interface Parsing {
   /** Starts the workers that are kept when idle; without it, the first mail starts one. */
   warmUp(): void;
   /**
-   * Reads a whole mail. When the worker was terminated (time, memory, a crash, or {@link close}), the result has only
-   * the first header fields, and `parseError` says why.
+   * Parses a whole mail. When the worker was terminated (time, memory, a crash, or {@link close}), the result has
+   * only the first header fields, and `parseError` says why.
    */
   parse(raw: Uint8Array, request?: ParseRequest): Promise<ParsedBytes>;
   decode(bytes: Uint8Array, encoding: TransferEncoding, request?: ParseRequest): Promise<Uint8Array>;
@@ -78,7 +78,7 @@ export interface Parsing {
 }
 
 export interface ParsingOptions {
-  /** Workers for small mails; by default all cores but two, which SMTP and HTTP, and the writer use. */
+  /** Workers for small mails; default: all cores but two, which SMTP and HTTP, and the writer use. */
   threads?: number;
   /** For tests: another worker file, and other limits than the constants here. */
   workerEntry?: URL;
@@ -91,7 +91,7 @@ interface TaskResult {
   parseError: string | null;
 }
 
-/** The flow of work without an account; it gets the turns of one account. */
+/** The flow of jobs without an account, which together get the share of one account. */
 const OTHERS: Flow = ['others'];
 
 const REASONS: Readonly<Record<Failure, string>> = {
@@ -102,7 +102,7 @@ const REASONS: Readonly<Record<Failure, string>> = {
   dropped: 'The client disconnected before the mail was read.',
 };
 
-/** Its limits are of the machine's time, because threads work in it. */
+/** Its time limits use the system clock even in tests, because worker threads take real time. */
 export function createParsing(options: ParsingOptions = {}): Parsing {
   return new ParserPool(options);
 }

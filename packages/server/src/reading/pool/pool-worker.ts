@@ -12,7 +12,7 @@ export interface Job {
   /** Whether a large input may be transferred; otherwise it is copied. */
   isGiven: boolean;
   flow: Flow;
-  /** Workers that ended with this job in their batch, the cause unknown; at 2 the job fails. */
+  /** Workers that ended for an unknown cause with this job in their batch; at 2 the job fails. */
   deaths: number;
   settled: boolean;
   done(first: Uint8Array | undefined, second: Uint8Array, parseError: string | null): void;
@@ -33,7 +33,7 @@ export interface PoolWorker {
   /** Busy with a slow mail; receives no new batch until it finishes. */
   isStuck: boolean;
   idleSince: number;
-  /** It has returned a result. A worker that ends before that cannot work at all and is not replaced. */
+  /** The worker has returned a result. One that ends before that cannot work at all and is not replaced. */
   isProven: boolean;
 }
 
@@ -49,7 +49,7 @@ export function settle({ jobs, states }: Batch, { bytes, lengths, errors }: Batc
     at = middle + second;
     if (job.settled || Atomics.load(states, index) === TAKEN) return;
     job.settled = true;
-    // Decoded bytes may be as large as a mail: they are not copied.
+    // Decoded bytes may be as large as a mail, so they are passed on without a copy.
     isGiven = first === bytes.length && isLarge(bytes);
     const beginning = isGiven ? bytes : bytes.slice(start, middle);
     const rest = copyToGive(bytes.subarray(middle, at));
@@ -78,7 +78,7 @@ export function send(worker: PoolWorker, jobs: Job[]): void {
     );
 }
 
-/** Copies large inputs before posting. Other batches may be posted meanwhile, so results come in another order. */
+/** Copies large inputs before posting. Other batches may be posted meanwhile, so results may come in another order. */
 async function postCopies(worker: PoolWorker, batch: Batch): Promise<void> {
   const inputs: Uint8Array[] = [];
   for (const job of batch.jobs) {

@@ -33,10 +33,10 @@ export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) =
   lint: () => MIB / 4,
   // UTF-8 takes at most three bytes for a UTF-16 code unit.
   preview: () => 3 * MAX_PAGE_LENGTH + 1024,
-  // A thousand parts with names, ids and types of a thousand characters each.
+  // Enough for a thousand parts with names, ids and types of a thousand characters each.
   attachments: () => 16 * MIB,
   fullJson: () => MAX_STRING_BYTES + 4 * MIB,
-  // Numbers may grow: 1e20 is written with 21 digits.
+  // A number may become longer: 1e20 is written with 21 digits.
   jsonLines: (inputBytes) => 5 * inputBytes + 1024,
   decode: (inputBytes) => inputBytes + MAX_FILLED_BYTES,
 };
@@ -44,19 +44,19 @@ export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) =
 export interface JobBatch {
   /** Returned with the result. */
   id: number;
-  /** One {@link QUEUED} … {@link TAKEN} a job. */
+  /** The state of each job, {@link QUEUED} to {@link TAKEN}. */
   states: Int32Array;
-  /** One array a job; large ones are transferred. */
+  /** The input of each job; large ones are transferred. */
   inputs: Uint8Array[];
   tasks: Task[];
 }
 
 export interface BatchResult {
-  /** That of the {@link JobBatch}. */
+  /** The id of the {@link JobBatch}. */
   id: number;
   /** All results, concatenated; transferred. */
   bytes: Uint8Array<ArrayBuffer>;
-  /** Two lengths a job: summary and content, or one result and 0; -1 and 0 without a result. */
+  /** Two lengths for each job: summary and content, or one result and 0; -1 and 0 without a result. */
   lengths: number[];
   errors: (string | null)[];
 }

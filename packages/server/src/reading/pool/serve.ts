@@ -24,9 +24,9 @@ export interface MailReader {
   lint(raw: Uint8Array): string;
   /** The page of a preview, and JSON text of its description. */
   preview(raw: Uint8Array, imagesUrl: string): { page: string; about: string };
-  /** JSON text. */
+  /** The list of attachments as JSON text. */
   attachments(raw: Uint8Array): string;
-  /** UTF-8 JSON. */
+  /** The message in full as UTF-8 JSON, in pieces. */
   fullJson(raw: Uint8Array, about: FullJson): readonly Uint8Array[];
   jsonLines(document: Uint8Array, array: string): string;
 }
@@ -41,7 +41,7 @@ class Results {
   private readonly errors: (string | null)[] = [];
   private total = 0;
 
-  /** @param first undefined without a result @returns the bytes of both */
+  /** Adds the result of a job. @param first undefined without a result @returns the bytes of both parts */
   add(...[first, second = '', error = null]: Result): number {
     const before = this.total;
     this.errors.push(error);
@@ -117,12 +117,12 @@ function runBatch({ id, states, inputs, tasks }: JobBatch, reader: MailReader): 
     Atomics.store(states, index, DONE);
   }
   const result = results.finish(id);
-  // Only after the copy, because results may be views of the inputs.
+  // Free the inputs only after the results were copied, because results may be views of them.
   for (const input of inputs) freeIfLarge(input);
   return result;
 }
 
-/** Answers every {@link JobBatch} of `port` with one {@link BatchResult}, one batch after the other. */
+/** Replies to every {@link JobBatch} of `port` with one {@link BatchResult}, one batch after the other. */
 export function serve(port: MessagePort, reader: MailReader): void {
   port.on('message', (batch: JobBatch) => {
     // An error ends the thread, and the pool determines the job that caused it.

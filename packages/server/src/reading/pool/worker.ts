@@ -1,6 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { attachmentListJson } from '../../mail/attachment-list.ts';
-import { fullJson } from '../../mail/full-json.ts';
+import { attachmentListJson, fullJson } from '../../mail/full-json.ts';
 import { lintMail } from '../../mail/lint/lint.ts';
 import { decodeTransfer } from '../../mail/mime/transfer-encoding.ts';
 import { parseMail } from '../../mail/parse.ts';

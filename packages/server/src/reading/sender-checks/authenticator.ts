@@ -6,9 +6,9 @@ import type { MailAuthentication, MailEnvelope } from '../../mail/mail.ts';
 import { copyInTurns, isLarge } from '../../memory.ts';
 import { CheckThread } from './check-thread.ts';
 
-/** A reader waits at most this long for the check; name servers usually reply in a fraction of it. */
+/** Time limit of one check, which delays reading the message. Name servers usually reply in a fraction of it. */
 export const CHECK_TIME_LIMIT_MS = 2_000;
-/** The last part of that time, in which the thread returns what it has. */
+/** The last part of CHECK_TIME_LIMIT_MS, in which the thread returns the results that it has. */
 export const HURRY_MS = 200;
 /** Concurrent checks, which mostly wait for name servers; further ones get `temperror`. */
 const MAX_CHECKS = 200;
@@ -16,7 +16,7 @@ const MAX_CHECKS = 200;
 export const MAX_CHECKS_PER_SOURCE = 50;
 /** Bytes of concurrently checked messages, which are copies: enough for one of the largest size. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Applies from the second concurrent message of a source on. */
+/** Applies from the second concurrent message of a source on, so that a single one may be larger. */
 export const MAX_BYTES_PER_SOURCE = 24 * 1024 * 1024;
 /** An idle thread holds tens of MiB. */
 const IDLE_MS = 60_000;
@@ -193,7 +193,7 @@ export class Authenticator {
     do {
       before = thread.messages;
       await clock.sleep(HURRY_MS, signal);
-      // Handles messages of the thread first, even when the main thread itself is late.
+      // First handle messages of the thread that have arrived, because the main thread itself may be late.
       await nextTurn();
       settle(NOT_IN_TIME);
       // A thread that sends messages, or is still starting, is busy and not stuck.
@@ -202,7 +202,7 @@ export class Authenticator {
   }
 }
 
-/** Loopback connections are local programs, to which SPF does not apply. */
+/** Loopback connections are local programs, to which SPF does not apply, so they are not checked. */
 export function isOutside(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.process(address).range() !== 'loopback';
 }

@@ -14,12 +14,12 @@ const TRIES = 2;
 const KNOWN_MS = 60_000;
 /** Caches failures too: a silent name server must not delay every message of its domain. */
 const FAILURE_KNOWN_MS = 5_000;
-/** Characters: many thousand domains, a few megabytes. */
+/** Characters in the cache: many thousand domains, a few megabytes. */
 const CACHE_LETTERS = 4 * 1024 * 1024;
 const ENTRY_LETTERS = 100;
 /** Characters of one record set; those of the largest companies have a few thousand. */
 const MAX_ANSWER_LETTERS = 16 * 1024;
-/** Twice what a strict SPF policy with its mail exchangers, three signatures and a deep From domain need. */
+/** Queries of one mail: twice what a strict SPF policy with its mail exchangers, three signatures and a deep From domain need. */
 const MAX_QUESTIONS = 60;
 
 /** The name or record does not exist; other codes are temporary failures. */
@@ -28,7 +28,7 @@ const ABSENT: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']
 type Outcome = { records: Records; letters: number } | { failure: string };
 
 export interface DnsSettings {
-  /** As in `CheckerData`. */
+  /** Name servers as `address` or `address:port`; null for the machine's own. */
   servers: readonly string[] | null;
   /** Monotonic milliseconds, for the age of cache entries. */
   now?: () => number;
@@ -76,7 +76,7 @@ export function askForOneMail(ask: Ask, over: AbortSignal): Ask {
   const end = new Promise<never>((_, reject) => {
     over.addEventListener('abort', () => reject(dnsError('ETIMEOUT')), { once: true });
   });
-  // It may be rejected when no query is running.
+  // Prevents an unhandled rejection when no query is running.
   end.catch(() => undefined);
   return async (name, type) => {
     if (over.aborted) throw dnsError('ETIMEOUT');
@@ -87,7 +87,7 @@ export function askForOneMail(ask: Ask, over: AbortSignal): Ask {
 
 async function answerOf(resolver: Resolver, name: string, type: string): Promise<Outcome> {
   try {
-    // Records of mail exchangers are objects, and pass through unchanged.
+    // MX records are objects, despite this type, and are passed on unchanged.
     const records = (await resolver.resolve(name, type)) as Records;
     const letters = JSON.stringify(records).length;
     return letters > MAX_ANSWER_LETTERS ? { failure: 'EMSGSIZE' } : { records, letters };

@@ -10,9 +10,9 @@ import type { CheckJob } from './protocol.ts';
 /** Larger header sections are not checked: the time grows with the square of their size. */
 const MAX_HEADER_BYTES = 64 * 1024;
 const MAX_HEADER_LINES = 1_000;
-/** Each may cost a pass over the body (RFC 6376 section 6.1). Ordinary mails have up to three. */
+/** Each signature may cost a pass over the body (RFC 6376 section 6.1). Ordinary mails have up to three. */
 const MAX_SIGNATURES = 10;
-/** Of the fields that the libraries parse: a 4,096-bit signature with a long list of fields has less than 2 KiB. */
+/** Limit of each field that the libraries parse: a 4,096-bit signature with a long list of fields has less than 2 KiB. */
 const MAX_FIELD_BYTES = 4 * 1024;
 /** White space in a signature, which the library reads in quadratic time (60 KB took 1.4 s). Folding needs three. */
 const TOO_MUCH_SPACE = /[ \t\r\n]{64}/;
@@ -37,8 +37,9 @@ interface Signatures {
 export type CheckedMail = Omit<CheckJob, 'id'>;
 
 /**
- * Checks a mail's sender strictly by SPF, DKIM and DMARC. Never rejects: `temperror` is what could not be determined,
- * `permerror` what exceeds the bounds and is not checked.
+ * Checks a mail's sender strictly by SPF, DKIM and DMARC. Never rejects. `temperror` is a result that could not be
+ * determined. DKIM and DMARC are also `permerror` for a mail beyond the bounds, and DMARC for one without a clear
+ * author.
  * @param over aborted at the mail's time limit
  */
 export async function authenticateMail(
@@ -98,14 +99,14 @@ async function checkAuthor(
       strict: true,
     });
     const result = found ? found.status.result : 'permerror';
-    // After a temporary failure the mail might still have passed.
+    // Without the temporary failure of SPF or DKIM, the mail might have passed, so a failure is not certain.
     return unsure && result !== 'pass' && result !== 'none' ? 'temperror' : result;
   } catch {
     return 'temperror';
   }
 }
 
-/** RFC 5322 section 2.2, with folds; undefined when the header section is too large. */
+/** The header fields, with folded lines (RFC 5322 section 2.2); undefined when the header section is too large. */
 function headerFields(raw: Uint8Array): string[] | undefined {
   let lines = 0;
   let start = 0;

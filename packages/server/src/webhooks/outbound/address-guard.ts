@@ -123,7 +123,7 @@ export async function checkUrl(text: string, settings: GuardSettings): Promise<s
 export function readUrl(text: string): URL {
   if (text.length > MAX_URL_LENGTH)
     throw refused(`The webhook URL has ${text.length} characters, more than the limit of ${MAX_URL_LENGTH}.`);
-  // The WHATWG parser silently removes some of these, so the checked URL would differ from the given one.
+  // The WHATWG parser silently removes some of these characters, so the checked URL would differ from the given one.
   if (/[\p{Cc}\s\\]/u.test(text)) {
     throw refused(
       'The webhook URL must not contain white space, control characters or backslashes. Percent-encode them.',
@@ -145,7 +145,7 @@ export function readUrl(text: string): URL {
       `Port ${url.port} is not allowed for webhooks. Use 80, 443, or a port from 1024 up that no other known protocol uses.`,
     );
   }
-  // Percent-encoding can lengthen it.
+  // Percent-encoding can lengthen the URL.
   if (url.href.length > MAX_URL_LENGTH) {
     throw refused(
       `The webhook URL has ${url.href.length} characters when percent-encoded, more than the limit of ${MAX_URL_LENGTH}.`,

@@ -5,20 +5,21 @@ import { AddressRefusedError, type GuardSettings, guardedLookup, isAllowedAddres
 export { request } from 'undici';
 
 export interface DispatcherSettings extends GuardSettings {
-  /** Further requests wait. */
+  /** Concurrent connections to one origin; further requests wait for one of them. */
   connectionsPerOrigin: number;
-  /** Includes the TLS handshake. */
+  /** Time limit of a connect, with the TLS handshake. */
   connectTimeoutMs: number;
 }
 
-/** Maximum idle time, also when the receiver offers more: common servers close after five seconds without notice. */
+/** Maximum idle time, even if the receiver offers more, because common servers close after five seconds without notice. */
 const KEEP_ALIVE_MS = 4000;
-/** After these, the next request opens a new connection, which is checked again. */
+/** After this many requests, the next one opens a new connection, whose address is checked again. */
 const REQUESTS_PER_CONNECTION = 100;
 
 /**
- * undici's Agent with the address guard: literal addresses are checked here, because sockets do not look them up,
- * names in the socket's lookup. Ignores proxies of the environment, which would bypass the check.
+ * undici's Agent with the address guard. IP addresses in a URL are checked here, because a socket does not look them
+ * up. Host names are checked in the socket's lookup. Ignores proxy settings of the environment, because a proxy would
+ * bypass the check.
  */
 export function createGuardedDispatcher(settings: DispatcherSettings): Dispatcher {
   const connect = buildConnector({

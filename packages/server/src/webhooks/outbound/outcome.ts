@@ -30,12 +30,12 @@ export interface AttemptError {
 
 export interface AttemptOutcome {
   ok: boolean;
-  /** Null without a response. */
+  /** Status of the response; null without a response. */
   status: number | null;
-  /** As received; null without the header. */
+  /** The Retry-After header as received; null without it. */
   retryAfter: string | null;
   durationMs: number;
-  /** Null exactly when `ok`. */
+  /** Why the attempt failed; null if `ok` is true. */
   error: AttemptError | null;
   /** Start of the response body, untrusted, without control characters; '' if there is none or it is compressed. */
   responseStart: string;
@@ -89,7 +89,7 @@ export function attemptError(error: unknown): AttemptError {
   return { code: 'connection_closed', message: 'The endpoint closed the connection without a response.' };
 }
 
-// undici's parser errors have one name, but various codes or none.
+// undici's parser errors have various codes or none, but all have this name.
 function isParserError(error: unknown): boolean {
   return error instanceof Error && error.name === 'HTTPParserError';
 }

@@ -6,7 +6,7 @@ export type Resolve = (host: string) => Promise<string[]>;
 
 const TIMEOUT_MS = 1000;
 const TRIES = 2;
-/** Addresses are tried one after the other. */
+/** Addresses are tried one after the other, so a longer list would only use up the time limit of the attempt. */
 const MAX_ADDRESSES = 16;
 
 export interface ResolveSettings {

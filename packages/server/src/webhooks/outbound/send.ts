@@ -6,20 +6,20 @@ import { type AttemptError, type AttemptOutcome, attemptError, statusError } fro
 
 /** Time limit of one attempt, from the DNS lookup to the end of the response. */
 export const ATTEMPT_TIMEOUT_MS = 15_000;
-/** Leaves time for the name's next address when one does not respond. */
+/** Leaves time to try the host's next address when one does not respond. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Bytes of a response body that the delivery log keeps. */
 export const RESPONSE_START_BYTES = 1024;
-/** Bytes of a response body that are read to reuse the connection. After more, it is closed. */
+/** Up to this many bytes of a response body are read, so that its connection can be reused; a longer body closes it. */
 const RESPONSE_READ_BYTES = 64 * 1024;
-/** Longer header values are cut; a date has 29 characters. */
+/** Characters of a Retry-After header that are kept; a date has 29. */
 const RETRY_AFTER_LENGTH = 64;
 /** The deliverer's maximum of concurrent attempts, so that endpoints on the same host do not delay each other. */
 export const CONNECTIONS_PER_ORIGIN = 768;
 
 export interface SenderSettings extends GuardSettings {
   clock: Clock;
-  /** Such as `Mayfly/0.1.0`. */
+  /** The User-Agent header, such as `Mayfly/0.1.0`. */
   userAgent: string;
 }
 
@@ -35,7 +35,7 @@ export interface Attempt {
 }
 
 export interface Sender {
-  /** Sends one POST request. Never rejects: failures are outcomes too. The status decides, whatever the body is. */
+  /** Sends one POST request. Never rejects: failures are outcomes too. Only the status decides, whatever the body is. */
   send(attempt: Attempt): Promise<AttemptOutcome>;
   /** Aborts attempts in progress. Safe to call twice. */
   close(): Promise<void>;
@@ -63,7 +63,7 @@ export function createSender({ allow, resolve, clock, userAgent }: SenderSetting
       const ended = new AbortController();
       const signal = AbortSignal.any(outer ? [timeUp.signal, outer] : [timeUp.signal]);
       void clock.sleep(timeoutMs, ended.signal).then(() => timeUp.abort());
-      // undici reacts to an abort only once it has a connection.
+      // undici reacts to an abort only once it has a connection, so do not wait for it.
       const aborted = Promise.withResolvers<never>();
       signal.addEventListener('abort', () => aborted.reject(signal.reason));
       const post = async () => {

@@ -7,11 +7,11 @@ import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'cancelled';
 
 export interface AttemptRecord {
-  /** When it began. */
+  /** When the attempt began. */
   at: number;
   status: number | null;
   durationMs: number;
-  /** Null if and only if a 2xx response arrived in time. */
+  /** Why the attempt failed; null if a 2xx response arrived in time. */
   error: { code: string; message: string } | null;
   /** Start of the response body. Untrusted. */
   responseStart: string;
@@ -22,13 +22,13 @@ export interface DeliveryRecord {
   webhookId: string;
   /** Sent as `webhook-id`; one event may be delivered to several webhooks. */
   eventId: string;
-  /** Both null for a test event. */
+  /** Inbox and message of the event; both null for a test event. */
   inboxId: string | null;
   messageId: string | null;
   state: DeliveryState;
   reason: string | null;
   createdAt: number;
-  /** Null if it ended, and while an attempt is in progress. */
+  /** When the next attempt is due; null if the delivery has ended, or while an attempt is in progress. */
   nextAttemptAt: number | null;
   attempts: AttemptRecord[];
 }
@@ -45,7 +45,7 @@ export interface ReplayStep {
 interface DeliveredMessage {
   inboxId: string;
   messageId: string;
-  /** Bounds of the time at which it was stored, epoch milliseconds. */
+  /** Bounds of the time at which the message was stored, epoch milliseconds. */
   from: number;
   to: number;
 }
@@ -57,7 +57,7 @@ interface LogPage {
   state?: DeliveryState;
 }
 
-/** A delivery's id contains a time slightly before the message's `receivedAt`; clocks of nodes may also differ. */
+/** Margin for searches by time: a delivery's id contains a time slightly before `receivedAt`, and clocks of nodes may differ. */
 const MARGIN_MS = 1_000;
 
 type LogRow = Omit<DeliveryRecord, 'attempts'> & {
@@ -100,7 +100,7 @@ async function readDeliveries(db: Db, deliveries: Sql): Promise<DeliveryRecord[]
   );
 }
 
-/** Deliveries of a webhook of the account; readable for a day after its end. */
+/** Deliveries of a webhook of the account, also for a day after the webhook has ended. */
 const ofWebhook = (accountId: string, webhookId: string, now: number): Sql =>
   sql`select d.* from deliveries d join webhooks w on w.id = d.webhook_id
     where d.webhook_id = ${webhookId} and w.account_id = ${accountId} and w.ends_at > ${now - TOMBSTONE_MS}`;
@@ -133,7 +133,7 @@ async function lockOwn(tx: Tx, accountId: string, webhookId: string, now: number
   return own !== undefined;
 }
 
-/** Makes a locked webhook due at once, even during a pause after failures. @param at wall clock @param added count */
+/** Makes a locked webhook due at once, even during a pause after failures. @param at wall-clock time @param added number of new deliveries */
 async function wake(tx: Tx, webhookId: string, at: number, added: number): Promise<void> {
   await tx.run(sql`update webhooks set blocked_until = 0 where id = ${webhookId}`);
   await tx.run(sql`insert into wakes (webhook_id, at, added) values (${webhookId}, ${at}, ${added})`);
@@ -147,7 +147,7 @@ export const log = {
     readPage(db, accountId, webhookId, page, now),
   ),
 
-  /** A `search`, because it may read the whole log. */
+  /** An operation of the kind `search`, because it may read the whole log. */
   listByState: search((db, accountId: string, webhookId: string, page: Required<LogPage>, now: number) =>
     readPage(db, accountId, webhookId, page, now),
   ),

@@ -22,7 +22,7 @@ export interface ClaimedDelivery {
   createdAt: number;
   url: string;
   secrets: string[];
-  /** From 1 in each round; a replay begins a new round. */
+  /** Number of the attempt, from 1 in each round. A replay begins a new round. */
   attemptNumber: number;
   /** Identifies the claim when its result is recorded. */
   leasedUntil: number;
@@ -37,7 +37,7 @@ export interface ClaimLimits {
   leaseMs: number;
 }
 
-/** Concurrent attempts for a prompt webhook. All others have one. */
+/** Concurrent attempts for a prompt webhook. Other webhooks have one at a time. */
 export const CONCURRENCY = 4;
 // Limits of one transaction: each takes some milliseconds at most, and the next claim continues.
 const WEBHOOKS_PER_CLAIM = 50;
@@ -48,9 +48,9 @@ const LEAST = perEngine({ sqlite: 'min', postgres: 'least' });
 const GREATEST = perEngine({ sqlite: 'max', postgres: 'greatest' });
 
 /**
- * Recomputes when webhooks can be claimed next. One with all its attempts in progress is blocked until the first
- * lease ends.
- * @param pauseMs SQL of the time without claims; may use the columns of `webhooks`
+ * Recomputes when webhooks can be claimed next. A webhook that has all its allowed attempts in progress is blocked
+ * until the first of their leases ends.
+ * @param pauseMs SQL expression of the pause before the next claim, milliseconds; may use the columns of `webhooks`
  */
 export async function reschedule(
   tx: Tx,
@@ -80,7 +80,7 @@ export async function reschedule(
   );
 }
 
-/** Takes the wakes up to `until` and makes their webhooks due. Skips webhooks that another transaction has locked. */
+/** Deletes rows of `wakes` up to the time `until`, and makes their webhooks due. Skips webhooks that another transaction has locked. */
 export async function takeWakes(tx: Tx, until: number, now: number): Promise<number> {
   const oldest = sql`select seq, webhook_id from wakes where at <= ${until} order by seq limit ${WAKES_PER_TRANSACTION}`;
   const woken = await tx.all<{ id: string }>(
@@ -161,7 +161,7 @@ const lease = (tx: Tx, webhookId: string, now: number, leasedUntil: number, limi
         created_at as "createdAt", round`,
   );
 
-/** Claims from prompt webhooks, or from all others, the longest waiting first. */
+/** Claims deliveries of prompt webhooks, or of all others, the longest waiting first. */
 async function claimSome(
   tx: Tx,
   { prompt, limit, leaseMs }: { prompt: boolean; limit: number; leaseMs: number },
@@ -180,7 +180,7 @@ async function claimSome(
   const live = due.filter((webhook) => !hasEnded(webhook));
   if (live.length === 0) return [];
   const ids = live.map(({ id }) => id);
-  // Expired leases: their claimer crashed.
+  // Release expired leases: the process that held them has crashed.
   await tx.run(
     sql`update deliveries set due_at = leased_until, leased_until = null
       where webhook_id ${anyOf(ids)} and leased_until <= ${schedule}`,
@@ -206,7 +206,7 @@ async function claimSome(
 }
 
 export const queue = {
-  /** Leases due deliveries, and cancels those of disabled or ended webhooks. Skips webhooks that others have locked. */
+  /** Leases due deliveries, and cancels those of disabled or ended webhooks. Skips webhooks that another transaction has locked. */
   claim: write(
     async (
       tx,
@@ -224,7 +224,7 @@ export const queue = {
     { keepsInboxes: true },
   ),
 
-  /** A lower bound of when a claim may find something; null when nothing is pending. */
+  /** The earliest time at which a claim may find a delivery; null when none is pending. */
   nextAt: read(async (db, schedule: number): Promise<number | null> => {
     // One subquery for each value of `prompt`, because the index begins with that column.
     const first = await db.first<{ woken: number | null; prompt: number | null; other: number | null }>(

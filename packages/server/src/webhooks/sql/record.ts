@@ -6,9 +6,9 @@ import { reschedule } from './queue.ts';
 export interface AttemptResult {
   webhookId: string;
   deliveryId: string;
-  /** As claimed. */
+  /** The lease end that the claim returned. If the stored one differs, the lease was lost. */
   leasedUntil: number;
-  /** Null if no attempt was made because the message no longer exists. */
+  /** The attempt to log; null if none was made because the message no longer exists. */
   attempt: AttemptRecord | null;
   next: /** `at` is a time of the schedule. */
   { state: 'pending'; at: number } | { state: Exclude<DeliveryState, 'pending'>; reason: string | null };
@@ -43,7 +43,10 @@ const after = (webhook: LockedWebhook, { at, error, durationMs }: AttemptRecord)
         prompt: 0,
       };
 
-/** Updates deliveries that are still leased as claimed. @returns attempt numbers by delivery id, if it exists */
+/**
+ * Updates the deliveries whose lease is unchanged since the claim; for others, only counts the attempt.
+ * @returns the attempt number by delivery id, without deliveries that no longer exist
+ */
 async function updateDeliveries(
   tx: Tx,
   results: readonly AttemptResult[],
@@ -84,7 +87,7 @@ async function insertAttempts(
     const number = numbers.get(deliveryId);
     if (!attempt || number === undefined) return [];
     const { at, status, durationMs, error, responseStart } = attempt;
-    // As JSON text, because PostgreSQL rejects a NUL in text.
+    // Stored as JSON, because PostgreSQL rejects a NUL in text.
     const texts = { error: error && JSON.stringify(error), response: JSON.stringify(responseStart) };
     return [{ deliveryId, number, at, status, durationMs, ...texts }];
   });
@@ -110,7 +113,7 @@ async function updateStreaks(tx: Tx, webhooks: readonly LockedWebhook[]): Promis
   );
 }
 
-/** @param results of different deliveries */
+/** @param results not more than one per delivery */
 async function recordSome(
   tx: Tx,
   results: readonly AttemptResult[],

@@ -7,17 +7,17 @@ import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 
 /** Long enough to examine a failure from before a weekend. */
 export const DELIVERY_KEPT_MS = 7 * DAY_MS;
-/** Per webhook: a few megabytes. */
+/** Deliveries kept per webhook: a few megabytes. */
 export const MAX_KEPT_DELIVERIES = 10_000;
 
 /** Shown in the log for deliveries whose inbox was deleted or expired. */
 export const INBOX_ENDED = 'The inbox ended.';
 
-/** Waits for transactions that add deliveries, and blocks later ones. */
+/** Row lock that waits for transactions that add deliveries, and blocks later ones. */
 export const LOCK_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update' });
 const LOCK_FREE_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update skip locked' });
 
-/** @param ids a query @returns how many were cancelled */
+/** @param ids query for the ids of deliveries @returns how many were cancelled */
 export const cancelPending = (tx: Tx, ids: Sql, reason: string, now: number): Promise<number> =>
   tx.run(
     sql`update deliveries
@@ -111,7 +111,7 @@ export async function removeNextWebhook(
   const { id } = webhook;
   const some = sql`select id from deliveries where webhook_id = ${id} limit ${limit}`;
   if ((await deleteDeliveries(tx, sql`id in (${some})`)) >= limit) return limit;
-  // No delivery can be added, because its row is locked.
+  // No delivery can be added meanwhile, because the webhook's row is locked.
   await tx.run(sql`delete from wakes where webhook_id = ${id}`);
   await tx.run(sql`delete from webhooks where id = ${id}`);
   return limit;

@@ -6,21 +6,21 @@ import { AppError, notFound } from '../../errors.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 import { LOCK_TO_REMOVE, removeNextWebhook } from './removal.ts';
 
-/** Exists until it is deleted or its inbox ends. After that end it is readable for 24 h, with its log. */
+/** Exists until it is deleted or its inbox is deleted or expires. Afterwards it is readable for 24 h, with its log. */
 export interface WebhookRecord {
   id: string;
   accountId: string;
-  /** Null for the whole account. */
+  /** The only inbox whose mail is delivered; null for a webhook of the whole account. */
   inboxId: string | null;
   url: string;
   description: string;
   enabled: boolean;
-  /** Null if it is enabled or its owner disabled it. */
+  /** Why Mayfly disabled the webhook; null if it is enabled or its owner disabled it. */
   disabledReason: string | null;
   createdAt: number;
-  /** The end of its inbox; null for the whole account. */
+  /** When its inbox expires; null for a webhook of the whole account. */
   endsAt: number | null;
-  /** First failed attempt since the last success, or since it was created or enabled; null without one. */
+  /** Time of the first failed attempt since the last success, or since it was created or enabled; null without one. */
   failingSince: number | null;
 }
 
@@ -56,10 +56,10 @@ const toWebhook = (row: WebhookRow): WebhookRecord => ({
 const ofAccount = (accountId: string, webhookId: string, at: number): Sql =>
   sql`id = ${webhookId} and account_id = ${accountId} and ends_at > ${at}`;
 
-/** Secrets that sign at the same time. */
+/** Limit of secrets that sign at the same time. */
 const MAX_SECRETS = 10;
 
-/** Newest first; the newest has no end. */
+/** The stored list has the newest secret first, which has no end. */
 interface StoredSecret {
   secret: string;
   until: number | null;
@@ -82,7 +82,7 @@ function rotated(stored: string, secret: string, oldUntil: number, now: number):
   ];
 }
 
-/** The caller has locked the account. @param endsAt NEVER for the whole account @throws AppError `limit_reached` */
+/** The caller must have locked the account. @param endsAt NEVER for the whole account @throws AppError `limit_reached` */
 export async function insertWebhook(
   tx: Tx,
   accountId: string,
@@ -112,7 +112,7 @@ export async function insertWebhook(
   return toWebhook({ id, accountId, inboxId, url, description, createdAt, endsAt, ...state });
 }
 
-/** Changes when webhooks end, after the expiry of their inboxes has changed. Not for those being deleted. */
+/** Sets the end of webhooks after the expiry of their inboxes has changed. Skips webhooks that are being deleted. */
 export async function moveWebhookEnds(
   tx: Tx,
   accountId: string,
@@ -149,7 +149,7 @@ export const webhooks = {
     },
   ),
 
-  /** Newest first: those with smaller ids than `before`. */
+  /** Webhooks with smaller ids than `before`, newest first. */
   list: read(
     async (
       db,
@@ -233,7 +233,7 @@ export const webhooks = {
     { mayUseReserve: true },
   ),
 
-  /** The next claim cancels the pending deliveries. */
+  /** Disables a webhook; the next claim cancels its pending deliveries. */
   disable: write(
     async (tx, webhookId: string, reason: string): Promise<void> => {
       await tx.run(

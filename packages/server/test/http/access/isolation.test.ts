@@ -9,7 +9,7 @@ import { type Answer, type ApiOptions, type Body, startHttp, type TestHttp } fro
 /** Who may do it. `account`: its keys. `inbox`: its account's keys, and to read also its own token. */
 type Decision = 'anyone' | 'account reads' | 'account writes' | 'inbox reads' | 'inbox writes';
 
-/** What was decided for every operation (decisions, section 1). A new one fails until it stands here. */
+/** What was decided for every operation. A new one fails until it stands here. */
 const DECISIONS: Record<string, Decision> = {
   createAccount: 'anyone',
   createInbox: 'account writes',

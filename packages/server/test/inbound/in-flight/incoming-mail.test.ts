@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { TRACE_HEADROOM_BYTES } from '../../../src/inbound/delivery.ts';
 import { ByteBudget } from '../../../src/inbound/in-flight/byte-budget.ts';
 import { IncomingMail } from '../../../src/inbound/in-flight/incoming-mail.ts';
-import { TRACE_HEADROOM_BYTES } from '../../../src/inbound/received-line.ts';
 import { LARGE_BYTES } from '../../../src/memory.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
