@@ -82,6 +82,7 @@ describe('the body of a message.received delivery', () => {
           codes: [code],
           readAt: null,
           tags: [],
+          rcptTo: ['calm.otter17+reset@mayfly.test'],
           html: '<p>Hi</p>',
           text: 'Hi',
           links: [link],
