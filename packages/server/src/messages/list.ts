@@ -86,6 +86,7 @@ export async function listMessages(
   signal: AbortSignal,
 ): Promise<MessagePage> {
   const since = query.since === undefined ? 0 : timeOfSince(inbox.id, query.since);
+  if (waitMs === 0) return pageAfter(deps, since, inbox, query, signal);
   const { id, accountId } = inbox;
   let page: MessagePage | undefined;
   let seen = 0;

@@ -10,7 +10,10 @@ export const MAX_BODY_BYTES = 256 * 1024;
 /** Limit of the subject and of each list (recipients, links, attachments, codes), bytes of UTF-8 JSON. */
 export const MAX_PART_BYTES = 64 * 1024;
 
-export type PayloadMessage = Pick<FullMessageRecord, 'id' | 'inboxId' | 'receivedAt' | 'size'> & {
+export type PayloadMessage = Pick<
+  FullMessageRecord,
+  'id' | 'inboxId' | 'receivedAt' | 'size' | 'rcptTo' | 'isToOther'
+> & {
   summary: MailSummary;
   content: Pick<MailContent, 'html' | 'text' | 'links' | 'attachments'>;
   /** Whether `content` lacks a part of the message. */
@@ -75,6 +78,7 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
     codes: note(cutList(summary.codes)),
     // Send the values on arrival, because later changes must not change the body between two attempts.
     ...{ readAt: null, tags: [] },
+    ...(message.isToOther && { rcptTo: note(cutList(message.rcptTo)) }),
     ...bodies,
     links: note(cutList(content.links)),
     attachments: note(cutList(attachments)),
@@ -139,6 +143,7 @@ function testEvent(eventId: string, createdAt: number, { publicUrl, domain }: Ev
       inboxId: TEST_INBOX,
       receivedAt: createdAt,
       size: text.length,
+      rcptTo: [address],
       summary: {
         from: { address: `mayfly@${domain}`, name: 'Mayfly' },
         to: [{ address, name: '' }],

@@ -31,6 +31,8 @@ function message(content: Partial<PayloadMessage['content']> = {}, subject = 'We
     inboxId: 'inb_1',
     receivedAt: Date.UTC(2026, 0, 2, 3, 4, 5, 6),
     size: 2500,
+    rcptTo: ['calm.otter17+reset@mayfly.test'],
+    isToOther: true,
     summary: {
       from: { address: 'shop@example.com', name: 'Shop' },
       to: [{ address: 'calm.otter17@mayfly.test', name: '' }],
@@ -80,6 +82,7 @@ describe('the body of a message.received delivery', () => {
           codes: [code],
           readAt: null,
           tags: [],
+          rcptTo: ['calm.otter17+reset@mayfly.test'],
           html: '<p>Hi</p>',
           text: 'Hi',
           links: [link],
