@@ -5,10 +5,12 @@ import type { App, RouteContext } from '../http/context.ts';
 import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
 import { contentTag, sendJson } from '../http/response/etag.ts';
 import { listAccountMessages } from './account-list.ts';
-import { pageJson } from './json.ts';
+import { ListTexts } from './json.ts';
 import { listConditions } from './query.ts';
 
 export function accountMessageRoutes(app: App, { held, heldDeps }: RouteContext): void {
+  const texts = new ListTexts();
+
   app.route({
     method: 'GET',
     url: '/v1/messages',
@@ -32,7 +34,8 @@ export function accountMessageRoutes(app: App, { held, heldDeps }: RouteContext)
       const isHeld = wait > 0 || query.conditions.length > 0;
       const page = await (isHeld ? held.hold(reply, list) : list(new AbortController().signal));
       const { messages, ...fields } = page;
-      const body = pageJson(messages, fields, (at) => messages[at]?.inboxId ?? '');
+      const inboxId = (at: number): string => messages[at]?.inboxId ?? '';
+      const body = texts.page(messages, fields, inboxId);
       return sendJson(request, reply, body, wait > 0 ? null : contentTag(body));
     },
   });

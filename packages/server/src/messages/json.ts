@@ -45,15 +45,33 @@ interface PageFields {
   searchedTo: number | null;
 }
 
-/** @param inboxId returns the inbox of the message at an index */
-export function pageJson(
-  messages: readonly MessageRow[],
-  { searchedTo, ...rest }: PageFields,
-  inboxId: (message: number) => string,
-): Buffer {
-  const fields = searchedTo === null ? rest : { ...rest, searchedTo: toTime(searchedTo) };
-  const rows = messages.map((message, at) => rowJson(inboxId(at), message));
-  return Buffer.from(`{"messages":[${rows.join(',')}],${JSON.stringify(fields).slice(1)}`);
+/** Caches the JSON of rows and pages: clients that poll or wait get the same bytes until a message arrives. */
+export class ListTexts {
+  readonly #summaries = new WeakMap<MessageRow, string>();
+  readonly #pages = new WeakMap<MessageRow, { length: number; end: string; bytes: Buffer }>();
+
+  /** @param inboxId returns the inbox of the message at an index */
+  page(messages: readonly MessageRow[], fields: PageFields, inboxId: (message: number) => string): Buffer {
+    const { searchedTo, ...rest } = fields;
+    const shown = searchedTo === null ? rest : { ...rest, searchedTo: toTime(searchedTo) };
+    const end = `],${JSON.stringify(shown).slice(1)}`;
+    // A row object is part of one result only, so the first row and the length identify the page.
+    const [first] = messages;
+    const known = first && this.#pages.get(first);
+    if (known?.length === messages.length && known.end === end) return known.bytes;
+    const summaries = messages.map((message, at) => this.#summary(inboxId(at), message));
+    const bytes = Buffer.from(`{"messages":[${summaries.join(',')}${end}`);
+    if (first) this.#pages.set(first, { length: messages.length, end, bytes });
+    return bytes;
+  }
+
+  #summary(inboxId: string, message: MessageRow): string {
+    const known = this.#summaries.get(message);
+    if (known !== undefined) return known;
+    const json = rowJson(inboxId, message);
+    this.#summaries.set(message, json);
+    return json;
+  }
 }
 
 const urlOf = ({ inboxId, id }: FullMessageRecord, base: string): string =>

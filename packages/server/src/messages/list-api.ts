@@ -4,11 +4,14 @@ import { callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
 import { sendJson } from '../http/response/etag.ts';
-import { pageJson } from './json.ts';
+import { ListTexts } from './json.ts';
 import { listMessages, type MessagePage } from './list.ts';
+import { createNewest } from './newest-cache.ts';
 import { listConditions } from './query.ts';
 
 export function messageListRoute(app: App, { deps, held, heldDeps, responses }: RouteContext): void {
+  const newest = createNewest(() => deps.store.messages);
+  const texts = new ListTexts();
   const neverAborted = new AbortController().signal;
 
   app.route({
@@ -31,8 +34,9 @@ export function messageListRoute(app: App, { deps, held, heldDeps, responses }: 
       const { wait = 0, limit = DEFAULT_LIMIT, since, before, ...filters } = request.query;
       const query = { since, before, limit, conditions: listConditions(filters) };
       const pageBytes = ({ messages, ...fields }: MessagePage): Buffer =>
-        pageJson(messages, fields, () => inbox.id);
-      const list = (signal: AbortSignal) => listMessages(heldDeps, inbox, query, wait * SECOND_MS, signal);
+        texts.page(messages, fields, () => inbox.id);
+      const list = (signal: AbortSignal) =>
+        listMessages(wait > 0 ? heldDeps : { ...heldDeps, newest }, inbox, query, wait * SECOND_MS, signal);
       if (wait > 0) {
         const page = await held.hold(reply, list);
         deps.waitLog.addHeld(inbox, 'list', page.messages.length > 0);

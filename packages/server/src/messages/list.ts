@@ -7,6 +7,7 @@ import { quoted } from '../text/nearest.ts';
 import { cursorAt, timeOfRfc3339, timeOfSince } from './cursor.ts';
 import { readUntil } from './held/change-signal.ts';
 import type { HeldDeps } from './held/held-deps.ts';
+import type { Newest } from './newest-cache.ts';
 import { continued, type Found, findNewest } from './search.ts';
 
 export interface ListQuery {
@@ -23,6 +24,11 @@ export interface MessagePage extends Pick<Found, 'messages' | 'hasMore' | 'searc
   cursor: string;
 }
 
+export interface ListDeps extends HeldDeps {
+  /** A cache of the newest messages. */
+  newest?: Newest;
+}
+
 function timeOfBefore(before: string | undefined): number | undefined {
   if (before === undefined) return undefined;
   const time = timeOfId('msg', before) ?? timeOfRfc3339(before);
@@ -36,7 +42,7 @@ function timeOfBefore(before: string | undefined): number | undefined {
  * it is visible, and every later commit is above it. This makes cursors exact.
  */
 async function pageAfter(
-  deps: HeldDeps,
+  deps: ListDeps,
   since: number,
   inbox: InboxRecord,
   query: ListQuery,
@@ -55,13 +61,13 @@ async function pageAfter(
 
 /** @param range `after < receivedAt < before`, epoch milliseconds */
 async function findIn(
-  deps: HeldDeps,
+  deps: ListDeps,
   inbox: InboxRecord,
   range: { after: number; before: number },
-  { conditions, limit }: ListQuery,
+  { conditions, limit, before }: ListQuery,
   signal: AbortSignal,
 ): Promise<Pick<Found, 'messages' | 'hasMore' | 'searchedTo'>> {
-  const { store, clock } = deps;
+  const { store, newest, clock } = deps;
   const { id, accountId } = inbox;
   if (range.after >= range.before - 1) return { messages: [], hasMore: false, searchedTo: null };
   if (conditions.length > 0) {
@@ -69,7 +75,10 @@ async function findIn(
     const { place, ...found } = await findNewest(deps, { ...range, scope, conditions, limit }, signal);
     return found;
   }
-  const found = await store.messages.listRows(id, { ...range, limit: limit + 1 }, clock.now());
+  const found =
+    newest && before === undefined
+      ? await newest.list(inbox, range.after, limit + 1, clock.now())
+      : await store.messages.listRows(id, { ...range, limit: limit + 1 }, clock.now());
   return { messages: found.slice(0, limit), hasMore: found.length > limit, searchedTo: null };
 }
 
@@ -79,7 +88,7 @@ async function findIn(
  *   waits; the reason of `signal`
  */
 export async function listMessages(
-  deps: HeldDeps,
+  deps: ListDeps,
   inbox: InboxRecord,
   query: ListQuery,
   waitMs: number,
