@@ -200,22 +200,21 @@ interface Section {
   entries: Array<{ id: string; title: string; html: string }>;
 }
 
+const entryOf = ({ tags, operationId: id, summary: title }: Operation, html: string) => ({
+  tags,
+  id,
+  title,
+  html,
+});
+
 function sections(): Section[] {
   const all = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({
-      tags: operation.tags,
-      id: operation.operationId,
-      title: operation.summary,
-      html: operationHtml(method, path, operation),
-    })),
+    Object.entries(methods).map(([method, operation]) =>
+      entryOf(operation, operationHtml(method, path, operation)),
+    ),
   );
   const events = Object.entries(document.webhooks).flatMap(([name, methods]) =>
-    Object.values(methods).map((operation) => ({
-      tags: operation.tags,
-      id: operation.operationId,
-      title: operation.summary,
-      html: eventHtml(name, operation),
-    })),
+    Object.values(methods).map((operation) => entryOf(operation, eventHtml(name, operation))),
   );
   const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
   const objects = Object.entries(document.components.schemas as Record<string, Schema>);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { apiPage } from '../../../scripts/docs/api.ts';
+import { apiPage, document, PYTHON, TYPESCRIPT } from '../../../scripts/docs/api.ts';
 import { referencePage } from '../../../scripts/docs/reference.ts';
 import { ROOT } from '../scripts/generate-api.ts';
 import { COMMANDS } from '../src/cli/commands.ts';
@@ -27,30 +27,19 @@ const COMMAND_OF: Record<string, string> = {
 
 const read = (path: string) => readFileSync(`${ROOT}${path}`, 'utf8');
 
-/** By operation: the method that a test of all operations calls. */
-const methodsIn = (path: string, pattern: RegExp): Map<string, string> =>
-  new Map(
-    [...read(path).matchAll(pattern)].map(([, operation = '', call = '']) => [
-      operation,
-      `\`${call.replace(/^(webhooks|keys)\./, 'mayfly.$1.')}()\``,
-    ]),
-  );
-const CALL = /((?:mayfly|inbox|mail|webhooks|keys)\.[\w.]+)\(/.source;
+/** The method of a call, as a cell. */
+const methodOf = (call: string | undefined): string =>
+  call === undefined ? '–' : `\`${call.replace(/\(.*/s, '')}()\``;
 
 /** One row for each operation: how each client makes it. */
 function table(): string {
-  const { paths } = JSON.parse(read('openapi.json')) as { paths: Record<string, object> };
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  const typeScript = new RegExp(`'([A-Z]+ /v1\\S*)': \\(\\) =>[^;]*?${CALL}`, 'g');
-  const python = new RegExp(`"([A-Z]+ /v1\\S*)": \\(?\\s*lambda[^:]*:[^:]*?${CALL}`, 'g');
-  const inTypeScript = methodsIn('packages/client/test/surface.test.ts', typeScript);
-  const inPython = methodsIn('python/tests/test_surface.py', python);
   const rows = operations.map((operation) => {
     const command = COMMAND_OF[operation] ?? 'call';
     expect(Object.keys(COMMANDS)).toContain(command);
-    const cells = [inTypeScript.get(operation) ?? '–', inPython.get(operation) ?? '–', `\`mf ${command}\``];
+    const cells = [methodOf(TYPESCRIPT.get(operation)), methodOf(PYTHON.get(operation)), `\`mf ${command}\``];
     return `| \`${operation}\` | ${cells.join(' | ')} |`;
   });
   return ['| operation | TypeScript | Python | `mf` |', '|---|---|---|---|', ...rows].join('\n');

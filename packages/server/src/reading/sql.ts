@@ -11,6 +11,11 @@ export interface UnreadSource {
   checks: boolean;
 }
 
+/** Engines return numbers for what is true or false. Null without a row in `unread`. */
+type UnreadRow = Omit<UnreadSource, 'checks'> & { checks: number | null };
+
+const toUnread = (row: UnreadRow): UnreadSource => ({ ...row, checks: row.checks === 1 });
+
 /** Stores parsed content, except for sources that are deleted or have parsed content already. */
 async function keep(tx: Tx, readings: ReadingOf[]): Promise<number> {
   const sources = readings.map(({ source }) => source);
@@ -37,22 +42,22 @@ export const readings = {
 
   /** Which of these sources exist and are not parsed. */
   missing: read(async (db, sources: readonly number[]): Promise<UnreadSource[]> => {
-    const rows = await db.all<Omit<UnreadSource, 'checks'> & { checks: number | null }>(
+    const rows = await db.all<UnreadRow>(
       sql`select s.seq as source, s.size, coalesce(u.account_id, '') as "accountId", u.checks
         from sources s left join readings r on r.source_seq = s.seq left join unread u on u.source_seq = s.seq
         where s.seq ${anyOf(sources)} and r.source_seq is null`,
     );
-    return rows.map((row) => ({ ...row, checks: row.checks === 1 }));
+    return rows.map(toUnread);
   }),
 
   /** Unparsed sources with larger numbers than `after`, in ascending order. */
   listUnread: read(async (db, after: number, limit: number): Promise<UnreadSource[]> => {
-    const rows = await db.all<Omit<UnreadSource, 'checks'> & { checks: number }>(
+    const rows = await db.all<UnreadRow>(
       sql`select s.seq as source, s.size, u.account_id as "accountId", u.checks
         from unread u join sources s on s.seq = u.source_seq
         where u.source_seq > ${after} order by u.source_seq limit ${limit}`,
     );
-    return rows.map((row) => ({ ...row, checks: row.checks === 1 }));
+    return rows.map(toUnread);
   }),
 
   /** Loads a source; undefined if it was deleted. */

@@ -49,10 +49,14 @@ function addressLines(running: RunningApp, config: Config): string[] {
   return lines;
 }
 
-function requestLines(url: string, { firstStart }: RunningApp, config: Config): string[] {
-  // A key from MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept in logs.
-  const generated = config.apiKey === null && firstStart.made ? firstStart.key : null;
-  const key = hasDevKey(config) ? 'dev' : generated;
+/** A key from MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept in logs. */
+function printedKey({ firstStart }: RunningApp, config: Config): string | null {
+  if (hasDevKey(config)) return 'dev';
+  return config.apiKey === null && firstStart.made ? firstStart.key : null;
+}
+
+function requestLines(url: string, running: RunningApp, config: Config): string[] {
+  const key = printedKey(running, config);
   return [
     '',
     key === null ? 'Create an inbox, with your API key in MAYFLY_API_KEY:' : 'Create an inbox:',
@@ -90,8 +94,9 @@ function startedText(running: RunningApp, config: Config): string {
 }
 
 /** Prints a line for each mail of the first account, if its key is known. @returns how to end it */
-function showMails({ http, firstStart }: RunningApp, config: Config, print: Print, warn: Print): () => void {
-  const key = hasDevKey(config) ? 'dev' : (config.apiKey ?? (firstStart.made ? firstStart.key : null));
+function showMails(running: RunningApp, config: Config, print: Print, warn: Print): () => void {
+  const { http } = running;
+  const key = printedKey(running, config) ?? config.apiKey;
   const ended = new AbortController();
   if (http && key !== null)
     Promise.all([import('@mayfly/client'), import('./mail-lines.ts')])

@@ -3,7 +3,7 @@ import { BOMBS } from '../../hostile/bombs.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { describeOnEngines } from '../../support/nodes.ts';
 import { TEST_KEY } from '../../support/start-app.ts';
-import { useReadingServers } from './reading-servers.ts';
+import { messageIdIn, useReadingServers } from './reading-servers.ts';
 import { READINGS } from './readings.ts';
 import { sendOne, wholeMail } from './whole-mail.ts';
 
@@ -56,6 +56,43 @@ describeOnEngines('while bombs are being read', (engine) => {
     await listed;
     const small = places.flatMap(() => ['250', 'complete']);
     expect(events).toEqual(['250 of the bombs', ...small, 'bombs listed']);
+  });
+
+  it('counts and sources of them wait for no reading', async () => {
+    const { id, listed } = await begin([]);
+    const { api } = servers.last();
+    const message = await messageIdIn(servers.query, id);
+    const isRead = async (what: string): Promise<string> => {
+      const readings = 'readings join messages on messages.source_seq = readings.source_seq';
+      const [row] = await servers.query(
+        `select count(*) as n from ${readings} where messages.id = '${message}'`,
+      );
+      return `${what} ${Number(row?.n) === 0 ? 'before' : 'after'} the reading`;
+    };
+    expect((await api('GET', `/v1/inboxes/${id}`)).body.messageCount).toBe(TOGETHER);
+    const events = [await isRead('counts')];
+    const raw = await api('GET', `/v1/inboxes/${id}/messages/${message}/raw`);
+    events.push(await isRead('source'));
+    expect(Buffer.from(raw.bytes).includes(bomb)).toBe(true);
+    await listed;
+    expect((await api('GET', `/v1/inboxes/${id}/export`)).status).toBe(200);
+    expect(events).toEqual(['counts before the reading', 'source before the reading']);
+  });
+
+  it('a mail of 600 KB to another account is complete before the largest one is', async () => {
+    const place = await servers.newPlace('medium', await servers.newAccount());
+    const { id, address } = await servers.first().createInbox();
+    const { api } = servers.last();
+    const events: string[] = [];
+    expect(await sendOne(smtpPort(), address, bombOf('a mail of no header', 48_000_000))).toMatch(/^250 /);
+    const listed = api('GET', `/v1/inboxes/${id}/messages`).then(() => events.push('bomb listed'));
+    const medium = `${wholeMail(place.mail)}${'epilogue\r\n'.repeat(60_000)}`;
+    expect(await sendOne(smtpPort(), place.inbox.address, medium)).toMatch(/^250 /);
+    for (const { look } of READINGS.filter(({ operation }) => operation === 'listMessages').slice(0, 1))
+      await look(place);
+    events.push('complete');
+    await listed;
+    expect(events).toEqual(['complete', 'bomb listed']);
   });
 
   it('a mail that exceeds the limits of reading is listed, says so, and has its source', async () => {
