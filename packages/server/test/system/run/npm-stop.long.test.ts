@@ -91,7 +91,7 @@ describe
           await client.play([END_OF_MESSAGE]);
           await expectGone(test, server);
           await server.ended;
-          expect(server.output()).toMatch(STOPPED);
+          await expect.poll(server.output, SOON).toMatch(STOPPED);
         },
       );
 
@@ -103,7 +103,7 @@ describe
         await expect.poll(server.output, SOON).toMatch(STOPPING);
         await client.play([END_OF_MESSAGE]);
         await expectGone(test, server);
-        expect(server.output()).toMatch(STOPPED);
+        await expect.poll(server.output, SOON).toMatch(STOPPED);
         expect(server.output().match(STOPPING)).toHaveLength(1);
       });
     });
@@ -140,7 +140,7 @@ describe
         return server.processes().size;
       };
       await expect.poll(signalAgain, { ...SOON, interval: 200 }).toBe(0);
-      expect(server.output()).toMatch(/ends at once/);
+      await expect.poll(server.output, SOON).toMatch(/ends at once/);
       expect(await server.ended).not.toBe(0);
     });
 
@@ -154,7 +154,7 @@ describe
       expect(server.output()).not.toMatch(STOPPING);
       server.child.kill('SIGTERM');
       await expectGone(test, server);
-      expect(server.output()).toMatch(STOPPED);
+      await expect.poll(server.output, SOON).toMatch(STOPPED);
     });
 
     it.for(inForm(['nohup npm start'], ['nohup npm start', 'nohup npx mayfly serve']))(
