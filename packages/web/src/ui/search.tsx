@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Feed } from '../lib/feed.ts';
 import { afterLayout } from '../lib/focus.ts';
@@ -10,6 +10,21 @@ import { focusRow } from './window-list.tsx';
 const PAUSE_MS = 250;
 /** An operator without its value: what one types next decides. */
 const UNFINISHED = /(^|\s)-?[a-z-]+:"?$/i;
+
+/**
+ * Keeps a field at the search of the page's address, for instance after “Show all messages”. A search that was typed
+ * changes nothing: further letters may have come since.
+ * @returns what is called with a search before the field gives it to the address
+ */
+export function useFollowing(input: RefObject<HTMLInputElement | null>, words: string): (typed: string) => void {
+  const typed = useRef<string[]>([]);
+  useEffect(() => {
+    const at = typed.current.indexOf(words);
+    typed.current = at < 0 ? [] : typed.current.slice(at + 1);
+    if (at < 0 && input.current && input.current.value.trim() !== words) input.current.value = words;
+  }, [words]);
+  return (own) => typed.current.push(own);
+}
 
 interface SearchProps {
   q: string;
@@ -25,10 +40,7 @@ export function Search({ q, feed, label, placeholder, children }: SearchProps) {
   const input = useRef<HTMLInputElement>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const isEntered = useRef(false);
-  // The field follows the address of the page, for instance after “Show all messages”.
-  useEffect(() => {
-    if (input.current && input.current.value.trim() !== q) input.current.value = q;
-  }, [q]);
+  const sent = useFollowing(input, q);
   useEffect(() => () => clearTimeout(timer.current), []);
   const isLoading = feed.isLoading.value;
   const focusFirst = () => {
@@ -42,7 +54,10 @@ export function Search({ q, feed, label, placeholder, children }: SearchProps) {
   const search = () => {
     clearTimeout(timer.current);
     const words = input.current?.value.trim() ?? '';
-    if (words !== q) setQuery({ q: words || null });
+    if (words !== q) {
+      sent(words);
+      setQuery({ q: words || null });
+    }
     return words !== q;
   };
   return (

@@ -74,6 +74,36 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     await context.close();
   });
 
+  it('keeps letters that are typed while the search for the former ones begins', async () => {
+    const inbox = await app.createInbox();
+    for (const subject of ['red', 'rose']) await inject(inbox.id, subject);
+    const { context, page } = await openConsole(browser, app);
+    // Whenever a search begins, the next letter is typed.
+    await page.addInitScript(`
+      const { replaceState } = history;
+      history.replaceState = (state, title, url) => {
+        replaceState.call(history, state, title, url);
+        const typed = new URL(location.href).searchParams.get('q') ?? '';
+        if (typed === '' || typed === 'rose') return;
+        const input = document.querySelector('input[type=search]');
+        input.value = 'rose'.slice(0, typed.length + 1);
+        input.dispatchEvent(new InputEvent('input', { bubbles: true }));
+      };
+    `);
+    for (const [path, field, found] of [
+      [`/inboxes/${inbox.id}`, 'Search messages', '1 of 2'],
+      ['/live', 'Search all messages', 'rose'],
+      ['/inboxes', 'Search inboxes', 'No inbox matches'],
+    ] as const) {
+      await page.goto(`${app.url}/console${path}`);
+      await page.getByLabel(field).fill('r');
+      await page.waitForURL(/q=rose/);
+      await page.getByText(found, { exact: true }).first().waitFor();
+      expect(await page.getByLabel(field).inputValue()).toBe('rose');
+    }
+    await context.close();
+  });
+
   it('comes back to the same row: from a message to Live, to a search, and to the inboxes', async () => {
     const inbox = await app.createInbox();
     for (let n = 0; n < 12; n++) await inject(inbox.id, `back ${n};`);

@@ -11,6 +11,7 @@ import { href, navigate, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite, session } from '../../lib/session.ts';
 import { Button, ScreenHead, SearchField, Snippet } from '../../ui/basics.tsx';
 import { Confirm } from '../../ui/dialog.tsx';
+import { useFollowing } from '../../ui/search.tsx';
 import { Loaded, Loading, Notice } from '../../ui/states.tsx';
 import { focusedRow, focusRow, rowKeys, WindowList } from '../../ui/window-list.tsx';
 import { labelParams, labelsIn } from '../runs/report.ts';
@@ -166,10 +167,7 @@ function useInboxes(labels: Record<string, string>, words: string): Inboxes {
 function Toolbar({ words, labels }: { words: string; labels: Record<string, string> }) {
   const input = useRef<HTMLInputElement>(null);
   const cancel = useRef<() => void>(() => undefined);
-  // The field follows the address of the page, for instance after “Show all inboxes”.
-  useEffect(() => {
-    if (input.current && input.current.value !== words) input.current.value = words;
-  }, [words]);
+  const sent = useFollowing(input, words);
   useEffect(() => () => cancel.current(), []);
   return (
     <div class="toolbar">
@@ -181,7 +179,10 @@ function Toolbar({ words, labels }: { words: string; labels: Record<string, stri
         onInput={({ currentTarget: { value } }) => {
           // The letter is shown before the list is rendered again.
           cancel.current();
-          cancel.current = afterLayout(() => setQuery({ q: value }));
+          cancel.current = afterLayout(() => {
+            if (value !== words) sent(value);
+            setQuery({ q: value });
+          });
         }}
         onKeyDown={({ key, currentTarget: { value } }) => {
           if (key !== 'Enter') return;
