@@ -16,7 +16,10 @@ const UNFINISHED = /(^|\s)-?[a-z-]+:"?$/i;
  * changes nothing: further letters may have come since.
  * @returns what is called with a search before the field gives it to the address
  */
-export function useFollowing(input: RefObject<HTMLInputElement | null>, words: string): (typed: string) => void {
+export function useFollowing(
+  input: RefObject<HTMLInputElement | null>,
+  words: string,
+): (typed: string) => void {
   const typed = useRef<string[]>([]);
   useEffect(() => {
     const at = typed.current.indexOf(words);
