@@ -40,7 +40,7 @@ describe(`${STOPS} times SIGTERM under load (seed ${random.seed})`, () => {
         const { smtpPort, request } = server;
         const senders = Array.from({ length: CONNECTIONS }, () => new Sender(smtpPort, ledger, mailTo(busy)));
         const idle = await smtpClient(smtpPort);
-        await idle.play([{ expect: 220 }, { send: 'EHLO idle.example', expect: 250 }]);
+        await idle.play(['→ 220', 'EHLO idle.example → 250']);
         const waits = Array.from({ length: WAITS }, () =>
           request('GET', `/v1/inboxes/${quiet.id}/messages?wait=60&since=${quiet.cursor}`),
         );

@@ -26,11 +26,7 @@ describeOnEngines('a server that is killed in the middle of faults', (engine) =>
 
   const rcpt = async (server: ServerProcess, address: string) => {
     const client = await smtpClient(server.smtpPort);
-    await client.play([
-      { expect: 220 },
-      { send: 'EHLO app.example.org', expect: 250 },
-      { send: 'MAIL FROM:<app@example.org>', expect: 250 },
-    ]);
+    await client.play(['→ 220', 'EHLO app.example.org → 250', 'MAIL FROM:<app@example.org> → 250']);
     return { client, reply: client.say(`RCPT TO:<${address}>`) };
   };
   type Rules = { rules: { left: number }[] };

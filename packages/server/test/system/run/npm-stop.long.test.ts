@@ -57,11 +57,11 @@ async function halfSent(server: NpmServer) {
   const { address } = await createInbox(server);
   const client = await smtpClient(server.smtpPort);
   await client.play([
-    { expect: 220 },
-    { send: 'EHLO app.example', expect: 250 },
-    { send: 'MAIL FROM:<app@app.example>', expect: 250 },
-    { send: `RCPT TO:<${address}>`, expect: 250 },
-    { send: 'DATA', expect: 354 },
+    '→ 220',
+    'EHLO app.example → 250',
+    'MAIL FROM:<app@app.example> → 250',
+    `RCPT TO:<${address}> → 250`,
+    'DATA → 354',
     { send: 'Subject: half\r\n' },
   ]);
   return client;

@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp } from '../../start-http.ts';
+import { describe, expect, it } from 'vitest';
+import { forEachTest } from '../../for-each-test.ts';
+import type { TestHttp } from '../../start-http.ts';
 
 /** A mail with these parts. */
 const related = (...parts: string[]) =>
@@ -12,12 +13,11 @@ describe('a link to the preview of a message', () => {
   let http: TestHttp;
   let inbox: Awaited<ReturnType<TestHttp['createInbox']>>;
   let path: string;
-  beforeEach(async () => {
-    http = await startHttp();
+  forEachTest(async (fresh) => {
+    http = fresh;
     inbox = await http.createInbox();
     path = await messageIn(inbox.id);
   });
-  afterEach(() => http.stop());
 
   const HELLO =
     'Subject: Hi\r\nContent-Type: text/html\r\n\r\n<p>Hello there</p><img src="https://x.example/a.png">\r\n';
