@@ -1177,10 +1177,10 @@ export interface Operations {
   'PATCH /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; body?: MarkMessage; result: MessageSummary };
   'DELETE /v1/inboxes/{id}/messages/{messageId}': { path: { id: string; messageId: string }; result: undefined };
   'GET /v1/inboxes/{id}/messages/{messageId}/raw': { path: { id: string; messageId: string }; result: Uint8Array };
-  'GET /v1/inboxes/{id}/messages/{messageId}/lint': { path: { id: string; messageId: string }; result: LintReport };
   'GET /v1/messages': { query?: { q?: string; since?: string; before?: string; limit?: number; wait?: number; from?: string; to?: string; rcptTo?: string; subject?: string; text?: string; hasAttachments?: boolean }; result: AccountMessageList };
   'GET /v1/inboxes/{id}/messages/{messageId}/attachments/{attachmentId}': { path: { id: string; messageId: string; attachmentId: string }; result: Uint8Array };
   'POST /v1/inboxes/{id}/messages/{messageId}/preview': { path: { id: string; messageId: string }; body?: PreviewRequest; result: Preview };
+  'GET /v1/inboxes/{id}/messages/{messageId}/lint': { path: { id: string; messageId: string }; result: LintReport };
   'GET /v1/inboxes/{id}/messages/{messageId}/timeline': { path: { id: string; messageId: string }; result: Timeline };
   'GET /v1/refusals': { query?: { since?: string; address?: string; limit?: number }; result: RefusalList };
   'POST /v1/inboxes/{id}/wait': { path: { id: string }; body?: WaitRequest; result: WaitResult };

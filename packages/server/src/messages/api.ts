@@ -32,13 +32,12 @@ const OCTETS = 'application/octet-stream';
 const wantsOctets = (accept = ''): boolean =>
   accept.includes(OCTETS) && !accept.includes(RAW_TYPE) && !accept.includes('*/*');
 
-/** Reading, checking and deleting single messages, and emptying an inbox. */
+/** Reading and deleting single messages, and emptying an inbox. */
 export function messageRoutes(app: App, context: RouteContext): void {
   readRoute(app, context);
   rawRoute(app, context);
   markRoute(app, context);
   deleteRoutes(app, context);
-  lintRoute(app, context);
 }
 
 function readRoute(
@@ -206,7 +205,7 @@ function deleteRoutes(app: App, { deps }: RouteContext): void {
   });
 }
 
-function lintRoute(app: App, { deps, held, wholeMails }: RouteContext): void {
+export function lintRoutes(app: App, { deps, held, wholeMails }: RouteContext): void {
   const { store, clock } = deps;
 
   app.route({

@@ -4,7 +4,7 @@ import { accountRoutes, domainRoutes, keyRoutes } from '../../accounts/api.ts';
 import { faultRoutes } from '../../faults/api.ts';
 import { injectionRoutes } from '../../inbound/inject-api.ts';
 import { addressRoutes, inboxRoutes } from '../../inboxes/api.ts';
-import { messageRoutes } from '../../messages/api.ts';
+import { lintRoutes, messageRoutes } from '../../messages/api.ts';
 import { attachmentRoutes } from '../../messages/attachments-api.ts';
 import { eventRoutes } from '../../messages/events-api.ts';
 import { accountMessageRoutes, messageListRoute } from '../../messages/list-api.ts';
@@ -37,6 +37,7 @@ export function apiRoutes(app: App, context: RouteContext): void {
   accountMessageRoutes(app, context);
   attachmentRoutes(app, context);
   previewRoutes(app, context);
+  lintRoutes(app, context);
   timelineRoutes(app, context);
   refusalRoutes(app, context);
   waitRoutes(app, context);
