@@ -29,9 +29,8 @@ import {
   onFreeAddress,
   servedDomain,
 } from './address-parameters.ts';
-import { toInbox } from './json.ts';
 import { assertNoSink, liveInbox, throwEnded } from './live-inbox.ts';
-import { createInbox, lifetime, repeatableRequest } from './new-inbox.ts';
+import { createInbox, lifetime, repeatableRequest, toInbox } from './new-inbox.ts';
 import type { InboxRecord } from './records.ts';
 
 const TAGS = ['Inboxes'];

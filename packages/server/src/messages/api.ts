@@ -107,10 +107,10 @@ function markRoute(app: App, { deps }: RouteContext): void {
     },
     handler: async (request) => {
       const { messageId } = request.params;
-      const { read, tags } = request.body;
+      const { tags, ...rest } = request.body;
       const inbox = callersInbox(request);
       const now = clock.now();
-      const changes = { read, tags: tags && onceEach(tags) };
+      const changes = tags ? { ...rest, tags: onceEach(tags) } : rest;
       const marked = await store.messages.mark(inbox.id, messageId, changes, now);
       return toSummary(marked ?? (await throwMissing(store.inboxes, inbox, messageId, now)));
     },

@@ -19,7 +19,7 @@ import { baseUrl } from '../http/request/inputs.ts';
 import { sendJson } from '../http/response/etag.ts';
 import { toTime } from '../http/response/time.ts';
 import { timeOfId } from '../ids.ts';
-import { liveInbox } from '../inboxes/live-inbox.ts';
+import { throwEnded } from '../inboxes/live-inbox.ts';
 import { NO_CONTENT } from '../mail/mail.ts';
 import { toMessage, toSummary } from '../messages/json.ts';
 import { toRefusedMail } from '../refusals/api.ts';
@@ -101,10 +101,8 @@ function failedWaitRoute(app: App, { deps }: RouteContext): void {
       await deps.waitLog.flushed();
       const now = deps.clock.now();
       const found = await deps.store.waits.find(account.id, id, waitId, now);
-      if (!found) {
-        liveInbox(await deps.store.inboxes.find(account.id, id, now), now, id);
-        throw notFound('wait', waitId);
-      }
+      const inbox = { accountId: account.id, id };
+      if (!found) return throwEnded(deps.store.inboxes, inbox, now, notFound('wait', waitId));
       const { explanation, ...ended } = JSON.parse(found.plain);
       const content = found.content === null ? {} : JSON.parse(found.content);
       const endedAt = toTime(timeOfId('wai', waitId) ?? 0);
