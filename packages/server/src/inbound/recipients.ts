@@ -5,6 +5,7 @@ import { CACHE_TTL_MS, type Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { type AddressedInbox, SINK_MESSAGES } from '../inboxes/records.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
+import type { NewMailRecipient } from '../messages/records.ts';
 import type { Store } from '../store.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
@@ -16,16 +17,11 @@ export interface Destination {
   domain: string;
 }
 
-export interface Recipient {
-  inboxId: string;
-  accountId: string;
+export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {
   /** Lower case, without a tag. */
   address: string;
   /** As the RCPT command gave it. */
   rcptTo: string;
-  maxMessages: number;
-  /** At `maxMessages` the oldest message is dropped. */
-  evictsOldest?: true;
   maxMessageBytes: number;
   /** Set if the inbox has fault rules: the address to record them under, which this server serves. */
   faultsOf?: string;

@@ -42,9 +42,8 @@ export function messageRoutes(app: App, context: RouteContext): void {
 
 function readRoute(
   app: App,
-  { options, deps, held, attachmentBytes, wholeMails, responses }: RouteContext,
+  { options, deps: { store, clock }, held, attachmentBytes, wholeMails, responses }: RouteContext,
 ): void {
-  const { store, clock } = deps;
   app.route({
     method: 'GET',
     url: '/v1/inboxes/:id/messages/:messageId',
@@ -89,8 +88,7 @@ function readRoute(
 const markedTag = ({ id, readAt, tags }: MessageRecord, include = ''): string =>
   contentTag(Buffer.from(JSON.stringify([id, readAt, tags, include])));
 
-function markRoute(app: App, { deps }: RouteContext): void {
-  const { store, clock } = deps;
+function markRoute(app: App, { deps: { store, clock } }: RouteContext): void {
   app.route({
     method: 'PATCH',
     url: '/v1/inboxes/:id/messages/:messageId',
@@ -121,8 +119,7 @@ function markRoute(app: App, { deps }: RouteContext): void {
 const onceEach = (tags: readonly string[]): string[] =>
   [...Map.groupBy(tags, fold).values()].flatMap(([first]) => first ?? []);
 
-function rawRoute(app: App, { deps }: RouteContext): void {
-  const { store, clock } = deps;
+function rawRoute(app: App, { deps: { store, clock } }: RouteContext): void {
   app.route({
     method: 'GET',
     url: '/v1/inboxes/:id/messages/:messageId/raw',
@@ -159,8 +156,7 @@ function rawRoute(app: App, { deps }: RouteContext): void {
   });
 }
 
-function deleteRoutes(app: App, { deps }: RouteContext): void {
-  const { store, clock } = deps;
+function deleteRoutes(app: App, { deps: { store, clock } }: RouteContext): void {
   app.route({
     method: 'DELETE',
     url: '/v1/inboxes/:id/messages',
@@ -205,9 +201,7 @@ function deleteRoutes(app: App, { deps }: RouteContext): void {
   });
 }
 
-export function lintRoutes(app: App, { deps, held, wholeMails }: RouteContext): void {
-  const { store, clock } = deps;
-
+export function lintRoutes(app: App, { deps: { store, clock }, held, wholeMails }: RouteContext): void {
   app.route({
     method: 'GET',
     url: '/v1/inboxes/:id/messages/:messageId/lint',

@@ -19,9 +19,10 @@ import type { FullMessageRecord, MessageRow } from './records.ts';
 /** Real headers are shorter. */
 const MAX_HEADER_READ = 64 * 1024;
 
-export function timelineRoutes(app: App, { deps }: RouteContext): void {
-  const { store, clock, refusalsWritten, repliedAt } = deps;
-
+export function timelineRoutes(
+  app: App,
+  { deps: { store, clock, refusalsWritten, repliedAt } }: RouteContext,
+): void {
   /** Adds the header fields of a large message, which are not stored, from its raw source. */
   async function withHeaders(message: FullMessageRecord): Promise<FullMessageRecord> {
     if (!message.isPartial || message.content.headers.length > 0) return message;
