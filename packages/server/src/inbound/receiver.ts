@@ -30,23 +30,15 @@ export interface ReceiverDeps extends RecipientDeps, Omit<DeliveryDeps, 'store' 
 const REPLY_TIMES = 20_000;
 
 export function createReceiver(deps: ReceiverDeps) {
-  const { store } = deps;
-  const shared = new Set(deps.domains);
-  const refusals = createRefusalLog(store.refusals, deps.onRefusalsLost);
+  const { store, clock } = deps;
   const replyTimes = new LRUCache<string, number>({ max: REPLY_TIMES });
   const recipients = new Recipients(deps);
   const delivery = new Delivery({ ...deps, onStored: (address) => recipients.stored(address) });
-  /** Stores a refusal if its address may belong to this server. @param path of the RCPT command */
-  const add = (path: string, refusalOf: (address: string) => Refusal): void => {
-    const destination = recipients.destinationOf(path);
-    if (!destination) return;
-    const { address, domain } = destination;
-    const isServed = shared.has(domain) || isSubdomainOf(shared, domain);
-    if (isServed || deps.domains.some((one) => areDomainsAlike(domain, one)))
-      refusals.add(refusalOf(address));
-    else refusals.addIf(async () => Boolean(await store.domains.find(domain)), refusalOf(address));
-  };
+  const { refusalsWritten, ...reports } = createReports(deps, recipients);
   return {
+    ...reports,
+    refusalsWritten,
+
     /**
      * @param path the address of RCPT @param declaredBytes SIZE of MAIL, or 0 @param target of an authenticated session
      * @throws AppError `unknown_recipient` (also expired and deleted), `inbox_full`, `message_too_large`, `unavailable`
@@ -64,14 +56,37 @@ export function createReceiver(deps: ReceiverDeps) {
       { mailFrom, helo, remoteAddress }: MailEnvelope,
     ): Promise<MetFault | undefined> {
       const sender = { address: faultsOf, mailFrom, helo, remoteAddress };
-      return store.faults.spend(inboxId, at, sender, deps.clock.now());
+      return store.faults.spend(inboxId, at, sender, clock.now());
     },
 
     /** Records when the 250 was sent, for the timeline. */
     replied(messageIds: readonly string[]): void {
-      for (const id of messageIds) replyTimes.set(id, deps.clock.now());
+      for (const id of messageIds) replyTimes.set(id, clock.now());
     },
 
+    /** When the 250 was sent, epoch milliseconds; null if unknown. */
+    repliedAt: (messageId: string): number | null => replyTimes.get(messageId) ?? null,
+    /** Resolves when all deliveries and writes that have begun are complete. */
+    async settled(): Promise<void> {
+      await delivery.settled();
+      await refusalsWritten();
+    },
+  };
+}
+
+function createReports({ store, domains, onRefusalsLost }: ReceiverDeps, recipients: Recipients) {
+  const shared = new Set(domains);
+  const refusals = createRefusalLog(store.refusals, onRefusalsLost);
+  /** Stores a refusal if its address may belong to this server. @param path of the RCPT command */
+  const add = (path: string, refusalOf: (address: string) => Refusal): void => {
+    const destination = recipients.destinationOf(path);
+    if (!destination) return;
+    const { address, domain } = destination;
+    const isServed = shared.has(domain) || isSubdomainOf(shared, domain);
+    if (isServed || domains.some((one) => areDomainsAlike(domain, one))) refusals.add(refusalOf(address));
+    else refusals.addIf(async () => Boolean(await store.domains.find(domain)), refusalOf(address));
+  };
+  return {
     /** Stores a refusal, if the domain is served, a subdomain of a shared one, or a typing error of these. */
     refused(refusal: Refusal): void {
       add(refusal.address, (address) => ({ ...refusal, address }));
@@ -91,15 +106,8 @@ export function createReceiver(deps: ReceiverDeps) {
       refusals.add({ at, address: NO_RECIPIENT, reply: reason, mailFrom: '', helo, remoteAddress });
     },
 
-    /** When the 250 was sent, epoch milliseconds; null if unknown. */
-    repliedAt: (messageId: string): number | null => replyTimes.get(messageId) ?? null,
     /** Resolves when refusals from before the call can be read. */
     refusalsWritten: () => refusals.flushed(),
-    /** Resolves when all deliveries and writes that have begun are complete. */
-    async settled(): Promise<void> {
-      await delivery.settled();
-      await refusals.flushed();
-    },
   };
 }
 

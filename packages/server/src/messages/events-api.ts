@@ -49,9 +49,12 @@ export function eventRoutes(app: App, context: RouteContext): void {
       const inbox = callersInbox(request);
       const since = request.headers['last-event-id'] || request.query.since;
       const after = since === undefined ? 0 : timeOfSince(inbox.id, since);
-      const { followable, hasHad } = watched(followInbox(context.heldDeps, inbox, after));
-      const ended = await stream(request, reply, followable, 'inbox:read');
-      if (request.method !== 'HEAD') deps.waitLog.addHeld(inbox, 'stream', hasHad());
+      const followable = followInbox(context.heldDeps, inbox, after);
+      let hadMessages = false;
+      const ended = await stream(request, reply, followable, 'inbox:read', () => {
+        hadMessages = true;
+      });
+      if (request.method !== 'HEAD') deps.waitLog.addHeld(inbox, 'stream', hadMessages);
       return ended;
     },
   });
@@ -78,17 +81,6 @@ export function eventRoutes(app: App, context: RouteContext): void {
   });
 }
 
-/** Also tells whether there was a message so far. */
-function watched(source: Followable): { followable: Followable; hasHad: () => boolean } {
-  let had = false;
-  const next: Followable['next'] = async (now) => {
-    const page = await source.next(now);
-    had ||= page.messages.length > 0;
-    return page;
-  };
-  return { followable: { ...source, next }, hasHad: () => had };
-}
-
 /** The last comment of a stream says why it ended. */
 function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContext) {
   /** @throws the error of a stream that has not begun */
@@ -111,6 +103,7 @@ function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContex
     reply: FastifyReply,
     followable: Followable,
     access: Asking['access'],
+    onMessages = () => {},
   ) => {
     reply.header('content-type', EVENT_STREAM);
     // Otherwise nginx would buffer the events.
@@ -126,7 +119,7 @@ function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContex
       held.hold(reply, async (signal) => {
         raw.writeHead(200, reply.getHeaders() as Record<string, string>);
         reply.hijack();
-        await writeEvents(raw, followable, heldDeps, recheck, signal);
+        await writeEvents(raw, followable, { ...heldDeps, recheck, onMessages }, signal);
         return 'The server is stopping. Resume with the header Last-Event-ID.';
       }),
     );
@@ -148,31 +141,42 @@ function eventText({ message, cursor }: Followed): string {
 const comment = (text: string): string => `: ${text}\n\n`;
 
 /**
- * Ends with the signal, or when the client stops reading; it can resume. @throws as `next` and `recheck`
- * @param recheck throws AppError if the caller may no longer read
+ * Sends every message once and in order. The next page is read when the client has taken the last one, which limits its
+ * memory. Ends with the signal, or when the client stops reading; it can resume. `recheck` throws AppError if the caller
+ * may no longer read. @throws as it and {@link Followable.next}
  */
 async function writeEvents(
   raw: ServerResponse,
   followable: Followable,
-  deps: WaitDeps,
-  recheck: () => Promise<unknown>,
+  deps: WaitDeps & { recheck(): Promise<unknown>; onMessages(): void },
   signal: AbortSignal,
 ): Promise<void> {
   const { clock } = deps;
   let checkedAt = clock.monotonic();
+  let beat = checkedAt + STREAM_QUIET_MS;
   // An id alone is no event, but a client that is disconnected before the first one can resume there.
   raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
-  for await (const page of follow(followable, { ...deps, quietMs: STREAM_QUIET_MS }, signal)) {
-    if (clock.monotonic() - checkedAt >= STREAM_QUIET_MS) {
-      await recheck();
-      checkedAt = clock.monotonic();
+  const changes = createChangeSignal(deps, followable.source, signal);
+  try {
+    while (!signal.aborted) {
+      changes.reset();
+      const { messages, until } = await followable.next(clock.now());
+      if (signal.aborted) return;
+      if (messages.length > 0 || clock.monotonic() >= beat) {
+        if (clock.monotonic() - checkedAt >= STREAM_QUIET_MS) {
+          await deps.recheck();
+          checkedAt = clock.monotonic();
+        }
+        if (raw.destroyed) return;
+        if (messages.length > 0) deps.onMessages();
+        raw.write(messages.map(eventText).join('') || comment('still here'));
+        if (!(await isDrained(raw, clock, signal))) return void raw.destroy();
+        beat = clock.monotonic() + STREAM_QUIET_MS;
+      }
+      if (messages.length < PAGE) await changes.wait(Math.min(beat - clock.monotonic(), until - clock.now()));
     }
-    if (raw.destroyed) return;
-    raw.write(page.length > 0 ? page.map(eventText).join('') : comment('still here'));
-    if (!(await isDrained(raw, clock, signal))) {
-      raw.destroy();
-      return;
-    }
+  } finally {
+    changes.end();
   }
 }
 
@@ -207,7 +211,7 @@ interface Followable {
    * The next page, oldest first; a later call continues after it. It is valid until `until` (epoch ms) or a change.
    * @throws AppError `inbox_expired` or `not_found` when the inbox has ended
    */
-  next(now: number): Promise<{ messages: Followed[]; more: boolean; until: number }>;
+  next(now: number): Promise<{ messages: Followed[]; until: number }>;
 }
 
 /** @param inbox a live one. @param after epoch ms; messages with a later `receivedAt` follow */
@@ -219,13 +223,10 @@ function followInbox({ store, events }: HeldDeps, inbox: InboxRecord, after: num
     source: { accountId, subscribe: (listener) => events.onMessage(id, listener) },
     async next(now) {
       const { expiresAt } = liveInbox(await store.inboxes.find(accountId, id, now), now, id);
-      const messages = await store.messages.listAfter(id, { after: place, limit: PAGE }, now);
-      place = messages.at(-1)?.receivedAt ?? place;
-      return {
-        messages: messages.map((message) => ({ message, cursor: cursorAt(id, message.receivedAt) })),
-        more: messages.length === PAGE,
-        until: expiresAt,
-      };
+      const page = await store.messages.listAfter(id, { after: place, limit: PAGE }, now);
+      place = page.at(-1)?.receivedAt ?? place;
+      const messages = page.map((message) => ({ message, cursor: cursorAt(id, message.receivedAt) }));
+      return { messages, until: expiresAt };
     },
   };
 }
@@ -237,44 +238,11 @@ function followAccount({ store, events }: HeldDeps, accountId: string, after: nu
     cursor: accountCursorAt(accountId, after),
     source: { accountId, subscribe: (listener) => events.onAccountMessage(accountId, listener) },
     async next(now) {
-      const messages = await store.messages.listByAccount(accountId, { after: place, limit: PAGE }, now);
-      place = messages.at(-1)?.accountOrder ?? place;
-      return {
-        messages: messages.map((message) => ({
-          message,
-          cursor: accountCursorAt(accountId, message.accountOrder),
-        })),
-        more: messages.length === PAGE,
-        until: Number.POSITIVE_INFINITY,
-      };
+      const page = await store.messages.listByAccount(accountId, { after: place, limit: PAGE }, now);
+      place = page.at(-1)?.accountOrder ?? place;
+      const cursorOf = (order: number) => accountCursorAt(accountId, order);
+      const messages = page.map((message) => ({ message, cursor: cursorOf(message.accountOrder) }));
+      return { messages, until: Number.POSITIVE_INFINITY };
     },
   };
-}
-
-/**
- * Yields every message once and in order. The next page is read when the client has taken the last one, which limits
- * its memory. An empty page means that no message arrived for `quietMs`. @throws what {@link Followable.next} throws
- */
-async function* follow(
-  followable: Followable,
-  deps: WaitDeps & { quietMs: number },
-  signal: AbortSignal,
-): AsyncGenerator<Followed[]> {
-  const { clock, quietMs } = deps;
-  const changes = createChangeSignal(deps, followable.source, signal);
-  try {
-    let beat = clock.monotonic() + quietMs;
-    while (!signal.aborted) {
-      changes.reset();
-      const { messages, more, until } = await followable.next(clock.now());
-      if (signal.aborted) return;
-      if (messages.length > 0 || clock.monotonic() >= beat) {
-        yield messages;
-        beat = clock.monotonic() + quietMs;
-      }
-      if (!more) await changes.wait(Math.min(beat - clock.monotonic(), until - clock.now()));
-    }
-  } finally {
-    changes.end();
-  }
 }
