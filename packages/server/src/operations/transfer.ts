@@ -6,6 +6,7 @@ import { upgradeTables } from '../database/postgres/open.ts';
 import { giveUpUnfinished, openWriter, SqliteDb } from '../database/sqlite/connection.ts';
 import { lockForServer } from '../database/sqlite/open.ts';
 import { messageOf } from '../errors.ts';
+import type { OnStep } from './backup.ts';
 
 /** How long the copy waits for an operator command that writes, milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;
@@ -67,6 +68,8 @@ async function openSource(path: string) {
     requireSound(opened, path);
     return {
       tables: tablesOf(opened),
+      count: ({ name }: Table) =>
+        Number(opened.prepare(`select count(*) as count from ${quote(name)}`).get()?.count),
       rows({ name, columns }: Table): Iterable<Value[]> {
         const statement = opened.prepare(`select ${columns.map(quote).join(', ')} from ${quote(name)}`);
         statement.setReturnArrays(true);
@@ -243,8 +246,10 @@ interface CopiedTable {
 const sizeOf = (value: Value): number =>
   typeof value === 'string' || value instanceof Uint8Array ? value.length : 8;
 
+type OnRows = (rows: number) => void;
+
 /** @returns the digest of the rows as they were read */
-async function copyTable(source: Source, target: Target, table: Table): Promise<TableDigest> {
+async function copyTable(source: Source, target: Target, table: Table, onRows: OnRows): Promise<TableDigest> {
   const digest = new TableDigest();
   let batch: Value[][] = [];
   let bytes = 0;
@@ -253,6 +258,7 @@ async function copyTable(source: Source, target: Target, table: Table): Promise<
     batch.push(row);
     for (const value of row) bytes += sizeOf(value);
     if (batch.length < BATCH_ROWS && bytes < BATCH_BYTES) continue;
+    onRows(digest.rows);
     await target.insert(table, batch);
     batch = [];
     bytes = 0;
@@ -262,9 +268,17 @@ async function copyTable(source: Source, target: Target, table: Table): Promise<
 }
 
 /** Reads a copied table back. @throws Error if it differs from the source */
-async function verifyTable(target: Target, table: Table, expected: TableDigest): Promise<void> {
+async function verifyTable(
+  target: Target,
+  table: Table,
+  expected: TableDigest,
+  onRows: OnRows,
+): Promise<void> {
   const found = new TableDigest();
-  for await (const row of target.rows(table)) found.add(row);
+  for await (const row of target.rows(table)) {
+    found.add(row);
+    if (found.rows % BATCH_ROWS === 0) onRows(found.rows);
+  }
   if (found.rows === expected.rows && found.hash === expected.hash) return;
   throw new Error(
     `The copy of the table "${table.name}" differs from the original (${found.rows} rows of ${expected.rows}, hash ${found.hash} instead of ${expected.hash}).`,
@@ -274,13 +288,18 @@ async function verifyTable(target: Target, table: Table, expected: TableDigest):
 async function copyAll(
   source: Source,
   target: Target,
+  onStep: OnStep,
   onTable: (table: CopiedTable) => void,
 ): Promise<CopiedTable[]> {
   target.requireSameTables(source.tables);
   const copied: CopiedTable[] = [];
   for (const table of source.tables) {
-    const digest = await copyTable(source, target, table);
-    await verifyTable(target, table, digest);
+    const total = source.count(table);
+    const report = (what: string) => (rows: number) =>
+      onStep(`${what} the table ${table.name}: ${rows} of ${total} rows`);
+    report('Copying')(0);
+    const digest = await copyTable(source, target, table, report('Copying'));
+    await verifyTable(target, table, digest, report('Comparing'));
     const one = { name: table.name, rows: digest.rows, hash: digest.hash };
     copied.push(one);
     onTable(one);
@@ -299,12 +318,14 @@ export async function transfer(
   path: string,
   url: string,
   onTable: (table: CopiedTable) => void = () => undefined,
+  onStep: OnStep = () => undefined,
 ): Promise<CopiedTable[]> {
+  onStep('Checking the database');
   const source = await openSource(path);
   try {
     const target = await openTarget(url);
     try {
-      return await copyAll(source, target, onTable);
+      return await copyAll(source, target, onStep, onTable);
     } finally {
       await target.close();
     }
