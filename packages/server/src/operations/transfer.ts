@@ -218,9 +218,16 @@ function encode(value: Value): (string | Uint8Array)[] {
 class TableDigest {
   rows = 0;
   #sum = 0n;
+  readonly #onRows: (rows: number) => void;
+
+  /** @param onRows called before the first row, and before each hundredth */
+  constructor(onRows: (rows: number) => void) {
+    this.#onRows = onRows;
+  }
 
   /** @param row the values of a row, in an order of columns that source and copy share */
   add(row: readonly Value[]): void {
+    if (this.rows % 100 === 0) this.#onRows(this.rows);
     const hash = createHash('sha256');
     for (const value of row) for (const piece of encode(value)) hash.update(piece);
     this.#sum = (this.#sum + BigInt(`0x${hash.digest('hex')}`)) % MODULUS;
@@ -246,11 +253,8 @@ interface CopiedTable {
 const sizeOf = (value: Value): number =>
   typeof value === 'string' || value instanceof Uint8Array ? value.length : 8;
 
-type OnRows = (rows: number) => void;
-
-/** @returns the digest of the rows as they were read */
-async function copyTable(source: Source, target: Target, table: Table, onRows: OnRows): Promise<TableDigest> {
-  const digest = new TableDigest();
+/** @param digest of the rows as they are read */
+async function copyTable(source: Source, target: Target, table: Table, digest: TableDigest): Promise<void> {
   let batch: Value[][] = [];
   let bytes = 0;
   for (const row of source.rows(table)) {
@@ -258,13 +262,11 @@ async function copyTable(source: Source, target: Target, table: Table, onRows: O
     batch.push(row);
     for (const value of row) bytes += sizeOf(value);
     if (batch.length < BATCH_ROWS && bytes < BATCH_BYTES) continue;
-    onRows(digest.rows);
     await target.insert(table, batch);
     batch = [];
     bytes = 0;
   }
   if (batch.length > 0) await target.insert(table, batch);
-  return digest;
 }
 
 /** Reads a copied table back. @throws Error if it differs from the source */
@@ -272,13 +274,9 @@ async function verifyTable(
   target: Target,
   table: Table,
   expected: TableDigest,
-  onRows: OnRows,
+  found: TableDigest,
 ): Promise<void> {
-  const found = new TableDigest();
-  for await (const row of target.rows(table)) {
-    found.add(row);
-    if (found.rows % BATCH_ROWS === 0) onRows(found.rows);
-  }
+  for await (const row of target.rows(table)) found.add(row);
   if (found.rows === expected.rows && found.hash === expected.hash) return;
   throw new Error(
     `The copy of the table "${table.name}" differs from the original (${found.rows} rows of ${expected.rows}, hash ${found.hash} instead of ${expected.hash}).`,
@@ -295,11 +293,11 @@ async function copyAll(
   const copied: CopiedTable[] = [];
   for (const table of source.tables) {
     const total = source.count(table);
-    const report = (what: string) => (rows: number) =>
-      onStep(`${what} the table ${table.name}: ${rows} of ${total} rows`);
-    report('Copying')(0);
-    const digest = await copyTable(source, target, table, report('Copying'));
-    await verifyTable(target, table, digest, report('Comparing'));
+    const digestOf = (what: string) =>
+      new TableDigest((rows) => onStep(`${what} the table ${table.name}: ${rows} of ${total} rows`));
+    const digest = digestOf('Copying');
+    await copyTable(source, target, table, digest);
+    await verifyTable(target, table, digest, digestOf('Comparing'));
     const one = { name: table.name, rows: digest.rows, hash: digest.hash };
     copied.push(one);
     onTable(one);
