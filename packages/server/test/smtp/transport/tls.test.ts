@@ -44,7 +44,7 @@ describe('STARTTLS is offered', () => {
   test('not on the TLS port, and not because the TLS port has generated a certificate', async () => {
     smtp = await startSmtp({ tlsPort: 0 });
     client = await smtpClient(smtp.port);
-    await client.play(['→ 220', `EHLO c → ${WITHOUT_STARTTLS}`]);
+    await client.play(['→ 220', { send: 'EHLO c', expect: WITHOUT_STARTTLS }]);
   });
 });
 
@@ -55,7 +55,7 @@ describe('STARTTLS', () => {
     await client.startTls(ANY_CERTIFICATE);
     await client.play([
       'MAIL FROM:<s@example.com> → 503 5.5.1',
-      `EHLO after.test → ${WITHOUT_STARTTLS}`,
+      { send: 'EHLO after.test', expect: WITHOUT_STARTTLS },
       'RCPT TO:<a@mayfly.test> → 503 5.5.1',
       'MAIL FROM:<s@example.com> → 250',
       'RCPT TO:<a@mayfly.test> → 250',
@@ -205,7 +205,7 @@ describe('the TLS port', () => {
     client = await smtpClient(smtp.tlsPort ?? 0, { tls: ANY_CERTIFICATE });
     await client.play([
       '→ 220',
-      `EHLO c → ${WITHOUT_STARTTLS}`,
+      { send: 'EHLO c', expect: WITHOUT_STARTTLS },
       'MAIL FROM:<s@example.com> → 250',
       'RCPT TO:<a@mayfly.test> → 250',
       'DATA → 354',
