@@ -44,7 +44,7 @@ test.each<[string, ProxyHeaderParts, string]>([
 ])('so does a header of version 2: %s', async (_name, parts, address) => {
   smtp = await startSmtp({ proxyFrom: ['127.0.0.0/24'] });
   client = await smtpClient(smtp.port);
-  await client.play([`${proxyHeader(parts)} → 220`, ...mail]);
+  await client.play([{ send: proxyHeader(parts), expect: 220 }, ...mail]);
   expect(smtp.receiver.mails[0]?.envelope.remoteAddress).toBe(address);
 });
 
@@ -55,7 +55,7 @@ test('a header of version 2 may come in pieces, cut anywhere', async () => {
     client = await smtpClient(smtp.port);
     await client.send(header.subarray(0, cut));
     // By the time that another one is greeted the server has read this piece.
-    await playSmtp(smtp.port, [`${header} → 220`]);
+    await playSmtp(smtp.port, [{ send: header, expect: 220 }]);
     await client.play([{ send: header.subarray(cut), expect: 220 }, ...mail]);
     client.close();
   }
@@ -153,7 +153,7 @@ test('a client that disconnects before its header is complete leaves nothing ope
     client.socket[go]();
     expect(await client.closed()).toBe('');
   }
-  await playSmtp(smtp.port, [`${proxyHeader(FROM_IPV4)} → 220`]);
+  await playSmtp(smtp.port, [{ send: proxyHeader(FROM_IPV4), expect: 220 }]);
 });
 
 test.each([
