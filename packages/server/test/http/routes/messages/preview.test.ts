@@ -1,6 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { forEachTest } from '../../for-each-test.ts';
-import type { TestHttp } from '../../start-http.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startHttp, type TestHttp } from '../../start-http.ts';
 
 /** A mail with these parts. */
 const related = (...parts: string[]) =>
@@ -13,11 +12,12 @@ describe('a link to the preview of a message', () => {
   let http: TestHttp;
   let inbox: Awaited<ReturnType<TestHttp['createInbox']>>;
   let path: string;
-  forEachTest(async (fresh) => {
-    http = fresh;
+  beforeEach(async () => {
+    http = await startHttp();
     inbox = await http.createInbox();
     path = await messageIn(inbox.id);
   });
+  afterEach(() => http.stop());
 
   const HELLO =
     'Subject: Hi\r\nContent-Type: text/html\r\n\r\n<p>Hello there</p><img src="https://x.example/a.png">\r\n';
