@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type api, type Inbox, type LinkMatch, Mayfly, type Message } from '@mayfly/client';
+import { type api, type Inbox, type LinkMatch, Mayfly, MayflyError, type Message } from '@mayfly/client';
 import {
   duration,
   jsonOf,
@@ -297,7 +297,10 @@ export const COMMANDS: Record<string, Command> = {
         );
         if (isReady) return;
         if (performance.now() > end)
-          throw new UsageError(`${url} is not ready. Start it with \`npx mayfly dev\`, or set MAYFLY_URL.`);
+          throw new MayflyError(
+            'connection_failed',
+            `${url} is not ready. Start it with \`npx mayfly dev\`, or set MAYFLY_URL.`,
+          );
         await sleep(READY_PAUSE_MS, undefined, { signal: context.signal });
       }
     },
