@@ -38,7 +38,7 @@ import { Deliverer } from './webhooks/deliverer.ts';
 import { parseCidrs } from './webhooks/outbound/address-guard.ts';
 import { createResolve, type Resolve, systemResolve } from './webhooks/outbound/resolve.ts';
 import { createSender } from './webhooks/outbound/send.ts';
-import { Webhooks } from './webhooks/registry.ts';
+import { createWebhooks } from './webhooks/registry.ts';
 import { createScheduleClock } from './webhooks/schedule-clock.ts';
 
 /** Replaces parts of the configuration, mostly for tests. */
@@ -356,7 +356,7 @@ async function startHttp(
       store,
       parsing: base.parsing,
       events,
-      webhooks: new Webhooks({ store, guard, events, clock, plans }),
+      webhooks: createWebhooks({ store, guard, events, clock, plans }),
       scheduleNow: base.schedule.now,
       waitLog,
       plans,

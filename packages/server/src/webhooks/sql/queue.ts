@@ -44,7 +44,7 @@ const WEBHOOKS_PER_CLAIM = 50;
 const CANCELLED_PER_CLAIM = 100;
 const WAKES_PER_TRANSACTION = 1_000;
 
-const LEAST = perEngine({ sqlite: 'min', postgres: 'least' });
+export const LEAST = perEngine({ sqlite: 'min', postgres: 'least' });
 const GREATEST = perEngine({ sqlite: 'max', postgres: 'greatest' });
 
 /**

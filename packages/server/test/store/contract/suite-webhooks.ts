@@ -330,7 +330,7 @@ export function describeWebhooks(given: Given): void {
       expect((await listed('pending')).ids).toHaveLength(1);
 
       const now = T + 2000;
-      const step = { state: 'failed', after: '', upTo: 'dlv_z', limit: 2 } as const;
+      const step = { state: 'failed', after: '', before: 'dlv_z', limit: 2 } as const;
       const stranger = await given.account(on);
       expect(await store.deliveries.replaySome(stranger, webhook, step, now)).toBeUndefined();
       const since = newId('dlv', T + 3, new Uint8Array(10));
