@@ -82,8 +82,8 @@ export interface RouteContext {
   wholeMails: WholeMails;
   responses: ResponseCache;
   /** Authentication. `forget` empties its cache after a key was revoked. */
-  guard: Pick<Guard, keyof Guard>;
-  admission: Pick<Admission, keyof Admission>;
+  guard: Guard;
+  admission: Admission;
 }
 
 export type App = FastifyInstance<
