@@ -20,7 +20,7 @@ import { createLog } from '../../packages/server/src/log.ts';
 import type { Store } from '../../packages/server/src/store.ts';
 import { RateLimit } from '../../packages/server/src/usage/rate-limit.ts';
 import { UsageMeter } from '../../packages/server/src/usage/usage-meter.ts';
-import { createWebhooks } from '../../packages/server/src/webhooks/registry.ts';
+import { Webhooks } from '../../packages/server/src/webhooks/registry.ts';
 
 /** Blocks of this month are leased as large as on the plan `developer`: a thousand requests. */
 const PLAN = { requestsPerMonth: 1e9, requestsPerSecond: 1e6, burst: 1e6 };
@@ -54,7 +54,7 @@ const deps: HttpDeps = {
   },
   replays: { start: () => undefined },
   waitLog: { add: () => undefined, addHeld: () => undefined, flushed: async () => undefined },
-  webhooks: createWebhooks({ store, guard, events, clock, plans }),
+  webhooks: new Webhooks({ store, guard, events, clock, plans }),
 };
 
 const createdAt = clock.now();

@@ -38,7 +38,7 @@ import { Deliverer } from './webhooks/deliverer.ts';
 import { parseCidrs } from './webhooks/outbound/address-guard.ts';
 import { createResolve, type Resolve, systemResolve } from './webhooks/outbound/resolve.ts';
 import { createSender } from './webhooks/outbound/send.ts';
-import { createWebhooks } from './webhooks/registry.ts';
+import { Webhooks } from './webhooks/registry.ts';
 import { createScheduleClock } from './webhooks/schedule-clock.ts';
 
 /** Replaces parts of the configuration, mostly for tests. */
@@ -355,7 +355,7 @@ async function startHttp(
       store,
       parsing: base.parsing,
       events,
-      webhooks: createWebhooks(base),
+      webhooks: new Webhooks(base),
       scheduleNow: base.schedule.now,
       waitLog,
       plans,

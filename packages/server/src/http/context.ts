@@ -82,7 +82,7 @@ export interface RouteContext {
   wholeMails: WholeMails;
   responses: ResponseCache;
   /** Authentication. `forget` empties its cache after a key was revoked. */
-  guard: Guard;
+  guard: Pick<Guard, keyof Guard>;
   admission: Admission;
 }
 

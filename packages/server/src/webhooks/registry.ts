@@ -26,14 +26,100 @@ export interface WebhooksDeps {
   plans: Plans;
 }
 
-export type Webhooks = ReturnType<typeof createWebhooks>;
-
 /** The operations of the webhook API. All throw AppError `not_found` for what does not belong to the account. */
-export function createWebhooks({ store, guard, events, clock, plans }: WebhooksDeps) {
+export class Webhooks {
+  readonly #deps: WebhooksDeps;
+
+  constructor(deps: WebhooksDeps) {
+    this.#deps = deps;
+  }
+
+  /** The parts of a webhook that its owner does not choose. @throws AppError `webhook_url_refused` */
+  async forNewInbox({ plan }: AccountRecord, url: string) {
+    return {
+      url: await checkUrl(url, this.#deps.guard),
+      id: newId('whk', this.#deps.clock.now()),
+      description: '',
+      secret: newWebhookSecret(),
+      maxWebhooks: this.#deps.plans.named(plan).maxWebhooks,
+    };
+  }
+
+  /** @throws AppError `webhook_url_refused`, `limit_reached`, `not_found` for an unknown inbox */
+  async register(account: AccountRecord, url: string, inboxId: string | null, description: string) {
+    const { maxWebhooks, ...made } = await this.forNewInbox(account, url);
+    const wanted = { ...made, inboxId, description, createdAt: this.#deps.clock.now() };
+    const webhook = await this.#deps.store.webhooks.create(account.id, wanted, maxWebhooks);
+    return { webhook, secret: made.secret };
+  }
+
+  /** @throws AppError `webhook_url_refused`; `webhook_disabled` if its inbox is deleted or expired */
+  async update(accountId: string, webhookId: string, changes: UpdateWebhook): Promise<WebhookRecord> {
+    const { store, guard, events, clock } = this.#deps;
+    // Check that the webhook exists before resolving the URL: otherwise a caller without one could learn about names and addresses.
+    await this.#requireLive(accountId, webhookId);
+    const url = changes.url === undefined ? {} : { url: await checkUrl(changes.url, guard) };
+    const updated = await store.webhooks.update(accountId, webhookId, { ...changes, ...url }, clock.now());
+    if (!updated) throw notFound('webhook', webhookId);
+    // Wakes the deliverer, because disabling cancels pending deliveries.
+    events.publishDeliveries();
+    return updated;
+  }
+
+  /** The old secret signs too for {@link OLD_SECRET_MS}. @throws AppError `webhook_disabled` if its inbox is deleted or expired */
+  async rotateSecret(accountId: string, webhookId: string) {
+    await this.#requireLive(accountId, webhookId);
+    const secret = newWebhookSecret();
+    const now = this.#deps.clock.now();
+    const until = now + OLD_SECRET_MS;
+    const webhook = await this.#deps.store.webhooks.rotateSecret(accountId, webhookId, secret, until, now);
+    if (!webhook) throw notFound('webhook', webhookId);
+    return { webhook, secret };
+  }
+
+  /** Enqueues a test event. @throws AppError `webhook_disabled` */
+  async test(accountId: string, webhookId: string): Promise<DeliveryRecord> {
+    await this.#requireEnabled(accountId, webhookId);
+    const now = this.#deps.clock.now();
+    const test = { deliveryId: newId('dlv', now), eventId: newId('evt', now) };
+    const added = await this.#deps.store.deliveries.addTest(accountId, webhookId, test, now);
+    return this.#published(added, test.deliveryId);
+  }
+
+  /** Begins a new round of attempts, which ends at once if the message was deleted. @throws AppError `webhook_disabled` */
+  async replay(accountId: string, webhookId: string, deliveryId: string): Promise<DeliveryRecord> {
+    await this.#requireEnabled(accountId, webhookId);
+    const { store, clock } = this.#deps;
+    const replayed = await store.deliveries.replay(accountId, webhookId, deliveryId, clock.now());
+    return this.#published(replayed, deliveryId);
+  }
+
+  /** Replays deliveries created at `since` (epoch ms) or later. @returns how many @throws as {@link replay} */
+  async replayMany(
+    accountId: string,
+    webhookId: string,
+    { state, since }: { state: ReplayStep['state']; since: number },
+  ): Promise<number> {
+    await this.#requireEnabled(accountId, webhookId);
+    const now = this.#deps.clock.now();
+    const before = firstIdAt('dlv', now + 1);
+    let replayed = 0;
+    const first = firstIdAt('dlv', Math.min(Math.max(since, 0), now + 1));
+    for (let after: string | null = first; after !== null; ) {
+      const step = { state, after, before, limit: REPLAY_STEP };
+      const done = await this.#deps.store.deliveries.replaySome(accountId, webhookId, step, now);
+      if (!done) throw notFound('webhook', webhookId);
+      replayed += done.replayed;
+      after = done.last;
+    }
+    if (replayed > 0) this.#deps.events.publishDeliveries();
+    return replayed;
+  }
+
   /** @throws AppError `not_found`; `webhook_disabled` if its inbox is deleted or expired */
-  async function requireLive(accountId: string, webhookId: string): Promise<WebhookRecord> {
-    const now = clock.now();
-    const webhook = await store.webhooks.find(accountId, webhookId, now);
+  async #requireLive(accountId: string, webhookId: string): Promise<WebhookRecord> {
+    const now = this.#deps.clock.now();
+    const webhook = await this.#deps.store.webhooks.find(accountId, webhookId, now);
     if (!webhook) throw notFound('webhook', webhookId);
     if (webhook.endsAt === null || webhook.endsAt > now) return webhook;
     throw new AppError(
@@ -43,98 +129,17 @@ export function createWebhooks({ store, guard, events, clock, plans }: WebhooksD
   }
 
   /** @throws AppError `not_found`; `webhook_disabled`, also when its owner disabled it */
-  async function requireEnabled(accountId: string, webhookId: string): Promise<void> {
-    if ((await requireLive(accountId, webhookId)).enabled) return;
+  async #requireEnabled(accountId: string, webhookId: string): Promise<void> {
+    if ((await this.#requireLive(accountId, webhookId)).enabled) return;
     throw new AppError(
       'webhook_disabled',
       `The webhook ${quoted(webhookId)} is disabled. Enable it first: PATCH /v1/webhooks/{id} with {"enabled": true}.`,
     );
   }
 
-  function published(delivery: DeliveryRecord | undefined, id: string): DeliveryRecord {
+  #published(delivery: DeliveryRecord | undefined, id: string): DeliveryRecord {
     if (!delivery) throw notFound('delivery', id);
-    events.publishDeliveries();
+    this.#deps.events.publishDeliveries();
     return delivery;
   }
-
-  return {
-    /** The parts of a webhook that its owner does not choose. @throws AppError `webhook_url_refused` */
-    async forNewInbox({ plan }: AccountRecord, url: string) {
-      return {
-        url: await checkUrl(url, guard),
-        id: newId('whk', clock.now()),
-        description: '',
-        secret: newWebhookSecret(),
-        maxWebhooks: plans.named(plan).maxWebhooks,
-      };
-    },
-
-    /** @throws AppError `webhook_url_refused`, `limit_reached`, `not_found` for an unknown inbox */
-    async register(account: AccountRecord, url: string, inboxId: string | null, description: string) {
-      const { maxWebhooks, ...made } = await this.forNewInbox(account, url);
-      const wanted = { ...made, inboxId, description, createdAt: clock.now() };
-      const webhook = await store.webhooks.create(account.id, wanted, maxWebhooks);
-      return { webhook, secret: made.secret };
-    },
-
-    /** @throws AppError `webhook_url_refused`; `webhook_disabled` if its inbox is deleted or expired */
-    async update(accountId: string, webhookId: string, changes: UpdateWebhook): Promise<WebhookRecord> {
-      // Check that the webhook exists before resolving the URL: otherwise a caller without one could learn about names and addresses.
-      await requireLive(accountId, webhookId);
-      const url = changes.url === undefined ? {} : { url: await checkUrl(changes.url, guard) };
-      const updated = await store.webhooks.update(accountId, webhookId, { ...changes, ...url }, clock.now());
-      if (!updated) throw notFound('webhook', webhookId);
-      // Wakes the deliverer, because disabling cancels pending deliveries.
-      events.publishDeliveries();
-      return updated;
-    },
-
-    /** The old secret signs too for {@link OLD_SECRET_MS}. @throws AppError `webhook_disabled` if its inbox is deleted or expired */
-    async rotateSecret(accountId: string, webhookId: string) {
-      await requireLive(accountId, webhookId);
-      const secret = newWebhookSecret();
-      const now = clock.now();
-      const until = now + OLD_SECRET_MS;
-      const webhook = await store.webhooks.rotateSecret(accountId, webhookId, secret, until, now);
-      if (!webhook) throw notFound('webhook', webhookId);
-      return { webhook, secret };
-    },
-
-    /** Enqueues a test event. @throws AppError `webhook_disabled` */
-    async test(accountId: string, webhookId: string): Promise<DeliveryRecord> {
-      await requireEnabled(accountId, webhookId);
-      const now = clock.now();
-      const test = { deliveryId: newId('dlv', now), eventId: newId('evt', now) };
-      return published(await store.deliveries.addTest(accountId, webhookId, test, now), test.deliveryId);
-    },
-
-    /** Begins a new round of attempts, which ends at once if the message was deleted. @throws AppError `webhook_disabled` */
-    async replay(accountId: string, webhookId: string, deliveryId: string): Promise<DeliveryRecord> {
-      await requireEnabled(accountId, webhookId);
-      const replayed = await store.deliveries.replay(accountId, webhookId, deliveryId, clock.now());
-      return published(replayed, deliveryId);
-    },
-
-    /** Replays deliveries created at `since` (epoch ms) or later. @returns how many @throws as {@link replay} */
-    async replayMany(
-      accountId: string,
-      webhookId: string,
-      { state, since }: { state: ReplayStep['state']; since: number },
-    ): Promise<number> {
-      await requireEnabled(accountId, webhookId);
-      const now = clock.now();
-      const before = firstIdAt('dlv', now + 1);
-      let replayed = 0;
-      const first = firstIdAt('dlv', Math.min(Math.max(since, 0), now + 1));
-      for (let after: string | null = first; after !== null; ) {
-        const step = { state, after, before, limit: REPLAY_STEP };
-        const done = await store.deliveries.replaySome(accountId, webhookId, step, now);
-        if (!done) throw notFound('webhook', webhookId);
-        replayed += done.replayed;
-        after = done.last;
-      }
-      if (replayed > 0) events.publishDeliveries();
-      return replayed;
-    },
-  };
 }

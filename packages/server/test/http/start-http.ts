@@ -22,7 +22,7 @@ import { RateLimit } from '../../src/usage/rate-limit.ts';
 import { UsageMeter } from '../../src/usage/usage-meter.ts';
 import { WaitLog } from '../../src/waits/wait-log.ts';
 import { parseCidrs } from '../../src/webhooks/outbound/address-guard.ts';
-import { createWebhooks } from '../../src/webhooks/registry.ts';
+import { Webhooks } from '../../src/webhooks/registry.ts';
 import { openSqliteHere } from '../store/sqlite/open-sqlite.ts';
 import { type ApiClient, apiClient } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -178,7 +178,7 @@ export async function startHttp(
   const guard = { allow: parseCidrs('127.0.0.1/32'), resolve: async () => ['127.0.0.1'] };
   const plans = createPlans(planSettings);
   const usage = new UsageMeter({ store, clock, log });
-  const webhooks = createWebhooks({ store, guard, events, clock, plans });
+  const webhooks = new Webhooks({ store, guard, events, clock, plans });
 
   const receiver = createReceiver({
     ...{ store, readings: reading, checksSenders: false, events, clock, plans, sink: false },

@@ -8,7 +8,7 @@ import { assertReadable, dropBody, dropChunks } from '../request/inputs.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
 import { createAdmission } from './admission.ts';
 import { assertLocal, isDevKey, sessionSecret } from './credential.ts';
-import { type Caller, createGuard } from './guard.ts';
+import { type Caller, Guard } from './guard.ts';
 
 /*
  * Cross-origin requests of browsers (the Fetch standard, section 3.3). Access-Control-Allow-Credentials is never sent,
@@ -88,7 +88,7 @@ export function createCors(origins: readonly string[]) {
 export type Gate = Pick<RouteContext, 'guard' | 'admission'>;
 
 export const createGate = (deps: HttpDeps): Gate => ({
-  guard: createGuard(deps),
+  guard: new Guard(deps),
   admission: createAdmission(deps),
 });
 

@@ -107,97 +107,104 @@ export interface Asking {
 
 type Admit = (account: AccountRecord, key: KeyRecord | null) => Promise<void>;
 
-export type Guard = ReturnType<typeof createGuard>;
-
 /** Authenticates all requests. Caches keys and accounts for a short time, and inboxes until the next write. */
-export function createGuard({ store, clock, devAccountId }: GuardDeps) {
-  const readCredential = createCredentialReader();
+export class Guard {
+  readonly #deps: GuardDeps;
+  readonly #readCredential = createCredentialReader();
   /** Cached accounts by id. `until`: monotonic milliseconds. */
-  const accounts = new LRUCache<string, { account: AccountRecord; until: number }>(CACHED_RECORDS);
-  const inboxes = createInboxCache(store, clock);
+  readonly #accounts = new LRUCache<string, { account: AccountRecord; until: number }>(CACHED_RECORDS);
+  readonly #inboxes: ReturnType<typeof createInboxCache>;
   /** Number of calls of `forget`; results of queries that began before the last one are not reused. */
-  let forgottenCount = 0;
+  #forgotten = 0;
 
-  async function findKey(credential: Credential, now: number): Promise<KeyCaller> {
+  constructor(deps: GuardDeps) {
+    this.#deps = deps;
+    this.#inboxes = createInboxCache(deps.store, deps.clock);
+  }
+
+  /**
+   * Finds the caller. `admit` is called as soon as the account is known, before anything else is checked.
+   * @throws AppError `unauthorized`, `insufficient_scope`, `not_found` or `inbox_expired`, and what `admit` throws
+   */
+  async check(asking: Asking, admit: Admit = async () => undefined): Promise<Caller> {
+    const { authorization, session } = asking;
+    if (authorization === undefined && session !== undefined)
+      return this.#withSession(session, asking, admit);
+    const credential = this.#readCredential(authorization);
+    return credential.text.startsWith('mft_')
+      ? this.#withToken(credential.hash, asking, admit)
+      : this.#withKey(credential, asking, admit);
+  }
+
+  forget(): void {
+    this.#forgotten += 1;
+    this.#accounts.clear();
+  }
+
+  findInbox(accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> {
+    return this.#inboxes.find(accountId, inboxId, now);
+  }
+
+  async #findKey(credential: Credential, now: number): Promise<KeyCaller> {
     if (credential.hash === DEV_KEY_HASH) {
-      if (devAccountId === undefined) throw devKeyUnknown();
-      return devCaller(await findAccount(devAccountId));
+      if (this.#deps.devAccountId === undefined) throw devKeyUnknown();
+      return devCaller(await this.#findAccount(this.#deps.devAccountId));
     }
     const { known } = credential;
-    const monotonic = clock.monotonic();
-    const isFresh = known && monotonic < known.until && known.forgotten === forgottenCount;
+    const monotonic = this.#deps.clock.monotonic();
+    const isFresh = known && monotonic < known.until && known.forgotten === this.#forgotten;
     if (isFresh && now < (known.caller.key.expiresAt ?? Number.POSITIVE_INFINITY)) return known.caller;
     // Read the counter before the query, so that a `forget` during the query invalidates its result.
-    const forgotten = forgottenCount;
-    const caller = await store.keys.findByHash(credential.hash, now);
+    const forgotten = this.#forgotten;
+    const caller = await this.#deps.store.keys.findByHash(credential.hash, now);
     if (!caller) throw unknownCredential();
     credential.known = { caller, until: monotonic + CACHE_TTL_MS, forgotten };
     return caller;
   }
 
-  async function findAccount(accountId: string): Promise<AccountRecord> {
-    const known = accounts.get(accountId);
-    if (known && clock.monotonic() < known.until) return known.account;
-    const account = await store.accounts.find(accountId);
+  async #findAccount(accountId: string): Promise<AccountRecord> {
+    const known = this.#accounts.get(accountId);
+    if (known && this.#deps.clock.monotonic() < known.until) return known.account;
+    const account = await this.#deps.store.accounts.find(accountId);
     // The account was deleted while its inbox was cached.
     if (!account) throw unknownCredential();
-    accounts.set(accountId, { account, until: clock.monotonic() + CACHE_TTL_MS });
+    this.#accounts.set(accountId, { account, until: this.#deps.clock.monotonic() + CACHE_TTL_MS });
     return account;
   }
 
-  async function withToken(hash: string, { access, inboxId }: Asking, admit: Admit): Promise<Caller> {
-    const now = clock.now();
-    const inbox = await inboxes.findByToken(hash, now);
+  async #withToken(hash: string, { access, inboxId }: Asking, admit: Admit): Promise<Caller> {
+    const now = this.#deps.clock.now();
+    const inbox = await this.#inboxes.findByToken(hash, now);
     if (!inbox) throw unknownCredential();
-    const account = await findAccount(inbox.accountId);
+    const account = await this.#findAccount(inbox.accountId);
     await admit(account, null);
     if (!access.startsWith('inbox:read') && access !== 'any') throw tokenNotEnough();
     const own = access === 'any' || inbox.id === inboxId ? inbox : undefined;
     return { account, key: null, inbox: liveInbox(own, now, inboxId ?? '') };
   }
 
-  async function withKey(credential: Credential, { access, inboxId }: Asking, admit: Admit): Promise<Caller> {
-    const now = clock.now();
-    const caller = await findKey(credential, now);
+  async #withKey(credential: Credential, { access, inboxId }: Asking, admit: Admit): Promise<Caller> {
+    const now = this.#deps.clock.now();
+    const caller = await this.#findKey(credential, now);
     const { key, account } = caller;
     await admit(account, key);
     if (key.scope === 'read' && access.endsWith(':write')) throw keyReadsOnly();
     const needsInbox = access.startsWith('inbox:') && access !== 'inbox:read-ended';
     if (!needsInbox || inboxId === undefined) return { account, key: caller, inbox: null };
-    const inbox = await inboxes.find(account.id, inboxId, now);
+    const inbox = await this.#inboxes.find(account.id, inboxId, now);
     return { account, key: caller, inbox: liveInbox(inbox, now, inboxId) };
   }
 
-  async function withSession(secret: string, asking: Asking, admit: Admit): Promise<Caller> {
-    const now = clock.now();
-    const session = await store.sessions.find(hashCredential(secret), now);
+  async #withSession(secret: string, asking: Asking, admit: Admit): Promise<Caller> {
+    const now = this.#deps.clock.now();
+    const session = await this.#deps.store.sessions.find(hashCredential(secret), now);
     if (!session) throw sessionEnded();
-    if (now - session.usedAt >= SESSION_USE_EVERY_MS) await store.sessions.used(session.hash, now);
+    if (now - session.usedAt >= SESSION_USE_EVERY_MS) await this.#deps.store.sessions.used(session.hash, now);
     const { credentialHash: hash } = session;
     return session.kind === 'token'
-      ? withToken(hash, asking, admit)
-      : withKey({ text: '', hash, known: undefined }, asking, admit);
+      ? this.#withToken(hash, asking, admit)
+      : this.#withKey({ text: '', hash, known: undefined }, asking, admit);
   }
-
-  return {
-    /**
-     * Finds the caller. `admit` is called as soon as the account is known, before anything else is checked.
-     * @throws AppError `unauthorized`, `insufficient_scope`, `not_found` or `inbox_expired`, and what `admit` throws
-     */
-    async check(asking: Asking, admit: Admit = async () => undefined): Promise<Caller> {
-      const { authorization, session } = asking;
-      if (authorization === undefined && session !== undefined) return withSession(session, asking, admit);
-      const credential = readCredential(authorization);
-      return credential.text.startsWith('mft_')
-        ? withToken(credential.hash, asking, admit)
-        : withKey(credential, asking, admit);
-    },
-    forget(): void {
-      forgottenCount += 1;
-      accounts.clear();
-    },
-    findInbox: inboxes.find,
-  };
 }
 
 /** Caches inboxes until the next write of this process, because clients poll many times between two messages. */

@@ -96,9 +96,14 @@ export function createSender({
       // Bodies that are compressed nevertheless are not decompressed.
       'accept-encoding': 'identity',
     };
-    return request(readUrl(url), {
-      ...{ dispatcher: agent, method: 'POST', headers: { ...headers, ...own }, body, signal },
-    });
+    const options = {
+      dispatcher: agent,
+      method: 'POST',
+      headers: { ...headers, ...own },
+      body,
+      signal,
+    } as const;
+    return request(readUrl(url), options);
   }
 
   return {
