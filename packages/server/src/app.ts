@@ -331,7 +331,7 @@ async function startHttp(
   signInCodes: SignInCodes,
 ) {
   const { config, store, events, plans, metrics, gauges, clock, log, opened } = base;
-  const { domains, publicUrl, corsOrigins, signUpPlan } = config;
+  const { domains, publicUrl, corsOrigins, signUpPlan, dialect } = config;
   const { createHttpServer } = await import('./http/server.ts');
   const onLost = (err: unknown) => log.error({ err }, 'Ended waits could not be stored');
   const waitLog = new WaitLog(store.waits, clock, onLost);
@@ -342,7 +342,7 @@ async function startHttp(
     {
       host: config.httpHost,
       port: config.httpPort,
-      ...{ domains, publicUrl, corsOrigins, signUpPlan },
+      ...{ domains, publicUrl, corsOrigins, signUpPlan, dialect },
       sink: config.sink === 'on',
       metrics: config.metrics === 'on',
       smtp: smtp?.endpoint ?? null,
