@@ -7,7 +7,6 @@ import {
   addSources,
   insertRows,
   RAW_PIECE_BYTES,
-  type Reading,
   type ReadingOf,
   removeSources,
 } from '../../reading/sources.ts';
@@ -34,8 +33,8 @@ interface PlannedMessage {
 }
 
 interface BatchPlan {
-  /** The messages of each mail; none if it is refused for all recipients. */
-  mails: PlannedMessage[][];
+  /** Those with messages; a mail may be refused for all recipients. */
+  mails: { mail: NewMail; messages: PlannedMessage[] }[];
   placed: Placed[][];
   /** With their counters after the batch, and the number of messages added. */
   changed: Map<BatchInbox, number>;
@@ -68,20 +67,22 @@ function planBatch(
     return { id, receivedAt, inbox, recipient, placed };
   }
 
-  for (const { recipients } of mails) {
+  for (const mail of mails) {
+    const { recipients } = mail;
     // The sender can only repeat the whole mail, so no recipient may have it already.
     const isRefused = recipients.some((recipient) => {
       const inbox = inboxes.get(recipient.inboxId);
       return inbox !== undefined && isFull(inbox, recipient);
     });
-    const messages = recipients.map((recipient) => (isRefused ? undefined : place(recipient)));
+    const planned = recipients.map((recipient) => (isRefused ? undefined : place(recipient)));
     const refused = isRefused ? 'full' : 'gone';
     plan.placed.push(
       recipients.map(
-        ({ inboxId, accountId }, index) => messages[index]?.placed ?? { inboxId, accountId, refused },
+        ({ inboxId, accountId }, index) => planned[index]?.placed ?? { inboxId, accountId, refused },
       ),
     );
-    plan.mails.push(messages.filter((message) => message !== undefined));
+    const messages = planned.filter((message) => message !== undefined);
+    if (messages.length > 0) plan.mails.push({ mail, messages });
   }
   for (const [{ seq: inbox, messageCount }, maxMessages] of limits) {
     if (messageCount > maxMessages) plan.overfull.push({ inbox, maxMessages });
@@ -213,21 +214,9 @@ async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Loc
   };
 }
 
-/** Of one mail: its source, undefined if it has no messages, and its reading if it is stored with it. */
-interface Kept {
-  source: number | undefined;
-  reading: Reading | undefined;
-}
-
-async function addMessages(
-  tx: Tx,
-  { mails }: BatchPlan,
-  kept: readonly Kept[],
-  places: Locked['places'],
-): Promise<void> {
+async function addMessages(tx: Tx, { mails }: BatchPlan, places: Locked['places']): Promise<void> {
   const shared: [number, number][] = [];
-  const rows = mails.flatMap((messages, index) => {
-    const { source = Number.NaN, reading } = kept[index] ?? {};
+  const rows = mails.flatMap(({ mail: { source, reading }, messages }) => {
     if (messages.length > 1) shared.push([source, messages.length]);
     return messages.map(({ id, receivedAt, inbox, recipient, placed }) => {
       const place = places.get(recipient.accountId);
@@ -284,19 +273,14 @@ export async function addDeliveries(tx: Tx, deliveries: readonly NewDelivery[], 
 }
 
 /** By mail. Tells each message the number of its deliveries. */
-const planDeliveries = (
-  { mails }: BatchPlan,
-  kept: readonly Kept[],
-  webhooks: readonly Webhook[],
-  now: number,
-): NewDelivery[][] =>
-  mails.map((messages, index) =>
+const planDeliveries = ({ mails }: BatchPlan, webhooks: readonly Webhook[], now: number): NewDelivery[][] =>
+  mails.map(({ mail, messages }) =>
     messages.flatMap(({ id: messageId, recipient: { accountId, inboxId }, placed }) => {
       const ofMessage = webhooks.filter(
         (webhook) =>
           webhook.accountId === accountId && (webhook.inboxId === null || webhook.inboxId === inboxId),
       );
-      const isRead = kept[index]?.reading !== undefined;
+      const isRead = mail.reading !== undefined;
       const deliveries = deliveriesOf({ inboxId, messageId, isRead }, ofMessage, now);
       if (deliveries.length > 0) placed.deliveries = deliveries.length;
       return deliveries;
@@ -306,15 +290,13 @@ const planDeliveries = (
 /** Adds the readings that are made, and marks the other mails as unread. */
 async function addIndex(
   tx: Tx,
-  mails: readonly NewMail[],
-  kept: readonly Kept[],
+  { mails }: BatchPlan,
   deliveries: readonly (readonly NewDelivery[])[],
 ): Promise<void> {
   const readings: ReadingOf[] = [];
   const unread: Value[][] = [];
-  for (const [index, { raw, recipients, checks }] of mails.entries()) {
-    const { source, reading } = kept[index] ?? {};
-    if (source === undefined) continue;
+  for (const [index, { mail }] of mails.entries()) {
+    const { source, reading, raw, recipients, checks } = mail;
     if (reading) readings.push({ ...reading, source, size: raw.length });
     else {
       const ids = deliveries[index]?.map(({ id }) => id) ?? [];
@@ -369,24 +351,21 @@ export const addBatch = flight(
     // locked. The sources of refused mails are removed.
     const early = tx.engine === 'postgres' ? addSources(tx, mails) : undefined;
     if (mails.some(({ raw }) => raw.length > RAW_PIECE_BYTES)) await early;
-    const [written = [], locked] = await together([Promise.resolve(early), lock(tx, mails, now)]);
+    const [, locked] = await together([Promise.resolve(early), lock(tx, mails, now)]);
     const plan = planBatch(mails, locked.inboxes, now);
-    const isKept = (_: unknown, index: number): boolean => (plan.mails[index]?.length ?? 0) > 0;
-    const sources = early ? written.filter(isKept) : await addSources(tx, mails.filter(isKept));
-    const kept = plan.mails.map(({ length }, index) => ({
-      source: length > 0 ? sources.shift() : undefined,
-      reading: mails[index]?.reading,
-    }));
-    const deliveries = planDeliveries(plan, kept, locked.webhooks, now);
+    const kept = plan.mails.map(({ mail }) => mail);
+    if (!early) await addSources(tx, kept);
+    const refused = early && kept.length < mails.length ? mails.filter((mail) => !kept.includes(mail)) : [];
+    const deliveries = planDeliveries(plan, locked.webhooks, now);
     // All are sent in this turn: COMMIT follows.
     const others = together([
-      addMessages(tx, plan, kept, locked.places),
+      addMessages(tx, plan, locked.places),
       addDeliveries(tx, deliveries.flat(), now),
-      addIndex(tx, mails, kept, deliveries),
+      addIndex(tx, plan, deliveries),
       moveInboxes(tx, plan, now),
       removeSources(
         tx,
-        written.filter((_, index) => !isKept(_, index)),
+        refused.map(({ source }) => source),
       ),
     ]);
     if (plan.overfull.length > 0) {
