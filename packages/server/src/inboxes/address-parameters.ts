@@ -99,14 +99,8 @@ export const anyAddress = (domain: string): Wanted => ({
  * because a wildcard MX record must cover it.
  */
 async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
-  for (const name of ['localPart', 'address'] as const) {
-    if (body[name] !== undefined) {
-      throw invalidField(
-        `/${name}`,
-        `"${name}" cannot be given together with "catchAll": a catch-all inbox takes every local part of its domain. Send "domain" instead.`,
-      );
-    }
-  }
+  const why = '"catchAll": a catch-all inbox takes every local part of its domain. Send "domain" instead.';
+  assertLeftOut(body, ['localPart', 'address'], why);
   const domain = await servedDomain(body.domain, domains);
   const isShared = domains.configured.includes(domain);
   const subdomain = () => `${newLocalPart().replaceAll('.', '-')}.${domain}`;
@@ -115,6 +109,11 @@ async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wa
     parts: () => partsOf(CATCH_ALL_LOCAL_PART, isShared ? subdomain() : domain),
     isRandom: isShared,
   };
+}
+
+function assertLeftOut(body: CreateInbox, names: readonly (keyof CreateInbox)[], why: string): void {
+  const given = names.find((name) => body[name] !== undefined);
+  if (given) throw invalidField(`/${given}`, `"${given}" cannot be given together with ${why}`);
 }
 
 /** The mail that a new inbox receives. @throws AppError `invalid_request` */
@@ -127,18 +126,7 @@ export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Prom
       ? anyAddress(served)
       : chosen(chosenLocalPart(localPart, '/localPart'), served);
   }
-  for (const [path, other] of [
-    ['/localPart', localPart],
-    ['/domain', domain],
-  ] as const) {
-    if (other !== undefined) {
-      const name = path.slice(1);
-      throw invalidField(
-        path,
-        `"${name}" cannot be given together with "address", which contains it. Send one of the two.`,
-      );
-    }
-  }
+  assertLeftOut(body, ['localPart', 'domain'], '"address", which contains it. Send one of the two.');
   const at = address.lastIndexOf('@');
   if (at < 0) {
     throw invalidField(

@@ -7,7 +7,7 @@ import type { MessageRecord } from '../messages/records.ts';
 import { type FaultPoint, NO_RECIPIENT, type Refusal } from '../refusals/sql.ts';
 import { quoted } from '../text/nearest.ts';
 import { closestHint, closestSentence, counted, impossibleCondition, subjectOf } from './closest.ts';
-import type { Evidence, NearMiss, Surroundings } from './evidence.ts';
+import type { NearMiss, OtherMail, Surroundings } from './evidence.ts';
 import type { Cause, Expectation, SeenMessage } from './outcome.ts';
 
 const MAX_NAMED = 4;
@@ -33,7 +33,7 @@ export interface Facts {
   isComplete: boolean;
   /** The newest message that matches but arrived before `since`. */
   earlier: MessageRecord | undefined;
-  evidence: Evidence & Surroundings;
+  evidence: Surroundings;
   /** Activity of SMTP clients before this time does not count. */
   clientsAfter: number;
 }
@@ -247,11 +247,7 @@ function impossible({ expectation }: Facts): Cause[] {
   return text === '' ? [] : [likely('impossible_condition', text)];
 }
 
-function whereTo(
-  { address, at, inboxId }: Evidence['otherMail'][number] | NearMiss,
-  isRefused: boolean,
-  facts: Facts,
-) {
+function whereTo({ address, at, inboxId }: OtherMail | NearMiss, isRefused: boolean, facts: Facts) {
   const { now, evidence } = facts;
   const time = before(at, facts, ' meanwhile');
   if (!isRefused)

@@ -61,7 +61,8 @@ export interface EvidenceDeps {
   seesAllClients: boolean;
 }
 
-export interface Surroundings {
+/** With what causes are derived from beside it. */
+export interface Surroundings extends Evidence {
   /** Inboxes that take mail for addresses without an inbox; null if there is none or the caller must not know it. */
   sinkId: string | null;
   catchAllId: string | null;
@@ -114,7 +115,7 @@ export class Investigation {
   async collect(
     hasArrived: boolean,
     meets: (inboxId: string, at: number) => Promise<boolean>,
-  ): Promise<Evidence & Surroundings> {
+  ): Promise<Surroundings> {
     const { store, visits, seesAllClients } = this.#deps;
     const after = Math.min(this.#after.own, this.clientsAfter);
     const concerning = await store.refusals.listConcerning(this.#inbox.address, after, this.now);

@@ -1,4 +1,4 @@
-import type { WaitCause } from '@mayfly/client/contract';
+import type { WaitCause, WaitExplanation } from '@mayfly/client/contract';
 import type { FailedCondition, Filters } from '../mail/matching/filters.ts';
 import type { FullMessageRecord, MessageRecord } from '../messages/records.ts';
 import type { Evidence } from './evidence.ts';
@@ -40,13 +40,10 @@ export interface Cause extends WaitCause {
   plain: string;
 }
 
-export interface Explanation extends Evidence {
-  reason: 'timeout' | 'unexpected_message' | 'server_stopping';
-  summary: string;
+export interface Explanation extends Evidence, Pick<WaitExplanation, 'reason' | 'summary' | 'seenCount'> {
   /** The summary without quotations of messages, because it is stored longer than they are. */
   plainSummary: string;
   causes: Cause[];
-  seenCount: number;
   /** The newest messages that did not match, newest first. */
   seen: SeenMessage[];
 }
