@@ -6,19 +6,8 @@ import type { FullMessageRecord, MessageRecord, MessageRow } from './records.ts'
 export function toSummary(message: MessageRecord): MessageSummary {
   const { id, inboxId, receivedAt, size, summary, readAt, tags, rcptTo } = message;
   return {
-    id,
-    inboxId,
-    from: summary.from,
-    to: summary.to,
-    cc: summary.cc,
-    subject: summary.subject,
-    preview: summary.preview,
-    receivedAt: toTime(receivedAt),
-    size,
-    attachmentCount: summary.attachmentCount,
-    inlineCount: summary.inlineCount,
+    ...{ id, inboxId, ...summary, receivedAt: toTime(receivedAt), size },
     hasAttachments: summary.attachmentCount > 0,
-    codes: summary.codes,
     readAt: toTimeOrNull(readAt),
     tags,
     ...(message.isToOther && { rcptTo }),
@@ -78,13 +67,7 @@ export function messageHead(message: FullMessageRecord, base: string) {
   const { envelope } = message;
   return {
     ...toSummary(message),
-    envelope: {
-      mailFrom: envelope.mailFrom,
-      rcptTo: message.rcptTo,
-      helo: envelope.helo,
-      remoteAddress: envelope.remoteAddress,
-      tls: envelope.tls,
-    },
+    envelope: { ...envelope, rcptTo: message.rcptTo },
     authentication: message.authentication,
     rawUrl: `${urlOf(message, base)}/raw`,
     parseError: message.parseError,
