@@ -1,4 +1,4 @@
-import type { CreateInbox } from '@mayfly/client/contract';
+import type { CreateInbox, GeneratedAddress } from '@mayfly/client/contract';
 import { usableDomains } from '../accounts/domains.ts';
 import { AppError } from '../errors.ts';
 import { ADDRESS_ATTEMPTS } from '../http/limits.ts';
@@ -13,11 +13,7 @@ import type { InboxKind } from './records.ts';
 const MAX_LISTED_DOMAINS = 10;
 
 /** Lower case, without a tag. */
-export interface AddressParts {
-  address: string;
-  localPart: string;
-  domain: string;
-}
+export type AddressParts = Omit<GeneratedAddress, 'heldUntil'>;
 
 export interface Wanted {
   kind: InboxKind;

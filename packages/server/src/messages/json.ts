@@ -1,6 +1,7 @@
 import type { Message, MessageSummary } from '@mayfly/client/contract';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { contentFields } from '../mail/full-json.ts';
+import type { AccountMessagePage, MessagePage } from './list.ts';
 import type { FullMessageRecord, MessageRecord, MessageRow } from './records.ts';
 
 export function toSummary(message: MessageRecord): MessageSummary {
@@ -26,13 +27,7 @@ function rowJson(inboxId: string, row: MessageRow): string {
   return `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments},${marks}}`;
 }
 
-interface PageFields {
-  cursor: string;
-  hasMore: boolean;
-  before?: string | null;
-  /** Epoch ms. */
-  searchedTo: number | null;
-}
+type PageFields = Omit<MessagePage, 'messages'> & Partial<Pick<AccountMessagePage, 'before'>>;
 
 /** Caches the JSON of rows, which the pages of clients that poll or wait share. */
 export class ListTexts {

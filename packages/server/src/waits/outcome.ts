@@ -1,6 +1,6 @@
 import type { WaitCause, WaitExplanation } from '@mayfly/client/contract';
-import type { FailedCondition, Filters } from '../mail/matching/filters.ts';
-import type { FullMessageRecord, MessageRecord } from '../messages/records.ts';
+import type { Filters } from '../mail/matching/filters.ts';
+import type { CheckedMessage, FullMessageRecord, MessageRecord } from '../messages/records.ts';
 import type { Evidence } from './evidence.ts';
 
 export interface Expectation {
@@ -30,11 +30,6 @@ export interface Outcome {
   explanation: Explanation | null;
 }
 
-export interface SeenMessage {
-  message: MessageRecord;
-  failed: FailedCondition[];
-}
-
 export interface Cause extends WaitCause {
   /** The text without quotations of messages. */
   plain: string;
@@ -45,5 +40,5 @@ export interface Explanation extends Evidence, Pick<WaitExplanation, 'reason' | 
   plainSummary: string;
   causes: Cause[];
   /** The newest messages that did not match, newest first. */
-  seen: SeenMessage[];
+  seen: CheckedMessage[];
 }

@@ -70,8 +70,10 @@ class Wait {
     this.#expectation = expectation;
     this.#from = since === undefined ? 0 : timeOfSince(inbox.id, since);
     const enough = Math.max(count, 1);
-    this.scan = new WaitScan(deps.held, inbox, { match, after: this.#from, enough, waitMs });
-    this.#begun = deps.held.clock.now() - waitedMs;
+    const { clock } = deps.held;
+    const deadline = clock.monotonic() + waitMs;
+    this.scan = new WaitScan(deps.held, inbox, { match, after: this.#from, enough, deadline });
+    this.#begun = clock.now() - waitedMs;
   }
 
   /** Checks messages until enough match or the time is over. @returns matches that still exist */
