@@ -24,8 +24,6 @@ interface BatchInbox {
 }
 
 interface PlannedMessage {
-  id: string;
-  receivedAt: number;
   inbox: BatchInbox;
   recipient: NewMailRecipient;
   /** The entry of the result; deliveries are added to it. */
@@ -53,7 +51,7 @@ function planBatch(
   const plan: BatchPlan = { mails: [], placed: [], changed: new Map(), overfull: [] };
   const limits = new Map<BatchInbox, number>();
 
-  function place(recipient: NewMailRecipient): PlannedMessage | undefined {
+  function place({ source, reading }: NewMail, recipient: NewMailRecipient): PlannedMessage | undefined {
     const inbox = inboxes.get(recipient.inboxId);
     if (!inbox) return undefined;
     inbox.messageCount += 1;
@@ -62,9 +60,9 @@ function planBatch(
     if (recipient.evictsOldest) limits.set(inbox, recipient.maxMessages);
     const { inboxId, accountId } = recipient;
     const receivedAt = inbox.lastReceivedAt;
-    const id = newId('msg', receivedAt);
-    const placed = { inboxId, accountId, messageId: id, receivedAt, source: 0, isRead: false };
-    return { id, receivedAt, inbox, recipient, placed };
+    const messageId = newId('msg', receivedAt);
+    const isRead = reading !== undefined;
+    return { inbox, recipient, placed: { inboxId, accountId, messageId, receivedAt, source, isRead } };
   }
 
   for (const mail of mails) {
@@ -74,7 +72,7 @@ function planBatch(
       const inbox = inboxes.get(recipient.inboxId);
       return inbox !== undefined && isFull(inbox, recipient);
     });
-    const planned = recipients.map((recipient) => (isRefused ? undefined : place(recipient)));
+    const planned = recipients.map((recipient) => (isRefused ? undefined : place(mail, recipient)));
     const refused = isRefused ? 'full' : 'gone';
     plan.placed.push(
       recipients.map(
@@ -216,16 +214,14 @@ async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Loc
 
 async function addMessages(tx: Tx, { mails }: BatchPlan, places: Locked['places']): Promise<void> {
   const shared: [number, number][] = [];
-  const rows = mails.flatMap(({ mail: { source, reading }, messages }) => {
+  const rows = mails.flatMap(({ mail: { source }, messages }) => {
     if (messages.length > 1) shared.push([source, messages.length]);
-    return messages.map(({ id, receivedAt, inbox, recipient, placed }) => {
+    return messages.map(({ inbox, recipient, placed: { messageId, receivedAt } }) => {
       const place = places.get(recipient.accountId);
       if (!place) throw new Error('An inbox has no account.');
       place.order += 1;
-      placed.source = source;
-      placed.isRead = reading !== undefined;
       const rcptTo = JSON.stringify(recipient.rcptTo);
-      return [inbox.seq, receivedAt, id, source, rcptTo, place.account, place.order];
+      return [inbox.seq, receivedAt, messageId, source, rcptTo, place.account, place.order];
     });
   });
   const columns = 'inbox_seq, received_at, id, source_seq, rcpt_to, account_seq, account_order';
@@ -274,13 +270,13 @@ export async function addDeliveries(tx: Tx, deliveries: readonly NewDelivery[], 
 
 /** By mail. Tells each message the number of its deliveries. */
 const planDeliveries = ({ mails }: BatchPlan, webhooks: readonly Webhook[], now: number): NewDelivery[][] =>
-  mails.map(({ mail, messages }) =>
-    messages.flatMap(({ id: messageId, recipient: { accountId, inboxId }, placed }) => {
+  mails.map(({ messages }) =>
+    messages.flatMap(({ placed }) => {
+      const { accountId, inboxId, messageId, isRead } = placed;
       const ofMessage = webhooks.filter(
         (webhook) =>
           webhook.accountId === accountId && (webhook.inboxId === null || webhook.inboxId === inboxId),
       );
-      const isRead = mail.reading !== undefined;
       const deliveries = deliveriesOf({ inboxId, messageId, isRead }, ofMessage, now);
       if (deliveries.length > 0) placed.deliveries = deliveries.length;
       return deliveries;
