@@ -29,10 +29,7 @@ export interface Evidence {
   failedHandshakes: (Timed<FailedHandshake> & { hasRecovered: boolean })[];
 }
 
-interface Peer {
-  remoteAddress: string;
-  helo: string;
-}
+type Peer = Pick<Refusal, 'remoteAddress' | 'helo'>;
 
 /** Recent activity of SMTP clients. It is kept in memory only, not in the store. */
 export interface SmtpClients {
