@@ -147,7 +147,9 @@ const Table = ({ inboxes }: { inboxes: readonly api.ReportedInbox[] }) => (
               {inbox.firstMessageAfterMs === null ? '' : span(inbox.firstMessageAfterMs)}
             </td>
             <td data-name="Waits failed" class="number">
-              {inbox.waits.failed} of {inbox.waits.failed + inbox.waits.succeeded}
+              {inbox.waits.failed + inbox.waits.succeeded === 0
+                ? 'no waits'
+                : `${inbox.waits.failed} of ${inbox.waits.failed + inbox.waits.succeeded}`}
             </td>
           </tr>
         ))}
