@@ -31,8 +31,8 @@ const NOT_READ = /\/\.vite/;
 /** A library that only hardly any mail needs, and a synchronous function: a file of its own. */
 const RARE = 'iconv-lite';
 
-/** Parts of Fastify that are never called: compilers (http/server.ts sets others) and requests without a socket. */
-const UNUSED = ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'light-my-request'];
+/** Parts of Fastify that are never called: compilers, as http/server.ts sets others. */
+const UNUSED = ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler'];
 /** Modules of Node that Fastify loads for servers of other kinds. */
 const UNUSED_IN_FASTIFY = ['node:http2', 'node:https'];
 const EMPTY = '\0empty';

@@ -84,6 +84,21 @@ describe('mf', () => {
     );
   });
 
+  it('exports an inbox into a file, and imports the file as a new inbox', async () => {
+    const env = await newInbox();
+    const mail = { from: 'a@shop.example', to: env.INBOX_ADDRESS, subject: 'Kept', text: 'x' };
+    await app.send(mail);
+    const file = join(folder, 'signup.zip');
+    expect(await mf(['export', file], env)).toEqual({ exitCode: 0, out: '', notes: `Saved ${file}.\n` });
+    const imported = await mf(['import', file, '--ttl', '5']);
+    expect(imported).toMatchObject({ exitCode: 0, out: expect.stringMatching(/^\S+@mayfly\.test\n$/) });
+    expect((await mf(['list', '--inbox', imported.out.trim()])).out).toContain('"Kept"');
+    expect(await mf(['import'])).toMatchObject({
+      exitCode: 1,
+      notes: 'Name the recording: mf import signup.zip\n',
+    });
+  });
+
   it('sets, shows and removes the fault rules of an inbox', async () => {
     const env = await newInbox();
     const { out } = await mf(['faults', '{"at": "rcpt", "reply": {"code": 451}, "times": 2}'], env);

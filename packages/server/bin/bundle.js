@@ -13,7 +13,8 @@ const BUILD = join(ROOT, 'packages/server/build.js');
 const INPUTS = [
   'openapi.json',
   'package-lock.json',
-  'packages/client/src/contract',
+  'packages/client/src',
+  'packages/dialects/src',
   'packages/server/build.js',
   'packages/server/package.json',
   'packages/server/src',

@@ -345,6 +345,7 @@ async function startHttp(
       domains: config.domains,
       publicUrl: config.publicUrl,
       corsOrigins: config.corsOrigins,
+      dialect: config.dialect,
       signUpPlan: config.signUpPlan,
       sink: config.sink === 'on',
       metrics: config.metrics === 'on',

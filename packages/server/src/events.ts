@@ -31,16 +31,11 @@ export type EventBus = ReturnType<typeof createEventBus>;
 export function createEventBus() {
   const byInbox = createListeners();
   const byAccount = createListeners();
-  const ofAnyMessage = new Set<(received: MessageReceived) => void>();
   const ofDeliveries = new Set<() => void>();
   return {
     /** Called for each message of the inbox, and when the inbox ends or its expiry changes. */
     onMessage: byInbox.add,
     onAccountMessage: byAccount.add,
-    onAnyMessage(listener: (received: MessageReceived) => void): () => void {
-      ofAnyMessage.add(listener);
-      return () => ofAnyMessage.delete(listener);
-    },
     onDeliveries(listener: () => void): () => void {
       ofDeliveries.add(listener);
       return () => ofDeliveries.delete(listener);
@@ -54,7 +49,6 @@ export function createEventBus() {
     publish(received: MessageReceived): void {
       byInbox.notify(received.inboxId);
       byAccount.notify(received.accountId);
-      for (const listener of [...ofAnyMessage]) listener(received);
     },
     /** Calls all listeners, because anything may have changed. */
     publishAll(): void {

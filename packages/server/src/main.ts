@@ -194,7 +194,8 @@ export async function main(parent: number): Promise<void> {
     now: Date.now,
     port: SMTP_PORT,
   });
-  addBackupCommands(program, { env: process.env, print, now: Date.now });
+  const isTerminal = process.stderr.isTTY && process.env.TERM !== 'dumb';
+  addBackupCommands(program, { env: process.env, print, now: Date.now, isTerminal });
   try {
     await program.parseAsync(process.argv);
   } catch (error) {

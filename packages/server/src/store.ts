@@ -10,7 +10,12 @@ import { changing } from './inboxes/sql/changing.ts';
 import { finding } from './inboxes/sql/finding.ts';
 import { MailBatcher } from './messages/mail-batcher.ts';
 import type { Placed } from './messages/records.ts';
-import { messages } from './messages/sql.ts';
+import { addBatch } from './messages/sql/adding.ts';
+import { ending } from './messages/sql/ending.ts';
+import { imports } from './messages/sql/imports.ts';
+import { one } from './messages/sql/one.ts';
+import { pages } from './messages/sql/pages.ts';
+import { searching } from './messages/sql/search.ts';
 import { readings } from './reading/sql.ts';
 import { refusals } from './refusals/sql.ts';
 import { reports } from './reports/sql.ts';
@@ -32,7 +37,7 @@ const operations = {
   nodes,
   addresses,
   inboxes: { ...finding, ...changing, ...inboxDeletion },
-  messages,
+  messages: { addBatch, ...pages, ...searching, ...one, ...ending, ...imports },
   readings,
   faults,
   refusals,

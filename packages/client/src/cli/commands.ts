@@ -1,6 +1,14 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type api, type Inbox, type LinkMatch, Mayfly, type Message } from '@mayfly/client';
+import {
+  type api,
+  type Inbox,
+  type LinkMatch,
+  Mayfly,
+  type Message,
+  type MessageWait,
+  type Milliseconds,
+} from '@mayfly/client';
 import {
   duration,
   jsonOf,
@@ -11,6 +19,7 @@ import {
   UsageError,
   type Values,
 } from './arguments.ts';
+import { withProgress } from './progress.ts';
 
 /** What a command may use of the process. */
 export interface Context {
@@ -19,6 +28,8 @@ export interface Context {
   out(text: string | Uint8Array): void;
   /** Everything else. */
   note(text: string): void;
+  /** Whether notes are read at a terminal. */
+  isTerminal?: boolean;
   signal: AbortSignal;
 }
 
@@ -38,6 +49,9 @@ const DEFAULT_TIMEOUT = '30';
 const DEFAULT_SILENCE = '2';
 /** Between two questions whether the server is ready. */
 const READY_PAUSE_MS = 200;
+/** Recordings have up to 512 MiB. */
+const RECORDING_MS = 600_000;
+const MIB = 1024 * 1024;
 
 const client = ({ env }: Context, apiKey = env.MAYFLY_API_KEY) => new Mayfly({ url: env.MAYFLY_URL, apiKey });
 
@@ -60,11 +74,17 @@ async function inboxOf(context: Context, { inbox: wanted }: Values, isOwner = fa
   return inbox;
 }
 
-const waitOf = (context: Context, values: Values) => ({
-  ...matchOf(values),
-  timeout: duration(values.timeout ?? DEFAULT_TIMEOUT),
-  signal: context.signal,
-});
+/** Runs a wait of the inbox, with its conditions, time and signal. */
+async function waitIn<T>(
+  context: Context,
+  values: Values,
+  wait: (inbox: Inbox, options: MessageWait) => Promise<T>,
+): Promise<T> {
+  const timeout = duration(values.timeout ?? DEFAULT_TIMEOUT);
+  const inbox = await inboxOf(context, values);
+  const options = { ...matchOf(values), timeout, signal: context.signal };
+  return withProgress(context, `Waiting for a mail to ${inbox.address}`, () => wait(inbox, options), timeout);
+}
 
 const json = (value: unknown) => `${JSON.stringify(value)}\n`;
 const line = ({ receivedAt, from, subject, codes }: api.MessageSummary) =>
@@ -81,27 +101,49 @@ async function messageOf(context: Context, values: Values, id: string | undefine
 
 const BY_ID = 'default: the newest';
 
+/** @throws UsageError when the server is not ready in time */
+async function untilReady(url: string, timeout: Milliseconds, signal: AbortSignal): Promise<void> {
+  const end = performance.now() + timeout;
+  for (;;) {
+    const isReady = await fetch(`${url}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (isReady) return;
+    if (performance.now() > end)
+      throw new UsageError(`${url} is not ready. Start it with \`npx mayfly dev\`, or set MAYFLY_URL.`);
+    await sleep(READY_PAUSE_MS, undefined, { signal });
+  }
+}
+
+/** Prints a new inbox: its address, or what scripts read. */
+function printCreated(context: Context, values: Values, inbox: Inbox): void {
+  const { id, address, token } = inbox;
+  if (values.json) context.out(json({ ...inbox.data, token }));
+  else if (values.env || values.export) {
+    const variables = Object.entries({ INBOX_ID: id, INBOX_ADDRESS: address, INBOX_TOKEN: token });
+    const prefix = values.export ? 'export ' : '';
+    context.out(variables.map(([name, value]) => `${prefix}${name}=${value}\n`).join(''));
+  } else {
+    context.note(`INBOX_ID=${id} until ${inbox.expiresAt.toISOString()}\n`);
+    context.out(`${address}\n`);
+  }
+}
+
+/** What `new` and `import` say about the inbox. */
+const optionsOf = ({ ttl, domain, 'local-part': localPart }: Values) => ({
+  ...(ttl !== undefined && { ttlMinutes: minutes(ttl) }),
+  ...(domain !== undefined && { domain }),
+  ...(localPart !== undefined && { localPart }),
+});
+
 export const COMMANDS: Record<string, Command> = {
   new: {
     usage: '[--ttl 15] [--label name=value] [--domain D] [--local-part L] [--env | --export]',
     does: 'a new inbox; prints its address',
     async run(context, values) {
-      const { ttl, domain, 'local-part': localPart } = values;
-      const inbox = await client(context).createInbox({
-        ...(ttl !== undefined && { ttlMinutes: minutes(ttl) }),
-        ...(domain !== undefined && { domain }),
-        ...(localPart !== undefined && { localPart }),
-        labels: labels(values.label),
-      });
-      const { id, address, token } = inbox;
-      if (values.json) return context.out(json({ ...inbox.data, token }));
-      if (!values.env && !values.export) {
-        context.note(`INBOX_ID=${id} until ${inbox.expiresAt.toISOString()}\n`);
-        return context.out(`${address}\n`);
-      }
-      const variables = Object.entries({ INBOX_ID: id, INBOX_ADDRESS: address, INBOX_TOKEN: token });
-      const prefix = values.export ? 'export ' : '';
-      context.out(variables.map(([name, value]) => `${prefix}${name}=${value}\n`).join(''));
+      const options = { ...optionsOf(values), labels: labels(values.label) };
+      printCreated(context, values, await client(context).createInbox(options));
     },
   },
   code: {
@@ -109,8 +151,9 @@ export const COMMANDS: Record<string, Command> = {
     does: 'waits for a mail with a code; prints the code',
     async run(context, values) {
       const pattern = values.pattern !== undefined && { pattern: patternOf(values.pattern) };
-      const inbox = await inboxOf(context, values);
-      const value = await inbox.waitForCode({ ...waitOf(context, values), ...pattern });
+      const value = await waitIn(context, values, (inbox, options) =>
+        inbox.waitForCode({ ...options, ...pattern }),
+      );
       context.out(values.json ? json({ code: value }) : `${value}\n`);
     },
   },
@@ -121,8 +164,10 @@ export const COMMANDS: Record<string, Command> = {
       const { href, kind } = values as { href?: string; kind?: LinkMatch['kind'] };
       const link = { ...(href !== undefined && { href }), ...(kind !== undefined && { kind }) };
       // Not waitForLink(), whose "text" is that of the link.
-      const inbox = await inboxOf(context, values);
-      const value = (await inbox.waitForMessage({ ...waitOf(context, values), link })).link(link);
+      const message = await waitIn(context, values, (inbox, options) =>
+        inbox.waitForMessage({ ...options, link }),
+      );
+      const value = message.link(link);
       context.out(values.json ? json({ href: value }) : `${value}\n`);
     },
   },
@@ -130,7 +175,7 @@ export const COMMANDS: Record<string, Command> = {
     usage: `${CONDITIONS} --timeout`,
     does: 'waits for a mail; prints its id',
     async run(context, values) {
-      const message = await (await inboxOf(context, values)).waitForMessage(waitOf(context, values));
+      const message = await waitIn(context, values, (inbox, options) => inbox.waitForMessage(options));
       context.out(values.json ? json(message) : `${message.id}\n`);
     },
   },
@@ -140,7 +185,9 @@ export const COMMANDS: Record<string, Command> = {
     async run(context, values) {
       const within = duration(values.within ?? DEFAULT_SILENCE);
       const inbox = await inboxOf(context, values);
-      await inbox.expectSilence({ ...matchOf(values), within, signal: context.signal });
+      const silence = { ...matchOf(values), within, signal: context.signal };
+      const text = `Watching ${inbox.address} for mail`;
+      await withProgress(context, text, () => inbox.expectSilence(silence), within);
     },
   },
   tail: {
@@ -223,6 +270,32 @@ export const COMMANDS: Record<string, Command> = {
       }
     },
   },
+  export: {
+    usage: 'FILE',
+    does: 'writes a recording of the inbox into a file, a zip archive',
+    words: 1,
+    async run(context, values, [file]) {
+      if (!file) throw new UsageError('Name the file: mf export signup.zip');
+      const inbox = await inboxOf(context, values);
+      const options = { timeout: RECORDING_MS, signal: context.signal };
+      const text = `Receiving the recording of ${inbox.address}`;
+      await writeFile(file, await withProgress(context, text, () => inbox.export(options)));
+      context.note(`Saved ${file}.\n`);
+    },
+  },
+  import: {
+    usage: 'FILE [--ttl 15] [--domain D] [--local-part L] [--env | --export]',
+    does: 'a new inbox with the mails of a recording; prints its address',
+    words: 1,
+    async run(context, values, [file]) {
+      if (!file) throw new UsageError('Name the recording: mf import signup.zip');
+      const recording = new Uint8Array(await readFile(file));
+      const options = { ...optionsOf(values), timeout: RECORDING_MS, signal: context.signal };
+      const text = `Importing ${(recording.length / MIB).toFixed(1)} MiB`;
+      const imported = () => client(context).importInbox(recording, options);
+      printCreated(context, values, await withProgress(context, text, imported));
+    },
+  },
   open: {
     usage: '',
     does: 'the link of the inbox in the console',
@@ -288,18 +361,10 @@ export const COMMANDS: Record<string, Command> = {
     usage: '[--timeout 30]',
     does: 'waits for the server',
     async run(context, values) {
-      const end = performance.now() + duration(values.timeout ?? DEFAULT_TIMEOUT);
+      const timeout = duration(values.timeout ?? DEFAULT_TIMEOUT);
       const { url } = client(context, 'none');
-      for (;;) {
-        const isReady = await fetch(`${url}/readyz`).then(
-          ({ ok }) => ok,
-          () => false,
-        );
-        if (isReady) return;
-        if (performance.now() > end)
-          throw new UsageError(`${url} is not ready. Start it with \`npx mayfly dev\`, or set MAYFLY_URL.`);
-        await sleep(READY_PAUSE_MS, undefined, { signal: context.signal });
-      }
+      const text = `Waiting for the server ${url}`;
+      await withProgress(context, text, () => untilReady(url, timeout, context.signal), timeout);
     },
   },
 };

@@ -10,5 +10,6 @@ process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
   out: (text) => void process.stdout.write(text),
   note: (text) => void process.stderr.write(text),
+  isTerminal: process.stderr.isTTY && process.env.TERM !== 'dumb',
   signal: interrupted.signal,
 });

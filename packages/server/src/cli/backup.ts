@@ -1,10 +1,13 @@
 import type { Command } from 'commander';
 import { databasePath, parseConfig } from '../config/config.ts';
+import { clearLine, withProgress } from './progress.ts';
 
 interface Edge {
   env: Record<string, string | undefined>;
   print(text: string): void;
   now(): number;
+  /** Whether standard error is a terminal. */
+  isTerminal: boolean;
 }
 
 /** @throws Error if PostgreSQL is configured */
@@ -20,14 +23,16 @@ const WAY_OUT =
   'What is not named here can be read, but a row that was overwritten in part may be altered. Export what you need (GET /v1/inboxes/{id}/export), stop the server, and replace the database by a backup with "mayfly restore".';
 
 /** Adds `backup`, `restore`, `check` and `migrate`. */
-export function addBackupCommands(program: Command, { env, print, now }: Edge): void {
+export function addBackupCommands(program: Command, edge: Edge): void {
+  const { env, print, now, isTerminal } = edge;
   program
     .command('backup')
     .description('Copy the embedded database to a file, also while the server runs')
     .argument('<file>', 'Path of the file to create')
     .action(async (file: string) => {
       const { backUp } = await import('../operations/backup.ts');
-      const bytes = backUp(databasePath(embeddedFolder(env)), file);
+      const path = databasePath(embeddedFolder(env));
+      const bytes = await withProgress(isTerminal, (onStep) => backUp(path, file, onStep));
       print(`Backed up to ${file} (${(bytes / (1024 * 1024)).toFixed(1)} MiB).`);
     });
   program
@@ -38,7 +43,9 @@ export function addBackupCommands(program: Command, { env, print, now }: Edge): 
       const dataDir = embeddedFolder(env);
       const suffix = `.replaced-${new Date(now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')}`;
       const { restore } = await import('../operations/backup.ts');
-      const replaced = await restore(databasePath(dataDir), file, suffix);
+      const replaced = await withProgress(isTerminal, (onStep) =>
+        restore(databasePath(dataDir), file, suffix, onStep),
+      );
       print(
         `Restored ${file} to ${dataDir}.${replaced ? ` The database before is kept as ${replaced}.` : ''}`,
       );
@@ -49,18 +56,21 @@ export function addBackupCommands(program: Command, { env, print, now }: Edge): 
     .action(async () => {
       const dataDir = embeddedFolder(env);
       const { check } = await import('../database/sqlite/check.ts');
-      const damage = check(databasePath(dataDir));
+      const damage = await withProgress(isTerminal, (onStep) => {
+        onStep('Checking the database');
+        return check(databasePath(dataDir));
+      });
       if (damage === null) return print(`The database in ${dataDir} is sound.`);
       print(damage);
       throw new Error(`The database in ${dataDir} is damaged. ${WAY_OUT}`);
     });
-  addMigrateCommand(program, { env, print, now });
+  addMigrateCommand(program, edge);
 }
 
 /** Digits of a hash that are printed, although all digits were compared. */
 const PRINTED_DIGITS = 16;
 
-function addMigrateCommand(program: Command, { env, print }: Edge): void {
+function addMigrateCommand(program: Command, { env, print, isTerminal }: Edge): void {
   program
     .command('migrate')
     .description('Copy the embedded database to an empty PostgreSQL database; stop the server first')
@@ -83,9 +93,13 @@ function addMigrateCommand(program: Command, { env, print }: Edge): void {
           'There is no PostgreSQL database to copy to. Give its URL with --to or in MAYFLY_DATABASE_URL.',
         );
       }
+      const printTable = ({ name, rows, hash }: { name: string; rows: number; hash: string }) => {
+        if (isTerminal) clearLine();
+        print(`${name.padEnd(20)} ${String(rows).padStart(10)} rows  ${hash.slice(0, PRINTED_DIGITS)}`);
+      };
       const { transfer } = await import('../operations/transfer.ts');
-      const tables = await transfer(databasePath(dataDir), databaseUrl, ({ name, rows, hash }) =>
-        print(`${name.padEnd(20)} ${String(rows).padStart(10)} rows  ${hash.slice(0, PRINTED_DIGITS)}`),
+      const tables = await withProgress(isTerminal, (onStep) =>
+        transfer(databasePath(dataDir), databaseUrl, printTable, onStep),
       );
       const total = tables.reduce((sum, { rows }) => sum + rows, 0);
       print(

@@ -224,24 +224,28 @@ async function* checkAll(visit: Visit): Findings {
   yield* checkApi(visit);
 }
 
-export function addDoctorCommand(program: Command, { readConfig, print, now, port }: DoctorEdge): void {
+/** @throws ArgumentError for a name that is not a domain, and for a URL that is not one */
+function visitOf(name: string | undefined, url: string | undefined, edge: DoctorEdge): Visit {
+  const { domains, publicUrl, dnsServers } = edge.readConfig();
+  const resolver = new Resolver(DNS);
+  if (dnsServers) resolver.setServers(dnsServers);
+  const domain = readDomain(name ?? domains[0] ?? '');
+  if (url !== undefined && !URL.canParse(url))
+    throw new ArgumentError(`${quoted(url)} is not a URL, such as https://mayfly.example.com.`);
+  return { domain, url: url?.replace(/\/+$/, '') ?? publicUrl, resolver, now: edge.now, port: edge.port };
+}
+
+export function addDoctorCommand(program: Command, edge: DoctorEdge): void {
   program
     .command('doctor')
     .description('Check a server that receives mail from the internet: DNS, port 25, TLS, API')
     .argument('[domain]', 'Domain of the addresses (default: the first of MAYFLY_DOMAINS)')
     .option('--url <url>', 'URL of the API (default: MAYFLY_PUBLIC_URL)')
     .action(async (name: string | undefined, options: { url?: string }) => {
-      const { domains, publicUrl, dnsServers } = readConfig();
-      const resolver = new Resolver(DNS);
-      if (dnsServers) resolver.setServers(dnsServers);
-      const domain = readDomain(name ?? domains[0] ?? '');
-      if (options.url !== undefined && !URL.canParse(options.url))
-        throw new ArgumentError(`${quoted(options.url)} is not a URL, such as https://mayfly.example.com.`);
-      const url = options.url?.replace(/\/+$/, '') ?? publicUrl;
       let problems = 0;
-      for await (const { result, text, advice } of checkAll({ domain, url, resolver, now, port })) {
+      for await (const { result, text, advice } of checkAll(visitOf(name, options.url, edge))) {
         if (result === 'problem') problems += 1;
-        print(`${result.padEnd(8)} ${plain(text)}${advice ? `\n${' '.repeat(9)}${advice}` : ''}`);
+        edge.print(`${result.padEnd(8)} ${plain(text)}${advice ? `\n${' '.repeat(9)}${advice}` : ''}`);
       }
       if (problems > 0)
         throw new Error(`${problems} ${problems === 1 ? 'check' : 'checks'} found a problem.`);

@@ -8,8 +8,8 @@ import { ArgumentError } from './arguments.ts';
 const BASE64_LINE = 76;
 /** The longest line of a message, without CRLF (RFC 5322 section 2.1.1). */
 const MAX_LINE = 998;
-/** RFC 2047 section 2 limits lines to 76 characters: these bytes, as base64, fit after "Subject: ". */
-const ENCODED_WORD_BYTES = 36;
+/** RFC 2047 section 2 limits lines to 76 characters: nine characters of up to four bytes, as base64, fit after "Subject: ". */
+const ENCODED_WORD = /.{1,9}/gsu;
 
 export interface OutgoingMessage {
   from: string;
@@ -39,16 +39,8 @@ const isAscii = (text: string): boolean => /^[\x20-\x7e\n\t]*$/.test(text);
 function encodeHeader(text: string): string {
   const line = text.replaceAll(/[\r\n]+/g, ' ');
   if (isAscii(line)) return line;
-  const words: string[] = [];
-  let word = '';
-  for (const character of line) {
-    if (Buffer.byteLength(word + character) > ENCODED_WORD_BYTES) {
-      words.push(word);
-      word = '';
-    }
-    word += character;
-  }
-  return [...words, word].map((one) => `=?utf-8?B?${Buffer.from(one).toString('base64')}?=`).join('\r\n ');
+  const words = line.match(ENCODED_WORD) ?? [];
+  return words.map((one) => `=?utf-8?B?${Buffer.from(one).toString('base64')}?=`).join('\r\n ');
 }
 
 /** Formats a message (RFC 5322) with CRLF. @param now epoch milliseconds, for Date and Message-ID */

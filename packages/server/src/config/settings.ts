@@ -49,6 +49,13 @@ export const SETTINGS = {
     sentence: 'Base of the URLs in responses: the URL of the reverse proxy, if there is one.',
     parse: orNone(baseUrl),
   }),
+  dialect: setting({
+    name: 'MAYFLY_DIALECT',
+    fallback: 'off',
+    ...oneOf('mailpit', 'mailhog', 'off'),
+    sentence:
+      'mailpit or mailhog also serves the HTTP interface of that program, for tests that were written for it (docs/migrating.md).',
+  }),
   corsOrigins: setting({
     name: 'MAYFLY_CORS_ORIGINS',
     fallback: '',
@@ -297,4 +304,5 @@ export const DEV_DEFAULTS: Readonly<Record<string, string>> = {
   MAYFLY_SMTP_BARE_LINE_ENDINGS: 'normalise',
   MAYFLY_SMTP_AUTH: 'any',
   MAYFLY_SINK: 'on',
+  MAYFLY_DIALECT: 'mailpit',
 };

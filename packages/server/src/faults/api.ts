@@ -17,8 +17,12 @@ import type { FaultRuleRecord } from './sql.ts';
 const TAGS = ['Inboxes'];
 const URL = '/v1/inboxes/:id/faults';
 
-export function faultRoutes(app: App, { deps }: RouteContext): void {
-  const { store, clock } = deps;
+export function faultRoutes(app: App, context: RouteContext): void {
+  changingRoutes(app, context);
+  readingRoute(app, context);
+}
+
+function changingRoutes(app: App, { deps: { store, clock } }: RouteContext): void {
   const setRules = async (request: FastifyRequest, rules: FaultRuleRecord[]): Promise<void> => {
     const inbox = callersInbox(request);
     const now = clock.now();
@@ -48,6 +52,27 @@ export function faultRoutes(app: App, { deps }: RouteContext): void {
   });
 
   app.route({
+    method: 'DELETE',
+    url: URL,
+    config: { access: 'inbox:write' },
+    schema: {
+      operationId: 'deleteFaults',
+      tags: TAGS,
+      summary: 'Remove the faults of an inbox',
+      description:
+        'Removes the fault rules of the inbox: mail is received as usual. A delay that has begun ends in its time.',
+      params: InboxParams,
+      response: { 204: empty('The inbox has no faults.') },
+    },
+    handler: async (request, reply) => {
+      await setRules(request, []);
+      return reply.code(204).send();
+    },
+  });
+}
+
+function readingRoute(app: App, { deps: { store, clock } }: RouteContext): void {
+  app.route({
     method: 'GET',
     url: URL,
     config: { access: 'inbox:key-read' },
@@ -64,25 +89,6 @@ export function faultRoutes(app: App, { deps }: RouteContext): void {
       const now = clock.now();
       const rules = await store.faults.read(inbox.accountId, inbox.id, now);
       return rules ? { rules } : throwEnded(store.inboxes, inbox, now);
-    },
-  });
-
-  app.route({
-    method: 'DELETE',
-    url: URL,
-    config: { access: 'inbox:write' },
-    schema: {
-      operationId: 'deleteFaults',
-      tags: TAGS,
-      summary: 'Remove the faults of an inbox',
-      description:
-        'Removes the fault rules of the inbox: mail is received as usual. A delay that has begun ends in its time.',
-      params: InboxParams,
-      response: { 204: empty('The inbox has no faults.') },
-    },
-    handler: async (request, reply) => {
-      await setRules(request, []);
-      return reply.code(204).send();
     },
   });
 }

@@ -1,20 +1,11 @@
+import type { AppliedFault, FaultReply, FaultState } from '@mayfly/client/contract';
 import { read, write } from '../database/operations.ts';
 import { FOR_UPDATE, sql } from '../database/sql.ts';
-import { type AppliedFault, type FaultPoint, insertRefusals, type Refusal } from '../refusals/sql.ts';
+import { type FaultPoint, insertRefusals, type Refusal } from '../refusals/sql.ts';
 
-export interface FaultRuleRecord extends Omit<AppliedFault, 'rule'> {
-  /** The SMTP reply that the rule sends; null for none. `text` is printable ASCII. */
-  reply: { code: number; text: string } | null;
-  times: number;
-  /** Remaining applications. */
-  left: number;
-}
-
-export interface MetFault extends AppliedFault {
-  reply: FaultRuleRecord['reply'];
-}
-
-export type FaultySender = Pick<Refusal, 'address' | 'mailFrom' | 'helo' | 'remoteAddress'>;
+/** `text` of the reply is printable ASCII. */
+export type FaultRuleRecord = Omit<FaultState, 'reply'> & { reply: Required<FaultReply> | null };
+export type MetFault = AppliedFault & Pick<FaultRuleRecord, 'reply'>;
 
 const leftOf = (rules: readonly FaultRuleRecord[]): number => rules.reduce((sum, { left }) => sum + left, 0);
 
@@ -59,7 +50,7 @@ export const faults = {
       tx,
       inboxId: string,
       at: FaultPoint,
-      sender: FaultySender,
+      sender: Pick<Refusal, 'address' | 'mailFrom' | 'helo' | 'remoteAddress'>,
       now: number,
     ): Promise<MetFault | undefined> => {
       const row = await tx.first<{ faults: string }>(

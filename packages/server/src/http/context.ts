@@ -43,6 +43,8 @@ export interface HttpOptions {
   /** Settings of the console; null (the default) if it is not served. */
   console?: { signInCodes: SignInCodes } | null;
   metrics?: boolean;
+  /** Another program whose HTTP interface is served too. Default: `off`. */
+  dialect?: 'mailpit' | 'mailhog' | 'off';
   limits?: Partial<ConnectionLimits>;
 }
 
@@ -84,6 +86,8 @@ export interface RouteContext {
   /** Authentication. `forget` empties its cache after a key was revoked. */
   guard: Pick<Guard, keyof Guard>;
   admission: Pick<Admission, keyof Admission>;
+  /** In requests that a dialect makes of others. */
+  dialectSecret: string;
 }
 
 export type App = FastifyInstance<

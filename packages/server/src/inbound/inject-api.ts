@@ -8,7 +8,7 @@ import type { App, HttpDeps, RouteContext } from '../http/context.ts';
 import { created, JSON_TYPE } from '../http/openapi/responses.ts';
 import { baseUrl, bodyStream, withStreams } from '../http/request/inputs.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
-import { liveInbox, throwEnded } from '../inboxes/live-inbox.ts';
+import { throwEnded } from '../inboxes/live-inbox.ts';
 import { parseAddress } from '../mail/address.ts';
 import { findMessage } from '../messages/find-message.ts';
 import { quoted } from '../text/nearest.ts';
@@ -61,12 +61,9 @@ const reportEnd =
 /** Reports a message that was deleted, or whose inbox ended, before it could be returned. */
 const reportDeletion =
   ({ store, clock }: HttpDeps, request: FastifyRequest) =>
-  async (error: unknown) => {
+  (error: unknown) => {
     if (!hasCode(error, 'not_found')) throw error;
-    const { id, accountId } = callersInbox(request);
-    const now = clock.now();
-    liveInbox(await store.inboxes.find(accountId, id, now), now, id);
-    throw new AppError('not_found', DELETED);
+    return throwEnded(store.inboxes, callersInbox(request), clock.now(), new AppError('not_found', DELETED));
   };
 
 export function injectionRoutes(app: App, { options, deps, held, wholeMails }: RouteContext): void {

@@ -5,6 +5,7 @@ import { CACHE_TTL_MS, type Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { type AddressedInbox, SINK_MESSAGES } from '../inboxes/records.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
+import type { NewMailRecipient } from '../messages/records.ts';
 import type { Store } from '../store.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
@@ -16,87 +17,11 @@ export interface Destination {
   domain: string;
 }
 
-export interface InboxFinderDeps {
-  store: Pick<Store, 'inboxes' | 'domains' | 'generation'>;
-  clock: Pick<Clock, 'now' | 'monotonic'>;
-  /** Domains that all accounts share, lower case. */
-  shared: ReadonlySet<string>;
-  sink: boolean;
-}
-
-export type InboxFinder = ReturnType<typeof createInboxFinder>;
-
-export function createInboxFinder({ store, clock, shared, sink }: InboxFinderDeps) {
-  const known = new LRUCache<string, { inbox: AddressedInbox; until: number; generation: number }>({
-    max: KNOWN_INBOXES,
-  });
-
-  /** Not cached for an owner, because the operator may assign the domain to another account at any time. */
-  const findOwn = async (address: string, owner: string | undefined): Promise<AddressedInbox | undefined> => {
-    const generation = store.generation('inboxes');
-    const inbox = await store.inboxes.findByAddress(address, clock.now());
-    if (owner !== undefined) return inbox?.accountId === owner ? inbox : undefined;
-    if (inbox && generation !== null)
-      known.set(address, { inbox, until: clock.monotonic() + CACHE_TTL_MS, generation });
-    return inbox;
-  };
-
-  /** @param mayTake whether a catch-all inbox may take this mail */
-  const findTaker = async (
-    { address, domain }: Destination,
-    mayTake: (catchAll: AddressedInbox) => boolean,
-  ): Promise<AddressedInbox | undefined> => {
-    const takers = await store.inboxes.findTakers(address, clock.now());
-    const ofDomain = shared.has(domain) ? undefined : takers.ofDomain;
-    const isOpenTo = ({ inboxId }: AddressedInbox): boolean =>
-      takers.ofAddress === undefined || takers.ofAddress.inboxId === inboxId;
-    if (ofDomain) {
-      const { live } = ofDomain;
-      return live && mayTake(live) && isOpenTo(live) ? live : undefined;
-    }
-    return sink && takers.sink && isOpenTo(takers.sink) ? takers.sink : undefined;
-  };
-
-  return {
-    /** The cached result of `find`. Its `messageCount` may be too large; the caller may update it. */
-    cached(address: string): AddressedInbox | undefined {
-      const found = known.get(address);
-      const isFresh = found?.generation === store.generation('inboxes') && clock.monotonic() < found.until;
-      return isFresh && found.inbox.expiresAt > clock.now() ? found.inbox : undefined;
-    },
-
-    /**
-     * Reads the live inbox for an address from the store: the inbox with this address, else the catch-all inbox of the
-     * domain, else the sink. Under an account's domain only that account's inboxes count. An address has no inbox while
-     * its former inbox, or the catch-all inbox that took its mail, is in quarantine.
-     */
-    async find(destination: Destination): Promise<AddressedInbox | undefined> {
-      const { address, domain } = destination;
-      const isShared = shared.has(domain);
-      const owner = isShared ? undefined : (await store.domains.find(domain))?.accountId;
-      if (isShared || owner !== undefined) {
-        const inbox = await findOwn(address, owner);
-        if (inbox) return inbox;
-      }
-      const isSubdomain = isSubdomainOf(shared, domain);
-      if (owner === undefined && !isSubdomain && !sink) return undefined;
-      return findTaker(destination, ({ accountId }) =>
-        owner === undefined ? isSubdomain : accountId === owner,
-      );
-    },
-  };
-}
-
-export interface Recipient {
-  inboxId: string;
-  accountId: string;
+export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {
   /** Lower case, without a tag. */
   address: string;
   /** As the RCPT command gave it. */
   rcptTo: string;
-  maxMessages: number;
-  /** At `maxMessages` the oldest message is dropped. */
-  evictsOldest?: true;
   maxMessageBytes: number;
   /** Set if the inbox has fault rules: the address to record them under, which this server serves. */
   faultsOf?: string;
@@ -112,31 +37,28 @@ export interface RecipientDeps {
 }
 
 export class Recipients {
-  readonly #store: Store;
-  readonly #clock: Clock;
-  readonly #plans: Plans;
-  readonly #inboxes: InboxFinder;
-  readonly #firstDomain: string;
+  readonly #deps: RecipientDeps;
+  readonly #shared: ReadonlySet<string>;
+  readonly #known = new LRUCache<string, { inbox: AddressedInbox; until: number; generation: number }>({
+    max: KNOWN_INBOXES,
+  });
 
-  constructor({ store, clock, plans, domains, sink }: RecipientDeps) {
-    this.#store = store;
-    this.#clock = clock;
-    this.#plans = plans;
-    this.#firstDomain = domains[0] ?? '';
-    this.#inboxes = createInboxFinder({ store, clock, shared: new Set(domains), sink });
+  constructor(deps: RecipientDeps) {
+    this.#deps = deps;
+    this.#shared = new Set(deps.domains);
   }
 
   /** Undefined for a path that is no address. `postmaster` needs no domain (RFC 5321 section 4.1.1.3). */
   destinationOf(path: string): Destination | undefined {
     const isBare = path.toLowerCase() === 'postmaster';
-    const parsed = parseAddress(isBare ? `${path}@${this.#firstDomain}` : path, { smtputf8: true });
+    const parsed = parseAddress(isBare ? `${path}@${this.#deps.domains[0]}` : path, { smtputf8: true });
     return parsed && { address: inboxAddress(parsed), domain: parsed.domain };
   }
 
   async accept(path: string, declaredBytes: number, target: CaptureTarget | null): Promise<Recipient> {
     const destination = this.destinationOf(path);
     const inbox = target ? this.#withRoom(await this.#findTarget(target)) : await this.#inboxAt(destination);
-    const { maxMessagesPerInbox, maxMessageBytes } = this.#plans.named(inbox.plan);
+    const { maxMessagesPerInbox, maxMessageBytes } = this.#deps.plans.named(inbox.plan);
     assertFits(declaredBytes, maxMessageBytes);
     const { inboxId, accountId } = inbox;
     const address = target ? inbox.address : (destination?.address ?? inbox.address);
@@ -151,25 +73,82 @@ export class Recipients {
   }
 
   stored(address: string): void {
-    const cached = this.#inboxes.cached(address);
+    const cached = this.#cached(address);
     if (cached) cached.messageCount += 1;
+  }
+
+  /**
+   * Reads the live inbox for an address from the store: the inbox with this address, else the catch-all inbox of the
+   * domain, else the sink. Under an account's domain only that account's inboxes count. An address has no inbox while
+   * its former inbox, or the catch-all inbox that took its mail, is in quarantine.
+   */
+  async find(destination: Destination): Promise<AddressedInbox | undefined> {
+    const { address, domain } = destination;
+    const { store, sink } = this.#deps;
+    const isShared = this.#shared.has(domain);
+    const owner = isShared ? undefined : (await store.domains.find(domain))?.accountId;
+    if (isShared || owner !== undefined) {
+      const inbox = await this.#findOwn(address, owner);
+      if (inbox) return inbox;
+    }
+    const isSubdomain = isSubdomainOf(this.#shared, domain);
+    if (owner === undefined && !isSubdomain && !sink) return undefined;
+    return this.#findTaker(destination, ({ accountId }) =>
+      owner === undefined ? isSubdomain : accountId === owner,
+    );
+  }
+
+  /** Not cached for an owner, because the operator may assign the domain to another account at any time. */
+  async #findOwn(address: string, owner: string | undefined): Promise<AddressedInbox | undefined> {
+    const { store, clock } = this.#deps;
+    const generation = store.generation('inboxes');
+    const inbox = await store.inboxes.findByAddress(address, clock.now());
+    if (owner !== undefined) return inbox?.accountId === owner ? inbox : undefined;
+    if (inbox && generation !== null)
+      this.#known.set(address, { inbox, until: clock.monotonic() + CACHE_TTL_MS, generation });
+    return inbox;
+  }
+
+  /** @param mayTake whether a catch-all inbox may take this mail */
+  async #findTaker(
+    { address, domain }: Destination,
+    mayTake: (catchAll: AddressedInbox) => boolean,
+  ): Promise<AddressedInbox | undefined> {
+    const { store, clock, sink } = this.#deps;
+    const takers = await store.inboxes.findTakers(address, clock.now());
+    const isOpenTo = ({ inboxId }: AddressedInbox): boolean =>
+      takers.ofAddress === undefined || takers.ofAddress.inboxId === inboxId;
+    if (takers.ofDomain && !this.#shared.has(domain)) {
+      const { live } = takers.ofDomain;
+      return live && mayTake(live) && isOpenTo(live) ? live : undefined;
+    }
+    return sink && takers.sink && isOpenTo(takers.sink) ? takers.sink : undefined;
+  }
+
+  /** An inbox that {@link find} returned. Its `messageCount` may be too large. */
+  #cached(address: string): AddressedInbox | undefined {
+    const { store, clock } = this.#deps;
+    const found = this.#known.get(address);
+    const isFresh = found?.generation === store.generation('inboxes') && clock.monotonic() < found.until;
+    return isFresh && found.inbox.expiresAt > clock.now() ? found.inbox : undefined;
   }
 
   /** Never rejects on cached data: reads the store first. */
   async #inboxAt(destination: Destination | undefined): Promise<AddressedInbox> {
     if (!destination) throw noSuchInbox();
-    const cached = this.#inboxes.cached(destination.address);
+    const cached = this.#cached(destination.address);
     if (cached && !this.#isFull(cached)) return cached;
-    return this.#withRoom(await this.#inboxes.find(destination));
+    return this.#withRoom(await this.find(destination));
   }
 
   /** The inbox of an authenticated session; undefined if it is no longer live. */
   async #findTarget({ accountId, inboxId }: CaptureTarget): Promise<AddressedInbox | undefined> {
-    const now = this.#clock.now();
+    const { store, clock } = this.#deps;
+    const now = clock.now();
     const [inbox, account, faults = []] = await Promise.all([
-      this.#store.inboxes.find(accountId, inboxId, now),
-      this.#store.accounts.find(accountId),
-      this.#store.faults.read(accountId, inboxId, now),
+      store.inboxes.find(accountId, inboxId, now),
+      store.accounts.find(accountId),
+      store.faults.read(accountId, inboxId, now),
     ]);
     if (!inbox || inbox.expiresAt <= now || !account) return undefined;
     const { kind, address, messageCount, expiresAt } = inbox;
@@ -184,7 +163,7 @@ export class Recipients {
   }
 
   #isFull({ kind, plan, messageCount }: AddressedInbox): boolean {
-    return kind !== 'sink' && messageCount >= this.#plans.named(plan).maxMessagesPerInbox;
+    return kind !== 'sink' && messageCount >= this.#deps.plans.named(plan).maxMessagesPerInbox;
   }
 }
 

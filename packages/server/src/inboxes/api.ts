@@ -29,9 +29,8 @@ import {
   onFreeAddress,
   servedDomain,
 } from './address-parameters.ts';
-import { toInbox } from './json.ts';
 import { assertNoSink, liveInbox, throwEnded } from './live-inbox.ts';
-import { createInbox, lifetime, repeatableRequest } from './new-inbox.ts';
+import { createInbox, lifetime, repeatableRequest, toInbox } from './new-inbox.ts';
 import type { InboxRecord } from './records.ts';
 
 const TAGS = ['Inboxes'];
@@ -80,9 +79,7 @@ function creation(app: App, context: RouteContext): void {
   });
 }
 
-function listing(app: App, { deps }: RouteContext): void {
-  const { store, clock, plans } = deps;
-
+function listing(app: App, { deps: { store, clock, plans } }: RouteContext): void {
   app.route({
     method: 'GET',
     url: '/v1/inboxes',
@@ -111,9 +108,7 @@ function listing(app: App, { deps }: RouteContext): void {
   });
 }
 
-function deletionByLabels(app: App, { deps }: RouteContext): void {
-  const { store, clock, events } = deps;
-
+function deletionByLabels(app: App, { deps: { store, clock, events } }: RouteContext): void {
   app.route({
     method: 'DELETE',
     url: '/v1/inboxes',
@@ -143,9 +138,7 @@ function deletionByLabels(app: App, { deps }: RouteContext): void {
   });
 }
 
-function fetching(app: App, { deps }: RouteContext): void {
-  const { plans } = deps;
-
+function fetching(app: App, { deps: { plans } }: RouteContext): void {
   app.route({
     method: 'GET',
     url: '/v1/inboxes/:id',
@@ -235,9 +228,7 @@ async function setExpiry(
   return changed;
 }
 
-function deletion(app: App, { options, deps }: RouteContext): void {
-  const { store, clock, events } = deps;
-
+function deletion(app: App, { options, deps: { store, clock, events } }: RouteContext): void {
   app.route({
     method: 'DELETE',
     url: '/v1/inboxes/:id',
@@ -267,9 +258,7 @@ function deletion(app: App, { options, deps }: RouteContext): void {
 /** A generated address is reserved for the account for this long. */
 const ADDRESS_HOLD_MS = 10 * MINUTE_MS;
 
-export function addressRoutes(app: App, { options, deps }: RouteContext): void {
-  const { store, clock } = deps;
-
+export function addressRoutes(app: App, { options, deps: { store, clock } }: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/v1/addresses/generate',

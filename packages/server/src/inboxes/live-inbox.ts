@@ -24,14 +24,15 @@ export function stillLiveInbox(inbox: InboxRecord | undefined, now: number, id: 
   );
 }
 
-/** For an inbox that ended during the request. @throws AppError `inbox_expired` or `not_found`, always */
+/** For an inbox that may have ended during the request. @throws its `inbox_expired` or `not_found`; else `missing` */
 export async function throwEnded(
   inboxes: Pick<Store['inboxes'], 'find'>,
   { accountId, id }: Pick<InboxRecord, 'accountId' | 'id'>,
   now: number,
+  missing = notFound('inbox', id),
 ): Promise<never> {
   liveInbox(await inboxes.find(accountId, id, now), now, id);
-  throw notFound('inbox', id);
+  throw missing;
 }
 
 /** For changes of an inbox's lifetime and its deletion. @throws AppError `permanent_inbox` for the sink */

@@ -1,15 +1,16 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { CreatedInbox, CreateInbox } from '@mayfly/client/contract';
+import type { CreatedInbox, CreateInbox, Inbox } from '@mayfly/client/contract';
 import type { Plan } from '../accounts/plans.ts';
 import { MINUTE_MS } from '../clock.ts';
 import type { KeyCaller } from '../http/access/credential.ts';
 import type { RouteContext } from '../http/context.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
+import { toTime } from '../http/response/time.ts';
 import { deriveReadToken, hashCredential, newCredential, newId } from '../ids.ts';
+import { cursorAt } from '../messages/cursor.ts';
 import { quoted } from '../text/nearest.ts';
 import { onFreeAddress, wantedAddress } from './address-parameters.ts';
-import { toCreatedInbox } from './json.ts';
-import type { IdempotentRequest, StagedMails } from './records.ts';
+import type { IdempotentRequest, InboxRecord, StagedMails } from './records.ts';
 import { hasSinkLabel } from './sink.ts';
 
 /** Too long to guess: the read token of an idempotent creation is derived from it. */
@@ -109,8 +110,12 @@ export async function createInbox(
       staged ? { ...staged, now } : null,
     ),
   );
-  const shown = repeat && created.nonce ? repeat.readToken(created.nonce) : token;
-  return toCreatedInbox(created, plan, shown);
+  const { inbox, nonce, webhook: registered } = created;
+  return {
+    ...toInbox(inbox, plan),
+    token: repeat && nonce ? repeat.readToken(nonce) : token,
+    ...(registered && { webhook: registered }),
+  };
 }
 
 /** Lifetime of a requested inbox, minutes. @throws AppError `invalid_request` for one beyond the plan */
@@ -129,4 +134,25 @@ export function lifetime(ttlMinutes: number, maximum: number, planName: string):
     '/ttlMinutes',
     `"ttlMinutes" must be from 1 to ${maximum} minutes, the maximum of the plan ${quoted(planName)}, not ${ttlMinutes}.`,
   );
+}
+
+/** @param plan of the account of the inbox */
+export function toInbox(inbox: InboxRecord, plan: Plan): Inbox {
+  return {
+    id: inbox.id,
+    address: inbox.address,
+    catchAll: inbox.kind !== 'address',
+    domain: inbox.domain,
+    labels: inbox.labels,
+    createdAt: toTime(inbox.createdAt),
+    expiresAt: toTime(inbox.expiresAt),
+    ttlMinutes: inbox.ttlMinutes,
+    maxExpiresAt: toTime(inbox.maxExpiresAt),
+    messageCount: inbox.messageCount,
+    full: inbox.kind !== 'sink' && inbox.messageCount >= plan.maxMessagesPerInbox,
+    eviction: inbox.kind === 'sink' ? 'oldest' : 'none',
+    replay: inbox.replay,
+    lastMessageAt: inbox.lastReceivedAt === 0 ? null : toTime(inbox.lastReceivedAt),
+    cursor: cursorAt(inbox.id, inbox.lastReceivedAt),
+  };
 }

@@ -1,3 +1,4 @@
+import type { Inbox, InboxWebhook } from '@mayfly/client/contract';
 import { DAY_MS } from '../clock.ts';
 
 /** An inbox is reported as expired for this long after its end, then as unknown. */
@@ -34,12 +35,9 @@ export interface NewInbox {
   replayUntil?: number;
 }
 
-/** Whether messages of a replay are still to come, or are missing because it was cut. */
-export type ReplayState = 'none' | 'running' | 'cut';
-
 export interface InboxRecord extends Omit<NewInbox, 'tokenHash' | 'replayUntil'> {
   accountId: string;
-  replay: ReplayState;
+  replay: Inbox['replay'];
   messageCount: number;
   /** Includes deleted messages. */
   receivedCount: number;
@@ -76,12 +74,6 @@ export interface StagedMails {
   mails: { source: number; rcptTo: string[] }[];
   /** Time of the creation; `createdAt` of the inbox is when storing the mails began. */
   now: number;
-}
-
-export interface InboxWebhook {
-  id: string;
-  url: string;
-  secret: string;
 }
 
 /** An address, or all addresses of a domain, of an inbox that is live or in quarantine. */

@@ -1,6 +1,9 @@
 import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import {
+  type Attachment,
   InboxParams,
+  LintReport,
   MarkMessage,
   Message,
   MessageParams,
@@ -15,11 +18,11 @@ import { baseUrl } from '../http/request/inputs.ts';
 import { contentTag, immutableTag, isFresh, sendJson } from '../http/response/etag.ts';
 import { throwEnded } from '../inboxes/live-inbox.ts';
 import { fold } from '../mail/matching/compared-content.ts';
+import type { AttachmentBytes } from './bytes/attachment-bytes.ts';
 import { rawPieces } from './bytes/raw-source.ts';
 import { findMessage, throwMissing } from './find-message.ts';
 import { toMessage, toSummary } from './json.ts';
-import { messageWithAttachments } from './message-with-attachments.ts';
-import type { MessageRecord } from './records.ts';
+import type { FullMessageRecord, MessageRecord } from './records.ts';
 
 const TAGS = ['Messages'];
 const RAW_TYPE = 'message/rfc822';
@@ -39,9 +42,8 @@ export function messageRoutes(app: App, context: RouteContext): void {
 
 function readRoute(
   app: App,
-  { options, deps, held, attachmentBytes, wholeMails, responses }: RouteContext,
+  { options, deps: { store, clock }, held, attachmentBytes, wholeMails, responses }: RouteContext,
 ): void {
-  const { store, clock } = deps;
   app.route({
     method: 'GET',
     url: '/v1/inboxes/:id/messages/:messageId',
@@ -86,8 +88,7 @@ function readRoute(
 const markedTag = ({ id, readAt, tags }: MessageRecord, include = ''): string =>
   contentTag(Buffer.from(JSON.stringify([id, readAt, tags, include])));
 
-function markRoute(app: App, { deps }: RouteContext): void {
-  const { store, clock } = deps;
+function markRoute(app: App, { deps: { store, clock } }: RouteContext): void {
   app.route({
     method: 'PATCH',
     url: '/v1/inboxes/:id/messages/:messageId',
@@ -104,10 +105,10 @@ function markRoute(app: App, { deps }: RouteContext): void {
     },
     handler: async (request) => {
       const { messageId } = request.params;
-      const { read, tags } = request.body;
+      const { tags, ...rest } = request.body;
       const inbox = callersInbox(request);
       const now = clock.now();
-      const changes = { read, tags: tags && onceEach(tags) };
+      const changes = tags ? { ...rest, tags: onceEach(tags) } : rest;
       const marked = await store.messages.mark(inbox.id, messageId, changes, now);
       return toSummary(marked ?? (await throwMissing(store.inboxes, inbox, messageId, now)));
     },
@@ -118,8 +119,7 @@ function markRoute(app: App, { deps }: RouteContext): void {
 const onceEach = (tags: readonly string[]): string[] =>
   [...Map.groupBy(tags, fold).values()].flatMap(([first]) => first ?? []);
 
-function rawRoute(app: App, { deps }: RouteContext): void {
-  const { store, clock } = deps;
+function rawRoute(app: App, { deps: { store, clock } }: RouteContext): void {
   app.route({
     method: 'GET',
     url: '/v1/inboxes/:id/messages/:messageId/raw',
@@ -156,8 +156,7 @@ function rawRoute(app: App, { deps }: RouteContext): void {
   });
 }
 
-function deleteRoutes(app: App, { deps }: RouteContext): void {
-  const { store, clock } = deps;
+function deleteRoutes(app: App, { deps: { store, clock } }: RouteContext): void {
   app.route({
     method: 'DELETE',
     url: '/v1/inboxes/:id/messages',
@@ -200,4 +199,75 @@ function deleteRoutes(app: App, { deps }: RouteContext): void {
       return reply.code(204).send();
     },
   });
+}
+
+export function lintRoutes(app: App, { deps: { store, clock }, held, wholeMails }: RouteContext): void {
+  app.route({
+    method: 'GET',
+    url: '/v1/inboxes/:id/messages/:messageId/lint',
+    config: { access: 'inbox:read' },
+    schema: {
+      operationId: 'lintMessage',
+      tags: ['Messages'],
+      summary: 'Find what is wrong with a message',
+      description:
+        'Checks the message against RFC 5322, RFC 2045 to 2047, RFC 2183, RFC 2369, RFC 2392 and RFC 8058, and its HTML against what mail clients support. Links and images are never fetched.',
+      params: MessageParams,
+      response: { 200: json(LintReport, 'The findings.') },
+    },
+    handler: async (request, reply) => {
+      const { messageId } = request.params;
+      const message = await findMessage(store, callersInbox(request), messageId, clock.now());
+      const findings = await held.hold(reply, (signal) => wholeMails.lint(message, signal));
+      const text = new TextDecoder().decode(findings);
+      return reply.type('application/json; charset=utf-8').send(`{"findings":${text}}`);
+    },
+  });
+}
+
+/** Decoded bytes in one response; other attachments are downloaded one by one. */
+const MAX_INCLUDED_BYTES = 8 * 1024 * 1024;
+/** About half a millisecond of decoding and encoding in one turn of the event loop. */
+const BYTES_PER_TURN = 256 * 1024;
+
+function includedCount(attachments: readonly Attachment[]): number {
+  let bytes = 0;
+  const end = attachments.findIndex(({ size }) => {
+    bytes += size;
+    return bytes > MAX_INCLUDED_BYTES;
+  });
+  return end < 0 ? attachments.length : end;
+}
+
+/** Includes attachments up to the limits. @throws AppError `not_found` if the message ends; the reason of `signal` */
+async function messageWithAttachments(
+  message: FullMessageRecord,
+  base: string,
+  attachmentBytes: Pick<AttachmentBytes, 'read'>,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  const { attachments, ...rest } = toMessage(message, base);
+  const included = includedCount(attachments);
+  const fields = { ...rest, ...(included < attachments.length && { truncated: true }) };
+  const pieces = [Buffer.from(`${JSON.stringify(fields).slice(0, -1)},"attachments":[`)];
+  let bytes = 0;
+  for (const [at, attachment] of attachments.entries()) {
+    const json = `${at === 0 ? '' : ','}${JSON.stringify(attachment)}`;
+    if (at >= included) {
+      pieces.push(Buffer.from(json));
+      continue;
+    }
+    signal.throwIfAborted();
+    const { buffer, byteOffset, length } = await attachmentBytes.read(message, attachment.id);
+    const content = Buffer.from(buffer, byteOffset, length).toString('base64');
+    pieces.push(Buffer.from(`${json.slice(0, -1)},"content":"`), Buffer.from(content, 'latin1'));
+    pieces.push(Buffer.from('"}'));
+    bytes += length + 1;
+    if (bytes > BYTES_PER_TURN) {
+      bytes = 0;
+      await setImmediate();
+    }
+  }
+  pieces.push(Buffer.from(']}'));
+  return Buffer.concat(pieces);
 }

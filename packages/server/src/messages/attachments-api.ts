@@ -28,9 +28,10 @@ const RangeHeaders = Type.Object({
   ),
 });
 
-export function attachmentRoutes(app: App, { deps, held, attachmentBytes, wholeMails }: RouteContext): void {
-  const { store, clock } = deps;
-
+export function attachmentRoutes(
+  app: App,
+  { deps: { store, clock }, held, attachmentBytes, wholeMails }: RouteContext,
+): void {
   app.route({
     method: 'GET',
     url: '/v1/inboxes/:id/messages/:messageId/attachments/:attachmentId',

@@ -5,8 +5,7 @@ import { quoted } from '../text/nearest.ts';
 
 /** Enough to detect a mistyped cursor or one of another inbox. The hash is not a secret. */
 const BINDING_LETTERS = 11;
-const ACCOUNT_CURSOR = /^acur_([0-9a-z]{1,11})_[\w-]{11}$/;
-const CURSOR = /^cur_([0-9a-z]{1,10})_[\w-]{11}$/;
+const CURSOR = /^a?cur_([0-9a-z]{1,11})_[\w-]{11}$/;
 /** In milliseconds these are days of early 1970, in seconds all days since 2001: probably seconds. */
 const SECONDS_FROM = 1e9;
 const SECONDS_UNTIL = 1e10;
@@ -23,22 +22,36 @@ const EXPECTED_OF_ACCOUNT =
 const invalidSince = (since: string, expected: string): AppError =>
   new AppError('invalid_since', `"since" must be ${expected}, not ${quoted(since)}.`);
 
-/** Stands for all messages up to `receivedAt`, epoch milliseconds; 0 for none. */
-export function cursorAt(inboxId: string, receivedAt: number): string {
-  const time = receivedAt.toString(36);
-  const binding = hash('sha256', `cursor ${inboxId} ${time}`, 'base64url');
-  return `cur_${time}_${binding.slice(0, BINDING_LETTERS)}`;
+function encode(prefix: string, of: string, place: number): string {
+  const digits = place.toString(36);
+  const binding = hash('sha256', `${of} ${digits}`, 'base64url');
+  return `${prefix}_${digits}_${binding.slice(0, BINDING_LETTERS)}`;
 }
 
+/** @param encoded the cursor of a place. @returns undefined for a cursor of something else */
+function decode(cursor: string, encoded: (place: number) => string): number | undefined {
+  const place = Number.parseInt(CURSOR.exec(cursor)?.[1] ?? '', 36);
+  return Number.isSafeInteger(place) && encoded(place) === cursor ? place : undefined;
+}
+
+/** Stands for all messages up to `receivedAt`, epoch milliseconds; 0 for none. */
+export const cursorAt = (inboxId: string, receivedAt: number): string =>
+  encode('cur', `cursor ${inboxId}`, receivedAt);
+
+/** Stands for all messages of an account up to a place in their order; 0 for none. */
+export const accountCursorAt = (accountId: string, order: number): string =>
+  encode('acur', `account cursor ${accountId}`, order);
+
+const orderOfCursor = (accountId: string, cursor: string): number | undefined =>
+  decode(cursor, (order) => accountCursorAt(accountId, order));
+
 function timeOfCursor(inboxId: string, cursor: string): number {
-  const time = Number.parseInt(CURSOR.exec(cursor)?.[1] ?? '', 36);
-  if (Number.isNaN(time) || time > MAX_TIME || cursorAt(inboxId, time) !== cursor) {
-    throw new AppError(
-      'invalid_since',
-      `${quoted(cursor)} in "since" is not a cursor of this inbox. Use the "cursor" of a response about the same inbox.`,
-    );
-  }
-  return time;
+  const time = decode(cursor, (place) => cursorAt(inboxId, place));
+  if (time !== undefined && time <= MAX_TIME) return time;
+  throw new AppError(
+    'invalid_since',
+    `${quoted(cursor)} in "since" is not a cursor of this inbox. Use the "cursor" of a response about the same inbox.`,
+  );
 }
 
 function timeOfMillis(digits: string, expected: string): number {
@@ -64,18 +77,6 @@ export function timeOfRfc3339(text: string): number | undefined {
   // Truncated, not rounded: a message of the same millisecond is not newer.
   const millis = fraction.slice(0, 3).padEnd(3, '0');
   return Math.max(0, Date.parse(`${date}T${hours}:${minutes}:${seconds}.${millis}${zone}`));
-}
-
-/** Stands for all messages of an account up to a place in their order; 0 for none. */
-export function accountCursorAt(accountId: string, order: number): string {
-  const place = order.toString(36);
-  const binding = hash('sha256', `account cursor ${accountId} ${place}`, 'base64url');
-  return `acur_${place}_${binding.slice(0, BINDING_LETTERS)}`;
-}
-
-function orderOfCursor(accountId: string, cursor: string): number | undefined {
-  const order = Number.parseInt(ACCOUNT_CURSOR.exec(cursor)?.[1] ?? '', 36);
-  return Number.isSafeInteger(order) && accountCursorAt(accountId, order) === cursor ? order : undefined;
 }
 
 /** The place that `before` names. @throws AppError `invalid_request` for anything but a cursor of this account */

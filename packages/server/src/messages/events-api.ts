@@ -13,11 +13,14 @@ import type { App, RouteContext } from '../http/context.ts';
 import { STREAM_QUIET_MS, STREAM_RETRY_MS, STREAM_STALLED_MS } from '../http/limits.ts';
 import { events } from '../http/openapi/responses.ts';
 import { toAppError } from '../http/response/problems.ts';
-import { placeAfter } from './account-list.ts';
-import { timeOfSince } from './cursor.ts';
-import { type Followable, type Followed, follow, followAccount, followInbox } from './follow.ts';
-import type { WaitDeps } from './held/change-signal.ts';
+import { liveInbox } from '../inboxes/live-inbox.ts';
+import type { InboxRecord } from '../inboxes/records.ts';
+import { accountCursorAt, cursorAt, timeOfSince } from './cursor.ts';
+import { type ChangeSource, createChangeSignal, type WaitDeps } from './held/change-signal.ts';
+import type { HeldDeps } from './held/held-deps.ts';
 import { toSummary } from './json.ts';
+import { placeAfter } from './list.ts';
+import type { MessageRecord } from './records.ts';
 
 const TAGS = ['Messages'];
 const EVENT_STREAM = 'text/event-stream; charset=utf-8';
@@ -46,9 +49,12 @@ export function eventRoutes(app: App, context: RouteContext): void {
       const inbox = callersInbox(request);
       const since = request.headers['last-event-id'] || request.query.since;
       const after = since === undefined ? 0 : timeOfSince(inbox.id, since);
-      const { followable, hasHad } = watched(followInbox(context.heldDeps, inbox, after));
-      const ended = await stream(request, reply, followable, 'inbox:read');
-      if (request.method !== 'HEAD') deps.waitLog.addHeld(inbox, 'stream', hasHad());
+      const followable = followInbox(context.heldDeps, inbox, after);
+      let hadMessages = false;
+      const ended = await stream(request, reply, followable, 'inbox:read', () => {
+        hadMessages = true;
+      });
+      if (request.method !== 'HEAD') deps.waitLog.addHeld(inbox, 'stream', hadMessages);
       return ended;
     },
   });
@@ -75,17 +81,6 @@ export function eventRoutes(app: App, context: RouteContext): void {
   });
 }
 
-/** Also tells whether there was a message so far. */
-function watched(source: Followable): { followable: Followable; hasHad: () => boolean } {
-  let had = false;
-  const next: Followable['next'] = async (now) => {
-    const page = await source.next(now);
-    had ||= page.messages.length > 0;
-    return page;
-  };
-  return { followable: { ...source, next }, hasHad: () => had };
-}
-
 /** The last comment of a stream says why it ended. */
 function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContext) {
   /** @throws the error of a stream that has not begun */
@@ -108,6 +103,7 @@ function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContex
     reply: FastifyReply,
     followable: Followable,
     access: Asking['access'],
+    onMessages = () => {},
   ) => {
     reply.header('content-type', EVENT_STREAM);
     // Otherwise nginx would buffer the events.
@@ -123,7 +119,7 @@ function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContex
       held.hold(reply, async (signal) => {
         raw.writeHead(200, reply.getHeaders() as Record<string, string>);
         reply.hijack();
-        await writeEvents(raw, followable, heldDeps, recheck, signal);
+        await writeEvents(raw, followable, { ...heldDeps, recheck, onMessages }, signal);
         return 'The server is stopping. Resume with the header Last-Event-ID.';
       }),
     );
@@ -145,31 +141,42 @@ function eventText({ message, cursor }: Followed): string {
 const comment = (text: string): string => `: ${text}\n\n`;
 
 /**
- * Ends with the signal, or when the client stops reading; it can resume. @throws as `next` and `recheck`
- * @param recheck throws AppError if the caller may no longer read
+ * Sends every message once and in order. The next page is read when the client has taken the last one, which limits its
+ * memory. Ends with the signal, or when the client stops reading; it can resume. `recheck` throws AppError if the caller
+ * may no longer read. @throws as it and {@link Followable.next}
  */
 async function writeEvents(
   raw: ServerResponse,
   followable: Followable,
-  deps: WaitDeps,
-  recheck: () => Promise<unknown>,
+  deps: WaitDeps & { recheck(): Promise<unknown>; onMessages(): void },
   signal: AbortSignal,
 ): Promise<void> {
   const { clock } = deps;
   let checkedAt = clock.monotonic();
+  let beat = checkedAt + STREAM_QUIET_MS;
   // An id alone is no event, but a client that is disconnected before the first one can resume there.
   raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
-  for await (const page of follow(followable, { ...deps, quietMs: STREAM_QUIET_MS }, signal)) {
-    if (clock.monotonic() - checkedAt >= STREAM_QUIET_MS) {
-      await recheck();
-      checkedAt = clock.monotonic();
+  const changes = createChangeSignal(deps, followable.source, signal);
+  try {
+    while (!signal.aborted) {
+      changes.reset();
+      const { messages, until } = await followable.next(clock.now());
+      if (signal.aborted) return;
+      if (messages.length > 0 || clock.monotonic() >= beat) {
+        if (clock.monotonic() - checkedAt >= STREAM_QUIET_MS) {
+          await deps.recheck();
+          checkedAt = clock.monotonic();
+        }
+        if (raw.destroyed) return;
+        if (messages.length > 0) deps.onMessages();
+        raw.write(messages.map(eventText).join('') || comment('still here'));
+        if (!(await isDrained(raw, clock, signal))) return void raw.destroy();
+        beat = clock.monotonic() + STREAM_QUIET_MS;
+      }
+      if (messages.length < PAGE) await changes.wait(Math.min(beat - clock.monotonic(), until - clock.now()));
     }
-    if (raw.destroyed) return;
-    raw.write(page.length > 0 ? page.map(eventText).join('') : comment('still here'));
-    if (!(await isDrained(raw, clock, signal))) {
-      raw.destroy();
-      return;
-    }
+  } finally {
+    changes.end();
   }
 }
 
@@ -184,4 +191,58 @@ async function isDrained(
   raw.once('drain', () => drained.abort());
   await clock.sleep(STREAM_STALLED_MS, AbortSignal.any([drained.signal, signal]));
   return !raw.writableNeedDrain;
+}
+
+/** Messages in memory for each client that reads too slowly. */
+const PAGE = 50;
+
+/** `cursor` continues after the message. */
+interface Followed {
+  message: MessageRecord;
+  cursor: string;
+}
+
+/** The messages of an inbox, or of all inboxes of an account, in one order. */
+interface Followable {
+  /** Where following begins. */
+  cursor: string;
+  source: ChangeSource;
+  /**
+   * The next page, oldest first; a later call continues after it. It is valid until `until` (epoch ms) or a change.
+   * @throws AppError `inbox_expired` or `not_found` when the inbox has ended
+   */
+  next(now: number): Promise<{ messages: Followed[]; until: number }>;
+}
+
+/** @param inbox a live one. @param after epoch ms; messages with a later `receivedAt` follow */
+function followInbox({ store, events }: HeldDeps, inbox: InboxRecord, after: number): Followable {
+  const { id, accountId } = inbox;
+  let place = after;
+  return {
+    cursor: cursorAt(id, after),
+    source: { accountId, subscribe: (listener) => events.onMessage(id, listener) },
+    async next(now) {
+      const { expiresAt } = liveInbox(await store.inboxes.find(accountId, id, now), now, id);
+      const page = await store.messages.listAfter(id, { after: place, limit: PAGE }, now);
+      place = page.at(-1)?.receivedAt ?? place;
+      const messages = page.map((message) => ({ message, cursor: cursorAt(id, message.receivedAt) }));
+      return { messages, until: expiresAt };
+    },
+  };
+}
+
+/** In the order of the commits. @param after a place in the account's order */
+function followAccount({ store, events }: HeldDeps, accountId: string, after: number): Followable {
+  let place = after;
+  return {
+    cursor: accountCursorAt(accountId, after),
+    source: { accountId, subscribe: (listener) => events.onAccountMessage(accountId, listener) },
+    async next(now) {
+      const page = await store.messages.listByAccount(accountId, { after: place, limit: PAGE }, now);
+      place = page.at(-1)?.accountOrder ?? place;
+      const cursorOf = (order: number) => accountCursorAt(accountId, order);
+      const messages = page.map((message) => ({ message, cursor: cursorOf(message.accountOrder) }));
+      return { messages, until: Number.POSITIVE_INFINITY };
+    },
+  };
 }

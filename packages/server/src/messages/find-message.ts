@@ -1,5 +1,5 @@
 import { notFound } from '../errors.ts';
-import { liveInbox } from '../inboxes/live-inbox.ts';
+import { throwEnded } from '../inboxes/live-inbox.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import type { Store } from '../store.ts';
 import type { FullMessageRecord } from './records.ts';
@@ -7,15 +7,12 @@ import type { FullMessageRecord } from './records.ts';
 type Admitted = Pick<InboxRecord, 'id' | 'accountId'>;
 
 /** @throws AppError `not_found` for the message, or the error of an inbox that has ended since the admission */
-export async function throwMissing(
+export const throwMissing = (
   inboxes: Pick<Store['inboxes'], 'find'>,
-  { id: inboxId, accountId }: Admitted,
+  inbox: Admitted,
   messageId: string,
   now: number,
-): Promise<never> {
-  liveInbox(await inboxes.find(accountId, inboxId, now), now, inboxId);
-  throw notFound('message', messageId);
-}
+): Promise<never> => throwEnded(inboxes, inbox, now, notFound('message', messageId));
 
 /** @throws AppError as {@link throwMissing} */
 export async function findMessage(

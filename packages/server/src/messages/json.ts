@@ -45,24 +45,16 @@ interface PageFields {
   searchedTo: number | null;
 }
 
-/** Caches the JSON of rows and pages: clients that poll or wait get the same bytes until a message arrives. */
+/** Caches the JSON of rows, which the pages of clients that poll or wait share. */
 export class ListTexts {
   readonly #summaries = new WeakMap<MessageRow, string>();
-  readonly #pages = new WeakMap<MessageRow, { length: number; end: string; bytes: Buffer }>();
 
   /** @param inboxId returns the inbox of the message at an index */
   page(messages: readonly MessageRow[], fields: PageFields, inboxId: (message: number) => string): Buffer {
     const { searchedTo, ...rest } = fields;
     const shown = searchedTo === null ? rest : { ...rest, searchedTo: toTime(searchedTo) };
-    const end = `],${JSON.stringify(shown).slice(1)}`;
-    // A row object is part of one result only, so the first row and the length identify the page.
-    const [first] = messages;
-    const known = first && this.#pages.get(first);
-    if (known?.length === messages.length && known.end === end) return known.bytes;
     const summaries = messages.map((message, at) => this.#summary(inboxId(at), message));
-    const bytes = Buffer.from(`{"messages":[${summaries.join(',')}${end}`);
-    if (first) this.#pages.set(first, { length: messages.length, end, bytes });
-    return bytes;
+    return Buffer.from(`{"messages":[${summaries.join(',')}],${JSON.stringify(shown).slice(1)}`);
   }
 
   #summary(inboxId: string, message: MessageRow): string {

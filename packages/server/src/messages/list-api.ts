@@ -1,18 +1,25 @@
-import { DEFAULT_LIMIT, InboxParams, MessageList, MessageQuery } from '@mayfly/client/contract';
+import {
+  AccountMessageList,
+  AccountMessageQuery,
+  DEFAULT_LIMIT,
+  InboxParams,
+  MessageList,
+  MessageQuery,
+} from '@mayfly/client/contract';
 import { SECOND_MS } from '../clock.ts';
-import { callersInbox } from '../http/access/guard.ts';
+import { callersInbox, keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
-import { sendJson } from '../http/response/etag.ts';
+import { contentTag, sendJson } from '../http/response/etag.ts';
 import { ListTexts } from './json.ts';
-import { listMessages, type MessagePage } from './list.ts';
-import { createNewest } from './newest-cache.ts';
+import { createNewest, listAccountMessages, listMessages, type MessagePage } from './list.ts';
 import { listConditions } from './query.ts';
 
+const NEVER = new AbortController().signal;
+
 export function messageListRoute(app: App, { deps, held, heldDeps, responses }: RouteContext): void {
-  const newest = createNewest(() => deps.store.messages);
+  const listDeps = { ...heldDeps, newest: createNewest(() => deps.store.messages) };
   const texts = new ListTexts();
-  const neverAborted = new AbortController().signal;
 
   app.route({
     method: 'GET',
@@ -35,8 +42,7 @@ export function messageListRoute(app: App, { deps, held, heldDeps, responses }: 
       const query = { since, before, limit, conditions: listConditions(filters) };
       const pageBytes = ({ messages, ...fields }: MessagePage): Buffer =>
         texts.page(messages, fields, () => inbox.id);
-      const list = (signal: AbortSignal) =>
-        listMessages(wait > 0 ? heldDeps : { ...heldDeps, newest }, inbox, query, wait * SECOND_MS, signal);
+      const list = (signal: AbortSignal) => listMessages(listDeps, inbox, query, wait * SECOND_MS, signal);
       if (wait > 0) {
         const page = await held.hold(reply, list);
         deps.waitLog.addHeld(inbox, 'list', page.messages.length > 0);
@@ -45,9 +51,40 @@ export function messageListRoute(app: App, { deps, held, heldDeps, responses }: 
       const { body, tag } = await responses.json(inbox, request.url, async () => {
         // A search is aborted when its client disconnects.
         const isSearch = query.conditions.length > 0;
-        return pageBytes(await (isSearch ? held.hold(reply, list) : list(neverAborted)));
+        return pageBytes(await (isSearch ? held.hold(reply, list) : list(NEVER)));
       });
       return sendJson(request, reply, body, tag);
+    },
+  });
+}
+
+export function accountMessageRoutes(app: App, { held, heldDeps }: RouteContext): void {
+  const texts = new ListTexts();
+
+  app.route({
+    method: 'GET',
+    url: '/v1/messages',
+    config: { access: 'account:read' },
+    schema: {
+      operationId: 'listAccountMessages',
+      tags: ['Messages'],
+      summary: 'List and search the messages of all inboxes',
+      description:
+        'The messages of all live inboxes of the account, in the order in which they were stored, **newest first**. `q` searches; `q` and the filters can be combined, and all conditions must be met. Follow `cursor` with `since` and you see every message exactly once. With `wait` the response is held until a message matches.\n\nA search goes on until it has a page or has looked at all messages. Only when that takes more than a second does it end before, and then `searchedTo` is there. Responses to requests without `wait` carry an `ETag`.',
+      querystring: AccountMessageQuery,
+      headers: ConditionalHeaders,
+      response: { 200: json(AccountMessageList, 'A page of messages.', ETAG), 304: NOT_MODIFIED },
+    },
+    handler: async (request, reply) => {
+      const { account } = keyCaller(request);
+      const { wait = 0, limit = DEFAULT_LIMIT, since, before, ...filters } = request.query;
+      const query = { since, before, limit, conditions: listConditions(filters) };
+      const list = (signal: AbortSignal) =>
+        listAccountMessages(heldDeps, account.id, query, wait * SECOND_MS, signal);
+      const isHeld = wait > 0 || query.conditions.length > 0;
+      const { messages, ...fields } = await (isHeld ? held.hold(reply, list) : list(NEVER));
+      const body = texts.page(messages, fields, (at) => messages[at]?.inboxId ?? '');
+      return sendJson(request, reply, body, wait > 0 ? null : contentTag(body));
     },
   });
 }

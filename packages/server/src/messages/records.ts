@@ -56,12 +56,6 @@ export interface MessageRecord {
   tags: string[];
 }
 
-/** Undefined fields stay as they are. */
-export interface MarkChanges {
-  read?: boolean | undefined;
-  tags?: string[] | undefined;
-}
-
 export interface MessageRow {
   id: string;
   receivedAt: number;

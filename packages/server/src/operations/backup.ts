@@ -15,6 +15,9 @@ import { PRIVATE_FILE, syncToDisk } from '../database/sqlite/data-folder.ts';
 import { lockForServer, openSqlite } from '../database/sqlite/open.ts';
 import { messageOf } from '../errors.ts';
 
+/** Called before each step of long work. @param growing a file that the step writes, and its expected size */
+export type OnStep = (text: string, growing?: { file: string; bytes: number }) => void;
+
 /** How long a backup waits for a lock on the database. */
 const BUSY_TIMEOUT_MS = 10_000;
 const COMPANIONS = ['-wal', '-shm'];
@@ -46,12 +49,13 @@ function requireSound(path: string): void {
  * complete and durable. @returns its size in bytes
  * @throws Error if there is no database, the target exists, or the disk is full
  */
-export function backUp(path: string, target: string): number {
+export function backUp(path: string, target: string, onStep: OnStep = () => undefined): number {
   if (!existsSync(path)) {
     throw new Error(`There is no database ${path}. Set MAYFLY_DATA_DIR to the data folder of the server.`);
   }
   if (existsSync(target)) throw new Error(`${target} exists already. Give the name of a new file.`);
   const partial = `${target}.partial`;
+  onStep('Copying the database', { file: partial, bytes: statSync(path).size });
   writeFileSync(partial, '', { mode: PRIVATE_FILE });
   try {
     const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
@@ -61,6 +65,7 @@ export function backUp(path: string, target: string): number {
     } finally {
       database.close();
     }
+    onStep('Checking the copy');
     requireSound(partial);
     syncToDisk(partial);
     renameSync(partial, target);
@@ -77,15 +82,23 @@ export function backUp(path: string, target: string): number {
  * @returns the path of the replaced database; null if there was none
  * @throws Error if a server runs, or the backup is unusable; then nothing was changed
  */
-export async function restore(path: string, backup: string, suffix: string): Promise<string | null> {
+export async function restore(
+  path: string,
+  backup: string,
+  suffix: string,
+  onStep: OnStep = () => undefined,
+): Promise<string | null> {
   if (!existsSync(backup)) throw new Error(`${backup} does not exist. Give a file made by "mayfly backup".`);
+  onStep('Checking the backup');
   requireSound(backup);
   const lock = lockForServer(path);
   const copy = `${path}.restoring`;
   try {
     for (const end of ['', ...COMPANIONS, '.lock']) rmSync(copy + end, { force: true });
+    onStep('Copying the backup', { file: copy, bytes: statSync(backup).size });
     copyFileSync(backup, copy, constants.COPYFILE_FICLONE);
     chmodSync(copy, PRIVATE_FILE);
+    onStep('Preparing the database');
     await (await openSqlite({ path: copy })).close();
     syncToDisk(copy);
     const replaced = existsSync(path) ? keepAs(path, path + suffix) : null;

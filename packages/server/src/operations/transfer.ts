@@ -6,6 +6,7 @@ import { upgradeTables } from '../database/postgres/open.ts';
 import { giveUpUnfinished, openWriter, SqliteDb } from '../database/sqlite/connection.ts';
 import { lockForServer } from '../database/sqlite/open.ts';
 import { messageOf } from '../errors.ts';
+import type { OnStep } from './backup.ts';
 
 /** How long the copy waits for an operator command that writes, milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000;
@@ -67,6 +68,8 @@ async function openSource(path: string) {
     requireSound(opened, path);
     return {
       tables: tablesOf(opened),
+      count: ({ name }: Table) =>
+        Number(opened.prepare(`select count(*) as count from ${quote(name)}`).get()?.count),
       rows({ name, columns }: Table): Iterable<Value[]> {
         const statement = opened.prepare(`select ${columns.map(quote).join(', ')} from ${quote(name)}`);
         statement.setReturnArrays(true);
@@ -215,9 +218,16 @@ function encode(value: Value): (string | Uint8Array)[] {
 class TableDigest {
   rows = 0;
   #sum = 0n;
+  readonly #onRows: (rows: number) => void;
+
+  /** @param onRows called before the first row, and before each hundredth */
+  constructor(onRows: (rows: number) => void) {
+    this.#onRows = onRows;
+  }
 
   /** @param row the values of a row, in an order of columns that source and copy share */
   add(row: readonly Value[]): void {
+    if (this.rows % 100 === 0) this.#onRows(this.rows);
     const hash = createHash('sha256');
     for (const value of row) for (const piece of encode(value)) hash.update(piece);
     this.#sum = (this.#sum + BigInt(`0x${hash.digest('hex')}`)) % MODULUS;
@@ -243,9 +253,8 @@ interface CopiedTable {
 const sizeOf = (value: Value): number =>
   typeof value === 'string' || value instanceof Uint8Array ? value.length : 8;
 
-/** @returns the digest of the rows as they were read */
-async function copyTable(source: Source, target: Target, table: Table): Promise<TableDigest> {
-  const digest = new TableDigest();
+/** @param digest of the rows as they are read */
+async function copyTable(source: Source, target: Target, table: Table, digest: TableDigest): Promise<void> {
   let batch: Value[][] = [];
   let bytes = 0;
   for (const row of source.rows(table)) {
@@ -258,12 +267,15 @@ async function copyTable(source: Source, target: Target, table: Table): Promise<
     bytes = 0;
   }
   if (batch.length > 0) await target.insert(table, batch);
-  return digest;
 }
 
 /** Reads a copied table back. @throws Error if it differs from the source */
-async function verifyTable(target: Target, table: Table, expected: TableDigest): Promise<void> {
-  const found = new TableDigest();
+async function verifyTable(
+  target: Target,
+  table: Table,
+  expected: TableDigest,
+  found: TableDigest,
+): Promise<void> {
   for await (const row of target.rows(table)) found.add(row);
   if (found.rows === expected.rows && found.hash === expected.hash) return;
   throw new Error(
@@ -274,13 +286,18 @@ async function verifyTable(target: Target, table: Table, expected: TableDigest):
 async function copyAll(
   source: Source,
   target: Target,
+  onStep: OnStep,
   onTable: (table: CopiedTable) => void,
 ): Promise<CopiedTable[]> {
   target.requireSameTables(source.tables);
   const copied: CopiedTable[] = [];
   for (const table of source.tables) {
-    const digest = await copyTable(source, target, table);
-    await verifyTable(target, table, digest);
+    const total = source.count(table);
+    const digestOf = (what: string) =>
+      new TableDigest((rows) => onStep(`${what} the table ${table.name}: ${rows} of ${total} rows`));
+    const digest = digestOf('Copying');
+    await copyTable(source, target, table, digest);
+    await verifyTable(target, table, digest, digestOf('Comparing'));
     const one = { name: table.name, rows: digest.rows, hash: digest.hash };
     copied.push(one);
     onTable(one);
@@ -299,12 +316,14 @@ export async function transfer(
   path: string,
   url: string,
   onTable: (table: CopiedTable) => void = () => undefined,
+  onStep: OnStep = () => undefined,
 ): Promise<CopiedTable[]> {
+  onStep('Checking the database');
   const source = await openSource(path);
   try {
     const target = await openTarget(url);
     try {
-      return await copyAll(source, target, onTable);
+      return await copyAll(source, target, onStep, onTable);
     } finally {
       await target.close();
     }

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import {
   type CreatedInbox,
@@ -8,11 +7,11 @@ import {
   InboxParams,
   type RecordedMessage,
 } from '@mayfly/client/contract';
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { MINUTE_MS, SECOND_MS } from '../clock.ts';
 import { plainAddress } from '../connection-limiter.ts';
 import { AppError } from '../errors.ts';
-import type { KeyCaller } from '../http/access/credential.ts';
 import { callersInbox, keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { bytes, created } from '../http/openapi/responses.ts';
@@ -41,14 +40,6 @@ const tooManyArchives = (): AppError =>
     { retryAfterSeconds: RETRY_AFTER_SECONDS },
   );
 
-export interface UploadRequest {
-  caller: KeyCaller;
-  body: Readable;
-  headers: IncomingHttpHeaders;
-  query: ImportQuery;
-  remoteAddress: string;
-}
-
 interface Upload extends Omit<OpenRecording, 'close'> {
   /** Closes and deletes the archive. */
   close(): Promise<void>;
@@ -74,6 +65,8 @@ function replayMs(messages: readonly RecordedMessage[], speed: number, ttlMinute
   );
 }
 
+type ImportRequest = FastifyRequest<{ Querystring: ImportQuery }>;
+
 class Imports {
   readonly #context: RouteContext;
   #open = 0;
@@ -88,14 +81,15 @@ class Imports {
    * @throws AppError `invalid_request` for a replay that would outlive the inbox, `malformed_recording`,
    *   `payload_too_large`, `message_too_large`, and those of a creation
    */
-  async create(request: UploadRequest): Promise<ImportedInbox> {
-    const archive = await this.#receive(request);
+  async create(request: ImportRequest, upload: Readable): Promise<ImportedInbox> {
+    const archive = await this.#receive(request, upload);
     let isReplayed = false;
     try {
       const { speed, ...place } = request.query;
       const { inbox: recorded, messages } = archive.recording;
       const body = { ...place, labels: withoutSinkLabel(recorded.labels) };
-      const { account } = request.caller;
+      const caller = keyCaller(request);
+      const { account } = caller;
       const { store, clock, plans, replays } = this.#context.deps;
       const ttlMinutes = lifetimeOfNew(body, plans.named(account.plan), account.plan);
       const recordedMessages = messages.length;
@@ -103,9 +97,9 @@ class Imports {
         return { ...(await this.#import(request, body, archive)), recordedMessages, replayEndsAt: null };
       }
       const lastMs = replayMs(messages, speed, ttlMinutes);
-      const created = await createInbox(this.#context, request.caller, body, { replayMs: lastMs });
+      const created = await createInbox(this.#context, caller, body, { replayMs: lastMs });
       const target = { inboxId: created.id, accountId: account.id, address: created.address };
-      const steps = this.#stepsOf(target, archive, request.remoteAddress, speed);
+      const steps = this.#stepsOf(target, archive, plainAddress(request.ip), speed);
       isReplayed = true;
       replays.start(steps, async (outcome) => {
         await archive.close();
@@ -117,7 +111,7 @@ class Imports {
     }
   }
 
-  async #receive({ caller, body, headers }: UploadRequest): Promise<Upload> {
+  async #receive(request: ImportRequest, upload: Readable): Promise<Upload> {
     if (this.#open >= MAX_OPEN_ARCHIVES) throw tooManyArchives();
     this.#open += 1;
     let file: UploadedFile | undefined;
@@ -131,9 +125,10 @@ class Imports {
         import('./upload/uploaded-file.ts'),
         import('./upload/recording-archive.ts'),
       ]);
-      file = await storeUpload(body, headers, MAX_ARCHIVE_BYTES);
-      const { maxMessagesPerInbox } = this.#context.deps.plans.named(caller.account.plan);
-      const archive = await openRecording(file.path, maxMessagesPerInbox, this.#context.deps.parsing);
+      file = await storeUpload(upload, request.headers, MAX_ARCHIVE_BYTES);
+      const { plans, parsing } = this.#context.deps;
+      const { maxMessagesPerInbox } = plans.named(keyCaller(request).account.plan);
+      const archive = await openRecording(file.path, maxMessagesPerInbox, parsing);
       return {
         ...archive,
         close() {
@@ -148,27 +143,25 @@ class Imports {
   }
 
   /** Stores all messages, then creates the inbox with them: it must never have only a part of them. */
-  async #import(request: UploadRequest, body: CreateInbox, archive: Upload): Promise<CreatedInbox> {
-    const { caller, remoteAddress } = request;
+  async #import(request: ImportRequest, body: CreateInbox, archive: Upload): Promise<CreatedInbox> {
+    const caller = keyCaller(request);
     const { store, clock, plans, injection, events } = this.#context.deps;
     const { id: accountId, plan } = caller.account;
     const { maxMessageBytes } = plans.named(plan);
     const begunAt = clock.now();
     const stage = newId('msg', begunAt);
+    const place = { accountId, maxMessageBytes, stage };
     try {
       const mails: StagedMails['mails'] = [];
       for (const message of archive.recording.messages) {
         const { rcptTo, ...envelope } = message.envelope;
         const stream = archive.read(message);
-        const place = { accountId, maxMessageBytes, stage };
         const source = await injection
-          .stage({ stream, envelope }, place, remoteAddress)
+          .stage({ stream, envelope }, place, plainAddress(request.ip))
           .finally(() => stream.destroy());
         mails.push({ source, rcptTo });
       }
-      const created = await createInbox(this.#context, caller, body, {
-        staged: { stage, mails, begunAt },
-      });
+      const created = await createInbox(this.#context, caller, body, { staged: { stage, mails, begunAt } });
       events.publish({ accountId, inboxId: created.id });
       events.publishDeliveries();
       return created;
@@ -268,11 +261,8 @@ function importRoute(app: App, context: RouteContext): void {
       },
       handler: async (request, reply) => {
         const body = bodyStream(request, ACCEPTS, emptyArchive);
-        const caller = keyCaller(request);
-        const { headers, query } = request;
-        const remoteAddress = plainAddress(request.ip);
         try {
-          const inbox = await imports.create({ caller, body, headers, query, remoteAddress });
+          const inbox = await imports.create(request, body);
           reply.code(201).header('location', `/v1/inboxes/${inbox.id}`).header('cache-control', 'no-store');
           return inbox;
         } finally {

@@ -12,8 +12,7 @@ export const toRefusedMail = (refusal: Refusal): RefusedMail => {
   return { at: toTime(at), address, reply, mailFrom, helo, remoteAddress, fault };
 };
 
-export function refusalRoutes(app: App, { deps }: RouteContext): void {
-  const { store, clock } = deps;
+export function refusalRoutes(app: App, { deps: { store, clock } }: RouteContext): void {
   app.route({
     method: 'GET',
     url: '/v1/refusals',

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { AppliedFault } from '@mayfly/client/contract';
 import { DAY_MS } from '../clock.ts';
 import { read, search, steps, type Tx } from '../database/operations.ts';
 import {
@@ -22,15 +23,7 @@ const MAX_IN_ALL = 10_000;
 const ADDED_PER_STEP = 100;
 
 /** The reply that a fault replaces: to RCPT, the 354 to DATA, or to the final dot. */
-export type FaultPoint = 'rcpt' | 'data' | 'end-of-data';
-
-export interface AppliedFault {
-  /** Number of the rule in its inbox, from 1. */
-  rule: number;
-  at: FaultPoint;
-  delayMs: number;
-  disconnect: boolean;
-}
+export type FaultPoint = AppliedFault['at'];
 
 /** `address` of a failed TLS handshake, or of a MAIL command refused for its size (its `reply` has a code). */
 export const NO_RECIPIENT = '';

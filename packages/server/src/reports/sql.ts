@@ -1,10 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
+import type { ReportedInbox, ReportedRefusal, RunReport } from '@mayfly/client/contract';
 import { type Db, search, type Tx } from '../database/operations.ts';
 import { anyOf, EMPTY, join, type Sql, sql } from '../database/sql.ts';
 import { TOMBSTONE_MS } from '../inboxes/records.ts';
 import { hasLabels } from '../inboxes/sql/finding.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
-import { type HeldCounts, type InboxWaits, waitsOf } from '../waits/sql.ts';
+import { type InboxWaits, waitsOf } from '../waits/sql.ts';
 
 /** Inboxes of a report; its sums include all inboxes. */
 export const MAX_RUN_INBOXES = 1_000;
@@ -13,45 +14,17 @@ const PAGE = 1_000;
 /** Sorts after all ids of inboxes. */
 const NEWEST = 'inb`';
 
-/** Refusals for an inbox's address since its creation, until a newer inbox has the address; not those by faults. */
-interface InboxRefusals {
-  count: number;
-  /** Null without any. */
-  last: { at: number; reply: string; mailFrom: string; remoteAddress: string } | null;
-}
-
-export interface RunInbox {
-  id: string;
-  address: string;
-  labels: Record<string, string>;
+/** Times are epoch milliseconds. */
+export interface RunInbox extends Pick<ReportedInbox, 'id' | 'address' | 'labels' | 'state'> {
   createdAt: number;
-  state: 'live' | 'expired' | 'deleted';
   /** Null for a live inbox. */
   endedAt: number | null;
   /** Includes deleted messages. */
   received: number;
   firstReceivedAt: number | null;
   waits: InboxWaits;
-  refusals: InboxRefusals;
-}
-
-interface RunTotals {
-  inboxes: number;
-  inboxesWithoutMail: number;
-  messages: number;
-  waitsSucceeded: number;
-  waitsFailed: number;
-  lists: HeldCounts;
-  streams: HeldCounts;
-  refusals: number;
-}
-
-interface LabelCount {
-  name: string;
-  value: string;
-  inboxes: number;
-  /** Creation of the newest of these inboxes, epoch milliseconds. */
-  newestAt: number;
+  /** Refusals for its address since its creation, until a newer inbox has the address; not those by faults. */
+  refusals: { count: number; last: (Omit<ReportedRefusal, 'at'> & { at: number }) | null };
 }
 
 type Labels = Record<string, string>;
@@ -173,14 +146,14 @@ async function withRefusals(
   return filled;
 }
 
-async function detailsOf(db: Db, { seq, at }: RefusalAt): Promise<InboxRefusals['last']> {
+async function detailsOf(db: Db, { seq, at }: RefusalAt): Promise<RunInbox['refusals']['last']> {
   const row = await db.first<{ details: string }>(sql`select details from refusals where seq = ${seq}`);
   if (!row) return null;
   const { reply, mailFrom, remoteAddress } = JSON.parse(row.details);
   return { at, reply, mailFrom, remoteAddress };
 }
 
-function addTo(totals: RunTotals, { received, waits, refusals }: RunInbox): void {
+function addTo(totals: RunReport['totals'], { received, waits, refusals }: RunInbox): void {
   totals.inboxes += 1;
   totals.inboxesWithoutMail += received === 0 ? 1 : 0;
   totals.messages += received;
@@ -208,9 +181,9 @@ export const reports = {
       accountId: string,
       labels: Labels,
       now: number,
-    ): Promise<{ totals: RunTotals; inboxes: RunInbox[] }> => {
+    ): Promise<{ totals: RunReport['totals']; inboxes: RunInbox[] }> => {
       if (Object.keys(labels).length === 0) throw new RangeError('listRun needs at least one label.');
-      const totals: RunTotals = {
+      const totals: RunReport['totals'] = {
         ...{ inboxes: 0, inboxesWithoutMail: 0, messages: 0, waitsSucceeded: 0, waitsFailed: 0, refusals: 0 },
         ...{ lists: { withMessages: 0, empty: 0 }, streams: { withMessages: 0, empty: 0 } },
       };
@@ -230,22 +203,20 @@ export const reports = {
   ),
 
   /** Labels of live inboxes, those of the newest inboxes first. @param name null for all names */
-  listLabels: search(
-    async (db, accountId: string, name: string | null, limit: number, now: number): Promise<LabelCount[]> => {
-      const begin = JSON.stringify([name]).slice(0, -1);
-      const rows = await db.all<{ pair: string; inboxes: number; newestAt: number }>(
-        sql`select l.pair, count(*) as inboxes, max(i.created_at) as "newestAt"
+  listLabels: search(async (db, accountId: string, name: string | null, limit: number, now: number) => {
+    const begin = JSON.stringify([name]).slice(0, -1);
+    const rows = await db.all<{ pair: string; inboxes: number; newestAt: number }>(
+      sql`select l.pair, count(*) as inboxes, max(i.created_at) as "newestAt"
           from inbox_labels l join inboxes i on i.seq = l.inbox_seq
           where l.account_id = ${accountId} and i.expires_at > ${now} and i.freed = 0
             ${name === null ? EMPTY : sql`and l.pair >= ${`${begin},`} and l.pair < ${`${begin}-`}`}
           group by l.pair order by "newestAt" desc, l.pair limit ${limit}`,
-      );
-      return rows.map(({ pair, ...counts }) => {
-        const [label = '', value = ''] = JSON.parse(pair) as string[];
-        return { name: label, value, ...counts };
-      });
-    },
-  ),
+    );
+    return rows.map(({ pair, ...counts }) => {
+      const [label = '', value = ''] = JSON.parse(pair) as string[];
+      return { name: label, value, ...counts };
+    });
+  }),
 };
 
 /** Stores what reports show of inboxes with labels that are being deleted. */

@@ -1,11 +1,11 @@
 import { revokeAll } from '../accounts/sql.ts';
-import { freeInSteps, freeNowOrLater, inSequence, steps, type Tx } from '../database/operations.ts';
+import { type FreeStep, freeInSteps, inSequence, steps, type Tx } from '../database/operations.ts';
 import { DELETED } from '../database/schema.ts';
 import { anyOf, FOR_UPDATE, sql } from '../database/sql.ts';
 import { vacateAddresses } from '../inboxes/sql/addresses.ts';
 import { isListed } from '../inboxes/sql/finding.ts';
-import { freeMessages } from '../messages/sql/ending.ts';
-import { freeParked, releaseSources } from '../reading/sources.ts';
+import { freeAllParked, freeMessages, freeSoon } from '../messages/sql/ending.ts';
+import { releaseSources } from '../reading/sources.ts';
 import { keepForReports, removeDeletedInboxesOf } from '../reports/sql.ts';
 import { removeContentOf, removeFailedWaitsOf } from '../waits/sql.ts';
 import { cancelOfInboxes, LOCK_TO_REMOVE, removeNextWebhook } from '../webhooks/sql/removal.ts';
@@ -73,10 +73,8 @@ export const inboxDeletion = {
     async (transaction, accountId: string, inboxId: string, now: number): Promise<boolean> => {
       const ended = await transaction((tx) => end(tx, accountId, [inboxId], now));
       if (ended.length === 0) return false;
-      await freeNowOrLater(() =>
-        freeInSteps(transaction, (tx, limit) => freeDeletedInboxes(tx, limit, ended, now)),
-      );
-      await freeNowOrLater(() => freeInSteps(transaction, (tx, limit) => freeParked(tx, limit)));
+      const free: FreeStep = (tx, limit) => freeDeletedInboxes(tx, limit, ended, now);
+      await freeSoon(transaction, inSequence(free, freeAllParked));
       return true;
     },
     { mayUseReserve: true },
@@ -104,14 +102,12 @@ export const inboxDeletion = {
         }, 'step');
         const { ids, ended } = walked;
         if (ended.length > 0)
-          await freeNowOrLater(() =>
-            freeInSteps(transaction, (tx, limit) => freeDeletedInboxes(tx, limit, ended, now), 'step'),
-          );
+          await freeSoon(transaction, (tx, limit) => freeDeletedInboxes(tx, limit, ended, now), 'step');
         deleted.push(...ended);
         before = ids.at(-1) ?? null;
         if (ids.length < INBOXES_PER_STEP) break;
       }
-      await freeNowOrLater(() => freeInSteps(transaction, (tx, limit) => freeParked(tx, limit)));
+      await freeSoon(transaction, freeAllParked);
       return deleted;
     },
     { mayUseReserve: true },
@@ -201,7 +197,7 @@ export const deleteAccount = steps(
         (tx, limit) => removeInboxes(tx, accountId, limit, now),
         (tx, limit) => removeDeletedInboxesOf(tx, accountId, limit),
         (tx, limit) => removeFailedWaitsOf(tx, accountId, limit),
-        (tx, limit) => freeParked(tx, limit),
+        freeAllParked,
       ),
     );
     await transaction((tx) => removeAccount(tx, accountId));

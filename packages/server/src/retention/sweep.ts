@@ -14,9 +14,9 @@ import {
 import { AppError } from '../errors.ts';
 import { TOMBSTONE_MS } from '../inboxes/records.ts';
 import type { Logger } from '../log.ts';
-import { freeEmptied, freeMessages } from '../messages/sql/ending.ts';
+import { freeAllParked, freeEmptied, freeMessages } from '../messages/sql/ending.ts';
 import { giveUpStagedBefore, STAGED_MS } from '../messages/sql/imports.ts';
-import { freeParked, releaseSources } from '../reading/sources.ts';
+import { releaseSources } from '../reading/sources.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
 import { USAGE_KEPT_MS } from '../usage/sql.ts';
 import { EXPLAINED_KEPT_MS, removeContentOf } from '../waits/sql.ts';
@@ -90,7 +90,7 @@ const CHORES: readonly Chore[] = [
   (tx, limit) => freeEmptied(tx, limit),
   (tx, _limit, now) => giveUpStagedBefore(tx, now - STAGED_MS),
   // After the inboxes, which leave their large sources to it.
-  (tx, limit) => freeParked(tx, limit),
+  freeAllParked,
   removeOld(
     'inboxes',
     'seq',

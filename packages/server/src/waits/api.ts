@@ -19,10 +19,9 @@ import { baseUrl } from '../http/request/inputs.ts';
 import { sendJson } from '../http/response/etag.ts';
 import { toTime } from '../http/response/time.ts';
 import { timeOfId } from '../ids.ts';
-import { liveInbox } from '../inboxes/live-inbox.ts';
+import { throwEnded } from '../inboxes/live-inbox.ts';
 import { NO_CONTENT } from '../mail/mail.ts';
 import { toMessage, toSummary } from '../messages/json.ts';
-import type { FullMessageRecord } from '../messages/records.ts';
 import { toRefusedMail } from '../refusals/api.ts';
 import type { Explanation, Outcome, WaitedMessage } from './outcome.ts';
 import { waitAndExplain } from './wait.ts';
@@ -36,7 +35,6 @@ export function waitRoutes(app: App, context: RouteContext): void {
 }
 
 function waitRoute(app: App, { options, deps, held, heldDeps }: RouteContext): void {
-  const texts = new MessageTexts();
   app.route({
     method: 'POST',
     url: '/v1/inboxes/:id/wait',
@@ -77,7 +75,7 @@ function waitRoute(app: App, { options, deps, held, heldDeps }: RouteContext): v
           ? waitLog.add(inbox, expectation, { ...outcome, waitedMs }, explanation)
           : undefined;
       const explained = { ...(explanation && { explanation }), ...(waitId !== undefined && { waitId }) };
-      const json = await resultJson(outcome, explained, baseUrl(options.publicUrl, request), texts);
+      const json = await resultJson(outcome, explained, baseUrl(options.publicUrl, request));
       return sendJson(request, reply, json, null);
     },
   });
@@ -103,10 +101,8 @@ function failedWaitRoute(app: App, { deps }: RouteContext): void {
       await deps.waitLog.flushed();
       const now = deps.clock.now();
       const found = await deps.store.waits.find(account.id, id, waitId, now);
-      if (!found) {
-        liveInbox(await deps.store.inboxes.find(account.id, id, now), now, id);
-        throw notFound('wait', waitId);
-      }
+      const inbox = { accountId: account.id, id };
+      if (!found) return throwEnded(deps.store.inboxes, inbox, now, notFound('wait', waitId));
       const { explanation, ...ended } = JSON.parse(found.plain);
       const content = found.content === null ? {} : JSON.parse(found.content);
       const endedAt = toTime(timeOfId('wai', waitId) ?? 0);
@@ -121,31 +117,19 @@ function failedWaitRoute(app: App, { deps }: RouteContext): void {
 /** Replaces the envelope of a message that is too large to return. */
 const NO_ENVELOPE = { mailFrom: '', helo: '', remoteAddress: '', tls: false };
 
-/** Serializes messages in full, once for all concurrent waits that return the same one. */
-class MessageTexts {
-  readonly #known = new WeakMap<FullMessageRecord, { base: string; json: string }>();
-
-  of({ message, full }: WaitedMessage, base: string): string {
-    if (!full) {
-      const empty = {
-        ...{ content: NO_CONTENT, envelope: NO_ENVELOPE, authentication: null, index: null },
-        ...{ accountId: '', trail: [], isPartial: true },
-      };
-      return JSON.stringify({ ...toMessage({ ...message, ...empty }, base), truncated: true });
-    }
-    const known = this.#known.get(full);
-    if (known?.base === base) return known.json;
-    const json = JSON.stringify(toMessage(full, base));
-    this.#known.set(full, { base, json });
-    return json;
-  }
+function textOf({ message, full }: WaitedMessage, base: string): string {
+  if (full) return JSON.stringify(toMessage(full, base));
+  const empty = {
+    ...{ content: NO_CONTENT, envelope: NO_ENVELOPE, authentication: null, index: null },
+    ...{ accountId: '', trail: [], isPartial: true },
+  };
+  return JSON.stringify({ ...toMessage({ ...message, ...empty }, base), truncated: true });
 }
 
 async function resultJson(
   { matched, messages, cursor }: Outcome,
   explained: Pick<WaitResult, 'explanation' | 'waitId'>,
   base: string,
-  texts: MessageTexts,
 ): Promise<Buffer> {
   const result: Omit<WaitResult, 'messages'> = {
     ...{ matched, cursor },
@@ -154,7 +138,7 @@ async function resultJson(
   };
   const pieces: Buffer[] = [Buffer.from(`${JSON.stringify(result).slice(0, -1)},"messages":[`)];
   for (const [at, message] of messages.entries()) {
-    const piece = Buffer.from(`${at === 0 ? '' : ','}${texts.of(message, base)}`);
+    const piece = Buffer.from(`${at === 0 ? '' : ','}${textOf(message, base)}`);
     pieces.push(piece);
     if (piece.length > LONG_JSON_BYTES) await setImmediate();
   }

@@ -1,3 +1,4 @@
+import type { FailedHandshake, OtherMail as ShownMail, NearMiss as ShownMiss } from '@mayfly/client/contract';
 import { SECOND_MS } from '../clock.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import { domainOf, inboxAddress, parseAddress } from '../mail/address.ts';
@@ -14,25 +15,10 @@ const MAX_SHOWN = 20;
 const MAX_OTHERS = 5;
 const MAX_COMPARED = 200;
 
-/** Mail sent to a similar address, possibly intended for this inbox. Times are epoch milliseconds. */
-export interface NearMiss {
-  address: string;
-  /** When the last such mail arrived. */
-  at: number;
-  times: number;
-  /** `refused`: no inbox has the address. `received`: the sink or a catch-all inbox has the mail. */
-  outcome: 'refused' | 'received';
-  /** Null if no inbox has the mail, or if the caller must not know the inbox that has it. */
-  inboxId: string | null;
-}
-
-/** Mail to a different address, possibly intended for this inbox. */
-export interface OtherMail {
-  address: string;
-  at: number;
-  reason: 'same-recipient' | 'meets-conditions' | 'refused';
-  inboxId: string | null;
-}
+/** Times of what the API returns, as epoch milliseconds. */
+type Timed<Shown extends { at: string }> = Omit<Shown, 'at'> & { at: number };
+export type NearMiss = Timed<ShownMiss>;
+export type OtherMail = Timed<ShownMail>;
 
 /** Events during a wait that may explain its failure. */
 export interface Evidence {
@@ -40,7 +26,7 @@ export interface Evidence {
   nearMisses: NearMiss[];
   otherMail: OtherMail[];
   /** `hasRecovered`: the client has delivered mail since, so the failed handshake is not the cause. */
-  failedHandshakes: { at: number; remoteAddress: string; reason: string; hasRecovered: boolean }[];
+  failedHandshakes: (Timed<FailedHandshake> & { hasRecovered: boolean })[];
 }
 
 interface Peer {

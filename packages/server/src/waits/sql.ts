@@ -1,3 +1,4 @@
+import type { HeldCounts, ReportedInbox, ReportedWait } from '@mayfly/client/contract';
 import { DAY_MS } from '../clock.ts';
 import { read, type Tx, write } from '../database/operations.ts';
 import { DELETED } from '../database/schema.ts';
@@ -11,21 +12,10 @@ const MAX_EXPLAINED_WAITS = 20;
 /** Explanations are kept as long as an inbox can be read after its end. */
 export const EXPLAINED_KEPT_MS = DAY_MS;
 
-/** A failed wait. Contains nothing of the messages, so that it can be kept after they are deleted. */
-export interface FailedWait {
-  waitId: string;
-  /** When it ended, epoch milliseconds. */
-  at: number;
-  waitedMs: number;
-  /** How many messages were waited for; 0 means that none should arrive. */
-  count: number;
-  /** The conditions as texts, cut where they are long. */
-  match: Record<string, string>;
-  reason: 'timeout' | 'unexpected_message';
-  /** How many messages arrived that did not match. */
-  seenCount: number;
-  summary: string;
-}
+/**
+ * A failed wait, which ended at `at`. Contains nothing of the messages, so that it can be kept after they are deleted.
+ */
+export type FailedWait = Omit<ReportedWait, 'endedAt'> & { at: number };
 
 export interface ExplainedWait {
   id: string;
@@ -44,20 +34,8 @@ export type EndedWait = { accountId: string; inboxId: string } & (
   | { kind: 'list' | 'stream'; hadMessages: boolean }
 );
 
-/** Ended lists or streams, by whether they returned a message. */
-export interface HeldCounts {
-  withMessages: number;
-  empty: number;
-}
-
-export interface InboxWaits {
-  succeeded: number;
-  failed: number;
-  lists: HeldCounts;
-  streams: HeldCounts;
-  /** The first {@link MAX_FAILED_WAITS}, oldest first. */
-  failures: FailedWait[];
-}
+/** With the first {@link MAX_FAILED_WAITS} failures, oldest first. */
+export type InboxWaits = Omit<ReportedInbox['waits'], 'failures'> & { failures: FailedWait[] };
 
 const NONE: HeldCounts = { withMessages: 0, empty: 0 };
 const NO_WAITS: InboxWaits = { succeeded: 0, failed: 0, lists: NONE, streams: NONE, failures: [] };

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { createInboxFinder } from '../../src/inbound/recipients.ts';
+import { createPlans } from '../../src/accounts/plans.ts';
+import { systemClock } from '../../src/clock.ts';
+import { Recipients } from '../../src/inbound/recipients.ts';
 import type { AddressedInbox, InboxKind } from '../../src/inboxes/records.ts';
 import type { Store } from '../../src/store.ts';
 
@@ -41,12 +43,9 @@ function start(withSink: boolean) {
       },
     },
   } as unknown as Store;
-  const shared = new Set(['mayfly.test']);
-  const finder = createInboxFinder({
-    store,
-    clock: { now: () => NOW, monotonic: () => NOW },
-    shared,
-    sink: withSink,
+  const clock = { ...systemClock, now: () => NOW, monotonic: () => NOW };
+  const finder = new Recipients({
+    ...{ store, clock, plans: createPlans(), domains: ['mayfly.test'], sink: withSink },
   });
   return {
     calls,

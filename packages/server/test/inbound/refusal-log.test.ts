@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createRefusalLog } from '../../src/refusals/refusal-log.ts';
+import { createRefusalLog } from '../../src/inbound/receiver.ts';
 import type { Refusal } from '../../src/refusals/sql.ts';
 
 const refusal = (address: string): Refusal => ({

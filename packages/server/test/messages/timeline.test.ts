@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { NO_CONTENT } from '../../src/mail/mail.ts';
 import { decodeTrail, encodeTrail, type Trail } from '../../src/mail/trail.ts';
 import type { FullMessageRecord } from '../../src/messages/records.ts';
-import { timelineOf } from '../../src/messages/timeline.ts';
+import { timelineOf } from '../../src/messages/timeline-api.ts';
 import type { DeliveryRecord } from '../../src/webhooks/sql/log.ts';
 import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
 

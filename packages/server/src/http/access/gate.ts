@@ -11,6 +11,7 @@ import {
 } from '../limits.ts';
 import { assertReadable, dropBody, dropChunks } from '../request/inputs.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
+import { DIALECT_HEADER } from '../routes/dialects.ts';
 import { Admission } from './admission.ts';
 import { assertLocal, isDevKey, sessionSecret } from './credential.ts';
 import { type Caller, Guard } from './guard.ts';
@@ -111,7 +112,7 @@ function replaceNul(params: Record<string, string>): void {
 /** Checks each request before its body is read: headers, path, credential, limits. */
 export function guardRequests(
   app: App,
-  { options, deps, guard, admission }: RouteContext,
+  { options, deps, guard, admission, dialectSecret }: RouteContext,
   cors: Cors,
   known: KnownPaths,
 ): void {
@@ -131,8 +132,9 @@ export function guardRequests(
     if (deps.devAccountId !== undefined && isDevKey(authorization)) assertLocal(request, options.publicUrl);
     request.session = sessionSecret(request, options.publicUrl);
     const { session } = request;
-    return guard.check({ authorization, session, access, inboxId }, (account, key) =>
-      admission.admit(account, key, free, (admitted) => {
+    const isDialect = request.headers[DIALECT_HEADER] === dialectSecret;
+    return guard.check({ authorization, session, access, inboxId, isDialect }, (account, key) =>
+      admission.admit(account, key, free || isDialect, (admitted) => {
         request.admitted = admitted;
       }),
     );

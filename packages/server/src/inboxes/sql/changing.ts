@@ -1,3 +1,4 @@
+import type { InboxWebhook } from '@mayfly/client/contract';
 import { requireAccount } from '../../accounts/sql.ts';
 import { type Tx, write } from '../../database/operations.ts';
 import { eachOf, FOR_UPDATE, sql } from '../../database/sql.ts';
@@ -9,7 +10,6 @@ import {
   IDEMPOTENCY_MS,
   type IdempotentRequest,
   type InboxRecord,
-  type InboxWebhook,
   type NewInbox,
   PERMANENT_UNTIL,
   type StagedMails,

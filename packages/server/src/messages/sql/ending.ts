@@ -4,6 +4,7 @@ import {
   freeNowOrLater,
   inSequence,
   steps,
+  type Transaction,
   type Tx,
 } from '../../database/operations.ts';
 import { EMPTY, FOR_UPDATE, FOR_UPDATE_SKIP_LOCKED, sql } from '../../database/sql.ts';
@@ -122,13 +123,19 @@ async function unlist(tx: Tx, inboxId: string, messageId: string, now: number): 
   return message.source;
 }
 
+/** After a committed deletion. If the storage is full, damaged or locked, the sweeper frees its space later. */
+export const freeSoon = (transaction: Transaction, step: FreeStep, first?: 'step'): Promise<void> =>
+  freeNowOrLater(() => freeInSteps(transaction, step, first));
+
+export const freeAllParked: FreeStep = (tx, limit) => freeParked(tx, limit);
+
 export const ending = {
   /** Deletes the source too unless another message has it. False if there is no such message. */
   delete: steps(
     async (transaction, inboxId: string, messageId: string, now: number): Promise<boolean> => {
       const source = await transaction((tx) => unlist(tx, inboxId, messageId, now));
       if (source === undefined) return false;
-      await freeNowOrLater(() => freeInSteps(transaction, (tx, limit) => freeParked(tx, limit, source)));
+      await freeSoon(transaction, (tx, limit) => freeParked(tx, limit, source));
       return true;
     },
     { mayUseReserve: true },
@@ -147,8 +154,10 @@ export const ending = {
         ),
       );
       if (emptied === 0) return false;
-      const free: FreeStep = inSequence((tx, limit) => freeEmptied(tx, limit, inboxId), freeParked);
-      await freeNowOrLater(() => freeInSteps(transaction, (tx, limit) => free(tx, limit)));
+      await freeSoon(
+        transaction,
+        inSequence((tx, limit) => freeEmptied(tx, limit, inboxId), freeAllParked),
+      );
       return true;
     },
     { mayUseReserve: true },

@@ -1,9 +1,10 @@
+import type { MarkMessage } from '@mayfly/client/contract';
 import { read, type Tx, type Unread, unreadOf, write } from '../../database/operations.ts';
 import { anyOf, FOR_UPDATE, type Sql, sql } from '../../database/sql.ts';
 import { timeOfId } from '../../ids.ts';
 import { knownContent, MAX_DERIVED_BYTES, readContent } from '../../mail/stored-content.ts';
 import type { RAW_PIECE_BYTES } from '../../reading/sources.ts';
-import type { FullMessageRecord, MarkChanges, MessageRecord } from '../records.ts';
+import type { FullMessageRecord, MessageRecord } from '../records.ts';
 import {
   MESSAGE_COLUMNS,
   parseContent,
@@ -123,13 +124,13 @@ export const one = {
     },
   ),
 
-  /** Raises the version of the inbox if anything changes. Undefined if there is no such message. */
+  /** Missing changes stay as they are. Raises the version of the inbox if anything changes. Undefined without the message. */
   mark: write(
     async (
       tx,
       inboxId: string,
       messageId: string,
-      changes: MarkChanges,
+      changes: MarkMessage,
       now: number,
     ): Promise<MessageRecord | Unread | undefined> => {
       const locked = await lockInboxOf(tx, inboxId, messageId, now);

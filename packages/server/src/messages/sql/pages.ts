@@ -1,5 +1,5 @@
 import { type Db, read, type Unread, unreadOf } from '../../database/operations.ts';
-import { sql } from '../../database/sql.ts';
+import { constant, sql } from '../../database/sql.ts';
 import type {
   AccountMessageRecord,
   AccountMessageRow,
@@ -8,22 +8,18 @@ import type {
   NewestPage,
 } from '../records.ts';
 import {
+  ASCENDING,
   bounded,
   LISTED_COLUMNS,
   type ListedMessage,
   MESSAGE_COLUMNS,
   ofLiveInbox,
+  type Range,
   type StoredMessage,
   toMessage,
   toRow,
   WITH_READING,
 } from './rows.ts';
-
-interface Range {
-  after: number;
-  before: number;
-  limit: number;
-}
 
 /** Without an upper bound, but for pages that are read again. */
 type Following = Omit<Range, 'before'> & { before?: number };
@@ -69,17 +65,12 @@ async function placeUpTo(db: Db, account: number, newest: number, time: number):
 
 /** As many messages as an inbox holds. */
 const MAX_RECIPIENT_ROWS = 10_000;
+const RECIPIENTS = constant("m.received_at || ' ' || m.rcpt_to as line");
 
 export const pages = {
   /** With `after < receivedAt < before`, newest first. */
   listRows: read(async (db, inboxId: string, range: Range, now: number): Promise<MessageRow[] | Unread> => {
-    const { after, before, limit } = bounded(range);
-    const rows = await db.all<ListedMessage>(
-      sql`select ${LISTED_COLUMNS} from messages m ${WITH_READING}
-        where ${ofLiveInbox(inboxId, after, now)}
-          and m.received_at < ${before}
-        order by m.received_at desc limit ${limit}`,
-    );
+    const rows = await db.all<ListedMessage>(ofLiveInbox(LISTED_COLUMNS, inboxId, bounded(range), now));
     const unread = unreadOf(rows, timeOf, (upTo) => [inboxId, { ...range, before: upTo }, now]);
     return unread ?? rows.map(toRow);
   }),
@@ -87,13 +78,8 @@ export const pages = {
   /** With `receivedAt > after`, oldest first. */
   listAfter: read(
     async (db, inboxId: string, range: Following, now: number): Promise<MessageRecord[] | Unread> => {
-      const { after, before, limit } = bounded({ before: Number.POSITIVE_INFINITY, ...range });
-      const rows = await db.all<StoredMessage>(
-        sql`select ${MESSAGE_COLUMNS} from messages m ${WITH_READING}
-          where ${ofLiveInbox(inboxId, after, now)}
-            and m.received_at < ${before}
-          order by m.received_at limit ${limit}`,
-      );
+      const all = bounded({ before: Number.POSITIVE_INFINITY, ...range });
+      const rows = await db.all<StoredMessage>(ofLiveInbox(MESSAGE_COLUMNS, inboxId, all, now, ASCENDING));
       const unread = unreadOf(rows, timeOf, (upTo) => [inboxId, { ...range, before: upTo }, now]);
       return unread ?? rows.map((row) => toMessage(inboxId, row));
     },
@@ -163,11 +149,9 @@ export const pages = {
   /** Newest first, a line for each message: `receivedAt`, a space, and the RCPT addresses as a JSON array. */
   recipients: read(async (db, inboxId: string, after: number, now: number): Promise<string> => {
     // One text, because a row for each message would cost more than finding them.
+    const all = bounded({ after, before: Number.POSITIVE_INFINITY, limit: MAX_RECIPIENT_ROWS });
     const row = await db.first<{ lines: string | null }>(
-      sql`select string_agg(line, '\n') as lines from (
-        select m.received_at || ' ' || m.rcpt_to as line from messages m
-        where ${ofLiveInbox(inboxId, after, now)}
-        order by m.received_at desc limit ${MAX_RECIPIENT_ROWS}) newest`,
+      sql`select string_agg(line, '\n') as lines from (${ofLiveInbox(RECIPIENTS, inboxId, all, now)}) newest`,
     );
     return row?.lines ?? '';
   }),

@@ -1,6 +1,6 @@
 import { damaged } from '../../database/failures.ts';
 import type { Db } from '../../database/operations.ts';
-import { anyOf, constant, type Sql, sql } from '../../database/sql.ts';
+import { anyOf, constant, EMPTY, type Sql, sql } from '../../database/sql.ts';
 import type { MailEnvelope, MailSummary } from '../../mail/mail.ts';
 import { ComparedContent, recentContents } from '../../mail/matching/compared-content.ts';
 import { type AnyStoredContent, MAX_DERIVED_BYTES, readWords } from '../../mail/stored-content.ts';
@@ -111,18 +111,37 @@ export function readEnvelope(
   };
 }
 
+/** Places in the order of an inbox or an account; both are exclusive. Infinity is replaced, which the engines do not know. */
+export interface Range {
+  after: number;
+  before: number;
+  limit: number;
+}
+
+export const bounded = <Of extends Pick<Range, 'after' | 'before'>>(range: Of): Of => ({
+  ...range,
+  after: Math.max(range.after, -1),
+  before: Math.min(range.before, Number.MAX_SAFE_INTEGER),
+});
+
+export const ASCENDING = constant('asc');
+export const DESCENDING = constant('desc');
+
 /**
- * Messages `m` of a live inbox after a time. Subqueries read the inbox: for a join PostgreSQL would read and sort all
+ * Messages `m` of a live inbox, at most `limit`. Subqueries read the inbox: for a join PostgreSQL would read and sort all
  * messages. There is one lower bound of the time, because an engine searches the index by only one of two.
  */
-export const ofLiveInbox = (inboxId: string, after: number, now: number): Sql =>
-  sql`m.inbox_seq = (select seq from inboxes where id = ${inboxId} and expires_at > ${now})
-    and m.received_at > (select case when emptied_up_to > ${after} then emptied_up_to else ${after} end
-      from inboxes where id = ${inboxId} and expires_at > ${now})`;
-
-/** Replaces infinity, which the engines do not know. */
-export const bounded = ({ after, before, limit }: { after: number; before: number; limit: number }) => ({
-  after: Math.max(after, -1),
-  before: Math.min(before, Number.MAX_SAFE_INTEGER),
-  limit,
-});
+export const ofLiveInbox = (
+  columns: Sql,
+  inboxId: string,
+  { after, before, limit }: Range,
+  now: number,
+  order = DESCENDING,
+  condition = EMPTY,
+): Sql =>
+  sql`select ${columns} from messages m ${WITH_READING}
+    where m.inbox_seq = (select seq from inboxes where id = ${inboxId} and expires_at > ${now})
+      and m.received_at > (select case when emptied_up_to > ${after} then emptied_up_to else ${after} end
+        from inboxes where id = ${inboxId} and expires_at > ${now})
+      and m.received_at < ${before} ${condition}
+    order by m.received_at ${order} limit ${limit}`;

@@ -26,13 +26,16 @@ import type {
 } from '../records.ts';
 import { emptyPage, placesOf } from './pages.ts';
 import {
+  ASCENDING,
   bounded,
+  DESCENDING,
   LISTED_COLUMNS,
   type ListedMessage,
   MESSAGE_COLUMNS,
   ofLiveInbox,
   parse,
   parseSummary,
+  type Range,
   readContents,
   type StoredMessage,
   toMessage,
@@ -62,6 +65,8 @@ interface Stretch {
   /** Whether the range has no other messages. */
   isComplete: boolean;
 }
+
+const SIZES = constant('m.received_at as place, r.size, m.source_seq as source');
 
 interface Sized {
   place: number;
@@ -199,7 +204,7 @@ export const searching = {
       db,
       { accountId, inboxId }: SearchScope,
       conditions: readonly Condition[],
-      range: { after: number; before: number; limit: number },
+      range: Range,
       now: number,
     ): Promise<NewestPage | Unread> => {
       const { after, before, limit } = bounded(range);
@@ -265,14 +270,11 @@ export const searching = {
     ): Promise<CheckedPage | Unread> => {
       const isAscending = range.order === 'oldest-first';
       const { after, before } = bounded(range);
-      const select = (columns: Sql, from: number, to: number, condition = EMPTY) =>
-        sql`select ${columns} from messages m ${WITH_READING}
-          where ${ofLiveInbox(inboxId, from, now)}
-            and m.received_at < ${to} ${condition}
-          order by m.received_at ${isAscending ? ASCENDING : DESCENDING} limit ${ROWS_PER_CALL}`;
-      const sizes = await db.all<Sized>(
-        select(constant('m.received_at as place, r.size, m.source_seq as source'), after, before),
-      );
+      const select = (columns: Sql, bounds: Omit<Range, 'limit'>, condition = EMPTY) => {
+        const all = { ...bounds, limit: ROWS_PER_CALL };
+        return ofLiveInbox(columns, inboxId, all, now, isAscending ? ASCENDING : DESCENDING, condition);
+      };
+      const sizes = await db.all<Sized>(select(SIZES, { after, before }));
       const stretch = stretchOf(sizes, isAscending ? after : before);
       if (stretch.rows === 0) return { ...stretch, messages: [] };
       const unread = unreadOf(sizes.slice(0, stretch.rows), placeOf, (upTo) => [
@@ -288,8 +290,7 @@ export const searching = {
       const rows = await db.all<StoredMessage>(
         select(
           MESSAGE_COLUMNS,
-          isAscending ? after : stretch.place - 1,
-          isAscending ? stretch.place + 1 : before,
+          isAscending ? { after, before: stretch.place + 1 } : { after: stretch.place - 1, before },
           pattern === null ? EMPTY : sql`and (${MAY_LACK_TEXT} or ${CONTENT} ${LIKE} ${pattern})`,
         ),
       );
@@ -312,5 +313,3 @@ export const searching = {
 /** The column with the row number of the scope, and the one with the places of its messages. */
 const OF_ACCOUNT = [constant('m.account_seq'), constant('m.account_order')] as const;
 const OF_INBOX = [constant('m.inbox_seq'), constant('m.received_at')] as const;
-const ASCENDING = constant('asc');
-const DESCENDING = constant('desc');

@@ -105,7 +105,10 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
   it('copies every table: all that servers use have rows in this test, and each has the same afterwards', async () => {
     expect(tables().filter((table) => sourceRows(table).length === 0)).toEqual([]);
     const url = await createDatabase(cluster);
-    const copied = await transfer(databasePath(dataDir), url);
+    const steps: string[] = [];
+    const copied = await transfer(databasePath(dataDir), url, undefined, (step) => steps.push(step));
+    expect(steps[0]).toBe('Checking the database');
+    expect(steps).toContain('Copying the table failed_waits: 0 of 1 rows');
     expect(copied.map(({ name }) => name).sort()).toEqual(tables().sort());
     for (const table of tables()) {
       const rows = await query(url, `select * from ${table}`);

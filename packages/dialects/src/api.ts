@@ -1,0 +1,80 @@
+import type { api } from '@mayfly/client';
+
+/** A response of Mayfly's API. */
+export interface Answer {
+  status: number;
+  /** Names in lower case. */
+  headers: Readonly<Record<string, string | undefined>>;
+  body: Buffer;
+}
+
+/** A request to Mayfly's API, with the credential of the one who asks. */
+export interface Asked {
+  method: string;
+  /** With its query. */
+  path: string;
+  body?: string | Uint8Array;
+  /** Media type of the body. */
+  type?: string;
+}
+
+type Input<Name extends keyof api.Operations> = Omit<api.Operations[Name], 'result'>;
+interface AnyInput {
+  path?: Record<string, string>;
+  query?: object;
+  body?: unknown;
+}
+
+/** Mayfly's API refused a request. */
+export class Refused extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** What both programs say of a path or an id that is unknown. */
+export const NOT_FOUND = '404 page not found';
+
+/** Mayfly's API as one caller may use it. */
+export class Api {
+  readonly #send: (asked: Asked) => Promise<Answer>;
+
+  constructor(send: (asked: Asked) => Promise<Answer>) {
+    this.#send = send;
+  }
+
+  /** @throws Refused with the words of the API */
+  async call<Name extends keyof api.Operations>(
+    operation: Name,
+    input: Input<Name>,
+  ): Promise<api.Operations[Name]['result']> {
+    const { headers, body } = await this.answer(operation, input);
+    const isJson = headers['content-type']?.startsWith('application/json') ?? false;
+    return (isJson ? JSON.parse(String(body)) : body) as api.Operations[Name]['result'];
+  }
+
+  /** The response itself, for bytes whose type matters. @throws Refused */
+  async answer<Name extends keyof api.Operations>(operation: Name, input: Input<Name>): Promise<Answer> {
+    const { path = {}, query = {}, body } = input as AnyInput;
+    const [method = '', template = ''] = operation.split(' ');
+    const search = new URLSearchParams();
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) search.set(name, String(value));
+    const isRaw = typeof body === 'string' || body instanceof Uint8Array;
+    const answer = await this.#send({
+      method,
+      path: `${template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(path[name] ?? ''))}?${search}`,
+      ...(body !== undefined && {
+        body: isRaw ? body : JSON.stringify(body),
+        type: isRaw ? 'message/rfc822' : 'application/json',
+      }),
+    });
+    if (answer.status < 400) return answer;
+    // Other programs know no ids that have ended.
+    if (answer.status === 404 || answer.status === 410) throw new Refused(404, NOT_FOUND);
+    throw new Refused(answer.status, (JSON.parse(String(answer.body)) as api.Problem).detail);
+  }
+}

@@ -1,0 +1,194 @@
+import type { api } from '@mayfly/client';
+import { LRUCache } from 'lru-cache';
+import { type Answer, type Api, NOT_FOUND, Refused } from './api.ts';
+
+/** As many as a page of the API has. */
+const PAGE = 200;
+/** The label of the sink. */
+const SINK = { 'label.mayfly': 'sink' };
+
+type Summary = api.MessageSummary;
+
+/** What rows show beside a summary. A message never changes, so it is read once. */
+export interface Details {
+  rfcMessageId: string;
+  bcc: api.MailAddress[];
+  replyTo: api.MailAddress[];
+}
+
+/** Enough for the lists of one test suite: 2,000 rows of usual mail. */
+const DETAILS_BYTES = 1024 * 1024;
+const details = new LRUCache<string, Details>({
+  maxSize: DETAILS_BYTES,
+  sizeCalculation: (of) => JSON.stringify(of).length,
+});
+
+/** One id for a message and its inbox: other programs know messages alone. */
+export const idOf = ({ id, inboxId }: Summary): string => `${id}-${inboxId}`;
+
+function pathOf(id: string): { id: string; messageId: string } {
+  const [messageId = '', inboxId = ''] = id.split('-');
+  return { id: inboxId, messageId };
+}
+
+export const detailsOf = (message: api.Message): Details => ({
+  rfcMessageId: (message.rfcMessageId ?? '').replace(/^<|>$/g, ''),
+  bcc: [...message.bcc, ...unnamed(message)],
+  replyTo: message.replyTo,
+});
+
+/** Recipients of the envelope whom no header names, which is what Bcc means. */
+function unnamed({ to, cc, bcc, envelope }: api.Message): api.MailAddress[] {
+  const named = new Set([...to, ...cc, ...bcc].map(({ address }) => address.toLowerCase()));
+  return envelope.rcptTo
+    .filter((address) => !named.has(address.toLowerCase()))
+    .map((address) => ({ address, name: '' }));
+}
+
+/** All mail that one caller may see: of an account, or of the one inbox of a read token. */
+export class Mailbox {
+  readonly #api: Api;
+  /** Of a read token. */
+  readonly #inboxId: string | undefined;
+
+  constructor(api: Api, inboxId: string | undefined) {
+    this.#api = api;
+    this.#inboxId = inboxId;
+  }
+
+  /**
+   * All messages that a search of the API finds, newest first.
+   * @param q `''` for all
+   */
+  async list(q: string): Promise<Summary[]> {
+    const found: Summary[] = [];
+    for (let before: string | undefined; ; ) {
+      const page = await this.#page({ ...(q && { q }), ...(before && { before }), limit: PAGE });
+      found.push(...page.messages);
+      if (page.next === undefined) return found;
+      before = page.next;
+    }
+  }
+
+  /**
+   * As {@link Mailbox.list}; while it finds nothing, waits for more.
+   * @param wait seconds
+   * @param choose which of the messages found count, if not all
+   */
+  async listWithin(
+    q: string,
+    wait: number,
+    choose: (found: Summary[]) => Promise<Summary[]> = async (found) => found,
+  ): Promise<Summary[]> {
+    const end = performance.now() + wait * 1_000;
+    // Where the list ended before it was read, so that nothing is missed between the two requests.
+    let since = wait > 0 ? (await this.#page({ limit: 1 })).cursor : '';
+    for (;;) {
+      const found = await choose(await this.list(q));
+      const left = Math.ceil((end - performance.now()) / 1_000);
+      if (found.length > 0 || left <= 0) return found;
+      since = (await this.#page({ ...(q && { q }), since, wait: left, limit: 1 })).cursor;
+    }
+  }
+
+  async #page(
+    query: api.Operations['GET /v1/messages']['query'] & object,
+  ): Promise<{ messages: Summary[]; cursor: string; next: string | undefined }> {
+    if (this.#inboxId === undefined) {
+      const { messages, cursor, before } = await this.#api.call('GET /v1/messages', { query });
+      return { messages, cursor, next: before ?? undefined };
+    }
+    const path = { id: this.#inboxId };
+    const page = await this.#api.call('GET /v1/inboxes/{id}/messages', { path, query });
+    const last = page.searchedTo ?? page.messages.at(-1)?.id;
+    return { ...page, next: page.hasMore ? last : undefined };
+  }
+
+  async details(message: Summary): Promise<Details> {
+    const known = details.get(message.id);
+    if (known) return known;
+    const made = detailsOf(await this.read(idOf(message)));
+    details.set(message.id, made);
+    return made;
+  }
+
+  async read(id: string): Promise<api.Message> {
+    return this.#api.call('GET /v1/inboxes/{id}/messages/{messageId}', { path: this.#pathOf(id) });
+  }
+
+  async raw(id: string): Promise<Buffer> {
+    const path = this.#pathOf(id);
+    return (await this.#api.answer('GET /v1/inboxes/{id}/messages/{messageId}/raw', { path })).body;
+  }
+
+  async attachment(id: string, attachmentId: string): Promise<Answer> {
+    const path = { ...this.#pathOf(id), attachmentId };
+    return this.#api.answer('GET /v1/inboxes/{id}/messages/{messageId}/attachments/{attachmentId}', { path });
+  }
+
+  async lint(id: string): Promise<api.LintReport> {
+    return this.#api.call('GET /v1/inboxes/{id}/messages/{messageId}/lint', { path: this.#pathOf(id) });
+  }
+
+  /** Messages that are gone are left out: others may delete at the same time. */
+  async mark(ids: readonly string[], marks: api.MarkMessage): Promise<void> {
+    const operation = 'PATCH /v1/inboxes/{id}/messages/{messageId}';
+    for (const id of ids)
+      await unlessGone(async () => this.#api.call(operation, { path: this.#pathOf(id), body: marks }));
+  }
+
+  async remove(ids: readonly string[]): Promise<void> {
+    const operation = 'DELETE /v1/inboxes/{id}/messages/{messageId}';
+    for (const id of ids) await unlessGone(async () => this.#api.call(operation, { path: this.#pathOf(id) }));
+  }
+
+  /** Deletes all messages. New ones that come meanwhile may be among them. */
+  async empty(): Promise<void> {
+    const inboxes = new Set((await this.list('')).map(({ inboxId }) => inboxId));
+    for (const id of inboxes)
+      await unlessGone(() => this.#api.call('DELETE /v1/inboxes/{id}/messages', { path: { id } }));
+  }
+
+  /**
+   * Stores a mail where SMTP would have put it: in the inboxes of its recipients, else in the sink.
+   * @returns the id of the first copy
+   * @throws Refused when nothing takes mail for the recipients
+   */
+  async send(raw: Buffer, mailFrom: string, recipients: readonly string[]): Promise<string> {
+    const targets = new Map<string, string>();
+    for (const address of recipients) {
+      const inbox = this.#inboxId ?? (await this.#inboxFor(address));
+      if (inbox !== undefined && !targets.has(inbox)) targets.set(inbox, address);
+    }
+    const ids: string[] = [];
+    for (const [id, rcptTo] of targets) {
+      const input = { path: { id }, query: { mailFrom, rcptTo }, body: raw };
+      ids.push(idOf(await this.#api.call('POST /v1/inboxes/{id}/messages', input)));
+    }
+    const [first] = ids;
+    if (first !== undefined) return first;
+    throw new Refused(400, 'No inbox takes mail for these recipients, and this server has no sink.');
+  }
+
+  async #inboxFor(address: string): Promise<string | undefined> {
+    for (const query of [{ address }, SINK]) {
+      const { inboxes } = await this.#api.call('GET /v1/inboxes', { query });
+      if (inboxes[0]) return inboxes[0].id;
+    }
+    return undefined;
+  }
+
+  #pathOf(id: string): { id: string; messageId: string } {
+    const path = pathOf(id);
+    if (this.#inboxId === undefined || path.id === this.#inboxId) return path;
+    throw new Refused(404, NOT_FOUND);
+  }
+}
+
+async function unlessGone(call: () => Promise<unknown>): Promise<void> {
+  try {
+    await call();
+  } catch (error) {
+    if (!(error instanceof Refused && error.status === 404)) throw error;
+  }
+}

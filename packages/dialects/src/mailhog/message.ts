@@ -1,0 +1,83 @@
+import type { api } from '@mayfly/client';
+import { idOf } from '../mailbox.ts';
+
+/*
+ * MailHog's JSON of a message: the source, split by its header and its parts, with nothing decoded.
+ */
+
+/** Deeper parts stay in the body of the one around them. */
+const MAX_DEPTH = 20;
+/** So many parts of one message are split. */
+const MAX_PARTS = 1_000;
+
+interface Part {
+  Headers: Record<string, string[]>;
+  Body: string;
+  Size: number;
+  MIME: { Parts: Part[] } | null;
+}
+
+interface Path {
+  Relays: null;
+  Mailbox: string;
+  Domain: string;
+  Params: string;
+}
+
+/** @param address of the envelope; '' of a bounce */
+function pathOf(address: string): Path {
+  const at = address.lastIndexOf('@');
+  const [mailbox, domain] = at < 0 ? [address, ''] : [address.slice(0, at), address.slice(at + 1)];
+  return { Relays: null, Mailbox: mailbox, Domain: domain, Params: '' };
+}
+
+/** Header fields in their order, unfolded and not decoded. */
+function headersIn(header: string): Record<string, string[]> {
+  const fields = new Map<string, string[]>();
+  for (const line of header.replaceAll(/\r?\n(?=[ \t])/g, '').split(/\r?\n/)) {
+    const [, name = '', value = ''] = /^([^\s:]+):[ \t]*(.*)$/s.exec(line) ?? [];
+    if (name !== '') fields.set(name, [...(fields.get(name) ?? []), value]);
+  }
+  return Object.fromEntries(fields);
+}
+
+const fieldOf = (headers: Record<string, string[]>, name: string): string =>
+  Object.entries(headers).find(([given]) => given.toLowerCase() === name)?.[1][0] ?? '';
+
+/** Splits a source, and its parts where it is multipart (RFC 2046 section 5.1). @param left how many parts may still be split */
+function split(source: string, left: { parts: number }, depth = 0): Part {
+  const end = /\r?\n\r?\n/.exec(source);
+  const header = end ? source.slice(0, end.index) : source;
+  const body = end ? source.slice(end.index + end[0].length) : '';
+  const headers = headersIn(header);
+  const [, quoted, plain] = /boundary=(?:"([^"]*)"|([^\s;]+))/i.exec(fieldOf(headers, 'content-type')) ?? [];
+  const boundary = quoted ?? plain;
+  const isSplit = boundary && depth < MAX_DEPTH && /^multipart\//i.test(fieldOf(headers, 'content-type'));
+  if (!isSplit) return { Headers: headers, Body: body, Size: Buffer.byteLength(body), MIME: null };
+  // The first piece is the preamble, and "--" ends the last part.
+  const [, ...pieces] = `\r\n${body}`.split(`\n--${boundary}`);
+  const parts: Part[] = [];
+  for (const piece of pieces) {
+    if (piece.startsWith('--') || left.parts-- <= 0) break;
+    parts.push(split(piece.replace(/^[ \t]*\r?\n/, '').replace(/\r$/, ''), left, depth + 1));
+  }
+  return { Headers: headers, Body: body, Size: Buffer.byteLength(body), MIME: { Parts: parts } };
+}
+
+/** A message as MailHog's API has it. @param raw its source */
+export function mailHogMessage({ envelope, receivedAt, ...message }: api.Message, raw: Buffer) {
+  const source = raw.toString('utf8');
+  const { MIME, ...content } = split(source, { parts: MAX_PARTS });
+  return {
+    ID: idOf(message as api.Message),
+    From: pathOf(envelope.mailFrom),
+    To: envelope.rcptTo.map(pathOf),
+    Content: { ...content, MIME: null },
+    Created: receivedAt,
+    MIME,
+    Raw: { From: envelope.mailFrom, To: envelope.rcptTo, Data: source, Helo: envelope.helo },
+  };
+}
+
+/** The parts in the order of the source, for their numbers. */
+export const partsOf = ({ MIME }: ReturnType<typeof mailHogMessage>): readonly Part[] => MIME?.Parts ?? [];

@@ -1,0 +1,102 @@
+import { NOT_FOUND, Refused } from '../api.ts';
+import { idOf, type Mailbox } from '../mailbox.ts';
+import { type Call, json, type Reply, type Route, route, text } from '../route.ts';
+import { mailHogMessage, partsOf } from './message.ts';
+
+/*
+ * The HTTP interface of MailHog (its release 1.0): version 1 and 2 of its API.
+ */
+
+const DEFAULT_LIMIT = 50;
+/** A list has whole messages with their sources, so one page holds no more. */
+const MAX_LIMIT = 250;
+
+type Message = ReturnType<typeof mailHogMessage>;
+
+async function messageOf(mailbox: Mailbox, id: string): Promise<Message> {
+  const [message, raw] = await Promise.all([mailbox.read(id), mailbox.raw(id)]);
+  return mailHogMessage(message, raw);
+}
+
+/** Messages one after the other, so that one request holds few sources at a time. */
+async function messagesOf(mailbox: Mailbox, ids: readonly string[]): Promise<Message[]> {
+  const messages: Message[] = [];
+  for (const id of ids) messages.push(await messageOf(mailbox, id));
+  return messages;
+}
+
+function numberOf(query: URLSearchParams, name: string, otherwise: number, most: number): number {
+  const value = query.get(name) ?? '';
+  return /^\d{1,9}$/.test(value) ? Math.min(Number(value), most) : otherwise;
+}
+
+/** A page of a list in the form of version 2. */
+async function page({ mailbox, query }: Call, ids: readonly string[]): Promise<Reply> {
+  const start = numberOf(query, 'start', 0, Number.MAX_SAFE_INTEGER);
+  const shown = ids.slice(start, start + numberOf(query, 'limit', DEFAULT_LIMIT, MAX_LIMIT));
+  const items = await messagesOf(mailbox, shown);
+  return json({ total: ids.length, count: items.length, start, items });
+}
+
+const KINDS: Readonly<Record<string, (words: string) => string>> = {
+  from: (words) => `from:${words}`,
+  to: (words) => `to:${words}`,
+  containing: (words) => words,
+};
+
+async function search(call: Call): Promise<Reply> {
+  const kind = KINDS[call.query.get('kind') ?? ''];
+  const words = (call.query.get('query') ?? '').trim();
+  if (!kind || words === '') throw new Refused(400, '');
+  const q = kind(`"${words.replaceAll(/["\\]/g, '\\$&')}"`);
+  const found = await call.mailbox.listWithin(q, call.wait);
+  return page(call, found.map(idOf));
+}
+
+const all = async ({ mailbox, wait }: Call): Promise<string[]> =>
+  (await mailbox.listWithin('', wait)).map(idOf);
+
+async function part({ mailbox, path }: Call): Promise<Reply> {
+  const found = partsOf(await messageOf(mailbox, path.id ?? ''))[Number(path.part)];
+  if (!found) throw new Refused(404, NOT_FOUND);
+  const field = (name: string): string | undefined =>
+    Object.entries(found.Headers).find(([given]) => given.toLowerCase() === name)?.[1][0];
+  const encoding = field('content-transfer-encoding')?.trim().toLowerCase();
+  return {
+    type: field('content-type') ?? 'text/plain',
+    body: encoding === 'base64' ? Buffer.from(found.Body, 'base64') : found.Body,
+    headers: { 'content-disposition': field('content-disposition') ?? 'attachment' },
+  };
+}
+
+async function download({ mailbox, path }: Call): Promise<Reply> {
+  const id = path.id ?? '';
+  const headers = { 'content-disposition': `attachment; filename="${id}.eml"` };
+  return { type: 'message/rfc822', body: await mailbox.raw(id), headers };
+}
+
+/** MailHog's routes, by what its clients call. */
+export const MAILHOG: readonly Route[] = [
+  route('GET', '/api/v2/messages', async (call) => page(call, await all(call))),
+  route('GET', '/api/v2/search', search),
+  // Jim, its monkey, is off.
+  route('GET', '/api/v2/jim', async () => text('', 404)),
+  route('GET', '/api/v2/outgoing-smtp', async () => json({})),
+  route('GET', '/api/v1/messages', async (call) =>
+    json(await messagesOf(call.mailbox, (await all(call)).slice(0, MAX_LIMIT))),
+  ),
+  route('DELETE', '/api/v1/messages', async ({ mailbox }) => {
+    await mailbox.empty();
+    return text('');
+  }),
+  route('GET', '/api/v1/messages/:id', async ({ mailbox, path }) =>
+    json(await messageOf(mailbox, path.id ?? '')),
+  ),
+  route('DELETE', '/api/v1/messages/:id', async ({ mailbox, path }) => {
+    await mailbox.remove([path.id ?? '']);
+    return text('');
+  }),
+  route('GET', '/api/v1/messages/:id/download', download),
+  route('GET', '/api/v1/messages/:id/mime/part/:part/download', part),
+  route('POST', '/api/v1/messages/:id/release', async () => text('', 404)),
+];

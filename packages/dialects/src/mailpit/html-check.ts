@@ -1,0 +1,64 @@
+import type { api } from '@mayfly/client';
+
+/** A mail client as the lint report names it: `Outlook (Windows)`. */
+const CLIENT = /^(.*) \((.*)\)$/;
+
+type Support = 'yes' | 'partial' | 'no';
+const percent = (part: number, of: number): number => (of === 0 ? 0 : (100 * part) / of);
+
+/** Mailpit's report of what mail clients do not support, from our lint report. @param html of the message */
+export function htmlCheckOf({ findings }: api.LintReport, html: string) {
+  const features = findings.flatMap(({ features: some = [] }) => some);
+  const warnings = features.map(warningOf);
+  const platforms: Record<string, string[]> = {};
+  for (const { Family, Platform } of warnings.flatMap(({ Results }) => Results))
+    platforms[Family] = [...new Set([...(platforms[Family] ?? []), Platform])].sort();
+  const mean = (of: 'Supported' | 'Partial' | 'Unsupported') =>
+    warnings.reduce((sum, { Score }) => sum + Score[of], 0) / (warnings.length || 1);
+  return {
+    Warnings: warnings,
+    Platforms: platforms,
+    Total: {
+      Tests: warnings.length,
+      Nodes: html.match(/<[a-z]/gi)?.length ?? 0,
+      Supported: warnings.length === 0 ? 100 : mean('Supported'),
+      Partial: mean('Partial'),
+      Unsupported: mean('Unsupported'),
+    },
+  };
+}
+
+function warningOf({ feature, reference, lines, full, partial, none }: api.LintFeature) {
+  const results = [...of(full, 'yes'), ...of(partial, 'partial'), ...of(none, 'no')];
+  const isCss = reference.includes('/css-');
+  return {
+    Slug: reference.split('/').filter(Boolean).at(-1) ?? '',
+    Title: feature,
+    Description: '',
+    URL: reference,
+    Category: isCss ? 'css' : 'html',
+    Tags: [] as string[],
+    Keywords: '',
+    Results: results,
+    NotesByNumber: {},
+    Score: {
+      Found: lines.length,
+      Supported: percent(full.length, results.length),
+      Partial: percent(partial.length, results.length),
+      Unsupported: percent(none.length, results.length),
+    },
+  };
+}
+
+const of = (clients: readonly string[], support: Support) =>
+  clients.map((client) => {
+    const [, family = client, platform = ''] = CLIENT.exec(client) ?? [];
+    return {
+      Name: client,
+      Platform: platform,
+      Family: family,
+      Version: '',
+      Support: support,
+      NoteNumber: '',
+    };
+  });

@@ -1,0 +1,294 @@
+import type { api } from '@mayfly/client';
+import { NOT_FOUND, Refused } from '../api.ts';
+import { idOf, type Mailbox } from '../mailbox.ts';
+import { type Call, json, type Reply, type Route, route, text } from '../route.ts';
+import { htmlCheckOf } from './html-check.ts';
+import { readSearch, type Search, timeOf } from './search.ts';
+import { composeMail, readJson } from './send.ts';
+import { headersOf, messageOf, rowOf } from './shapes.ts';
+
+/*
+ * The HTTP interface of Mailpit (its release 1.30). Errors are plain text with 400 or 404, as there.
+ */
+
+const DEFAULT_LIMIT = 50;
+/** A page of a mail shows itself and opens links, but runs and sends nothing: its origin is the console's. */
+const PAGE_CSP =
+  "script-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; sandbox allow-same-origin allow-popups allow-popups-to-escape-sandbox";
+const ok = (): Reply => text('ok');
+const notFound = (words: string): Refused => new Refused(404, words);
+
+const EVERYTHING: Search = { q: '', matches: async () => true };
+const searchOf = (query: URLSearchParams): Search =>
+  readSearch((query.get('query') ?? '').trim(), query.get('tz') ?? 'UTC');
+
+/** A whole number from `least` on, else the default: what is none is ignored. */
+function numberOf(query: URLSearchParams, name: string, least: number, otherwise: number): number {
+  const value = query.get(name) ?? '';
+  return /^\d{1,9}$/.test(value) && Number(value) >= least ? Number(value) : otherwise;
+}
+
+/** All messages that a search finds, newest first; while there is none, waits up to `wait` seconds. */
+const find = (mailbox: Mailbox, search: Search, wait = 0): Promise<api.MessageSummary[]> =>
+  mailbox.listWithin(search.q, wait, async (found) => {
+    const matching: api.MessageSummary[] = [];
+    for (const message of found)
+      if (await search.matches(message, () => mailbox.details(message))) matching.push(message);
+    return matching;
+  });
+
+/** A page of a list, with the figures of the whole mailbox. */
+async function page({ mailbox, query, wait }: Call, search: Search): Promise<Reply> {
+  const before = timeOf(query.get('before') ?? '', 'UTC') ?? Number.POSITIVE_INFINITY;
+  const start = numberOf(query, 'start', 0, 0);
+  const limit = numberOf(query, 'limit', 0, DEFAULT_LIMIT);
+  const found = (await find(mailbox, search, wait)).filter(
+    ({ receivedAt }) => Date.parse(receivedAt) < before,
+  );
+  const all = search === EVERYTHING ? found : await mailbox.list('');
+  const rows = found.slice(start, start + limit);
+  const unread = (messages: readonly api.MessageSummary[]) =>
+    messages.filter(({ readAt }) => readAt === null).length;
+  return json({
+    total: all.length,
+    unread: unread(all),
+    count: rows.length,
+    messages_count: found.length,
+    messages_unread: unread(found),
+    start,
+    tags: tagsOf(all),
+    messages: await Promise.all(rows.map(async (row) => rowOf(row, await mailbox.details(row)))),
+  });
+}
+
+const tagsOf = (messages: readonly api.MessageSummary[]): string[] =>
+  [...new Set(messages.flatMap(({ tags }) => tags))].sort((one, other) =>
+    one.toLowerCase().localeCompare(other.toLowerCase()),
+  );
+
+/** @throws Refused 400 without a search */
+function givenSearch(query: URLSearchParams): Search {
+  if ((query.get('query') ?? '').trim() === '') throw new Refused(400, 'Error: no search query');
+  return searchOf(query);
+}
+
+/** The id in the path, or of the newest message that `query` finds. @throws Refused 404 */
+async function messageId({ path, query, mailbox, wait }: Call): Promise<string> {
+  const { id = '' } = path;
+  if (id !== 'latest') return id;
+  const [latest] = await find(mailbox, query.has('query') ? searchOf(query) : EVERYTHING, wait);
+  if (latest) return idOf(latest);
+  throw notFound('Message not found');
+}
+
+/** Reads a message, which marks it as read. */
+async function open(call: Call): Promise<api.Message> {
+  const id = await messageId(call);
+  const message = await call.mailbox.read(id);
+  if (message.readAt === null) await call.mailbox.mark([id], { read: true });
+  return message;
+}
+
+/** Whom a request changes: the given ids, what a search finds, or all. */
+async function chosen({ mailbox, query }: Call, ids: unknown, search: unknown): Promise<string[]> {
+  const given = Array.isArray(ids) ? ids.map(String) : [];
+  const words = typeof search === 'string' ? search : '';
+  if (given.length > 0 && words !== '')
+    throw new Refused(400, 'You may specify either IDs or a search query, not both');
+  if (given.length > 0) return given;
+  const found = await find(mailbox, words ? readSearch(words, query.get('tz') ?? 'UTC') : EVERYTHING);
+  return found.map(idOf);
+}
+
+const TAG = /[^A-Za-z0-9\-. _]/g;
+const cleanTag = (tag: unknown): string => String(tag).replaceAll(TAG, '').replaceAll(/ +/g, ' ').trim();
+
+/** Replaces a tag of all messages that have it. @param to undefined removes it @throws Refused 400 when none has it */
+async function replaceTag(mailbox: Mailbox, tag: string, to?: string): Promise<Reply> {
+  const all = await mailbox.list('');
+  const tagged = all.filter(({ tags }) => tags.includes(tag));
+  if (tagged.length === 0) throw new Refused(400, `tag not found: ${tag}`);
+  if (to !== undefined && to !== tag && all.some(({ tags }) => tags.includes(to)))
+    throw new Refused(400, `tag already exists: ${to}`);
+  for (const message of tagged) {
+    const tags = message.tags.flatMap((one) => (one === tag ? (to ?? []) : one));
+    await mailbox.mark([idOf(message)], { tags });
+  }
+  return ok();
+}
+
+/** The HTML body with its inline images linked to the parts of the message. */
+function pageOf({ html, attachments }: api.Message, id: string): string {
+  const places = new Map(attachments.map(({ contentId, id: part }) => [contentId?.toLowerCase(), part]));
+  return (html ?? '').replaceAll(/(=["']?)cid:([^"'\s>;]+)/gi, (whole, start: string, cid: string) => {
+    const part = places.get(cid.toLowerCase());
+    return part === undefined ? whole : `${start}/api/v1/message/${id}/part/${part}`;
+  });
+}
+
+async function view(call: Call): Promise<Reply> {
+  const [, id = '', kind] = /^(.*?)(?:\.(html|txt))?$/.exec(call.path.file ?? '') ?? [];
+  const named = { ...call, path: { id } };
+  if (kind === undefined) {
+    const found = await messageId(named);
+    const [message, inbox] = found.split('-');
+    const location = id === 'latest' ? `/view/${found}` : `/console/inboxes/${inbox}/messages/${message}`;
+    return { ...text('', 302), headers: { location } };
+  }
+  const message = await open(named).catch((error) => {
+    throw error instanceof Refused && error.status === 404 ? notFound('Message not found') : error;
+  });
+  if (kind === 'txt') return text(messageOf(message).Text, 200, 'text/plain; charset=utf-8');
+  if (!message.html) throw notFound('This message does not contain a HTML part');
+  const headers = { 'content-security-policy': PAGE_CSP };
+  return { ...text(pageOf(message, messageOf(message).ID), 200, 'text/html; charset=utf-8'), headers };
+}
+
+async function part(call: Call): Promise<Reply> {
+  const id = await messageId(call);
+  const { headers, body } = await call.mailbox.attachment(id, call.path.partId ?? '');
+  const name = /filename\*?=.*$/i.exec(headers['content-disposition'] ?? '')?.[0] ?? '';
+  return {
+    type: headers['content-type'] ?? 'application/octet-stream',
+    body,
+    headers: { 'content-disposition': name },
+  };
+}
+
+async function info({ mailbox }: Call): Promise<Reply> {
+  const all = await mailbox.list('');
+  const tags: Record<string, number> = {};
+  for (const tag of all.flatMap((message) => message.tags)) tags[tag] = (tags[tag] ?? 0) + 1;
+  return json({
+    Version: 'Mayfly',
+    LatestVersion: 'disabled',
+    Database: '',
+    DatabaseSize: all.reduce((sum, { size }) => sum + size, 0),
+    Messages: all.length,
+    Unread: all.filter(({ readAt }) => readAt === null).length,
+    Tags: tags,
+    RuntimeStats: {
+      Uptime: Math.floor(process.uptime()),
+      Memory: process.memoryUsage.rss(),
+      MessagesDeleted: 0,
+      SMTPAccepted: all.length,
+      SMTPAcceptedSize: all.reduce((sum, { size }) => sum + size, 0),
+      SMTPRejected: 0,
+      SMTPIgnored: 0,
+    },
+  });
+}
+
+/** What the page of Mailpit would offer. */
+const WEB_UI = {
+  Label: '',
+  MessageRelay: {
+    Enabled: false,
+    SMTPServer: '',
+    ReturnPath: '',
+    AllowedRecipients: '',
+    BlockedRecipients: '',
+    OverrideFrom: '',
+    PreserveMessageIDs: false,
+    RecipientAllowlist: '',
+  },
+  SpamAssassin: false,
+  ChaosEnabled: false,
+  DuplicatesIgnored: false,
+  HideDeleteAllButton: false,
+};
+
+async function send({ mailbox, body }: Call): Promise<Reply> {
+  try {
+    const { raw, from, recipients, tags } = await composeMail(body);
+    const id = await mailbox.send(raw, from, recipients);
+    if (tags.length > 0) await mailbox.mark([id], { tags: tags.map(cleanTag) });
+    return json({ ID: id });
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status !== 400) throw error;
+    return { ...json({ Error: error.message }), status: 400 };
+  }
+}
+
+async function setTags({ mailbox, body }: Call): Promise<Reply> {
+  const { IDs, Tags } = readJson(body) as { IDs?: unknown; Tags?: unknown };
+  const tags = (Array.isArray(Tags) ? Tags : []).map(cleanTag).filter(Boolean);
+  if (Array.isArray(IDs)) await mailbox.mark(IDs.map(String), { tags });
+  return ok();
+}
+
+async function setRead(call: Call): Promise<Reply> {
+  const { IDs, Search: search, Read } = readJson(call.body) as Record<string, unknown>;
+  await call.mailbox.mark(await chosen(call, IDs, search), { read: Read === true });
+  return ok();
+}
+
+async function remove({ mailbox, body }: Call): Promise<Reply> {
+  // A body that is no JSON deletes all, as there.
+  let ids: unknown;
+  try {
+    ids = (JSON.parse(String(body)) as { IDs?: unknown }).IDs;
+  } catch {
+    ids = undefined;
+  }
+  if (Array.isArray(ids) && ids.length > 0) await mailbox.remove(ids.map(String));
+  else await mailbox.empty();
+  return ok();
+}
+
+async function removeFound({ mailbox, query }: Call): Promise<Reply> {
+  await mailbox.remove((await find(mailbox, givenSearch(query))).map(idOf));
+  return ok();
+}
+
+async function raw(call: Call): Promise<Reply> {
+  const id = await messageId(call);
+  const isDownload = call.query.get('dl') === '1';
+  return {
+    type: 'text/plain; charset=utf-8',
+    body: await call.mailbox.raw(id),
+    ...(isDownload && { headers: { 'content-disposition': `attachment; filename="${id}.eml"` } }),
+  };
+}
+
+async function htmlCheck(call: Call): Promise<Reply> {
+  const id = await messageId(call);
+  const { html } = await call.mailbox.read(id);
+  if (!html) throw new Refused(400, 'message does not contain HTML');
+  return json(htmlCheckOf(await call.mailbox.lint(id), html));
+}
+
+const off = (words: string) => async (): Promise<Reply> => text(words, 400);
+/** Mailpit's routes, by what its clients call. */
+export const MAILPIT: readonly Route[] = [
+  route('GET', '/api/v1/messages', (call) => page(call, EVERYTHING)),
+  route('PUT', '/api/v1/messages', setRead),
+  route('DELETE', '/api/v1/messages', remove),
+  route('GET', '/api/v1/search', (call) => page(call, givenSearch(call.query))),
+  route('DELETE', '/api/v1/search', removeFound),
+  route('POST', '/api/v1/send', send),
+  route('GET', '/api/v1/tags', async ({ mailbox }) => json(tagsOf(await mailbox.list('')))),
+  route('PUT', '/api/v1/tags', setTags),
+  route('PUT', '/api/v1/tags/:tag', async ({ mailbox, path, body }) => {
+    const to = cleanTag((readJson(body) as { Name?: unknown }).Name ?? '');
+    if (to === '') throw new Refused(400, 'invalid tag name: ');
+    return replaceTag(mailbox, path.tag ?? '', to);
+  }),
+  route('DELETE', '/api/v1/tags/:tag', ({ mailbox, path }) => replaceTag(mailbox, path.tag ?? '')),
+  route('GET', '/api/v1/message/:id', async (call) => json(messageOf(await open(call)))),
+  route('GET', '/api/v1/message/:id/headers', async (call) =>
+    json(headersOf(await call.mailbox.read(await messageId(call)))),
+  ),
+  route('GET', '/api/v1/message/:id/raw', raw),
+  route('GET', '/api/v1/message/:id/part/:partId', part),
+  route('GET', '/api/v1/message/:id/part/:partId/thumb', part),
+  route('GET', '/api/v1/message/:id/html-check', htmlCheck),
+  route('GET', '/api/v1/message/:id/link-check', off('The check of links is not enabled')),
+  route('GET', '/api/v1/message/:id/sa-check', async () => text(`${NOT_FOUND}\n`, 404)),
+  route('POST', '/api/v1/message/:id/release', off('SMTP relay is not configured')),
+  route('GET', '/api/v1/chaos', off('Chaos is not enabled')),
+  route('PUT', '/api/v1/chaos', off('Chaos is not enabled')),
+  route('GET', '/api/v1/info', info),
+  route('GET', '/api/v1/webui', async () => json(WEB_UI)),
+  route('GET', '/view/:file', view),
+];

@@ -1,0 +1,41 @@
+import type { Mailbox } from './mailbox.ts';
+
+/** A request in another program's interface. */
+export interface Call {
+  /** Parameters of the path. */
+  path: Readonly<Record<string, string>>;
+  query: URLSearchParams;
+  body: Buffer;
+  mailbox: Mailbox;
+  /** How long a list may be held until something matches, seconds. */
+  wait: number;
+}
+
+export interface Reply {
+  /** Default: 200. */
+  status?: number;
+  type: string;
+  body: string | Uint8Array;
+  headers?: Record<string, string>;
+}
+
+export interface Route {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** With parameters as `:name`. */
+  url: string;
+  /** @throws Refused what Mayfly's API refused */
+  answer(call: Call): Promise<Reply>;
+}
+
+export const json = (value: unknown): Reply => ({
+  type: 'application/json',
+  body: `${JSON.stringify(value)}\n`,
+});
+
+export const text = (body: string, status = 200, type = 'text/plain'): Reply => ({ status, type, body });
+
+export const route = (method: Route['method'], url: string, answer: Route['answer']): Route => ({
+  method,
+  url,
+  answer,
+});

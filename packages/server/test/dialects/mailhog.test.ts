@@ -1,0 +1,86 @@
+import mailhog from 'mailhog';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+
+let app: TestApp;
+let hog: ReturnType<typeof mailhog>;
+const as = (password: string) => {
+  const { hostname, port } = new URL(app.url);
+  return mailhog({ host: hostname, port: Number(port), auth: `any:${password}` });
+};
+const get = (path: string) => fetch(app.url + path, { headers: { authorization: `Bearer ${TEST_KEY}` } });
+async function messagesOf(client: typeof hog, start?: number, limit?: number) {
+  const found = await client.messages(start, limit);
+  if (!found) throw new Error('no answer');
+  return found;
+}
+beforeAll(async () => {
+  app = await startApp({ MAYFLY_DIALECT: 'mailhog', MAYFLY_SINK: 'on' });
+  hog = as(TEST_KEY);
+  await app.send({
+    from: 'Shöp <shop@example.com>',
+    to: 'Ada <ada@example.org>',
+    subject: 'Willkommen',
+    text: 'Dein Code für heute: 482913',
+    html: '<p>Dein Code</p>',
+  });
+  await app.send({
+    from: 'bills@example.com',
+    to: 'eve@example.org',
+    subject: 'The bill',
+    text: 'See below',
+    attachments: [{ filename: 'bill.txt', content: 'Ten euros' }],
+  });
+});
+afterAll(() => app.stop());
+
+it('mailhog, unchanged, lists whole messages, newest first, and finds them', async () => {
+  const { total, count, start, items } = await messagesOf(hog, 0, 10);
+  expect({ total, count, start }).toEqual({ total: 2, count: 2, start: 0 });
+  expect(items.map(({ subject, from, to }) => [subject, from, to])).toEqual([
+    ['The bill', 'bills@example.com', 'eve@example.org'],
+    ['Willkommen', 'Shöp <shop@example.com>', 'Ada <ada@example.org>'],
+  ]);
+  expect(items[1]).toMatchObject({ text: 'Dein Code für heute: 482913', html: '<p>Dein Code</p>' });
+  expect(items[0]?.attachments).toMatchObject([{ name: 'bill.txt', Body: 'VGVuIGV1cm9z' }]);
+  expect(await messagesOf(hog, 1, 1)).toMatchObject({ total: 2, count: 1, start: 1 });
+  expect((await hog.latestTo('ada@example.org'))?.subject).toBe('Willkommen');
+  expect((await hog.latestFrom('bills@'))?.subject).toBe('The bill');
+  expect((await hog.latestContaining('482913'))?.subject).toBe('Willkommen');
+  expect(await hog.search('nobody@example.org', 'to')).toMatchObject({ total: 0, items: [] });
+});
+
+it('gives the fields of the original, its envelope, parts and source', async () => {
+  const [bill] = (await (await get('/api/v1/messages')).json()) as Record<string, never>[];
+  expect(bill).toMatchObject({
+    From: { Relays: null, Mailbox: 'bills', Domain: 'example.com', Params: '' },
+    To: [{ Relays: null, Mailbox: 'eve', Domain: 'example.org', Params: '' }],
+    Content: { Headers: { Subject: ['The bill'] }, MIME: null },
+    MIME: { Parts: [{ Body: 'See below' }, { Body: 'VGVuIGV1cm9z' }] },
+    Raw: { From: 'bills@example.com', To: ['eve@example.org'], Data: expect.stringContaining('The bill') },
+  });
+  const path = `/api/v1/messages/${bill?.ID}`;
+  expect(await (await get(path)).json()).toEqual(bill);
+  expect(await (await get(`${path}/mime/part/1/download`)).text()).toBe('Ten euros');
+  expect((await get(`${path}/mime/part/7/download`)).status).toBe(404);
+  expect(await (await get(`${path}/download`)).text()).toContain('Subject: The bill');
+  expect((await get('/api/v2/jim')).status).toBe(404);
+  expect((await get('/api/v2/search?kind=subject&query=a')).status).toBe(400);
+});
+
+it('deletes one message or all, of the inbox alone whose read token is the password', async () => {
+  const inbox = await app.createInbox();
+  await app.send({ from: 'a@example.com', to: inbox.address, subject: 'own', text: 'x' });
+  const own = as(inbox.token);
+  const [mine] = (await messagesOf(own)).items;
+  expect(mine?.subject).toBe('own');
+  const others = await messagesOf(hog);
+  expect(others.total).toBe(3);
+  await own.deleteMessage(others.items[1]?.ID ?? '');
+  await own.deleteAll();
+  expect((await messagesOf(hog)).total).toBe(2);
+  await hog.deleteMessage(others.items[1]?.ID ?? '');
+  expect((await messagesOf(hog)).items.map(({ subject }) => subject)).toEqual(['Willkommen']);
+  await hog.deleteAll();
+  expect((await messagesOf(hog)).total).toBe(0);
+});
