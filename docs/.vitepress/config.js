@@ -9,6 +9,10 @@ const REPOSITORY = repository.url.replace(/^git\+|\.git$/g, '');
 
 const LOGO = `data:image/svg+xml,${encodeURIComponent(readFileSync(join(ROOT, 'packages/web/src/icon.svg'), 'utf8'))}`;
 
+/** Tables and code that are not on the screen are not laid out: that is most of what the page of the API costs. */
+const ON_SCREEN_ONLY =
+  '.vp-doc table, .vp-doc div[class*="language-"] { content-visibility: auto; contain-intrinsic-size: auto 300px }';
+
 /** The navigation is the list of pages in docs/README.md: its headings, and the links below them. */
 function sidebar() {
   const sections = readFileSync(join(DOCS, 'README.md'), 'utf8').split(/^## /m).slice(1);
@@ -53,7 +57,10 @@ export default defineConfig({
   cacheDir: join(DOCS, 'node_modules/.cache'),
   cleanUrls: true,
   markdown: { config: linkRepository, anchor: { slugify } },
-  head: [['link', { rel: 'icon', href: LOGO }]],
+  head: [
+    ['link', { rel: 'icon', href: LOGO }],
+    ['style', {}, ON_SCREEN_ONLY],
+  ],
   themeConfig: {
     logo: LOGO,
     search: { provider: 'local' },

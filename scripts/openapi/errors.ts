@@ -29,7 +29,7 @@ const ERRORS: Partial<Record<ProblemCode, DescribedError>> = {
   malformed_json: {
     meaning: 'the body is not JSON.',
     detail:
-      'The body is not valid JSON. Expected double-quoted property name at line 1, column 19 (position 18).',
+      'The body is not valid JSON. Expected double-quoted property name in JSON at position 18 (line 1 column 19).',
   },
   invalid_since: {
     meaning: '`since` is neither a cursor nor a time.',

@@ -1,5 +1,5 @@
 /* The Python package: its wheel and source archive, installed into an empty environment and used with pytest. */
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BUILD } from './build.ts';
 import { ROOT } from './compile.ts';
@@ -23,12 +23,21 @@ export function environment(name: string, packages: string[], env: Record<string
   return { python: join(venv, 'bin/python'), ms };
 }
 
-/** Builds the wheel and the source archive into an empty folder. */
+/** What builds, checks, serves and uploads packages. */
+const TOOLS = ['build', 'setuptools>=77', 'pypiserver==2.4.2', 'twine==6.2.0'];
+let tools: ReturnType<typeof environment> | undefined;
+/** One environment for all parts: making one takes longer than most of them. @returns its Python */
+export function toolsPython(): string {
+  tools ??= environment('tools', TOOLS);
+  return tools.python;
+}
+
+/** Builds the wheel and the source archive, unless another part has: build/ is made anew for each run. */
 export function buildWheel(target: string): void {
-  rmSync(target, { recursive: true, force: true });
+  if (existsSync(target)) return;
   mkdirSync(target, { recursive: true });
-  const builder = environment('build', ['build']);
-  run(builder.python, ['-m', 'build', '--outdir', target, join(ROOT, 'python')], folder);
+  const args = ['-m', 'build', '--no-isolation', '--outdir', target, join(ROOT, 'python')];
+  run(toolsPython(), args, folder);
   // What the build leaves behind in the sources.
   for (const left of ['python/build', 'python/src/pytest_mayfly.egg-info'])
     rmSync(join(ROOT, left), { recursive: true, force: true });

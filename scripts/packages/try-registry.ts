@@ -1,20 +1,18 @@
 /*
  * The release, rehearsed: all packages are published to registries on loopback, Verdaccio (npm) and pypiserver (PyPI),
- * and installed from there in empty projects, as a user does. Packages of others come through the two from the
- * registries that npm and pip of this machine use.
+ * and installed from there in empty projects, as a user does. Packages of others come from the registries that npm and
+ * pip of this machine use.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BUILD } from './build.ts';
-import { buildWheel, environment } from './try-python.ts';
+import { buildWheel, environment, toolsPython } from './try-python.ts';
 import { folder, freePort, project, run, say, startServer, type Tarballs, withNode } from './try-tools.ts';
 
 const VERDACCIO = '6.10.4';
 /** It asks for the tag "cjs" of this library, which mirrors of the registry do not have. */
 const VERDACCIO_FETCH = '2.7.0';
-const PYPISERVER = 'pypiserver==2.4.2';
-const TWINE = 'twine==6.2.0';
 /** A first start on a busy machine. */
 const START_MS = 60_000;
 
@@ -63,9 +61,8 @@ async function serve(program: string, args: string[], url: string): Promise<() =
   }
 }
 
-/** @returns the environment of npm that has this registry, and a cache and settings of its own */
-async function startVerdaccio(): Promise<{ env: Record<string, string>; stop(): Promise<void> }> {
-  const upstream = run('npm', ['config', 'get', 'registry'], folder).output.trim();
+/** @returns its URL, and the environment of npm that knows no other registry, with a cache and settings of its own */
+async function startVerdaccio() {
   const { cwd, ms } = project(
     'verdaccio',
     [`verdaccio@${VERDACCIO}`],
@@ -76,12 +73,10 @@ async function startVerdaccio(): Promise<{ env: Record<string, string>; stop(): 
   say(`verdaccio: install ${ms} ms`);
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/`;
-  const ours = { access: '$all', publish: '$authenticated' };
   const config = {
     storage: join(cwd, 'storage'),
     auth: { htpasswd: { file: join(cwd, 'htpasswd') } },
-    uplinks: { upstream: { url: upstream, timeout: '60s' } },
-    packages: { '@mayfly/*': ours, mayfly: ours, '**': { access: '$all', proxy: 'upstream' } },
+    packages: { '**': { access: '$all', publish: '$authenticated' } },
     max_body_size: '50mb',
     web: { enable: false },
     log: { type: 'stdout', format: 'pretty', level: 'warn' },
@@ -108,11 +103,11 @@ async function startVerdaccio(): Promise<{ env: Record<string, string>; stop(): 
     npm_config_registry: url,
     npm_config_cache: join(folder, 'npm-cache'),
   };
-  return { env, stop };
+  return { url, env, stop };
 }
 
 async function tryNpm(tarballs: Tarballs, wheel: string): Promise<void> {
-  const { env, stop } = await startVerdaccio();
+  const { url, env, stop } = await startVerdaccio();
   try {
     // Provenance needs the identity of a workflow.
     for (const tarball of tarballs.values())
@@ -129,9 +124,10 @@ async function tryNpm(tarballs: Tarballs, wheel: string): Promise<void> {
     const server = await startServer(empty, { ...env, npm_config_yes: 'true' });
     try {
       say(`npx mayfly dev in an empty folder: ready after ${server.ms} ms`);
-      const user = { ...env, MAYFLY_URL: server.url, CI: '1', NO_COLOR: '1' };
+      const user = { MAYFLY_URL: server.url, CI: '1', NO_COLOR: '1' };
       const wanted = ['-D', ...Object.values(TESTS), '@playwright/test@1.65.1', 'vitest@5.1.0'];
-      const { cwd, ms } = project('registry-tests', wanted, process.execPath, env);
+      const scope = { 'npm_config_@mayfly:registry': url };
+      const { cwd, ms } = project('registry-tests', wanted, process.execPath, scope);
       for (const [file, from] of Object.entries(TESTS)) writeFileSync(join(cwd, file), test(from));
       const printed = [
         run('npx', ['playwright', 'test', 'mail.spec.ts'], cwd, process.execPath, user).output,
@@ -152,7 +148,7 @@ async function tryNpm(tarballs: Tarballs, wheel: string): Promise<void> {
 
 /** @param env leads to a running server */
 async function tryPip(wheel: string, env: Record<string, string>): Promise<void> {
-  const { python } = environment('pypiserver', [PYPISERVER, TWINE]);
+  const python = toolsPython();
   const files = readdirSync(wheel).map((file) => join(wheel, file));
   run(python, ['-m', 'twine', 'check', '--strict', ...files], folder);
   const packages = join(folder, 'pypi');

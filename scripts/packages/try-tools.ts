@@ -31,6 +31,9 @@ export const withNode = (node: string, env: Record<string, string> = {}) => ({
   ...env,
 });
 
+/** A program that hangs is ended, so that the report says which. */
+const RUN_MS = 300_000;
+
 /** Runs a program, shows its output only when it fails. @returns its standard output and the milliseconds it took */
 export function run(
   program: string,
@@ -40,7 +43,12 @@ export function run(
   env: Record<string, string> = {},
 ) {
   const started = performance.now();
-  const output = execFileSync(program, args, { cwd, encoding: 'utf8', env: withNode(node, env) });
+  const output = execFileSync(program, args, {
+    cwd,
+    encoding: 'utf8',
+    env: withNode(node, env),
+    timeout: RUN_MS,
+  });
   return { output, ms: Math.round(performance.now() - started) };
 }
 
@@ -58,7 +66,7 @@ export function project(
   writeFileSync(join(cwd, 'package.json'), JSON.stringify(manifest));
   const { ms } = run(
     'npm',
-    ['install', '--no-audit', '--no-fund', '--loglevel=error', ...packages],
+    ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error', ...packages],
     cwd,
     node,
     env,

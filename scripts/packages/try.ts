@@ -17,7 +17,6 @@ import { tryPython } from './try-python.ts';
 import { tryRegistry } from './try-registry.ts';
 import { tryRunners } from './try-runners.ts';
 import {
-  bin,
   folder,
   kb,
   project,
@@ -66,7 +65,11 @@ function checkMetadata(source: string, files: Array<{ path: string }>): void {
   if (dead.length > 0) throw new Error(`${manifest.name}: README.md links to ${dead.join(', ')}.`);
 }
 
+/** Checkers of packages, which nothing else needs. */
+const CHECKERS = ['@arethetypeswrong/cli@0.18.5', 'publint@0.3.25'];
+
 function pack(): Tarballs {
+  const checkers = join(project('checkers', CHECKERS).cwd, 'node_modules/.bin');
   mkdirSync(TARBALLS, { recursive: true });
   const tarballs: Tarballs = new Map();
   for (const source of packages) {
@@ -81,11 +84,11 @@ function pack(): Tarballs {
     if (basename(source) === 'mayfly' && packed.unpackedSize > MAX_SERVER_BYTES)
       throw new Error(`mayfly has ${kb(packed.unpackedSize)}; the limit is ${kb(MAX_SERVER_BYTES)}.`);
     checkMetadata(source, packed.files);
-    run(bin('publint'), ['run', '--strict', tarball], ROOT);
+    run(join(checkers, 'publint'), ['run', '--strict', tarball], ROOT);
     // The server is a program and has nothing to import.
     if (basename(source) !== 'mayfly')
       run(
-        bin('attw'),
+        join(checkers, 'attw'),
         [tarball, '--profile', ESM_ONLY.includes(basename(source)) ? 'esm-only' : 'strict'],
         ROOT,
       );

@@ -212,6 +212,10 @@ describe('mf', () => {
       exitCode: 2,
       notes: expect.stringContaining('did not respond'),
     });
+    expect(await mf(['wait-ready', '--timeout', '0'], { MAYFLY_URL: 'http://127.0.0.1:9' })).toMatchObject({
+      exitCode: 2,
+      notes: expect.stringContaining('is not ready'),
+    });
   });
 
   it.each([

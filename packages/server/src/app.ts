@@ -82,7 +82,7 @@ export interface App {
 export function createApp(config: Config, overrides: Overrides = {}): App {
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.logLevel);
-  const opened = new Opened(log);
+  const opened = createOpened(log);
   let smtpServer: SmtpServer | undefined;
 
   const start = async (onFirstKey?: (key: string) => void): Promise<RunningApp> => {
@@ -330,11 +330,11 @@ async function startHttp(
   smtp: Smtp | null,
   signInCodes: SignInCodes,
 ) {
-  const { config, store, guard, events, plans, metrics, gauges, clock, log, opened } = base;
+  const { config, store, events, plans, metrics, gauges, clock, log, opened } = base;
+  const { domains, publicUrl, corsOrigins, signUpPlan, dialect } = config;
   const { createHttpServer } = await import('./http/server.ts');
-  const waitLog = new WaitLog(store.waits, clock, (err) =>
-    log.error({ err }, 'Ended waits could not be stored'),
-  );
+  const onLost = (err: unknown) => log.error({ err }, 'Ended waits could not be stored');
+  const waitLog = new WaitLog(store.waits, clock, onLost);
   opened.onClose(() => waitLog.flushed());
   const replays = createReplays({ clock, log });
   opened.onClose(() => replays.stop());
@@ -342,11 +342,7 @@ async function startHttp(
     {
       host: config.httpHost,
       port: config.httpPort,
-      domains: config.domains,
-      publicUrl: config.publicUrl,
-      corsOrigins: config.corsOrigins,
-      dialect: config.dialect,
-      signUpPlan: config.signUpPlan,
+      ...{ domains, publicUrl, corsOrigins, signUpPlan, dialect },
       sink: config.sink === 'on',
       metrics: config.metrics === 'on',
       smtp: smtp?.endpoint ?? null,
@@ -357,7 +353,7 @@ async function startHttp(
       store,
       parsing: base.parsing,
       events,
-      webhooks: new Webhooks({ store, guard, events, clock, plans }),
+      webhooks: new Webhooks(base),
       scheduleNow: base.schedule.now,
       waitLog,
       plans,
@@ -461,38 +457,23 @@ const listening = <T>(name: ListenerName, config: Config, started: Promise<T>): 
 /** Part of the 10 s from SIGTERM to exit. */
 const DRAIN_MS = 8_000;
 
+type Opened = ReturnType<typeof createOpened>;
+
 /** The parts that are open. Each is added as soon as it is open, so that a failed start closes all of them. */
-class Opened {
-  readonly #log: Logger;
-  readonly #closers: (() => Promise<void>)[] = [];
-  readonly #listeners: { stop(deadlineMs: number): Promise<void> }[] = [];
-
-  constructor(log: Logger) {
-    this.#log = log;
-  }
-
-  /** Adds a function that closes a part that others use. Called after all listeners have stopped, in reverse order. */
-  onClose(close: () => Promise<void>): void {
-    this.#closers.push(close);
-  }
-
-  /** Adds a part that starts work of its own: SMTP, HTTP, webhooks. All of them are stopped concurrently. */
-  addListener(listener: { stop(deadlineMs: number): Promise<void> }): void {
-    this.#listeners.push(listener);
-  }
-
-  /** Stops and closes all parts; logs failures. Safe to call twice. */
-  async closeAll(): Promise<void> {
-    const listeners = this.#listeners.splice(0);
-    await Promise.all(listeners.map((listener) => this.#close(() => listener.stop(DRAIN_MS))));
-    for (let closer = this.#closers.pop(); closer; closer = this.#closers.pop()) await this.#close(closer);
-  }
-
-  async #close(part: () => Promise<void>): Promise<void> {
-    try {
-      await part();
-    } catch (err) {
-      this.#log.error({ err }, 'A part did not stop cleanly');
-    }
-  }
+function createOpened(log: Logger) {
+  const closers: (() => Promise<void>)[] = [];
+  const listeners: { stop(deadlineMs: number): Promise<void> }[] = [];
+  const close = (part: () => Promise<void>): Promise<void> =>
+    part().catch((err) => log.error({ err }, 'A part did not stop cleanly'));
+  return {
+    /** Adds a function that closes a part that others use. Called after all listeners have stopped, in reverse order. */
+    onClose: (closer: () => Promise<void>) => void closers.push(closer),
+    /** Adds a part that starts work of its own: SMTP, HTTP, webhooks. All of them are stopped concurrently. */
+    addListener: (listener: (typeof listeners)[number]) => void listeners.push(listener),
+    /** Stops and closes all parts; logs failures. Safe to call twice. */
+    async closeAll(): Promise<void> {
+      await Promise.all(listeners.splice(0).map((listener) => close(() => listener.stop(DRAIN_MS))));
+      for (let closer = closers.pop(); closer; closer = closers.pop()) await close(closer);
+    },
+  };
 }

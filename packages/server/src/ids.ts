@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes, randomFillSync, randomInt } from 'node:crypto';
+import { createHash, createHmac, randomBytes, randomInt, randomUUID } from 'node:crypto';
 
 export type IdPrefix = 'inb' | 'msg' | 'att' | 'whk' | 'dlv' | 'evt' | 'key' | 'acc' | 'wai';
 
@@ -8,8 +8,6 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /** 48 bits of milliseconds, five bits each. */
 const TIME_LETTERS = 10;
-/** 80 random bits, as in ULID, prevent collisions within a millisecond. */
-const RANDOM_BYTES = 10;
 /** The latest time that an id can contain, epoch milliseconds. */
 export const MAX_TIME = 2 ** 48 - 1;
 
@@ -17,51 +15,36 @@ export const MAX_TIME = 2 ** 48 - 1;
 const SECRET_LETTERS = 27;
 const CHECKSUM_LETTERS = 6;
 
-function timePart(time: number): string {
-  if (!Number.isInteger(time) || time < 0 || time > MAX_TIME) throw new RangeError(`not a time: ${time}`);
-  let rest = time;
-  let letters = '';
-  for (let i = 0; i < TIME_LETTERS; i++) {
-    letters = BASE32.charAt(rest % 32) + letters;
+function base32(value: number, letters: number): string {
+  let rest = value;
+  let text = '';
+  for (let i = 0; i < letters; i++) {
+    text = BASE32.charAt(rest % 32) + text;
     rest = Math.floor(rest / 32);
   }
-  return letters;
+  return text;
 }
 
-function randomPart(random: Uint8Array): string {
-  let letters = '';
-  for (let i = 0; i < random.length; i += 5) {
-    let bits = 0n;
-    for (let j = 0; j < 5; j++) bits = (bits << 8n) | BigInt(random[i + j] ?? 0);
-    for (let j = 7; j >= 0; j--) letters += BASE32.charAt(Number((bits >> BigInt(5 * j)) & 31n));
-  }
-  return letters;
+function timePart(time: number): string {
+  if (!Number.isInteger(time) || time < 0 || time > MAX_TIME) throw new RangeError(`not a time: ${time}`);
+  return base32(time, TIME_LETTERS);
 }
 
-/** Random bytes for many ids, because a system call for each id costs more than the rest of it. */
-const pool = new Uint8Array(RANDOM_BYTES * 400);
-let drawn = pool.length;
-
-function drawRandom(): Uint8Array {
-  if (drawn === pool.length) {
-    randomFillSync(pool);
-    drawn = 0;
-  }
-  drawn += RANDOM_BYTES;
-  return pool.subarray(drawn - RANDOM_BYTES, drawn);
-}
-
-/** Makes an id such as `msg_01jd…`: time and 80 random bits in base 32. Ids of one kind sort by time. @param now epoch ms */
-export function newId(prefix: IdPrefix, now: number, random: Uint8Array = drawRandom()): string {
-  return `${prefix}_${timePart(now)}${randomPart(random)}`;
+/**
+ * Makes an id such as `msg_01jd…`: time and 80 random bits in base 32, as in ULID. Ids of one kind sort by time.
+ * The bits are those of a UUID, because Node draws them for many at once. @param now epoch ms
+ */
+export function newId(prefix: IdPrefix, now: number): string {
+  const uuid = randomUUID();
+  const first = Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 11), 16);
+  const second = Number.parseInt(uuid.slice(24, 34), 16);
+  return `${prefix}_${timePart(now)}${base32(first, 8)}${base32(second, 8)}`;
 }
 
 /** Sorts before all ids from that time on. @param time epoch milliseconds */
 export const firstIdAt = (prefix: IdPrefix, time: number): string => `${prefix}_${timePart(time)}`;
 
-export function newSessionId(): string {
-  return Buffer.from(drawRandom()).toString('hex', 0, 8);
-}
+export const newSessionId = (): string => randomBytes(8).toString('hex');
 
 const ID_BODY = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 

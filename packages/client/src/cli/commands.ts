@@ -5,6 +5,7 @@ import {
   type Inbox,
   type LinkMatch,
   Mayfly,
+  MayflyError,
   type Message,
   type MessageWait,
   type Milliseconds,
@@ -111,7 +112,10 @@ async function untilReady(url: string, timeout: Milliseconds, signal: AbortSigna
     );
     if (isReady) return;
     if (performance.now() > end)
-      throw new UsageError(`${url} is not ready. Start it with \`npx mayfly dev\`, or set MAYFLY_URL.`);
+      throw new MayflyError(
+        'connection_failed',
+        `${url} is not ready. Start it with \`npx mayfly dev\`, or set MAYFLY_URL.`,
+      );
     await sleep(READY_PAUSE_MS, undefined, { signal });
   }
 }

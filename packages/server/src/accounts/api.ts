@@ -56,13 +56,9 @@ const TAGS = ['Accounts'];
 const END_OF_TIME = Date.parse('9999-12-31T23:59:59.999Z');
 
 export function keyRoutes(app: App, context: RouteContext): void {
-  createKey(app, context);
   listKeys(app, context);
   deleteKey(app, context);
-}
-
-function createKey(app: App, { deps }: RouteContext): void {
-  const { store, clock } = deps;
+  const { store, clock } = context.deps;
 
   app.route({
     method: 'POST',
@@ -91,8 +87,6 @@ function createKey(app: App, { deps }: RouteContext): void {
 }
 
 function listKeys(app: App, { deps }: RouteContext): void {
-  const { store } = deps;
-
   app.route({
     method: 'GET',
     url: '/v1/keys',
@@ -106,7 +100,7 @@ function listKeys(app: App, { deps }: RouteContext): void {
       response: { 200: json(KeyList, 'The keys.') },
     },
     handler: async (request) => {
-      const keys = await store.keys.list(keyCaller(request).account.id);
+      const keys = await deps.store.keys.list(keyCaller(request).account.id);
       return { keys: keys.map(toKey) };
     },
   });

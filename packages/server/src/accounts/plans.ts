@@ -88,32 +88,17 @@ export function createPlans(settings: PlanSettings = {}) {
   };
 }
 
-const LIFTABLE: readonly (keyof Plan)[] = [
-  'requestsPerMonth',
-  'requestsPerSecond',
-  'burst',
-  'maxLiveInboxes',
-  'maxWebhooks',
-];
 const LIMITS = Object.keys(BUILT_IN_PLANS.free) as (keyof Plan)[];
-const UNITS: Readonly<Record<keyof Plan, string>> = {
-  requestsPerMonth: 'requests',
-  requestsPerSecond: 'requests',
-  burst: 'requests',
-  maxTtlMinutes: 'minutes',
-  maxLiveInboxes: 'inboxes',
-  maxMessagesPerInbox: 'messages',
-  maxMessageBytes: 'bytes',
-  maxWebhooks: 'webhooks',
-};
 /** Names of this form are safe in command lines and logs. */
 const PLAN_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
 function readLimit(limit: keyof Plan, value: unknown): number {
-  if (value === null && LIFTABLE.includes(limit)) return NO_LIMIT;
+  const isLiftable = BUILT_IN_PLANS.unlimited[limit] === NO_LIMIT;
+  if (value === null && isLiftable) return NO_LIMIT;
   if (Number.isSafeInteger(value) && Number(value) >= 1) return Number(value);
-  const lifted = LIFTABLE.includes(limit) ? ', or null for no limit' : '';
-  throw new RangeError(`"${limit}" must be a number of ${UNITS[limit]}, a whole number from 1${lifted}.`);
+  throw new RangeError(
+    `"${limit}" must be a whole number from 1${isLiftable ? ', or null for no limit' : ''}.`,
+  );
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

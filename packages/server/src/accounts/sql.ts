@@ -1,3 +1,4 @@
+import type { Key } from '@mayfly/client/contract';
 import { type Db, read, type Tx, write } from '../database/operations.ts';
 import { constant, EMPTY, FOR_UPDATE, sql } from '../database/sql.ts';
 import { AppError } from '../errors.ts';
@@ -9,15 +10,10 @@ export interface AccountRecord {
   createdAt: number;
 }
 
-export type KeyScope = 'full' | 'read';
+export type KeyScope = Key['scope'];
 
-export interface KeyRecord {
-  id: string;
+export interface KeyRecord extends Pick<Key, 'id' | 'name' | 'scope' | 'prefix'> {
   accountId: string;
-  name: string;
-  scope: KeyScope;
-  /** The first characters of the key, to tell keys apart. */
-  prefix: string;
   createdAt: number;
   expiresAt: number | null;
 }

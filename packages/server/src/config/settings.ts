@@ -23,7 +23,11 @@ import {
   SWITCH,
 } from './values.ts';
 
-const setting = <T>(one: Setting<T>): Setting<T> => one;
+/** Without `fallback`, the default is not set. */
+const setting = <T>(one: Omit<Setting<T>, 'fallback'> & { fallback?: string }): Setting<T> => ({
+  fallback: '',
+  ...one,
+});
 
 /** All settings, in the order of the documentation. */
 export const SETTINGS = {
@@ -43,7 +47,6 @@ export const SETTINGS = {
   }),
   publicUrl: setting({
     name: 'MAYFLY_PUBLIC_URL',
-    fallback: '',
     allowed:
       'an http or https URL without user name, query and fragment, or nothing for the host of each request',
     sentence: 'Base of the URLs in responses: the URL of the reverse proxy, if there is one.',
@@ -58,7 +61,6 @@ export const SETTINGS = {
   }),
   corsOrigins: setting({
     name: 'MAYFLY_CORS_ORIGINS',
-    fallback: '',
     allowed:
       'origins such as https://app.example.com, separated by commas, or * for every origin, or nothing',
     sentence:
@@ -86,7 +88,6 @@ export const SETTINGS = {
   }),
   metricsPort: setting({
     name: 'MAYFLY_METRICS_PORT',
-    fallback: '',
     ...PORT_OR_NONE,
     sentence: 'A port that serves /metrics for Prometheus and nothing else.',
   }),
@@ -113,20 +114,17 @@ export const SETTINGS = {
   }),
   smtpsPort: setting({
     name: 'MAYFLY_SMTPS_PORT',
-    fallback: '',
     ...PORT_OR_NONE,
     sentence: 'A second SMTP port, with TLS from the first byte.',
   }),
   smtpName: setting({
     name: 'MAYFLY_SMTP_NAME',
-    fallback: '',
     allowed: 'a host name, or nothing for the first domain',
     sentence: 'Name of the SMTP server, in its greeting and in Received header lines.',
     parse: orNone(host),
   }),
   smtpTlsCert: setting({
     name: 'MAYFLY_SMTP_TLS_CERT',
-    fallback: '',
     allowed: 'a certificate chain in PEM format, or nothing',
     sentence:
       'Certificate of STARTTLS and of the TLS port; usually given as MAYFLY_SMTP_TLS_CERT_FILE. Without it the TLS port uses a self-signed one, made at each start.',
@@ -134,7 +132,6 @@ export const SETTINGS = {
   }),
   smtpTlsKey: setting({
     name: 'MAYFLY_SMTP_TLS_KEY',
-    fallback: '',
     allowed: 'a private key in PEM format, together with MAYFLY_SMTP_TLS_CERT',
     sentence: 'Key of that certificate; usually given as MAYFLY_SMTP_TLS_KEY_FILE.',
     secret: true,
@@ -163,7 +160,6 @@ export const SETTINGS = {
   }),
   smtpProxyFrom: setting({
     name: 'MAYFLY_SMTP_PROXY_FROM',
-    fallback: '',
     ...NETWORKS,
     sentence:
       'Load balancers that send the PROXY protocol (version 1 or 2). A PROXY header from any other address is rejected.',
@@ -195,7 +191,6 @@ export const SETTINGS = {
   }),
   dnsServers: setting({
     name: 'MAYFLY_DNS_SERVERS',
-    fallback: '',
     allowed:
       'IP addresses, each with or without a port, separated by commas, or nothing for the name servers of this machine',
     sentence: 'Name servers for the checks of senders and for the host names of webhooks.',
@@ -218,7 +213,6 @@ export const SETTINGS = {
   }),
   databaseUrl: setting({
     name: 'MAYFLY_DATABASE_URL',
-    fallback: '',
     allowed:
       'a URL such as postgres://user:password@host:5432/database, or nothing for the embedded database',
     sentence:
@@ -249,14 +243,12 @@ export const SETTINGS = {
   }),
   webhookAllow: setting({
     name: 'MAYFLY_WEBHOOK_ALLOW',
-    fallback: '',
     ...NETWORKS,
     sentence:
       'Networks that webhooks may reach although they are not public. Public addresses are always allowed.',
   }),
   apiKey: setting({
     name: 'MAYFLY_API_KEY',
-    fallback: '',
     allowed: `${MIN_CHOSEN_KEY_LETTERS} or more characters of A-Z a-z 0-9 _ -; a key that begins with mfk_ must be complete`,
     sentence:
       'An API key of the first account that must be known beforehand, for example in a pipeline. Without it the first start generates one. Another value adds a key, and the old one works until it is revoked with mayfly key revoke.',
@@ -279,7 +271,6 @@ export const SETTINGS = {
   }),
   signUpPlan: setting({
     name: 'MAYFLY_SIGNUP_PLAN',
-    fallback: '',
     allowed: 'the name of a plan, or nothing to switch sign-up off',
     sentence: 'Lets everyone who reaches the API create an account on this plan by POST /v1/accounts.',
     parse: orNone((text) => text),

@@ -50,6 +50,14 @@ export const oneOf = <T extends string>(...values: readonly T[]): Kind<T> => ({
   },
 });
 
+/** The text itself, if it is valid. */
+function requiring(isValid: (text: string) => boolean, otherwise: string): (text: string) => string {
+  return (text) => {
+    if (!isValid(text)) throw new Error(otherwise);
+    return text;
+  };
+}
+
 export const SWITCH = oneOf('on', 'off');
 
 export const listOf =
@@ -61,13 +69,17 @@ export const listOf =
     return list;
   };
 
+const wholeNumber =
+  (least: number, most: number) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (!/^\d{1,9}$/.test(text) || value < least || value > most) throw new Error('not a number in range');
+    return value;
+  };
+
 export const PORT: Kind<number> = {
   allowed: 'a port number from 0 to 65535, where 0 selects a free port that the start-up message names',
-  parse(text) {
-    const value = Number(text);
-    if (!/^\d{1,5}$/.test(text) || value > 65_535) throw new Error('not a port');
-    return value;
-  },
+  parse: wholeNumber(0, 65_535),
 };
 
 export const PORT_OR_NONE: Kind<number | null> = {
@@ -77,17 +89,10 @@ export const PORT_OR_NONE: Kind<number | null> = {
 
 export const CONNECTIONS: Kind<number> = {
   allowed: 'a number of connections from 1 to 999999999',
-  parse(text) {
-    const value = Number(text);
-    if (!/^\d{1,9}$/.test(text) || value < 1) throw new Error('not a count');
-    return value;
-  },
+  parse: wholeNumber(1, 999_999_999),
 };
 
-export function hostname(text: string): string {
-  if (!HOSTNAME.test(text)) throw new Error('not a host name');
-  return text;
-}
+export const hostname = requiring((text) => HOSTNAME.test(text), 'not a host name');
 
 /** A host name or an IP address. */
 export const host = (text: string): string => (ipaddr.isValid(text) ? text : hostname(text));
@@ -116,17 +121,12 @@ export const NETWORKS: Kind<string[]> = {
   },
 };
 
-export function folder(text: string): string {
-  if (text === '') throw new Error('empty');
-  return text;
-}
+export const folder = requiring((text) => text !== '', 'empty');
 
-/** The URL of a PostgreSQL database. */
-export function postgresUrl(text: string): string {
+export const postgresUrl = requiring((text) => {
   const { protocol, hostname } = new URL(text);
-  if (!/^postgres(ql)?:$/.test(protocol) || hostname === '') throw new Error('not a URL of PostgreSQL');
-  return text;
-}
+  return /^postgres(ql)?:$/.test(protocol) && hostname !== '';
+}, 'not a URL of PostgreSQL');
 
 /** @returns the URL without a trailing slash */
 export function baseUrl(text: string): string {
@@ -154,19 +154,18 @@ export function corsOrigins(text: string): string[] {
 }
 
 /** Text in PEM form (RFC 7468) whose label ends with `kind`. */
-export const pem =
-  (kind: string) =>
-  (text: string): string => {
-    if (!text.includes('-----BEGIN ') || !text.includes(`${kind}-----`)) throw new Error('not PEM');
-    return text;
-  };
+export const pem = (kind: string) =>
+  requiring((text) => text.includes('-----BEGIN ') && text.includes(`${kind}-----`), 'not PEM');
 
 /** An API key chosen by the operator; a key with our prefix must have a valid checksum. */
-export function chosenKey(text: string): string {
-  if (!/^[A-Za-z0-9_-]+$/.test(text) || text.length < MIN_CHOSEN_KEY_LETTERS) throw new Error('too weak');
-  if (text.startsWith('mft_') || !hasValidChecksum(text)) throw new Error('not a whole key');
-  return text;
-}
+export const chosenKey = requiring(
+  (text) =>
+    /^[A-Za-z0-9_-]+$/.test(text) &&
+    text.length >= MIN_CHOSEN_KEY_LETTERS &&
+    !text.startsWith('mft_') &&
+    hasValidChecksum(text),
+  'too weak, or not a whole key',
+);
 
 export const plans = (text: string): PlanSettings => explained(() => parsePlans(text));
 

@@ -112,30 +112,21 @@ export interface Operation<Args extends readonly unknown[], Result> {
 
 type Run<On, Args extends readonly unknown[], Result> = (on: On, ...args: Args) => Promise<Result>;
 
-export const read = <Args extends readonly unknown[], Result>(run: Run<Db, Args, Result>) =>
-  ({ kind: 'read', traits: {}, run }) as const satisfies Operation<Args, Result>;
+const operation =
+  <On>(kind: Kind) =>
+  <Args extends readonly unknown[], Result>(run: Run<On, Args, Result>, traits: Traits = {}) =>
+    ({ kind, traits, run }) as const satisfies Operation<Args, Result>;
 
-export const search = <Args extends readonly unknown[], Result>(run: Run<Db, Args, Result>) =>
-  ({ kind: 'search', traits: {}, run }) as const satisfies Operation<Args, Result>;
-
-export const write = <Args extends readonly unknown[], Result>(
-  run: Run<Tx, Args, Result>,
-  traits: Traits = {},
-) => ({ kind: 'write', traits, run }) as const satisfies Operation<Args, Result>;
+export const read = operation<Db>('read');
+export const search = operation<Db>('search');
+export const write = operation<Tx>('write');
+export const steps = operation<Transaction>('steps');
+const flightOf = operation<Tx>('flight');
 
 export const flight = <Args extends readonly unknown[], Result>(
   run: (tx: Tx, ...args: Args) => Promise<Flight<Result>>,
   traits: Traits = {},
-) =>
-  ({ kind: 'flight', traits, run: run as unknown as Run<Tx, Args, Result> }) as const satisfies Operation<
-    Args,
-    Result
-  >;
-
-export const steps = <Args extends readonly unknown[], Result>(
-  run: Run<Transaction, Args, Result>,
-  traits: Traits = {},
-) => ({ kind: 'steps', traits, run }) as const satisfies Operation<Args, Result>;
+) => flightOf(run as unknown as Run<Tx, Args, Result>, traits);
 
 export type Operations = Readonly<Record<string, Readonly<Record<string, Operation<never, unknown>>>>>;
 

@@ -85,7 +85,7 @@ export interface RouteContext {
   responses: ResponseCache;
   /** Authentication. `forget` empties its cache after a key was revoked. */
   guard: Pick<Guard, keyof Guard>;
-  admission: Pick<Admission, keyof Admission>;
+  admission: Admission;
   /** In requests that a dialect makes of others. */
   dialectSecret: string;
 }

@@ -36,9 +36,6 @@ export const DECODED_HERE_BYTES = 256 * 1024;
 export const MAX_DECODINGS = 3;
 /** One collision of random addresses is unlikely; five mean that the generator is broken. */
 export const ADDRESS_ATTEMPTS = 5;
-export const RESPONSE_CACHE_BYTES = 16 * 1024 * 1024;
-/** Larger responses are not cached: they are rare, and would evict many small ones. */
-export const MAX_CACHED_RESPONSE_BYTES = 256 * 1024;
 /** Interval of keep-alives in a stream, milliseconds: below the idle timeout of common proxies. */
 export const STREAM_QUIET_MS = 15_000;
 /** A stream whose client has read nothing for this long, milliseconds, is closed, because the client has hung. */
@@ -47,8 +44,3 @@ export const STREAM_STALLED_MS = 30_000;
 export const STREAM_RETRY_MS = 1_000;
 /** Limit of response bytes that the clients of one account have not read yet: some hundred pages, or three large messages. */
 export const MAX_UNREAD_BYTES_PER_ACCOUNT = 64 * 1024 * 1024;
-/** The same limit for all accounts together: what a server with 512 MiB can spare besides mail in transit. */
-export const MAX_UNREAD_BYTES = 192 * 1024 * 1024;
-/** Smaller responses are not counted: the limit of connections bounds them. */
-export const SMALL_RESPONSE_BYTES = 16 * 1024;
-export const STREAM_BYTES = 512 * 1024;

@@ -16,7 +16,7 @@ import { rawProblem } from './response/problems.ts';
 
 type Exchange = [IncomingMessage, ServerResponse];
 
-export interface Requests {
+interface Requests {
   process: RequestListener;
   /** Unanswered requests of one connection besides the current one. */
   maxPipelined: number;
@@ -108,21 +108,13 @@ const REQUESTS_PER_CHUNK = 1 / 8;
 class TurnLimit {
   readonly #limiter: ConnectionLimiter<HttpConnection>;
   readonly #clock: Clock;
-  /** Requests parsed in this turn, by address. A chunk of a body counts as an eighth of a request. */
+  /** Requests parsed in this turn, by address. */
   readonly #parsed = new Map<string, number>();
   readonly #paused = new Map<string, HttpConnection[]>();
 
   constructor(limiter: ConnectionLimiter<HttpConnection>, clock: Clock) {
     this.#limiter = limiter;
     this.#clock = clock;
-  }
-
-  request({ source }: HttpConnection): void {
-    this.#count(source, 1);
-  }
-
-  chunk({ source }: HttpConnection): void {
-    this.#count(source, REQUESTS_PER_CHUNK);
   }
 
   opened(connection: HttpConnection): void {
@@ -135,7 +127,8 @@ class TurnLimit {
     });
   }
 
-  #count(source: string, requests: number): void {
+  /** @param requests that were parsed: 1, or {@link REQUESTS_PER_CHUNK} */
+  count({ source }: HttpConnection, requests: number): void {
     if (this.#parsed.size === 0) {
       const begunAt = this.#clock.monotonic();
       setImmediate(() => this.#endTurn(this.#clock.monotonic() - begunAt));
@@ -218,9 +211,9 @@ export function createListener(
     const connection = connections.get(request.socket);
     if (!connection) return;
     limiter.used(connection);
-    turn.request(connection);
+    turn.count(connection, 1);
     forgetTypeOfNoBody(request);
-    joinChunks(request, () => turn.chunk(connection));
+    joinChunks(request, () => turn.count(connection, REQUESTS_PER_CHUNK));
     connection.add(request, response);
   });
   server.setTimeout(IDLE_CONNECTION_MS);

@@ -57,16 +57,8 @@ export function usageRoutes(app: App, { deps }: RouteContext): void {
   });
 }
 
-const toLimits = (plan: Plan): PlanLimits => ({
-  requestsPerMonth: limitOrNull(plan.requestsPerMonth),
-  requestsPerSecond: limitOrNull(plan.requestsPerSecond),
-  burst: limitOrNull(plan.burst),
-  maxTtlMinutes: plan.maxTtlMinutes,
-  maxLiveInboxes: limitOrNull(plan.maxLiveInboxes),
-  maxMessagesPerInbox: plan.maxMessagesPerInbox,
-  maxMessageBytes: plan.maxMessageBytes,
-  maxWebhooks: limitOrNull(plan.maxWebhooks),
-});
+const toLimits = (plan: Plan): PlanLimits =>
+  Object.fromEntries(Object.entries(plan).map(([name, limit]) => [name, limitOrNull(limit)])) as PlanLimits;
 
 function lastDays(stored: DayUsage[], here: ReadonlyMap<string, number>, now: number): UsageDay[] {
   const known = new Map(stored.map(({ day, requests }) => [day, requests]));

@@ -75,13 +75,7 @@ const RETURN_AFTER_MS = 60_000;
 /** An account without requests for this long, which is longer than any held request, is dropped from memory. */
 const FORGET_AFTER_MS = 600_000;
 
-export interface MonthStanding {
-  remaining: number | null;
-  /** Start of the next month, epoch milliseconds. */
-  resetAt: number;
-}
-
-export interface UsageDeps {
+interface UsageDeps {
   store: Pick<Store, 'usage' | 'keys'>;
   clock: Clock;
   log: Logger;
@@ -133,8 +127,8 @@ export class UsageMeter {
     else this.#unreported.push({ accountId, month, returned: 1, days: [{ day, requests: -1 }] });
   }
 
-  /** What is left of the month. For an account that was not charged on this node, that is the whole quota. */
-  standing(accountId: string, limit: number): MonthStanding {
+  /** What is left until the next month, which begins at `resetAt` (epoch milliseconds). For an account that was not charged on this node, that is the whole quota. */
+  standing(accountId: string, limit: number): { remaining: number | null; resetAt: number } {
     const now = this.#clock.now();
     const account = this.#find(accountId, limit, now);
     const left = account ? limit - account.taken + account.unspent : limit;

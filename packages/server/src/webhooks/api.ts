@@ -22,7 +22,7 @@ const TAGS = ['Webhooks'];
 export function webhookRoutes(app: App, context: RouteContext): void {
   collection(app, context);
   one(app, context);
-  rotation(app, context);
+  changes(app, context);
 }
 
 function collection(app: App, { deps }: RouteContext): void {
@@ -47,12 +47,13 @@ function collection(app: App, { deps }: RouteContext): void {
     handler: async (request, reply) => {
       const { url, inboxId = null, description = '' } = request.body;
       const { account } = keyCaller(request);
-      const wish = { url, inboxId, description };
-      const { webhook, secret } = await deps.webhooks.register(account, wish).catch((error) => {
-        const isInbox = inboxId !== null && error instanceof AppError && error.code === 'not_found';
-        if (!isInbox) throw error;
-        return throwEnded(store.inboxes, { accountId: account.id, id: inboxId }, clock.now());
-      });
+      const { webhook, secret } = await deps.webhooks
+        .register(account, url, inboxId, description)
+        .catch((error) => {
+          const isInbox = inboxId !== null && error instanceof AppError && error.code === 'not_found';
+          if (!isInbox) throw error;
+          return throwEnded(store.inboxes, { accountId: account.id, id: inboxId }, clock.now());
+        });
       reply.code(201).header('location', `/v1/webhooks/${webhook.id}`).header('cache-control', 'no-store');
       return { ...toWebhook(webhook, clock.now()), secret };
     },
@@ -108,26 +109,6 @@ function one(app: App, { deps }: RouteContext): void {
   });
 
   app.route({
-    method: 'PATCH',
-    url: '/v1/webhooks/:id',
-    config: { access: 'account:write', errors: ['not_found', 'webhook_disabled', 'webhook_url_refused'] },
-    schema: {
-      operationId: 'updateWebhook',
-      tags: TAGS,
-      summary: 'Change a webhook',
-      description: 'Changes the URL or the note, or enables or disables the webhook.',
-      params: WebhookParams,
-      body: ref(UpdateWebhook),
-      response: { 200: json(Webhook, 'The webhook after the change.') },
-    },
-    handler: async (request) => {
-      const { account } = keyCaller(request);
-      const webhook = await deps.webhooks.update(account.id, request.params.id, request.body);
-      return toWebhook(webhook, clock.now());
-    },
-  });
-
-  app.route({
     method: 'DELETE',
     url: '/v1/webhooks/:id',
     config: { access: 'account:write', errors: ['not_found'] },
@@ -148,7 +129,27 @@ function one(app: App, { deps }: RouteContext): void {
   });
 }
 
-function rotation(app: App, { deps }: RouteContext): void {
+function changes(app: App, { deps }: RouteContext): void {
+  app.route({
+    method: 'PATCH',
+    url: '/v1/webhooks/:id',
+    config: { access: 'account:write', errors: ['not_found', 'webhook_disabled', 'webhook_url_refused'] },
+    schema: {
+      operationId: 'updateWebhook',
+      tags: TAGS,
+      summary: 'Change a webhook',
+      description: 'Changes the URL or the note, or enables or disables the webhook.',
+      params: WebhookParams,
+      body: ref(UpdateWebhook),
+      response: { 200: json(Webhook, 'The webhook after the change.') },
+    },
+    handler: async (request) => {
+      const { account } = keyCaller(request);
+      const webhook = await deps.webhooks.update(account.id, request.params.id, request.body);
+      return toWebhook(webhook, deps.clock.now());
+    },
+  });
+
   app.route({
     method: 'POST',
     url: '/v1/webhooks/:id/rotate-secret',
@@ -171,15 +172,11 @@ function rotation(app: App, { deps }: RouteContext): void {
   });
 }
 
-function toWebhook(webhook: WebhookRecord, now: number): Webhook {
-  const ended = webhook.endsAt !== null && webhook.endsAt <= now;
+function toWebhook({ accountId: _, endsAt, ...webhook }: WebhookRecord, now: number): Webhook {
+  const ended = endsAt !== null && endsAt <= now;
   return {
-    id: webhook.id,
-    url: webhook.url,
-    inboxId: webhook.inboxId,
-    description: webhook.description,
-    enabled: webhook.enabled && !ended,
-    disabledReason: ended ? 'The inbox ended.' : webhook.disabledReason,
+    ...webhook,
+    ...(ended && { enabled: false, disabledReason: 'The inbox ended.' }),
     failingSince: toTimeOrNull(webhook.failingSince),
     createdAt: toTime(webhook.createdAt),
   };

@@ -6,7 +6,7 @@ import type { Store } from '../store.ts';
 import { Batcher } from '../workers/batcher.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
 import { ATTEMPT_TIMEOUT_MS, type Sender } from './outbound/send.ts';
-import { eventBody } from './payload.ts';
+import { type EventBodyDeps, eventBody } from './payload.ts';
 import { hasOnlyFailed, type NextStep, nextStep } from './schedule.ts';
 import type { ScheduleClock } from './schedule-clock.ts';
 import { signatureHeaders } from './sign.ts';
@@ -29,7 +29,7 @@ const STORAGE_PAUSE_MS = 1_000;
 /** How long a stop waits for attempts in progress. The whole process has ten seconds. */
 const STOP_GRACE_MS = 5_000;
 
-interface DelivererDeps {
+interface DelivererDeps extends EventBodyDeps {
   store: Pick<Store, 'inboxes' | 'messages' | 'webhooks' | 'deliveries'>;
   schedule: ScheduleClock;
   sender: Sender;
@@ -38,10 +38,6 @@ interface DelivererDeps {
   log: Logger;
   metrics: WebhookMetrics;
   random(): number;
-  /** Base of URLs in events, without a trailing slash; empty for relative paths. */
-  publicUrl: string;
-  /** The first served domain, for test events. */
-  domain: string;
   /** Replaces the schedule's delays in tests, milliseconds. */
   retryDelays?: readonly number[] | undefined;
 }

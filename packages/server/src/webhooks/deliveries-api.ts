@@ -15,18 +15,18 @@ import { json } from '../http/openapi/responses.ts';
 import { readPage } from '../http/request/inputs.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { timeOf } from '../messages/cursor.ts';
-import type { AttemptRecord, DeliveryRecord } from './sql/log.ts';
+import type { DeliveryRecord } from './sql/log.ts';
 
 const TAGS = ['Webhooks'];
 
 export function deliveryRoutes(app: App, context: RouteContext): void {
-  testWebhook(app, context);
-  listDeliveries(app, context);
-  replayDelivery(app, context);
-  replayDeliveries(app, context);
+  listAndTest(app, context);
+  replays(app, context);
 }
 
-function testWebhook(app: App, { deps }: RouteContext): void {
+function listAndTest(app: App, { deps }: RouteContext): void {
+  const { store, clock } = deps;
+
   app.route({
     method: 'POST',
     url: '/v1/webhooks/:id/test',
@@ -46,10 +46,6 @@ function testWebhook(app: App, { deps }: RouteContext): void {
       return toDelivery(delivery);
     },
   });
-}
-
-function listDeliveries(app: App, { deps }: RouteContext): void {
-  const { store, clock } = deps;
 
   app.route({
     method: 'GET',
@@ -75,21 +71,15 @@ function listDeliveries(app: App, { deps }: RouteContext): void {
       const found = state
         ? await store.deliveries.listByState(account.id, id, { ...page, state }, now)
         : await store.deliveries.list(account.id, id, page, now);
-      // Convert to the wall clock, which clients compare with theirs: the schedule does not follow its steps.
+      // The wall clock, which clients compare with theirs, is ahead of the schedule by this much.
       const stepMs = clock.now() - (deps.scheduleNow?.() ?? clock.now());
-      const atWallTime = (delivery: DeliveryRecord): DeliveryRecord => ({
-        ...delivery,
-        nextAttemptAt: delivery.nextAttemptAt && delivery.nextAttemptAt + stepMs,
-      });
-      return {
-        deliveries: found.deliveries.map((delivery) => toDelivery(atWallTime(delivery))),
-        hasMore: found.hasMore,
-      };
+      const deliveries = found.deliveries.map((delivery) => toDelivery(delivery, stepMs));
+      return { deliveries, hasMore: found.hasMore };
     },
   });
 }
 
-function replayDelivery(app: App, { deps }: RouteContext): void {
+function replays(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/v1/webhooks/:id/deliveries/:deliveryId/replay',
@@ -110,9 +100,7 @@ function replayDelivery(app: App, { deps }: RouteContext): void {
       return toDelivery(delivery);
     },
   });
-}
 
-function replayDeliveries(app: App, { deps }: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/v1/webhooks/:id/deliveries/replay',
@@ -138,14 +126,12 @@ function replayDeliveries(app: App, { deps }: RouteContext): void {
   });
 }
 
-const toAttempt = (attempt: AttemptRecord) => ({ ...attempt, at: toTime(attempt.at) });
-
-function toDelivery(delivery: DeliveryRecord): WebhookDelivery {
-  const { id, eventId, inboxId, messageId, state, reason, nextAttemptAt } = delivery;
+function toDelivery({ webhookId: _, ...delivery }: DeliveryRecord, stepMs = 0): WebhookDelivery {
+  const { createdAt, nextAttemptAt, attempts } = delivery;
   return {
-    ...{ id, eventId, inboxId, messageId, state, reason },
-    createdAt: toTime(delivery.createdAt),
-    nextAttemptAt: toTimeOrNull(nextAttemptAt),
-    attempts: delivery.attempts.map(toAttempt),
+    ...delivery,
+    createdAt: toTime(createdAt),
+    nextAttemptAt: toTimeOrNull(nextAttemptAt && nextAttemptAt + stepMs),
+    attempts: attempts.map((attempt) => ({ ...attempt, at: toTime(attempt.at) })),
   };
 }

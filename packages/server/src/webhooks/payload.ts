@@ -20,12 +20,10 @@ export type PayloadMessage = Pick<
   isPartial?: boolean;
 };
 
-interface MessageReceived {
+interface MessageReceived extends Pick<EventBodyDeps, 'publicUrl'> {
   eventId: string;
   inbox: Pick<InboxRecord, 'id' | 'address' | 'labels'>;
   message: PayloadMessage;
-  /** Base of URLs in the event, without a trailing slash; empty for relative paths. */
-  publicUrl: string;
 }
 
 /** Builds the event of a message. It depends on its arguments only, so that every attempt sends the same bytes. */
@@ -51,30 +49,18 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
     return kept.value;
   };
   const bodies = note(cutBodies(content.text, content.html));
-  const attachments = content.attachments.map((part) => ({
-    id: part.id,
-    filename: part.filename,
-    contentType: part.contentType,
-    parameters: part.parameters ?? {},
-    size: part.size,
-    disposition: part.disposition,
-    contentId: part.contentId,
-    sha256: part.sha256,
+  const attachments = content.attachments.map(({ message: _, ...part }) => ({
+    ...part,
     url: `${url}/attachments/${encodeURIComponent(part.id)}`,
   }));
+  const { id, inboxId, size } = message;
+  const { from, preview, attachmentCount, inlineCount } = summary;
   const fields = {
-    id: message.id,
-    inboxId: message.inboxId,
-    from: summary.from,
+    ...{ id, inboxId, receivedAt, size, from, preview, attachmentCount, inlineCount },
     to: note(cutList(summary.to)),
     cc: note(cutList(summary.cc)),
     subject: note(cutText(summary.subject, MAX_PART_BYTES)),
-    preview: summary.preview,
-    receivedAt,
-    size: message.size,
-    attachmentCount: summary.attachmentCount,
-    inlineCount: summary.inlineCount,
-    hasAttachments: summary.attachmentCount > 0,
+    hasAttachments: attachmentCount > 0,
     codes: note(cutList(summary.codes)),
     // Send the values on arrival, because later changes must not change the body between two attempts.
     ...{ readAt: null, tags: [] },
@@ -119,12 +105,11 @@ function cutList<T>(items: readonly T[]): { value: T[]; cut: boolean } {
   return tooMany === -1 ? { value: [...items], cut: false } : { value: items.slice(0, tooMany), cut: true };
 }
 
-/** The JSON to send, or why the delivery is cancelled. */
-type EventBody = { json: string } | { gone: string };
-
-interface EventBodyDeps {
+export interface EventBodyDeps {
   store: Pick<Store, 'inboxes' | 'messages'>;
+  /** Base of URLs in the event, without a trailing slash; empty for relative paths. */
   publicUrl: string;
+  /** The first served domain, for test events. */
   domain: string;
 }
 
@@ -161,11 +146,12 @@ function testEvent(eventId: string, createdAt: number, { publicUrl, domain }: Ev
   return { ...event, test: true as const };
 }
 
+/** @returns the JSON to send, or why the delivery is cancelled */
 export async function eventBody(
   { eventId, accountId, inboxId, messageId, createdAt }: ClaimedDelivery,
   now: number,
   deps: EventBodyDeps,
-): Promise<EventBody> {
+): Promise<{ json: string } | { gone: string }> {
   const { store, publicUrl } = deps;
   if (inboxId === null || messageId === null)
     return { json: JSON.stringify(testEvent(eventId, createdAt, deps)) };

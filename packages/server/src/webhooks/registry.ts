@@ -1,38 +1,24 @@
+import type { UpdateWebhook } from '@mayfly/client/contract';
 import type { Plans } from '../accounts/plans.ts';
 import type { AccountRecord } from '../accounts/sql.ts';
 import { type Clock, DAY_MS } from '../clock.ts';
 import { AppError, notFound } from '../errors.ts';
 import type { EventBus } from '../events.ts';
-import { newId } from '../ids.ts';
+import { firstIdAt, newId } from '../ids.ts';
 import type { Store } from '../store.ts';
 import { quoted } from '../text/nearest.ts';
 import { checkUrl, type GuardSettings } from './outbound/address-guard.ts';
 import { newWebhookSecret } from './sign.ts';
 import type { DeliveryRecord, ReplayStep } from './sql/log.ts';
-import type { WebhookChanges, WebhookRecord } from './sql/webhooks.ts';
+import type { WebhookRecord } from './sql/webhooks.ts';
 
 /** How long the old secret signs too after a rotation, so that receivers can be updated one by one. */
 const OLD_SECRET_MS = DAY_MS;
 
 /** Deliveries that one step of a replay replays; it blocks other writes for about four milliseconds. */
 const REPLAY_STEP = 250;
-/** Random parts of the smallest and the largest id of a millisecond. */
-const [SMALLEST, LARGEST] = [0, 255].map((byte) => new Uint8Array(10).fill(byte));
 
-interface WebhookWithSecret {
-  webhook: WebhookRecord;
-  secret: string;
-}
-
-interface NewInboxWebhook {
-  id: string;
-  url: string;
-  description: string;
-  secret: string;
-  maxWebhooks: number;
-}
-
-interface WebhooksDeps {
+export interface WebhooksDeps {
   store: Pick<Store, 'webhooks' | 'deliveries'>;
   guard: GuardSettings;
   events: Pick<EventBus, 'publishDeliveries'>;
@@ -48,38 +34,30 @@ export class Webhooks {
     this.#deps = deps;
   }
 
-  /** @throws AppError `webhook_url_refused`, `limit_reached`, `not_found` for an unknown inbox */
-  async register(
-    account: AccountRecord,
-    { url, inboxId, description }: { url: string; inboxId: string | null; description: string },
-  ): Promise<WebhookWithSecret> {
-    const { maxWebhooks, ...made } = await this.forNewInbox(account, url);
-    const webhook = await this.#deps.store.webhooks.create(
-      account.id,
-      { ...made, inboxId, description, createdAt: this.#deps.clock.now() },
-      maxWebhooks,
-    );
-    return { webhook, secret: made.secret };
-  }
-
-  /** @throws AppError `webhook_url_refused` */
-  async forNewInbox(account: AccountRecord, url: string): Promise<NewInboxWebhook> {
-    const { guard, clock, plans } = this.#deps;
-    const checked = await checkUrl(url, guard);
+  /** The parts of a webhook that its owner does not choose. @throws AppError `webhook_url_refused` */
+  async forNewInbox({ plan }: AccountRecord, url: string) {
     return {
-      id: newId('whk', clock.now()),
-      url: checked,
+      url: await checkUrl(url, this.#deps.guard),
+      id: newId('whk', this.#deps.clock.now()),
       description: '',
       secret: newWebhookSecret(),
-      maxWebhooks: plans.named(account.plan).maxWebhooks,
+      maxWebhooks: this.#deps.plans.named(plan).maxWebhooks,
     };
   }
 
+  /** @throws AppError `webhook_url_refused`, `limit_reached`, `not_found` for an unknown inbox */
+  async register(account: AccountRecord, url: string, inboxId: string | null, description: string) {
+    const { maxWebhooks, ...made } = await this.forNewInbox(account, url);
+    const wanted = { ...made, inboxId, description, createdAt: this.#deps.clock.now() };
+    const webhook = await this.#deps.store.webhooks.create(account.id, wanted, maxWebhooks);
+    return { webhook, secret: made.secret };
+  }
+
   /** @throws AppError `webhook_url_refused`; `webhook_disabled` if its inbox is deleted or expired */
-  async update(accountId: string, webhookId: string, changes: WebhookChanges): Promise<WebhookRecord> {
+  async update(accountId: string, webhookId: string, changes: UpdateWebhook): Promise<WebhookRecord> {
     const { store, guard, events, clock } = this.#deps;
     // Check that the webhook exists before resolving the URL: otherwise a caller without one could learn about names and addresses.
-    await this.#live(accountId, webhookId);
+    await this.#requireLive(accountId, webhookId);
     const url = changes.url === undefined ? {} : { url: await checkUrl(changes.url, guard) };
     const updated = await store.webhooks.update(accountId, webhookId, { ...changes, ...url }, clock.now());
     if (!updated) throw notFound('webhook', webhookId);
@@ -89,19 +67,19 @@ export class Webhooks {
   }
 
   /** The old secret signs too for {@link OLD_SECRET_MS}. @throws AppError `webhook_disabled` if its inbox is deleted or expired */
-  async rotateSecret(accountId: string, webhookId: string): Promise<WebhookWithSecret> {
-    await this.#live(accountId, webhookId);
+  async rotateSecret(accountId: string, webhookId: string) {
+    await this.#requireLive(accountId, webhookId);
     const secret = newWebhookSecret();
     const now = this.#deps.clock.now();
-    const { webhooks } = this.#deps.store;
-    const webhook = await webhooks.rotateSecret(accountId, webhookId, secret, now + OLD_SECRET_MS, now);
+    const until = now + OLD_SECRET_MS;
+    const webhook = await this.#deps.store.webhooks.rotateSecret(accountId, webhookId, secret, until, now);
     if (!webhook) throw notFound('webhook', webhookId);
     return { webhook, secret };
   }
 
   /** Enqueues a test event. @throws AppError `webhook_disabled` */
   async test(accountId: string, webhookId: string): Promise<DeliveryRecord> {
-    await this.#assertEnabled(accountId, webhookId);
+    await this.#requireEnabled(accountId, webhookId);
     const now = this.#deps.clock.now();
     const test = { deliveryId: newId('dlv', now), eventId: newId('evt', now) };
     const added = await this.#deps.store.deliveries.addTest(accountId, webhookId, test, now);
@@ -110,10 +88,9 @@ export class Webhooks {
 
   /** Begins a new round of attempts, which ends at once if the message was deleted. @throws AppError `webhook_disabled` */
   async replay(accountId: string, webhookId: string, deliveryId: string): Promise<DeliveryRecord> {
-    await this.#assertEnabled(accountId, webhookId);
-    const { deliveries } = this.#deps.store;
-    const now = this.#deps.clock.now();
-    const replayed = await deliveries.replay(accountId, webhookId, deliveryId, now);
+    await this.#requireEnabled(accountId, webhookId);
+    const { store, clock } = this.#deps;
+    const replayed = await store.deliveries.replay(accountId, webhookId, deliveryId, clock.now());
     return this.#published(replayed, deliveryId);
   }
 
@@ -123,14 +100,13 @@ export class Webhooks {
     webhookId: string,
     { state, since }: { state: ReplayStep['state']; since: number },
   ): Promise<number> {
-    await this.#assertEnabled(accountId, webhookId);
+    await this.#requireEnabled(accountId, webhookId);
     const now = this.#deps.clock.now();
-    const upTo = newId('dlv', now, LARGEST);
+    const before = firstIdAt('dlv', now + 1);
     let replayed = 0;
-    // Deliveries created at `since` are included, so the first step begins before all ids of that millisecond.
-    const first = newId('dlv', Math.min(Math.max(since, 0), now + 1), SMALLEST);
+    const first = firstIdAt('dlv', Math.min(Math.max(since, 0), now + 1));
     for (let after: string | null = first; after !== null; ) {
-      const step = { state, after, upTo, limit: REPLAY_STEP };
+      const step = { state, after, before, limit: REPLAY_STEP };
       const done = await this.#deps.store.deliveries.replaySome(accountId, webhookId, step, now);
       if (!done) throw notFound('webhook', webhookId);
       replayed += done.replayed;
@@ -141,7 +117,7 @@ export class Webhooks {
   }
 
   /** @throws AppError `not_found`; `webhook_disabled` if its inbox is deleted or expired */
-  async #live(accountId: string, webhookId: string): Promise<WebhookRecord> {
+  async #requireLive(accountId: string, webhookId: string): Promise<WebhookRecord> {
     const now = this.#deps.clock.now();
     const webhook = await this.#deps.store.webhooks.find(accountId, webhookId, now);
     if (!webhook) throw notFound('webhook', webhookId);
@@ -153,8 +129,8 @@ export class Webhooks {
   }
 
   /** @throws AppError `not_found`; `webhook_disabled`, also when its owner disabled it */
-  async #assertEnabled(accountId: string, webhookId: string): Promise<void> {
-    if ((await this.#live(accountId, webhookId)).enabled) return;
+  async #requireEnabled(accountId: string, webhookId: string): Promise<void> {
+    if ((await this.#requireLive(accountId, webhookId)).enabled) return;
     throw new AppError(
       'webhook_disabled',
       `The webhook ${quoted(webhookId)} is disabled. Enable it first: PATCH /v1/webhooks/{id} with {"enabled": true}.`,

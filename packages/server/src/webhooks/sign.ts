@@ -6,37 +6,28 @@ const SECRET_PREFIX = 'whsec_';
 /** The specification allows 24 to 64 bytes; the HMAC's output has 32. */
 const SECRET_BYTES = 32;
 
-export interface SignedContent {
+export const newWebhookSecret = (random = randomBytes(SECRET_BYTES)): string =>
+  SECRET_PREFIX + random.toString('base64');
+
+interface SignedContent {
   /** Sent as `webhook-id`; the same on every attempt. Contains no dot. */
   id: string;
   timestampSeconds: number;
-  /** Exactly the body that is sent; a string is encoded as UTF-8. */
-  body: string | Uint8Array;
+  /** Exactly the body that is sent, in UTF-8. */
+  body: string;
   /** Secrets that sign, newest first: usually one, more during a rotation. */
   secrets: readonly string[];
 }
 
-/** A type rather than an interface, so that it is assignable to `Record<string, string>`. */
-export type SignatureHeaders = {
-  'webhook-id': string;
-  'webhook-timestamp': string;
-  'webhook-signature': string;
-};
-
-export const newWebhookSecret = (random = randomBytes(SECRET_BYTES)): string =>
-  SECRET_PREFIX + random.toString('base64');
-
 /** A receiver accepts a delivery if one signature matches its secret. */
-export function signatureHeaders({ id, timestampSeconds, body, secrets }: SignedContent): SignatureHeaders {
-  const signatures = secrets.map((secret) => `v1,${sign(secret, `${id}.${timestampSeconds}.`, body)}`);
+export function signatureHeaders({ id, timestampSeconds, body, secrets }: SignedContent) {
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
+    return `v1,${createHmac('sha256', key).update(`${id}.${timestampSeconds}.${body}`).digest('base64')}`;
+  });
   return {
     'webhook-id': id,
     'webhook-timestamp': String(timestampSeconds),
     'webhook-signature': signatures.join(' '),
   };
-}
-
-function sign(secret: string, head: string, body: string | Uint8Array): string {
-  const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
-  return createHmac('sha256', key).update(head).update(body).digest('base64');
 }

@@ -38,7 +38,7 @@ async function idleFrom(address: string): Promise<SmtpClient> {
 const turns = async (count: number) => {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 };
-const mail = [...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.', expect: 250 }];
+const mail = [...upToData, 'DATA → 354', 'x\r\n. → 250'];
 
 describe('idle connections from many addresses', () => {
   it.each([
@@ -61,12 +61,12 @@ describe('idle connections from many addresses', () => {
       await client.reply();
       idle.push(client);
     }
-    await idle[0]?.play([{ send: 'NOOP', expect: 250 }]);
+    await idle[0]?.play(['NOOP → 250']);
     const other = await smtpClient(smtp.port);
     clients.push(other);
     await other.play(mail);
     expect(await idle[1]?.closed()).toMatch(/^421 4\.3\.2 /);
-    await idle[0]?.play([{ send: 'NOOP', expect: 250 }]);
+    await idle[0]?.play(['NOOP → 250']);
   });
 
   it('from addresses of this machine do not keep a client from elsewhere out either', async () => {
@@ -79,7 +79,7 @@ describe('idle connections from many addresses', () => {
     await start({ limits: { maxConnections: 20 } });
     const idle = await idleFrom('198.51.100.1');
     await clock.advance(295_000);
-    await idle.play([{ send: 'NOOP', expect: 250 }]);
+    await idle.play(['NOOP → 250']);
   });
 
   it('give way to others of their own address where no other address has more', async () => {
@@ -88,22 +88,22 @@ describe('idle connections from many addresses', () => {
     for (let i = 0; i < 6; i++) idle.push(await idleFrom(`198.51.100.${i % 2}`));
     await idleFrom('198.51.100.1');
     expect(await idle[1]?.closed()).toMatch(/^421 4\.3\.2 /);
-    await idle[0]?.play([{ send: 'NOOP', expect: 250 }]);
+    await idle[0]?.play(['NOOP → 250']);
   });
 
   it('give way, and a client that is sending or waits for its 250 does not', async () => {
     await start({ limits: { maxConnections: 3 } });
     const storing = smtp.receiver.holdStoring();
     const busy = [await clientFrom('198.51.100.1'), await clientFrom('198.51.100.1')];
-    await busy[0]?.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.' }]);
-    await busy[1]?.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'part of a mail' }]);
+    await busy[0]?.play([...upToData, 'DATA → 354', { send: 'x\r\n.' }]);
+    await busy[1]?.play([...upToData, 'DATA → 354', { send: 'part of a mail' }]);
     const idle = await idleFrom('198.51.100.1');
     await storing.begun;
-    await (await clientFrom('203.0.113.9')).play([{ expect: 220 }]);
+    await (await clientFrom('203.0.113.9')).play(['→ 220']);
     expect(await idle.closed()).toMatch(/^421 4\.3\.2 /);
     storing.goOn();
-    await busy[0]?.play([{ expect: 250 }]);
-    await busy[1]?.play([{ send: '\r\n.', expect: 250 }]);
+    await busy[0]?.play(['→ 250']);
+    await busy[1]?.play(['\r\n. → 250']);
   });
 });
 
@@ -118,8 +118,8 @@ describe('one IPv6 network', () => {
     };
     const sending = mail.slice(0, -1);
     for (const host of [1, 2]) await (await from(`2001:db8:1:2::${host}`)).play(sending);
-    await (await from('2001:db8:1:2::3')).play([{ expect: '421 4.7.0' }]);
-    await (await from('2001:db8:1:3::1')).play([{ expect: 220 }]);
+    await (await from('2001:db8:1:2::3')).play(['→ 421 4.7.0']);
+    await (await from('2001:db8:1:3::1')).play(['→ 220']);
   });
 });
 
@@ -139,11 +139,8 @@ describe('after the last reply', () => {
     const first = await smtpClient(smtp.port);
     clients.push(first);
     await first.play(upToData.slice(0, 2));
-    await first.play([{ send: 'MAIL FROM:<s@example.com>', expect: 250 }]);
-    await first.play([
-      { send: 'RCPT TO:<a@mayfly.test>', expect: 250 },
-      { send: 'DATA', expect: 354 },
-    ]);
+    await first.play(['MAIL FROM:<s@example.com> → 250']);
+    await first.play(['RCPT TO:<a@mayfly.test> → 250', 'DATA → 354']);
     const { socket, gone } = await rawClient(smtp.port);
     await new Promise((resolve) => socket.once('end', resolve));
     const knock = () => {

@@ -26,7 +26,7 @@ describe('EHLO and HELO accept', () => {
     ['a bare IPv4 address, as some libraries send it', '127.0.0.1'],
   ])('%s', async (_, name) => {
     for (const verb of ['EHLO', 'HELO']) {
-      await playSmtp(smtp.port, [{ expect: 220 }, { send: `${verb} ${name}`, expect: 250 }]);
+      await playSmtp(smtp.port, ['→ 220', `${verb} ${name} → 250`]);
     }
   });
 });
@@ -64,7 +64,7 @@ describe('EHLO and HELO refuse with 501', () => {
     ['bytes that are no UTF-8', '\u{FFFD}'],
   ])('%s', async (_, name) => {
     for (const verb of ['EHLO', 'HELO']) {
-      await playSmtp(smtp.port, [{ expect: 220 }, { send: `${verb} ${name}`, expect: '501 5.5.4' }]);
+      await playSmtp(smtp.port, ['→ 220', `${verb} ${name} → 501 5.5.4`]);
     }
   });
 });

@@ -17,10 +17,10 @@ describe('a message that MAIL declares too large', () => {
     const clock = new FakeClock();
     smtp = await startSmtp({ maxMessageBytes: LIMIT }, clock);
     await playSmtp(smtp.port, [
-      { expect: 220 },
-      { send: 'EHLO App.Example.org', expect: 250 },
-      { send: 'MAIL FROM:<app@example.org> SIZE=1000001', expect: '552 5.3.4' },
-      { send: 'MAIL FROM:<app@example.org> SIZE=1000000', expect: 250 },
+      '→ 220',
+      'EHLO App.Example.org → 250',
+      'MAIL FROM:<app@example.org> SIZE=1000001 → 552 5.3.4',
+      'MAIL FROM:<app@example.org> SIZE=1000000 → 250',
     ]);
     expect(smtp.receiver.refusedSenders).toEqual([
       {
@@ -48,10 +48,10 @@ describe('a message that MAIL declares too large', () => {
   it('is not recorded for a syntax error, which names no size', async () => {
     smtp = await startSmtp({ maxMessageBytes: LIMIT });
     await playSmtp(smtp.port, [
-      { expect: 220 },
-      { send: 'EHLO c', expect: 250 },
-      { send: 'MAIL FROM:<app@example.org> SIZE=x', expect: 501 },
-      { send: 'MAIL FROM:app', expect: 501 },
+      '→ 220',
+      'EHLO c → 250',
+      'MAIL FROM:<app@example.org> SIZE=x → 501',
+      'MAIL FROM:app → 501',
     ]);
     expect(smtp.receiver.refusedSenders).toEqual([]);
   });
@@ -61,9 +61,9 @@ describe('a message that MAIL declares too large', () => {
     onTestFinished(() => app.stop());
     const inbox = await app.createInbox();
     await playSmtp(app.smtp.port, [
-      { expect: 220 },
-      { send: 'EHLO app.example.org', expect: 250 },
-      { send: 'MAIL FROM:<app@example.org> SIZE=99000000', expect: '552 5.3.4' },
+      '→ 220',
+      'EHLO app.example.org → 250',
+      'MAIL FROM:<app@example.org> SIZE=99000000 → 552 5.3.4',
     ]);
     const body = { timeoutSeconds: 0 };
     const waited = await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body });

@@ -24,7 +24,7 @@ async function begin(port: number, localAddress = '127.0.0.1'): Promise<SmtpClie
   const client = await smtpClient(port, { localAddress });
   clients.push(client);
   client.socket.on('error', () => undefined);
-  await client.play([...upToData, { send: 'DATA', expect: 354 }]);
+  await client.play([...upToData, 'DATA → 354']);
   return client;
 }
 
@@ -43,7 +43,7 @@ describe('senders that hold memory and send no more', () => {
     for (let i = 0; i < 4; i++) press(await begin(smtp.port, '127.0.0.2'), 15.6 * MIB);
     await turns(500);
     const honest = await begin(smtp.port);
-    await honest.play([{ send: `${'x'.repeat(900)}\r\n.`, expect: 250 }]);
+    await honest.play([`${'x'.repeat(900)}\r\n. → 250`]);
   });
 
   it('do not delay a small mail from their own address either', async () => {
@@ -51,7 +51,7 @@ describe('senders that hold memory and send no more', () => {
     for (let i = 0; i < 20; i++) press(await begin(smtp.port), 4 * MIB);
     await turns(500);
     const honest = await begin(smtp.port);
-    await honest.play([{ send: lines(60 * KIB) }, { send: '.', expect: 250 }]);
+    await honest.play([{ send: lines(60 * KIB) }, '. → 250']);
   });
 
   it('are closed with 421 when a large mail waits for their memory, which is then stored', async () => {
@@ -63,7 +63,7 @@ describe('senders that hold memory and send no more', () => {
     await turns(500);
     const honest = await begin(smtp.port);
     press(honest, 20 * MIB);
-    const stored = honest.play([{ send: '.', expect: 250 }]);
+    const stored = honest.play(['. → 250']);
     let isStored = false;
     void stored.then(() => {
       isStored = true;
@@ -87,7 +87,7 @@ describe('senders that hold memory and send no more', () => {
     press(alone, 2 * MIB);
     await turns(100);
     await clock.advance(50_000);
-    await alone.play([{ send: '.', expect: 250 }]);
+    await alone.play(['. → 250']);
   });
 });
 
@@ -99,7 +99,7 @@ describe('a source address', () => {
     await turns(500);
     const other = await begin(smtp.port, '127.0.0.3');
     press(other, MIB);
-    await other.play([{ send: '.', expect: 250 }]);
+    await other.play(['. → 250']);
   });
 });
 
@@ -111,7 +111,7 @@ describe('large mails', () => {
       Array.from({ length: 12 }, (_, i) => begin(port, `127.0.0.${2 + (i % 3)}`)),
     );
     for (const sender of senders) press(sender, 20 * MIB);
-    await Promise.all(senders.map((sender) => sender.play([{ send: '.', expect: 250 }])));
+    await Promise.all(senders.map((sender) => sender.play(['. → 250'])));
     expect(smtp.receiver.mails).toHaveLength(12);
   });
 });

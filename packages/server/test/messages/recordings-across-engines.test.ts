@@ -23,11 +23,11 @@ describeOnEngines('a recording of a server on SQLite, on', (engine) => {
   async function send(to: string[], mailFrom: string, source: Buffer): Promise<void> {
     const client = await smtpClient(recorder.smtp.port);
     await client.play([
-      { expect: 220 },
-      { send: 'EHLO Recorder.example', expect: 250 },
-      { send: `MAIL FROM:<${mailFrom}>`, expect: 250 },
-      ...to.map((address) => ({ send: `RCPT TO:<${address}>`, expect: 250 })),
-      { send: 'DATA', expect: 354 },
+      '→ 220',
+      'EHLO Recorder.example → 250',
+      `MAIL FROM:<${mailFrom}> → 250`,
+      ...to.map((address) => `RCPT TO:<${address}> → 250`),
+      'DATA → 354',
       { send: Buffer.concat([source, Buffer.from('\r\n.\r\n')]), expect: 250 },
     ]);
     client.close();

@@ -14,16 +14,16 @@ const MAX_MAILS = 3_000;
 
 async function openSender(app: TestApp): Promise<SmtpClient> {
   const client = await smtpClient(app.smtp.port);
-  await client.play([{ expect: 220 }, { send: 'EHLO app.example.org', expect: 250 }]);
+  await client.play(['→ 220', 'EHLO app.example.org → 250']);
   return client;
 }
 
 const sendMail = (sender: SmtpClient, recipients: string[], subject: string) =>
   sender.play([
-    { send: 'MAIL FROM:<app@example.org>', expect: 250 },
-    ...recipients.map((address) => ({ send: `RCPT TO:<${address}>`, expect: 250 })),
-    { send: 'DATA', expect: 354 },
-    { send: `Subject: ${subject}\r\n\r\nhello\r\n.`, expect: 250 },
+    'MAIL FROM:<app@example.org> → 250',
+    ...recipients.map((address) => `RCPT TO:<${address}> → 250`),
+    'DATA → 354',
+    `Subject: ${subject}\r\n\r\nhello\r\n. → 250`,
   ]);
 
 /** What a reader has seen; it goes on where it was cut. */

@@ -131,11 +131,11 @@ describeOnEngines('a mail that an application sent, read on another server', (en
     const typo = inbox.address.replace('@', 'x@');
     const client = await smtpClient(first().smtp.port);
     await client.play([
-      { expect: 220 },
-      { send: 'EHLO app.shop.example', expect: 250 },
-      { send: 'MAIL FROM:<app@shop.example>', expect: 250 },
-      { send: `RCPT TO:<${typo}>`, expect: '550 5.1.1' },
-      { send: 'QUIT', expect: 221 },
+      '→ 220',
+      'EHLO app.shop.example → 250',
+      'MAIL FROM:<app@shop.example> → 250',
+      `RCPT TO:<${typo}> → 550 5.1.1`,
+      'QUIT → 221',
     ]);
     const path = `/v1/refusals?address=${encodeURIComponent(typo)}`;
     await expect

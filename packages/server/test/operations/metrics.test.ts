@@ -175,11 +175,11 @@ describe('the gauges', () => {
     const { id } = await app.createInbox();
     const client = await smtpClient(app.smtp.port);
     await client.play([
-      { expect: 220 },
-      { send: 'EHLO app.example', expect: 250 },
-      { send: 'MAIL FROM:<app@app.example>', expect: 250 },
-      { send: `RCPT TO:<${inbox.address}>`, expect: 250 },
-      { send: 'DATA', expect: 354 },
+      '→ 220',
+      'EHLO app.example → 250',
+      'MAIL FROM:<app@app.example> → 250',
+      `RCPT TO:<${inbox.address}> → 250`,
+      'DATA → 354',
       { send: `Subject: half\r\n\r\n${'x'.repeat(40_000)}` },
     ]);
     const wait = app.api('GET', `/v1/inboxes/${id}/messages?wait=60`);
@@ -191,7 +191,7 @@ describe('the gauges', () => {
 
     await app.api('DELETE', `/v1/inboxes/${id}`);
     await wait;
-    await client.play([{ send: '.', expect: '250 2.0.0' }]);
+    await client.play(['. → 250 2.0.0']);
     client.close();
     await clock.advance(1_000);
     // Work ends after its response, and the mail is read after its 250.

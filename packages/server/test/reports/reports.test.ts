@@ -78,7 +78,7 @@ describe('GET /v1/reports/runs', () => {
     await app.api('GET', `/v1/inboxes/${busy.id}/messages?wait=1&subject=never`);
     await app.api('GET', `/v1/inboxes/${busy.id}/messages?subject=never`);
     const streamsOf = async () => (await report('label.run=held')).totals.streams;
-    await expect.poll(streamsOf, { timeout: 10_000 }).toEqual({ withMessages: 1, empty: 1 });
+    await expect.poll(streamsOf).toEqual({ withMessages: 1, empty: 1 });
     const { totals, inboxes, problems } = await report('label.run=held');
     expect(totals.lists).toEqual({ withMessages: 1, empty: 2 });
     expect(inboxes.map(({ waits }: Body) => waits.lists)).toEqual([

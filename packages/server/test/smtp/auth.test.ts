@@ -29,61 +29,39 @@ const ASK_PASSWORD = '334 UGFzc3dvcmQ6';
 async function begin(options: Parameters<typeof startSmtp>[0] = {}): Promise<SmtpClient> {
   smtp = await startSmtp({ auth: 'inbox', ...options });
   client = await smtpClient(smtp.port);
-  await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }]);
+  await client.play(['→ 220', 'EHLO c → 250']);
   return client;
 }
 
 const mailTo = (...recipients: string[]): Step[] => [
-  { send: 'MAIL FROM:<s@example.com>', expect: 250 },
-  ...recipients.map((to) => ({ send: `RCPT TO:<${to}>`, expect: '250 2.1.5' })),
-  { send: 'DATA', expect: 354 },
-  { send: 'x\r\n.', expect: '250 2.0.0' },
+  'MAIL FROM:<s@example.com> → 250',
+  ...recipients.map((to) => `RCPT TO:<${to}> → 250 2.1.5`),
+  'DATA → 354',
+  'x\r\n. → 250 2.0.0',
 ];
 
 describe('AUTH succeeds', () => {
   test.each<[string, Step[]]>([
-    ['PLAIN with an initial response', [{ send: `AUTH PLAIN ${RIGHT}`, expect: '235 2.7.0' }]],
-    ['in lower case', [{ send: `auth plain ${RIGHT}`, expect: '235 2.7.0' }]],
-    [
-      'PLAIN without',
-      [
-        { send: 'AUTH PLAIN', expect: /^334 ?$/ },
-        { send: RIGHT, expect: '235 2.7.0' },
-      ],
-    ],
-    [
-      'PLAIN that acts as its own user',
-      [{ send: `AUTH PLAIN ${plain('inbox', 'secret', 'inbox')}`, expect: '235 2.7.0' }],
-    ],
+    ['PLAIN with an initial response', [`AUTH PLAIN ${RIGHT} → 235 2.7.0`]],
+    ['in lower case', [`auth plain ${RIGHT} → 235 2.7.0`]],
+    ['PLAIN without', [{ send: 'AUTH PLAIN', expect: /^334 ?$/ }, `${RIGHT} → 235 2.7.0`]],
+    ['PLAIN that acts as its own user', [`AUTH PLAIN ${plain('inbox', 'secret', 'inbox')} → 235 2.7.0`]],
     [
       'LOGIN with both prompts',
       [
-        { send: 'AUTH LOGIN', expect: ASK_USERNAME },
-        { send: base64('inbox'), expect: ASK_PASSWORD },
-        { send: base64('secret'), expect: '235 2.7.0' },
+        `AUTH LOGIN → ${ASK_USERNAME}`,
+        `${base64('inbox')} → ${ASK_PASSWORD}`,
+        `${base64('secret')} → 235 2.7.0`,
       ],
     ],
     [
       'LOGIN with an initial response',
-      [
-        { send: `AUTH LOGIN ${base64('inbox')}`, expect: ASK_PASSWORD },
-        { send: base64('secret'), expect: '235 2.7.0' },
-      ],
+      [`AUTH LOGIN ${base64('inbox')} → ${ASK_PASSWORD}`, `${base64('secret')} → 235 2.7.0`],
     ],
-    [
-      'after a failure',
-      [
-        { send: `AUTH PLAIN ${WRONG}`, expect: '535 5.7.8' },
-        { send: `AUTH PLAIN ${RIGHT}`, expect: '235 2.7.0' },
-      ],
-    ],
+    ['after a failure', [`AUTH PLAIN ${WRONG} → 535 5.7.8`, `AUTH PLAIN ${RIGHT} → 235 2.7.0`]],
     [
       'after a mail and RSET',
-      [
-        { send: 'MAIL FROM:<s@example.com>', expect: 250 },
-        { send: 'RSET', expect: 250 },
-        { send: `AUTH PLAIN ${RIGHT}`, expect: '235 2.7.0' },
-      ],
+      ['MAIL FROM:<s@example.com> → 250', 'RSET → 250', `AUTH PLAIN ${RIGHT} → 235 2.7.0`],
     ],
   ])('%s, and the session’s mail goes to its inbox', async (_name, steps) => {
     await begin();
@@ -97,11 +75,11 @@ describe('AUTH succeeds', () => {
   test('for every mail of the session, also after RSET and EHLO', async () => {
     await begin();
     await client.play([
-      { send: `AUTH PLAIN ${RIGHT}`, expect: 235 },
+      `AUTH PLAIN ${RIGHT} → 235`,
       ...mailTo('a@mayfly.test'),
-      { send: 'RSET', expect: 250 },
+      'RSET → 250',
       ...mailTo('nobody@mayfly.test', 'postmaster', 'user@[192.0.2.1]'),
-      { send: 'EHLO again', expect: 250 },
+      'EHLO again → 250',
       ...mailTo('"quoted user"@example.org'),
     ]);
     const taken = smtp.receiver.mails.flatMap(({ recipients }) => recipients.map(({ inboxId }) => inboxId));
@@ -127,21 +105,21 @@ describe('AUTH succeeds', () => {
   test('but a recipient must still be an address', async () => {
     await begin();
     await client.play([
-      { send: `AUTH PLAIN ${RIGHT}`, expect: 235 },
-      { send: 'MAIL FROM:<s@example.com>', expect: 250 },
-      { send: 'RCPT TO:<not an address>', expect: '501 5.1.3' },
+      `AUTH PLAIN ${RIGHT} → 235`,
+      'MAIL FROM:<s@example.com> → 250',
+      'RCPT TO:<not an address> → 501 5.1.3',
     ]);
   });
 
   test('and the size limit of the inbox applies; the rejection is recorded for its address', async () => {
     await begin();
     await client.play([
-      { send: `AUTH PLAIN ${RIGHT}`, expect: 235 },
-      { send: 'MAIL FROM:<s@example.com>', expect: 250 },
-      { send: 'RCPT TO:<one@example.org>', expect: 250 },
-      { send: 'RCPT TO:<two@example.org>', expect: 250 },
-      { send: 'DATA', expect: 354 },
-      { send: `${'x'.repeat(1001)}\r\n.`, expect: '552 5.3.4' },
+      `AUTH PLAIN ${RIGHT} → 235`,
+      'MAIL FROM:<s@example.com> → 250',
+      'RCPT TO:<one@example.org> → 250',
+      'RCPT TO:<two@example.org> → 250',
+      'DATA → 354',
+      `${'x'.repeat(1001)}\r\n. → 552 5.3.4`,
     ]);
     expect(smtp.receiver.refusals).toMatchObject([{ address: CAPTURING.address }]);
   });
@@ -149,85 +127,43 @@ describe('AUTH succeeds', () => {
 
 describe('AUTH is rejected', () => {
   test.each<[string, Step[]]>([
-    ['wrong credentials', [{ send: `AUTH PLAIN ${WRONG}`, expect: '535 5.7.8' }]],
+    ['wrong credentials', [`AUTH PLAIN ${WRONG} → 535 5.7.8`]],
     [
       'wrong credentials of LOGIN',
-      [
-        { send: `AUTH LOGIN ${base64('inbox')}`, expect: ASK_PASSWORD },
-        { send: base64('wrong'), expect: '535 5.7.8' },
-      ],
+      [`AUTH LOGIN ${base64('inbox')} → ${ASK_PASSWORD}`, `${base64('wrong')} → 535 5.7.8`],
     ],
-    [
-      'to act as another user',
-      [{ send: `AUTH PLAIN ${plain('inbox', 'secret', 'admin')}`, expect: '535 5.7.8' }],
-    ],
-    ['no mechanism', [{ send: 'AUTH', expect: '501 5.5.4' }]],
-    ['no mechanism but a space', [{ send: 'AUTH ', expect: '501 5.5.4' }]],
-    ['an unknown mechanism', [{ send: 'AUTH CRAM-MD5', expect: '504 5.5.4' }]],
-    ['a mechanism by the name of a property', [{ send: 'AUTH constructor', expect: '504 5.5.4' }]],
-    ['too many arguments', [{ send: `AUTH PLAIN ${RIGHT} ${RIGHT}`, expect: '501 5.5.4' }]],
-    ['bad base64', [{ send: 'AUTH PLAIN ab$d', expect: '501 5.5.2' }]],
-    ['base64 without its padding', [{ send: 'AUTH LOGIN YQ', expect: '501 5.5.2' }]],
-    ['base64 with more behind its padding', [{ send: 'AUTH LOGIN YQ==YQ==', expect: '501 5.5.2' }]],
-    [
-      'bad base64 as an answer',
-      [
-        { send: 'AUTH LOGIN', expect: ASK_USERNAME },
-        { send: 'inbox', expect: '501 5.5.2' },
-      ],
-    ],
-    ['an empty PLAIN response', [{ send: 'AUTH PLAIN =', expect: '501 5.5.2' }]],
-    [
-      'an empty line for PLAIN',
-      [
-        { send: 'AUTH PLAIN', expect: 334 },
-        { send: '', expect: '501 5.5.2' },
-      ],
-    ],
-    ['PLAIN without NUL', [{ send: `AUTH PLAIN ${base64('inbox secret')}`, expect: '501 5.5.2' }]],
-    ['PLAIN with one NUL', [{ send: `AUTH PLAIN ${base64('inbox\0secret')}`, expect: '501 5.5.2' }]],
-    ['PLAIN with three NULs', [{ send: `AUTH PLAIN ${base64('\0inbox\0secret\0')}`, expect: '501 5.5.2' }]],
-    ['PLAIN without a user', [{ send: `AUTH PLAIN ${plain('', 'secret')}`, expect: '501 5.5.2' }]],
-    ['PLAIN without a password', [{ send: `AUTH PLAIN ${plain('inbox', '')}`, expect: '501 5.5.2' }]],
-    [
-      'LOGIN with empty answers',
-      [
-        { send: 'AUTH LOGIN =', expect: ASK_PASSWORD },
-        { send: '', expect: '535 5.7.8' },
-      ],
-    ],
-    [
-      'what was cancelled',
-      [
-        { send: 'AUTH PLAIN', expect: 334 },
-        { send: '*', expect: '501 5.7.0' },
-      ],
-    ],
+    ['to act as another user', [`AUTH PLAIN ${plain('inbox', 'secret', 'admin')} → 535 5.7.8`]],
+    ['no mechanism', ['AUTH → 501 5.5.4']],
+    ['no mechanism but a space', ['AUTH  → 501 5.5.4']],
+    ['an unknown mechanism', ['AUTH CRAM-MD5 → 504 5.5.4']],
+    ['a mechanism by the name of a property', ['AUTH constructor → 504 5.5.4']],
+    ['too many arguments', [`AUTH PLAIN ${RIGHT} ${RIGHT} → 501 5.5.4`]],
+    ['bad base64', ['AUTH PLAIN ab$d → 501 5.5.2']],
+    ['base64 without its padding', ['AUTH LOGIN YQ → 501 5.5.2']],
+    ['base64 with more behind its padding', ['AUTH LOGIN YQ==YQ== → 501 5.5.2']],
+    ['bad base64 as an answer', [`AUTH LOGIN → ${ASK_USERNAME}`, 'inbox → 501 5.5.2']],
+    ['an empty PLAIN response', ['AUTH PLAIN = → 501 5.5.2']],
+    ['an empty line for PLAIN', ['AUTH PLAIN → 334', ' → 501 5.5.2']],
+    ['PLAIN without NUL', [`AUTH PLAIN ${base64('inbox secret')} → 501 5.5.2`]],
+    ['PLAIN with one NUL', [`AUTH PLAIN ${base64('inbox\0secret')} → 501 5.5.2`]],
+    ['PLAIN with three NULs', [`AUTH PLAIN ${base64('\0inbox\0secret\0')} → 501 5.5.2`]],
+    ['PLAIN without a user', [`AUTH PLAIN ${plain('', 'secret')} → 501 5.5.2`]],
+    ['PLAIN without a password', [`AUTH PLAIN ${plain('inbox', '')} → 501 5.5.2`]],
+    ['LOGIN with empty answers', [`AUTH LOGIN = → ${ASK_PASSWORD}`, ' → 535 5.7.8']],
+    ['what was cancelled', ['AUTH PLAIN → 334', '* → 501 5.7.0']],
     [
       'what was cancelled at the password',
-      [
-        { send: 'AUTH LOGIN', expect: ASK_USERNAME },
-        { send: base64('inbox'), expect: ASK_PASSWORD },
-        { send: '*', expect: '501 5.7.0' },
-      ],
+      [`AUTH LOGIN → ${ASK_USERNAME}`, `${base64('inbox')} → ${ASK_PASSWORD}`, '* → 501 5.7.0'],
     ],
     [
       'in a mail transaction',
-      [
-        { send: 'MAIL FROM:<s@example.com>', expect: 250 },
-        { send: `AUTH PLAIN ${RIGHT}`, expect: '503 5.5.1' },
-        { send: 'RSET', expect: 250 },
-      ],
+      ['MAIL FROM:<s@example.com> → 250', `AUTH PLAIN ${RIGHT} → 503 5.5.1`, 'RSET → 250'],
     ],
     ['bytes that are no UTF-8', [{ send: Buffer.from('AUTH PLAIN \xff\xfe\r\n', 'latin1'), expect: 501 }]],
     ['a control character', [{ send: Buffer.from('AUTH PLAIN a\0b\r\n'), expect: '500 5.5.2' }]],
     [
       'a mail command as an answer, which is not carried out',
-      [
-        { send: 'AUTH PLAIN', expect: 334 },
-        { send: 'MAIL FROM:<s@example.com>', expect: '501 5.5.2' },
-        { send: 'RCPT TO:<a@mayfly.test>', expect: '503 5.5.1' },
-      ],
+      ['AUTH PLAIN → 334', 'MAIL FROM:<s@example.com> → 501 5.5.2', 'RCPT TO:<a@mayfly.test> → 503 5.5.1'],
     ],
   ])('%s; the session goes on without it', async (_name, steps) => {
     await begin();
@@ -238,17 +174,17 @@ describe('AUTH is rejected', () => {
   test('twice: a session has one identity', async () => {
     await begin();
     await client.play([
-      { send: `AUTH PLAIN ${RIGHT}`, expect: 235 },
-      { send: `AUTH PLAIN ${RIGHT}`, expect: '503 5.5.1' },
-      { send: 'RSET', expect: 250 },
-      { send: `AUTH LOGIN`, expect: '503 5.5.1' },
+      `AUTH PLAIN ${RIGHT} → 235`,
+      `AUTH PLAIN ${RIGHT} → 503 5.5.1`,
+      'RSET → 250',
+      `AUTH LOGIN → 503 5.5.1`,
     ]);
   });
 
   test('before EHLO', async () => {
     smtp = await startSmtp({ auth: 'inbox' });
     client = await smtpClient(smtp.port);
-    await client.play([{ expect: 220 }, { send: `AUTH PLAIN ${RIGHT}`, expect: '503 5.5.1' }]);
+    await client.play(['→ 220', `AUTH PLAIN ${RIGHT} → 503 5.5.1`]);
   });
 
   test('with 454 while the storage is down, and for a defect, whose text stays secret', async () => {
@@ -315,7 +251,7 @@ describe('whatever a client sends in an exchange', () => {
       else expect(reply).toMatch(/^5\d\d /);
       client.close();
       client = await smtpClient(smtp.port);
-      await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }]);
+      await client.play(['→ 220', 'EHLO c → 250']);
     }
   });
 });
@@ -327,36 +263,24 @@ describe('lines of an exchange', () => {
     await begin();
     const room = 12_288 - 'AUTH LOGIN '.length - 1;
     await client.play([
-      { send: `AUTH LOGIN ${long(room - (room % 4))}`, expect: ASK_PASSWORD },
-      { send: long(12_288), expect: '535 5.7.8' },
-      { send: 'NOOP', expect: 250 },
+      `AUTH LOGIN ${long(room - (room % 4))} → ${ASK_PASSWORD}`,
+      `${long(12_288)} → 535 5.7.8`,
+      'NOOP → 250',
     ]);
   });
 
   test.each<[string, Step[]]>([
-    [
-      'an answer',
-      [
-        { send: 'AUTH LOGIN', expect: 334 },
-        { send: long(12_292), expect: '500 5.5.6' },
-      ],
-    ],
-    ['the command', [{ send: `AUTH LOGIN ${long(12_288)}`, expect: '500 5.5.6' }]],
-    [
-      'a much longer one',
-      [
-        { send: 'AUTH LOGIN', expect: 334 },
-        { send: long(60_000), expect: '500 5.5.6' },
-      ],
-    ],
+    ['an answer', ['AUTH LOGIN → 334', `${long(12_292)} → 500 5.5.6`]],
+    ['the command', [`AUTH LOGIN ${long(12_288)} → 500 5.5.6`]],
+    ['a much longer one', ['AUTH LOGIN → 334', `${long(60_000)} → 500 5.5.6`]],
   ])('have no more: %s; the exchange is over, the session is not', async (_name, steps) => {
     await begin();
-    await client.play([...steps, { send: 'NOOP', expect: '250' }]);
+    await client.play([...steps, 'NOOP → 250']);
   });
 
   test('without an end close the connection', async () => {
     await begin();
-    await client.play([{ send: 'AUTH LOGIN', expect: 334 }]);
+    await client.play(['AUTH LOGIN → 334']);
     await client.send('x'.repeat(200_000));
     expect(await client.closed()).toMatch(/421 4\.7\.0 /);
   });
@@ -389,11 +313,11 @@ describe('AUTH is offered', () => {
     const { tls, trust } = await trustedCertificate();
     smtp = await startSmtp({ auth: 'inbox', tls, proxyFrom: ['127.0.0.1'] });
     client = await smtpClient(smtp.port);
-    await client.play([{ send: 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25', expect: 220 }]);
+    await client.play(['PROXY TCP4 198.51.100.7 192.0.2.1 40000 25 → 220']);
     expect(await client.say('EHLO c')).not.toMatch(/AUTH/);
     expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^538 5\.7\.11/);
     expect(await client.say('MAIL FROM:<s@example.com> AUTH=<>')).toMatch(/^555 5\.5\.4/);
-    await client.play([{ send: 'STARTTLS', expect: 220 }]);
+    await client.play(['STARTTLS → 220']);
     await client.startTls(trust);
     expect(await client.say('EHLO c')).toMatch(OFFERED);
     expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^235/);
@@ -402,7 +326,7 @@ describe('AUTH is offered', () => {
   test('without TLS to another machine where the operator allows it', async () => {
     smtp = await startSmtp({ auth: 'inbox', authPlaintext: true, proxyFrom: ['127.0.0.1'] });
     client = await smtpClient(smtp.port);
-    await client.play([{ send: 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25', expect: 220 }]);
+    await client.play(['PROXY TCP4 198.51.100.7 192.0.2.1 40000 25 → 220']);
     expect(await client.say('EHLO c')).toMatch(OFFERED);
     expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^235/);
   });
@@ -411,7 +335,7 @@ describe('AUTH is offered', () => {
     const { tls, trust } = await trustedCertificate();
     smtp = await startSmtp({ auth: 'inbox', tls, tlsPort: 0 });
     client = await smtpClient(smtp.tlsPort ?? 0, { tls: trust });
-    await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }]);
+    await client.play(['→ 220', 'EHLO c → 250']);
     expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^235/);
   });
 });
@@ -419,16 +343,13 @@ describe('AUTH is offered', () => {
 test('STARTTLS forgets who the client was (RFC 3207 section 4.2)', async () => {
   const { tls, trust } = await trustedCertificate();
   await begin({ tls });
-  await client.play([
-    { send: `AUTH PLAIN ${RIGHT}`, expect: 235 },
-    { send: 'STARTTLS', expect: 220 },
-  ]);
+  await client.play([`AUTH PLAIN ${RIGHT} → 235`, 'STARTTLS → 220']);
   await client.startTls(trust);
   await client.play([
-    { send: `AUTH PLAIN ${RIGHT}`, expect: '503 5.5.1' },
+    `AUTH PLAIN ${RIGHT} → 503 5.5.1`,
     { send: 'EHLO c', expect: /^250-AUTH PLAIN LOGIN$/m },
     ...mailTo('a@mayfly.test'),
-    { send: `AUTH PLAIN ${RIGHT}`, expect: 235 },
+    `AUTH PLAIN ${RIGHT} → 235`,
     ...mailTo('a@mayfly.test'),
   ]);
   const taken = smtp.receiver.mails.map(({ recipients }) => recipients[0]?.inboxId);
@@ -443,10 +364,10 @@ describe('with `any`', () => {
   ])('%s are accepted and change nothing', async (_name, response) => {
     await begin({ auth: 'any' });
     await client.play([
-      { send: `AUTH PLAIN ${response}`, expect: '235 2.7.0' },
-      { send: 'MAIL FROM:<s@example.com>', expect: 250 },
-      { send: 'RCPT TO:<anyone@example.org>', expect: '550 5.1.1' },
-      { send: 'RSET', expect: 250 },
+      `AUTH PLAIN ${response} → 235 2.7.0`,
+      'MAIL FROM:<s@example.com> → 250',
+      'RCPT TO:<anyone@example.org> → 550 5.1.1',
+      'RSET → 250',
       ...mailTo('a@mayfly.test'),
     ]);
     expect(smtp.receiver.mails[0]?.recipients).toMatchObject([{ inboxId: 'inb_a' }]);
@@ -455,16 +376,13 @@ describe('with `any`', () => {
 
   test('credentials of an inbox capture', async () => {
     await begin({ auth: 'any' });
-    await client.play([{ send: `AUTH PLAIN ${RIGHT}`, expect: 235 }, ...mailTo('anyone@example.org')]);
+    await client.play([`AUTH PLAIN ${RIGHT} → 235`, ...mailTo('anyone@example.org')]);
     expect(smtp.receiver.mails[0]?.recipients).toMatchObject([{ inboxId: CAPTURING.inboxId }]);
   });
 
   test('bad grammar is still rejected', async () => {
     await begin({ auth: 'any' });
-    await client.play([
-      { send: 'AUTH PLAIN ab$d', expect: '501 5.5.2' },
-      { send: `AUTH PLAIN ${plain('inbox', 'down')}`, expect: '454 4.7.0' },
-    ]);
+    await client.play(['AUTH PLAIN ab$d → 501 5.5.2', `AUTH PLAIN ${plain('inbox', 'down')} → 454 4.7.0`]);
   });
 });
 

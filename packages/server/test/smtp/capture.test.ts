@@ -40,7 +40,7 @@ const plain = (user: string, password: string) => base64(`\0${user}\0${password}
 async function connected(to: TestApp = app): Promise<SmtpClient> {
   const client = await smtpClient(to.smtp.port);
   onTestFinished(() => client.close());
-  await client.play([{ expect: 220 }, { send: 'EHLO app.test', expect: 250 }]);
+  await client.play(['→ 220', 'EHLO app.test → 250']);
   return client;
 }
 
@@ -249,9 +249,9 @@ describe('the inbox of a session', () => {
     const client = await connected();
     await client.say(`AUTH PLAIN ${plain(inbox.id, inbox.token)}`);
     await client.play([
-      { send: 'MAIL FROM:<app@example.org>', expect: 250 },
-      { send: 'RCPT TO:<anyone@example.org>', expect: 250 },
-      { send: 'DATA', expect: 354 },
+      'MAIL FROM:<app@example.org> → 250',
+      'RCPT TO:<anyone@example.org> → 250',
+      'DATA → 354',
     ]);
     await app.api('DELETE', `/v1/inboxes/${inbox.id}`);
     expect(await client.say('Subject: late\r\n\r\nText\r\n.')).toMatch(/^550 5\.1\.1 /);
@@ -269,9 +269,9 @@ describe('the inbox of a session', () => {
     // Two halves: a mail whose data pauses for a minute is ended for that.
     await clock.advance(31_000);
     await early.play([
-      { send: 'MAIL FROM:<app@example.org>', expect: 250 },
-      { send: 'RCPT TO:<anyone@example.org>', expect: 250 },
-      { send: 'DATA', expect: 354 },
+      'MAIL FROM:<app@example.org> → 250',
+      'RCPT TO:<anyone@example.org> → 250',
+      'DATA → 354',
     ]);
     await clock.advance(30_000);
     expect(await early.say('Subject: late\r\n\r\nText\r\n.')).toMatch(/^550 5\.1\.1 /);

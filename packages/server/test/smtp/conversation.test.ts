@@ -12,17 +12,17 @@ beforeEach(() => {
   smtp.receiver.refusals.length = 0;
 });
 
-const hello: Step[] = [{ expect: 220 }, { send: 'EHLO client.test', expect: 250 }];
-const withSender: Step[] = [...hello, { send: 'MAIL FROM:<s@example.com>', expect: '250 2.1.0' }];
+const hello: Step[] = ['→ 220', 'EHLO client.test → 250'];
+const withSender: Step[] = [...hello, 'MAIL FROM:<s@example.com> → 250 2.1.0'];
 
 describe('a mail', () => {
   test('reaches the receiver byte for byte, with its envelope', async () => {
     await playSmtp(smtp.port, [
       ...upToData,
-      { send: 'DATA', expect: 354 },
+      'DATA → 354',
       { send: 'Subject: hi\r\n\r\n..stuffed\r\n..\r\n...\r\nend' },
-      { send: '.', expect: '250 2.0.0' },
-      { send: 'QUIT', expect: '221 2.0.0' },
+      '. → 250 2.0.0',
+      'QUIT → 221 2.0.0',
     ]);
     const [mail] = smtp.receiver.mails;
     expect(mail?.bytes.toString()).toBe('Subject: hi\r\n\r\n.stuffed\r\n.\r\n..\r\nend\r\n');
@@ -39,11 +39,11 @@ describe('a mail', () => {
   test('is given to all recipients that were accepted, tags and case as given', async () => {
     await playSmtp(smtp.port, [
       ...withSender,
-      { send: 'RCPT TO:<A+one@Mayfly.Test>', expect: '250 2.1.5' },
-      { send: 'RCPT TO:<nobody@mayfly.test>', expect: '550 5.1.1' },
-      { send: 'RCPT TO:<a+two@mayfly.test>', expect: '250 2.1.5' },
-      { send: 'DATA', expect: 354 },
-      { send: 'x\r\n.', expect: '250 2.0.0' },
+      'RCPT TO:<A+one@Mayfly.Test> → 250 2.1.5',
+      'RCPT TO:<nobody@mayfly.test> → 550 5.1.1',
+      'RCPT TO:<a+two@mayfly.test> → 250 2.1.5',
+      'DATA → 354',
+      'x\r\n. → 250 2.0.0',
     ]);
     expect(smtp.receiver.mails[0]?.recipients.map((r) => r.rcptTo)).toEqual([
       'A+one@Mayfly.Test',
@@ -59,7 +59,7 @@ describe('a mail', () => {
   ])('may be %s', async (_name, sent, kept) => {
     await playSmtp(smtp.port, [
       ...upToData,
-      { send: 'DATA', expect: 354 },
+      'DATA → 354',
       { send: Buffer.from(`${sent}.\r\n`, 'latin1'), expect: '250 2.0.0' },
     ]);
     expect(smtp.receiver.mails[0]?.bytes.toString('latin1')).toBe(kept);
@@ -67,10 +67,7 @@ describe('a mail', () => {
 
   test('follows another one on the same connection', async () => {
     const again = upToData.slice(2);
-    const mail = [
-      { send: 'DATA', expect: 354 },
-      { send: 'x\r\n.', expect: 250 },
-    ];
+    const mail = ['DATA → 354', 'x\r\n. → 250'];
     await playSmtp(smtp.port, [...upToData, ...mail, ...again, ...mail, ...again, ...mail]);
     expect(smtp.receiver.mails).toHaveLength(3);
   });
@@ -99,105 +96,101 @@ describe('a session', () => {
       'NOOP, HELP and VRFY change nothing',
       [
         ...withSender,
-        { send: 'NOOP ignored words', expect: '250 2.0.0' },
-        { send: 'HELP', expect: '214 2.0.0' },
-        { send: 'VRFY a@mayfly.test', expect: '252 2.' },
-        { send: 'RCPT TO:<a@mayfly.test>', expect: 250 },
+        'NOOP ignored words → 250 2.0.0',
+        'HELP → 214 2.0.0',
+        'VRFY a@mayfly.test → 252 2.',
+        'RCPT TO:<a@mayfly.test> → 250',
       ],
     ],
     [
       'verbs in any case, and trailing spaces',
       [
-        { expect: 220 },
-        { send: 'eHlO client.test ', expect: 250 },
-        { send: 'mail from:<s@example.com> ', expect: 250 },
-        { send: 'RcPt tO:<a@mayfly.test>  ', expect: 250 },
-        { send: 'data ', expect: 354 },
-        { send: '.', expect: 250 },
-        { send: 'quit', expect: 221 },
+        '→ 220',
+        'eHlO client.test  → 250',
+        'mail from:<s@example.com>  → 250',
+        'RcPt tO:<a@mayfly.test>   → 250',
+        'data  → 354',
+        '. → 250',
+        'quit → 221',
         { expect: /^$/ },
       ],
     ],
     [
       'a space after the colon, as old senders write it',
-      [
-        ...hello,
-        { send: 'MAIL FROM: <s@example.com> BODY=8BITMIME', expect: 250 },
-        { send: 'RCPT TO: <a@mayfly.test>', expect: 250 },
-      ],
+      [...hello, 'MAIL FROM: <s@example.com> BODY=8BITMIME → 250', 'RCPT TO: <a@mayfly.test> → 250'],
     ],
     [
       'MAIL before EHLO, RCPT before MAIL, DATA before both',
       [
-        { expect: 220 },
-        { send: 'RSET', expect: '250 2.0.0' },
-        { send: 'MAIL FROM:<s@example.com>', expect: '503 5.5.1' },
-        { send: 'EHLO client.test', expect: 250 },
-        { send: 'RCPT TO:<a@mayfly.test>', expect: '503 5.5.1' },
-        { send: 'DATA', expect: '503 5.5.1' },
-        { send: 'MAIL FROM:<>', expect: '250 2.1.0' },
-        { send: 'DATA', expect: '503 5.5.1' },
-        { send: 'MAIL FROM:<again@example.com>', expect: '503 5.5.1' },
+        '→ 220',
+        'RSET → 250 2.0.0',
+        'MAIL FROM:<s@example.com> → 503 5.5.1',
+        'EHLO client.test → 250',
+        'RCPT TO:<a@mayfly.test> → 503 5.5.1',
+        'DATA → 503 5.5.1',
+        'MAIL FROM:<> → 250 2.1.0',
+        'DATA → 503 5.5.1',
+        'MAIL FROM:<again@example.com> → 503 5.5.1',
       ],
     ],
     [
       'RSET and a new EHLO forget the mail',
       [
         ...withSender,
-        { send: 'RSET', expect: 250 },
-        { send: 'RCPT TO:<a@mayfly.test>', expect: '503 5.5.1' },
-        { send: 'MAIL FROM:<s@example.com>', expect: 250 },
-        { send: 'EHLO client.test', expect: 250 },
-        { send: 'RCPT TO:<a@mayfly.test>', expect: '503 5.5.1' },
+        'RSET → 250',
+        'RCPT TO:<a@mayfly.test> → 503 5.5.1',
+        'MAIL FROM:<s@example.com> → 250',
+        'EHLO client.test → 250',
+        'RCPT TO:<a@mayfly.test> → 503 5.5.1',
       ],
     ],
     [
       'unknown commands',
       [
-        { expect: 220 },
-        { send: 'WHATISTHIS', expect: '500 5.5.2' },
-        { send: '', expect: '500 5.5.2' },
-        { send: 'MAIL_FROM_OK', expect: '500 5.5.2' },
-        { send: 'constructor', expect: '500 5.5.2' },
-        { send: 'WIZ x', expect: '500 5.5.2' },
-        { send: 'XCLIENT ADDR=1.2.3.4', expect: '500 5.5.2' },
-        { send: 'NOOP', expect: 250 },
+        '→ 220',
+        'WHATISTHIS → 500 5.5.2',
+        ' → 500 5.5.2',
+        'MAIL_FROM_OK → 500 5.5.2',
+        'constructor → 500 5.5.2',
+        'WIZ x → 500 5.5.2',
+        'XCLIENT ADDR=1.2.3.4 → 500 5.5.2',
+        'NOOP → 250',
       ],
     ],
     [
       'commands that are not offered',
       [
         ...hello,
-        { send: 'AUTH PLAIN AGEAYg==', expect: '502 5.5.1' },
-        { send: 'BDAT 3 LAST', expect: '502 5.5.1' },
-        { send: 'EXPN staff', expect: '502 5.5.1' },
-        { send: 'ETRN example.com', expect: '502 5.5.1' },
-        { send: 'NOOP', expect: 250 },
+        'AUTH PLAIN AGEAYg== → 502 5.5.1',
+        'BDAT 3 LAST → 502 5.5.1',
+        'EXPN staff → 502 5.5.1',
+        'ETRN example.com → 502 5.5.1',
+        'NOOP → 250',
       ],
     ],
     [
       'arguments where none belong, and none where one belongs',
       [
-        { expect: 220 },
-        { send: 'EHLO', expect: 501 },
-        { send: 'HELO', expect: 501 },
-        { send: 'EHLO one two', expect: 501 },
-        { send: `EHLO ${'x'.repeat(301)}`, expect: 501 },
-        { send: 'EHLO client.test', expect: 250 },
-        { send: 'RSET now', expect: '501 5.5.4' },
-        { send: 'QUIT now', expect: '501 5.5.4' },
-        { send: 'VRFY', expect: 501 },
+        '→ 220',
+        'EHLO → 501',
+        'HELO → 501',
+        'EHLO one two → 501',
+        `EHLO ${'x'.repeat(301)} → 501`,
+        'EHLO client.test → 250',
+        'RSET now → 501 5.5.4',
+        'QUIT now → 501 5.5.4',
+        'VRFY → 501',
       ],
     ],
     [
       'control characters',
       [
-        { expect: 220 },
-        { send: 'EHLO cli\x07ent', expect: '500 5.5.2' },
-        { send: 'EHLO client\0.test', expect: '500 5.5.2' },
-        { send: 'EHLO client.test', expect: 250 },
-        { send: 'MAIL FROM:<s\t@example.com>', expect: '500 5.5.2' },
-        { send: 'MAIL FROM:<s@example.com>\rRCPT TO:<a@mayfly.test>', expect: '500 5.5.2' },
+        '→ 220',
+        'EHLO cli\x07ent → 500 5.5.2',
+        'EHLO client\0.test → 500 5.5.2',
+        'EHLO client.test → 250',
+        'MAIL FROM:<s\t@example.com> → 500 5.5.2',
+        'MAIL FROM:<s@example.com>\rRCPT TO:<a@mayfly.test> → 500 5.5.2',
       ],
     ],
   ])('understands: %s', async (_name, steps) => {
@@ -240,11 +233,11 @@ describe('a session', () => {
       'MAIL FROM:<s@example.com>\r\nRCPT TO:<a@mayfly.test>\r\nRCPT TO:<no@mayfly.test>\r\nRSET\r\n';
     await playSmtp(smtp.port, [
       { send: Buffer.from(`EHLO client.test\r\n${mail.repeat(12)}QUIT\r\n`), expect: 220 },
-      { expect: 250 },
+      '→ 250',
       {
         expect: Array.from({ length: 12 }, () => ['250 2.1.0', '250 2.1.5', '550 5.1.1', '250 2.0.0']).flat(),
       },
-      { expect: 221 },
+      '→ 221',
     ]);
   });
 
@@ -271,8 +264,8 @@ describe('a session', () => {
     async (line) => {
       const client = await smtpClient(smtp.port);
       await client.play([
-        { expect: 220 },
-        { send: `${line}\r\nHost: x\r\n\r\nEHLO x\r\nMAIL FROM:<s@example.com>`, expect: '500 5.5.1' },
+        '→ 220',
+        `${line}\r\nHost: x\r\n\r\nEHLO x\r\nMAIL FROM:<s@example.com> → 500 5.5.1`,
       ]);
       expect(await client.closed()).toBe('');
     },

@@ -31,7 +31,7 @@ async function clientFrom(address: string): Promise<SmtpClient> {
 }
 
 /** As far as the data of a mail: such a connection is in use. */
-const sending = [...upToData, { send: 'DATA', expect: 354 }];
+const sending = [...upToData, 'DATA → 354'];
 
 describe('connections', () => {
   test('above the limit get 421 while all are in use, and a freed place is given to the next client', async () => {
@@ -40,12 +40,9 @@ describe('connections', () => {
     await first.play(sending);
     await (await newClient()).play(sending);
     const third = await newClient();
-    await third.play([{ expect: '421 4.3.2' }]);
+    await third.play(['→ 421 4.3.2']);
     expect(await third.closed()).toBe('');
-    await first.play([
-      { send: 'x\r\n.', expect: 250 },
-      { send: 'QUIT', expect: 221 },
-    ]);
+    await first.play(['x\r\n. → 250', 'QUIT → 221']);
     await first.closed();
     first.close();
     await expect.poll(async () => (await newClient()).reply(), { interval: 1 }).toMatch(/^220/);
@@ -54,29 +51,25 @@ describe('connections', () => {
   test('from one address are limited: a new one displaces an idle one, or gets 421', async () => {
     await start({ limits: { maxConnectionsPerAddress: 2 }, proxyFrom: ['127.0.0.0/8'] });
     const idle = await clientFrom('198.51.100.7');
-    await idle.play([{ expect: 220 }]);
+    await idle.play(['→ 220']);
     for (let i = 0; i < 2; i++) await (await clientFrom('198.51.100.7')).play(sending);
     expect(await idle.closed()).toMatch(/^421 4\.3\.2 /);
     const fourth = await clientFrom('198.51.100.7');
-    await fourth.play([{ expect: '421 4.7.0' }]);
+    await fourth.play(['→ 421 4.7.0']);
     expect(await fourth.closed()).toBe('');
-    await (await clientFrom('198.51.100.8')).play([{ expect: 220 }]);
+    await (await clientFrom('198.51.100.8')).play(['→ 220']);
   });
 
   test('from this machine are not limited by address: a pipeline runs all its tests from there', async () => {
     await start({ limits: { maxConnectionsPerAddress: 2 } });
-    for (let i = 0; i < 5; i++) await (await newClient()).play([{ expect: 220 }]);
+    for (let i = 0; i < 5; i++) await (await newClient()).play(['→ 220']);
     expect(smtp.metrics.open).toBe(5);
   });
 
   test('that idle in great number do not prevent others', async () => {
     await start();
     const idle = await Promise.all(Array.from({ length: 500 }, () => newClient()));
-    await (await newClient()).play([
-      ...upToData,
-      { send: 'DATA', expect: 354 },
-      { send: 'x\r\n.', expect: 250 },
-    ]);
+    await (await newClient()).play([...upToData, 'DATA → 354', 'x\r\n. → 250']);
     expect(idle).toHaveLength(500);
   });
 });
@@ -85,8 +78,8 @@ describe('a client that makes errors', () => {
   test('is disconnected with 421 at the twentieth error', async () => {
     await start();
     const client = await newClient();
-    await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }]);
-    for (let i = 0; i < 19; i++) await client.play([{ send: 'WHAT', expect: 500 }]);
+    await client.play(['→ 220', 'EHLO c → 250']);
+    for (let i = 0; i < 19; i++) await client.play(['WHAT → 500']);
     await client.play([{ send: 'WHAT', expect: [500, '421 4.7.0'] }]);
     expect(await client.closed()).toBe('');
   });
@@ -94,16 +87,16 @@ describe('a client that makes errors', () => {
   test('starts again with no errors when it delivers a message', async () => {
     await start();
     const client = await newClient();
-    const nineteen = Array.from({ length: 19 }, () => ({ send: 'WHAT', expect: 500 }));
-    const mail = [...upToData.slice(2), { send: 'DATA', expect: 354 }, { send: 'x\r\n.', expect: 250 }];
+    const nineteen = Array.from({ length: 19 }, () => 'WHAT → 500');
+    const mail = [...upToData.slice(2), 'DATA → 354', 'x\r\n. → 250'];
     await client.play([...upToData.slice(0, 2), ...nineteen, ...mail, ...nineteen, ...mail]);
   });
 
   test('is disconnected with 421 after too many commands without a message', async () => {
     await start({ limits: { maxCommandsPerMail: 10 } });
     const client = await newClient();
-    const ten = Array.from({ length: 10 }, () => ({ send: 'NOOP', expect: 250 }));
-    await client.play([{ expect: 220 }, ...ten, { send: 'NOOP', expect: '421 4.7.0' }]);
+    const ten = Array.from({ length: 10 }, () => 'NOOP → 250');
+    await client.play(['→ 220', ...ten, 'NOOP → 421 4.7.0']);
     expect(await client.closed()).toBe('');
   });
 });
@@ -113,10 +106,10 @@ describe('a command line', () => {
     await start();
     const client = await newClient();
     await client.play([
-      { expect: 220 },
-      { send: `NOOP ${'x'.repeat(505)}`, expect: 250 },
-      { send: `NOOP ${'x'.repeat(2043)}`, expect: 250 },
-      { send: `NOOP ${'x'.repeat(2044)}`, expect: '500 5.5.2' },
+      '→ 220',
+      `NOOP ${'x'.repeat(505)} → 250`,
+      `NOOP ${'x'.repeat(2043)} → 250`,
+      `NOOP ${'x'.repeat(2044)} → 500 5.5.2`,
     ]);
   });
 
@@ -124,19 +117,19 @@ describe('a command line', () => {
     await start();
     const client = await newClient();
     await client.play([
-      { expect: 220 },
+      '→ 220',
       { send: Buffer.from(`NOOP ${'x'.repeat(5000)}\r\nEHLO c\r\n`), expect: ['500 5.5.2', 250] },
       { send: Buffer.from(`NOOP ${'x'.repeat(5000)}`), expect: '500 5.5.2' },
       { send: Buffer.from(`${'x'.repeat(5000)}`) },
       { send: Buffer.from('RSET\r\nNOOP\r\n'), expect: '250 2.0.0 OK' },
-      { send: 'QUIT', expect: 221 },
+      'QUIT → 221',
     ]);
   });
 
   test('without an end is ended', async () => {
     await start();
     const client = await newClient();
-    await client.play([{ expect: 220 }]);
+    await client.play(['→ 220']);
     client.socket.write(Buffer.alloc(10_000_000, 'x'));
     await client.play([{ expect: ['500 5.5.2', '421 4.7.0'] }]);
     expect(await client.closed()).toBe('');
@@ -147,26 +140,26 @@ describe('time', () => {
   test('five minutes without a command end a session, bytes of no command do not prolong it', async () => {
     const clock = await start();
     const client = await newClient();
-    await client.play([{ expect: 220 }]);
+    await client.play(['→ 220']);
     await clock.advance(290_000);
-    await client.play([{ send: 'NOOP', expect: 250 }]);
+    await client.play(['NOOP → 250']);
     await clock.advance(290_000);
     await client.send('NO');
     await clock.advance(20_000);
-    await client.play([{ expect: '421 4.4.2' }]);
+    await client.play(['→ 421 4.4.2']);
     expect(await client.closed()).toBe('');
   });
 
   test('data slower than 500 octets a second ends a session, and its mail is not kept', async () => {
     const clock = await start();
     const client = await newClient();
-    await client.play([...upToData, { send: 'DATA', expect: 354 }]);
+    await client.play([...upToData, 'DATA → 354']);
     for (let i = 0; i < 3; i++) {
       await client.send('one byte each twenty seconds\r\n');
       await clock.advance(20_000);
     }
     await clock.advance(5_000);
-    await client.play([{ expect: '421 4.4.2' }]);
+    await client.play(['→ 421 4.4.2']);
     expect(await client.closed()).toBe('');
     await expect.poll(() => smtp.metrics.mails.map((mail) => mail.result)).toEqual(['failed']);
     expect(smtp.receiver.mails).toEqual([]);
@@ -175,7 +168,7 @@ describe('time', () => {
   test('data that comes fast enough may take long', async () => {
     const clock = await start();
     const client = await newClient();
-    await client.play([...upToData, { send: 'DATA', expect: 354 }]);
+    await client.play([...upToData, 'DATA → 354']);
     for (let i = 0; i < 20; i++) {
       const before = smtp.receiver.mails.length;
       expect(before).toBe(0);
@@ -183,19 +176,19 @@ describe('time', () => {
       await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
       await clock.advance(60_000);
     }
-    await client.play([{ send: '.', expect: 250 }]);
+    await client.play(['. → 250']);
   });
 
   test('a session lasts an hour at most, a mail that is being stored is waited for', async () => {
     const clock = await start();
     const client = await newClient();
     const storing = smtp.receiver.holdStoring();
-    await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.' }]);
+    await client.play([...upToData, 'DATA → 354', { send: 'x\r\n.' }]);
     await storing.begun;
     await clock.advance(2 * 3_600_000);
     storing.goOn();
-    await client.play([{ expect: 250 }]);
+    await client.play(['→ 250']);
     await clock.advance(10_000);
-    await client.play([{ expect: '421 4.4.2' }]);
+    await client.play(['→ 421 4.4.2']);
   });
 });

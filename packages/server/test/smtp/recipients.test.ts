@@ -19,11 +19,7 @@ beforeEach(() => {
   }
 });
 
-const withSender: Step[] = [
-  { expect: 220 },
-  { send: 'EHLO client.test', expect: 250 },
-  { send: 'MAIL FROM:<s@example.com>', expect: 250 },
-];
+const withSender: Step[] = ['→ 220', 'EHLO client.test → 250', 'MAIL FROM:<s@example.com> → 250'];
 const rcpt = (address: string, reply: number | string | RegExp): Step => ({
   send: `RCPT TO:<${address}>`,
   expect: reply,
@@ -60,9 +56,9 @@ describe('RCPT decides', () => {
 
   test('by the declared size too', async () => {
     await playSmtp(smtp.port, [
-      { expect: 220 },
-      { send: 'EHLO client.test', expect: 250 },
-      { send: 'MAIL FROM:<s@example.com> SIZE=2000', expect: 250 },
+      '→ 220',
+      'EHLO client.test → 250',
+      'MAIL FROM:<s@example.com> SIZE=2000 → 250',
       rcpt('small@mayfly.test', '552 5.3.4'),
       rcpt('a@mayfly.test', 250),
     ]);
@@ -70,13 +66,13 @@ describe('RCPT decides', () => {
 
   test('with SMTPUTF8 for letters beyond ASCII', async () => {
     await playSmtp(smtp.port, [
-      { expect: 220 },
-      { send: 'EHLO client.test', expect: 250 },
-      { send: 'MAIL FROM:<s@example.com> SMTPUTF8', expect: 250 },
+      '→ 220',
+      'EHLO client.test → 250',
+      'MAIL FROM:<s@example.com> SMTPUTF8 → 250',
       rcpt('ünder@mayfly.test', '250 2.1.5'),
       { send: Buffer.from('RCPT TO:<\xfcnder@mayfly.test>\r\n', 'latin1'), expect: '501 5.1.3' },
-      { send: 'DATA', expect: 354 },
-      { send: '.', expect: 250 },
+      'DATA → 354',
+      '. → 250',
     ]);
     expect(smtp.receiver.mails[0]?.recipients.map((r) => r.rcptTo)).toEqual(['ünder@mayfly.test']);
   });
@@ -84,10 +80,7 @@ describe('RCPT decides', () => {
   test.each(['NOTIFY=NEVER', 'ORCPT=rfc822;x@example.com', 'FOO', 'FOO=BAR'])(
     'without the parameter %s',
     async (parameter) => {
-      await playSmtp(smtp.port, [
-        ...withSender,
-        { send: `RCPT TO:<a@mayfly.test> ${parameter}`, expect: '555 5.5.4' },
-      ]);
+      await playSmtp(smtp.port, [...withSender, `RCPT TO:<a@mayfly.test> ${parameter} → 555 5.5.4`]);
     },
   );
 
@@ -99,8 +92,8 @@ describe('RCPT decides', () => {
       ...hundred,
       rcpt('b@mayfly.test', '452 4.5.3'),
       { send: Buffer.from(more), expect: Array.from({ length: 1500 }, () => '452 4.5.3') },
-      { send: 'DATA', expect: 354 },
-      { send: '.', expect: 250 },
+      'DATA → 354',
+      '. → 250',
     ]);
     expect(smtp.receiver.mails[0]?.recipients).toHaveLength(100);
   });
@@ -113,8 +106,8 @@ describe('postmaster, where configured', () => {
       await playSmtp(withPostmaster.port, [
         ...withSender,
         rcpt(address, '250 2.1.5'),
-        { send: 'DATA', expect: 354 },
-        { send: 'x\r\n.', expect: '250 2.0.0' },
+        'DATA → 354',
+        'x\r\n. → 250 2.0.0',
       ]);
       expect(withPostmaster.receiver.mails).toEqual([]);
     },
@@ -126,8 +119,8 @@ describe('postmaster, where configured', () => {
       rcpt('postmaster', 250),
       rcpt('postmaster@example.org', '550 5.1.1'),
       rcpt('a@mayfly.test', 250),
-      { send: 'DATA', expect: 354 },
-      { send: 'x\r\n.', expect: 250 },
+      'DATA → 354',
+      'x\r\n. → 250',
     ]);
     expect(withPostmaster.receiver.mails[0]?.recipients.map((r) => r.address)).toEqual(['a@mayfly.test']);
   });
@@ -158,8 +151,8 @@ describe('a refusal is remembered with the reply that was given', () => {
       ...withSender,
       rcpt('a@mayfly.test', 250),
       rcpt('b@mayfly.test', 250),
-      { send: 'DATA', expect: 354 },
-      { send: 'bare\nline\r\n.', expect: '550 5.6.11' },
+      'DATA → 354',
+      'bare\nline\r\n. → 550 5.6.11',
     ]);
     expect(smtp.receiver.refusals.map(({ address, reply }) => [address, reply])).toEqual([
       ['a@mayfly.test', '550 5.6.11 Bare CR or LF in the message'],

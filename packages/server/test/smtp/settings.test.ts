@@ -28,7 +28,7 @@ describeOnEngines('STARTTLS and AUTH as the settings say', (engine) => {
     const client = await smtpClient(app.smtp.port);
     onTestFinished(() => client.close());
     if (from) await client.send(`PROXY TCP4 ${from} 192.0.2.1 40000 25\r\n`);
-    await client.play([{ expect: 220 }]);
+    await client.play(['→ 220']);
     return { client, offer: await client.say('EHLO app.example.org') };
   }
 
@@ -36,7 +36,7 @@ describeOnEngines('STARTTLS and AUTH as the settings say', (engine) => {
     const app = await start({ MAYFLY_SMTP_STARTTLS: 'self-signed' });
     const { client, offer } = await connected(app);
     expect(offer).toContain('STARTTLS');
-    await client.play([{ send: 'STARTTLS', expect: '220 2.0.0' }]);
+    await client.play(['STARTTLS → 220 2.0.0']);
     await client.startTls({ rejectUnauthorized: false });
     expect(await client.say('EHLO app.example.org')).not.toContain('STARTTLS');
   });
@@ -44,13 +44,13 @@ describeOnEngines('STARTTLS and AUTH as the settings say', (engine) => {
   it('MAYFLY_SMTP_STARTTLS=off offers none', async () => {
     const { client, offer } = await connected(await start({ MAYFLY_SMTP_STARTTLS: 'off' }));
     expect(offer).not.toContain('STARTTLS');
-    await client.play([{ send: 'STARTTLS', expect: '502 5.5.1' }]);
+    await client.play(['STARTTLS → 502 5.5.1']);
   });
 
   it('MAYFLY_SMTP_AUTH=off offers none', async () => {
     const { client, offer } = await connected(await start({ MAYFLY_SMTP_AUTH: 'off' }));
     expect(offer).not.toContain('AUTH');
-    await client.play([{ send: `AUTH PLAIN ${plain('a', 'b')}`, expect: '502 5.5.1' }]);
+    await client.play([`AUTH PLAIN ${plain('a', 'b')} → 502 5.5.1`]);
   });
 
   it('MAYFLY_SMTP_AUTH=any accepts credentials of no inbox, and they change nothing', async () => {
@@ -58,12 +58,12 @@ describeOnEngines('STARTTLS and AUTH as the settings say', (engine) => {
     const [right, other] = [await app.createInbox(), await app.createInbox()];
     const { client } = await connected(app);
     await client.play([
-      { send: `AUTH PLAIN ${plain(other.id, 'wrong')}`, expect: '235 2.7.0' },
-      { send: 'MAIL FROM:<a@b.test>', expect: 250 },
-      { send: `RCPT TO:<${right.address}>`, expect: 250 },
-      { send: 'RCPT TO:<nobody@elsewhere.example>', expect: '550 5.1.1' },
-      { send: 'DATA', expect: 354 },
-      { send: 'Subject: x\r\n\r\nx\r\n.', expect: 250 },
+      `AUTH PLAIN ${plain(other.id, 'wrong')} → 235 2.7.0`,
+      'MAIL FROM:<a@b.test> → 250',
+      `RCPT TO:<${right.address}> → 250`,
+      'RCPT TO:<nobody@elsewhere.example> → 550 5.1.1',
+      'DATA → 354',
+      'Subject: x\r\n\r\nx\r\n. → 250',
     ]);
     expect((await app.api('GET', `/v1/inboxes/${right.id}`)).body.messageCount).toBe(1);
     expect((await app.api('GET', `/v1/inboxes/${other.id}`)).body.messageCount).toBe(0);
@@ -75,7 +75,7 @@ describeOnEngines('STARTTLS and AUTH as the settings say', (engine) => {
     expect((await connected(app, '127.0.0.1')).offer).toContain('AUTH PLAIN LOGIN');
     const { client, offer } = await connected(app, '198.51.100.7');
     expect(offer).not.toContain('AUTH');
-    await client.play([{ send: `AUTH PLAIN ${plain('a', 'b')}`, expect: '538 5.7.11' }]);
+    await client.play([`AUTH PLAIN ${plain('a', 'b')} → 538 5.7.11`]);
     const open = await start({ ...settings, MAYFLY_SMTP_AUTH_PLAINTEXT: 'on' });
     expect((await connected(open, '198.51.100.7')).offer).toContain('AUTH PLAIN LOGIN');
   });
@@ -86,30 +86,26 @@ describeOnEngines('STARTTLS and AUTH as the settings say', (engine) => {
     const last = engine.nodes === 1 ? first : await start(settings);
     const inbox = await first.createInbox();
     const dialogues = [
-      [{ send: `AUTH PLAIN ${plain(inbox.id, inbox.token)}`, expect: '235 2.7.0' }],
-      [{ send: `AUTH PLAIN ${plain(inbox.address, TEST_KEY)}`, expect: '235 2.7.0' }],
-      [
-        { send: 'AUTH LOGIN', expect: 334 },
-        { send: base64(inbox.address), expect: 334 },
-        { send: base64(inbox.token), expect: '235 2.7.0' },
-      ],
+      [`AUTH PLAIN ${plain(inbox.id, inbox.token)} → 235 2.7.0`],
+      [`AUTH PLAIN ${plain(inbox.address, TEST_KEY)} → 235 2.7.0`],
+      ['AUTH LOGIN → 334', `${base64(inbox.address)} → 334`, `${base64(inbox.token)} → 235 2.7.0`],
     ];
     for (const dialogue of dialogues) {
       const { client } = await connected(last);
       await client.play([
         ...dialogue,
-        { send: 'MAIL FROM:<a@b.test>', expect: 250 },
-        { send: 'RCPT TO:<customer@shop.example>', expect: 250 },
-        { send: 'DATA', expect: 354 },
-        { send: 'Subject: x\r\n\r\nx\r\n.', expect: 250 },
+        'MAIL FROM:<a@b.test> → 250',
+        'RCPT TO:<customer@shop.example> → 250',
+        'DATA → 354',
+        'Subject: x\r\n\r\nx\r\n. → 250',
       ]);
     }
     const { body } = await last.api('GET', `/v1/inboxes/${inbox.id}`, { as: inbox.token });
     expect(body.messageCount).toBe(dialogues.length);
     const { client } = await connected(last);
-    await client.play([{ send: `AUTH PLAIN ${plain(inbox.id, 'mft_wrong')}`, expect: '535 5.7.8' }]);
+    await client.play([`AUTH PLAIN ${plain(inbox.id, 'mft_wrong')} → 535 5.7.8`]);
     // The login of an inbox that has ended is wrong, on every server.
     await first.api('DELETE', `/v1/inboxes/${inbox.id}`);
-    await client.play([{ send: `AUTH PLAIN ${plain(inbox.id, inbox.token)}`, expect: '535 5.7.8' }]);
+    await client.play([`AUTH PLAIN ${plain(inbox.id, inbox.token)} → 535 5.7.8`]);
   });
 });

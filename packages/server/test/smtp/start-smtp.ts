@@ -204,7 +204,7 @@ export async function startSmtp(
 /** Greeting, EHLO, MAIL and RCPT: ready for DATA. */
 export const upToData = [
   { expect: 220 },
-  { send: 'EHLO client.test', expect: 250 },
-  { send: 'MAIL FROM:<sender@example.com>', expect: '250 2.1.0' },
-  { send: 'RCPT TO:<a@mayfly.test>', expect: '250 2.1.5' },
+  'EHLO client.test → 250',
+  'MAIL FROM:<sender@example.com> → 250 2.1.0',
+  'RCPT TO:<a@mayfly.test> → 250 2.1.5',
 ];

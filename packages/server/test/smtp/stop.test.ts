@@ -19,7 +19,7 @@ test('a stop sends 421 to idle clients and frees the port', async () => {
   const client = await smtpClient(smtp.port);
   await client.play(upToData);
   const stopped = smtp.stop();
-  await client.play([{ expect: '421 4.3.2' }]);
+  await client.play(['→ 421 4.3.2']);
   expect(await client.closed()).toBe('');
   await stopped;
   expect(await refusesConnections(smtp.port)).toBe(true);
@@ -29,7 +29,7 @@ test('a stop sends 421 to idle clients and frees the port', async () => {
 test('a stop lets a mail that is coming in arrive and be stored', async () => {
   const smtp = await startSmtp();
   const client = await smtpClient(smtp.port);
-  await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'first half' }]);
+  await client.play([...upToData, 'DATA → 354', { send: 'first half' }]);
   const stopped = smtp.stop(60_000);
   await client.play([{ send: 'second half\r\n.', expect: ['250 2.0.0', '421 4.3.2'] }]);
   expect(await client.closed()).toBe('');
@@ -41,7 +41,7 @@ test('a stop waits for a mail that is being stored', async () => {
   const smtp = await startSmtp();
   const storing = smtp.receiver.holdStoring();
   const client = await smtpClient(smtp.port);
-  await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.' }]);
+  await client.play([...upToData, 'DATA → 354', { send: 'x\r\n.' }]);
   await storing.begun;
   const stopped = smtp.stop(60_000);
   storing.goOn();
@@ -53,7 +53,7 @@ test('a stop cuts what is left at its deadline', async () => {
   const clock = new FakeClock();
   const smtp = await startSmtp({}, clock);
   const client = await smtpClient(smtp.port);
-  await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'never finished' }]);
+  await client.play([...upToData, 'DATA → 354', { send: 'never finished' }]);
   const stopped = smtp.stop(8_000);
   await clock.advance(8_000);
   await stopped;
@@ -67,7 +67,7 @@ test('a stop ends an incomplete handshake, and may be called twice', async () =>
   socket.on('error', () => undefined);
   await new Promise((resolve) => socket.once('connect', resolve));
   const client = await smtpClient(smtp.port);
-  await client.play([{ expect: 220 }]);
+  await client.play(['→ 220']);
   await Promise.all([smtp.stop(), smtp.stop()]);
   await client.closed();
 });

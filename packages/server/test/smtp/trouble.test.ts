@@ -27,7 +27,7 @@ afterEach(async () => {
   client.close();
   // The server lives and nothing was left to itself.
   const other = await smtpClient(smtp.port);
-  await other.play([{ expect: 220 }, { send: 'NOOP', expect: 250 }]);
+  await other.play(['→ 220', 'NOOP → 250']);
   other.close();
   await expect.poll(() => smtp.metrics.open).toBe(0);
   expect(unhandled).toEqual([]);
@@ -46,10 +46,10 @@ describe('storing fails', () => {
     ['a failure that is not about mail', new AppError('quota_exceeded', 'quota'), '451 4.3.0'],
   ])('%s: the sender hears it and may go on', async (_name, error, reply) => {
     smtp.receiver.beforeTake = () => Promise.reject(error);
-    const mail = [...upToData.slice(2), { send: 'DATA', expect: 354 }];
+    const mail = [...upToData.slice(2), 'DATA → 354'];
     await client.play([...upToData.slice(0, 2), ...mail, { send: 'x\r\n.', expect: reply }]);
     smtp.receiver.beforeTake = async () => undefined;
-    await client.play([...mail, { send: 'x\r\n.', expect: 250 }]);
+    await client.play([...mail, 'x\r\n. → 250']);
     expect(smtp.receiver.mails).toHaveLength(1);
     const refusal = smtp.receiver.refusals.at(-1);
     expect(refusal?.reply).toMatch(new RegExp(`^${reply}`));
@@ -59,14 +59,14 @@ describe('storing fails', () => {
 
 describe('a sender that disconnects', () => {
   test('in the middle of the data leaves nothing', async () => {
-    await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'half a mail' }]);
+    await client.play([...upToData, 'DATA → 354', { send: 'half a mail' }]);
     client.close();
     await expect.poll(results).toEqual(['failed']);
     expect(smtp.receiver.mails).toEqual([]);
   });
 
   test('by closing its side in the middle of the data leaves nothing', async () => {
-    await client.play([...upToData, { send: 'DATA', expect: 354 }]);
+    await client.play([...upToData, 'DATA → 354']);
     client.socket.end('half a mail\r\nQUIT\r\n');
     await client.closed();
     await expect.poll(results).toEqual(['failed']);
@@ -74,14 +74,14 @@ describe('a sender that disconnects', () => {
   });
 
   test('by a reset, in the middle of the data', async () => {
-    await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'half a mail' }]);
+    await client.play([...upToData, 'DATA → 354', { send: 'half a mail' }]);
     client.socket.resetAndDestroy();
     await expect.poll(results).toEqual(['failed']);
   });
 
   test('by a reset after the dot, while the mail is stored: it is stored', async () => {
     const storing = smtp.receiver.holdStoring();
-    await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.' }]);
+    await client.play([...upToData, 'DATA → 354', { send: 'x\r\n.' }]);
     await storing.begun;
     client.socket.resetAndDestroy();
     await expect.poll(() => smtp.metrics.open).toBe(0);
@@ -92,11 +92,11 @@ describe('a sender that disconnects', () => {
 
   test('only on its own side after the dot: it still gets its 250', async () => {
     const storing = smtp.receiver.holdStoring();
-    await client.play([...upToData, { send: 'DATA', expect: 354 }]);
+    await client.play([...upToData, 'DATA → 354']);
     client.socket.end('x\r\n.\r\n');
     await storing.begun;
     storing.goOn();
-    await client.play([{ expect: 250 }]);
+    await client.play(['→ 250']);
     expect(smtp.receiver.mails).toHaveLength(1);
   });
 
@@ -108,11 +108,6 @@ describe('a sender that disconnects', () => {
 });
 
 test('a QUIT inside the data is a line of the mail', async () => {
-  await client.play([
-    ...upToData,
-    { send: 'DATA', expect: 354 },
-    { send: 'QUIT\r\n.', expect: 250 },
-    { send: 'QUIT', expect: 221 },
-  ]);
+  await client.play([...upToData, 'DATA → 354', 'QUIT\r\n. → 250', 'QUIT → 221']);
   expect(smtp.receiver.mails[0]?.bytes.toString()).toBe('QUIT\r\n');
 });

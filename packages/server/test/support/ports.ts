@@ -1,19 +1,31 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Between two attempts to connect, milliseconds. */
 const RETRY_MS = 20;
+/**
+ * Linux gives outgoing connections ports from 32,768 on. One of those could be taken by a connection of another test
+ * before the program listens, or while it restarts.
+ */
+const PORTS = { first: 12_000, end: 32_000 };
 
 /** @returns a port of the loopback interface that nothing listens on, for programs that cannot take port 0 */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('The server has no port.');
-  return address.port;
+  for (;;) {
+    const port = randomInt(PORTS.first, PORTS.end);
+    const server = createServer().listen(port, '127.0.0.1');
+    try {
+      await once(server, 'listening');
+    } catch {
+      // Something else listens there.
+      continue;
+    }
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
 
 /** Resolves when a program accepts connections on a port of the loopback interface. */

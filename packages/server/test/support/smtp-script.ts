@@ -1,8 +1,13 @@
 import { connect, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 
-/** One exchange of an SMTP dialogue. */
-export interface Step {
+/**
+ * One exchange of an SMTP dialogue. In short `'NOOP → 250 2.0.0'`: a line, and the beginning of the last line of its
+ * reply; `'→ 220'` only waits.
+ */
+export type Step = string | Exchange;
+
+interface Exchange {
   /** A line (its CRLF is added) or raw bytes; nothing to only wait for a reply. */
   send?: string | Uint8Array;
   /**
@@ -82,7 +87,7 @@ export class SmtpClient {
 
   /** Plays the steps in order; throws at the first reply that is not the expected one. */
   async play(steps: Step[]): Promise<void> {
-    for (const step of steps) {
+    for (const step of steps.map(exchangeOf)) {
       if (step.send !== undefined) {
         await this.send(typeof step.send === 'string' ? `${step.send}\r\n` : step.send);
       }
@@ -113,7 +118,14 @@ export class SmtpClient {
   }
 }
 
-function said(step: Step): string {
+function exchangeOf(step: Step): Exchange {
+  if (typeof step !== 'string') return step;
+  const arrow = step.lastIndexOf('→ ');
+  if (arrow < 0) throw new Error(`This step has no reply: ${step}`);
+  return { ...(arrow > 0 && { send: step.slice(0, arrow - 1) }), expect: step.slice(arrow + 2) };
+}
+
+function said(step: Exchange): string {
   if (step.send === undefined) return '(nothing sent)';
   return JSON.stringify(Buffer.from(step.send).toString('latin1').slice(0, 200));
 }

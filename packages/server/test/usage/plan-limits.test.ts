@@ -87,12 +87,12 @@ describe('an inbox', () => {
   const deliver = async (to: string, mail: string, parameters = ''): Promise<string> => {
     const client = await smtpClient(app.smtp.port);
     try {
-      await client.play([{ expect: 220 }, { send: 'EHLO sender.example', expect: 250 }]);
-      await client.play([{ send: `MAIL FROM:<a@b.example>${parameters}`, expect: 250 }]);
+      await client.play(['→ 220', 'EHLO sender.example → 250']);
+      await client.play([`MAIL FROM:<a@b.example>${parameters} → 250`]);
       await client.send(`RCPT TO:<${to}>\r\n`);
       const rcpt = await client.reply();
       if (!rcpt.startsWith('250')) return rcpt.slice(0, 9);
-      await client.play([{ send: 'DATA', expect: 354 }, { send: `${mail}.` }]);
+      await client.play(['DATA → 354', { send: `${mail}.` }]);
       return (await client.reply()).slice(0, 9);
     } finally {
       client.close();

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { AppError } from '../../src/errors.ts';
 import { newId } from '../../src/ids.ts';
 import type { Store } from '../../src/store.ts';
@@ -342,7 +342,7 @@ describe('thresholds', () => {
       await charge(node, times);
       await node.report();
       // The lease ahead is granted in the background.
-      await vi.waitFor(() => expect(percents()).toEqual(told));
+      await expect.poll(percents).toEqual(told);
     }
     await exhaust([node]);
     expect(percents()).toEqual([80, 100]);

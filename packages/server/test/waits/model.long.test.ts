@@ -88,11 +88,11 @@ class World {
     const address = this.#newAddress();
     const client = await smtpClient(this.app.smtp.port);
     await client.play([
-      { expect: 220 },
-      { send: 'EHLO app.example.org', expect: 250 },
-      { send: 'MAIL FROM:<app@shop.example>', expect: 250 },
-      { send: `RCPT TO:<${address}>`, expect: '550 5.1.1' },
-      { send: 'QUIT', expect: 221 },
+      '→ 220',
+      'EHLO app.example.org → 250',
+      'MAIL FROM:<app@shop.example> → 250',
+      `RCPT TO:<${address}> → 550 5.1.1`,
+      'QUIT → 221',
     ]);
     this.refused.set(address, { created: this.#created, at: Date.now() });
     // Refusals are written behind the reply; another server knows nothing of what is not written yet.

@@ -183,7 +183,10 @@ class Play {
   async #do(step: Step): Promise<void> {
     if ('pass' in step) await this.#clock.advance(step.pass * SECOND);
     else if ('send' in step) {
-      for (let n = 0; n < (step.times ?? 1); n++) await this.#send(step.send);
+      for (let n = 0; n < (step.times ?? 1); n++) {
+        this.#names.set('n', String(n));
+        await this.#send(step.send);
+      }
     } else if ('session' in step) (await this.#say(step.session, step.ip)).close();
     else if ('staying' in step) this.#staying.push(await this.#say(step.staying));
     else if ('distrust' in step) for (let n = 0; n < step.distrust; n++) await this.#distrust(step);

@@ -13,14 +13,6 @@ describe('the signature of a delivery', () => {
     expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body));
   });
 
-  it('is the same for text and for its UTF-8 bytes', () => {
-    const secret = newWebhookSecret();
-    const signed = { id: 'evt_1', timestampSeconds: 1_767_225_600, secrets: [secret] };
-    expect(signatureHeaders({ ...signed, body: Buffer.from(body) })).toEqual(
-      signatureHeaders({ ...signed, body }),
-    );
-  });
-
   it('is, for a known secret, the one that the reference library makes', () => {
     const secret = newWebhookSecret(Buffer.alloc(32, 7));
     expect(secret).toBe('whsec_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=');

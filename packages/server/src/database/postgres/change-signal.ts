@@ -14,17 +14,29 @@ const RECONNECT_AFTER_MS = 250;
 /** The connection is replaced after this time without a response. */
 const ANSWER_TIMEOUT_MS = 3_000;
 
-export interface ChangeSignalDeps<Hint> {
+export type Hint =
+  | { kind: 'message'; accountId: string; inboxId: string }
+  | { kind: 'inbox'; inboxId: string }
+  | { kind: 'deliveries' }
+  /** Anything may have changed. */
+  | { kind: 'all' };
+
+/** Ids for which this node holds waits. */
+interface Waiting {
+  inboxes: string[];
+  accounts: string[];
+}
+
+const EVERYTHING: Hint = { kind: 'all' };
+
+export interface ChangeSignalDeps {
   url: string;
   pool: Pool;
   clock: Clock;
   /** Distinguishes the hints of this node from those of others. */
   node: string;
-  /** The hint that anything may have changed. */
-  everything: Hint;
   onHint(hint: Hint): void;
-  /** Returns hints of what has changed since the last call. */
-  check(client: Client): Promise<Hint[]>;
+  waiting(): Waiting;
   onError(error: Error): void;
 }
 
@@ -32,13 +44,13 @@ export interface ChangeSignalDeps<Hint> {
  * Hints to other nodes that something has changed, by LISTEN and NOTIFY. They are sent after the commit, outside its
  * transaction, because a transaction with NOTIFY holds a server-wide lock while it syncs.
  */
-export class ChangeSignal<Hint> {
-  readonly #deps: ChangeSignalDeps<Hint>;
+export class ChangeSignal {
+  readonly #deps: ChangeSignalDeps;
   readonly #stop = new AbortController();
   readonly #outbox = new Set<string>();
   #running: Promise<void> = Promise.resolve();
 
-  constructor(deps: ChangeSignalDeps<Hint>) {
+  constructor(deps: ChangeSignalDeps) {
     this.#deps = deps;
   }
 
@@ -59,9 +71,9 @@ export class ChangeSignal<Hint> {
   }
 
   async #flush(): Promise<void> {
-    const { clock, node, pool, everything, onError } = this.#deps;
+    const { clock, node, pool, onError } = this.#deps;
     await clock.sleep(GATHER_MS, this.#stop.signal);
-    const hints = this.#outbox.size > MAX_HINTS ? [JSON.stringify(everything)] : [...this.#outbox];
+    const hints = this.#outbox.size > MAX_HINTS ? [JSON.stringify(EVERYTHING)] : [...this.#outbox];
     this.#outbox.clear();
     await pool
       .query("select pg_notify($1, $2 || ' ' || hint) from unnest($3::text[]) as hint", [
@@ -84,7 +96,8 @@ export class ChangeSignal<Hint> {
   }
 
   async #keepListening(first: Client): Promise<void> {
-    const { clock, everything, onHint, check, onError } = this.#deps;
+    const { clock, onHint, waiting, onError } = this.#deps;
+    const check = createVersionCheck(waiting);
     let listener: Client | undefined = first;
     for (;;) {
       await clock.sleep(listener ? CHECK_EVERY_MS : RECONNECT_AFTER_MS, this.#stop.signal);
@@ -92,7 +105,7 @@ export class ChangeSignal<Hint> {
       try {
         if (!listener) {
           listener = await this.#listen();
-          onHint(everything);
+          onHint(EVERYTHING);
         }
         for (const hint of await check(listener)) onHint(hint);
       } catch (error) {
@@ -105,21 +118,8 @@ export class ChangeSignal<Hint> {
   }
 }
 
-export type Hint =
-  | { kind: 'message'; accountId: string; inboxId: string }
-  | { kind: 'inbox'; inboxId: string }
-  | { kind: 'deliveries' }
-  /** Anything may have changed. */
-  | { kind: 'all' };
-
-/** Ids for which this node holds waits. */
-export interface Waiting {
-  inboxes: string[];
-  accounts: string[];
-}
-
 /** Compares versions with those of the previous call; new ids count as changed. */
-export function createVersionCheck(waiting: () => Waiting): (client: Client) => Promise<Hint[]> {
+function createVersionCheck(waiting: () => Waiting): (client: Client) => Promise<Hint[]> {
   let known = new Map<string, number>();
   return async (client) => {
     const { inboxes, accounts } = waiting();

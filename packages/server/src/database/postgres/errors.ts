@@ -49,13 +49,10 @@ export class ConflictError extends Error {
 }
 
 /** True if the same transaction may succeed when it is run again. */
-export function isConflict(error: unknown): boolean {
-  return [SERIALIZATION_FAILURE, DEADLOCK].includes(stateOf(error));
-}
+export const isConflict = (error: unknown): boolean =>
+  [SERIALIZATION_FAILURE, DEADLOCK].includes(stateOf(error));
 
-export function isLocked(error: unknown): boolean {
-  return stateOf(error) === LOCK_NOT_AVAILABLE;
-}
+export const isLocked = (error: unknown): boolean => stateOf(error) === LOCK_NOT_AVAILABLE;
 
 /** Waits for pipelined statements. @throws the error of the one that failed, not of those that fail because of it */
 export async function together<T extends readonly unknown[]>(
@@ -72,9 +69,8 @@ export async function together<T extends readonly unknown[]>(
  * True for an error with an SQLSTATE, which PostgreSQL reported about a statement that changed nothing. Exceptions
  * are 57P01, 08007 and 40003, after which a COMMIT may have taken effect.
  */
-export function isOfStatement(error: unknown): boolean {
-  return /^[0-9A-Z]{5}$/.test(stateOf(error)) && !UNREACHABLE.test(stateOf(error));
-}
+export const isOfStatement = (error: unknown): boolean =>
+  /^[0-9A-Z]{5}$/.test(stateOf(error)) && !UNREACHABLE.test(stateOf(error));
 
 /** Undefined for errors that are not of PostgreSQL or the connection to it. */
 export function toUnavailable(error: unknown): AppError | undefined {

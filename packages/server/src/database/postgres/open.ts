@@ -4,13 +4,7 @@ import { callAt, createStore, hintsAfter, type ReadSources, type Store, storeOf 
 import { unavailable } from '../failures.ts';
 import { migrate } from '../migrate.ts';
 import { openWhenCalled } from '../thread/client.ts';
-import {
-  ChangeSignal,
-  type ChangeSignalDeps,
-  createVersionCheck,
-  type Hint,
-  type Waiting,
-} from './change-signal.ts';
+import { ChangeSignal, type ChangeSignalDeps } from './change-signal.ts';
 import { connectAlone, createPool, PostgresDb, postgresEngine, requireDurable } from './connection.ts';
 import { isConflict, isLocked, startFailure, toUnavailable } from './errors.ts';
 
@@ -50,7 +44,7 @@ export interface PostgresOptions {
   /** Reads mails that have no reading. Without it, operations that meet one fail. */
   read?: ReadSources;
   /** Without it, no changes of other nodes are received. */
-  hints?: Pick<ChangeSignalDeps<Hint>, 'clock' | 'node' | 'onHint'> & { waiting(): Waiting };
+  hints?: Pick<ChangeSignalDeps, 'clock' | 'node' | 'onHint' | 'waiting'>;
 }
 
 /** Uses a connection of its own, because an upgrade may take minutes. */
@@ -68,16 +62,7 @@ async function prepare(url: string, onError: (error: Error) => void): Promise<vo
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { url, onError = () => undefined } = options;
   const pool = createPool(url, onError);
-  const hints =
-    options.hints &&
-    new ChangeSignal<Hint>({
-      ...options.hints,
-      url,
-      pool,
-      everything: { kind: 'all' },
-      check: createVersionCheck(options.hints.waiting),
-      onError,
-    });
+  const hints = options.hints && new ChangeSignal({ ...options.hints, url, pool, onError });
   try {
     await prepare(url, onError);
     await hints?.start();

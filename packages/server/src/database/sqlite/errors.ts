@@ -25,24 +25,17 @@ function primaryCodeOf(error: unknown): number {
   return error.code === 'ERR_SQLITE_ERROR' ? Number(error.errcode) & 0xff : 0;
 }
 
-export function isBusy(error: unknown): boolean {
-  return primaryCodeOf(error) === BUSY;
-}
+export const isBusy = (error: unknown): boolean => primaryCodeOf(error) === BUSY;
 
 /** True if the disk was full; the transaction was rolled back. */
-export function isFull(error: unknown): boolean {
-  return primaryCodeOf(error) === FULL_DISK;
-}
+export const isFull = (error: unknown): boolean => primaryCodeOf(error) === FULL_DISK;
 
 /** True if the connection must not be used any more: what a failed sync has written is unknown. */
-export function isBroken(error: unknown): boolean {
-  return primaryCodeOf(error) === IO_ERROR;
-}
+export const isBroken = (error: unknown): boolean => primaryCodeOf(error) === IO_ERROR;
 
 /** True for the error of `requireSameFile`, which every later transaction would throw as well. */
-export function isRemoved(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'storage_damaged' && primaryCodeOf(error) === 0;
-}
+export const isRemoved = (error: unknown): boolean =>
+  error instanceof AppError && error.code === 'storage_damaged' && primaryCodeOf(error) === 0;
 
 /** Undefined for errors that are not of SQLite. */
 export function toUnavailable(error: unknown): AppError | undefined {

@@ -64,11 +64,6 @@ const WAYS_OUT: Readonly<Record<string, string>> = {
   'database or disk is full': 'Free space on the disk, or set MAYFLY_DATA_DIR to a folder on another one.',
 };
 
-function withWayOut(message: string): string {
-  const wayOut = WAYS_OUT[message];
-  return wayOut === undefined ? message : `${message}. ${wayOut}`;
-}
-
 /**
  * Locks a database for one server until the result is closed or the process ends. The lock is on a separate file, so
  * that the command line can open the database. @throws Error if another server holds the lock
@@ -190,8 +185,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     return { ...store, close: () => store.close().finally(() => lock?.isOpen && lock.close()) };
   } catch (error) {
     lock?.close();
-    throw new Error(`The database ${path} cannot be opened: ${withWayOut(messageOf(error))}`, {
-      cause: error,
-    });
+    const message = messageOf(error);
+    const reason = message in WAYS_OUT ? `${message}. ${WAYS_OUT[message]}` : message;
+    throw new Error(`The database ${path} cannot be opened: ${reason}`, { cause: error });
   }
 }

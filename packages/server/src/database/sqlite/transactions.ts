@@ -127,7 +127,11 @@ export class Transactions {
       await this.#afterFailure(begun, error, mayRetry);
       return;
     }
-    for (const [index, unit] of begun.entries()) settle(unit, outcomes[index]);
+    for (const [index, { resolve, reject }] of begun.entries()) {
+      const outcome = outcomes[index];
+      if (outcome && 'error' in outcome) reject(outcome.error);
+      else resolve(outcome?.value);
+    }
   }
 
   /** Outside of a transaction. Without a sync, a commit is durable after the next one with it. */
@@ -174,10 +178,4 @@ export class Transactions {
     const left = [this.#relaxed, this.#waiting, this.#steps].flatMap((queue) => queue.splice(0));
     for (const { reject } of [...units, ...left]) reject(error);
   }
-}
-
-function settle({ resolve, reject }: Unit, outcome: Outcome | undefined): void {
-  if (outcome === undefined) return;
-  if ('error' in outcome) reject(outcome.error);
-  else resolve(outcome.value);
 }

@@ -1,5 +1,6 @@
 import type { Plan, Plans } from '../../accounts/plans.ts';
 import type { AccountRecord, KeyRecord } from '../../accounts/sql.ts';
+import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { quoted } from '../../text/nearest.ts';
 import { limitsRate, type RateLimit, type Taken } from '../../usage/rate-limit.ts';
@@ -21,94 +22,87 @@ const MONTH_SECONDS = 30 * 24 * 60 * 60;
 /** Value of the RateLimit-Policy header (draft-ietf-httpapi-ratelimit-headers-10 section 3). */
 function policyOf(plan: Plan): string {
   const items: string[] = [];
-  if (limitsRate(plan)) {
+  if (limitsRate(plan))
     items.push(`"burst";q=${plan.burst};w=${Math.ceil(plan.burst / plan.requestsPerSecond)}`);
-  }
-  if (Number.isFinite(plan.requestsPerMonth)) {
+  if (Number.isFinite(plan.requestsPerMonth))
     items.push(`"month";q=${plan.requestsPerMonth};w=${MONTH_SECONDS}`);
-  }
   return items.join(', ');
 }
 
 function rateLimited(
   planName: string,
-  { requestsPerSecond, burst }: Pick<Plan, 'requestsPerSecond' | 'burst'>,
+  { requestsPerSecond, burst }: Plan,
   retryAfterSeconds: number,
 ): AppError {
+  const whole = Math.ceil(retryAfterSeconds);
   return new AppError(
     'rate_limited',
-    `The account exceeded the rate of its plan ${quoted(planName)}: ${requestsPerSecond} requests per second, or ${burst} at once. Retry after ${seconds(retryAfterSeconds)}.`,
+    `The account exceeded the rate of its plan ${quoted(planName)}: ${requestsPerSecond} requests per second, or ${burst} at once. Retry after ${whole} second${whole === 1 ? '' : 's'}.`,
     { retryAfterSeconds },
   );
 }
 
-const seconds = (count: number): string => {
-  const whole = Math.ceil(count);
-  return whole === 1 ? '1 second' : `${whole} seconds`;
-};
+export type Admission = ReturnType<typeof createAdmission>;
+
+interface AdmissionDeps {
+  plans: Plans;
+  rate: RateLimit;
+  usage: UsageMeter;
+  clock: Clock;
+}
 
 /** Applies the limits of an account to its requests: first the rate, then the quota of the month. */
-export class Admission {
-  readonly #plans: Plans;
-  readonly #rate: RateLimit;
-  readonly #usage: UsageMeter;
-  readonly #now: () => number;
-
-  constructor(plans: Plans, rate: RateLimit, usage: UsageMeter, now: () => number) {
-    this.#plans = plans;
-    this.#rate = rate;
-    this.#usage = usage;
-    this.#now = now;
-  }
-
-  /**
-   * Counts a request against the rate limit and, unless it is free, against the monthly quota. `note` is called
-   * before any error is thrown.
-   * @throws AppError `rate_limited`, `quota_exceeded`, `unavailable`
-   */
-  async admit(
-    account: AccountRecord,
-    key: KeyRecord | null,
-    isFree: boolean,
-    note: (admitted: Admitted) => void,
-  ): Promise<void> {
-    const plan = this.#plans.named(account.plan);
-    const taken = this.#rate.take(account.id, plan);
-    const admitted: Admitted = { accountId: account.id, plan, rate: taken, charge: null };
-    note(admitted);
-    if (key) this.#usage.recordKeyUse(key.id);
-    if (taken && taken.retryAfterSeconds > 0) throw rateLimited(account.plan, plan, taken.retryAfterSeconds);
-    try {
-      admitted.charge = await this.#usage.charge(account.id, plan.requestsPerMonth);
-    } catch (error) {
-      // A free request is charged only so that its response states what is left, so a used-up quota does not reject it.
-      if (!isFree || !(error instanceof AppError) || error.code !== 'quota_exceeded') throw error;
-    }
-    if (isFree) this.#refund(admitted);
-  }
-
-  /** Refunds the request if its response is free: 304, 429 or 5xx. */
-  settle(admitted: Admitted, status: number): void {
-    if (status === 304 || status === 429 || status >= 500) this.#refund(admitted);
-  }
-
-  #refund(admitted: Admitted): void {
-    if (admitted.charge) this.#usage.refund(admitted.charge);
+export function createAdmission({ plans, rate, usage, clock }: AdmissionDeps) {
+  const refund = (admitted: Admitted): void => {
+    if (admitted.charge) usage.refund(admitted.charge);
     admitted.charge = null;
-  }
+  };
+  return {
+    /**
+     * Counts a request against the rate limit and, unless it is free, against the monthly quota. `note` is called
+     * before any error is thrown.
+     * @throws AppError `rate_limited`, `quota_exceeded`, `unavailable`
+     */
+    async admit(
+      account: AccountRecord,
+      key: KeyRecord | null,
+      isFree: boolean,
+      note: (admitted: Admitted) => void,
+    ): Promise<void> {
+      const plan = plans.named(account.plan);
+      const taken = rate.take(account.id, plan);
+      const admitted: Admitted = { accountId: account.id, plan, rate: taken, charge: null };
+      note(admitted);
+      if (key) usage.recordKeyUse(key.id);
+      if (taken && taken.retryAfterSeconds > 0)
+        throw rateLimited(account.plan, plan, taken.retryAfterSeconds);
+      try {
+        admitted.charge = await usage.charge(account.id, plan.requestsPerMonth);
+      } catch (error) {
+        // A free request is charged only so that its response states what is left, so a used-up quota does not reject it.
+        if (!isFree || !(error instanceof AppError) || error.code !== 'quota_exceeded') throw error;
+      }
+      if (isFree) refund(admitted);
+    },
 
-  /** The headers that state the limits of the account; names in lower case. */
-  headers({ accountId, plan, rate }: Admitted): Record<string, string> {
-    const { remaining, resetAt } = this.#usage.standing(accountId, plan.requestsPerMonth);
-    const left: string[] = [];
-    if (rate) left.push(`"burst";r=${rate.left};t=${rate.fullInSeconds}`);
-    if (remaining !== null)
-      left.push(`"month";r=${remaining};t=${Math.ceil((resetAt - this.#now()) / 1_000)}`);
-    return {
-      'x-quota-limit': remaining === null ? UNLIMITED : String(plan.requestsPerMonth),
-      'x-quota-remaining': remaining === null ? UNLIMITED : String(remaining),
-      'x-quota-reset': String(resetAt / 1_000),
-      ...(left.length > 0 && { 'ratelimit-policy': policyOf(plan), ratelimit: left.join(', ') }),
-    };
-  }
+    /** Refunds the request if its response is free: 304, 429 or 5xx. */
+    settle(admitted: Admitted, status: number): void {
+      if (status === 304 || status === 429 || status >= 500) refund(admitted);
+    },
+
+    /** The headers that state the limits of the account; names in lower case. */
+    headers({ accountId, plan, rate: taken }: Admitted): Record<string, string> {
+      const { remaining, resetAt } = usage.standing(accountId, plan.requestsPerMonth);
+      const left: string[] = [];
+      if (taken) left.push(`"burst";r=${taken.left};t=${taken.fullInSeconds}`);
+      if (remaining !== null)
+        left.push(`"month";r=${remaining};t=${Math.ceil((resetAt - clock.now()) / 1_000)}`);
+      return {
+        'x-quota-limit': remaining === null ? UNLIMITED : String(plan.requestsPerMonth),
+        'x-quota-remaining': remaining === null ? UNLIMITED : String(remaining),
+        'x-quota-reset': String(resetAt / 1_000),
+        ...(left.length > 0 && { 'ratelimit-policy': policyOf(plan), ratelimit: left.join(', ') }),
+      };
+    },
+  };
 }

@@ -17,8 +17,6 @@ const MAX_COOKIE = 200;
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d+))?$/i;
 
-const isLoopbackHost = (host: string): boolean => LOOPBACK.test(host);
-
 /**
  * Browsers accept `Secure` only over HTTPS, so on loopback the cookie is a plain one. Its name contains the port,
  * because all ports of a host share their cookies.
@@ -102,7 +100,7 @@ const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 export interface Credential {
   text: string;
   hash: string;
-  /** Cached result of the store, valid until the monotonic time `until` or the next call of `Guard.forget`. */
+  /** Cached result of the store, valid until the monotonic time `until` or the next call of `forget`. */
   known: { caller: KeyCaller; until: number; forgotten: number } | undefined;
 }
 
@@ -115,11 +113,10 @@ const WHERE_KEYS_COME_FROM =
 const unauthorized = (message: string): AppError => new AppError('unauthorized', message);
 
 function bearer(header: string): string {
-  if (header.length > MAX_CREDENTIAL) {
+  if (header.length > MAX_CREDENTIAL)
     throw unauthorized(
       `The Authorization header is longer than ${MAX_CREDENTIAL} characters. ${HOW_TO_AUTHENTICATE}`,
     );
-  }
   const credential = BEARER.exec(header)?.[1];
   if (credential !== undefined) return credential;
   const problem = /^mf[kt]_/.test(header)
@@ -138,24 +135,22 @@ export const unknownCredential = () =>
 export const sessionEnded = () => unauthorized('The session of the console has ended. Sign in again.');
 
 /** Reads Authorization headers. Caches hashes, which are slow to compute; validity is checked for each request. */
-export class CredentialReader {
-  readonly #known = new LRUCache<string, Credential>({ max: 1_000 });
-
+export function createCredentialReader() {
+  const known = new LRUCache<string, Credential>({ max: 1_000 });
   /** @throws AppError `unauthorized` for a missing or malformed header, or a wrong checksum */
-  read(header: string | undefined): Credential {
+  return (header: string | undefined): Credential => {
     if (header === undefined) throw missingCredential();
-    const known = this.#known.get(header);
-    if (known) return known;
+    const before = known.get(header);
+    if (before) return before;
     const text = bearer(header);
-    if (!hasValidChecksum(text)) {
+    if (!hasValidChecksum(text))
       throw unauthorized(
         'The credential is incomplete or mistyped: its checksum is wrong. Copy all of it again.',
       );
-    }
     const credential = { text, hash: hashCredential(text), known: undefined };
-    this.#known.set(header, credential);
+    known.set(header, credential);
     return credential;
-  }
+  };
 }
 
 /*
@@ -193,7 +188,7 @@ export const isDevKey = (authorization: string | undefined): boolean =>
 export function assertLocal({ headers, raw }: FastifyRequest, publicUrl: string | null): void {
   const { host = '' } = headers;
   const publicHost = publicUrl === null ? null : new URL(publicUrl).host;
-  if (!isLoopbackHost(host) && host.toLowerCase() !== publicHost) throw refused(`for the host "${host}"`);
+  if (!LOOPBACK.test(host) && host.toLowerCase() !== publicHost) throw refused(`for the host "${host}"`);
   const field = Object.keys(headers).find((name) => PROXY_FIELD.test(name));
   if (field) throw refused(`with the header "${field}" of a proxy`);
   // By default nginx sends HTTP/1.0 without any field that identifies a proxy, so HTTP/1.0 counts as a sign of a proxy.

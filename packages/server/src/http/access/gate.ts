@@ -3,16 +3,11 @@ import { plainAddress } from '../../connection-limiter.ts';
 import { AppError } from '../../errors.ts';
 import { Histogram } from '../../operations/metrics.ts';
 import type { App, HttpDeps, RouteContext } from '../context.ts';
-import {
-  MAX_UNREAD_BYTES,
-  MAX_UNREAD_BYTES_PER_ACCOUNT,
-  SMALL_RESPONSE_BYTES,
-  STREAM_BYTES,
-} from '../limits.ts';
+import { MAX_UNREAD_BYTES_PER_ACCOUNT } from '../limits.ts';
 import { assertReadable, dropBody, dropChunks } from '../request/inputs.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
 import { DIALECT_HEADER } from '../routes/dialects.ts';
-import { Admission } from './admission.ts';
+import { createAdmission } from './admission.ts';
 import { assertLocal, isDevKey, sessionSecret } from './credential.ts';
 import { type Caller, Guard } from './guard.ts';
 
@@ -95,7 +90,7 @@ export type Gate = Pick<RouteContext, 'guard' | 'admission'>;
 
 export const createGate = (deps: HttpDeps): Gate => ({
   guard: new Guard(deps),
-  admission: new Admission(deps.plans, deps.rate, deps.usage, () => deps.clock.now()),
+  admission: createAdmission(deps),
 });
 
 /** True for an empty path parameter, which a trailing or doubled slash leaves. */
@@ -151,8 +146,6 @@ export function guardRequests(
   });
 }
 
-const remoteAddressOf = ({ ip }: FastifyRequest): string | undefined => ip && plainAddress(ip);
-
 /** Histogram buckets, seconds: from a cached response (1 ms) to the longest held request. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
@@ -181,7 +174,7 @@ export function observeRequests(app: App, deps: HttpDeps): void {
         route,
         status: reply.statusCode,
         ms: Math.round(ms * 10) / 10,
-        remoteAddress: remoteAddressOf(request),
+        remoteAddress: request.ip && plainAddress(request.ip),
         accountId: request.admitted?.accountId,
         keyId: request.caller?.key?.key.id,
         inboxId: request.caller?.inbox?.id,
@@ -191,6 +184,13 @@ export function observeRequests(app: App, deps: HttpDeps): void {
     done();
   });
 }
+
+const MIB = 1024 * 1024;
+/** The same limit for all accounts together: what a server with 512 MiB can spare besides mail in transit. */
+const MAX_UNREAD_BYTES = 192 * MIB;
+/** Smaller responses are not counted: the limit of connections bounds them. */
+const SMALL_RESPONSE_BYTES = 16 * 1024;
+const STREAM_BYTES = 512 * 1024;
 
 function heldBytes(payload: unknown): number {
   if (typeof payload === 'string' || payload instanceof Uint8Array) return payload.length;
@@ -204,12 +204,10 @@ export function finishResponses(app: App, { admission, held }: RouteContext): vo
     const { admitted } = request;
     if (admitted) {
       const bytes = heldBytes(payload);
-      if (bytes > SMALL_RESPONSE_BYTES) {
-        try {
-          reply.raw.once('close', budget.take(admitted.accountId, bytes));
-        } catch (error) {
-          return done(error as Error);
-        }
+      try {
+        if (bytes > SMALL_RESPONSE_BYTES) reply.raw.once('close', budget.take(admitted.accountId, bytes));
+      } catch (error) {
+        return done(error as Error);
       }
       admission.settle(admitted, reply.statusCode);
       reply.headers(admission.headers(admitted));
@@ -223,8 +221,6 @@ export function finishResponses(app: App, { admission, held }: RouteContext): vo
     done();
   });
 }
-
-const MIB = 1024 * 1024;
 
 /** Bytes of unread responses in memory. The limit per account keeps one account from using up that of the process. */
 class ResponseBudget {

@@ -11,7 +11,7 @@ import type { ProblemCode } from '../response/problems.ts';
 import type { Admitted } from './admission.ts';
 import {
   type Credential,
-  CredentialReader,
+  createCredentialReader,
   DEV_KEY_HASH,
   devCaller,
   devKeyUnknown,
@@ -91,7 +91,7 @@ const keyReadsOnly = () =>
     'This API key has the scope "read". Use one with the scope "full" for this operation.',
   );
 
-export interface GuardDeps {
+interface GuardDeps {
   store: Pick<Store, 'accounts' | 'keys' | 'inboxes' | 'sessions' | 'generation'>;
   clock: Clock;
   devAccountId?: string | undefined;
@@ -111,24 +111,17 @@ type Admit = (account: AccountRecord, key: KeyRecord | null) => Promise<void>;
 
 /** Authenticates all requests. Caches keys and accounts for a short time, and inboxes until the next write. */
 export class Guard {
-  readonly #store: GuardDeps['store'];
-  readonly #clock: Clock;
-  readonly #devAccountId: string | undefined;
-  readonly #reader = new CredentialReader();
+  readonly #deps: GuardDeps;
+  readonly #readCredential = createCredentialReader();
   /** Cached accounts by id. `until`: monotonic milliseconds. */
   readonly #accounts = new LRUCache<string, { account: AccountRecord; until: number }>(CACHED_RECORDS);
-  /** Cached inboxes by id, shared by all credentials, so that none sees an older state than another one has seen. */
-  readonly #inboxes = new LRUCache<string, { inbox: InboxRecord; until: number; generation: number }>(
-    CACHED_RECORDS,
-  );
-  readonly #idsByToken = new LRUCache<string, string>(CACHED_RECORDS);
-  /** Number of calls of {@link forget}; results of queries that began before the last one are not reused. */
+  readonly #inboxes: ReturnType<typeof createInboxCache>;
+  /** Number of calls of `forget`; results of queries that began before the last one are not reused. */
   #forgotten = 0;
 
-  constructor({ store, clock, devAccountId }: GuardDeps) {
-    this.#store = store;
-    this.#clock = clock;
-    this.#devAccountId = devAccountId;
+  constructor(deps: GuardDeps) {
+    this.#deps = deps;
+    this.#inboxes = createInboxCache(deps.store, deps.clock);
   }
 
   /**
@@ -136,10 +129,10 @@ export class Guard {
    * @throws AppError `unauthorized`, `insufficient_scope`, `not_found` or `inbox_expired`, and what `admit` throws
    */
   async check(asking: Asking, admit: Admit = async () => undefined): Promise<Caller> {
-    if (asking.authorization === undefined && asking.session !== undefined) {
-      return this.#withSession(asking.session, asking, admit);
-    }
-    const credential = this.#reader.read(asking.authorization);
+    const { authorization, session } = asking;
+    if (authorization === undefined && session !== undefined)
+      return this.#withSession(session, asking, admit);
+    const credential = this.#readCredential(authorization);
     return credential.text.startsWith('mft_')
       ? this.#withToken(credential.hash, asking, admit)
       : this.#withKey(credential, asking, admit);
@@ -150,9 +143,40 @@ export class Guard {
     this.#accounts.clear();
   }
 
+  findInbox(accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> {
+    return this.#inboxes.find(accountId, inboxId, now);
+  }
+
+  async #findKey(credential: Credential, now: number): Promise<KeyCaller> {
+    if (credential.hash === DEV_KEY_HASH) {
+      if (this.#deps.devAccountId === undefined) throw devKeyUnknown();
+      return devCaller(await this.#findAccount(this.#deps.devAccountId));
+    }
+    const { known } = credential;
+    const monotonic = this.#deps.clock.monotonic();
+    const isFresh = known && monotonic < known.until && known.forgotten === this.#forgotten;
+    if (isFresh && now < (known.caller.key.expiresAt ?? Number.POSITIVE_INFINITY)) return known.caller;
+    // Read the counter before the query, so that a `forget` during the query invalidates its result.
+    const forgotten = this.#forgotten;
+    const caller = await this.#deps.store.keys.findByHash(credential.hash, now);
+    if (!caller) throw unknownCredential();
+    credential.known = { caller, until: monotonic + CACHE_TTL_MS, forgotten };
+    return caller;
+  }
+
+  async #findAccount(accountId: string): Promise<AccountRecord> {
+    const known = this.#accounts.get(accountId);
+    if (known && this.#deps.clock.monotonic() < known.until) return known.account;
+    const account = await this.#deps.store.accounts.find(accountId);
+    // The account was deleted while its inbox was cached.
+    if (!account) throw unknownCredential();
+    this.#accounts.set(accountId, { account, until: this.#deps.clock.monotonic() + CACHE_TTL_MS });
+    return account;
+  }
+
   async #withToken(hash: string, { access, inboxId, isDialect }: Asking, admit: Admit): Promise<Caller> {
-    const now = this.#clock.now();
-    const inbox = await this.#findByToken(hash, now);
+    const now = this.#deps.clock.now();
+    const inbox = await this.#inboxes.findByToken(hash, now);
     if (!inbox) throw unknownCredential();
     const account = await this.#findAccount(inbox.accountId);
     await admit(account, null);
@@ -163,88 +187,61 @@ export class Guard {
   }
 
   async #withKey(credential: Credential, { access, inboxId }: Asking, admit: Admit): Promise<Caller> {
-    const now = this.#clock.now();
+    const now = this.#deps.clock.now();
     const caller = await this.#findKey(credential, now);
     const { key, account } = caller;
     await admit(account, key);
     if (key.scope === 'read' && access.endsWith(':write')) throw keyReadsOnly();
     const needsInbox = access.startsWith('inbox:') && access !== 'inbox:read-ended';
     if (!needsInbox || inboxId === undefined) return { account, key: caller, inbox: null };
-    const inbox = await this.findInbox(account.id, inboxId, now);
+    const inbox = await this.#inboxes.find(account.id, inboxId, now);
     return { account, key: caller, inbox: liveInbox(inbox, now, inboxId) };
   }
 
   async #withSession(secret: string, asking: Asking, admit: Admit): Promise<Caller> {
-    const { sessions } = this.#store;
-    const now = this.#clock.now();
-    const session = await sessions.find(hashCredential(secret), now);
+    const now = this.#deps.clock.now();
+    const session = await this.#deps.store.sessions.find(hashCredential(secret), now);
     if (!session) throw sessionEnded();
-    if (now - session.usedAt >= SESSION_USE_EVERY_MS) await sessions.used(session.hash, now);
+    if (now - session.usedAt >= SESSION_USE_EVERY_MS) await this.#deps.store.sessions.used(session.hash, now);
     const { credentialHash: hash } = session;
     return session.kind === 'token'
       ? this.#withToken(hash, asking, admit)
       : this.#withKey({ text: '', hash, known: undefined }, asking, admit);
   }
+}
 
-  async #findKey(credential: Credential, now: number): Promise<KeyCaller> {
-    if (credential.hash === DEV_KEY_HASH) {
-      if (this.#devAccountId === undefined) throw devKeyUnknown();
-      return devCaller(await this.#findAccount(this.#devAccountId));
-    }
-    const { known } = credential;
-    const monotonic = this.#clock.monotonic();
-    const isFresh = known && monotonic < known.until && known.forgotten === this.#forgotten;
-    if (isFresh && now < (known.caller.key.expiresAt ?? Number.POSITIVE_INFINITY)) return known.caller;
-    // Read the counter before the query, so that a `forget` during the query invalidates its result.
-    const forgotten = this.#forgotten;
-    const caller = await this.#store.keys.findByHash(credential.hash, now);
-    if (!caller) throw unknownCredential();
-    credential.known = { caller, until: monotonic + CACHE_TTL_MS, forgotten };
-    return caller;
+/** Caches inboxes until the next write of this process, because clients poll many times between two messages. */
+function createInboxCache({ inboxes, generation }: GuardDeps['store'], clock: Clock) {
+  /** By id, shared by all credentials, so that none sees an older state than another one has seen. */
+  const known = new LRUCache<string, { inbox: InboxRecord; until: number; written: number }>(CACHED_RECORDS);
+  const idsByToken = new LRUCache<string, string>(CACHED_RECORDS);
+
+  function cached(inboxId: string | undefined): InboxRecord | undefined {
+    const entry = inboxId === undefined ? undefined : known.get(inboxId);
+    return entry?.written === generation() && clock.monotonic() < entry.until ? entry.inbox : undefined;
   }
 
-  async #findAccount(accountId: string): Promise<AccountRecord> {
-    const known = this.#accounts.get(accountId);
-    if (known && this.#clock.monotonic() < known.until) return known.account;
-    const account = await this.#store.accounts.find(accountId);
-    // The account was deleted while its inbox was cached.
-    if (!account) throw unknownCredential();
-    this.#accounts.set(accountId, { account, until: this.#clock.monotonic() + CACHE_TTL_MS });
-    return account;
-  }
-
-  /** Finds an inbox like `store.inboxes.find`, but through the cache, so that no request sees an older state than the one before it. */
-  async findInbox(accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> {
-    const known = this.#cached(inboxId);
-    if (known?.accountId === accountId) return known;
-    return this.#cache(() => this.#store.inboxes.find(accountId, inboxId, now));
-  }
-
-  async #findByToken(hash: string, now: number): Promise<InboxRecord | undefined> {
-    const known = this.#cached(this.#idsByToken.get(hash));
-    if (known) return known;
-    const inbox = await this.#cache(() => this.#store.inboxes.findByToken(hash, now));
-    if (inbox) this.#idsByToken.set(hash, inbox.id);
-    return inbox;
-  }
-
-  /** The cached inbox; valid until the next write of this process. Worth it, because clients poll many times between two messages. */
-  #cached(inboxId: string | undefined): InboxRecord | undefined {
-    const generation = this.#store.generation();
-    if (inboxId === undefined || generation === null) return undefined;
-    const known = this.#inboxes.get(inboxId);
-    const isFresh = known?.generation === generation && this.#clock.monotonic() < known.until;
-    return isFresh ? known.inbox : undefined;
-  }
-
-  async #cache(find: () => Promise<InboxRecord | undefined>): Promise<InboxRecord | undefined> {
-    const generation = this.#store.generation();
+  async function read(find: () => Promise<InboxRecord | undefined>): Promise<InboxRecord | undefined> {
+    const written = generation();
     const inbox = await find();
-    if (inbox && generation !== null) {
-      this.#inboxes.set(inbox.id, { inbox, until: this.#clock.monotonic() + CACHE_TTL_MS, generation });
-    }
+    if (inbox && written !== null)
+      known.set(inbox.id, { inbox, until: clock.monotonic() + CACHE_TTL_MS, written });
     return inbox;
   }
+
+  return {
+    /** As `store.inboxes.find`, but no request sees an older state than the one before it. */
+    async find(accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> {
+      const inbox = cached(inboxId);
+      if (inbox?.accountId === accountId) return inbox;
+      return read(() => inboxes.find(accountId, inboxId, now));
+    },
+    async findByToken(hash: string, now: number): Promise<InboxRecord | undefined> {
+      const inbox = cached(idsByToken.get(hash)) ?? (await read(() => inboxes.findByToken(hash, now)));
+      if (inbox) idsByToken.set(hash, inbox.id);
+      return inbox;
+    },
+  };
 }
 
 /** @throws Error on a public route */

@@ -56,35 +56,22 @@ export function baseUrl(publicUrl: string | null, { headers, socket }: FastifyRe
   return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }
 
-export type ParameterTypes = ReadonlyMap<string, 'integer' | 'boolean'>;
-
 /** An integer without exponent, fraction and white space, and with no more digits than a number represents exactly. */
 const INTEGER = /^-?\d{1,15}$/;
-
-function parameterTypes(schema: unknown): ParameterTypes {
-  const types = new Map<string, 'integer' | 'boolean'>();
-  const properties = (schema as { properties?: Record<string, { type?: string }> } | undefined)?.properties;
-  for (const [name, { type }] of Object.entries(properties ?? {})) {
-    if (type === 'integer' || type === 'boolean') types.set(name, type);
-  }
-  return types;
-}
 
 /**
  * Converts the strings of integers and booleans in place. The schema rejects other strings with the parameter's name.
  * @throws AppError `invalid_request` for a repeated parameter
  */
-function readParameters(query: Record<string, unknown>, types: ParameterTypes): void {
+function readParameters(query: Record<string, unknown>, schema: unknown): void {
+  const { properties = {} } = schema as { properties?: Record<string, { type?: string }> };
   for (const [name, given] of Object.entries(query)) {
     if (Array.isArray(given)) {
       const message = `The query parameter ${quoted(name)} is given ${given.length} times. Give it once.`;
       throw invalidField(name, message);
     }
-  }
-  for (const [name, type] of types) {
-    const given = query[name];
-    if (typeof given !== 'string') continue;
-    if (type === 'integer' && INTEGER.test(given)) query[name] = Number(given);
+    const type = properties[name]?.type;
+    if (type === 'integer' && INTEGER.test(String(given))) query[name] = Number(given);
     if (type === 'boolean' && (given === 'true' || given === 'false')) query[name] = given === 'true';
   }
 }
@@ -119,15 +106,6 @@ export function readPage(query: { limit?: number; before?: string }, prefix: IdP
   return { limit, before };
 }
 
-/** V8's error message about invalid JSON, with line and column added to the position. */
-function faultOf(message: string, text: string): string {
-  const [whole, at] = / in JSON at position (\d+).*/.exec(message) ?? [];
-  if (whole === undefined) return message;
-  const before = text.slice(0, Number(at)).split('\n');
-  const column = (before.at(-1) ?? '').length + 1;
-  return `${message.replace(whole, '')} at line ${before.length}, column ${column} (position ${at})`;
-}
-
 /** @throws AppError `malformed_json` */
 export function parseJsonBody(body: Uint8Array): unknown {
   let text: string;
@@ -143,7 +121,7 @@ export function parseJsonBody(body: Uint8Array): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    const fault = withoutCredentials(faultOf(messageOf(error), text));
+    const fault = withoutCredentials(messageOf(error));
     throw new AppError('malformed_json', `The body is not valid JSON. ${fault}.`);
   }
 }
@@ -163,7 +141,6 @@ export function parseBodies(app: App): void {
 
 /** Converts query parameters to their types, and replaces an omitted optional body by an empty object. */
 export function readInputs(app: App): void {
-  const types = new WeakMap<object, ParameterTypes>();
   const readQuery = ({ routeOptions, query }: FastifyRequest, { querystring, body }: FastifySchema): void => {
     if (querystring === undefined) {
       const { config, schema } = routeOptions;
@@ -172,9 +149,7 @@ export function readInputs(app: App): void {
       if (unknown !== undefined) throw unexpectedParameter(unknown, body !== undefined);
       return;
     }
-    const known = types.get(querystring as object) ?? parameterTypes(querystring);
-    types.set(querystring as object, known);
-    readParameters(query as Record<string, unknown>, known);
+    readParameters(query as Record<string, unknown>, querystring);
   };
   const readBody = (request: FastifyRequest, { body }: FastifySchema): void => {
     if (body !== undefined) {

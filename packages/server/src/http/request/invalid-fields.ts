@@ -1,4 +1,5 @@
 import { LABEL_NAME, PLAIN_TEXT, PRINTABLE_ASCII } from '@mayfly/client/contract';
+import type { ErrorObject } from 'ajv';
 import { AppError, type FieldError } from '../../errors.ts';
 import { didYouMean, quoted, withoutCredentials } from '../../text/nearest.ts';
 
@@ -21,17 +22,8 @@ function shownPath(path: string): string {
 
 export type RequestPart = 'body' | 'querystring' | 'params' | 'headers';
 
-/** An error of a JSON Schema validator that runs with `verbose`, so that it carries value and schema. */
-export interface SchemaError {
-  keyword: string;
-  instancePath: string;
-  params: Record<string, unknown>;
-  /** Set if a name is wrong, not a value. */
-  propertyName?: string;
-  message?: string;
-  data?: unknown;
-  parentSchema?: ParentSchema;
-}
+/** An error of Ajv with `verbose`, so that it carries value and schema. */
+export type SchemaError = ErrorObject<string, Record<string, unknown>> & { parentSchema?: ParentSchema };
 
 interface ParentSchema {
   properties?: Record<string, unknown>;
@@ -92,9 +84,13 @@ function shownValue({ data, parentSchema }: SchemaError, part: RequestPart): str
 const unitOf = ({ parentSchema }: SchemaError): string =>
   parentSchema?.['x-unit'] ? ` ${parentSchema['x-unit']}` : '';
 
-const textLength = (data: unknown): number => (typeof data === 'string' ? [...data].length : 0);
-
-const sizeOf = (data: unknown): number => Object.keys(data ?? {}).length;
+const counted =
+  (bound: 'least' | 'most', what: string) =>
+  (error: SchemaError, part: RequestPart): string => {
+    const { data } = error;
+    const count = typeof data === 'string' ? [...data].length : Object.keys(data ?? {}).length;
+    return `${subjectOf(error, part)} must have at ${bound} ${error.params.limit} ${what}; it has ${count}.`;
+  };
 
 function range(error: SchemaError, part: RequestPart): string {
   const { minimum, maximum } = error.parentSchema ?? {};
@@ -151,18 +147,14 @@ const WORDINGS: Record<string, Wording> = {
       : undefined,
   maximum: range,
   minimum: range,
-  maxLength: (error, part) =>
-    `${subjectOf(error, part)} must have at most ${error.params.limit} characters; it has ${textLength(error.data)}.`,
+  maxLength: counted('most', 'characters'),
   minLength: (error, part) =>
     error.params.limit === 1
       ? `${subjectOf(error, part)} must not be empty.`
-      : `${subjectOf(error, part)} must have at least ${error.params.limit} characters; it has ${textLength(error.data)}.`,
-  maxItems: (error, part) =>
-    `${subjectOf(error, part)} must have at most ${error.params.limit} items; it has ${sizeOf(error.data)}.`,
-  minItems: (error, part) =>
-    `${subjectOf(error, part)} must have at least ${error.params.limit} items; it has ${sizeOf(error.data)}.`,
-  maxProperties: (error, part) =>
-    `${subjectOf(error, part)} must have at most ${error.params.limit} entries; it has ${sizeOf(error.data)}.`,
+      : counted('least', 'characters')(error, part),
+  maxItems: counted('most', 'items'),
+  minItems: counted('least', 'items'),
+  maxProperties: counted('most', 'entries'),
   pattern: (error, part) => PATTERNS[String(error.params.pattern)]?.(error, part),
   required: (error, part) => {
     const parent = error.instancePath === '' ? '' : ` of ${subjectOf(error, part)}`;

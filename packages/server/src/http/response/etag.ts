@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { MAX_CACHED_RESPONSE_BYTES, RESPONSE_CACHE_BYTES } from '../limits.ts';
 import { JSON_TYPE } from '../openapi/responses.ts';
 
 export const immutableTag = (name: string): string => `"${name}"`;
@@ -33,7 +32,7 @@ export function sendJson(
   return reply.header('content-type', JSON_TYPE).send(body);
 }
 
-export interface CachedResponse {
+interface CachedResponse {
   body: Buffer;
   tag: string;
 }
@@ -44,8 +43,9 @@ export interface CachedResponse {
  */
 export class ResponseCache {
   readonly #cache = new LRUCache<string, CachedResponse>({
-    maxSize: RESPONSE_CACHE_BYTES,
-    maxEntrySize: MAX_CACHED_RESPONSE_BYTES,
+    maxSize: 16 * 1024 * 1024,
+    // Larger responses are rare, and would evict many small ones.
+    maxEntrySize: 256 * 1024,
     sizeCalculation: ({ body }, key) => body.length + key.length,
   });
   readonly #asked = new LRUCache<string, true>({ max: 2_000 });

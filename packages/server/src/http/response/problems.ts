@@ -1,6 +1,7 @@
+import { createRequire } from 'node:module';
 import type { Problem } from '@mayfly/client/contract';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { AppError, type ErrorCode } from '../../errors.ts';
+import { AppError, codeOf, type ErrorCode } from '../../errors.ts';
 import type { App, HttpDeps } from '../context.ts';
 import { CONNECTION_LIMITS, MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_PARAMETER } from '../limits.ts';
 import { hasBody, unsupportedMediaType } from '../request/inputs.ts';
@@ -11,10 +12,6 @@ import { toTime } from './time.ts';
 /** Codes of errors that only the HTTP layer produces; no AppError has them. */
 type HttpCode = 'range_not_satisfiable' | 'request_timeout' | 'headers_too_large' | 'internal_error';
 export type ProblemCode = Exclude<ErrorCode, 'outcome_unknown'> | HttpCode;
-
-/** The code that clients see. The two storage failures look the same to them: the next step is the same. */
-const publicCode = (code: ErrorCode): Exclude<ErrorCode, 'outcome_unknown'> =>
-  code === 'outcome_unknown' ? 'unavailable' : code;
 
 const STATUS: Record<ProblemCode, number> = {
   invalid_request: 400,
@@ -88,7 +85,8 @@ export function problem(code: ProblemCode, detail: string, requestId: string): P
 function toProblem(error: AppError, requestId: string): ProblemResponse {
   const { errors, expiredAt, retryAfterSeconds, allow, acceptEncoding } = error.details;
   const headers: Record<string, string> = {};
-  const code = publicCode(error.code);
+  // The two storage failures look the same to clients: the next step is the same.
+  const code = error.code === 'outcome_unknown' ? 'unavailable' : error.code;
   if (code === 'unauthorized') headers['www-authenticate'] = 'Bearer';
   if (code === 'insufficient_scope') headers['www-authenticate'] = 'Bearer error="insufficient_scope"';
   if (allow) headers.allow = allow.join(', ');
@@ -147,12 +145,6 @@ const FASTIFY: Record<string, (request: ErrorRequest | undefined) => AppError> =
     ),
 };
 
-const isFastifyError = (error: unknown): error is FastifyError =>
-  error instanceof Error &&
-  'code' in error &&
-  typeof error.code === 'string' &&
-  error.code.startsWith('FST_');
-
 /** The error to send; undefined for a defect. @param request for limits and headers in the message */
 export function toAppError(error: unknown, request?: ErrorRequest): AppError | undefined {
   if (error instanceof AppError) return error;
@@ -161,10 +153,10 @@ export function toAppError(error: unknown, request?: ErrorRequest): AppError | u
     const { validation, validationContext = 'querystring' } = error as FastifyError;
     return toInvalidRequest((validation ?? []) as SchemaError[], validationContext as RequestPart);
   }
-  if (!isFastifyError(error)) return undefined;
-  const known = FASTIFY[error.code];
+  const known = FASTIFY[codeOf(error)];
   if (known) return known(request);
-  const isCallers = error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500;
+  const { statusCode = 0 } = error as FastifyError;
+  const isCallers = codeOf(error).startsWith('FST_') && statusCode >= 400 && statusCode < 500;
   return isCallers
     ? new AppError('invalid_request', 'The request could not be read. The API is described at /docs.')
     : undefined;
@@ -201,15 +193,8 @@ export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): 
   });
 }
 
-/** Reason phrases (RFC 9110 section 15.5, RFC 6585 section 5). Not from `node:http`, because importing it loads Node's fetch, 2 MB. */
-const REASONS: Record<number, string> = {
-  400: 'Bad Request',
-  404: 'Not Found',
-  408: 'Request Timeout',
-  429: 'Too Many Requests',
-  503: 'Service Unavailable',
-  431: 'Request Header Fields Too Large',
-};
+// `import` of node:http evaluates all its exports, and so loads Node's fetch: 2 MB.
+const { STATUS_CODES } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
 /** Problems by the code of Node's HTTP parser or of a connection limit, and for CONNECT, the only method without a path. */
 const PARSE_CODES: Record<string, [ProblemCode, string]> = {
@@ -241,7 +226,7 @@ export function rawProblem(errorCode: string | undefined, requestId: string): st
   const body = JSON.stringify(problem(code, detail, requestId));
   const status = STATUS[code];
   return [
-    `HTTP/1.1 ${status} ${REASONS[status]}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     `Content-Type: ${PROBLEM_TYPE}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,

@@ -4,7 +4,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../context.ts';
 import { JSON_TYPE } from '../openapi/responses.ts';
 import { contentTag, isFresh } from '../response/etag.ts';
-import { LLMS_TEXT } from './llms-text.ts';
 
 /** The OpenAPI document of the API: `npm run openapi` writes it. */
 export const OPENAPI_FILE = new URL('../../../../../openapi.json', import.meta.url);
@@ -70,8 +69,9 @@ export function referenceRoutes(app: App): void {
     });
   };
   serve('/openapi.json', JSON_TYPE, () => readFile(OPENAPI_FILE));
-  serve('/llms.txt', 'text/plain; charset=utf-8', async () => Buffer.from(LLMS_TEXT));
   const file = (name: string) => readFile(new URL(name, PAGE_FOLDER));
+  // llmstxt.org. Tests compare its paths with the API description, and its steps with docs/agents.md.
+  serve('/llms.txt', 'text/plain; charset=utf-8', () => file('llms.txt'));
   const page = (path: string, read: () => Promise<Buffer>) =>
     serve(path, 'text/html; charset=utf-8', read, { 'content-security-policy': CSP });
   page('/docs', () => file(PAGE));

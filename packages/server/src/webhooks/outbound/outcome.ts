@@ -1,25 +1,23 @@
 import { codeOf, messageOf } from '../../errors.ts';
 
-/**
- * Why an attempt failed, for programs:
- * - `url_refused`, `address_refused`: the target is not allowed; nothing was sent
- * - `dns_failed`, `connect_failed`, `tls_failed`: no connection; nothing was sent
- * - `connection_closed`, `bad_answer`: the event may have been received, but there was no usable response
- * - `timeout`: no status within the time limit
- * - `redirect`, `status`: a response other than 2xx
- * - `aborted`: Mayfly aborted the attempt; it says nothing about the endpoint and is not counted
- */
+/** Why an attempt failed, for programs. */
 export type AttemptErrorCode =
+  /** The target is not allowed; nothing was sent. */
   | 'url_refused'
   | 'address_refused'
+  /** No connection; nothing was sent. */
   | 'dns_failed'
   | 'connect_failed'
   | 'tls_failed'
+  /** The event may have been received, but there was no usable response. */
   | 'connection_closed'
   | 'bad_answer'
+  /** No status within the time limit. */
   | 'timeout'
+  /** A response other than 2xx. */
   | 'redirect'
   | 'status'
+  /** Mayfly aborted the attempt; it says nothing about the endpoint and is not counted. */
   | 'aborted';
 
 /** `message` is a sentence for the endpoint's owner; it reveals nothing about the server's network. */
@@ -43,9 +41,8 @@ export interface AttemptOutcome {
 
 export function statusError(status: number): AttemptError | null {
   if (status >= 200 && status < 300) return null;
-  if (status >= 300 && status < 400) {
+  if (status >= 300 && status < 400)
     return { code: 'redirect', message: `The endpoint answered ${status}; redirects are not followed.` };
-  }
   return { code: 'status', message: `The endpoint answered ${status}.` };
 }
 
@@ -61,42 +58,30 @@ const CONNECT_SENTENCES: Readonly<Record<string, string>> = {
 const DNS_CODES =
   /^(ENOTFOUND|ENODATA|EAI_\w+|ETIMEOUT|E?SERVFAIL|E?REFUSED|ECANCELLED|EBAD\w+|EFORMERR|ENOTIMP)$/;
 
+/** OpenSSL's verification results, which Node.js uses as codes, and codes of Node.js itself. */
+const TLS_CODES = /^ERR_(TLS|SSL)_|CERT|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|^EPROTO$/;
+
 /** Codes of undici for invalid responses; ERR_ASSERTION is its error for an unrequested upgrade. */
-const BAD_ANSWER_CODES: ReadonlySet<string> = new Set([
-  'UND_ERR_HEADERS_OVERFLOW',
-  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
-  'ERR_ASSERTION',
-]);
+const BAD_ANSWER_CODES = ['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'ERR_ASSERTION'];
 
 /** Translates an error of Node.js or undici. Their own messages contain addresses, so clients must not see them. */
 export function attemptError(error: unknown): AttemptError {
   const code = lastCodeOf(error);
   if (code === 'ERR_ADDRESS_REFUSED') return { code: 'address_refused', message: messageOf(error) };
-  if (DNS_CODES.test(code)) {
+  if (DNS_CODES.test(code))
     return { code: 'dns_failed', message: 'The host name of the endpoint could not be resolved.' };
-  }
   const sentence = CONNECT_SENTENCES[code];
   if (sentence) return { code: 'connect_failed', message: sentence };
-  if (isTlsCode(code)) {
-    return { code: 'tls_failed', message: `TLS with the endpoint failed (${code}).` };
-  }
-  if (isParserError(error) || BAD_ANSWER_CODES.has(code)) {
+  if (TLS_CODES.test(code)) return { code: 'tls_failed', message: `TLS with the endpoint failed (${code}).` };
+  // undici's parser errors have various codes or none, but all have this name.
+  const isParserError = error instanceof Error && error.name === 'HTTPParserError';
+  if (isParserError || BAD_ANSWER_CODES.includes(code)) {
     return {
       code: 'bad_answer',
       message: "The endpoint's response is not HTTP, or its headers are too large.",
     };
   }
   return { code: 'connection_closed', message: 'The endpoint closed the connection without a response.' };
-}
-
-// undici's parser errors have various codes or none, but all have this name.
-function isParserError(error: unknown): boolean {
-  return error instanceof Error && error.name === 'HTTPParserError';
-}
-
-// OpenSSL's verification results, which Node.js uses as codes, and codes of Node.js itself.
-function isTlsCode(code: string): boolean {
-  return /^ERR_(TLS|SSL)_|CERT|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|^EPROTO$/.test(code);
 }
 
 function lastCodeOf(error: unknown): string {

@@ -1,13 +1,24 @@
+import { isIP } from 'node:net';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
-import { type GuardSettings, readUrl } from './address-guard.ts';
+import {
+  AddressRefusedError,
+  type GuardSettings,
+  guardedLookup,
+  isAllowedAddress,
+  readUrl,
+} from './address-guard.ts';
 import { type AttemptError, type AttemptOutcome, attemptError, statusError } from './outcome.ts';
 
 /** Time limit of one attempt, from the DNS lookup to the end of the response. */
 export const ATTEMPT_TIMEOUT_MS = 15_000;
-/** Leaves time to try the host's next address when one does not respond. */
+/** Time limit of a connect, with the TLS handshake. Leaves time to try the host's next address. */
 const CONNECT_TIMEOUT_MS = 10_000;
+/** Maximum idle time, even if the receiver offers more, because common servers close after five seconds without notice. */
+const KEEP_ALIVE_MS = 4000;
+/** After this many requests, the next one opens a new connection, whose address is checked again. */
+const REQUESTS_PER_CONNECTION = 100;
 /** Bytes of a response body that the delivery log keeps. */
 export const RESPONSE_START_BYTES = 1024;
 /** Up to this many bytes of a response body are read, so that its connection can be reused; a longer body closes it. */
@@ -17,75 +28,101 @@ const RETRY_AFTER_LENGTH = 64;
 /** The deliverer's maximum of concurrent attempts, so that endpoints on the same host do not delay each other. */
 export const CONNECTIONS_PER_ORIGIN = 768;
 
-export interface SenderSettings extends GuardSettings {
-  clock: Clock;
-  /** The User-Agent header, such as `Mayfly/0.1.0`. */
-  userAgent: string;
-}
-
-export interface Attempt {
+interface Attempt {
   url: string;
   /** Headers of the signature. The sender adds Content-Type, User-Agent and Accept-Encoding. */
   headers: Record<string, string>;
   /** JSON, exactly as signed. */
-  body: string | Uint8Array;
-  /** Default: {@link ATTEMPT_TIMEOUT_MS}. */
-  timeoutMs?: number;
+  body: string;
   signal?: AbortSignal;
 }
 
-export interface Sender {
-  /** Sends one POST request. Never rejects: failures are outcomes too. Only the status decides, whatever the body is. */
-  send(attempt: Attempt): Promise<AttemptOutcome>;
-  /** Aborts attempts in progress. Safe to call twice. */
-  close(): Promise<void>;
+export type Sender = ReturnType<typeof createSender>;
+
+/**
+ * undici's Agent with the address guard. IP addresses in a URL are checked here, because a socket does not look them
+ * up. Host names are checked in the socket's lookup. Ignores proxy settings of the environment, because a proxy would
+ * bypass the check. Loads undici: 5 MB, and many servers send no webhooks.
+ */
+async function openAgent(guard: GuardSettings) {
+  const { Agent, buildConnector, request } = await import('undici');
+  const connect = buildConnector({
+    lookup: guardedLookup(guard),
+    autoSelectFamily: true,
+    allowH2: false,
+    timeout: CONNECT_TIMEOUT_MS,
+  });
+  const agent = new Agent({
+    connect(options, callback) {
+      if (isIP(options.hostname) === 0 || isAllowedAddress(options.hostname, guard.allow))
+        return connect(options, callback);
+      const refusal = new AddressRefusedError(`The address ${options.hostname} is not public.`);
+      // undici accepts the result only after the connector has returned.
+      queueMicrotask(() => callback(refusal, null));
+    },
+    connections: CONNECTIONS_PER_ORIGIN,
+    pipelining: 1,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+    maxRequestsPerClient: REQUESTS_PER_CONNECTION,
+    // The sender has one time limit for the whole attempt.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  return { agent, request };
 }
 
-/** The HTTP client of webhooks: guarded against SSRF, without redirects, limited in time and size. */
-export function createSender({ allow, resolve, clock, userAgent }: SenderSettings): Sender {
-  let closed = false;
-  let opened: ReturnType<typeof open> | undefined;
-  /** Loads undici with the first attempt: it takes 5 MB, and many servers send no webhooks. */
-  const open = async () => {
-    const { createGuardedDispatcher, request } = await import('./dispatcher.ts');
-    const dispatcher = createGuardedDispatcher({
-      allow,
-      resolve,
-      connectionsPerOrigin: CONNECTIONS_PER_ORIGIN,
-      connectTimeoutMs: CONNECT_TIMEOUT_MS,
-    });
-    return { dispatcher, request };
-  };
+/**
+ * The HTTP client of webhooks: guarded against SSRF, without redirects, limited in time and size.
+ * @param userAgent the User-Agent header, such as `Mayfly/0.1.0`
+ */
+export function createSender({
+  allow,
+  resolve,
+  clock,
+  userAgent,
+}: GuardSettings & { clock: Clock; userAgent: string }) {
+  const closing = new AbortController();
+  let opened: ReturnType<typeof openAgent> | undefined;
+
+  async function post({ url, headers, body }: Attempt, signal: AbortSignal) {
+    signal.throwIfAborted();
+    // Without the names of addresses, which an attempt must not reveal.
+    opened ??= openAgent({ allow, resolve });
+    const { agent, request } = await opened;
+    const own = {
+      'content-type': 'application/json',
+      'user-agent': userAgent,
+      // Bodies that are compressed nevertheless are not decompressed.
+      'accept-encoding': 'identity',
+    };
+    const options = {
+      dispatcher: agent,
+      method: 'POST',
+      headers: { ...headers, ...own },
+      body,
+      signal,
+    } as const;
+    return request(readUrl(url), options);
+  }
+
   return {
-    async send({ url, headers, body, timeoutMs = ATTEMPT_TIMEOUT_MS, signal: outer }) {
+    /** Sends one POST request. Never rejects: failures are outcomes too. Only the status decides, whatever the body is. */
+    async send(attempt: Attempt): Promise<AttemptOutcome> {
       const began = clock.monotonic();
       const timeUp = new AbortController();
       const ended = new AbortController();
-      const signal = AbortSignal.any(outer ? [timeUp.signal, outer] : [timeUp.signal]);
-      void clock.sleep(timeoutMs, ended.signal).then(() => timeUp.abort());
+      const signal = AbortSignal.any([
+        timeUp.signal,
+        closing.signal,
+        ...(attempt.signal ? [attempt.signal] : []),
+      ]);
+      void clock.sleep(ATTEMPT_TIMEOUT_MS, ended.signal).then(() => timeUp.abort());
       // undici reacts to an abort only once it has a connection, so do not wait for it.
       const aborted = Promise.withResolvers<never>();
       signal.addEventListener('abort', () => aborted.reject(signal.reason));
-      const post = async () => {
-        if (closed || signal.aborted) throw new Error('closed');
-        opened ??= open();
-        const { dispatcher, request } = await opened;
-        return request(readUrl(url), {
-          dispatcher,
-          method: 'POST',
-          headers: {
-            ...headers,
-            'content-type': 'application/json',
-            'user-agent': userAgent,
-            // Bodies that are compressed nevertheless are not decompressed.
-            'accept-encoding': 'identity',
-          },
-          body,
-          signal,
-        });
-      };
       try {
-        const answer = await Promise.race([aborted.promise, post()]);
+        const answer = await Promise.race([aborted.promise, post(attempt, signal)]);
         const responseStart = await readStart(answer);
         const error = statusError(answer.statusCode);
         return {
@@ -97,31 +134,27 @@ export function createSender({ allow, resolve, clock, userAgent }: SenderSetting
           retryAfter: headerOf(answer, 'retry-after')?.slice(0, RETRY_AFTER_LENGTH) ?? null,
         };
       } catch (thrown) {
-        const isAborted = outer?.aborted || (closed && !timeUp.signal.aborted);
-        const cause = isAborted ? 'aborted' : timeUp.signal.aborted ? 'timeout' : undefined;
-        const error = failure(thrown, cause, timeoutMs);
+        const error = failure(thrown, signal, timeUp.signal);
         const durationMs = clock.monotonic() - began;
         return { ok: false, status: null, durationMs, error, responseStart: '', retryAfter: null };
       } finally {
         ended.abort();
       }
     },
-    async close() {
-      closed = true;
-      await (await opened)?.dispatcher.destroy();
+    /** Aborts attempts in progress. Safe to call twice. */
+    async close(): Promise<void> {
+      closing.abort();
+      await (await opened)?.agent.destroy();
     },
   };
 }
 
-function failure(thrown: unknown, cause: 'timeout' | 'aborted' | undefined, timeoutMs: number): AttemptError {
+function failure(thrown: unknown, signal: AbortSignal, timeUp: AbortSignal): AttemptError {
   if (thrown instanceof AppError) return { code: 'url_refused', message: thrown.message };
-  if (cause === 'timeout') {
-    return { code: 'timeout', message: `The endpoint did not respond within ${timeoutMs / 1000} seconds.` };
-  }
-  if (cause === 'aborted') {
-    return { code: 'aborted', message: 'Mayfly aborted the attempt.' };
-  }
-  return attemptError(thrown);
+  if (!signal.aborted) return attemptError(thrown);
+  if (signal.reason !== timeUp.reason) return { code: 'aborted', message: 'Mayfly aborted the attempt.' };
+  const message = `The endpoint did not respond within ${ATTEMPT_TIMEOUT_MS / 1000} seconds.`;
+  return { code: 'timeout', message };
 }
 
 /** Reads up to {@link RESPONSE_READ_BYTES} and returns the start as text. Errors only shorten it. */

@@ -1,44 +1,27 @@
+import type { DeliveryAttempt, WebhookDelivery } from '@mayfly/client/contract';
 import { type Db, read, search, type Tx, write } from '../../database/operations.ts';
 import { anyOf, EMPTY, FOR_UPDATE, type Sql, sql } from '../../database/sql.ts';
 import { firstIdAt } from '../../ids.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 
-/** `cancelled`: ended without having failed; `reason` says why. */
-export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'cancelled';
+export type DeliveryState = WebhookDelivery['state'];
 
-export interface AttemptRecord {
-  /** When the attempt began. */
-  at: number;
-  status: number | null;
-  durationMs: number;
-  /** Why the attempt failed; null if a 2xx response arrived in time. */
-  error: { code: string; message: string } | null;
-  /** Start of the response body. Untrusted. */
-  responseStart: string;
-}
+export type AttemptRecord = Omit<DeliveryAttempt, 'at'> & { at: number };
 
-export interface DeliveryRecord {
-  id: string;
+export type DeliveryRecord = Omit<WebhookDelivery, 'createdAt' | 'nextAttemptAt' | 'attempts'> & {
   webhookId: string;
-  /** Sent as `webhook-id`; one event may be delivered to several webhooks. */
-  eventId: string;
-  /** Inbox and message of the event; both null for a test event. */
-  inboxId: string | null;
-  messageId: string | null;
-  state: DeliveryState;
-  reason: string | null;
   createdAt: number;
-  /** When the next attempt is due; null if the delivery has ended, or while an attempt is in progress. */
+  /** In time of the schedule. */
   nextAttemptAt: number | null;
   attempts: AttemptRecord[];
-}
+};
 
 /** A step of a replay. Its result's `last` is the next step's `after`, null at the end. */
 export interface ReplayStep {
   state: Exclude<DeliveryState, 'pending'>;
   after: string;
-  /** Largest id of the replay: deliveries that are added meanwhile are not replayed. */
-  upTo: string;
+  /** Deliveries that are added meanwhile have larger ids and are not replayed. */
+  before: string;
   limit: number;
 }
 
@@ -60,30 +43,19 @@ interface LogPage {
 /** Margin for searches by time: a delivery's id contains a time slightly before `receivedAt`, and clocks of nodes may differ. */
 const MARGIN_MS = 1_000;
 
-type LogRow = Omit<DeliveryRecord, 'attempts'> & {
-  at: number | null;
-  status: number | null;
-  durationMs: number;
-  error: string | null;
-  responseStart: string;
-};
+type LogRow = Omit<DeliveryRecord, 'attempts'> &
+  Omit<AttemptRecord, 'at' | 'error'> & { at: number | null; error: string | null };
 
-function toDelivery(rows: readonly [LogRow, ...LogRow[]]): DeliveryRecord {
-  const { id, webhookId, eventId, inboxId, messageId, state, reason, createdAt, nextAttemptAt } = rows[0];
-  const attempts = rows.flatMap(({ at, status, durationMs, error, responseStart }) =>
-    at === null
-      ? []
-      : [
-          {
-            at,
-            status,
-            durationMs,
-            error: error && JSON.parse(error),
-            responseStart: JSON.parse(responseStart),
-          },
-        ],
-  );
-  return { id, webhookId, eventId, inboxId, messageId, state, reason, createdAt, nextAttemptAt, attempts };
+function toDelivery(rows: readonly LogRow[]): DeliveryRecord[] {
+  const attempts = rows.flatMap(({ at, status, durationMs, error, responseStart }) => {
+    if (at === null) return [];
+    const texts = { error: error && JSON.parse(error), responseStart: JSON.parse(responseStart) };
+    return { at, status, durationMs, ...texts };
+  });
+  return rows.slice(0, 1).map(({ at: _, status, durationMs, error, responseStart, ...delivery }) => ({
+    ...delivery,
+    attempts,
+  }));
 }
 
 /** Reads deliveries and attempts, newest first, in one statement, so that both are of the same snapshot. */
@@ -95,9 +67,7 @@ async function readDeliveries(db: Db, deliveries: Sql): Promise<DeliveryRecord[]
       from (${deliveries}) as d left join attempts a on a.delivery_id = d.id
       order by d.id desc, a.number`,
   );
-  return [...Map.groupBy(rows, ({ id }) => id).values()].map((group) =>
-    toDelivery(group as [LogRow, ...LogRow[]]),
-  );
+  return [...Map.groupBy(rows, ({ id }) => id).values()].flatMap(toDelivery);
 }
 
 /** Deliveries of a webhook of the account, also for a day after the webhook has ended. */
@@ -210,12 +180,12 @@ export const log = {
       tx,
       accountId: string,
       webhookId: string,
-      { state, after, upTo, limit }: ReplayStep,
+      { state, after, before, limit }: ReplayStep,
       now: number,
     ): Promise<{ replayed: number; last: string | null } | undefined> => {
       if (!(await lockOwn(tx, accountId, webhookId, now))) return undefined;
       const rows = await tx.all<{ id: string; state: DeliveryState }>(
-        sql`select id, state from deliveries where webhook_id = ${webhookId} and id > ${after} and id <= ${upTo}
+        sql`select id, state from deliveries where webhook_id = ${webhookId} and id > ${after} and id < ${before}
           order by id limit ${limit}`,
       );
       const ids = rows.filter((row) => row.state === state).map(({ id }) => id);

@@ -1,6 +1,7 @@
 import { read, type Tx, write } from '../../database/operations.ts';
 import { NEVER } from '../../database/schema.ts';
 import { anyOf, eachOf, FOR_UPDATE_SKIP_LOCKED, perEngine, type Sql, sql } from '../../database/sql.ts';
+import type { DeliveryRecord } from './log.ts';
 import { cancelPending, INBOX_ENDED } from './removal.ts';
 import { signingSecrets } from './webhooks.ts';
 
@@ -11,15 +12,12 @@ import { signingSecrets } from './webhooks.ts';
  * Times are those of schedule-clock.ts.
  */
 
+type LeasedDelivery = Pick<DeliveryRecord, 'id' | 'eventId' | 'inboxId' | 'messageId' | 'createdAt'>;
+
 /** A delivery that only its claimer may attempt until `leasedUntil`. */
-export interface ClaimedDelivery {
-  id: string;
+export interface ClaimedDelivery extends LeasedDelivery {
   webhookId: string;
   accountId: string;
-  eventId: string;
-  inboxId: string | null;
-  messageId: string | null;
-  createdAt: number;
   url: string;
   secrets: string[];
   /** Number of the attempt, from 1 in each round. A replay begins a new round. */
@@ -44,7 +42,7 @@ const WEBHOOKS_PER_CLAIM = 50;
 const CANCELLED_PER_CLAIM = 100;
 const WAKES_PER_TRANSACTION = 1_000;
 
-const LEAST = perEngine({ sqlite: 'min', postgres: 'least' });
+export const LEAST = perEngine({ sqlite: 'min', postgres: 'least' });
 const GREATEST = perEngine({ sqlite: 'max', postgres: 'greatest' });
 
 /**
@@ -145,13 +143,9 @@ async function endQueue(tx: Tx, webhook: DueWebhook, { wall, schedule }: Times):
   );
 }
 
-type LeasedRow = Pick<ClaimedDelivery, 'id' | 'eventId' | 'inboxId' | 'messageId' | 'createdAt'> & {
-  round: number;
-};
-
 /** Leases up to `limit` due deliveries of a locked webhook, the longest due first. */
 const lease = (tx: Tx, webhookId: string, now: number, leasedUntil: number, limit: number) =>
-  tx.all<LeasedRow>(
+  tx.all<LeasedDelivery & { round: number }>(
     sql`update deliveries set due_at = null, leased_until = ${leasedUntil}
       where id in (select id from deliveries where webhook_id = ${webhookId} and due_at <= ${now}
           order by due_at, id limit ${limit})

@@ -1,7 +1,7 @@
 import { type Tx, write } from '../../database/operations.ts';
-import { anyOf, eachOf, FOR_UPDATE, perEngine, sql } from '../../database/sql.ts';
+import { anyOf, eachOf, FOR_UPDATE, sql } from '../../database/sql.ts';
 import type { AttemptRecord, DeliveryState } from './log.ts';
-import { reschedule } from './queue.ts';
+import { LEAST, reschedule } from './queue.ts';
 
 export interface AttemptResult {
   webhookId: string;
@@ -25,23 +25,18 @@ export const PROMPT_MS = 2_000;
 
 /** Pause of a failing webhook, longer after each failure: otherwise its queue would be sent at full speed. */
 const PAUSE_MS = sql`case failed_attempts when 0 then 0
-  else ${perEngine({ sqlite: 'min', postgres: 'least' })}(1000,
-    25 << cast(${perEngine({ sqlite: 'min', postgres: 'least' })}(failed_attempts - 1, 10) as integer)) end`;
+  else ${LEAST}(1000, 25 << cast(${LEAST}(failed_attempts - 1, 10) as integer)) end`;
 
 interface LockedWebhook extends FailureStreak {
   id: string;
   prompt: number;
 }
 
-const after = (webhook: LockedWebhook, { at, error, durationMs }: AttemptRecord): LockedWebhook =>
-  error === null
-    ? { id: webhook.id, failingSince: null, failedAttempts: 0, prompt: durationMs <= PROMPT_MS ? 1 : 0 }
-    : {
-        id: webhook.id,
-        failingSince: webhook.failingSince ?? at,
-        failedAttempts: webhook.failedAttempts + 1,
-        prompt: 0,
-      };
+function after(webhook: LockedWebhook, { at, error, durationMs }: AttemptRecord): LockedWebhook {
+  const { id, failingSince, failedAttempts } = webhook;
+  if (error) return { id, failingSince: failingSince ?? at, failedAttempts: failedAttempts + 1, prompt: 0 };
+  return { id, failingSince: null, failedAttempts: 0, prompt: durationMs <= PROMPT_MS ? 1 : 0 };
+}
 
 /**
  * Updates the deliveries whose lease is unchanged since the claim; for others, only counts the attempt.
@@ -132,10 +127,9 @@ async function recordSome(
   const streaks = results.map(({ webhookId, deliveryId, attempt }): FailureStreak | undefined => {
     const before = webhooks.get(webhookId);
     if (!before) return undefined;
-    const { failingSince, failedAttempts, prompt } =
-      attempt && numbers.has(deliveryId) ? after(before, attempt) : before;
-    webhooks.set(webhookId, { id: webhookId, failingSince, failedAttempts, prompt });
-    return { failingSince, failedAttempts };
+    const webhook = attempt && numbers.has(deliveryId) ? after(before, attempt) : before;
+    webhooks.set(webhookId, webhook);
+    return { failingSince: webhook.failingSince, failedAttempts: webhook.failedAttempts };
   });
   const changed = locked.flatMap((before) => {
     const now = webhooks.get(before.id) ?? before;

@@ -1,3 +1,4 @@
+import type { UpdateWebhook, Webhook } from '@mayfly/client/contract';
 import { requireAccount } from '../../accounts/sql.ts';
 import { freeInSteps, freeNowOrLater, read, steps, type Tx, write } from '../../database/operations.ts';
 import { DELETED, NEVER } from '../../database/schema.ts';
@@ -7,38 +8,18 @@ import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 import { LOCK_TO_REMOVE, removeNextWebhook } from './removal.ts';
 
 /** Exists until it is deleted or its inbox is deleted or expires. Afterwards it is readable for 24 h, with its log. */
-export interface WebhookRecord {
-  id: string;
+export interface WebhookRecord extends Omit<Webhook, 'createdAt' | 'failingSince'> {
   accountId: string;
-  /** The only inbox whose mail is delivered; null for a webhook of the whole account. */
-  inboxId: string | null;
-  url: string;
-  description: string;
-  enabled: boolean;
-  /** Why Mayfly disabled the webhook; null if it is enabled or its owner disabled it. */
-  disabledReason: string | null;
   createdAt: number;
+  failingSince: number | null;
   /** When its inbox expires; null for a webhook of the whole account. */
   endsAt: number | null;
-  /** Time of the first failed attempt since the last success, or since it was created or enabled; null without one. */
-  failingSince: number | null;
 }
 
-export interface NewWebhook {
-  id: string;
-  inboxId: string | null;
-  url: string;
-  description: string;
+export interface NewWebhook
+  extends Pick<WebhookRecord, 'id' | 'inboxId' | 'url' | 'description' | 'createdAt'> {
   /** Not hashed, because it signs payloads. */
   secret: string;
-  createdAt: number;
-}
-
-export interface WebhookChanges {
-  url?: string;
-  description?: string;
-  /** True also resets the failures; false cancels pending deliveries. */
-  enabled?: boolean;
 }
 
 const COLUMNS = constant(`id, account_id as "accountId", inbox_id as "inboxId", url, description, enabled,
@@ -167,13 +148,13 @@ export const webhooks = {
     },
   ),
 
-  /** @returns undefined if there is no such live webhook */
+  /** `enabled`: true also resets the failures, false cancels pending deliveries. @returns undefined if there is no such live webhook */
   update: write(
     async (
       tx,
       accountId: string,
       webhookId: string,
-      { url, description, enabled }: WebhookChanges,
+      { url, description, enabled }: UpdateWebhook,
       now: number,
     ): Promise<WebhookRecord | undefined> => {
       const note = description === undefined ? null : JSON.stringify(description);

@@ -13,15 +13,15 @@ const errorOf = (body: Uint8Array): string => {
 
 describe('a body that is not JSON', () => {
   it.each([
-    ['{"ttlMinutes": 5,}', 'Expected double-quoted property name at line 1, column 18 (position 17).'],
+    ['{"ttlMinutes": 5,}', 'Expected double-quoted property name in JSON at position 17 (line 1 column 18).'],
     [
       '{\n  "ttlMinutes": 5\n  "domain": "x"\n}',
-      "Expected ',' or '}' after property value at line 3, column 3 (position 22).",
+      "Expected ',' or '}' after property value in JSON at position 22 (line 3 column 3).",
     ],
-    ["{'a': 1}", "Expected property name or '}' at line 1, column 2 (position 1)."],
+    ["{'a': 1}", "Expected property name or '}' in JSON at position 1 (line 1 column 2)."],
     ['{"a": True}', `Unexpected token 'T', "{"a": True}" is not valid JSON.`],
-    ['{"a": 1', "Expected ',' or '}' after property value at line 1, column 8 (position 7)."],
-    ['{"a": "x\ny"}', 'Bad control character in string literal at line 1, column 9 (position 8).'],
+    ['{"a": 1', "Expected ',' or '}' after property value in JSON at position 7 (line 1 column 8)."],
+    ['{"a": "x\ny"}', 'Bad control character in string literal in JSON at position 8 (line 1 column 9).'],
     [' ', 'Unexpected end of JSON input.'],
   ])('is refused with what is wrong and where: %j', (body, fault) => {
     expect(errorOf(utf8(body))).toBe(`The body is not valid JSON. ${fault}`);

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findCodes } from '../../../src/mail/extract/codes.ts';
 import { readHtml } from '../../../src/mail/extract/html.ts';
@@ -8,89 +10,9 @@ const inText = (text: string) => findLinks(text, null, '').map(({ href }) => hre
 const inPage = (html: string) => findLinks(null, readHtml(html), '');
 
 /** What buttons say to a reader, one or two a language. */
-const IMPERATIVES: [string, string][] = Object.entries({
-  'sign-in': [
-    'Melden Sie sich an',
-    'Melde dich an',
-    'Loggen Sie sich ein',
-    'Connectez-vous',
-    'Identifiez-vous',
-    'Inicie sesión',
-    'Acceda a su cuenta',
-    'Inicie sessão',
-    'Aceda à sua conta',
-    'Accedi',
-    'Effettua l’accesso',
-    'Meld je aan',
-    'Logga in',
-    'Logg deg inn',
-    'Log dig ind',
-    'Kirjaudu sisään',
-    'Zaloguj się',
-    'Přihlaste se',
-    'Prihláste sa',
-    'Jelentkezz be',
-    'Lépjen be',
-    'Conectați-vă',
-    'Prijavite se',
-    'Влезте',
-    'Συνδεθείτε',
-    'Войдите',
-    'Авторизуйтесь',
-    'Увійдіть',
-    'Oturum açın',
-    'سجّل الدخول',
-    'وارد شوید',
-    'היכנסו',
-    'लॉग इन करें',
-    'Masuk',
-    'Đăng nhập',
-    'เข้าสู่ระบบ',
-    'サインインする',
-    '로그인하기',
-    '登錄',
-  ],
-  verify: [
-    'Confirmez votre adresse',
-    'Activez votre compte',
-    'Activa tu cuenta',
-    'Ative sua conta',
-    'Verifica la tua email',
-    'Verifieer je account',
-    'Verifiera',
-    'Aktiver kontoen',
-    'Aktivoi tili',
-    'Zweryfikuj',
-    'Potvrďte e-mail',
-    'Overte účet',
-    'Erősítse meg',
-    'Activați contul',
-    'Aktivirajte',
-    'Активирайте',
-    'Επιβεβαιώστε',
-    'Активуйте',
-    'أكّد بريدك',
-    'אמת את הכתובת',
-    'Aktifkan akun',
-    'Kích hoạt',
-  ],
-  unsubscribe: [
-    'Melden Sie sich hier ab',
-    'Dese de baja',
-    'Cancele a subscrição',
-    'Schrijf je uit',
-    'Avslutt abonnement',
-    'Frameld dig',
-    'Zrušte odběr',
-    'Iratkozzon le',
-    'Отпишитесь',
-    'Відпишіться',
-    'Διαγραφείτε',
-    'メルマガ解除',
-    'Huỷ đăng ký',
-  ],
-  reset: ['Сбросить'],
-}).flatMap(([kind, words]) => words.map((one): [string, string] => [one, kind]));
+const IMPERATIVES: [string, string][] = Object.entries<string[]>(
+  JSON.parse(readFileSync(join(import.meta.dirname, 'buttons.json'), 'utf8')),
+).flatMap(([kind, words]) => words.map((one): [string, string] => [one, kind]));
 
 describe('links', () => {
   it('of a page are as sent, entities decoded once, with their words', () => {

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lintMail } from '../../../src/mail/lint/lint.ts';
 import { crlf, header, html, multipart, part, text } from './building.ts';
@@ -7,7 +9,6 @@ const SHOP = 'Acme <hello@acme.example>';
 type Words = [subject: string, html: string, footer: string];
 const UNSUBSCRIBE = 'https://acme.example/u/9f8e7d';
 const footer = (label: string) => `<p><small><a href="${UNSUBSCRIBE}">${label}</a></small></p>`;
-const link = (href: string, label: string) => `<p><a href="https://acme.example/${href}">${label}</a></p>`;
 const strip = (page: string) => page.replaceAll(/<[^>]*>/g, ' ');
 const mail = ([subject, body, foot]: Words, ...fields: string[]) =>
   crlf([
@@ -18,101 +19,12 @@ const mail = ([subject, body, foot]: Words, ...fields: string[]) =>
     ]),
   ]);
 
+const MAILS = JSON.parse(readFileSync(join(import.meta.dirname, 'bulk-mail.json'), 'utf8'));
 /** Mails that one person has asked for by signing up or in, with the footer that the sender puts under all its mail. */
-const ASKED_FOR: Words[] = [
-  [
-    'Confirm your email address',
-    `<h1>Welcome to Acme</h1><p>Please confirm your address.</p>${link('verify?t=8f3a', 'Confirm email')}`,
-    'Unsubscribe',
-  ],
-  [
-    'Your verification code',
-    '<p>Enter this code to finish signing up:</p><h2>482910</h2><p>It expires in 10 minutes.</p>',
-    'Unsubscribe',
-  ],
-  [
-    'Activate your account',
-    `<p>Hi Ada,</p><p>You are one click away.</p>${link('activate/8f3a', 'Activate account')}`,
-    'Manage preferences or unsubscribe',
-  ],
-  [
-    'Reset your password',
-    `<p>Somebody asked for a new password.</p>${link('reset?t=8f3a', 'Reset password')}`,
-    'Unsubscribe from these emails',
-  ],
-  [
-    'Sign in to Acme',
-    `<p>Use this link to sign in. It works once.</p>${link('login?t=8f3a', 'Sign in')}`,
-    'Unsubscribe',
-  ],
-  ['123456 is your Acme code', '<p>123456 is your Acme code. Never share it.</p>', 'Unsubscribe'],
-  [
-    'Bitte bestätige deine E-Mail-Adresse',
-    `<p>Schön, dass du da bist!</p>${link('bestaetigen/8f3a', 'E-Mail-Adresse bestätigen')}`,
-    'Abmelden',
-  ],
-  [
-    'Confirmez votre adresse e-mail',
-    `<p>Bienvenue !</p>${link('confirmer/8f3a', 'Confirmer mon adresse')}`,
-    'Se désabonner',
-  ],
-  ['Tu código de verificación', '<p>Tu código de verificación es <b>739204</b>.</p>', 'Cancelar suscripción'],
-  [
-    'Bevestig je e-mailadres',
-    `<p>Nog één stap.</p>${link('bevestig/8f3a', 'E-mailadres bevestigen')}`,
-    'Afmelden',
-  ],
-  [
-    'Conferma il tuo indirizzo email',
-    `<p>Benvenuta!</p>${link('conferma/8f3a', 'Conferma indirizzo')}`,
-    'Annulla iscrizione',
-  ],
-  [
-    'Confirm your subscription',
-    `<p>You asked for our newsletter. Confirm that it was you.</p>${link('confirm/8f3a', 'Yes, subscribe me')}`,
-    'Unsubscribe',
-  ],
-];
+const ASKED_FOR: Words[] = MAILS.askedFor;
 
 /** Mails that go to many. */
-const FOR_MANY: Words[] = [
-  [
-    '20 % off until Sunday',
-    `<h1>Warm socks</h1><p>Now 9.60 EUR.</p>${link('socks', 'Shop now')}`,
-    'Unsubscribe',
-  ],
-  [
-    'What we learned in November',
-    `<p>We shipped search.</p>${link('blog/search', 'Read more')}`,
-    'Unsubscribe',
-  ],
-  [
-    'Your weekly digest',
-    `<p>3 new posts.</p>${link('posts/1', 'First')}${link('posts/2', 'Second')}`,
-    'Unsubscribe',
-  ],
-  [
-    'Unsere Angebote im Advent',
-    `<p>Nur bis Sonntag.</p>${link('advent', 'Jetzt stöbern')}`,
-    'Newsletter abbestellen',
-  ],
-  [
-    'Nos offres de la semaine',
-    `<p>Jusqu’à dimanche.</p>${link('offres', 'Voir les offres')}`,
-    'Se désabonner',
-  ],
-  [
-    'News for members',
-    `<p>We have a new shop in Rome.</p>${link('rome', 'See the shop')}<p><a href="https://acme.example/login">Log in</a></p>`,
-    'Unsubscribe',
-  ],
-  [
-    'Save with code ADVENT20',
-    `<p>Use code ADVENT20 at checkout.</p>${link('advent', 'Shop now')}`,
-    'Unsubscribe',
-  ],
-  ['Year in review', `<p>You walked 482910 steps.</p>${link('review', 'See your year')}`, 'Unsubscribe'],
-];
+const FOR_MANY: Words[] = MAILS.forMany;
 
 const LIST_RULES = ['missing-list-unsubscribe', 'no-one-click-unsubscribe'];
 const listRules = (raw: Buffer) => lintMail(raw).filter(({ rule }) => LIST_RULES.includes(rule));

@@ -192,13 +192,13 @@ describe('a mail whose sender is being checked', () => {
       const inbox = await servers.first().createInbox();
       const client = await smtpClient(servers.first().smtp.port);
       await client.play([
-        { send: 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25', expect: 220 },
-        { send: 'EHLO mx.held.test', expect: 250 },
-        { send: 'MAIL FROM:<a@held.test>', expect: 250 },
-        { send: `RCPT TO:<${inbox.address}>`, expect: 250 },
-        { send: 'DATA', expect: 354 },
+        'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25 → 220',
+        'EHLO mx.held.test → 250',
+        'MAIL FROM:<a@held.test> → 250',
+        `RCPT TO:<${inbox.address}> → 250`,
+        'DATA → 354',
       ]);
-      await client.play([{ send: `${wholeMail('checked')}.`, expect: 250 }]);
+      await client.play([`${wholeMail('checked')}. → 250`]);
       const { api } = servers.last();
       const first = (await api('GET', `/v1/inboxes/${inbox.id}/messages`)).body.messages;
       expect(first).toMatchObject([summaryOf('checked')]);

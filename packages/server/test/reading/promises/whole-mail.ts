@@ -51,7 +51,7 @@ export const contentOf = (id: string): Body => ({
 /** A connection that has said EHLO. */
 export async function openSender(port: number): Promise<SmtpClient> {
   const client = await smtpClient(port);
-  await client.play([{ expect: 220 }, { send: 'EHLO app.example.org', expect: 250 }]);
+  await client.play(['→ 220', 'EHLO app.example.org → 250']);
   return client;
 }
 

@@ -167,11 +167,11 @@ describe('the authentication of a message', () => {
     const inbox = await running.createInbox();
     const client = await smtpClient(running.smtp.port);
     await client.play([
-      { send: OUTSIDE, expect: 220 },
-      { send: 'EHLO mx.silent.test', expect: 250 },
-      { send: 'MAIL FROM:<a@silent.test>', expect: 250 },
-      { send: `RCPT TO:<${inbox.address}>`, expect: 250 },
-      { send: 'DATA', expect: 354 },
+      `${OUTSIDE} → 220`,
+      'EHLO mx.silent.test → 250',
+      'MAIL FROM:<a@silent.test> → 250',
+      `RCPT TO:<${inbox.address}> → 250`,
+      'DATA → 354',
       { send: 'From: a@silent.test\r\nSubject: x\r\n\r\nhello\r\n.' },
     ]);
     await names.untilAsked('TXT silent.test');

@@ -24,7 +24,7 @@ const turns = async (count: number) => {
 test('all replies to what one segment brought are written at once, those of recipients too', async () => {
   smtp = await startSmtp();
   const client = await newClient();
-  await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }]);
+  await client.play(['→ 220', 'EHLO c → 250']);
   let writes = 0;
   client.socket.on('data', () => writes++);
   const recipients = ['a', 'nobody', 'b', 'inbox1']
@@ -56,7 +56,7 @@ test('commands behind one that waits for its answer are not read ahead', async (
   smtp = await startSmtp();
   const client = await newClient();
   const storing = smtp.receiver.holdStoring();
-  await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'x\r\n.' }]);
+  await client.play([...upToData, 'DATA → 354', { send: 'x\r\n.' }]);
   await storing.begun;
   const flood = Buffer.from('NOOP\r\n'.repeat(10_000));
   for (let i = 0; i < 1000; i++) client.socket.write(flood);

@@ -116,7 +116,7 @@ describe.skipIf(!has('smuggling-sequences'))('collected smuggling sequences', ()
 
   test.each(sequences)('$name ends the data: $must_end_data', async ({ bytes_hex, must_end_data }) => {
     const client = await smtpClient(smtp.port);
-    await client.play([...upToData, { send: 'DATA', expect: 354 }, { send: 'text' }]);
+    await client.play([...upToData, 'DATA → 354', { send: 'text' }]);
     await client.send(Buffer.from(bytes_hex, 'hex'));
     await client.send('NOOP\r\n\r\n.\r\nNOOP\r\nQUIT\r\n');
     const replies = (await client.closed()).trimEnd().split('\r\n');

@@ -19,8 +19,8 @@ beforeEach(() => {
   normalising.receiver.mails.length = 0;
 });
 
-const inStep: Step = { send: 'NOOP', expect: '250 2.0.0' };
-const toSmall: Step[] = [...upToData.slice(0, 3), { send: 'RCPT TO:<small@mayfly.test>', expect: 250 }];
+const inStep: Step = 'NOOP → 250 2.0.0';
+const toSmall: Step[] = [...upToData.slice(0, 3), 'RCPT TO:<small@mayfly.test> → 250'];
 
 describe('the size of a mail', () => {
   test.each([
@@ -32,7 +32,7 @@ describe('the size of a mail', () => {
     body.write('\r\n', bytes - 2);
     await playSmtp(smtp.port, [
       ...upToData,
-      { send: 'DATA', expect: 354 },
+      'DATA → 354',
       { send: Buffer.concat([body, Buffer.from('.\r\n')]), expect: reply },
       inStep,
     ]);
@@ -45,7 +45,7 @@ describe('the size of a mail', () => {
     const line = `${'.'.repeat(1)}${'y'.repeat(97)}\r\n`;
     await playSmtp(smtp.port, [
       ...upToData,
-      { send: 'DATA', expect: 354 },
+      'DATA → 354',
       { send: Buffer.from(`${`.${line}`.repeat(1000)}.\r\n`), expect: 250 },
     ]);
     expect(smtp.receiver.mails[0]?.bytes.toString()).toBe(line.repeat(1000));
@@ -54,10 +54,10 @@ describe('the size of a mail', () => {
   test('counts the bytes received: a smaller SIZE parameter changes nothing', async () => {
     await playSmtp(smtp.port, [
       ...upToData.slice(0, 2),
-      { send: 'MAIL FROM:<s@example.com> SIZE=10', expect: 250 },
-      { send: 'RCPT TO:<a@mayfly.test>', expect: 250 },
-      { send: 'DATA', expect: 354 },
-      { send: `${'x'.repeat(1000)}\r\n.`, expect: 250 },
+      'MAIL FROM:<s@example.com> SIZE=10 → 250',
+      'RCPT TO:<a@mayfly.test> → 250',
+      'DATA → 354',
+      `${'x'.repeat(1000)}\r\n. → 250`,
     ]);
     expect(smtp.receiver.mails[0]?.bytes).toHaveLength(1002);
   });
@@ -65,18 +65,18 @@ describe('the size of a mail', () => {
   test('is limited by the inbox that allows the most', async () => {
     await playSmtp(smtp.port, [
       ...toSmall,
-      { send: 'DATA', expect: 354 },
-      { send: `${'x'.repeat(2000)}\r\n.`, expect: '552 5.3.4' },
+      'DATA → 354',
+      `${'x'.repeat(2000)}\r\n. → 552 5.3.4`,
       ...toSmall.slice(2),
-      { send: 'RCPT TO:<a@mayfly.test>', expect: 250 },
-      { send: 'DATA', expect: 354 },
-      { send: `${'x'.repeat(2000)}\r\n.`, expect: 250 },
+      'RCPT TO:<a@mayfly.test> → 250',
+      'DATA → 354',
+      `${'x'.repeat(2000)}\r\n. → 250`,
     ]);
   });
 
   test('that never ends is refused while it comes, and the connection closed', async () => {
     const client = await smtpClient(smtp.port);
-    await client.play([...upToData, { send: 'DATA', expect: 354 }]);
+    await client.play([...upToData, 'DATA → 354']);
     client.socket.write(Buffer.alloc(11 * LIMIT, 'x'));
     expect(await client.reply()).toMatch(/^552 5\.3\.4/);
     expect(await client.closed()).toBe('');
@@ -96,7 +96,7 @@ describe('a bare CR or LF', () => {
   ])('is refused, and the session stays in step: %s', async (_name, body) => {
     await playSmtp(smtp.port, [
       ...upToData,
-      { send: 'DATA', expect: 354 },
+      'DATA → 354',
       { send: Buffer.from(`${body}.\r\n`), expect: '550 5.6.11' },
       inStep,
     ]);
@@ -112,9 +112,9 @@ describe('a bare CR or LF', () => {
         // Who ends lines by LF stuffs the dots after it.
         const stuffed = `${sent}\r\n`.replaceAll(/(^|\n)\./g, '$1..');
         const client = await smtpClient(normalising.port);
-        await client.play([...upToData, { send: 'DATA', expect: 354 }]);
+        await client.play([...upToData, 'DATA → 354']);
         await sendCut(client, Buffer.from(`${stuffed}.\r\n`), cuts);
-        await client.play([{ expect: 250 }, inStep]);
+        await client.play(['→ 250', inStep]);
         client.close();
         expect(normalising.receiver.mails[0]?.bytes.toString()).toBe(
           `${sent}\r\n`.replaceAll(/\r\n|\r|\n/g, '\r\n'),

@@ -20,7 +20,7 @@ async function sendAll(clock: FakeClock, beforeTake = async () => {}): Promise<P
   smtp = await startSmtp({ maxMessageBytes: 2 * MIB, inFlightBytes: 3 * MIB }, clock);
   smtp.receiver.beforeTake = beforeTake;
   for (let i = 0; i < SENDERS; i++) clients.push(await smtpClient(smtp.port));
-  for (const client of clients) await client.play([...upToData, { send: 'DATA', expect: 354 }]);
+  for (const client of clients) await client.play([...upToData, 'DATA → 354']);
   return clients.map((client) => client.play([{ send: Buffer.from(`${mail}.\r\n`), expect: 250 }]));
 }
 

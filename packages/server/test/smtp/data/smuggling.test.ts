@@ -42,7 +42,7 @@ async function send(client: SmtpClient, bytes: Buffer, byteByByte: boolean): Pro
 /** Sends a mail with a false end in it, and a NOOP after its true end; answers all replies to these. */
 async function replies(port: number, before: string, end: string, byteByByte: boolean): Promise<string[]> {
   const client = await smtpClient(port);
-  await client.play([...upToData, { send: 'DATA', expect: 354 }]);
+  await client.play([...upToData, 'DATA → 354']);
   await client.send(before);
   await send(client, Buffer.from(end, 'latin1'), byteByByte);
   await client.send(`${SMUGGLED}\r\n.\r\nNOOP\r\nQUIT\r\n`);

@@ -34,7 +34,7 @@ async function reported() {
 async function readyForTls(): Promise<SmtpClient> {
   const client = await smtpClient(smtp.port);
   onTestFinished(() => client.close());
-  await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
+  await client.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
   return client;
 }
 
@@ -114,11 +114,11 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
     const client =
       by === 'STARTTLS' ? await readyForTls() : await smtpClient(smtp.tlsPort ?? 0, { tls: trust });
     if (by === 'STARTTLS') await client.startTls(trust);
-    else await client.play([{ expect: 220 }]);
+    else await client.play(['→ 220']);
     // An idle client would give way.
-    await client.play([...upToData.slice(1), { send: 'DATA', expect: 354 }]);
+    await client.play([...upToData.slice(1), 'DATA → 354']);
     await expect(smtpClient(smtp.tlsPort ?? 0, { tls: trust })).rejects.toThrow('disconnected');
-    await client.play([{ send: 'x\r\n.', expect: 250 }]);
+    await client.play(['x\r\n. → 250']);
     client.close();
     await expect.poll(() => smtp.metrics.open).toBe(0);
     await readyForTls();

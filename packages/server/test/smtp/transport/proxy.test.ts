@@ -16,11 +16,11 @@ afterEach(async () => {
 });
 
 const mail = [
-  { send: 'EHLO c', expect: 250 },
-  { send: 'MAIL FROM:<s@example.com>', expect: 250 },
-  { send: 'RCPT TO:<a@mayfly.test>', expect: 250 },
-  { send: 'DATA', expect: 354 },
-  { send: 'x\r\n.', expect: 250 },
+  'EHLO c → 250',
+  'MAIL FROM:<s@example.com> → 250',
+  'RCPT TO:<a@mayfly.test> → 250',
+  'DATA → 354',
+  'x\r\n. → 250',
 ];
 
 test.each([
@@ -30,7 +30,7 @@ test.each([
 ])('the PROXY line of a trusted network tells the client’s address: %s', async (_name, line, address) => {
   smtp = await startSmtp({ proxyFrom: ['10.0.0.0/8', '127.0.0.0/24'] });
   client = await smtpClient(smtp.port);
-  await client.play([{ send: line, expect: 220 }, ...mail]);
+  await client.play([`${line} → 220`, ...mail]);
   expect(smtp.receiver.mails[0]?.envelope.remoteAddress).toBe(address);
 });
 
@@ -81,7 +81,7 @@ test('a header of version 2 works before the handshake of the TLS port', async (
   const plain = connect(smtp.tlsPort ?? 0, '127.0.0.1');
   plain.write(proxyHeader(FROM_IPV6));
   client = new SmtpClient(connectTls({ ...trust, socket: plain }));
-  await client.play([{ expect: 220 }, ...mail]);
+  await client.play(['→ 220', ...mail]);
   expect(smtp.receiver.mails[0]?.envelope).toMatchObject({ remoteAddress: '2001:db8::7', tls: true });
 });
 
@@ -93,7 +93,7 @@ test.each([
   async (_name, pieces) => {
     smtp = await startSmtp({ proxyFrom: ['10.0.0.0/8'] });
     client = await smtpClient(smtp.port);
-    await client.play([{ expect: 220 }, ...pieces.map((send) => ({ send }))]);
+    await client.play(['→ 220', ...pieces.map((send) => ({ send }))]);
     expect(await client.reply()).toMatch(/^500 5\.5\.1 PROXY is not allowed/);
     expect(await client.closed()).toBe('');
   },
@@ -102,7 +102,7 @@ test.each([
 test('a header of version 2 from anywhere else ends the session also when it comes byte by byte', async () => {
   smtp = await startSmtp({ proxyFrom: ['10.0.0.0/8'] });
   client = await smtpClient(smtp.port);
-  await client.play([{ expect: 220 }]);
+  await client.play(['→ 220']);
   for (const byte of proxyHeader(FROM_IPV4)) await client.send(Uint8Array.of(byte));
   expect(await client.closed()).not.toMatch(/^250/m);
 });
@@ -113,17 +113,14 @@ test('it works before the handshake of the TLS port', async () => {
   const plain = connect(smtp.tlsPort ?? 0, '127.0.0.1');
   plain.write('PROXY TCP4 198.51.100.7 192.0.2.1 40000 25\r\n');
   client = new SmtpClient(connectTls({ ...trust, socket: plain }));
-  await client.play([{ expect: 220 }, ...mail]);
+  await client.play(['→ 220', ...mail]);
   expect(smtp.receiver.mails[0]?.envelope).toMatchObject({ remoteAddress: '198.51.100.7', tls: true });
 });
 
 test('a PROXY line from anywhere else is an error that ends the session', async () => {
   smtp = await startSmtp({ proxyFrom: ['10.0.0.0/8'] });
   client = await smtpClient(smtp.port);
-  await client.play([
-    { expect: 220 },
-    { send: 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25\r\nEHLO c', expect: '500 5.5.1' },
-  ]);
+  await client.play(['→ 220', 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25\r\nEHLO c → 500 5.5.1']);
   expect(await client.closed()).toBe('');
 });
 
@@ -170,7 +167,7 @@ test.each([
     client = await smtpClient(smtp.port);
     await client.send(beginning);
     // By the time that another one is greeted the server has read this piece.
-    await playSmtp(smtp.port, [{ send: 'PROXY UNKNOWN', expect: 220 }]);
+    await playSmtp(smtp.port, ['PROXY UNKNOWN → 220']);
     await clock.advance(31_000);
     expect(await client.closed()).toBe('');
   },

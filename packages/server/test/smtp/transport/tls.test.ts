@@ -18,7 +18,7 @@ afterEach(async () => {
 async function begin(options: Parameters<typeof startSmtp>[0] = {}): Promise<SmtpClient> {
   smtp = await startSmtp({ startTls: 'self-signed', ...options });
   client = await smtpClient(smtp.port);
-  await client.play([{ expect: 220 }, { send: 'EHLO before.test', expect: /STARTTLS/ }]);
+  await client.play(['→ 220', { send: 'EHLO before.test', expect: /STARTTLS/ }]);
   return client;
 }
 
@@ -35,7 +35,7 @@ describe('STARTTLS is offered', () => {
     smtp = await startSmtp({ startTls, tls: given ? (await certificate).tls : null });
     client = await smtpClient(smtp.port);
     await client.play([
-      { expect: 220 },
+      '→ 220',
       { send: 'EHLO c', expect: offered ? /STARTTLS/ : WITHOUT_STARTTLS },
       { send: 'STARTTLS', expect: offered ? 220 : '502 5.5.1' },
     ]);
@@ -44,27 +44,24 @@ describe('STARTTLS is offered', () => {
   test('not on the TLS port, and not because the TLS port has generated a certificate', async () => {
     smtp = await startSmtp({ tlsPort: 0 });
     client = await smtpClient(smtp.port);
-    await client.play([{ expect: 220 }, { send: 'EHLO c', expect: WITHOUT_STARTTLS }]);
+    await client.play(['→ 220', { send: 'EHLO c', expect: WITHOUT_STARTTLS }]);
   });
 });
 
 describe('STARTTLS', () => {
   test('encrypts the session, which starts anew', async () => {
     const client = await begin();
-    await client.play([
-      { send: 'MAIL FROM:<plain@example.com>', expect: 250 },
-      { send: 'STARTTLS', expect: 220 },
-    ]);
+    await client.play(['MAIL FROM:<plain@example.com> → 250', 'STARTTLS → 220']);
     await client.startTls(ANY_CERTIFICATE);
     await client.play([
-      { send: 'MAIL FROM:<s@example.com>', expect: '503 5.5.1' },
+      'MAIL FROM:<s@example.com> → 503 5.5.1',
       { send: 'EHLO after.test', expect: WITHOUT_STARTTLS },
-      { send: 'RCPT TO:<a@mayfly.test>', expect: '503 5.5.1' },
-      { send: 'MAIL FROM:<s@example.com>', expect: 250 },
-      { send: 'RCPT TO:<a@mayfly.test>', expect: 250 },
-      { send: 'DATA', expect: 354 },
-      { send: 'x\r\n.', expect: 250 },
-      { send: 'STARTTLS', expect: '503 5.5.1' },
+      'RCPT TO:<a@mayfly.test> → 503 5.5.1',
+      'MAIL FROM:<s@example.com> → 250',
+      'RCPT TO:<a@mayfly.test> → 250',
+      'DATA → 354',
+      'x\r\n. → 250',
+      'STARTTLS → 503 5.5.1',
     ]);
     expect(smtp?.receiver.mails[0]?.envelope).toMatchObject({ tls: true, helo: 'after.test' });
   });
@@ -80,24 +77,21 @@ describe('STARTTLS', () => {
     await client.startTls(ANY_CERTIFICATE);
     // The first reply inside is the one to the first command inside.
     await client.play([
-      { send: 'RCPT TO:<a@mayfly.test>', expect: '503 5.5.1 Send HELO or EHLO first' },
-      { send: 'EHLO good.test', expect: 250 },
+      'RCPT TO:<a@mayfly.test> → 503 5.5.1 Send HELO or EHLO first',
+      'EHLO good.test → 250',
     ]);
   });
 
   test('takes no argument', async () => {
     const client = await begin();
-    await client.play([
-      { send: 'STARTTLS now', expect: 501 },
-      { send: 'NOOP', expect: 250 },
-    ]);
+    await client.play(['STARTTLS now → 501', 'NOOP → 250']);
   });
 
   test('that does not complete is closed after 30 seconds, by the clock of the server', async () => {
     const clock = new FakeClock();
     smtp = await startSmtp({ startTls: 'self-signed' }, clock);
     client = await smtpClient(smtp.port);
-    await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
+    await client.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
     await clock.advance(31_000);
     expect(await client.closed()).toBe('');
   });
@@ -106,33 +100,33 @@ describe('STARTTLS', () => {
     const clock = new FakeClock();
     smtp = await startSmtp({ startTls: 'self-signed' }, clock);
     client = await smtpClient(smtp.port);
-    await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
+    await client.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
     await client.startTls(ANY_CERTIFICATE);
-    await client.play([{ send: 'EHLO c', expect: 250 }]);
+    await client.play(['EHLO c → 250']);
     await clock.advance(60_000);
-    await client.play([{ send: 'NOOP', expect: 250 }]);
+    await client.play(['NOOP → 250']);
   });
 
   test('garbage in its place ends the connection and nothing else', async () => {
     const client = await begin();
-    await client.play([{ send: 'STARTTLS', expect: 220 }, { send: 'this is not a handshake' }]);
+    await client.play(['STARTTLS → 220', { send: 'this is not a handshake' }]);
     await client.closed();
     const other = await smtpClient(smtp?.port ?? 0);
-    await other.play([{ expect: 220 }]);
+    await other.play(['→ 220']);
     other.close();
   });
 
   test('shows the certificate that was given', async () => {
     const { tls, trust } = await trustedCertificate('mx.given.test');
     const client = await begin({ tls, startTls: 'auto' });
-    await client.play([{ send: 'STARTTLS', expect: 220 }]);
+    await client.play(['STARTTLS → 220']);
     await client.startTls(trust);
     expect((client.socket as TLSSocket).getPeerCertificate().subject.CN).toBe('mx.given.test');
   });
 
   test('shows a certificate of its own name where none was given', async () => {
     const client = await begin();
-    await client.play([{ send: 'STARTTLS', expect: 220 }]);
+    await client.play(['STARTTLS → 220']);
     await client.startTls(ANY_CERTIFICATE);
     const certificate = (client.socket as TLSSocket).getPeerCertificate();
     expect(certificate.subjectaltname).toBe('DNS:mx.mayfly.test');
@@ -146,7 +140,7 @@ describe('STARTTLS', () => {
     const shown = await Promise.all(
       Array.from({ length: 5 }, async () => {
         const one = await smtpClient(port);
-        await one.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
+        await one.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
         await one.startTls(ANY_CERTIFICATE);
         const { fingerprint256 } = (one.socket as TLSSocket).getPeerCertificate();
         one.close();
@@ -165,9 +159,9 @@ describe('STARTTLS', () => {
       if (how === 'reset') (client.socket as Socket).resetAndDestroy();
       else client.socket.end();
       const other = await smtpClient(smtp?.port ?? 0);
-      await other.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
+      await other.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
       await other.startTls(ANY_CERTIFICATE);
-      await other.play([{ send: 'EHLO c', expect: 250 }]);
+      await other.play(['EHLO c → 250']);
       other.close();
     },
   );
@@ -189,15 +183,11 @@ describe('a certificate that is replaced', () => {
     const broken = { ...second.tls, key: first.tls.key };
     const trusts = async (trust: typeof first.trust) => {
       client = await smtpClient(port);
-      await client.play([
-        { expect: 220 },
-        { send: 'EHLO c', expect: 250 },
-        { send: 'STARTTLS', expect: 220 },
-      ]);
+      await client.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
       await client.startTls(trust);
       client.close();
       client = await smtpClient(tlsPort ?? 0, { tls: trust });
-      await client.play([{ expect: 220 }]);
+      await client.play(['→ 220']);
       client.close();
     };
     await trusts(first.trust);
@@ -214,12 +204,12 @@ describe('the TLS port', () => {
     smtp = await startSmtp({ tlsPort: 0 });
     client = await smtpClient(smtp.tlsPort ?? 0, { tls: ANY_CERTIFICATE });
     await client.play([
-      { expect: 220 },
+      '→ 220',
       { send: 'EHLO c', expect: WITHOUT_STARTTLS },
-      { send: 'MAIL FROM:<s@example.com>', expect: 250 },
-      { send: 'RCPT TO:<a@mayfly.test>', expect: 250 },
-      { send: 'DATA', expect: 354 },
-      { send: 'x\r\n.', expect: 250 },
+      'MAIL FROM:<s@example.com> → 250',
+      'RCPT TO:<a@mayfly.test> → 250',
+      'DATA → 354',
+      'x\r\n. → 250',
     ]);
     expect(smtp.receiver.mails[0]?.envelope.tls).toBe(true);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { newId } from '../../../src/ids.ts';
+import { firstIdAt, newId } from '../../../src/ids.ts';
 import type { AttemptRecord, DeliveryState } from '../../../src/webhooks/sql/log.ts';
 import { type ClaimedDelivery, CONCURRENCY } from '../../../src/webhooks/sql/queue.ts';
 import { type AttemptResult, PROMPT_MS } from '../../../src/webhooks/sql/record.ts';
@@ -330,10 +330,10 @@ export function describeWebhooks(given: Given): void {
       expect((await listed('pending')).ids).toHaveLength(1);
 
       const now = T + 2000;
-      const step = { state: 'failed', after: '', upTo: 'dlv_z', limit: 2 } as const;
+      const step = { state: 'failed', after: '', before: 'dlv_z', limit: 2 } as const;
       const stranger = await given.account(on);
       expect(await store.deliveries.replaySome(stranger, webhook, step, now)).toBeUndefined();
-      const since = newId('dlv', T + 3, new Uint8Array(10));
+      const since = firstIdAt('dlv', T + 3);
       const recent = { ...step, after: since, limit: 9 };
       expect(await store.deliveries.replaySome(owner, webhook, recent, now)).toEqual({
         replayed: 1,

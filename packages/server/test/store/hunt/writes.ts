@@ -172,7 +172,12 @@ export function webhookWorks(scene: Scene): Works {
       run: onHook((node, account, id) => {
         const state = pick(['delivered', 'failed', 'cancelled'] as const);
         return node.deliveries.replaySome(
-          ...([account, id, { state, after: '', upTo: newId('dlv', now()), limit: 20 }, now()] as const),
+          ...([
+            account,
+            id,
+            { state, after: '', before: newId('dlv', now() + 1), limit: 20 },
+            now(),
+          ] as const),
         );
       }),
     },

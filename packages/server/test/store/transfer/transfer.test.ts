@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client, types } from 'pg';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { databasePath } from '../../../src/config/config.ts';
 import { openSqlite } from '../../../src/database/sqlite/open.ts';
 import { transfer } from '../../../src/operations/transfer.ts';
@@ -17,7 +17,6 @@ import { type Filled, fill, readEverything } from './filled-server.ts';
 
 const IS_THERE = await hasPostgres();
 
-const WAIT = { timeout: 60_000 };
 /** `pg` returns 64-bit integers as text. */
 const INT8 = 20;
 const numbers = {
@@ -74,7 +73,7 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
     dataDir = mkdtempSync(join(tmpdir(), 'mayfly-transfer-'));
     const app = await startApp(settings, {}, dataDir);
     filled = await fill(app, `http://127.0.0.1:${receiver.port}/`);
-    await vi.waitFor(() => expect(receiver.requests.length).toBeGreaterThan(5), WAIT);
+    await expect.poll(() => receiver.requests.length).toBeGreaterThan(5);
     before = await readEverything(app, filled);
     accountCursor = (await app.api('GET', '/v1/messages?limit=1')).body.cursor;
     await app.stop();

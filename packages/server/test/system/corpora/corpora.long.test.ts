@@ -69,18 +69,18 @@ async function sendInPieces({ app, inbox }: Place, mail: Buffer): Promise<string
   cuts.sort((a, b) => a - b);
   const client = await smtpClient(app.smtp.port);
   await client.play([
-    { expect: 220 },
-    { send: 'EHLO corpora.example', expect: 250 },
-    { send: 'MAIL FROM:<a@b.example> BODY=8BITMIME', expect: 250 },
-    { send: `RCPT TO:<${inbox.address}>`, expect: 250 },
-    { send: 'DATA', expect: 354 },
+    '→ 220',
+    'EHLO corpora.example → 250',
+    'MAIL FROM:<a@b.example> BODY=8BITMIME → 250',
+    `RCPT TO:<${inbox.address}> → 250`,
+    'DATA → 354',
   ]);
   for (const [index, from] of [0, ...cuts].entries()) {
     await client.send(wire.subarray(from, cuts[index] ?? wire.length));
     await setImmediate();
   }
   const reply = await client.reply();
-  await client.play([{ send: 'NOOP', expect: 250 }]);
+  await client.play(['NOOP → 250']);
   client.close();
   return reply;
 }

@@ -211,7 +211,7 @@ describe.each(ENGINES)(
         for (const label of labels) if (await isThere(label)) whole += 1;
         // On PostgreSQL another server may be using what has no inbox, for an hour.
         const parked = `select * from parked_sources ${name === 'SQLite' ? '' : 'where stage is null'}`;
-        await expect.poll(() => select(dataDir, parked), { timeout: 30_000 }).toEqual([]);
+        await expect.poll(() => select(dataDir, parked)).toEqual([]);
         await server.end('SIGTERM');
         expect(await brokenInvariants((sql) => select(dataDir, sql), Date.now(), false)).toEqual([]);
         await annotate(`${CUTS} cuts: ${whole} imports are there, none in part`);

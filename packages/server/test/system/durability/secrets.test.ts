@@ -107,7 +107,7 @@ async function makeTrouble(): Promise<void> {
     await api('POST', '/v1/inboxes', { token: value, localPart: value }, bearer);
     const client = await smtpClient(server.smtpPort);
     await client.play([
-      { expect: 220 },
+      '→ 220',
       { send: `EHLO ${value}`, expect: [/./] },
       { send: `AUTH PLAIN ${Buffer.from(`\0user\0${value}`).toString('base64')}`, expect: [/^5/] },
       { send: value, expect: [/^5/] },

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
-import { DEADLINE_MS } from '../../support/deadline.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
@@ -41,7 +40,7 @@ describe(`${STOPS} times SIGTERM under load (seed ${random.seed})`, () => {
         const { smtpPort, request } = server;
         const senders = Array.from({ length: CONNECTIONS }, () => new Sender(smtpPort, ledger, mailTo(busy)));
         const idle = await smtpClient(smtpPort);
-        await idle.play([{ expect: 220 }, { send: 'EHLO idle.example', expect: 250 }]);
+        await idle.play(['→ 220', 'EHLO idle.example → 250']);
         const waits = Array.from({ length: WAITS }, () =>
           request('GET', `/v1/inboxes/${quiet.id}/messages?wait=60&since=${quiet.cursor}`),
         );
@@ -52,13 +51,12 @@ describe(`${STOPS} times SIGTERM under load (seed ${random.seed})`, () => {
 
         const { code, ms } = await server.end('SIGTERM');
         expect(code).toBe(0);
-        // A stop that waited for the held waits would take a minute.
-        expect(ms).toBeLessThan(DEADLINE_MS);
         times.push(Math.round(ms));
         for (const { ended } of senders) expect(await ended).toMatch(/^421 4\.3\.2 /);
         expect(await idle.closed()).toMatch(/^421 4\.3\.2 /);
         expect([...ledger.unanswered.keys()]).toEqual([]);
         for (const reply of ledger.refused.values()) expect(reply).toMatch(/^4\d\d /);
+        // A stop that waited for the held waits would let them end by themselves, with 200.
         for (const wait of waits) {
           const answer = await wait;
           expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);

@@ -81,11 +81,7 @@ describeOnEngines('faults as senders meet them', (engine) => {
   /** The code of the reply to RCPT for the inbox, by one of the servers. */
   async function rcpt({ smtp }: TestApp): Promise<string> {
     const client = await smtpClient(smtp.port);
-    await client.play([
-      { expect: 220 },
-      { send: 'EHLO x', expect: 250 },
-      { send: 'MAIL FROM:<a@b.test>', expect: 250 },
-    ]);
+    await client.play(['→ 220', 'EHLO x → 250', 'MAIL FROM:<a@b.test> → 250']);
     const reply = await client.say(`RCPT TO:<${inbox.address}>`);
     client.close();
     return reply.slice(0, 3);
@@ -200,16 +196,16 @@ describeOnEngines('faults as senders meet them', (engine) => {
     await faults([at, { at: 'end-of-data', reply: LATER }]);
     const credentials = Buffer.from(`\0${inbox.id}\0${inbox.token}`).toString('base64');
     await playSmtp(last().smtp.port, [
-      { expect: 220 },
-      { send: 'EHLO app.example.org', expect: 250 },
-      { send: `AUTH PLAIN ${credentials}`, expect: 235 },
-      { send: 'MAIL FROM:<a@b.test>', expect: 250 },
-      { send: 'RCPT TO:<someone@elsewhere.example>', expect: '451 4.7.1' },
-      { send: 'RCPT TO:<someone@elsewhere.example>', expect: 250 },
-      { send: 'RCPT TO:<another@elsewhere.example>', expect: 250 },
-      { send: 'DATA', expect: 354 },
-      { send: 'Subject: x\r\n\r\nx\r\n.', expect: '451 4.7.1' },
-      { send: 'QUIT', expect: 221 },
+      '→ 220',
+      'EHLO app.example.org → 250',
+      `AUTH PLAIN ${credentials} → 235`,
+      'MAIL FROM:<a@b.test> → 250',
+      'RCPT TO:<someone@elsewhere.example> → 451 4.7.1',
+      'RCPT TO:<someone@elsewhere.example> → 250',
+      'RCPT TO:<another@elsewhere.example> → 250',
+      'DATA → 354',
+      'Subject: x\r\n\r\nx\r\n. → 451 4.7.1',
+      'QUIT → 221',
     ]);
     expect(await left()).toEqual([0, 0]);
   });

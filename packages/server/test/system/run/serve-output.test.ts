@@ -48,10 +48,10 @@ describe('the standard output of mayfly serve', () => {
         await fetch(`${server.url}/nothing`);
         const client = await smtpClient(server.smtpPort);
         await client.play([
-          { expect: 220 },
-          { send: 'EHLO app.example', expect: 250 },
-          { send: 'MAIL FROM:<app@app.example>', expect: 250 },
-          { send: 'RCPT TO:<nobody@mayfly.test>', expect: 550 },
+          '→ 220',
+          'EHLO app.example → 250',
+          'MAIL FROM:<app@app.example> → 250',
+          'RCPT TO:<nobody@mayfly.test> → 550',
         ]);
         client.close();
       },

@@ -63,9 +63,9 @@ async function reload(): Promise<Record<string, unknown>> {
 async function encrypted(trust: ConnectionOptions): Promise<SmtpClient> {
   const client = await smtpClient(server.smtpPort);
   onTestFinished(() => client.close());
-  await client.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }, { send: 'STARTTLS', expect: 220 }]);
+  await client.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
   await client.startTls(trust);
-  await client.play([{ send: 'EHLO c', expect: 250 }]);
+  await client.play(['EHLO c → 250']);
   return client;
 }
 
@@ -76,7 +76,7 @@ test('SIGHUP: new connections get the new certificate, open ones continue, and i
   const old = await encrypted(first.trust);
   const waiting = await smtpClient(server.smtpPort);
   onTestFinished(() => waiting.close());
-  await waiting.play([{ expect: 220 }, { send: 'EHLO c', expect: 250 }]);
+  await waiting.play(['→ 220', 'EHLO c → 250']);
 
   // A new key beside the old certificate: the moment between two renames, or a mistake.
   install({ ...first.tls, key: second.tls.key });
@@ -99,11 +99,11 @@ test('SIGHUP: new connections get the new certificate, open ones continue, and i
     certificate: { subject: 'CN=localhost', validTo: expect.any(String) },
   });
   const fresh = await encrypted(second.trust);
-  await waiting.play([{ send: 'STARTTLS', expect: 220 }]);
+  await waiting.play(['STARTTLS → 220']);
   await waiting.startTls(second.trust);
   await expect(encrypted(first.trust)).rejects.toThrow(/certificate/);
 
-  await old.play([{ send: 'NOOP', expect: 250 }]);
+  await old.play(['NOOP → 250']);
   const serial = ({ socket }: SmtpClient) => (socket as TLSSocket).getPeerCertificate().fingerprint256;
   expect(serial(old)).not.toBe(serial(fresh));
   expect(serial(waiting)).toBe(serial(fresh));
@@ -117,7 +117,7 @@ test('SIGHUP without a certificate changes nothing, and the server continues to 
   });
   const client = await smtpClient(server.smtpPort);
   onTestFinished(() => client.close());
-  await client.play([{ expect: 220 }]);
+  await client.play(['→ 220']);
 });
 
 test('a certificate and a key that do not match stop the start with an error message', async () => {

@@ -39,24 +39,24 @@ describe.each(['dev', 'serve'] as const)('mayfly %s without any setting', (comma
   });
 
   test('offers no STARTTLS', async () => {
-    await playSmtp(server.smtpPort, [{ expect: 220 }, { send: 'EHLO c', expect: /^(?!.*STARTTLS)250-/s }]);
+    await playSmtp(server.smtpPort, ['→ 220', { send: 'EHLO c', expect: /^(?!.*STARTTLS)250-/s }]);
   });
 
   test(`${command === 'dev' ? 'accepts' : 'rejects'} an SMTP user name and password of no inbox`, async () => {
     const credentials = Buffer.from('\0app\0password').toString('base64');
     await playSmtp(server.smtpPort, [
-      { expect: 220 },
+      '→ 220',
       { send: 'EHLO c', expect: /^250-AUTH PLAIN LOGIN$/m },
       { send: `AUTH PLAIN ${credentials}`, expect: command === 'dev' ? '235 2.7.0' : '535 5.7.8' },
     ]);
   });
 
   const withBareLineFeeds = ({ address }: Inbox, reply: string) => [
-    { expect: 220 },
-    { send: 'EHLO c', expect: 250 },
-    { send: 'MAIL FROM:<a@shop.example>', expect: 250 },
-    { send: `RCPT TO:<${address}>`, expect: 250 },
-    { send: 'DATA', expect: 354 },
+    '→ 220',
+    'EHLO c → 250',
+    'MAIL FROM:<a@shop.example> → 250',
+    `RCPT TO:<${address}> → 250`,
+    'DATA → 354',
     { send: Buffer.from('Subject: LF\n\nfirst\n.\nlast\n\r\n.\r\n'), expect: reply },
   ];
 

@@ -67,7 +67,7 @@ describe('the guard of webhooks/ is the only way out', () => {
     );
     const using = (pattern: RegExp) =>
       inside.filter((file) => pattern.test(readFileSync(new URL(`webhooks/${file}`, SOURCE), 'utf8')));
-    expect(using(/\bnew Agent\b|buildConnector/)).toEqual(['outbound/dispatcher.ts']);
+    expect(using(/\bnew Agent\b|buildConnector/)).toEqual(['outbound/send.ts']);
     expect(using(/['"](?:node:)?dns(?:\/promises)?['"]/)).toEqual(['outbound/resolve.ts']);
     expect(using(/\bfetch\s*\(|\bnet\.|\btls\.|['"]node:(?:https?|http2|tls)['"]/)).toEqual([]);
   });
