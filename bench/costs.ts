@@ -8,6 +8,7 @@ import { encodeTrail } from '../packages/server/src/mail/trail.ts';
 import type { NewMail } from '../packages/server/src/messages/records.ts';
 import { SessionTrail } from '../packages/server/src/smtp/trail.ts';
 import type { Store } from '../packages/server/src/store.ts';
+import { nextSource } from '../packages/server/test/support/mail/next-source.ts';
 import { create } from './store.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { realisticMail } from './support/mails.ts';
@@ -115,6 +116,7 @@ async function variantsOf(): Promise<Record<Variant, StoredForm>> {
         raw.set(source);
         const recipients = [{ inboxId, accountId, rcptTo: [address], maxMessages: NO_LIMIT }];
         return {
+          source: nextSource(),
           raw,
           envelope,
           checks: false,

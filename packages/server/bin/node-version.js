@@ -32,7 +32,7 @@ function versionProblem() {
   const advice = `install Node ${OLDEST[0]} from https://nodejs.org or with your version manager`;
   if (!isRepository) {
     const other = isBundled
-      ? ` Or run it with the one of npm: \`npx --package=node-${SYSTEM}@${OLDEST[0]} --package=mayfly mayfly dev\`.`
+      ? ` Or run it with the one of npm: \`npx -y --package=node-${SYSTEM}@${OLDEST[0]} --package=mayfly mayfly dev\`.`
       : '';
     return `${wrong} Please ${advice}, and run the command again.${other}`;
   }

@@ -18,7 +18,7 @@ import { ByteBudget, IN_FLIGHT_BYTES } from './inbound/in-flight/byte-budget.ts'
 import { createInjection } from './inbound/injection.ts';
 import { createReceiver } from './inbound/receiver.ts';
 import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
-import { ensureSink } from './inboxes/sink.ts';
+import { ensureSink } from './inboxes/new-inbox.ts';
 import { createLog, type Logger } from './log.ts';
 import { giveBackMemoryLater } from './memory.ts';
 import { addGauges, type GaugeSources, measureDisk, warnOfClock } from './operations/gauges.ts';

@@ -13,6 +13,7 @@ import { type Session, session, signOut } from './lib/session.ts';
 import { nextTheme, theme } from './lib/theme.ts';
 import { duration, now } from './lib/time.ts';
 import { IconButton } from './ui/basics.tsx';
+import { Dialog } from './ui/dialog.tsx';
 import { Icon, type IconName } from './ui/icons.tsx';
 
 interface Place {
@@ -191,17 +192,41 @@ const ToastNote = ({ one: { id, text, kind, undo } }: { one: Toast }) => (
   </div>
 );
 
-const overlays = () => import('./screens/palette.tsx');
+let loadedOverlays: Awaited<ReturnType<typeof importOverlays>> | undefined;
+const importOverlays = () => import('./screens/palette.tsx');
+async function overlays() {
+  loadedOverlays = await importOverlays();
+}
 /** They are loaded soon after the first screen, and are there when a key asks for them. */
 const PREPARE_MS = 500;
 
-/** The search of everything, or the help on keys; nothing until its script is loaded. */
+/** The search of everything, or the help on keys; until its script is loaded, a field that keeps what is typed. */
 function Overlay({ shown, onClose }: { shown: 'palette' | 'help'; onClose: () => void }) {
-  const [loaded, setLoaded] = useState<Awaited<ReturnType<typeof overlays>>>();
-  useEffect(() => void overlays().then(setLoaded, onClose), []);
-  if (!loaded) return null;
-  const { Palette, Help } = loaded;
-  return shown === 'palette' ? <Palette onClose={onClose} /> : <Help onClose={onClose} />;
+  const [loaded, setLoaded] = useState(loadedOverlays);
+  const field = useRef<HTMLInputElement>(null);
+  const typed = useRef('');
+  useEffect(
+    () =>
+      void overlays().then(() => {
+        typed.current = field.current?.value ?? '';
+        setLoaded(loadedOverlays);
+      }, onClose),
+    [],
+  );
+  if (loaded) {
+    const { Palette, Help } = loaded;
+    return shown === 'palette' ? (
+      <Palette typed={typed.current} onClose={onClose} />
+    ) : (
+      <Help onClose={onClose} />
+    );
+  }
+  const title = shown === 'palette' ? 'Find' : 'Keys';
+  return (
+    <Dialog key="loading" title={title} onClose={onClose} isWide>
+      <div class="palette">{shown === 'palette' && <input ref={field} autofocus aria-label={title} />}</div>
+    </Dialog>
+  );
 }
 
 /** The frame of all screens: rail, palette, notes, and the stream of new mail. */

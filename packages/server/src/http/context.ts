@@ -12,7 +12,7 @@ import type { AttachmentBytes, AttachmentParsing } from '../messages/bytes/attac
 import type { WholeMailParsing, WholeMails } from '../messages/bytes/whole-mails.ts';
 import type { HeldDeps } from '../messages/held/held-deps.ts';
 import type { Replays } from '../recordings/replay.ts';
-import type { JsonParsing } from '../recordings/upload/recording-archive.ts';
+import type { JsonParsing } from '../recordings/upload.ts';
 import type { Store } from '../store.ts';
 import type { RateLimit } from '../usage/rate-limit.ts';
 import type { UsageMeter } from '../usage/usage-meter.ts';

@@ -10,15 +10,8 @@ import { Delivery, type DeliveryDeps, type ReceivedMail } from './delivery.ts';
 import { type Recipient, type RecipientDeps, Recipients } from './recipients.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
-/** By STARTTLS or on the TLS port. */
-export interface HandshakeFailure {
-  /** Epoch milliseconds. */
-  at: number;
-  remoteAddress: string;
-  /** The name that the client sent before STARTTLS; '' without one. */
-  helo: string;
-  reason: string;
-}
+/** By STARTTLS or on the TLS port. `helo` is the name that the client sent before STARTTLS; '' without one. */
+export type HandshakeFailure = Pick<Refusal, 'at' | 'remoteAddress' | 'helo'> & { reason: string };
 
 export interface ReceiverDeps extends RecipientDeps, Omit<DeliveryDeps, 'store' | 'onStored'> {
   store: Store;

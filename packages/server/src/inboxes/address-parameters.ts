@@ -1,4 +1,4 @@
-import type { CreateInbox } from '@mayfly/client/contract';
+import type { CreateInbox, GeneratedAddress } from '@mayfly/client/contract';
 import { usableDomains } from '../accounts/domains.ts';
 import { AppError } from '../errors.ts';
 import { ADDRESS_ATTEMPTS } from '../http/limits.ts';
@@ -13,11 +13,7 @@ import type { InboxKind } from './records.ts';
 const MAX_LISTED_DOMAINS = 10;
 
 /** Lower case, without a tag. */
-export interface AddressParts {
-  address: string;
-  localPart: string;
-  domain: string;
-}
+export type AddressParts = Omit<GeneratedAddress, 'heldUntil'>;
 
 export interface Wanted {
   kind: InboxKind;
@@ -99,14 +95,8 @@ export const anyAddress = (domain: string): Wanted => ({
  * because a wildcard MX record must cover it.
  */
 async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
-  for (const name of ['localPart', 'address'] as const) {
-    if (body[name] !== undefined) {
-      throw invalidField(
-        `/${name}`,
-        `"${name}" cannot be given together with "catchAll": a catch-all inbox takes every local part of its domain. Send "domain" instead.`,
-      );
-    }
-  }
+  const why = '"catchAll": a catch-all inbox takes every local part of its domain. Send "domain" instead.';
+  assertLeftOut(body, ['localPart', 'address'], why);
   const domain = await servedDomain(body.domain, domains);
   const isShared = domains.configured.includes(domain);
   const subdomain = () => `${newLocalPart().replaceAll('.', '-')}.${domain}`;
@@ -115,6 +105,11 @@ async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wa
     parts: () => partsOf(CATCH_ALL_LOCAL_PART, isShared ? subdomain() : domain),
     isRandom: isShared,
   };
+}
+
+function assertLeftOut(body: CreateInbox, names: readonly (keyof CreateInbox)[], why: string): void {
+  const given = names.find((name) => body[name] !== undefined);
+  if (given) throw invalidField(`/${given}`, `"${given}" cannot be given together with ${why}`);
 }
 
 /** The mail that a new inbox receives. @throws AppError `invalid_request` */
@@ -127,18 +122,7 @@ export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Prom
       ? anyAddress(served)
       : chosen(chosenLocalPart(localPart, '/localPart'), served);
   }
-  for (const [path, other] of [
-    ['/localPart', localPart],
-    ['/domain', domain],
-  ] as const) {
-    if (other !== undefined) {
-      const name = path.slice(1);
-      throw invalidField(
-        path,
-        `"${name}" cannot be given together with "address", which contains it. Send one of the two.`,
-      );
-    }
-  }
+  assertLeftOut(body, ['localPart', 'domain'], '"address", which contains it. Send one of the two.');
   const at = address.lastIndexOf('@');
   if (at < 0) {
     throw invalidField(

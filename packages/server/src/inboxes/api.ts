@@ -22,13 +22,7 @@ import { labelsOf, readPage } from '../http/request/inputs.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime } from '../http/response/time.ts';
 import { quoted } from '../text/nearest.ts';
-import {
-  type AddressParts,
-  addressOf,
-  anyAddress,
-  onFreeAddress,
-  servedDomain,
-} from './address-parameters.ts';
+import { addressOf, anyAddress, onFreeAddress, servedDomain } from './address-parameters.ts';
 import { assertNoSink, liveInbox, throwEnded } from './live-inbox.ts';
 import { createInbox, lifetime, repeatableRequest, toInbox } from './new-inbox.ts';
 import type { InboxRecord } from './records.ts';
@@ -288,11 +282,7 @@ export function addressRoutes(app: App, { options, deps: { store, clock } }: Rou
           `No free random address was found under ${quoted(domain)}. Retry the request.`,
         );
       });
-      return toGeneratedAddress(parts, heldUntil);
+      return { ...parts, heldUntil: toTime(heldUntil) };
     },
   });
-}
-
-function toGeneratedAddress(parts: AddressParts, heldUntil: number): GeneratedAddress {
-  return { ...parts, heldUntil: toTime(heldUntil) };
 }

@@ -62,8 +62,6 @@ export interface CreatedInbox {
   /** Of the request that created it. */
   nonce: string | null;
   webhook: InboxWebhook | null;
-  /** True if an earlier request with the same idempotency key created it. */
-  replayed: boolean;
 }
 
 /** Stored mails that become the first messages of an inbox, in their order. */

@@ -10,7 +10,8 @@ import { problem, sendProblem } from '../http/response/problems.ts';
 import type { MailAttachment } from '../mail/mail.ts';
 import { isMediaType } from '../mail/mime/parameters.ts';
 import { quoted } from '../text/nearest.ts';
-import type { AttachmentContent, ByteRange } from './bytes/attachment-bytes.ts';
+import type { AttachmentContent } from './bytes/attachment-bytes.ts';
+import type { SourceRange } from './bytes/raw-source.ts';
 import { findMessage } from './find-message.ts';
 
 /** HTML or SVG of a mail must never run with the origin of this server, even if a browser opens it. */
@@ -86,9 +87,9 @@ export function sendAttachment(
     });
   }
   reply.headers(forDownload(attachment));
-  const { first, last } = part === 'whole' ? { first: 0, last: size - 1 } : part;
-  if (part !== 'whole') reply.code(206).header('content-range', `bytes ${first}-${last}/${size}`);
-  return reply.header('content-length', last + 1 - first).send(content.read({ first, last }));
+  const { start, end } = part === 'whole' ? { start: 0, end: size } : part;
+  if (part !== 'whole') reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${size}`);
+  return reply.header('content-length', end - start).send(content.read({ start, end }));
 }
 
 const forDownload = ({ contentType, filename, id }: MailAttachment) => ({
@@ -100,17 +101,17 @@ const forDownload = ({ contentType, filename, id }: MailAttachment) => ({
 const SINGLE = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/i;
 
 /** RFC 9110 section 14.2. Anything but one range of bytes is ignored, as the RFC allows. @param size of the whole */
-function byteRange(header: string | undefined, size: number): ByteRange | 'whole' | 'unsatisfiable' {
+function byteRange(header: string | undefined, size: number): SourceRange | 'whole' | 'unsatisfiable' {
   const [matched, from, to, suffix] = SINGLE.exec(header?.trim() ?? '') ?? [];
   if (matched === undefined) return 'whole';
   if (suffix !== undefined) {
     const length = Math.min(Number(suffix), size);
-    return length === 0 ? 'unsatisfiable' : { first: size - length, last: size - 1 };
+    return length === 0 ? 'unsatisfiable' : { start: size - length, end: size };
   }
-  const first = Number(from);
-  if (to !== undefined && to !== '' && Number(to) < first) return 'whole';
-  if (first >= size) return 'unsatisfiable';
-  return { first, last: to ? Math.min(Number(to), size - 1) : size - 1 };
+  const start = Number(from);
+  if (to !== undefined && to !== '' && Number(to) < start) return 'whole';
+  if (start >= size) return 'unsatisfiable';
+  return { start, end: to ? Math.min(Number(to) + 1, size) : size };
 }
 
 /** File systems allow 255 bytes. */

@@ -1,24 +1,14 @@
 import type { Message, MessageSummary } from '@mayfly/client/contract';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { contentFields } from '../mail/full-json.ts';
+import type { AccountMessagePage, MessagePage } from './list.ts';
 import type { FullMessageRecord, MessageRecord, MessageRow } from './records.ts';
 
 export function toSummary(message: MessageRecord): MessageSummary {
   const { id, inboxId, receivedAt, size, summary, readAt, tags, rcptTo } = message;
   return {
-    id,
-    inboxId,
-    from: summary.from,
-    to: summary.to,
-    cc: summary.cc,
-    subject: summary.subject,
-    preview: summary.preview,
-    receivedAt: toTime(receivedAt),
-    size,
-    attachmentCount: summary.attachmentCount,
-    inlineCount: summary.inlineCount,
+    ...{ id, inboxId, ...summary, receivedAt: toTime(receivedAt), size },
     hasAttachments: summary.attachmentCount > 0,
-    codes: summary.codes,
     readAt: toTimeOrNull(readAt),
     tags,
     ...(message.isToOther && { rcptTo }),
@@ -37,13 +27,7 @@ function rowJson(inboxId: string, row: MessageRow): string {
   return `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments},${marks}}`;
 }
 
-interface PageFields {
-  cursor: string;
-  hasMore: boolean;
-  before?: string | null;
-  /** Epoch ms. */
-  searchedTo: number | null;
-}
+type PageFields = Omit<MessagePage, 'messages'> & Partial<Pick<AccountMessagePage, 'before'>>;
 
 /** Caches the JSON of rows, which the pages of clients that poll or wait share. */
 export class ListTexts {
@@ -78,13 +62,7 @@ export function messageHead(message: FullMessageRecord, base: string) {
   const { envelope } = message;
   return {
     ...toSummary(message),
-    envelope: {
-      mailFrom: envelope.mailFrom,
-      rcptTo: message.rcptTo,
-      helo: envelope.helo,
-      remoteAddress: envelope.remoteAddress,
-      tls: envelope.tls,
-    },
+    envelope: { ...envelope, rcptTo: message.rcptTo },
     authentication: message.authentication,
     rawUrl: `${urlOf(message, base)}/raw`,
     parseError: message.parseError,

@@ -47,7 +47,7 @@ export class MailBatcher {
     const call: Call = { mails, now, isWritten: false, done: Promise.withResolvers() };
     const lane = sizeOf(call) <= SMALL_BYTES ? this.#small : this.#large;
     lane.waiting.push(call);
-    for (const { source } of mails) if (source !== undefined) this.#calls.set(source, call);
+    for (const { source } of mails) this.#calls.set(source, call);
     if (!lane.running) {
       lane.running = true;
       // After the other calls of this turn.
@@ -57,13 +57,13 @@ export class MailBatcher {
   }
 
   /** Stores a mail by another operation. Its reading waits until that has ended, as that of a mail in a batch. */
-  async alone<T>(source: number | undefined, store: () => Promise<T>): Promise<T> {
+  async alone<T>(source: number, store: () => Promise<T>): Promise<T> {
     const done: Call['done'] = Promise.withResolvers();
-    if (source !== undefined) this.#calls.set(source, { mails: [], now: 0, isWritten: true, done });
+    this.#calls.set(source, { mails: [], now: 0, isWritten: true, done });
     try {
       return await store();
     } finally {
-      if (source !== undefined) this.#calls.delete(source);
+      this.#calls.delete(source);
       done.resolve([]);
     }
   }
@@ -119,7 +119,7 @@ export class MailBatcher {
   }
 
   #end({ mails, done }: Call): Call['done'] {
-    for (const { source } of mails) if (source !== undefined) this.#calls.delete(source);
+    for (const { source } of mails) this.#calls.delete(source);
     return done;
   }
 }

@@ -32,26 +32,23 @@ const PAGE_HEADERS = {
   'x-dns-prefetch-control': 'off',
 };
 
-const linkSources = ({ deps: { store, clock, devAccountId } }: RouteContext): LinkSources => ({
-  findTokenHash: (inboxId) => store.inboxes.findTokenHash(inboxId, clock.now()),
-  async isLiveKey(keyId) {
-    if (keyId === DEV_KEY_ID) return devAccountId !== undefined;
-    const key = await store.keys.find(keyId);
-    return key !== undefined && clock.now() < (key.expiresAt ?? Number.POSITIVE_INFINITY);
-  },
-});
+async function isLiveKey({ deps }: RouteContext, keyId: string): Promise<boolean> {
+  const { store, clock, devAccountId } = deps;
+  if (keyId === DEV_KEY_ID) return devAccountId !== undefined;
+  const key = await store.keys.find(keyId);
+  return key !== undefined && clock.now() < (key.expiresAt ?? Number.POSITIVE_INFINITY);
+}
 
 const urlOf = ({ options }: RouteContext, capability: string, request: FastifyRequest): string =>
   `${baseUrl(options.publicUrl, request)}/preview/${capability}`;
 
 /** Links to messages as a browser shows them, and their pages. */
 export function previewRoutes(app: App, context: RouteContext): void {
-  const sources = linkSources(context);
-  linkRoute(app, context, sources);
-  pageRoutes(app, context, sources);
+  linkRoute(app, context);
+  pageRoutes(app, context);
 }
 
-function linkRoute(app: App, context: RouteContext, sources: LinkSources): void {
+function linkRoute(app: App, context: RouteContext): void {
   const { deps, held, wholeMails } = context;
   const { store, clock } = deps;
 
@@ -74,7 +71,7 @@ function linkRoute(app: App, context: RouteContext, sources: LinkSources): void 
       const { id: inboxId } = inbox;
       const message = await findMessage(store, inbox, request.params.messageId, clock.now());
       const { remoteContent: isRemote = false } = request.body;
-      const tokenHash = await sources.findTokenHash(inboxId);
+      const tokenHash = await store.inboxes.findTokenHash(inboxId, clock.now());
       // The inbox has ended since the message was read.
       if (tokenHash === undefined) return throwMissing(store.inboxes, inbox, message.id, clock.now());
       const endsAt = clock.now() + LINK_MS;
@@ -93,13 +90,13 @@ function linkRoute(app: App, context: RouteContext, sources: LinkSources): void 
   });
 }
 
-function pageRoutes(app: App, context: RouteContext, sources: LinkSources): void {
+function pageRoutes(app: App, context: RouteContext): void {
   const { deps, held, attachmentBytes, wholeMails } = context;
   const { store, clock } = deps;
 
   /** @throws AppError `not_found` when the link or the message has ended */
   async function opened(capability: string): Promise<{ message: FullMessageRecord; isRemote: boolean }> {
-    const link = await readCapability(capability, sources, clock.now());
+    const link = await readCapability(capability, context);
     if (!link) throw linkEnded();
     const message = await store.messages.find(link.inboxId, link.messageId, clock.now());
     if (!message) throw notFound('message', link.messageId);
@@ -149,12 +146,6 @@ interface PreviewLink {
   keyId: string | null;
 }
 
-interface LinkSources {
-  /** Undefined unless the inbox is live. */
-  findTokenHash(inboxId: string): Promise<string | undefined>;
-  isLiveKey(keyId: string): Promise<boolean>;
-}
-
 /** Inbox, message, remote content, end, API key and signature. */
 const CAPABILITY =
   /^pv_(inb_[0-9a-z]{26})\.(msg_[0-9a-z]{26})\.([01])\.([0-9a-z]{1,10})\.(key_(?:[0-9a-z]{26}|dev))?\.([\w-]{43})$/;
@@ -172,19 +163,17 @@ function writeCapability(link: PreviewLink, tokenHash: string): string {
 }
 
 /** Undefined for a link that was not issued here or has ended. */
-async function readCapability(
-  capability: string,
-  { findTokenHash, isLiveKey }: LinkSources,
-  now: number,
-): Promise<PreviewLink | undefined> {
+async function readCapability(capability: string, context: RouteContext): Promise<PreviewLink | undefined> {
+  const { store, clock } = context.deps;
   const [, inboxId = '', messageId = '', remote, end = '', keyId = null, signature = ''] =
     CAPABILITY.exec(capability) ?? [];
   const endsAt = Number.parseInt(end, END_RADIX);
+  const now = clock.now();
   if (!(now < endsAt)) return undefined;
-  const tokenHash = await findTokenHash(inboxId);
+  const tokenHash = await store.inboxes.findTokenHash(inboxId, now);
   if (tokenHash === undefined) return undefined;
   const right = sign(capability.slice(0, capability.lastIndexOf('.')), tokenHash);
   if (!timingSafeEqual(Buffer.from(signature), Buffer.from(right))) return undefined;
-  if (keyId !== null && !(await isLiveKey(keyId))) return undefined;
+  if (keyId !== null && !(await isLiveKey(context, keyId))) return undefined;
   return { inboxId, messageId, isRemote: remote === '1', endsAt, keyId };
 }

@@ -67,8 +67,6 @@ export function timelineRoutes(
   });
 }
 
-/** Refusals that are read per address: as many as the store keeps. */
-const MAX_REFUSALS = 50;
 /** How many earlier messages are searched for one of the same sender. */
 const MAX_BEFORE = 50;
 /** Recipients of one message that are looked up in a catch-all inbox. */
@@ -102,7 +100,8 @@ async function earlierAttempts(
   if (connected === undefined) return [];
   const refusals: Refusal[] = [];
   for (const address of addressesOf(inbox, message)) {
-    refusals.push(...(await store.refusals.list(address, MAX_REFUSALS, now)));
+    const concerning = await store.refusals.listConcerning(address, 0, now);
+    refusals.push(...concerning.filter((one) => one.address === address));
   }
   const sender = envelope.mailFrom.toLowerCase();
   const own = refusals.filter(

@@ -6,8 +6,8 @@ import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 export const RAW_PIECE_BYTES = 256 * 1024;
 
 export interface NewSource {
-  /** A number of {@link reserveSources}; without it, one is reserved. */
-  source?: number;
+  /** A number of {@link reserveSources}. */
+  source: number;
   /** The mail, from our Received line on. The store takes over a resizable buffer without a copy: do not read it after the call. */
   raw: Uint8Array;
   envelope: MailEnvelope;
@@ -75,24 +75,19 @@ export async function reserveSources(tx: Tx, count: number): Promise<number[]> {
   return Array.from({ length: count }, (_, index) => (last?.seq ?? Number.NaN) - count + 1 + index);
 }
 
-/** Stores sources. @returns their numbers */
-export async function addSources(tx: Tx, mails: readonly NewSource[]): Promise<number[]> {
-  const unnumbered = mails.filter(({ source }) => source === undefined).length;
-  const reserved = unnumbered > 0 ? await reserveSources(tx, unnumbered) : [];
-  const seqs = mails.map(({ source }) => source ?? reserved.shift() ?? Number.NaN);
-  const rows = mails.map(({ raw, envelope, trail }, index) => [
-    ...[seqs[index] ?? null, raw.length, JSON.stringify({ ...envelope, trail }), pieceOf(raw, 0)],
+export async function addSources(tx: Tx, mails: readonly NewSource[]): Promise<void> {
+  const rows = mails.map(({ source, raw, envelope, trail }) => [
+    ...[source, raw.length, JSON.stringify({ ...envelope, trail }), pieceOf(raw, 0)],
   ]);
   const pieces: Promise<unknown>[] = [insertRows(tx, 'sources (seq, size, envelope, raw)', rows)];
-  for (const [index, { raw }] of mails.entries()) {
+  for (const { source, raw } of mails) {
     for (let piece = 1; piece * RAW_PIECE_BYTES < raw.length; piece++) {
       // Insert pieces one by one, because each may have 256 KiB.
-      const row = [seqs[index] as number, piece, pieceOf(raw, piece)];
+      const row = [source, piece, pieceOf(raw, piece)];
       pieces.push(insertRows(tx, 'source_pieces (source_seq, piece, bytes)', [row]));
     }
   }
   await Promise.all(pieces);
-  return seqs;
 }
 
 export async function removeSources(tx: Tx, seqs: readonly number[]): Promise<void> {

@@ -20,12 +20,10 @@ import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime } from '../http/response/time.ts';
 import { newId } from '../ids.ts';
 import type { CaptureTarget } from '../inbound/smtp-credentials.ts';
-import { createInbox, lifetimeOfNew } from '../inboxes/new-inbox.ts';
+import { createInbox, lifetimeOfNew, withoutSinkLabel } from '../inboxes/new-inbox.ts';
 import type { StagedMails } from '../inboxes/records.ts';
-import { withoutSinkLabel } from '../inboxes/sink.ts';
 import type { ReplayStep } from './replay.ts';
-import type { OpenRecording } from './upload/recording-archive.ts';
-import type { UploadedFile } from './upload/uploaded-file.ts';
+import type { OpenRecording, UploadedFile } from './upload.ts';
 
 /** Disk space of an import, whose archive is stored in a file while it is read. */
 const MAX_ARCHIVE_BYTES = 512 * 1024 * 1024;
@@ -121,10 +119,7 @@ class Imports {
     };
     try {
       // Imported here, because a start needs none of their libraries.
-      const [{ storeUpload }, { openRecording }] = await Promise.all([
-        import('./upload/uploaded-file.ts'),
-        import('./upload/recording-archive.ts'),
-      ]);
+      const { storeUpload, openRecording } = await import('./upload.ts');
       file = await storeUpload(upload, request.headers, MAX_ARCHIVE_BYTES);
       const { plans, parsing } = this.#context.deps;
       const { maxMessagesPerInbox } = plans.named(keyCaller(request).account.plan);

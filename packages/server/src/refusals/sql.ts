@@ -124,15 +124,6 @@ export const refusals = {
     { keepsInboxes: true },
   ),
 
-  list: read(async (db, address: string, limit: number, now: number): Promise<Refusal[]> => {
-    const rows = await db.all<Row>(
-      sql`select ${COLUMNS} from refusals r
-        where r.address = ${JSON.stringify(address)} and r.at > ${now - REFUSAL_KEPT_MS}
-        ${NEWEST_FIRST} limit ${limit}`,
-    );
-    return rows.map(toRefusal);
-  }),
-
   /** Refusals and captured mail of an address, and refusals without a recipient, newest first. */
   listConcerning: read(async (db, address: string, after: number, now: number): Promise<Refusal[]> => {
     const keys = [address, capturedMail(address), NO_RECIPIENT].map((one) => JSON.stringify(one));

@@ -74,7 +74,8 @@ export const inboxDeletion = {
       const ended = await transaction((tx) => end(tx, accountId, [inboxId], now));
       if (ended.length === 0) return false;
       const free: FreeStep = (tx, limit) => freeDeletedInboxes(tx, limit, ended, now);
-      await freeSoon(transaction, inSequence(free, freeAllParked));
+      await freeSoon(transaction, free);
+      await freeSoon(transaction, freeAllParked);
       return true;
     },
     { mayUseReserve: true },

@@ -3,12 +3,12 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import type { FailedCondition, Filters } from '../mail/matching/filters.ts';
 import { differenceOf } from '../mail/matching/similar-addresses.ts';
-import type { MessageRecord } from '../messages/records.ts';
+import type { CheckedMessage, MessageRecord } from '../messages/records.ts';
 import { type FaultPoint, NO_RECIPIENT, type Refusal } from '../refusals/sql.ts';
 import { quoted } from '../text/nearest.ts';
 import { closestHint, closestSentence, counted, impossibleCondition, subjectOf } from './closest.ts';
-import type { Evidence, NearMiss, Surroundings } from './evidence.ts';
-import type { Cause, Expectation, SeenMessage } from './outcome.ts';
+import type { NearMiss, OtherMail, Surroundings } from './evidence.ts';
+import type { Cause, Expectation } from './outcome.ts';
 
 const MAX_NAMED = 4;
 
@@ -27,13 +27,13 @@ export interface Facts {
   /** Conditions that none of the seen messages meets. */
   commonFailed: readonly FailedCondition[];
   /** The seen message that is most similar to what was waited for. */
-  closest: SeenMessage | undefined;
+  closest: CheckedMessage | undefined;
   matched: readonly MessageRecord[];
   /** Whether all messages that had arrived were checked. */
   isComplete: boolean;
   /** The newest message that matches but arrived before `since`. */
   earlier: MessageRecord | undefined;
-  evidence: Evidence & Surroundings;
+  evidence: Surroundings;
   /** Activity of SMTP clients before this time does not count. */
   clientsAfter: number;
 }
@@ -247,11 +247,7 @@ function impossible({ expectation }: Facts): Cause[] {
   return text === '' ? [] : [likely('impossible_condition', text)];
 }
 
-function whereTo(
-  { address, at, inboxId }: Evidence['otherMail'][number] | NearMiss,
-  isRefused: boolean,
-  facts: Facts,
-) {
+function whereTo({ address, at, inboxId }: OtherMail | NearMiss, isRefused: boolean, facts: Facts) {
   const { now, evidence } = facts;
   const time = before(at, facts, ' meanwhile');
   if (!isRefused)

@@ -1,7 +1,6 @@
 import type { FailedCondition, Filters } from '../mail/matching/filters.ts';
-import type { MessageRecord } from '../messages/records.ts';
+import type { CheckedMessage, MessageRecord } from '../messages/records.ts';
 import { quoted, typos } from '../text/nearest.ts';
-import type { SeenMessage } from './outcome.ts';
 
 type TextCondition = 'from' | 'to' | 'rcptTo' | 'subject' | 'text';
 const TEXT_CONDITIONS: readonly TextCondition[] = ['from', 'to', 'rcptTo', 'subject', 'text'];
@@ -72,7 +71,7 @@ function likeness(failed: FailedCondition, message: MessageRecord): number {
 const weightOf = (condition: string): number => (isText(condition) ? 2 : 1);
 
 /** Similarity of a message to what is waited for; 0 for none. */
-export function likenessOf({ message, failed }: SeenMessage, match: Filters): number {
+export function likenessOf({ message, failed }: CheckedMessage, match: Filters): number {
   const given = Object.entries(match).filter(([, condition]) => condition !== undefined);
   const all = given.reduce((sum, [name]) => sum + weightOf(name), 0);
   return failed.reduce((sum, one) => sum - weightOf(one.condition) + likeness(one, message), all);
@@ -97,7 +96,11 @@ const INSTEAD: Record<keyof Filters, (failed: FailedCondition, summary: MessageR
   };
 
 /** @param isOnly true if it is the only seen message, false if it is the closest one of several */
-export function closestSentence({ message, failed }: SeenMessage, match: Filters, isOnly: boolean): string {
+export function closestSentence(
+  { message, failed }: CheckedMessage,
+  match: Filters,
+  isOnly: boolean,
+): string {
   const [first] = failed;
   if (!first) return '';
   const lead = isOnly ? '' : 'Closest: ';
@@ -135,7 +138,7 @@ export function impossibleCondition(match: Filters): string {
 }
 
 /** Why a message that seems to match does not, and which condition would match; '' if unknown. */
-export const closestHint = ({ message, failed }: SeenMessage): string =>
+export const closestHint = ({ message, failed }: CheckedMessage): string =>
   failed.map((one) => hintOf(one, message)).find((hint) => hint !== '') ?? '';
 
 function hintOf({ condition, expected, got }: FailedCondition, { summary }: MessageRecord): string {

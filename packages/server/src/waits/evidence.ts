@@ -29,10 +29,7 @@ export interface Evidence {
   failedHandshakes: (Timed<FailedHandshake> & { hasRecovered: boolean })[];
 }
 
-interface Peer {
-  remoteAddress: string;
-  helo: string;
-}
+type Peer = Pick<Refusal, 'remoteAddress' | 'helo'>;
 
 /** Recent activity of SMTP clients. It is kept in memory only, not in the store. */
 export interface SmtpClients {
@@ -61,7 +58,8 @@ export interface EvidenceDeps {
   seesAllClients: boolean;
 }
 
-export interface Surroundings {
+/** With what causes are derived from beside it. */
+export interface Surroundings extends Evidence {
   /** Inboxes that take mail for addresses without an inbox; null if there is none or the caller must not know it. */
   sinkId: string | null;
   catchAllId: string | null;
@@ -114,7 +112,7 @@ export class Investigation {
   async collect(
     hasArrived: boolean,
     meets: (inboxId: string, at: number) => Promise<boolean>,
-  ): Promise<Evidence & Surroundings> {
+  ): Promise<Surroundings> {
     const { store, visits, seesAllClients } = this.#deps;
     const after = Math.min(this.#after.own, this.clientsAfter);
     const concerning = await store.refusals.listConcerning(this.#inbox.address, after, this.now);

@@ -1,6 +1,6 @@
-import type { WaitCause } from '@mayfly/client/contract';
-import type { FailedCondition, Filters } from '../mail/matching/filters.ts';
-import type { FullMessageRecord, MessageRecord } from '../messages/records.ts';
+import type { WaitCause, WaitExplanation } from '@mayfly/client/contract';
+import type { Filters } from '../mail/matching/filters.ts';
+import type { CheckedMessage, FullMessageRecord, MessageRecord } from '../messages/records.ts';
 import type { Evidence } from './evidence.ts';
 
 export interface Expectation {
@@ -30,23 +30,15 @@ export interface Outcome {
   explanation: Explanation | null;
 }
 
-export interface SeenMessage {
-  message: MessageRecord;
-  failed: FailedCondition[];
-}
-
 export interface Cause extends WaitCause {
   /** The text without quotations of messages. */
   plain: string;
 }
 
-export interface Explanation extends Evidence {
-  reason: 'timeout' | 'unexpected_message' | 'server_stopping';
-  summary: string;
+export interface Explanation extends Evidence, Pick<WaitExplanation, 'reason' | 'summary' | 'seenCount'> {
   /** The summary without quotations of messages, because it is stored longer than they are. */
   plainSummary: string;
   causes: Cause[];
-  seenCount: number;
   /** The newest messages that did not match, newest first. */
-  seen: SeenMessage[];
+  seen: CheckedMessage[];
 }

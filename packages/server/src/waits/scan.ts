@@ -10,7 +10,6 @@ import {
 import type { HeldDeps } from '../messages/held/held-deps.ts';
 import type { CheckedMessage, CheckedPage, CheckRange, MessageRecord } from '../messages/records.ts';
 import { likenessOf } from './closest.ts';
-import type { SeenMessage } from './outcome.ts';
 
 /** Messages that are checked before yielding to the event loop, which takes a millisecond or two. */
 const SCAN_PAGE = 50;
@@ -31,6 +30,16 @@ export async function newestMatch(
   return (await store.messages.check(inbox, match, range, clock.now())).messages[0]?.message;
 }
 
+interface ScanOptions {
+  match: Filters;
+  /** Epoch milliseconds, exclusive. */
+  after: number;
+  /** How many matches end the wait. */
+  enough: number;
+  /** By the monotonic clock. */
+  deadline: number;
+}
+
 /** Checks the messages of an inbox for one wait, oldest first, each once. */
 export class WaitScan {
   /** `receivedAt` of the last message that was checked. */
@@ -38,33 +47,24 @@ export class WaitScan {
   matched: MessageRecord[] = [];
   seenCount = 0;
   /** The newest messages that did not match, oldest first, at most {@link MAX_COMPARED}. */
-  #unmatched: SeenMessage[] = [];
+  #unmatched: CheckedMessage[] = [];
   /** Conditions that none of the unmatched messages meets, including those not in `seen`. */
   commonFailed: readonly FailedCondition[] = [];
   /** Whether the last call of {@link run} checked all messages that had arrived. */
   isComplete = false;
   readonly #deps: HeldDeps;
   readonly #inbox: InboxRecord;
-  readonly #match: Filters;
-  readonly #enough: number;
-  readonly #endsAt: number;
+  readonly #options: ScanOptions;
 
-  /** @param after epoch milliseconds, exclusive @param enough how many matches end the wait */
-  constructor(
-    deps: HeldDeps,
-    inbox: InboxRecord,
-    { match, after, enough, waitMs }: { match: Filters; after: number; enough: number; waitMs: number },
-  ) {
+  constructor(deps: HeldDeps, inbox: InboxRecord, options: ScanOptions) {
     this.#deps = deps;
     this.#inbox = inbox;
-    this.#match = match;
-    this.#enough = enough;
-    this.#endsAt = deps.clock.monotonic() + waitMs + MAX_OVERTIME_MS;
-    this.place = after;
+    this.#options = options;
+    this.place = options.after;
   }
 
   get hasEnough(): boolean {
-    return this.matched.length >= this.#enough;
+    return this.matched.length >= this.#options.enough;
   }
 
   /** Checks the next messages until enough match, none is left, the time is over, or the signal aborts. */
@@ -82,22 +82,22 @@ export class WaitScan {
         this.isComplete = true;
         return;
       }
-      if (this.hasEnough || this.#deps.clock.monotonic() >= this.#endsAt) return;
+      if (this.hasEnough || this.#deps.clock.monotonic() >= this.#options.deadline + MAX_OVERTIME_MS) return;
       await setImmediate();
       if (signal.aborted) return;
     }
   }
 
-  get seen(): SeenMessage[] {
+  get seen(): CheckedMessage[] {
     return this.#unmatched.slice(-MAX_SEEN);
   }
 
   /** The unmatched message most similar to what is waited for. */
-  closest(): SeenMessage | undefined {
+  closest(): CheckedMessage | undefined {
     let most = 0;
-    let closest: SeenMessage | undefined;
+    let closest: CheckedMessage | undefined;
     for (const seen of this.#unmatched) {
-      const likeness = likenessOf(seen, this.#match);
+      const likeness = likenessOf(seen, this.#options.match);
       if (likeness === 0 || likeness < most) continue;
       most = likeness;
       closest = seen;
@@ -127,13 +127,13 @@ export class WaitScan {
   /** @returns undefined when the signal aborted */
   async #next(signal: AbortSignal): Promise<CheckedPage | undefined> {
     const now = this.#deps.clock.now();
-    if (!needsContent(this.#match)) return this.#checkSummaries(now);
+    if (!needsContent(this.#options.match)) return this.#checkSummaries(now);
     const range: CheckRange = {
       ...{ after: this.place, before: Number.POSITIVE_INFINITY },
-      ...{ order: 'oldest-first', limit: this.#enough - this.matched.length, onlyMatches: false },
+      ...{ order: 'oldest-first', limit: this.#options.enough - this.matched.length, onlyMatches: false },
     };
     try {
-      return await this.#deps.store.messages.check(this.#inbox, this.#match, range, now, signal);
+      return await this.#deps.store.messages.check(this.#inbox, this.#options.match, range, now, signal);
     } catch (error) {
       if (signal.aborted) return undefined;
       throw error;
@@ -146,7 +146,7 @@ export class WaitScan {
     return {
       messages: page.map((message) => ({
         message,
-        failed: failedConditions(message, this.#match).map(shortened),
+        failed: failedConditions(message, this.#options.match).map(shortened),
       })),
       place: page.at(-1)?.receivedAt ?? this.place,
       isComplete: page.length < SCAN_PAGE,

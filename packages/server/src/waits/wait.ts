@@ -6,13 +6,7 @@ import { readUntil } from '../messages/held/change-signal.ts';
 import type { HeldDeps } from '../messages/held/held-deps.ts';
 import type { MessageRecord } from '../messages/records.ts';
 import { causesOf, type Facts, summaryOf } from './causes.ts';
-import {
-  type Evidence,
-  type EvidenceDeps,
-  type ExplanationCaller,
-  Investigation,
-  type Surroundings,
-} from './evidence.ts';
+import { type EvidenceDeps, type ExplanationCaller, Investigation, type Surroundings } from './evidence.ts';
 import type { Expectation, Explanation, Outcome, WaitedMessage } from './outcome.ts';
 import { newestMatch, WaitScan } from './scan.ts';
 
@@ -28,7 +22,7 @@ const MAX_FULL_BYTES = 8 * 1024 * 1024;
 /** Yield to the event loop after reading a message of this size. */
 const LONG_READ_BYTES = 128 * 1024;
 
-const NO_EVIDENCE: Evidence & Surroundings = {
+const NO_EVIDENCE: Surroundings = {
   ...{ refused: [], nearMisses: [], otherMail: [], failedHandshakes: [] },
   ...{ sinkId: null, catchAllId: null, inboxes: new Map(), leaver: undefined, lastClientAt: undefined },
 };
@@ -76,8 +70,10 @@ class Wait {
     this.#expectation = expectation;
     this.#from = since === undefined ? 0 : timeOfSince(inbox.id, since);
     const enough = Math.max(count, 1);
-    this.scan = new WaitScan(deps.held, inbox, { match, after: this.#from, enough, waitMs });
-    this.#begun = deps.held.clock.now() - waitedMs;
+    const { clock } = deps.held;
+    const deadline = clock.monotonic() + waitMs;
+    this.scan = new WaitScan(deps.held, inbox, { match, after: this.#from, enough, deadline });
+    this.#begun = clock.now() - waitedMs;
   }
 
   /** Checks messages until enough match or the time is over. @returns matches that still exist */

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { createListener } from '../../src/http/listener.ts';
 import { bodyOf } from '../../src/http/request/inputs.ts';
-import { storeUpload } from '../../src/recordings/upload/uploaded-file.ts';
+import { storeUpload } from '../../src/recordings/upload.ts';
 import { startHttp } from '../http/start-http.ts';
 import { RECORDING, zipOf } from '../support/recording-archive.ts';
 

@@ -26,6 +26,7 @@ import { Webhooks } from '../../src/webhooks/registry.ts';
 import { openSqliteHere } from '../store/sqlite/open-sqlite.ts';
 import { type ApiClient, apiClient } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { nextSource } from '../support/mail/next-source.ts';
 import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
 
 export type { Answer, ApiOptions, Body } from '../support/api-client.ts';
@@ -63,6 +64,7 @@ function newMail(inbox: { id: string }, accountId: string, mail: TestMail): NewM
       Object.entries(shape).map(([key, value]) => [key, { [key]: value, ...mail }[key]]),
     ) as T;
   return {
+    source: nextSource(),
     raw,
     envelope: {
       mailFrom: 'bounce@example.org',

@@ -13,6 +13,7 @@ import type { Store } from '../../src/store.ts';
 import { inboxAt, mailTo, onlyPlaced, type ReadMail, T } from '../store/builders.ts';
 import { SHOWING, showingMethods } from '../store/contract/reading-methods.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { nextSource } from '../support/mail/next-source.ts';
 
 /** What shows nothing of what a mail says. */
 const WITHOUT_READING = ['messages.existing', 'messages.readRaw', 'messages.recipients', 'messages.sizeOf'];
@@ -77,7 +78,7 @@ describe('the gate', () => {
       async read(sources) {
         // One more with each reading: a page that followed would never be finished.
         arrived += 1;
-        await onlyPlaced(busy, { ...toRead, reading: undefined }, T);
+        await onlyPlaced(busy, { ...toRead, reading: undefined, source: nextSource() }, T);
         const size = toRead.raw.length;
         await busy.readings.keep(sources.map((source) => ({ ...toRead.reading, source, size })));
       },

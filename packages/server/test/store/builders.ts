@@ -10,6 +10,7 @@ import type { Condition } from '../../src/mail/matching/conditions.ts';
 import type { NewMail, NewMailRecipient, Placed } from '../../src/messages/records.ts';
 import type { Reading } from '../../src/reading/sources.ts';
 import type { Store } from '../../src/store.ts';
+import { nextSource } from '../support/mail/next-source.ts';
 import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
 
 /** The time at which these tests begin, epoch milliseconds. */
@@ -90,6 +91,7 @@ export function mailTo(
     maxMessages: changes.maxMessages ?? 1000,
   }));
   return {
+    source: nextSource(),
     raw,
     envelope: { mailFrom: '', helo: 'NUL \0', remoteAddress: '127.0.0.1', tls: true },
     checks: false,
@@ -141,7 +143,8 @@ export async function staged(
   accountId: string,
   stage: string,
 ): Promise<number> {
-  const source = await store.messages.stage(mail, accountId, stage);
+  const { source } = mail;
+  await store.messages.stage(mail, accountId, stage);
   await store.readings.keep([{ ...mail.reading, source, size: mail.raw.length }]);
   return source;
 }

@@ -60,7 +60,6 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'readings.missing': [[1, 2]],
   'readings.listUnread': [0, 1],
   'readings.load': [1],
-  'refusals.list': ['a', 1, T],
   'refusals.listByDomain': ['mayfly.test', 'inb_1', 1, T],
   'refusals.listByAccount': ['acc_1', { after: 0, limit: 1 }, T],
   'refusals.listAddresses': ['acc_1', { after: 0, limit: 1 }, T],

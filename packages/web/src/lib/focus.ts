@@ -6,6 +6,12 @@ export function afterLayout(run: () => void): () => void {
   return () => cancelAnimationFrame(frame);
 }
 
+/**
+ * Calls `run` when a change of state has been rendered, which Preact does in a microtask: before the next key, whose
+ * effect may depend on what has the focus.
+ */
+export const afterRender = (run: () => void): void => queueMicrotask(run);
+
 /** After a change that may remove what has the focus: then the heading gets it, and the keyboard is not lost. */
 export function keepFocus(): void {
   afterLayout(() => {

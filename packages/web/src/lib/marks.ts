@@ -2,6 +2,7 @@ import type { api } from '@mayfly/client';
 import { signal } from '@preact/signals';
 import { attempt } from './actions.ts';
 import { mayfly, mayWrite } from './session.ts';
+import { serverNow } from './time.ts';
 
 /*
  * Whether a mail was read, and its tags. They change without an event of the stream: what this browser changes is
@@ -10,34 +11,50 @@ import { mayfly, mayWrite } from './session.ts';
 
 type Marks = Pick<api.MessageSummary, 'readAt' | 'tags'>;
 
+type Marked = Marks & Pick<api.MessageSummary, 'id' | 'inboxId'>;
+
 const changed = signal<ReadonlyMap<string, Marks>>(new Map());
 const tabs = new BroadcastChannel('mayfly marks');
-tabs.onmessage = ({ data: [id, marks] }: MessageEvent<[string, Marks]>) => keep(id, marks);
+tabs.onmessage = ({ data }: MessageEvent<[string, Marks]>) => keep([data]);
 
-function keep(id: string, marks: Marks): void {
-  changed.value = new Map(changed.value).set(id, marks);
+function keep(marks: readonly (readonly [id: string, marks: Marks])[]): void {
+  changed.value = new Map([...changed.value, ...marks]);
 }
 
 /** The marks of a mail as they are now. */
 export const marksOf = ({ id, readAt, tags }: Marks & { id: string }): Marks =>
   changed.value.get(id) ?? { readAt, tags };
 
-/** Changes marks of mails; a failure is shown. Nothing for who only reads. */
-export async function mark(
-  messages: readonly Pick<api.MessageSummary, 'id' | 'inboxId'>[],
-  body: api.MarkMessage,
-): Promise<void> {
+/** One change after the other: two of the same mail would otherwise overtake each other. */
+let queue: Promise<unknown> = Promise.resolve();
+
+/**
+ * Changes marks of mails, on this page at once, so that a second change builds on the first; what fails is shown and
+ * undone. Nothing for who only reads.
+ */
+export function mark(messages: readonly Marked[], change: (marks: Marks) => api.MarkMessage): void {
   if (!mayWrite.value) return;
-  await attempt(() =>
-    eachOf(messages, async ({ id: messageId, inboxId: id }) => {
-      const { readAt, tags } = await mayfly.call('PATCH /v1/inboxes/{id}/messages/{messageId}', {
-        path: { id, messageId },
-        body,
-      });
-      keep(messageId, { readAt, tags });
-      tabs.postMessage([messageId, { readAt, tags }]);
-    }),
-  );
+  const changes = messages.map((message) => {
+    const before = marksOf(message);
+    const body = change(before);
+    const { read = before.readAt !== null, tags = before.tags } = body;
+    const readAt = read ? (before.readAt ?? new Date(serverNow()).toISOString()) : null;
+    return { message, body, before, after: { readAt, tags } };
+  });
+  keep(changes.map(({ message, after }) => [message.id, after]));
+  const rest = new Set(changes);
+  const send = () =>
+    eachOf(changes, async (one) => {
+      const { id: messageId, inboxId: id } = one.message;
+      const path = { id, messageId };
+      await mayfly.call('PATCH /v1/inboxes/{id}/messages/{messageId}', { path, body: one.body });
+      rest.delete(one);
+      tabs.postMessage([messageId, one.after]);
+    });
+  queue = queue.then(async () => {
+    await attempt(send);
+    if (rest.size > 0) keep([...rest].map(({ message, before }) => [message.id, before]));
+  });
 }
 
 /** Requests at the same time; a browser has six connections. */

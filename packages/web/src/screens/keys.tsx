@@ -7,7 +7,7 @@ import { query, setQuery } from '../lib/router.ts';
 import { loadSession, mayfly, mayWrite, session } from '../lib/session.ts';
 import { exact, now, serverNow } from '../lib/time.ts';
 import { Ago, Badge, Button, Field, IconButton, ScreenHead } from '../ui/basics.tsx';
-import { Confirm, Dialog, DoneFoot, FormFoot } from '../ui/dialog.tsx';
+import { Confirm, Dialog, DialogForm, DoneFoot } from '../ui/dialog.tsx';
 import { Shown } from '../ui/shown.tsx';
 import { Loaded } from '../ui/states.tsx';
 
@@ -16,9 +16,7 @@ const DAY_MS = 86_400_000;
 function CreateKey({ onClose }: { onClose: () => void }) {
   const [problem, setProblem] = useState('');
   const [key, setKey] = useState('');
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    const data = new FormData(event.currentTarget as HTMLFormElement);
+  const submit = async (data: FormData) => {
     const days = Number(data.get('days'));
     try {
       const created = await mayfly.keys.create({
@@ -43,30 +41,27 @@ function CreateKey({ onClose }: { onClose: () => void }) {
   }
   return (
     <Dialog title="New API key" onClose={onClose}>
-      <form onSubmit={submit}>
-        <div class="dialog-body">
-          <Field label="What it is for" error={problem}>
-            <input autofocus name="name" required maxLength={100} placeholder="ci" />
+      <DialogForm verb="Create" onSubmit={submit} onClose={onClose}>
+        <Field label="What it is for" error={problem}>
+          <input autofocus name="name" required maxLength={100} placeholder="ci" />
+        </Field>
+        <div class="form-grid">
+          <Field label="Scope">
+            <select name="scope">
+              <option value="full">full: everything</option>
+              <option value="read">read: changes nothing</option>
+            </select>
           </Field>
-          <div class="form-grid">
-            <Field label="Scope">
-              <select name="scope">
-                <option value="full">full: everything</option>
-                <option value="read">read: changes nothing</option>
-              </select>
-            </Field>
-            <Field label="Expires">
-              <select name="days">
-                <option value="0">never</option>
-                <option value="7">in 7 days</option>
-                <option value="30">in 30 days</option>
-                <option value="365">in a year</option>
-              </select>
-            </Field>
-          </div>
+          <Field label="Expires">
+            <select name="days">
+              <option value="0">never</option>
+              <option value="7">in 7 days</option>
+              <option value="30">in 30 days</option>
+              <option value="365">in a year</option>
+            </select>
+          </Field>
         </div>
-        <FormFoot verb="Create" onClose={onClose} />
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }

@@ -135,7 +135,7 @@ export function Live() {
   if (isEmpty || isListening) return <Listen title="Live" onShow={() => setListening(false)} />;
   return (
     <div class="screen fixed" ref={box}>
-      <ScreenHead title="Live" lead="All mail of the account as it comes">
+      <ScreenHead title="Live" lead="All mail as it comes">
         <Button
           icon={pausedAt === null ? 'pause' : 'play'}
           aria-pressed={pausedAt !== null}

@@ -1,5 +1,5 @@
 import type { api } from '@mayfly/client';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { copy, wordsOf } from '../lib/actions.ts';
 import { person, recipient, showOverrides } from '../lib/format.ts';
 import { useQuery } from '../lib/query.ts';
@@ -92,13 +92,14 @@ function useNames(settled: string) {
     q === '' ? undefined : mayfly.call('GET /v1/inboxes', { query: { q, limit: MAX_SHOWN }, signal }),
   );
   const { inboxes, labels } = newest.data ?? { inboxes: [], labels: [] };
-  return { inboxes: found.data?.inboxes ?? inboxes, labels };
+  const isLoading = newest.isLoading || found.isLoading;
+  return { inboxes: found.data?.inboxes ?? inboxes, labels, isLoading };
 }
 
 /** Screens, verbs, inboxes and runs whose names have all words. */
-function useEntries(words: string, settled: string): Entry[] {
-  const { inboxes, labels } = useNames(settled);
-  return useMemo(() => {
+function useEntries(words: string, settled: string): { entries: Entry[]; isLoading: boolean } {
+  const { inboxes, labels, isLoading } = useNames(settled);
+  const entries = useMemo(() => {
     const who = session.value;
     if (!who) return [];
     const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
@@ -122,6 +123,7 @@ function useEntries(words: string, settled: string): Entry[] {
     });
     return [...matching(named), ...matching(own), ...matching(runs)].slice(0, MAX_SHOWN);
   }, [words, inboxes, labels]);
+  return { entries, isLoading };
 }
 
 interface OptionProps {
@@ -153,9 +155,9 @@ const Option = ({ entry, index, isSelected, onSelect, onRun }: OptionProps) => (
 
 const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
 
-/** Finds mails, inboxes, runs, screens and verbs, and opens them. */
-export function Palette({ onClose }: { onClose: () => void }) {
-  const [words, setWords] = useState('');
+/** Finds mails, inboxes, runs, screens and verbs, and opens them. @param typed before this script was loaded */
+export function Palette({ typed, onClose }: { typed: string; onClose: () => void }) {
+  const [words, setWords] = useState(typed);
   const [at, setAt] = useState(0);
   /** True once an arrow has moved: letters are keys of the result then, as in a list. */
   const [isChoosing, setChoosing] = useState(false);
@@ -166,7 +168,11 @@ export function Palette({ onClose }: { onClose: () => void }) {
   );
   const kept = useRef<readonly api.MessageSummary[]>([]);
   if (mails.data || mails.error !== undefined) kept.current = mails.data ?? [];
-  const shown = [...useEntries(words, settled), ...(words === '' ? [] : kept.current.map(mailEntry))];
+  const { entries, isLoading } = useEntries(words, settled);
+  const shown = [...entries, ...(words === '' ? [] : kept.current.map(mailEntry))];
+  const isSearching = words.trim() !== settled || mails.isLoading || isLoading;
+  /** True from an Enter before something was found, until then. */
+  const isEntered = useRef(false);
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' });
   }, [at]);
@@ -175,18 +181,25 @@ export function Palette({ onClose }: { onClose: () => void }) {
     onClose();
     entry.run();
   };
+  useLayoutEffect(() => {
+    if (isSearching || !isEntered.current) return;
+    isEntered.current = false;
+    run(shown[0]);
+  });
   const onKeyDown = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
     const code = shown[at]?.code;
     if (step) {
       setChoosing(true);
       setAt((at + step + shown.length) % Math.max(1, shown.length));
-    } else if (event.key === 'Enter') run(shown[at]);
-    else if (event.key === 'x' && code && isChoosing) void copy(code, `code ${code}`);
+    } else if (event.key === 'Enter') {
+      // What is shown may be of the letters before.
+      isEntered.current = isSearching && entries.length === 0 && !isChoosing;
+      if (!isEntered.current) run(shown[at]);
+    } else if (event.key === 'x' && code && isChoosing) void copy(code, `code ${code}`);
     else return;
     event.preventDefault();
   };
-  const isSearching = words.trim() !== settled || mails.isLoading;
   return (
     <Dialog title="Find" onClose={onClose} isWide>
       <div class="palette">
@@ -200,6 +213,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           placeholder="Mail, inbox, run, screen or verb"
           value={words}
           onInput={(event) => {
+            isEntered.current = false;
             setChoosing(false);
             setAt(0);
             setWords(event.currentTarget.value);

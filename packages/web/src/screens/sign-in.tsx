@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import icon from '../icon.svg';
 import { href, navigate } from '../lib/router.ts';
 import { endedBecause, session, signIn, signInByCode } from '../lib/session.ts';
@@ -10,7 +10,7 @@ export function SignIn({ problem: first = '' }: { problem?: string }) {
   const [problem, setProblem] = useState(first);
   const [isBusy, setBusy] = useState(false);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     showTitle('Sign in');
     input.current?.focus();
   }, []);

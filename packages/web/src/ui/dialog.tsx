@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button, IconButton } from './basics.tsx';
 
 interface DialogProps {
@@ -12,6 +12,7 @@ interface DialogProps {
 /** A modal dialog; the browser keeps the focus inside and gives it back. */
 export function Dialog({ title, onClose, isWide, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
+  const pressed = useRef<EventTarget | null>(null);
   // Before the next key: an effect comes after the next frame.
   useLayoutEffect(() => {
     element.current?.showModal();
@@ -22,8 +23,12 @@ export function Dialog({ title, onClose, isWide, children }: DialogProps) {
       class={isWide ? 'wide' : ''}
       aria-label={title}
       onClose={onClose}
-      onClick={(event) => {
-        if (event.target === element.current) onClose();
+      onPointerDown={({ target }) => {
+        pressed.current = target;
+      }}
+      onClick={({ target }) => {
+        // Text that is selected beyond the edge ends with a click on the dialog, but did not begin there.
+        if (target === element.current && pressed.current === target) onClose();
       }}
       onKeyDown={(event) => event.stopPropagation()}
     >
@@ -36,23 +41,35 @@ export function Dialog({ title, onClose, isWide, children }: DialogProps) {
   );
 }
 
-/** The end of a form in a dialog. @param verb what the form does */
-export const FormFoot = ({
-  verb,
-  onClose,
-  isBusy = false,
-}: {
+interface DialogFormProps {
+  /** What the form does. */
   verb: string;
+  onSubmit: (form: FormData) => Promise<void>;
   onClose: () => void;
-  isBusy?: boolean;
-}) => (
-  <div class="dialog-foot">
-    <Button onClick={onClose}>Cancel</Button>
-    <Button kind="primary" type="submit" disabled={isBusy}>
-      {verb}
-    </Button>
-  </div>
-);
+  children: ComponentChildren;
+}
+
+/** The form of a dialog; a second Enter while it is sent does nothing. */
+export function DialogForm({ verb, onSubmit, onClose, children }: DialogFormProps) {
+  const [isBusy, setBusy] = useState(false);
+  return (
+    <form
+      onSubmit={async (event) => {
+        event.preventDefault();
+        setBusy(true);
+        await onSubmit(new FormData(event.currentTarget)).finally(() => setBusy(false));
+      }}
+    >
+      <div class="dialog-body">{children}</div>
+      <div class="dialog-foot">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button kind="primary" type="submit" disabled={isBusy}>
+          {verb}
+        </Button>
+      </div>
+    </form>
+  );
+}
 
 /** The end of a dialog that only shows something. */
 export const DoneFoot = ({ onClose }: { onClose: () => void }) => (

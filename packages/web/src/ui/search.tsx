@@ -1,5 +1,5 @@
 import type { ComponentChildren, RefObject } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Feed } from '../lib/feed.ts';
 import { afterLayout } from '../lib/focus.ts';
 import { setQuery } from '../lib/router.ts';
@@ -21,7 +21,8 @@ export function useFollowing(
   words: string,
 ): (typed: string) => void {
   const typed = useRef<string[]>([]);
-  useEffect(() => {
+  // Before the next key: an effect comes after the next frame.
+  useLayoutEffect(() => {
     const at = typed.current.indexOf(words);
     typed.current = at < 0 ? [] : typed.current.slice(at + 1);
     if (at < 0 && input.current && input.current.value.trim() !== words) input.current.value = words;
@@ -48,10 +49,12 @@ export function Search({ q, feed, label, placeholder, children }: SearchProps) {
   const isLoading = feed.isLoading.value;
   const focusFirst = () => {
     if (feed.isLoading.peek() || !isEntered.current) return;
-    isEntered.current = false;
-    if (feed.messages.peek().length === 0) return;
+    if (feed.messages.peek().length === 0) isEntered.current = false;
     const box = input.current?.closest('.screen') ?? null;
-    return afterLayout(() => focusRow(box, 0));
+    return afterLayout(() => {
+      if (isEntered.current) focusRow(box, 0);
+      isEntered.current = false;
+    });
   };
   useEffect(focusFirst, [isLoading, feed]);
   const search = () => {
@@ -88,6 +91,8 @@ export function Search({ q, feed, label, placeholder, children }: SearchProps) {
         defaultValue={q}
         onInput={({ currentTarget: { value } }) => {
           clearTimeout(timer.current);
+          // One goes on typing.
+          isEntered.current = false;
           if (!UNFINISHED.test(value)) timer.current = setTimeout(search, PAUSE_MS);
         }}
       />

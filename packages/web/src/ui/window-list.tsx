@@ -1,6 +1,6 @@
 import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { afterLayout } from '../lib/focus.ts';
+import { afterLayout, afterRender } from '../lib/focus.ts';
 import { formerRow } from '../lib/router.ts';
 
 interface WindowListProps<T extends { id: string }> {
@@ -167,12 +167,13 @@ export function focusRow(box: Element | null, index: number): void {
     link?.focus({ preventScroll: true });
     return link !== null;
   };
-  // A row that was far away exists when the list has been rendered again.
-  if (scroller && !focus()) afterLayout(focus);
+  if (!scroller || focus()) return;
+  // A row that was far away exists when the list has been rendered again; its own event of the scrolling comes late.
+  scroller.dispatchEvent(new Event('scroll'));
+  afterRender(() => focus() || afterLayout(focus));
 }
 
-/** Keeps a row in sight, and the focus on it where a row has it, when the list changes its width. */
+/** Keeps the row that has the focus in sight when the list changes its width, or else this one. */
 export function keepRow(box: RefObject<Element | null>, index: number): () => void {
-  const hadFocus = focusedRow() >= 0;
-  return afterLayout(() => (hadFocus ? focusRow(box.current, index) : scrollToRow(box.current, index)));
+  return afterLayout(() => scrollToRow(box.current, focusedRow() < 0 ? index : focusedRow()));
 }

@@ -1,10 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { MAX_WAIT } from '@mayfly/client/contract';
-import { Api, type Call, MAILHOG, MAILPIT, Mailbox, Refused, type Reply, type Route } from '@mayfly/dialects';
+import {
+  type Answer,
+  Api,
+  type Asked,
+  MAILHOG,
+  MAILPIT,
+  Mailbox,
+  Refused,
+  type Reply,
+  type Route,
+} from '@mayfly/dialects';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AppError } from '../../errors.ts';
+import { AppError, messageOf } from '../../errors.ts';
 import { assertLocal, assertSameOrigin } from '../access/credential.ts';
+import { callerOf } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
+import { MAX_BODY_BYTES } from '../limits.ts';
 
 /** Shows that a request comes from a dialect of this process, which has checked and counted it. */
 export const DIALECT_HEADER = 'x-mayfly-dialect';
@@ -45,101 +57,112 @@ function waitOf({ headers, query }: FastifyRequest): number {
   throw new Refused(400, `wait must be a number of seconds up to ${MAX_WAIT}`);
 }
 
+/** Sends a request of a dialect through our own API, with the credential and the address of its sender. */
+const ownRequest =
+  (
+    app: App,
+    { ip, headers: { host = 'localhost' } }: FastifyRequest,
+    authorization: string,
+    secret: string,
+  ) =>
+  async ({ method, path, body, type }: Asked): Promise<Answer> => {
+    const response = await app.inject({
+      method: method as 'GET',
+      url: path,
+      headers: {
+        authorization,
+        host,
+        [DIALECT_HEADER]: secret,
+        ...(type !== undefined && { 'content-type': type }),
+      },
+      remoteAddress: ip,
+      ...(body !== undefined && { payload: Buffer.from(body) }),
+    });
+    const { statusCode: status, headers, rawPayload } = response;
+    return { status, headers: headers as Record<string, string>, body: rawPayload };
+  };
+
+const send = (reply: FastifyReply, { status = 200, type, headers = {}, body }: Reply): FastifyReply =>
+  reply
+    .code(status)
+    .header('content-type', type)
+    .headers(headers)
+    .send(typeof body === 'string' ? body : Buffer.from(body));
+
+/** Errors in the words of the other program: plain text. @throws the error if it is none of those */
+function sendRefusal(error: unknown, reply: FastifyReply): FastifyReply {
+  const refusal = { type: 'text/plain', body: messageOf(error) };
+  if (error instanceof Refused) return send(reply, { ...refusal, status: error.status });
+  if (!(error instanceof AppError) || error.code !== 'unauthorized') throw error;
+  return send(reply, { ...refusal, status: 401, headers: CHALLENGE });
+}
+
+/** Lets few large bodies be in memory at once. @throws AppError `unavailable` */
+function limitSending(): (request: FastifyRequest) => void {
+  let sending = 0;
+  return ({ raw }) => {
+    if (sending >= MAX_SENDING)
+      throw new AppError('unavailable', 'Too many mails are being sent at once. Retry after 1 second.', {
+        retryAfterSeconds: 1,
+      });
+    sending++;
+    raw.once('close', () => {
+      sending--;
+    });
+  };
+}
+
 /** The interfaces of other programs, translated to requests of our own API within this process. */
 export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit' | 'mailhog'): void {
   const { guard, admission, dialectSecret: secret } = context;
-  let sending = 0;
+  const authorizations = new WeakMap<FastifyRequest, string>();
+  const startSending = limitSending();
 
-  const answer = async (route: Route, request: FastifyRequest): Promise<Reply> => {
+  /** Before the body is read. */
+  const admit = async (request: FastifyRequest): Promise<void> => {
     const authorization = authorizationOf(request, context);
     const asking = { authorization, access: 'any', inboxId: undefined } as const;
-    const caller = await guard.check(asking, (account, key) =>
+    request.caller = await guard.check(asking, (account, key) =>
       admission.admit(account, key, false, (admitted) => {
         request.admitted = admitted;
       }),
     );
-    const api = new Api(async ({ method, path, body, type }) => {
-      const response = await app.inject({
-        method: method as 'GET',
-        url: path,
-        headers: {
-          authorization,
-          host: request.headers.host ?? 'localhost',
-          [DIALECT_HEADER]: secret,
-          ...(type !== undefined && { 'content-type': type }),
-        },
-        remoteAddress: request.ip,
-        ...(body !== undefined && { payload: Buffer.from(body) }),
-      });
-      return {
-        status: response.statusCode,
-        headers: response.headers as Record<string, string>,
-        body: response.rawPayload,
-      };
-    });
-    const call: Call = {
+    authorizations.set(request, authorization);
+    if (request.method === 'POST') startSending(request);
+  };
+
+  const answer = async (
+    route: Route,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> => {
+    const { key, inbox } = callerOf(request);
+    const api = new Api(ownRequest(app, request, authorizations.get(request) ?? '', secret));
+    const made = await route.answer({
       path: request.params as Record<string, string>,
       query: new URLSearchParams(request.url.split('?')[1] ?? ''),
       body: (request.body as Buffer | undefined) ?? Buffer.alloc(0),
-      mailbox: new Mailbox(api, caller.key ? undefined : caller.inbox?.id),
+      mailbox: new Mailbox(api, key ? undefined : inbox?.id),
       wait: waitOf(request),
-    };
-    return route.answer(call);
-  };
-
-  const send = (reply: FastifyReply, { status = 200, type, headers = {}, body }: Reply): FastifyReply =>
-    reply
-      .code(status)
-      .header('content-type', type)
-      .headers(headers)
-      .send(typeof body === 'string' ? body : Buffer.from(body));
-
-  /** Our own errors in the words of the other program: plain text. */
-  const refuse = (reply: FastifyReply, error: unknown): FastifyReply => {
-    if (error instanceof Refused)
-      return send(reply, { status: error.status, type: 'text/plain', body: error.message });
-    if (!(error instanceof AppError) || error.code !== 'unauthorized') throw error;
-    return send(reply, { status: 401, type: 'text/plain', headers: CHALLENGE, body: error.message });
+    });
+    if (route.url.includes('/part/')) reply.header('content-security-policy', PART_CSP);
+    return send(reply, made);
   };
 
   app.register(async (scope: App) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-    for (const route of dialect === 'mailhog' ? MAILHOG : MAILPIT) {
-      const { method, url } = route;
-      const isSend = method === 'POST';
+    scope.setErrorHandler((error, _request, reply) => sendRefusal(error, reply));
+    for (const route of dialect === 'mailhog' ? MAILHOG : MAILPIT)
       scope.route({
-        method,
-        url,
+        method: route.method,
+        url: route.url,
         config: { access: 'public' },
-        schema: method === 'GET' ? {} : { body: {} },
-        ...(isSend && { bodyLimit: MAX_SENT_BYTES }),
-        onRequest: async (request) => {
-          if (!isSend) return;
-          if (sending >= MAX_SENDING)
-            throw new AppError(
-              'unavailable',
-              'Too many mails are being sent at once. Retry after 1 second.',
-              {
-                retryAfterSeconds: 1,
-              },
-            );
-          sending++;
-          request.raw.once('close', () => {
-            sending--;
-          });
-        },
-        handler: async (request, reply) => {
-          try {
-            const made = await answer(route, request);
-            if (url.includes('/part/')) reply.header('content-security-policy', PART_CSP);
-            return send(reply, made);
-          } catch (error) {
-            return refuse(reply, error);
-          }
-        },
+        schema: route.method === 'GET' ? {} : { body: {} },
+        bodyLimit: route.method === 'POST' ? MAX_SENT_BYTES : MAX_BODY_BYTES,
+        onRequest: admit,
+        handler: (request, reply) => answer(route, request, reply),
       });
-    }
     scope.get('/livez', { config: { access: 'public' } }, async (_request, reply) => reply.send(''));
   });
 }

@@ -40,7 +40,6 @@ async function findReplay(
     inbox: JSON.parse(earlier.inbox),
     nonce: earlier.nonce,
     webhook: earlier.webhook === null ? null : JSON.parse(earlier.webhook),
-    replayed: true,
   };
 }
 
@@ -136,7 +135,7 @@ export const changing = {
       }
       const record = staged ? await placeStaged(tx, inserted, staged) : inserted.inbox;
       if (request) await storeResponse(tx, request, record, webhook);
-      return { inbox: record, nonce: request?.nonce ?? null, webhook, replayed: false };
+      return { inbox: record, nonce: request?.nonce ?? null, webhook };
     },
   ),
 

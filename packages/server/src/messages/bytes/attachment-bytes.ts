@@ -10,7 +10,7 @@ import type { Parsing } from '../../reading/pool/parser-pool.ts';
 import type { Store } from '../../store.ts';
 import type { FullMessageRecord } from '../records.ts';
 import { createTurns } from '../turns.ts';
-import { rawPieces, rawRange } from './raw-source.ts';
+import { rawPieces, rawRange, type SourceRange } from './raw-source.ts';
 
 const PADDING = 0x3d;
 /** Four digits are three bytes (RFC 4648 section 4). */
@@ -50,28 +50,22 @@ function endOfGroups(bytes: Buffer): number {
   return end;
 }
 
-/** Positions of the first and the last byte, both included. */
-export interface ByteRange {
-  first: number;
-  last: number;
-}
-
 export interface AttachmentContent {
   size: number;
   /** A stream for a large attachment that can be read piece by piece (base64 or not encoded), otherwise a Buffer. */
-  read(range: ByteRange): Buffer | Readable;
+  read(range: SourceRange): Buffer | Readable;
 }
 
 export type AttachmentParsing = Pick<Parsing, 'decode'>;
 
 /** @throws Error if there are fewer bytes, because a short response must not look complete */
-async function* cut(pieces: AsyncIterable<Buffer>, { first, last }: ByteRange): AsyncGenerator<Buffer> {
+async function* cut(pieces: AsyncIterable<Buffer>, { start, end }: SourceRange): AsyncGenerator<Buffer> {
   let position = 0;
   for await (const piece of pieces) {
-    const part = piece.subarray(Math.max(0, first - position), Math.max(0, last + 1 - position));
+    const part = piece.subarray(Math.max(0, start - position), Math.max(0, end - position));
     position += piece.length;
     if (part.length > 0) yield part;
-    if (position > last) return;
+    if (position >= end) return;
   }
   throw new Error('an attachment has fewer bytes than its size says');
 }
@@ -115,19 +109,18 @@ export function createAttachmentBytes(deps: {
     const pieces = (start: number, end: number) =>
       rawPieces(deps.messages(), message, { start, end }, deps.now);
     const isLarge = bodyEnd - bodyStart > DECODED_HERE_BYTES;
-    if (isLarge && encoding === '') {
-      const within = ({ first, last }: ByteRange) => pieces(bodyStart + first, bodyStart + last + 1);
-      return { size, read: (range) => Readable.from(within(range), { objectMode: false }) };
-    }
-    if (isLarge && encoding === 'base64') {
-      const within = (range: ByteRange) => cut(decodedBase64(pieces(bodyStart, bodyEnd), itsTurn), range);
+    if (isLarge && (encoding === '' || encoding === 'base64')) {
+      const within = ({ start, end }: SourceRange) =>
+        encoding === ''
+          ? pieces(bodyStart + start, bodyStart + end)
+          : cut(decodedBase64(pieces(bodyStart, bodyEnd), itsTurn), { start, end });
       return { size, read: (range) => Readable.from(within(range), { objectMode: false }) };
     }
     const bytes = await read(message, id);
     return {
       size: bytes.length,
       // A copy, because memory that is shared with a worker cannot be written to a socket.
-      read: ({ first, last }) => Buffer.from(bytes.subarray(first, last + 1)),
+      read: ({ start, end }) => Buffer.from(bytes.subarray(start, end)),
     };
   }
 

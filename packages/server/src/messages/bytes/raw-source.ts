@@ -7,7 +7,7 @@ import type { MessageRecord } from '../records.ts';
 type Messages = Pick<Store['messages'], 'readRaw'>;
 type Source = Pick<MessageRecord, 'inboxId' | 'id'>;
 
-/** Offsets in the raw source: `[start, end)`. */
+/** Offsets in the raw source or in an attachment: `[start, end)`. */
 export interface SourceRange {
   start: number;
   end: number;

@@ -7,7 +7,6 @@ import {
   addSources,
   insertRows,
   RAW_PIECE_BYTES,
-  type Reading,
   type ReadingOf,
   removeSources,
 } from '../../reading/sources.ts';
@@ -25,8 +24,6 @@ interface BatchInbox {
 }
 
 interface PlannedMessage {
-  id: string;
-  receivedAt: number;
   inbox: BatchInbox;
   recipient: NewMailRecipient;
   /** The entry of the result; deliveries are added to it. */
@@ -34,8 +31,8 @@ interface PlannedMessage {
 }
 
 interface BatchPlan {
-  /** The messages of each mail; none if it is refused for all recipients. */
-  mails: PlannedMessage[][];
+  /** Those with messages; a mail may be refused for all recipients. */
+  mails: { mail: NewMail; messages: PlannedMessage[] }[];
   placed: Placed[][];
   /** With their counters after the batch, and the number of messages added. */
   changed: Map<BatchInbox, number>;
@@ -54,7 +51,7 @@ function planBatch(
   const plan: BatchPlan = { mails: [], placed: [], changed: new Map(), overfull: [] };
   const limits = new Map<BatchInbox, number>();
 
-  function place(recipient: NewMailRecipient): PlannedMessage | undefined {
+  function place({ source, reading }: NewMail, recipient: NewMailRecipient): PlannedMessage | undefined {
     const inbox = inboxes.get(recipient.inboxId);
     if (!inbox) return undefined;
     inbox.messageCount += 1;
@@ -63,25 +60,27 @@ function planBatch(
     if (recipient.evictsOldest) limits.set(inbox, recipient.maxMessages);
     const { inboxId, accountId } = recipient;
     const receivedAt = inbox.lastReceivedAt;
-    const id = newId('msg', receivedAt);
-    const placed = { inboxId, accountId, messageId: id, receivedAt, source: 0, isRead: false };
-    return { id, receivedAt, inbox, recipient, placed };
+    const messageId = newId('msg', receivedAt);
+    const isRead = reading !== undefined;
+    return { inbox, recipient, placed: { inboxId, accountId, messageId, receivedAt, source, isRead } };
   }
 
-  for (const { recipients } of mails) {
+  for (const mail of mails) {
+    const { recipients } = mail;
     // The sender can only repeat the whole mail, so no recipient may have it already.
     const isRefused = recipients.some((recipient) => {
       const inbox = inboxes.get(recipient.inboxId);
       return inbox !== undefined && isFull(inbox, recipient);
     });
-    const messages = recipients.map((recipient) => (isRefused ? undefined : place(recipient)));
+    const planned = recipients.map((recipient) => (isRefused ? undefined : place(mail, recipient)));
     const refused = isRefused ? 'full' : 'gone';
     plan.placed.push(
       recipients.map(
-        ({ inboxId, accountId }, index) => messages[index]?.placed ?? { inboxId, accountId, refused },
+        ({ inboxId, accountId }, index) => planned[index]?.placed ?? { inboxId, accountId, refused },
       ),
     );
-    plan.mails.push(messages.filter((message) => message !== undefined));
+    const messages = planned.filter((message) => message !== undefined);
+    if (messages.length > 0) plan.mails.push({ mail, messages });
   }
   for (const [{ seq: inbox, messageCount }, maxMessages] of limits) {
     if (messageCount > maxMessages) plan.overfull.push({ inbox, maxMessages });
@@ -213,30 +212,16 @@ async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Loc
   };
 }
 
-/** Of one mail: its source, undefined if it has no messages, and its reading if it is stored with it. */
-interface Kept {
-  source: number | undefined;
-  reading: Reading | undefined;
-}
-
-async function addMessages(
-  tx: Tx,
-  { mails }: BatchPlan,
-  kept: readonly Kept[],
-  places: Locked['places'],
-): Promise<void> {
+async function addMessages(tx: Tx, { mails }: BatchPlan, places: Locked['places']): Promise<void> {
   const shared: [number, number][] = [];
-  const rows = mails.flatMap((messages, index) => {
-    const { source = Number.NaN, reading } = kept[index] ?? {};
+  const rows = mails.flatMap(({ mail: { source }, messages }) => {
     if (messages.length > 1) shared.push([source, messages.length]);
-    return messages.map(({ id, receivedAt, inbox, recipient, placed }) => {
+    return messages.map(({ inbox, recipient, placed: { messageId, receivedAt } }) => {
       const place = places.get(recipient.accountId);
       if (!place) throw new Error('An inbox has no account.');
       place.order += 1;
-      placed.source = source;
-      placed.isRead = reading !== undefined;
       const rcptTo = JSON.stringify(recipient.rcptTo);
-      return [inbox.seq, receivedAt, id, source, rcptTo, place.account, place.order];
+      return [inbox.seq, receivedAt, messageId, source, rcptTo, place.account, place.order];
     });
   });
   const columns = 'inbox_seq, received_at, id, source_seq, rcpt_to, account_seq, account_order';
@@ -284,19 +269,14 @@ export async function addDeliveries(tx: Tx, deliveries: readonly NewDelivery[], 
 }
 
 /** By mail. Tells each message the number of its deliveries. */
-const planDeliveries = (
-  { mails }: BatchPlan,
-  kept: readonly Kept[],
-  webhooks: readonly Webhook[],
-  now: number,
-): NewDelivery[][] =>
-  mails.map((messages, index) =>
-    messages.flatMap(({ id: messageId, recipient: { accountId, inboxId }, placed }) => {
+const planDeliveries = ({ mails }: BatchPlan, webhooks: readonly Webhook[], now: number): NewDelivery[][] =>
+  mails.map(({ messages }) =>
+    messages.flatMap(({ placed }) => {
+      const { accountId, inboxId, messageId, isRead } = placed;
       const ofMessage = webhooks.filter(
         (webhook) =>
           webhook.accountId === accountId && (webhook.inboxId === null || webhook.inboxId === inboxId),
       );
-      const isRead = kept[index]?.reading !== undefined;
       const deliveries = deliveriesOf({ inboxId, messageId, isRead }, ofMessage, now);
       if (deliveries.length > 0) placed.deliveries = deliveries.length;
       return deliveries;
@@ -306,15 +286,13 @@ const planDeliveries = (
 /** Adds the readings that are made, and marks the other mails as unread. */
 async function addIndex(
   tx: Tx,
-  mails: readonly NewMail[],
-  kept: readonly Kept[],
+  { mails }: BatchPlan,
   deliveries: readonly (readonly NewDelivery[])[],
 ): Promise<void> {
   const readings: ReadingOf[] = [];
   const unread: Value[][] = [];
-  for (const [index, { raw, recipients, checks }] of mails.entries()) {
-    const { source, reading } = kept[index] ?? {};
-    if (source === undefined) continue;
+  for (const [index, { mail }] of mails.entries()) {
+    const { source, reading, raw, recipients, checks } = mail;
     if (reading) readings.push({ ...reading, source, size: raw.length });
     else {
       const ids = deliveries[index]?.map(({ id }) => id) ?? [];
@@ -369,24 +347,21 @@ export const addBatch = flight(
     // locked. The sources of refused mails are removed.
     const early = tx.engine === 'postgres' ? addSources(tx, mails) : undefined;
     if (mails.some(({ raw }) => raw.length > RAW_PIECE_BYTES)) await early;
-    const [written = [], locked] = await together([Promise.resolve(early), lock(tx, mails, now)]);
+    const [, locked] = await together([Promise.resolve(early), lock(tx, mails, now)]);
     const plan = planBatch(mails, locked.inboxes, now);
-    const isKept = (_: unknown, index: number): boolean => (plan.mails[index]?.length ?? 0) > 0;
-    const sources = early ? written.filter(isKept) : await addSources(tx, mails.filter(isKept));
-    const kept = plan.mails.map(({ length }, index) => ({
-      source: length > 0 ? sources.shift() : undefined,
-      reading: mails[index]?.reading,
-    }));
-    const deliveries = planDeliveries(plan, kept, locked.webhooks, now);
+    const kept = plan.mails.map(({ mail }) => mail);
+    if (!early) await addSources(tx, kept);
+    const refused = early && kept.length < mails.length ? mails.filter((mail) => !kept.includes(mail)) : [];
+    const deliveries = planDeliveries(plan, locked.webhooks, now);
     // All are sent in this turn: COMMIT follows.
     const others = together([
-      addMessages(tx, plan, kept, locked.places),
+      addMessages(tx, plan, locked.places),
       addDeliveries(tx, deliveries.flat(), now),
-      addIndex(tx, mails, kept, deliveries),
+      addIndex(tx, plan, deliveries),
       moveInboxes(tx, plan, now),
       removeSources(
         tx,
-        written.filter((_, index) => !isKept(_, index)),
+        refused.map(({ source }) => source),
       ),
     ]);
     if (plan.overfull.length > 0) {

@@ -25,13 +25,15 @@ export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
   tx.run(sql`update parked_sources set stage = null where stage < ${newId('msg', time)}`);
 
 export const imports = {
-  /** Returns the source, to be read before its inbox is created. @param stage for one inbox: `newId('msg', now)` */
+  /** Its source is to be read before its inbox is created. @param stage for one inbox: `newId('msg', now)` */
   stage: write(
-    async (tx, mail: NewSource, accountId: string, stage: string): Promise<number> => {
-      const [seq = Number.NaN] = await addSources(tx, [mail]);
-      await tx.run(sql`insert into unread (source_seq, account_id, checks) values (${seq}, ${accountId}, 0)`);
-      await tx.run(sql`insert into parked_sources (source_seq, stage) values (${seq}, ${stage})`);
-      return seq;
+    async (tx, mail: NewSource, accountId: string, stage: string): Promise<void> => {
+      const { source } = mail;
+      await addSources(tx, [mail]);
+      await tx.run(
+        sql`insert into unread (source_seq, account_id, checks) values (${source}, ${accountId}, 0)`,
+      );
+      await tx.run(sql`insert into parked_sources (source_seq, stage) values (${source}, ${stage})`);
     },
     { keepsInboxes: true, isIndexed: true },
   ),

@@ -56,7 +56,6 @@ export function readWorks(scene: Scene): Works {
       const { inboxId, messageId } = message();
       return node.messages.readRaw(inboxId, messageId, pick([0, 1]), now());
     },
-    'refusals.list': (node) => node.refusals.list(scene.address(), 9, now()),
     'refusals.listByDomain': (node) => node.refusals.listByDomain('a.mayfly.test', inbox().id, 9, now()),
     'refusals.listByAccount': (node) =>
       node.refusals.listByAccount(pick(scene.accounts), { after: 0, limit: 9 }, now()),

@@ -73,9 +73,9 @@ describe.skipIf(!MAY_MOUNT)('a store whose disk is full (skipped where none may 
 
   it('frees thousands of messages at once, though others have left it half a megabyte for its log', async () => {
     const inbox = await newInbox();
-    const mails = Array.from({ length: 100 }, () => mailTo([inbox], { maxMessages: 1e6 }));
+    const mails = () => Array.from({ length: 100 }, () => mailTo([inbox], { maxMessages: 1e6 }));
     for (let full = false; !full; ) {
-      await store.messages.addBatch(mails, T).catch((error) => {
+      await store.messages.addBatch(mails(), T).catch((error) => {
         expect(error).toMatchObject(FULL);
         full = true;
       });

@@ -231,7 +231,7 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     await page.keyboard.press('Enter');
     await page.getByTitle('Remove the tag urgent').click();
     await page.getByTitle('Remove the tag urgent').waitFor({ state: 'detached' });
-    expect(await listed(inbox.id, 'q=tag:urgent')).toEqual([]);
+    await expect.poll(() => listed(inbox.id, 'q=tag:urgent')).toEqual([]);
     expect(complaints).toEqual([]);
     await context.close();
   });

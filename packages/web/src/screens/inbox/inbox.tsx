@@ -1,9 +1,9 @@
 import type { api } from '@mayfly/client';
 import type { RefObject } from 'preact';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { copy, visible } from '../../lib/actions.ts';
 import { Feed } from '../../lib/feed.ts';
-import { afterLayout, keepFocus } from '../../lib/focus.ts';
+import { afterRender, keepFocus } from '../../lib/focus.ts';
 import { useKeys } from '../../lib/keys.ts';
 import { isGone, type Query, useQuery } from '../../lib/query.ts';
 import { goBack, href, navigate, query } from '../../lib/router.ts';
@@ -111,12 +111,14 @@ function useVerbs({ id, messageId }: InboxProps, { inbox, feed, messages, box, o
     );
   // Beside a message the list is narrow, and its rows are higher. A page that begins with a message lists it later.
   const former = useRef(messageId);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const left = former.current;
     former.current = messageId;
     if (messageId !== undefined) return keepRow(box, at);
     const row = messages.findIndex((message) => message.id === left);
-    if (row >= 0) return afterLayout(() => focusRow(box.current, row));
+    if (row < 0) return;
+    focusRow(box.current, row);
+    return keepRow(box, row);
   }, [messageId, at >= 0 && inbox !== undefined]);
   const remove = (removed: string | undefined) => {
     const index = messages.findIndex((message) => message.id === removed);
@@ -126,7 +128,7 @@ function useVerbs({ id, messageId }: InboxProps, { inbox, feed, messages, box, o
     if (removed === messageId) back();
     removeMessages([message], onDeleted);
     // The next row takes the place of this one, also for the keyboard.
-    if (hadFocus) afterLayout(() => focusRow(box.current, Math.min(index, messages.length - 2)));
+    if (hadFocus) afterRender(() => focusRow(box.current, Math.min(index, messages.length - 2)));
     keepFocus();
   };
   const current = () => messages[messageId === undefined ? focusedRow() : at];
@@ -164,7 +166,7 @@ export function Inbox({ id, messageId }: InboxProps) {
   }, [address, messageId]);
   const shown = { inbox: inbox.data, feed, messages, box, onDeleted: inbox.reload };
   const { at, step, back, remove } = useVerbs({ id, messageId }, shown);
-  const selection = useSelection(messages, inbox.reload);
+  const selection = useSelection(messages, inbox.reload, messageId !== undefined);
 
   // What the list shows of an inbox that has ended is no longer readable.
   const gone = [inbox.error, feed.error.value].find(isGone);

@@ -20,7 +20,7 @@ export function ListCount({
     <span class="small muted list-count" role="status">
       {count(loaded)}
       {hasMore && (isSearch || of === '') ? '+' : ''}
-      {of}
+      {of || (loaded === 1 ? ' mail' : ' mails')}
     </span>
   );
 }

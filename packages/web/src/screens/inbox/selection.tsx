@@ -62,8 +62,15 @@ export interface Selection {
   remove(): void;
 }
 
-/** Choosing rows of a list, also by keys: `s` the row with the focus, Escape none. */
-export function useSelection(messages: readonly Summary[], onDeleted?: () => void): Selection {
+/**
+ * Choosing rows of a list, also by keys: `s` the row with the focus, Escape none.
+ * @param isBeside true beside a message that is open: `e` is its key then
+ */
+export function useSelection(
+  messages: readonly Summary[],
+  onDeleted?: () => void,
+  isBeside = false,
+): Selection {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   const [isOn, setOn] = useState(false);
   const [last, setLast] = useState('');
@@ -91,10 +98,13 @@ export function useSelection(messages: readonly Summary[], onDeleted?: () => voi
   const focused = () => messages[focusedRow()];
   useKeys({
     s: () => choose(focusedRow(), false),
-    e: () => {
-      const target = chosen.length > 0 ? chosen : [focused()].filter((one) => one !== undefined);
-      void mark(target, { read: target.some((one) => marksOf(one).readAt === null) });
-    },
+    ...((chosen.length > 0 || !isBeside) && {
+      e: () => {
+        const target = chosen.length > 0 ? chosen : [focused()].filter((one) => one !== undefined);
+        const read = target.some((one) => marksOf(one).readAt === null);
+        mark(target, () => ({ read }));
+      },
+    }),
     ...(chosen.length > 0 && { Escape: clear, Delete: remove }),
   });
   const chooseAll = () => setIds(new Set(messages.map(({ id }) => id)));
@@ -102,11 +112,11 @@ export function useSelection(messages: readonly Summary[], onDeleted?: () => voi
 }
 
 /** Adds a tag to each mail that does not have it. */
-const addTag = (chosen: readonly Summary[], tag: string): Promise<void> =>
-  eachOf(chosen, async (one) => {
-    const { tags } = marksOf(one);
-    if (!tags.includes(tag)) await mark([one], { tags: [...tags, tag] });
-  });
+const addTag = (chosen: readonly Summary[], tag: string): void =>
+  mark(
+    chosen.filter((one) => !marksOf(one).tags.includes(tag)),
+    ({ tags }) => ({ tags: [...tags, tag] }),
+  );
 
 /** What can be done with the chosen mails; it takes the place of the search. */
 export function SelectionBar({ selection, total }: { selection: Selection; total: number }) {
@@ -124,18 +134,14 @@ export function SelectionBar({ selection, total }: { selection: Selection; total
         <>
           {mayWrite.value && (
             <>
-              <Button icon="check" onClick={() => void mark(chosen, { read: true })}>
+              <Button icon="check" onClick={() => mark(chosen, () => ({ read: true }))}>
                 Read
               </Button>
-              <Button icon="unread" onClick={() => void mark(chosen, { read: false })}>
+              <Button icon="unread" onClick={() => mark(chosen, () => ({ read: false }))}>
                 Unread
               </Button>
               {isTagging ? (
-                <TagField
-                  label="Tag for all selected"
-                  onAdd={(tag) => void addTag(chosen, tag)}
-                  onDone={done}
-                />
+                <TagField label="Tag for all selected" onAdd={(tag) => addTag(chosen, tag)} onDone={done} />
               ) : (
                 <Button icon="tag" onClick={() => setTagging(true)}>
                   Tag

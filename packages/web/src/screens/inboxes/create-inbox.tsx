@@ -5,7 +5,7 @@ import { useQuery } from '../../lib/query.ts';
 import { href, navigate } from '../../lib/router.ts';
 import { mayfly } from '../../lib/session.ts';
 import { Button, Field, IconButton } from '../../ui/basics.tsx';
-import { Dialog, FormFoot } from '../../ui/dialog.tsx';
+import { Dialog, DialogForm } from '../../ui/dialog.tsx';
 import { Shown } from '../../ui/shown.tsx';
 
 type Pair = [name: string, value: string];
@@ -93,11 +93,9 @@ export function CreateInbox({ onCreated, onClose }: { onCreated: () => void; onC
   const [webhookUrl, setWebhookUrl] = useState('');
   const [pairs, setPairs] = useState<Pair[]>([]);
   const [problem, setProblem] = useState('');
-  const [isBusy, setBusy] = useState(false);
   const [created, setCreated] = useState<api.CreatedInbox>();
 
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     const labels = Object.fromEntries(pairs.filter(([name]) => name !== ''));
     const body: api.CreateInbox = {
       ttlMinutes: ttl,
@@ -107,7 +105,6 @@ export function CreateInbox({ onCreated, onClose }: { onCreated: () => void; onC
       ...(Object.keys(labels).length > 0 && { labels }),
       ...(webhookUrl && { webhookUrl }),
     };
-    setBusy(true);
     setProblem('');
     try {
       const headers = {
@@ -117,75 +114,67 @@ export function CreateInbox({ onCreated, onClose }: { onCreated: () => void; onC
       onCreated();
     } catch (error) {
       setProblem(wordsOf(error));
-    } finally {
-      setBusy(false);
     }
   };
   if (created) return <Created inbox={created} onClose={onClose} />;
   return (
     <Dialog title="New inbox" onClose={onClose}>
-      <form onSubmit={submit}>
-        <div class="dialog-body">
-          <div class="form-grid">
-            <Field label="Address">
-              <select
-                autofocus
-                value={kind}
-                onChange={(event) => setKind(event.currentTarget.value as typeof kind)}
-              >
-                <option value="random">Random</option>
-                <option value="chosen">Chosen</option>
-                <option value="catch-all">All of a domain (catch-all)</option>
-              </select>
-            </Field>
-            <Field label="Domain">
-              <select value={domain} onChange={(event) => setDomain(event.currentTarget.value)}>
-                {(domains.data?.domains ?? []).map((one) => (
-                  <option key={one.domain} value={one.default ? '' : one.domain}>
-                    {one.domain}
-                  </option>
-                ))}
-              </select>
-            </Field>
-          </div>
-          {kind === 'chosen' && (
-            <Field label="Local part" hint="1 to 64 of a–z 0–9 . _ -">
-              <input
-                value={localPart}
-                placeholder="signup-test"
-                onInput={(event) => setLocalPart(event.currentTarget.value)}
-              />
-            </Field>
-          )}
-          <Field label="Lifetime">
-            <select value={ttl} onChange={(event) => setTtl(Number(event.currentTarget.value))}>
-              {LIFETIMES.map(([minutes, words]) => (
-                <option key={minutes} value={minutes}>
-                  {words}
+      <DialogForm verb="Create" onSubmit={submit} onClose={onClose}>
+        <div class="form-grid">
+          <Field label="Address">
+            <select
+              autofocus
+              value={kind}
+              onChange={(event) => setKind(event.currentTarget.value as typeof kind)}
+            >
+              <option value="random">Random</option>
+              <option value="chosen">Chosen</option>
+              <option value="catch-all">All of a domain (catch-all)</option>
+            </select>
+          </Field>
+          <Field label="Domain">
+            <select value={domain} onChange={(event) => setDomain(event.currentTarget.value)}>
+              {(domains.data?.domains ?? []).map((one) => (
+                <option key={one.domain} value={one.default ? '' : one.domain}>
+                  {one.domain}
                 </option>
               ))}
             </select>
           </Field>
-          <Labels pairs={pairs} onChange={setPairs} />
-          <Field
-            label="Webhook for this inbox"
-            hint="Each new message is sent there. Leave it empty for none."
-          >
+        </div>
+        {kind === 'chosen' && (
+          <Field label="Local part" hint="1 to 64 of a–z 0–9 . _ -">
             <input
-              type="url"
-              value={webhookUrl}
-              placeholder="http://127.0.0.1:3000/hooks/mayfly"
-              onInput={(event) => setWebhookUrl(event.currentTarget.value)}
+              value={localPart}
+              placeholder="signup-test"
+              onInput={(event) => setLocalPart(event.currentTarget.value)}
             />
           </Field>
-          {problem && (
-            <p class="field-error" role="alert">
-              {problem}
-            </p>
-          )}
-        </div>
-        <FormFoot verb="Create" onClose={onClose} isBusy={isBusy} />
-      </form>
+        )}
+        <Field label="Lifetime">
+          <select value={ttl} onChange={(event) => setTtl(Number(event.currentTarget.value))}>
+            {LIFETIMES.map(([minutes, words]) => (
+              <option key={minutes} value={minutes}>
+                {words}
+              </option>
+            ))}
+          </select>
+        </Field>
+        <Labels pairs={pairs} onChange={setPairs} />
+        <Field label="Webhook for this inbox" hint="Each new message is sent there. Leave it empty for none.">
+          <input
+            type="url"
+            value={webhookUrl}
+            placeholder="http://127.0.0.1:3000/hooks/mayfly"
+            onInput={(event) => setWebhookUrl(event.currentTarget.value)}
+          />
+        </Field>
+        {problem && (
+          <p class="field-error" role="alert">
+            {problem}
+          </p>
+        )}
+      </DialogForm>
     </Dialog>
   );
 }

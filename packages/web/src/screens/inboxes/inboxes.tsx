@@ -2,7 +2,7 @@ import type { api } from '@mayfly/client';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { attempt, copy, deleteLater, toast, visible } from '../../lib/actions.ts';
 import { onArrivals, openings } from '../../lib/arrivals.ts';
-import { afterLayout, keepFocus } from '../../lib/focus.ts';
+import { afterLayout, afterRender, keepFocus } from '../../lib/focus.ts';
 import { count, plural } from '../../lib/format.ts';
 import { useKeys } from '../../lib/keys.ts';
 import { loadInboxes } from '../../lib/pages.ts';
@@ -184,12 +184,13 @@ function Toolbar({ words, labels }: { words: string; labels: Record<string, stri
             setQuery({ q: value });
           });
         }}
-        onKeyDown={({ key, currentTarget: { value } }) => {
+        onKeyDown={({ key, currentTarget }) => {
           if (key !== 'Enter') return;
           // `run=4711` filters on the server, by label.
-          const label = /^([\w.-]+)=(.+)$/.exec(value);
+          const label = /^([\w.-]+)=(.+)$/.exec(currentTarget.value);
           if (!label) return;
           cancel.current();
+          currentTarget.value = '';
           setQuery({ q: null, [`label.${label[1]}`]: label[2] ?? '' });
         }}
       />
@@ -232,7 +233,7 @@ function useVerbs(list: Inboxes, shown: readonly api.Inbox[]) {
       text: `${inbox.address} is deleted`,
       remove: () => mayfly.call('DELETE /v1/inboxes/{id}', { path: { id: inbox.id } }),
     });
-    afterLayout(() => focusRow(box.current, Math.min(index, shown.length - 2)));
+    afterRender(() => focusRow(box.current, Math.min(index, shown.length - 2)));
     // There may be no other row.
     keepFocus();
   };

@@ -145,9 +145,6 @@ function Body({ message }: { message: api.Message }) {
   const wanted = query.value.get('view');
   const current = tabs.find(({ id }) => id === wanted)?.id ?? tabs[0]?.id ?? 'text';
   const select = (view: string) => setQuery({ view: view === tabs[0]?.id ? null : view });
-  useKeys(
-    Object.fromEntries(tabs.map(({ id }) => [String(Object.keys(VIEWS).indexOf(id) + 1), () => select(id)])),
-  );
   const View = VIEWS[current] ?? TextView;
   return (
     <Tabs label="Views of the message" tabs={tabs} current={current} onSelect={select}>
@@ -182,11 +179,19 @@ export function MessagePane({ inboxId, messageId, onBack, onNext, onPrevious, on
   const { data: read } = message;
   // What is shown was read; a mail that is marked as unread stays so until it is opened again.
   useEffect(() => {
-    if (read?.readAt === null) void mark([read], { read: true });
+    if (read?.readAt === null) mark([read], () => ({ read: true }));
   }, [read]);
   const isRead = read !== undefined && marksOf(read).readAt !== null;
-  const toggleRead = () => read && void mark([read], { read: !isRead });
-  useKeys({ e: toggleRead });
+  const toggleRead = () => read && mark([read], ({ readAt }) => ({ read: readAt === null }));
+  // The keys of the views are there before the mail is.
+  const tabs = read && tabsOf(read).map(({ id }) => id);
+  const views = Object.keys(VIEWS).map((view, index) => [
+    String(index + 1),
+    () => {
+      if (!tabs || tabs.includes(view)) setQuery({ view: view === tabs?.[0] ? null : view });
+    },
+  ]);
+  useKeys({ e: toggleRead, ...Object.fromEntries(views) });
   // Somebody else deleted it: its row goes as well.
   useEffect(() => {
     if (isDeleted) setHidden([messageId], true);
@@ -262,7 +267,8 @@ function Attachments({ message }: { message: api.Message }) {
 function Tags({ message }: { message: api.Message }) {
   const [isAdding, setAdding] = useState(false);
   const { tags } = marksOf(message);
-  const set = (next: string[]) => void mark([message], { tags: next });
+  const set = (next: (tags: string[]) => string[]) =>
+    mark([message], ({ tags: former }) => ({ tags: next(former) }));
   if (!mayWrite.value) return tags.map((tag) => <Badge key={tag}>{tag}</Badge>);
   return (
     <>
@@ -272,13 +278,17 @@ function Tags({ message }: { message: api.Message }) {
           icon="close"
           class="tag"
           title={`Remove the tag ${tag}`}
-          onClick={() => set(tags.filter((one) => one !== tag))}
+          onClick={() => set((all) => all.filter((one) => one !== tag))}
         >
           {tag}
         </Button>
       ))}
       {isAdding ? (
-        <TagField label="New tag" onAdd={(tag) => set([...tags, tag])} onDone={() => setAdding(false)} />
+        <TagField
+          label="New tag"
+          onAdd={(tag) => set((all) => [...new Set([...all, tag])])}
+          onDone={() => setAdding(false)}
+        />
       ) : (
         <Button kind="quiet" icon="plus" onClick={() => setAdding(true)}>
           Tag

@@ -1,5 +1,5 @@
 import type { api } from '@mayfly/client';
-import { useEffect, useRef } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import { count, plural } from '../../lib/format.ts';
 import { useKeys } from '../../lib/keys.ts';
 import { useQuery } from '../../lib/query.ts';
@@ -147,7 +147,9 @@ const Table = ({ inboxes }: { inboxes: readonly api.ReportedInbox[] }) => (
               {inbox.firstMessageAfterMs === null ? '' : span(inbox.firstMessageAfterMs)}
             </td>
             <td data-name="Waits failed" class="number">
-              {inbox.waits.failed} of {inbox.waits.failed + inbox.waits.succeeded}
+              {inbox.waits.failed + inbox.waits.succeeded === 0
+                ? 'no waits'
+                : `${inbox.waits.failed} of ${inbox.waits.failed + inbox.waits.succeeded}`}
             </td>
           </tr>
         ))}
@@ -229,12 +231,11 @@ export function Runs() {
   const labels = labelsIn(query.value);
   const names = Object.keys(labels);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    if (input.current) input.current.value = '';
-  }, [names.join()]);
-  const add = (text: string) => {
-    const label = LABEL.exec(text.trim());
-    if (label) setQuery({ [`label.${label[1]}`]: label[2] ?? '' }, { replace: false });
+  const add = (field: HTMLInputElement | null) => {
+    const label = LABEL.exec(field?.value.trim() ?? '');
+    if (!field || !label) return;
+    field.value = '';
+    setQuery({ [`label.${label[1]}`]: label[2] ?? '' }, { replace: false });
   };
   return (
     <div class="screen">
@@ -250,7 +251,7 @@ export function Runs() {
           class="toolbar flush"
           onSubmit={(event) => {
             event.preventDefault();
-            add(input.current?.value ?? '');
+            add(input.current);
           }}
         >
           <SearchField

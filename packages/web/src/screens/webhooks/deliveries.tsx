@@ -7,7 +7,7 @@ import { href, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite } from '../../lib/session.ts';
 import { duration, exact, now, serverNow } from '../../lib/time.ts';
 import { Ago, Badge, Button, Field } from '../../ui/basics.tsx';
-import { Dialog, FormFoot } from '../../ui/dialog.tsx';
+import { Dialog, DialogForm } from '../../ui/dialog.tsx';
 import { Loaded } from '../../ui/states.tsx';
 
 const STATES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
@@ -79,35 +79,27 @@ function Replay({
   };
   return (
     <Dialog title="Replay deliveries" onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void submit(new FormData(event.currentTarget));
-        }}
-      >
-        <div class="dialog-body">
-          <div class="form-grid">
-            <Field label="Deliveries that">
-              <select name="state" autofocus>
-                <option value="failed">failed</option>
-                <option value="cancelled">were cancelled</option>
-                <option value="delivered">were delivered</option>
-              </select>
-            </Field>
-            <Field label="Recorded">
-              <select name="hours">
-                {AGES.map(([hours, words]) => (
-                  <option key={hours} value={hours}>
-                    {words}
-                  </option>
-                ))}
-              </select>
-            </Field>
-          </div>
-          <p class="muted">Each is sent again with the same webhook-id, as its first attempt was.</p>
+      <DialogForm verb="Replay" onSubmit={submit} onClose={onClose}>
+        <div class="form-grid">
+          <Field label="Deliveries that">
+            <select name="state" autofocus>
+              <option value="failed">failed</option>
+              <option value="cancelled">were cancelled</option>
+              <option value="delivered">were delivered</option>
+            </select>
+          </Field>
+          <Field label="Recorded">
+            <select name="hours">
+              {AGES.map(([hours, words]) => (
+                <option key={hours} value={hours}>
+                  {words}
+                </option>
+              ))}
+            </select>
+          </Field>
         </div>
-        <FormFoot verb="Replay" onClose={onClose} />
-      </form>
+        <p class="muted">Each is sent again with the same webhook-id, as its first attempt was.</p>
+      </DialogForm>
     </Dialog>
   );
 }

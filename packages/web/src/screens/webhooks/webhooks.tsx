@@ -7,7 +7,7 @@ import { useQuery } from '../../lib/query.ts';
 import { href, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite } from '../../lib/session.ts';
 import { Ago, Badge, Button, Field, ScreenHead, Snippet } from '../../ui/basics.tsx';
-import { Dialog, DoneFoot, FormFoot } from '../../ui/dialog.tsx';
+import { Dialog, DialogForm, DoneFoot } from '../../ui/dialog.tsx';
 import { Shown } from '../../ui/shown.tsx';
 import { Loaded, Notice } from '../../ui/states.tsx';
 
@@ -43,9 +43,7 @@ function CreateWebhook({ onClose }: { onClose: () => void }) {
   const inboxes = useQuery('webhook inboxes', (signal) => loadInboxes({}, signal));
   const [problem, setProblem] = useState('');
   const [secret, setSecret] = useState('');
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    const data = new FormData(event.currentTarget as HTMLFormElement);
+  const submit = async (data: FormData) => {
     const inboxId = String(data.get('inbox'));
     const description = String(data.get('description'));
     try {
@@ -62,33 +60,24 @@ function CreateWebhook({ onClose }: { onClose: () => void }) {
   if (secret) return <SecretDialog title="The webhook is registered" secret={secret} onClose={onClose} />;
   return (
     <Dialog title="New webhook" onClose={onClose}>
-      <form onSubmit={submit}>
-        <div class="dialog-body">
-          <Field label="URL" error={problem} hint="Each new message is sent there by POST, signed.">
-            <input
-              autofocus
-              name="url"
-              type="url"
-              required
-              placeholder="http://127.0.0.1:3000/hooks/mayfly"
-            />
-          </Field>
-          <Field label="Messages of">
-            <select name="inbox">
-              <option value="">all inboxes of the account</option>
-              {(inboxes.data?.items ?? []).map(({ id, address }) => (
-                <option key={id} value={id}>
-                  {address}
-                </option>
-              ))}
-            </select>
-          </Field>
-          <Field label="Note">
-            <input name="description" maxLength={256} placeholder="Sign-up tests" />
-          </Field>
-        </div>
-        <FormFoot verb="Register" onClose={onClose} />
-      </form>
+      <DialogForm verb="Register" onSubmit={submit} onClose={onClose}>
+        <Field label="URL" error={problem} hint="Each new message is sent there by POST, signed.">
+          <input autofocus name="url" type="url" required placeholder="http://127.0.0.1:3000/hooks/mayfly" />
+        </Field>
+        <Field label="Messages of">
+          <select name="inbox">
+            <option value="">all inboxes of the account</option>
+            {(inboxes.data?.items ?? []).map(({ id, address }) => (
+              <option key={id} value={id}>
+                {address}
+              </option>
+            ))}
+          </select>
+        </Field>
+        <Field label="Note">
+          <input name="description" maxLength={256} placeholder="Sign-up tests" />
+        </Field>
+      </DialogForm>
     </Dialog>
   );
 }

@@ -1,9 +1,10 @@
 import type { api } from '@mayfly/client';
-import { useState } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import { useQuery } from '../../lib/query.ts';
 import { href, navigate, query, setQuery } from '../../lib/router.ts';
 import { mayfly, mayWrite, session } from '../../lib/session.ts';
 import { Button, ScreenHead, SearchField } from '../../ui/basics.tsx';
+import { useFollowing } from '../../ui/search.tsx';
 import { Loaded, Notice } from '../../ui/states.tsx';
 import { Refusals } from './refusals.tsx';
 
@@ -73,7 +74,8 @@ function Unknown({ address, sink }: { address: string; sink: api.Inbox | undefin
 /** Finds the inbox of an address, whose screen explains; without one, shows what was refused. */
 export function WhyAddress() {
   const wanted = query.value.get('address') ?? '';
-  const [text, setText] = useState(wanted);
+  const input = useRef<HTMLInputElement>(null);
+  useFollowing(input, wanted);
   const found = useQuery(`why address ${wanted}`, (signal) => find(wanted, signal));
   return (
     <div class="screen">
@@ -83,16 +85,15 @@ export function WhyAddress() {
           class="toolbar flush"
           onSubmit={(event) => {
             event.preventDefault();
-            setQuery({ address: text.trim() }, { replace: false });
+            setQuery({ address: input.current?.value.trim() || null }, { replace: false });
           }}
         >
           <SearchField
+            ref={input}
             aria-label="Address"
             placeholder="brave.otter482136@mayfly.test"
-            value={text}
-            onInput={(event) => setText(event.currentTarget.value)}
+            defaultValue={wanted}
           />
-
           <Button kind="primary" type="submit">
             Explain
           </Button>

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { query, setQuery } from '../../lib/router.ts';
 import { Button, Field } from '../../ui/basics.tsx';
 import { pasted, TEXTS, waitIn } from './wait.ts';
@@ -44,17 +44,16 @@ export function Conditions({ isOpen, onToggle, onSame }: ConditionsProps) {
   const isFurther = (one: string) => further.some(([name]) => name === one);
   // The fields follow the address of the page; the focus stays where it is.
   const shown = search.toString();
-  useEffect(() => form.current?.reset(), [shown]);
+  useLayoutEffect(() => form.current?.reset(), [shown]);
   const show = (changes: Record<string, string | null>) => {
     // From here on the answer is that of now.
     setQuery({ wait: null, ...changes });
     if (query.value.toString() === shown) onSame();
   };
-  const onSubmit = (event: SubmitEvent) => {
-    event.preventDefault();
-    const data = new FormData(event.currentTarget as HTMLFormElement);
+  const entered = () => {
+    const data = new FormData(form.current ?? undefined);
     const names = [...TEXTS, 'link', 'link.href', 'since', 'code'].filter((name) => !isFurther(name));
-    show(Object.fromEntries(names.map((name) => [name, String(data.get(name) ?? '') || null])));
+    return Object.fromEntries(names.map((name) => [name, String(data.get(name) ?? '') || null]));
   };
   return (
     <details
@@ -69,7 +68,10 @@ export function Conditions({ isOpen, onToggle, onSame }: ConditionsProps) {
       </summary>
       <form
         ref={form}
-        onSubmit={onSubmit}
+        onSubmit={(event) => {
+          event.preventDefault();
+          show(entered());
+        }}
         onPaste={(event) => {
           const found = pasted(event.clipboardData?.getData('text') ?? '');
           if (!found) return;
@@ -108,7 +110,7 @@ export function Conditions({ isOpen, onToggle, onSame }: ConditionsProps) {
                 icon="close"
                 class="mono"
                 title={`Remove the condition ${name}`}
-                onClick={() => show({ [name]: null })}
+                onClick={() => show({ ...entered(), [name]: null })}
               >
                 {name}: {value}
               </Button>

@@ -281,7 +281,9 @@ export function TimeAxis({
             {clock(wait.ended).slice(0, 8)} UTC, {((wait.ended - wait.begun) / 1_000).toFixed(1)} s
           </span>
         ) : (
-          <span>until now, {clock(end).slice(0, 8)} UTC</span>
+          <span>
+            {clock(begin).slice(0, 8)} to now, {clock(end).slice(0, 8)} UTC
+          </span>
         )}
         {kinds.map((kind) => (
           <span key={kind}>

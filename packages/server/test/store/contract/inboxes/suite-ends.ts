@@ -202,10 +202,10 @@ export function describeEnds(given: Given): void {
       const address = 'NUL \0@mayfly.test';
       const [old, young] = [refusalOf(address), refusalOf(address, { at: T + 5, reply: '452 full' })];
       await given.store.refusals.add([old, refusalOf('another@mayfly.test'), young]);
-      expect(await given.store.refusals.list(address, 10, T)).toEqual([young, old]);
-      expect(await given.store.refusals.list(address, 1, T)).toEqual([young]);
-      expect(await given.store.refusals.list(address, 9, T + REFUSAL_KEPT_MS)).toEqual([young]);
-      expect(await given.store.refusals.list('nobody@mayfly.test', 9, T)).toEqual([]);
+      expect(await given.store.refusals.listConcerning(address, 0, T)).toEqual([young, old]);
+      expect(await given.store.refusals.listConcerning(address, T, T)).toEqual([young]);
+      expect(await given.store.refusals.listConcerning(address, 0, T + REFUSAL_KEPT_MS)).toEqual([young]);
+      expect(await given.store.refusals.listConcerning('nobody@mayfly.test', 0, T)).toEqual([]);
     });
 
     it('are bounded per address and in all; the oldest go first', async () => {
@@ -213,15 +213,15 @@ export function describeEnds(given: Given): void {
       const one = Array.from({ length: 130 }, (_, n) => refusalOf('one@mayfly.test', { at: T + n }));
       await on.store.refusals.add(one.slice(0, 60));
       await on.store.refusals.add(one.slice(60));
-      const kept = await on.store.refusals.list('one@mayfly.test', 1000, T + 130);
+      const kept = await on.store.refusals.listConcerning('one@mayfly.test', 0, T + 130);
       expect(kept).toEqual(one.slice(-50).toReversed());
       const many = Array.from({ length: 10_020 }, (_, n) =>
         refusalOf(`${n}@mayfly.test`, { at: T + 200 + n }),
       );
       await on.store.refusals.add(many);
       expect(await on.counts()).toMatchObject({ refusals: 10_000 });
-      expect(await on.store.refusals.list('19@mayfly.test', 9, T)).toEqual([]);
-      expect(await on.store.refusals.list('20@mayfly.test', 9, T)).toHaveLength(1);
+      expect(await on.store.refusals.listConcerning('19@mayfly.test', 0, T)).toEqual([]);
+      expect(await on.store.refusals.listConcerning('20@mayfly.test', 0, T)).toHaveLength(1);
     });
   });
 }

@@ -51,7 +51,7 @@ export function describeFaults(given: Given): void {
       const sender = { ...SENDER, address: `${id}@mayfly.test` };
       expect(await given.store.faults.spend(id, 'data', sender, T)).toEqual({ ...rest, rule: 1 });
       const { reply: _reply, ...fault } = { ...rest, rule: 1 };
-      expect(await given.store.refusals.list(sender.address, 9, T)).toEqual([
+      expect(await given.store.refusals.listConcerning(sender.address, 0, T)).toEqual([
         { ...sender, at: T, reply: '451 4.7.1 try "again" later', fault },
       ]);
     });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { ensureSink } from '../../../../src/inboxes/new-inbox.ts';
 import { type InboxRecord, PERMANENT_UNTIL } from '../../../../src/inboxes/records.ts';
-import { ensureSink } from '../../../../src/inboxes/sink.ts';
 import type { NewMail, Placed } from '../../../../src/messages/records.ts';
 import { everything, inboxAt, mailTo, placedIn, rawOf, T, ttl } from '../../builders.ts';
 import type { Given, Opened } from '../suite.ts';

@@ -130,7 +130,7 @@ export function describeTakers(given: Given): void {
       const wish = inboxAt({ kind: 'catch-all', address: `inbox@${newDomain()}` });
       const first = await given.store.inboxes.create(owner, wish, 9, request);
       const again = await given.store.inboxes.create(owner, inboxAt(), 9, { ...request, nonce: 'other' });
-      expect(again).toEqual({ ...first, replayed: true });
+      expect(again).toEqual(first);
     });
   });
 
