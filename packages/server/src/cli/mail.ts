@@ -169,9 +169,10 @@ function explain(error: unknown, where: string): unknown {
   if (error instanceof SmtpRejection) {
     const { recipient, reply } = error;
     if (recipient === null) return new Error(`The server ${where} rejected the message: ${reply}`);
-    return new Error(
-      `The server ${where} rejected the recipient ${recipient}: ${reply}\nCreate an inbox first, and use its address before it expires. The curl command that "npm start" prints creates one.`,
-    );
+    const advice = reply.startsWith('4')
+      ? 'The server takes no mail at the moment. Send it again later; the log of the server says why.'
+      : 'Create an inbox first, and use its address before it expires. The curl command that "mayfly dev" prints creates one.';
+    return new Error(`The server ${where} rejected the recipient ${recipient}: ${reply}\n${advice}`);
   }
   if (!(error instanceof Error)) return error;
   const reason = error.name === 'AbortError' ? 'it did not answer in time' : shortReason(error);

@@ -1,9 +1,11 @@
 import {
   chmodSync,
+  chownSync,
   constants,
   copyFileSync,
   existsSync,
   linkSync,
+  mkdirSync,
   renameSync,
   rmSync,
   statSync,
@@ -11,7 +13,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { PRIVATE_FILE, syncToDisk } from '../database/sqlite/data-folder.ts';
+import { PRIVATE_FILE, PRIVATE_FOLDER, syncToDisk } from '../database/sqlite/data-folder.ts';
 import { lockForServer, openSqlite } from '../database/sqlite/open.ts';
 import { messageOf } from '../errors.ts';
 
@@ -91,6 +93,7 @@ export async function restore(
   if (!existsSync(backup)) throw new Error(`${backup} does not exist. Give a file made by "mayfly backup".`);
   onStep('Checking the backup');
   requireSound(backup);
+  mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
   const lock = lockForServer(path);
   const copy = `${path}.restoring`;
   try {
@@ -98,6 +101,9 @@ export async function restore(
     onStep('Copying the backup', { file: copy, bytes: statSync(backup).size });
     copyFileSync(backup, copy, constants.COPYFILE_FICLONE);
     chmodSync(copy, PRIVATE_FILE);
+    // Root may restore what another user serves.
+    const { uid, gid } = statSync(dirname(path));
+    if (process.getuid?.() === 0) for (const file of [copy, `${path}.lock`]) chownSync(file, uid, gid);
     onStep('Preparing the database');
     await (await openSqlite({ path: copy })).close();
     syncToDisk(copy);

@@ -16,7 +16,7 @@ import { damaged } from '../failures.ts';
 const COMPANIONS = ['', '-wal', '-shm', '.lock'];
 /** For the owner only: mail may contain secrets, and webhooks have them. */
 export const PRIVATE_FILE = 0o600;
-const PRIVATE_FOLDER = 0o700;
+export const PRIVATE_FOLDER = 0o700;
 const OTHERS = 0o077;
 /** Systems that cannot sync a folder, such as Windows, sync its entries by themselves. */
 const CANNOT_SYNC = ['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'ENOTSUP'];

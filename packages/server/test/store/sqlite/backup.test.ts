@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -194,4 +194,30 @@ describe('backup and restore of the embedded database', () => {
     expect(readFileSync(file, 'utf8')).toBe('something else');
     expect(readdirSync(folder).sort()).toEqual(['backup.db', 'data']);
   });
+
+  it('restores into a folder that is not there yet', async () => {
+    await start();
+    await stop();
+    const backup = join(folder, 'backup.db');
+    await backUp(databasePath(dataDir), backup);
+    const other = join(folder, 'new', 'data');
+    expect(await restore(databasePath(other), backup, '.replaced')).toBeNull();
+    expect(statSync(databasePath(other)).size).toBeGreaterThan(0);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)(
+    'restores for the user whose folder it is, also by root (skipped for others)',
+    async () => {
+      await start();
+      await stop();
+      const backup = join(folder, 'backup.db');
+      await backUp(databasePath(dataDir), backup);
+      chownSync(dataDir, 1234, 1235);
+      await restore(databasePath(dataDir), backup, '.replaced');
+      for (const end of ['', '.lock']) {
+        const { uid, gid } = statSync(databasePath(dataDir) + end);
+        expect([uid, gid]).toEqual([1234, 1235]);
+      }
+    },
+  );
 });
