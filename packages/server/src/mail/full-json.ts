@@ -1,3 +1,4 @@
+import type { StructurePart } from '@mayfly/client/contract';
 import type { MailAttachment, MailContent } from './mail.ts';
 import type { PartIndex } from './mime/part-index.ts';
 import { parseMail } from './parse.ts';
@@ -50,17 +51,6 @@ export function contentFields(content: MailContent, index: PartIndex | null, att
     images: content.images,
     structure: structureOf(index ?? [], content.attachments),
   };
-}
-
-export interface StructurePart {
-  /** IMAP part number (RFC 9051 section 6.4.5): `1`, `2.1`; '' for the outermost multipart. */
-  part: string;
-  contentType: string;
-  /** Bytes of the body as sent, not decoded. */
-  size: number;
-  disposition: string | null;
-  filename: string | null;
-  contentId: string | null;
 }
 
 /** In the order of the source; the part numbers express the nesting. */

@@ -16,7 +16,7 @@ import {
   MAX_PREVIEW,
   MAX_SUBJECT,
 } from './limits.ts';
-import { type InnerMail, type MailAttachment, NO_CONTENT, type ParsedMail } from './mail.ts';
+import { type InnerMessage, type MailAttachment, NO_CONTENT, type ParsedMail } from './mail.ts';
 import { forgetUnknownCharsets } from './mime/charset.ts';
 import { clean, cleanFilename, foldBlanks, oneLine } from './mime/clean.ts';
 import { decodeHeaderText } from './mime/encoded-words.ts';
@@ -73,7 +73,7 @@ export function readBodies(raw: Uint8Array) {
 
 const asBuffer = (raw: Uint8Array): Buffer => Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
 
-type ReadInner = (part: Part) => InnerMail | undefined;
+type ReadInner = (part: Part) => InnerMessage | undefined;
 
 /** Reads up to {@link MAX_INNER_MESSAGES} attached messages, and none nested in them. */
 function attachedMessages(source: Buffer): ReadInner {
@@ -157,7 +157,7 @@ function attachmentOf(
   source: Buffer,
   part: Part,
   at: number,
-  message: InnerMail | undefined,
+  message: InnerMessage | undefined,
 ): MailAttachment {
   const bytes = bodyBytes(source, part);
   const size = bytes.length;

@@ -1,4 +1,4 @@
-import type { LinkKind, MailLink } from '../mail.ts';
+import type { MailLink } from '../mail.ts';
 import { INVISIBLE, withoutInvisible } from '../mime/clean.ts';
 import type { HtmlReading } from './html.ts';
 import {
@@ -13,6 +13,8 @@ import {
   TEXT_WORDS,
   TRACKING_PARAMETER,
 } from './link-words.ts';
+
+type LinkKind = MailLink['kind'];
 
 /** Real mail has tens. */
 export const MAX_LINKS = 200;

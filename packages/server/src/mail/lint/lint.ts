@@ -1,9 +1,10 @@
+import type { LintFinding } from '@mayfly/client/contract';
 import { sortParts } from '../bodies.ts';
 import { cut } from '../limits.ts';
 import { readParts } from '../mime/parts.ts';
 import { parseMail } from '../parse.ts';
 import { BODY_RULES } from './body-rules.ts';
-import type { Finding, Rule, Severity } from './finding.ts';
+import type { Rule } from './finding.ts';
 import { HEADER_RULES } from './header-rules.ts';
 import { pageFacts } from './page-facts.ts';
 import { PAGE_RULES, TEMPLATE_RULES } from './page-rules.ts';
@@ -17,14 +18,14 @@ const MAX_NAMED = 5;
 /** Maximum length of the joined messages of a finding, and of its joined places, in characters. */
 const MAX_TEXT = 1_000;
 
-const ORDER: readonly Severity[] = ['error', 'warning', 'info'];
+const ORDER: readonly string[] = ['error', 'warning', 'info'];
 
 /**
  * One finding a rule, the most severe first. Never throws. Costs twice as much as parsing, so it runs on a parse
  * worker.
  * @param raw as sent, without the Received line of this server
  */
-export function lintMail(raw: Uint8Array): Finding[] {
+export function lintMail(raw: Uint8Array): LintFinding[] {
   const source = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
   const mail = parseMail(source);
   const parts = readParts(source);

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import MailComposer from 'nodemailer/lib/mail-composer';
-import type { LinkKind } from '../../../src/mail/mail.ts';
+import type { MailLink } from '../../../src/mail/mail.ts';
 
 /**
  * A mail made for the purpose, with what a careful reader finds in it. They are in `labelled/`, a file for each
@@ -28,7 +28,7 @@ export interface LabelledMail {
   /** The code that a person would type, or null where there is none. */
   code: string | null;
   /** Kinds of the links in order of appearance; not given where they do not matter. */
-  links?: LinkKind[];
+  links?: MailLink['kind'][];
   /** Addresses of the links in order of appearance, exactly as in the mail; not given where they do not matter. */
   hrefs?: string[];
   /** Why the label is as it is, where one may doubt it. */
