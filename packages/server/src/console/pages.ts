@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 /*
  * Serves the built web package (packages/web/dist) below /console. The pages call the API like any other client.
- * Files are read at their first request and kept.
  */
 
 /** Output of `npm run build`. */
@@ -54,56 +52,44 @@ const ENCODINGS = [
 const NOT_BUILT =
   'The console is not built. Run "npm run build -w packages/web" in the folder of Mayfly, then load this page again.\n';
 
-function createFiles(folder: string) {
-  const contents = new Map<string, Promise<Buffer>>();
-  let assets: Set<string> | undefined;
-  return {
-    /** True for an asset of the build; only such names are joined to a path. */
-    hasAsset(name: string): boolean {
-      assets ??= new Set(existsSync(join(folder, ASSETS)) ? readdirSync(join(folder, ASSETS)) : []);
-      return assets.has(name);
-    },
-    read(path: string): Promise<Buffer> {
-      const known = contents.get(path);
-      if (known) return known;
-      const read = readFile(join(folder, path));
-      contents.set(path, read);
-      // A failed read is retried at the next request.
-      read.catch(() => contents.delete(path));
-      return read;
-    },
-  };
+/** The files of the build by their path; empty before it. */
+function readBuild(): ReadonlyMap<string, Buffer> {
+  if (!existsSync(DIST)) return new Map();
+  const entries = readdirSync(DIST, { recursive: true, withFileTypes: true });
+  const paths = entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name));
+  return new Map(paths.map((path) => [relative(DIST, path), readFileSync(path)]));
 }
 
-/** @param folder the output of the build */
-export function consolePages(app: FastifyInstance, notFound: (url: string) => Error, folder = DIST): void {
-  const files = createFiles(folder);
+/** Every path that is no asset returns the same page, whose script reads the path. */
+export function consolePages(app: FastifyInstance, notFound: (url: string) => Error): void {
+  let files: ReadonlyMap<string, Buffer> = new Map();
+  let headers: ReturnType<typeof pageHeaders> | undefined;
   const route = { config: { access: 'public' } } as const;
 
-  const send = async (request: FastifyRequest, reply: FastifyReply, path: string): Promise<FastifyReply> => {
+  const send = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply => {
     const accepted = String(request.headers['accept-encoding'] ?? '');
     const encoding = ENCODINGS.find(({ name }) => accepted.includes(name));
     reply.header('vary', 'Accept-Encoding').type(TYPES[path.split('.').at(-1) ?? ''] ?? TYPES.html ?? '');
     if (encoding) reply.header('content-encoding', encoding.name);
-    return reply.send(await files.read(`${path}${encoding?.ending ?? ''}`));
+    return reply.send(files.get(`${path}${encoding?.ending ?? ''}`));
   };
-
-  let headers: ReturnType<typeof pageHeaders> | undefined;
-  const page = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    if (!existsSync(join(folder, 'index.html'))) return reply.code(503).type('text/plain').send(NOT_BUILT);
-    headers ??= pageHeaders((await files.read('index.html')).toString());
-    reply.headers(headers);
-    return send(request, reply, 'index.html');
-  };
-
+  // Read at the first request after the build, so that a start reads nothing.
+  app.get('/console/assets/:file', route, async (request, reply) => {
+    if (files.size === 0) files = readBuild();
+    const path = `${ASSETS}/${(request.params as { file: string }).file}`;
+    if (!files.has(path)) throw notFound(request.url);
+    reply.header('cache-control', IMMUTABLE).header('cross-origin-resource-policy', 'same-origin');
+    return send(request, reply, path);
+  });
+  app.get('/console/*', route, async (request, reply) => {
+    if (files.size === 0) files = readBuild();
+    const html = files.get('index.html');
+    if (!html) return reply.code(503).type('text/plain').send(NOT_BUILT);
+    headers ??= pageHeaders(html.toString());
+    return send(request, reply.headers(headers), 'index.html');
+  });
   app.get('/', route, (_request, reply) => reply.redirect('/console/inboxes', 302));
   app.get('/console', route, (_request, reply) => reply.redirect('/console/inboxes', 302));
-  app.get('/console/assets/:file', route, async (request, reply) => {
-    const { file } = request.params as { file: string };
-    if (!files.hasAsset(file)) throw notFound(request.url);
-    reply.header('cache-control', IMMUTABLE).header('cross-origin-resource-policy', 'same-origin');
-    return send(request, reply, `${ASSETS}/${file}`);
-  });
-  // Every other path returns the same page, whose script reads the path.
-  app.get('/console/*', route, page);
 }

@@ -1,12 +1,13 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { AppError } from '../errors.ts';
 import { assertSameOrigin, sessionCookie, sessionEnded } from '../http/access/credential.ts';
 import { type Caller, callerOf } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { toTimeOrNull } from '../http/response/time.ts';
-import { hashCredential } from '../ids.ts';
+import { hashCredential, newCredential } from '../ids.ts';
 import { VERSION } from '../version.ts';
-import { addSession, type SignInCodes } from './sign-in-codes.ts';
+import type { SignInCodes } from './sign-in-codes.ts';
 import type { SessionRecord } from './sql.ts';
 
 const SESSION = '/console/session';
@@ -21,8 +22,21 @@ export function sessionRoutes(
 ): void {
   const { store, clock } = deps;
 
-  const open = async (of: Pick<SessionRecord, 'credentialHash' | 'kind'>): Promise<string> =>
-    (await addSession(store.sessions, of, clock.now())).secret;
+  /** Replies with the cookie of a session that has the rights and lifetime of a live credential. */
+  const open = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    of: Pick<SessionRecord, 'credentialHash' | 'kind'>,
+  ): Promise<FastifyReply> => {
+    const secret = newCredential('mfs');
+    await store.sessions.create({ ...of, hash: hashCredential(secret), createdAt: clock.now() });
+    return withCookie(request, reply, secret);
+  };
+  const withCookie = (request: FastifyRequest, reply: FastifyReply, secret: string): FastifyReply =>
+    reply
+      .code(204)
+      .header('set-cookie', sessionCookie(request, secret, options.publicUrl))
+      .send();
 
   app.post(SESSION, { config: { access: 'any', free: true } }, async (request, reply) => {
     const { authorization } = request.headers;
@@ -30,11 +44,7 @@ export function sessionRoutes(
     if (authorization === undefined) throw signInAgain();
     const { key } = callerOf(request);
     const text = authorization.replace(/^bearer +/i, '').trim();
-    const secret = await open({ credentialHash: hashCredential(text), kind: key ? 'key' : 'token' });
-    return reply
-      .code(204)
-      .header('set-cookie', sessionCookie(request, secret, options.publicUrl))
-      .send();
+    return open(request, reply, { credentialHash: hashCredential(text), kind: key ? 'key' : 'token' });
   });
 
   app.post(
@@ -48,11 +58,7 @@ export function sessionRoutes(
       const accountId = signInCodes.redeem(request.body.code, clock.monotonic());
       const credentialHash = accountId && (await store.keys.newestHash(accountId, clock.now()));
       if (!credentialHash) throw codeUsed();
-      const secret = await open({ credentialHash, kind: 'key' });
-      return reply
-        .code(204)
-        .header('set-cookie', sessionCookie(request, secret, options.publicUrl))
-        .send();
+      return open(request, reply, { credentialHash, kind: 'key' });
     },
   );
 
@@ -66,10 +72,7 @@ export function sessionRoutes(
     if (request.session === undefined) throw sessionEnded();
     await store.sessions.delete(hashCredential(request.session));
     await held.recheck();
-    return reply
-      .code(204)
-      .header('set-cookie', sessionCookie(request, '', options.publicUrl))
-      .send();
+    return withCookie(request, reply, '');
   });
 }
 

@@ -1,23 +1,4 @@
 import { hashCredential, newCredential } from '../ids.ts';
-import type { Store } from '../store.ts';
-import type { SessionRecord } from './sql.ts';
-
-export interface NewSession {
-  secret: string;
-  record: SessionRecord;
-}
-
-/** Makes a session with the rights and lifetime of a live credential, given by its hash and kind. */
-export async function addSession(
-  store: Pick<Store['sessions'], 'create'>,
-  of: Pick<SessionRecord, 'credentialHash' | 'kind'>,
-  now: number,
-): Promise<NewSession> {
-  const secret = newCredential('mfs');
-  const record = { ...of, hash: hashCredential(secret), createdAt: now, usedAt: now };
-  await store.create(record);
-  return { secret, record };
-}
 
 /** A link stays valid for this long after its first use: browsers may preload it before they show it. */
 const REUSE_MS = 60_000;

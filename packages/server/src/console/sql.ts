@@ -19,13 +19,6 @@ export interface SessionRecord {
   usedAt: number;
 }
 
-interface SessionRow {
-  credential_hash: string;
-  kind: 'key' | 'token';
-  created_at: number;
-  used_at: number;
-}
-
 export const sessions = {
   create: write(async (tx, session: Omit<SessionRecord, 'usedAt'>): Promise<void> => {
     const { hash, credentialHash, kind, createdAt } = session;
@@ -36,15 +29,14 @@ export const sessions = {
   }),
 
   /** Finds a session; undefined if it has ended because of its age or for lack of use. */
-  find: read(async (db, hash: string, now: number): Promise<SessionRecord | undefined> => {
-    const row = await db.first<SessionRow>(
-      sql`select credential_hash, kind, created_at, used_at from sessions
+  find: read(
+    (db, hash: string, now: number): Promise<SessionRecord | undefined> =>
+      db.first<SessionRecord>(
+        sql`select hash, credential_hash as "credentialHash", kind, created_at as "createdAt", used_at as "usedAt"
+        from sessions
         where hash = ${hash} and used_at > ${now - SESSION_IDLE_MS} and created_at > ${now - SESSION_MAX_MS}`,
-    );
-    if (!row) return undefined;
-    const { credential_hash: credentialHash, kind, created_at: createdAt, used_at: usedAt } = row;
-    return { hash, credentialHash, kind, createdAt, usedAt };
-  }),
+      ),
+  ),
 
   /** Records a use. A time before the recorded one changes nothing. */
   used: write(
