@@ -15,7 +15,7 @@ import { type BareLineEndings, DataReader } from './data-reader.ts';
 import type { SmtpLimits } from './limits.ts';
 import { LineReader, type LineResult } from './line-reader.ts';
 import { hasProxySignature, isLoopback } from './proxy-header.ts';
-import { type Outcome, REPLIES, type Reply, replyForError, replyLine } from './replies.ts';
+import { greeting, type Outcome, REPLIES, type Reply, replyForError, replyLine } from './replies.ts';
 import { SessionReports } from './reports.ts';
 import { MECHANISMS, readCredentials } from './sasl.ts';
 import { SessionTrail } from './trail.ts';
@@ -164,7 +164,7 @@ export class Session {
   async run(cipher: string | null): Promise<void> {
     try {
       if (cipher) this.#encrypted(cipher);
-      this.#write(`220 ${this.#context.name} ESMTP`);
+      this.#write(replyLine(greeting(this.#context.name)));
       while (!this.#isOver) {
         const line = await this.#readLine(false);
         const answer = line && this.#command(line.toString());

@@ -30,11 +30,8 @@ export interface MailFacts {
   isAboutAccess: () => boolean;
 }
 
-interface CodeRule {
-  reason: string;
-  /** Points from 0 to about 100, {@link SOMETHING_ELSE}, or undefined where the rule does not apply. */
-  points: (setting: Setting, mail: MailFacts) => number | undefined;
-}
+/** Returns points from 0 to about 100, {@link SOMETHING_ELSE}, or undefined where the rule does not apply. */
+type CodeRule = (setting: Setting, mail: MailFacts) => number | undefined;
 
 /** Points of evidence that is no announcement. */
 const HINT = 60;
@@ -74,70 +71,53 @@ function isToEnter(setting: Setting): boolean {
 
 /** Reasons against a code that outweigh any announcement. The first rule that applies decides. */
 const REFUSALS: readonly CodeRule[] = [
-  {
-    reason: 'the sentence is advertising',
-    points: ({ sentence, after, kindsBefore, kindsAfter, candidate: { shape, value } }) => {
-      const kinds = [...kindsBefore, ...kindsAfter];
-      if (kinds.includes('promo')) return SOMETHING_ELSE;
-      const proves = value.length >= MIN_CHECKOUT_DIGITS || hasPurpose(sentence + after);
-      return when(kinds.includes('cart') && !(shape === 'digits' && proves), SOMETHING_ELSE);
-    },
+  // The sentence is advertising.
+  ({ sentence, after, kindsBefore, kindsAfter, candidate: { shape, value } }) => {
+    const kinds = [...kindsBefore, ...kindsAfter];
+    if (kinds.includes('promo')) return SOMETHING_ELSE;
+    const proves = value.length >= MIN_CHECKOUT_DIGITS || hasPurpose(sentence + after);
+    return when(kinds.includes('cart') && !(shape === 'digits' && proves), SOMETHING_ELSE);
   },
-  { reason: 'the code was replaced by another', points: (setting) => when(isStale(setting), SOMETHING_ELSE) },
-  {
-    reason: 'a unit follows: the number is a quantity',
-    points: ({ candidate, after }) => {
-      const unit = /^\s?(\p{L}+)/u.exec(after)?.[1];
-      return when(candidate.shape === 'digits' && unit !== undefined && kindOfWord(unit) === 'unit', 0);
-    },
+  // The code was replaced by another.
+  (setting) => when(isStale(setting), SOMETHING_ELSE),
+  // A unit follows: the number is a quantity.
+  ({ candidate, after }) => {
+    const unit = /^\s?(\p{L}+)/u.exec(after)?.[1];
+    return when(candidate.shape === 'digits' && unit !== undefined && kindOfWord(unit) === 'unit', 0);
   },
-  {
-    reason: 'it is a word in capitals, and the sentence goes on',
-    points: ({ candidate: { shape, value }, alone, direct, after, sentenceWords }) => {
-      if (alone || shape !== 'loose' || !/^[A-Z]+$/.test(value)) return undefined;
-      return when(!isEntered(sentenceWords) && !(direct && ENDS_LINE.test(after)), 0);
-    },
+  // It is a word in capitals, and the sentence goes on.
+  ({ candidate: { shape, value }, alone, direct, after, sentenceWords }) => {
+    if (alone || shape !== 'loose' || !/^[A-Z]+$/.test(value)) return undefined;
+    return when(!isEntered(sentenceWords) && !(direct && ENDS_LINE.test(after)), 0);
   },
 ];
 
-const ANNOUNCEMENTS: readonly CodeRule[] = [
-  { reason: 'the nearest sign of a script without blanks', points: pointsOfSigns },
-  { reason: 'the sentence is about a code, which follows its verb', points: pointsOfSubject },
-  { reason: 'the nearest telling word before', points: pointsBefore },
-];
+/** The nearest sign of a script without blanks, the subject of the sentence, or the nearest telling word before. */
+const ANNOUNCEMENTS: readonly CodeRule[] = [pointsOfSigns, pointsOfSubject, pointsBefore];
 
 /** Evidence for a code that no word announces. Only for unambiguous shapes. */
 const HINTS: readonly CodeRule[] = [
-  { reason: 'the sentence goes on to call it a code', points: pointsAfter },
-  {
-    reason: 'it stands alone, and the next words say to enter it and what for',
-    points: ({ alone, following }) => when(alone && ENTER_IT.test(following) && hasPurpose(following), HINT),
+  // The sentence goes on to call it a code.
+  pointsAfter,
+  // It stands alone, and the next words say to enter it and what for.
+  ({ alone, following }) => when(alone && ENTER_IT.test(following) && hasPurpose(following), HINT),
+  // It is to be entered, and the sentence says where, or the mail is about access.
+  (setting, { isAboutAccess }) =>
+    when(isToEnter(setting) && (PLACE.test(setting.sentence + setting.after) || isAboutAccess()), HINT),
+  // The words before it say how many digits it has, or present it, and the mail is about access.
+  ({ direct, sentence, after }, { isAboutAccess }) => {
+    const isPresented = direct && PRESENTED.test(sentence) && ENDS_LINE.test(after) && isAboutAccess();
+    return when(isPresented || (direct && COUNTED.test(sentence)), HINT);
   },
-  {
-    reason: 'it is to be entered, and the sentence says where, or the mail is about access',
-    points: (setting, { isAboutAccess }) =>
-      when(isToEnter(setting) && (PLACE.test(setting.sentence + setting.after) || isAboutAccess()), HINT),
-  },
-  {
-    reason: 'the words before it say how many digits it has, or present it, and the mail is about access',
-    points: ({ direct, sentence, after }, { isAboutAccess }) => {
-      const isPresented = direct && PRESENTED.test(sentence) && ENDS_LINE.test(after) && isAboutAccess();
-      return when(isPresented || (direct && COUNTED.test(sentence)), HINT);
-    },
-  },
-  {
-    reason: 'it stands alone below a subject that speaks of a code',
-    points: ({ alone }, { subjectSaysCode }) => when(alone && subjectSaysCode, HINT),
-  },
-  {
-    reason: 'the body sends its reader to the subject',
-    points: (_, { isPointedAt }) => when(isPointedAt, HINT),
-  },
+  // It stands alone below a subject that speaks of a code.
+  ({ alone }, { subjectSaysCode }) => when(alone && subjectSaysCode, HINT),
+  // The body sends its reader to the subject.
+  (_, { isPointedAt }) => when(isPointedAt, HINT),
 ];
 
 function firstOf(rules: readonly CodeRule[], setting: Setting, mail: MailFacts): number | undefined {
   for (const rule of rules) {
-    const points = rule.points(setting, mail);
+    const points = rule(setting, mail);
     if (points !== undefined) return points;
   }
   return undefined;
