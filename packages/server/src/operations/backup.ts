@@ -15,7 +15,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { PRIVATE_FILE, PRIVATE_FOLDER, syncToDisk } from '../database/sqlite/data-folder.ts';
 import { lockForServer, openSqlite } from '../database/sqlite/open.ts';
-import { messageOf } from '../errors.ts';
+import { codeOf, messageOf } from '../errors.ts';
 
 /** Called before each step of long work. @param growing a file that the step writes, and its expected size */
 export type OnStep = (text: string, growing?: { file: string; bytes: number }) => void;
@@ -101,9 +101,7 @@ export async function restore(
     onStep('Copying the backup', { file: copy, bytes: statSync(backup).size });
     copyFileSync(backup, copy, constants.COPYFILE_FICLONE);
     chmodSync(copy, PRIVATE_FILE);
-    // Root may restore what another user serves.
-    const { uid, gid } = statSync(dirname(path));
-    if (process.getuid?.() === 0) for (const file of [copy, `${path}.lock`]) chownSync(file, uid, gid);
+    giveToOwner(dirname(path), [copy, `${path}.lock`]);
     onStep('Preparing the database');
     await (await openSqlite({ path: copy })).close();
     syncToDisk(copy);
@@ -114,6 +112,19 @@ export async function restore(
   } finally {
     for (const end of ['', ...COMPANIONS, '.lock', '.lock-journal']) rmSync(copy + end, { force: true });
     lock.close();
+  }
+}
+
+/** Root may restore what another user serves. Other users give nothing away, and own what they make. */
+function giveToOwner(folder: string, files: readonly string[]): void {
+  const { uid, gid } = statSync(folder);
+  for (const file of files) {
+    if (statSync(file).uid === uid) continue;
+    try {
+      chownSync(file, uid, gid);
+    } catch (error) {
+      if (codeOf(error) !== 'EPERM') throw error;
+    }
   }
 }
 

@@ -4,6 +4,7 @@ import { NO_CONTENT } from '../../../src/mail/mail.ts';
 import { ComparedContent, recentContents } from '../../../src/mail/matching/compared-content.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, reread, T } from '../../store/builders.ts';
 import { openTemporaryHere } from '../../store/sqlite/open-sqlite.ts';
+import { nextSource } from '../../support/mail/next-source.ts';
 
 const page = (htmlWords: string) => new ComparedContent({ ...NO_CONTENT, htmlWords });
 const plain = (text: string) => new ComparedContent({ ...NO_CONTENT, text });
@@ -35,7 +36,8 @@ describe('the text of a message', () => {
     };
     const MAILS = 5;
     for (let n = 0; n < MAILS; n++) {
-      await onlyPlaced(on.store, reread(mail, { content: encoder.encode(JSON.stringify(content)) }), T);
+      const read = reread(mail, { content: encoder.encode(JSON.stringify(content)) });
+      await onlyPlaced(on.store, { ...read, source: nextSource() }, T);
     }
     const folded = countFolded();
     const range = { after: 0, before: Number.POSITIVE_INFINITY, limit: 1 } as const;
