@@ -6,8 +6,7 @@ import { quoted } from '../text/nearest.ts';
 import { parseCidrs } from '../webhooks/outbound/address-guard.ts';
 
 /*
- * Parsers of the text of a setting, one for each kind of value. They throw a SettingError if its message is more
- * specific than `allowed`, otherwise any Error.
+ * Parsers of setting values, one for each kind. For their errors see {@link Setting.parse}.
  */
 
 /** One setting: the source of parsing, `mayfly config`, error messages and docs/configuration.md. */

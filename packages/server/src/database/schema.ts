@@ -92,7 +92,7 @@ const ACCOUNTS = [
 ];
 
 const INBOXES = [
-  // Who may use an address, decided by one statement on one row.
+  // Address ownership. One upsert claims an entry atomically.
   sql`create table addresses (
     address ${ID} primary key, -- or an entry for several addresses
     account_id ${ID} not null,

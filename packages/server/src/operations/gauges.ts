@@ -46,7 +46,7 @@ async function compareClocks({ store, clock }: Deps): Promise<{ aheadMs: number;
   return { aheadMs: (asked + answered) / 2 - theirs, errorMs: Math.abs(answered - asked) / 2 };
 }
 
-/** Warns when the clocks differ by more than a second. */
+/** Warns when the clocks of this machine and the database differ by more than a second. */
 export async function warnOfClock(deps: Deps & { log: Logger }): Promise<void> {
   const { aheadMs, errorMs } = await compareClocks(deps);
   if (Math.abs(aheadMs) - errorMs <= WARN_ABOVE_MS) return;

@@ -147,7 +147,7 @@ export class Readings {
       .finally(() => {
         this.#reserving = undefined;
       });
-    // Prevents an unhandled rejection; a caller that needs a number gets the error.
+    // Prevents an unhandled rejection; a caller that awaits a number gets the error.
     this.#reserving.catch(() => undefined);
   }
 

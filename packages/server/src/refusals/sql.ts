@@ -158,7 +158,7 @@ export const refusals = {
       now: number,
     ): Promise<Refusal[]> => {
       const ofAddress = address === undefined ? EMPTY : sql`and r.address = ${JSON.stringify(address)}`;
-      // With several accounts, an address that no account has may be a typing error of any of them.
+      // Addresses that no account has are listed for the only account: with several, any may have mistyped them.
       const rows = await db.all<Row>(
         sql`select ${COLUMNS} from refusals r where r.at > ${since(after, now)} and r.domain <> '' ${ofAddress}
           and (${isReserved('=', accountId, now)} or ${isOnDomain('=', accountId)}

@@ -52,7 +52,7 @@ function duration(ms: number): string {
 const before = (at: number, { begun }: Facts, otherwise = ''): string =>
   at < begun ? ` ${duration(begun - at)} before this wait` : otherwise;
 
-/** Constructors of causes. `plain` is the same text without quotations of messages. */
+/** Constructors of causes. `plain` is the same text without quoted mail content. */
 const [certain, likely, possible] = CERTAINTIES.map(
   (certainty) =>
     (code: Cause['code'], text: string, plain = text): Cause => ({ code, certainty, text, plain }),

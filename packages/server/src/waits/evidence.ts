@@ -58,7 +58,7 @@ export interface EvidenceDeps {
   seesAllClients: boolean;
 }
 
-/** With what causes are derived from beside it. */
+/** Evidence and its context, from which causes are derived. */
 export interface Surroundings extends Evidence {
   /** Inboxes that take mail for addresses without an inbox; null if there is none or the caller must not know it. */
   sinkId: string | null;

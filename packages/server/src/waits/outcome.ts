@@ -31,12 +31,12 @@ export interface Outcome {
 }
 
 export interface Cause extends WaitCause {
-  /** The text without quotations of messages. */
+  /** The text without quoted mail content. */
   plain: string;
 }
 
 export interface Explanation extends Evidence, Pick<WaitExplanation, 'reason' | 'summary' | 'seenCount'> {
-  /** The summary without quotations of messages, because it is stored longer than they are. */
+  /** The summary without quoted mail content, because it is stored longer than the mail. */
   plainSummary: string;
   causes: Cause[];
   /** The newest messages that did not match, newest first. */

@@ -62,7 +62,7 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
     subject: note(cutText(summary.subject, MAX_PART_BYTES)),
     hasAttachments: attachmentCount > 0,
     codes: note(cutList(summary.codes)),
-    // Send the values on arrival, because later changes must not change the body between two attempts.
+    // Send the initial values: the body must be the same in all attempts.
     ...{ readAt: null, tags: [] },
     ...(message.isToOther && { rcptTo: note(cutList(message.rcptTo)) }),
     ...bodies,

@@ -87,11 +87,9 @@ function useFeed(q: string): Feed {
     () =>
       new Feed(
         async (range, given) => {
-          await known;
-          return mayfly.call('GET /v1/messages', {
-            query: { limit: range.before ? KNOWN : PAGE, ...(q && { q }), ...range },
-            signal: given,
-          });
+          const query = { limit: range.before ? KNOWN : PAGE, ...(q && { q }), ...range };
+          const loaded = mayfly.call('GET /v1/messages', { query, signal: given });
+          return (await Promise.all([loaded, known]))[0];
         },
         q === '',
         null,

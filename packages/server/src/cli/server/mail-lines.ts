@@ -16,7 +16,7 @@ export interface MailLinesDeps {
   print(line: string): void;
 }
 
-/** Without characters that would move the cursor or turn the text around: mail is written by strangers. */
+/** Without control and bidirectional characters: mail is untrusted input. */
 const plain = (text: string) => text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 
 /** In the time of the terminal. */

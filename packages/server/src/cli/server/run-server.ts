@@ -31,7 +31,7 @@ export interface RunDeps {
   exit(code: number): void;
 }
 
-/** Starts the app, and stops it when a stop is requested; during the start, after the start. @throws what {@link App.start} throws */
+/** Starts the app and stops it on request, at the earliest once it has started. @throws what {@link App.start} throws */
 export async function runServer(app: App, deps: RunDeps): Promise<void> {
   const { announcer, clock } = deps;
   const ended = new AbortController();

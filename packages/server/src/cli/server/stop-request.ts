@@ -27,7 +27,7 @@ export interface StopSources {
 export interface StopActions {
   /** Called at a signal during the stop. */
   onSecondSignal(signal: StopSignal): void;
-  /** Called at SIGHUP if the server has no terminal, or still has it. */
+  /** Called on SIGHUP unless the process lost its terminal. */
   onReload(): void;
 }
 

@@ -14,7 +14,7 @@ import { codeOf, messageOf } from '../../errors.ts';
 import { damaged } from '../failures.ts';
 
 const COMPANIONS = ['', '-wal', '-shm', '.lock'];
-/** For the owner only: mail may contain secrets, and webhooks have them. */
+/** For the owner only: mail may contain secrets, and webhooks store signing secrets. */
 export const PRIVATE_FILE = 0o600;
 export const PRIVATE_FOLDER = 0o700;
 const OTHERS = 0o077;

@@ -27,7 +27,7 @@ const MAX_SENT_BYTES = 8 * 1024 * 1024;
 /** Bodies of that size in memory at once. */
 const MAX_SENDING = 8;
 
-/** An attachment may be a page or a picture with a script, and its origin is the console's: it runs and loads nothing. */
+/** Attachments have the console's origin and may contain scripts (HTML, SVG), so scripts and all loading are blocked. */
 const PART_CSP = "default-src 'none'; sandbox";
 
 const BASIC = /^basic +([A-Za-z0-9+/]+=*) *$/i;

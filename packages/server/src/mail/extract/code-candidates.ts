@@ -65,7 +65,7 @@ function isPartOfMore(text: string, start: number, end: number): boolean {
   if (FORBIDDEN_BEFORE.test(before.slice(-1)) && !/[A-Za-z][.=]$/.test(before)) return true;
   // "[ABC-1234]" is the key of an issue.
   if (before.endsWith('[') && text.charAt(end) === ']' && /[A-Z]-/.test(text.slice(start, end))) return true;
-  // "Input > 1549"
+  // After "12-", "12 " or "Input > ".
   if (/\d\s?[:–-]$|\d $|[\dA-Za-z\u00c0-\u04ff] ?> ?$/.test(before)) return true;
   // The last digits of a masked number, and no bold type.
   if (before.endsWith('**') && text.charAt(end) !== '*') return true;

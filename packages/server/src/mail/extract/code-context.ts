@@ -54,7 +54,7 @@ export function settingOf(text: string, candidate: Candidate): Setting {
   const { start, end } = candidate;
   const alone = isAlone(text, start, end);
   const wide = text.slice(Math.max(0, start - REACH), start);
-  // A line of its own belongs to the paragraph before it, unless that has ended.
+  // A code alone on its line: use the last sentence above, also across blank lines.
   const sentence = lastSentence(alone ? wide.trimEnd() : wide);
   const before = alone ? wide : sentence;
   const following = text.slice(end, end + REACH / 2);
@@ -218,7 +218,7 @@ export function pointsOfSigns({ before, after }: Setting): number | undefined {
   const lastOther = last(OTHER_SIGNS);
   const code = lastCode?.index ?? -1;
   const other = lastOther?.index ?? -1;
-  // "Coupon code" as one word.
+  // "Coupon code", with nothing between the two words.
   const attached = other >= 0 && before.slice(other + (lastOther?.[0].length ?? 0), code).trim() === '';
   if (attached && other < code && BARE_CODE_SIGN.test(lastCode?.[0] ?? '')) return SOMETHING_ELSE;
   if (code >= 0 && code >= other - 3) return 95 - (before.length - code) / 4;

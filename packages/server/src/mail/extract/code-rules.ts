@@ -104,7 +104,7 @@ const HINTS: readonly CodeRule[] = [
   // It is to be entered, and the sentence says where, or the mail is about access.
   (setting, { isAboutAccess }) =>
     when(isToEnter(setting) && (PLACE.test(setting.sentence + setting.after) || isAboutAccess()), HINT),
-  // The words before it say how many digits it has, or present it, and the mail is about access.
+  // After a count of digits; or after words such as "here you go" in a mail about access.
   ({ direct, sentence, after }, { isAboutAccess }) => {
     const isPresented = direct && PRESENTED.test(sentence) && ENDS_LINE.test(after) && isAboutAccess();
     return when(isPresented || (direct && COUNTED.test(sentence)), HINT);

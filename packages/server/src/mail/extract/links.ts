@@ -32,7 +32,7 @@ const FILE_PATH = /^[\w@-]+(?:\/[\w@.-]+)+$/;
 
 /** A web address begins at its scheme, even directly after a word. */
 const WEB_SCHEME = /https?$/i;
-/** The scheme of other addresses, such as `acme` of an app link (RFC 3986 section 3.1). */
+/** Schemes other than HTTP, such as `acme` of an app link (RFC 3986 section 3.1). */
 const APP_SCHEME = /(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,31}$/i;
 const MAX_SCHEME = 33;
 /** Schemes of servers and files, which no mail program opens. */

@@ -3,7 +3,7 @@ import support from './client-support.json' with { type: 'json' };
 import type { Case, LintedMail, Rule } from './finding.ts';
 import type { UsedFeature } from './page-facts.ts';
 
-/** A feature that more clients support is safe enough, percent. */
+/** A feature is reported if fewer clients support it, percent. */
 const MIN_SHARE = 60;
 /** Without these, content or layout is lost; others only decorate, or have a fallback, as `<picture>` has its `<img>`. */
 const LOSES: ReadonlySet<string> = new Set([

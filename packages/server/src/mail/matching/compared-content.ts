@@ -46,7 +46,7 @@ interface FoldedLink {
 
 /** Folding a text costs fifty times as much as a search in it, so it is done once, at the first condition. */
 export class ComparedContent {
-  /** Undefined once folded. */
+  /** Undefined after case folding, which keeps its own copy. */
   #texts: Pick<ContentWords, 'text' | 'htmlWords'> | undefined;
   #text = '';
   /** Folded, without invisible characters. */

@@ -215,7 +215,7 @@ class AddressScan {
     const { start, end, next } = this.bracketRange();
     const { address, hasBlank } = this.addressIn(start, end);
     this.at = next;
-    // Words in brackets are a name.
+    // "<John Smith>" is a display name.
     if (hasBlank && !address.includes('@')) {
       this.gap = 'blank';
       this.push(this.text.slice(start, end).trim(), 'atom');

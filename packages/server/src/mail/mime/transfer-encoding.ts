@@ -174,7 +174,7 @@ function eachUuLine(lines: Buffer, use: (start: number, end: number, count: numb
     const lineFeed = lines.indexOf(LF, at);
     const next = lineFeed < 0 ? lines.length : lineFeed + 1;
     const end = startOfBreak(lines, at, next);
-    // The final line of length 0 is one blank, which may be lost as well.
+    // uuencode writes the length 0 of the last line as a space, which may have been trimmed.
     const written = end === at ? 0 : ((lines[at] ?? UU_ZERO) - UU_ZERO) & 63;
     if (written === 0) return;
     const present = Math.min(written, 3 * Math.ceil((end - at - 1) / 4));

@@ -15,8 +15,8 @@ export type WholeMailParsing = Pick<Parsing, 'fullJson' | 'attachments' | 'previ
 export type WholeMails = ReturnType<typeof createWholeMails>;
 
 /**
- * A worker parses the raw source of the message. `signal` ends it; its reason is then thrown.
- * @throws AppError `not_found` when the message ends meanwhile; `unavailable` when the worker was terminated
+ * Parses raw sources on workers. An abort rejects with the reason of `signal`.
+ * @throws AppError `not_found` if the message is deleted or expires; `unavailable` if the worker was terminated
  */
 export function createWholeMails(deps: {
   messages: () => Pick<Store['messages'], 'readRaw'>;

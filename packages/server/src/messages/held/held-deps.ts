@@ -10,7 +10,7 @@ import { type WaitDeps, WakeQueue } from './change-signal.ts';
 
 /** At this number all are dropped. A page of summaries takes about 50 KB. */
 const MAX_RESULTS = 100;
-/** Larger pages are not shared. A page has 51 by default. */
+/** Most rows of a read that several callers share. A default page has 51. */
 const MAX_SHARED_ROWS = 60;
 /** Steps of searches at the same time. One account has at most two, so that others do not wait for it. */
 const MAX_SEARCHES = 3;

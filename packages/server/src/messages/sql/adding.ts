@@ -134,7 +134,7 @@ export async function takePlaces(tx: Tx, counts: ReadonlyMap<string, number>): P
   return taken;
 }
 
-/** Prevents the deletion of accounts, which would miss their new orders. @throws ConflictError if one was deleted */
+/** Locks accounts, because their deletion would miss new rows of `account_orders`. @throws ConflictError if one was deleted */
 async function keepAccounts(tx: Tx, seqs: readonly number[]): Promise<void> {
   const kept = await tx.all(sql`select seq from accounts where seq ${anyOf(seqs)} order by seq ${KEEP}`);
   if (kept.length < seqs.length) throw new ConflictError('An account was deleted meanwhile.');

@@ -198,7 +198,7 @@ function pageOf(
  * took 80 µs a mail to write and 150 µs to delete, and a trigram index 370 µs and five times the space.
  */
 export const searching = {
-  /** With `after < place < before`, newest first, until `limit` match or 500 messages or 8 MiB are read. */
+  /** Messages with `after < place < before` in the order of the scope, newest first, until `limit` match or 500 messages or 8 MiB are read. */
   search: search(
     async (
       db,

@@ -19,7 +19,7 @@ const CACHE_LETTERS = 4 * 1024 * 1024;
 const ENTRY_LETTERS = 100;
 /** Characters of one record set; those of the largest companies have a few thousand. */
 const MAX_ANSWER_LETTERS = 16 * 1024;
-/** Queries of one mail: twice what a strict SPF policy with its mail exchangers, three signatures and a deep From domain need. */
+/** DNS queries for one mail: twice the need of a strict SPF policy, three signatures and a deep From domain. */
 const MAX_QUESTIONS = 60;
 
 /** The name or record does not exist; other codes are temporary failures. */

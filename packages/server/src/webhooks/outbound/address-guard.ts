@@ -14,7 +14,7 @@ export interface Cidr {
 export interface GuardSettings {
   allow: readonly Cidr[];
   resolve: Resolve;
-  /** Whether messages contain the resolved address. Off by default: with open sign-up it would expose internal DNS. */
+  /** Whether errors name the resolved address. Off by default: with open sign-up it would expose internal DNS. */
   namesAddresses?: boolean;
 }
 
