@@ -1,8 +1,7 @@
 /**
  * `@mayfly/client/console`: what the web console of this repository uses of the client. Waits and the methods of
- * inboxes and mails would be a tenth of its first screen; it is not part of the published package.
+ * inboxes, mails and webhooks would be a tenth of its first screen; it is not part of the published package.
  */
-import { Keys, Webhooks } from '../account.ts';
 import type * as api from '../generated/api.ts';
 import { follow, type MessageEvent, type StreamOptions } from '../stream.ts';
 import { type CallArguments, type MayflyOptions, Transport } from '../transport.ts';
@@ -10,14 +9,10 @@ import { type CallArguments, type MayflyOptions, Transport } from '../transport.
 export { ApiError, ConnectionError } from '../errors.ts';
 
 export class Operations {
-  readonly webhooks: Webhooks;
-  readonly keys: Keys;
   readonly #transport: Transport;
 
   constructor(options: MayflyOptions) {
     this.#transport = new Transport(options);
-    this.webhooks = new Webhooks(this.#transport);
-    this.keys = new Keys(this.#transport);
   }
 
   /** As `mayfly.call()`. */

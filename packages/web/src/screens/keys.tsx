@@ -19,10 +19,12 @@ function CreateKey({ onClose }: { onClose: () => void }) {
   const submit = async (data: FormData) => {
     const days = Number(data.get('days'));
     try {
-      const created = await mayfly.keys.create({
-        name: String(data.get('name')),
-        scope: data.get('scope') === 'read' ? 'read' : 'full',
-        ...(days > 0 && { expiresAt: new Date(serverNow() + days * DAY_MS).toISOString() }),
+      const created = await mayfly.call('POST /v1/keys', {
+        body: {
+          name: String(data.get('name')),
+          scope: data.get('scope') === 'read' ? 'read' : 'full',
+          ...(days > 0 && { expiresAt: new Date(serverNow() + days * DAY_MS).toISOString() }),
+        },
       });
       setKey(created.key);
     } catch (error) {
@@ -72,7 +74,7 @@ function Revoke({ one, onClose, onDone }: { one: api.Key; onClose: () => void; o
   const [name, setName] = useState('');
   const revoke = async () => {
     const done = await attempt(async () => {
-      await mayfly.keys.delete(one.id);
+      await mayfly.call('DELETE /v1/keys/{id}', { path: { id: one.id } });
       return true;
     });
     if (done && isOwn) await loadSession();
@@ -102,7 +104,7 @@ function Revoke({ one, onClose, onDone }: { one: api.Key; onClose: () => void; o
 
 /** The API keys of the account. */
 export function Keys() {
-  const keys = useQuery('keys', (signal) => mayfly.keys.list({ signal }));
+  const keys = useQuery('keys', async (signal) => (await mayfly.call('GET /v1/keys', { signal })).keys);
   useKeys({ r: keys.reload });
   const [revoking, setRevoking] = useState<api.Key>();
   const isCreating = query.value.has('new');

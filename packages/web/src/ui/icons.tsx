@@ -36,7 +36,6 @@ const PATHS = {
   unread: 'M2 4h12v8.5H2zM2 4.5l6 4.5 6-4.5',
   tag: 'M2.5 8.5v-6h6l5 5-6 6zM5.5 5.5v.01',
   bell: 'M3.5 11.5h9L11 9V6.5a3 3 0 0 0-6 0V9zM7 13.5h2',
-  more: 'M4 8v.01M8 8v.01M12 8v.01',
   select: 'M2.5 2.5h11v11h-11zM5 8.2l2.2 2.2L11 6',
   check: 'm3 8.5 3.3 3.3L13 4.8',
 } as const;

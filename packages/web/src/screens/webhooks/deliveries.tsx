@@ -71,8 +71,10 @@ function Replay({
       state: form.get('state') as api.ReplayDeliveries['state'],
       ...(hours > 0 && { since: new Date(serverNow() - hours * 3_600_000).toISOString() }),
     };
-    const replayed = await attempt(() => mayfly.webhooks.replayMany(webhookId, body));
-    if (replayed === undefined) return;
+    const path = { id: webhookId };
+    const done = await attempt(() => mayfly.call('POST /v1/webhooks/{id}/deliveries/replay', { path, body }));
+    if (!done) return;
+    const { replayed } = done;
     toast(`${count(replayed)} ${replayed === 1 ? 'delivery is' : 'deliveries are'} attempted again`);
     onClose();
     onDone();

@@ -39,7 +39,10 @@ export function Delivery({
     );
   }
   const replay = async () => {
-    const done = await attempt(() => mayfly.webhooks.replay(webhook.id, delivery.id));
+    const path = { id: webhook.id, deliveryId: delivery.id };
+    const done = await attempt(() =>
+      mayfly.call('POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay', { path }),
+    );
     if (!done) return;
     toast('The event is sent again');
     onChange();

@@ -63,14 +63,20 @@ function Verbs({
     toast(words);
     onChange();
   };
+  const path = { id };
   const enable = (enabled: boolean) =>
-    void run(() => mayfly.webhooks.update(id, { enabled }), enabled ? 'Enabled' : 'Paused');
+    void run(
+      () => mayfly.call('PATCH /v1/webhooks/{id}', { path, body: { enabled } }),
+      enabled ? 'Enabled' : 'Paused',
+    );
   return (
     <>
       <Button
         icon="send"
         disabled={!webhook.enabled}
-        onClick={() => void run(() => mayfly.webhooks.test(id), 'A test event is on its way')}
+        onClick={() =>
+          void run(() => mayfly.call('POST /v1/webhooks/{id}/test', { path }), 'A test event is on its way')
+        }
       >
         Send a test
       </Button>
@@ -83,7 +89,7 @@ function Verbs({
       <Button
         icon="key"
         onClick={async () => {
-          const rotated = await attempt(() => mayfly.webhooks.rotateSecret(id));
+          const rotated = await attempt(() => mayfly.call('POST /v1/webhooks/{id}/rotate-secret', { path }));
           if (rotated) onSecret(rotated.secret);
         }}
       >
@@ -112,7 +118,7 @@ function Verbs({
           onClose={() => setDeleting(false)}
           onConfirm={() =>
             void attempt(async () => {
-              await mayfly.webhooks.delete(id);
+              await mayfly.call('DELETE /v1/webhooks/{id}', { path });
               navigate(href('/webhooks'));
             })
           }

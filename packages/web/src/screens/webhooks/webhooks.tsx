@@ -47,10 +47,12 @@ function CreateWebhook({ onClose }: { onClose: () => void }) {
     const inboxId = String(data.get('inbox'));
     const description = String(data.get('description'));
     try {
-      const created = await mayfly.webhooks.create({
-        url: String(data.get('url')),
-        ...(inboxId && { inboxId }),
-        ...(description && { description }),
+      const created = await mayfly.call('POST /v1/webhooks', {
+        body: {
+          url: String(data.get('url')),
+          ...(inboxId && { inboxId }),
+          ...(description && { description }),
+        },
       });
       setSecret(created.secret);
     } catch (error) {
