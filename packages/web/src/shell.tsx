@@ -200,7 +200,7 @@ async function overlays() {
 /** They are loaded soon after the first screen, and are there when a key asks for them. */
 const PREPARE_MS = 500;
 
-/** The search of everything, or the help on keys; until its script is loaded, a field that keeps what is typed. */
+/** The help on keys, or the search of everything; until its script is loaded, a field that keeps what is typed. */
 function Overlay({ shown, onClose }: { shown: 'palette' | 'help'; onClose: () => void }) {
   const [loaded, setLoaded] = useState(loadedOverlays);
   const field = useRef<HTMLInputElement>(null);
@@ -221,10 +221,12 @@ function Overlay({ shown, onClose }: { shown: 'palette' | 'help'; onClose: () =>
       <Help onClose={onClose} />
     );
   }
-  const title = shown === 'palette' ? 'Find' : 'Keys';
+  if (shown === 'help') return null;
   return (
-    <Dialog key="loading" title={title} onClose={onClose} isWide>
-      <div class="palette">{shown === 'palette' && <input ref={field} autofocus aria-label={title} />}</div>
+    <Dialog key="loading" title="Find" onClose={onClose} isWide>
+      <div class="palette">
+        <input ref={field} autofocus aria-label="Find" />
+      </div>
     </Dialog>
   );
 }

@@ -82,6 +82,8 @@ describe.skipIf(!CHROMIUM)('the console in a browser (skipped where there is no 
     expect(page.url()).toContain('view=text');
     // Back to the same row, not to the top.
     await page.keyboard.press('u');
+    // The row has the focus already before the page has gone back.
+    await page.waitForURL((url) => !url.pathname.includes('/messages/'));
     await expect.poll(() => focused().textContent()).toContain('222222');
     await page.keyboard.press('x');
     await page.getByText('Copied code 222222').waitFor();
