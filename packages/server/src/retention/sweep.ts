@@ -80,8 +80,9 @@ const removeOld = (table: string, key: string, isOld: (now: number) => Sql): Cho
   const [from, columns] = [constant(table), constant(key)];
   return (tx, limit, now) =>
     tx.run(
-      sql`delete from ${from} where (${columns}) in (select ${columns} from ${from} where ${isOld(now)} limit ${limit})
-        and ${isOld(now)}`,
+      // What others have locked is left for the next sweep, against deadlocks with deletions.
+      sql`delete from ${from} where (${columns}) in
+        (select ${columns} from ${from} where ${isOld(now)} limit ${limit} ${FOR_UPDATE_SKIP_LOCKED}) and ${isOld(now)}`,
     );
 };
 

@@ -73,6 +73,12 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
     return large - 1;
   }
 
+  /** Resolves when all mail is parsed: until then there is room reserved for what is stored about it. */
+  async function untilParsed(inboxes: Inbox[]): Promise<void> {
+    for (const { id } of inboxes)
+      expect(await statusOf('GET', `/v1/inboxes/${id}/messages?limit=200`)).toBe(200);
+  }
+
   /** Makes inboxes until there is no room for one, and the server says so. */
   async function fillWithInboxes(): Promise<void> {
     let made = 0;
@@ -91,10 +97,12 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
     const ledger = new Ledger();
     const had = await fillWithMail(inboxes, kept, ledger);
     expect(had).toBeGreaterThan(10);
+    await untilParsed([...inboxes, kept]);
     await fillWithInboxes();
 
     await server.end('SIGKILL');
     server = await startServer({ dataDir });
+    await untilParsed([...inboxes, kept]);
     await fillWithInboxes();
 
     for (const { id } of inboxes) {
