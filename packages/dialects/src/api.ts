@@ -38,6 +38,9 @@ export class Refused extends Error {
 /** What both programs say of a path or an id that is unknown. */
 export const NOT_FOUND = '404 page not found';
 
+/** Words as one term of a search of the API. */
+export const phrase = (words: string): string => `"${words.replaceAll(/["\\]/g, '\\$&')}"`;
+
 /** Mayfly's API as one caller may use it. */
 export class Api {
   readonly #send: (asked: Asked) => Promise<Answer>;

@@ -26,11 +26,6 @@ const details = new LRUCache<string, Details>({
 /** One id for a message and its inbox: other programs know messages alone. */
 export const idOf = ({ id, inboxId }: Summary): string => `${id}-${inboxId}`;
 
-function pathOf(id: string): { id: string; messageId: string } {
-  const [messageId = '', inboxId = ''] = id.split('-');
-  return { id: inboxId, messageId };
-}
-
 export const detailsOf = (message: api.Message): Details => ({
   rfcMessageId: (message.rfcMessageId ?? '').replace(/^<|>$/g, ''),
   bcc: [...message.bcc, ...unnamed(message)],
@@ -45,6 +40,12 @@ function unnamed({ to, cc, bcc, envelope }: api.Message): api.MailAddress[] {
     .map((address) => ({ address, name: '' }));
 }
 
+async function collect(found: AsyncIterable<Summary>): Promise<Summary[]> {
+  const all: Summary[] = [];
+  for await (const message of found) all.push(message);
+  return all;
+}
+
 /** All mail that one caller may see: of an account, or of the one inbox of a read token. */
 export class Mailbox {
   readonly #api: Api;
@@ -57,34 +58,37 @@ export class Mailbox {
   }
 
   /**
-   * All messages that a search of the API finds, newest first.
+   * The messages that a search of the API finds, newest first, asked for by pages.
    * @param q `''` for all
    */
-  async list(q: string): Promise<Summary[]> {
-    const found: Summary[] = [];
+  async *list(q: string): AsyncGenerator<Summary> {
     for (let before: string | undefined; ; ) {
       const page = await this.#page({ ...(q && { q }), ...(before && { before }), limit: PAGE });
-      found.push(...page.messages);
-      if (page.next === undefined) return found;
+      yield* page.messages;
+      if (page.next === undefined) return;
       before = page.next;
     }
+  }
+
+  all(): Promise<Summary[]> {
+    return collect(this.list(''));
   }
 
   /**
    * As {@link Mailbox.list}; while it finds nothing, waits for more.
    * @param wait seconds
-   * @param choose which of the messages found count, if not all
+   * @param choose which of the messages found count; it need not look at all
    */
   async listWithin(
     q: string,
     wait: number,
-    choose: (found: Summary[]) => Promise<Summary[]> = async (found) => found,
+    choose: (found: AsyncIterable<Summary>) => Promise<Summary[]> = collect,
   ): Promise<Summary[]> {
     const end = performance.now() + wait * 1_000;
     // Where the list ended before it was read, so that nothing is missed between the two requests.
     let since = wait > 0 ? (await this.#page({ limit: 1 })).cursor : '';
     for (;;) {
-      const found = await choose(await this.list(q));
+      const found = await choose(this.list(q));
       const left = Math.ceil((end - performance.now()) / 1_000);
       if (found.length > 0 || left <= 0) return found;
       since = (await this.#page({ ...(q && { q }), since, wait: left, limit: 1 })).cursor;
@@ -144,7 +148,7 @@ export class Mailbox {
 
   /** Deletes all messages. New ones that come meanwhile may be among them. */
   async empty(): Promise<void> {
-    const inboxes = new Set((await this.list('')).map(({ inboxId }) => inboxId));
+    const inboxes = new Set((await this.all()).map(({ inboxId }) => inboxId));
     for (const id of inboxes)
       await unlessGone(() => this.#api.call('DELETE /v1/inboxes/{id}/messages', { path: { id } }));
   }
@@ -179,8 +183,8 @@ export class Mailbox {
   }
 
   #pathOf(id: string): { id: string; messageId: string } {
-    const path = pathOf(id);
-    if (this.#inboxId === undefined || path.id === this.#inboxId) return path;
+    const [messageId = '', inboxId = ''] = id.split('-');
+    if (this.#inboxId === undefined || inboxId === this.#inboxId) return { id: inboxId, messageId };
     throw new Refused(404, NOT_FOUND);
   }
 }

@@ -27,6 +27,12 @@ export interface Route {
   answer(call: Call): Promise<Reply>;
 }
 
+/** A parameter that is a whole number; `otherwise` for anything else. */
+export function numberOf(query: URLSearchParams, name: string, otherwise: number): number {
+  const value = query.get(name) ?? '';
+  return /^\d{1,9}$/.test(value) ? Number(value) : otherwise;
+}
+
 export const json = (value: unknown): Reply => ({
   type: 'application/json',
   body: `${JSON.stringify(value)}\n`,

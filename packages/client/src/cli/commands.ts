@@ -102,7 +102,7 @@ async function messageOf(context: Context, values: Values, id: string | undefine
 
 const BY_ID = 'default: the newest';
 
-/** @throws UsageError when the server is not ready in time */
+/** @throws MayflyError `connection_failed` when the server is not ready in time */
 async function untilReady(url: string, timeout: Milliseconds, signal: AbortSignal): Promise<void> {
   const end = performance.now() + timeout;
   for (;;) {

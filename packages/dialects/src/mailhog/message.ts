@@ -41,7 +41,8 @@ function headersIn(header: string): Record<string, string[]> {
   return Object.fromEntries(fields);
 }
 
-const fieldOf = (headers: Record<string, string[]>, name: string): string =>
+/** The first field with a name in lower case; '' without one. */
+export const fieldOf = (headers: Record<string, string[]>, name: string): string =>
   Object.entries(headers).find(([given]) => given.toLowerCase() === name)?.[1][0] ?? '';
 
 /** Splits a source, and its parts where it is multipart (RFC 2046 section 5.1). @param left how many parts may still be split */

@@ -1,7 +1,7 @@
-import { NOT_FOUND, Refused } from '../api.ts';
+import { NOT_FOUND, phrase, Refused } from '../api.ts';
 import { idOf, type Mailbox } from '../mailbox.ts';
-import { type Call, json, type Reply, type Route, route, text } from '../route.ts';
-import { mailHogMessage, partsOf } from './message.ts';
+import { type Call, json, numberOf, type Reply, type Route, route, text } from '../route.ts';
+import { fieldOf, mailHogMessage, partsOf } from './message.ts';
 
 /*
  * The HTTP interface of MailHog (its release 1.0): version 1 and 2 of its API.
@@ -25,15 +25,11 @@ async function messagesOf(mailbox: Mailbox, ids: readonly string[]): Promise<Mes
   return messages;
 }
 
-function numberOf(query: URLSearchParams, name: string, otherwise: number, most: number): number {
-  const value = query.get(name) ?? '';
-  return /^\d{1,9}$/.test(value) ? Math.min(Number(value), most) : otherwise;
-}
-
 /** A page of a list in the form of version 2. */
 async function page({ mailbox, query }: Call, ids: readonly string[]): Promise<Reply> {
-  const start = numberOf(query, 'start', 0, Number.MAX_SAFE_INTEGER);
-  const shown = ids.slice(start, start + numberOf(query, 'limit', DEFAULT_LIMIT, MAX_LIMIT));
+  const start = numberOf(query, 'start', 0);
+  const limit = Math.min(numberOf(query, 'limit', DEFAULT_LIMIT), MAX_LIMIT);
+  const shown = ids.slice(start, start + limit);
   const items = await messagesOf(mailbox, shown);
   return json({ total: ids.length, count: items.length, start, items });
 }
@@ -48,8 +44,7 @@ async function search(call: Call): Promise<Reply> {
   const kind = KINDS[call.query.get('kind') ?? ''];
   const words = (call.query.get('query') ?? '').trim();
   if (!kind || words === '') throw new Refused(400, '');
-  const q = kind(`"${words.replaceAll(/["\\]/g, '\\$&')}"`);
-  const found = await call.mailbox.listWithin(q, call.wait);
+  const found = await call.mailbox.listWithin(kind(phrase(words)), call.wait);
   return page(call, found.map(idOf));
 }
 
@@ -59,13 +54,12 @@ const all = async ({ mailbox, wait }: Call): Promise<string[]> =>
 async function part({ mailbox, path }: Call): Promise<Reply> {
   const found = partsOf(await messageOf(mailbox, path.id ?? ''))[Number(path.part)];
   if (!found) throw new Refused(404, NOT_FOUND);
-  const field = (name: string): string | undefined =>
-    Object.entries(found.Headers).find(([given]) => given.toLowerCase() === name)?.[1][0];
-  const encoding = field('content-transfer-encoding')?.trim().toLowerCase();
+  const field = (name: string): string => fieldOf(found.Headers, name);
+  const encoding = field('content-transfer-encoding').trim().toLowerCase();
   return {
-    type: field('content-type') ?? 'text/plain',
+    type: field('content-type') || 'text/plain',
     body: encoding === 'base64' ? Buffer.from(found.Body, 'base64') : found.Body,
-    headers: { 'content-disposition': field('content-disposition') ?? 'attachment' },
+    headers: { 'content-disposition': field('content-disposition') || 'attachment' },
   };
 }
 

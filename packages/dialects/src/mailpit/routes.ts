@@ -1,7 +1,7 @@
 import type { api } from '@mayfly/client';
 import { NOT_FOUND, Refused } from '../api.ts';
 import { idOf, type Mailbox } from '../mailbox.ts';
-import { type Call, json, type Reply, type Route, route, text } from '../route.ts';
+import { type Call, json, numberOf, type Reply, type Route, route, text } from '../route.ts';
 import { htmlCheckOf } from './html-check.ts';
 import { readSearch, type Search, timeOf } from './search.ts';
 import { composeMail, readJson } from './send.ts';
@@ -22,30 +22,31 @@ const EVERYTHING: Search = { q: '', matches: async () => true };
 const searchOf = (query: URLSearchParams): Search =>
   readSearch((query.get('query') ?? '').trim(), query.get('tz') ?? 'UTC');
 
-/** A whole number from `least` on, else the default: what is none is ignored. */
-function numberOf(query: URLSearchParams, name: string, least: number, otherwise: number): number {
-  const value = query.get(name) ?? '';
-  return /^\d{1,9}$/.test(value) && Number(value) >= least ? Number(value) : otherwise;
-}
-
-/** All messages that a search finds, newest first; while there is none, waits up to `wait` seconds. */
-const find = (mailbox: Mailbox, search: Search, wait = 0): Promise<api.MessageSummary[]> =>
+/** The messages that a search finds, newest first, at most so many; while there is none, waits up to `wait` seconds. */
+const find = (
+  mailbox: Mailbox,
+  search: Search,
+  wait = 0,
+  most = Number.POSITIVE_INFINITY,
+): Promise<api.MessageSummary[]> =>
   mailbox.listWithin(search.q, wait, async (found) => {
     const matching: api.MessageSummary[] = [];
-    for (const message of found)
+    for await (const message of found) {
       if (await search.matches(message, () => mailbox.details(message))) matching.push(message);
+      if (matching.length === most) break;
+    }
     return matching;
   });
 
 /** A page of a list, with the figures of the whole mailbox. */
 async function page({ mailbox, query, wait }: Call, search: Search): Promise<Reply> {
   const before = timeOf(query.get('before') ?? '', 'UTC') ?? Number.POSITIVE_INFINITY;
-  const start = numberOf(query, 'start', 0, 0);
-  const limit = numberOf(query, 'limit', 0, DEFAULT_LIMIT);
+  const start = numberOf(query, 'start', 0);
+  const limit = numberOf(query, 'limit', DEFAULT_LIMIT);
   const found = (await find(mailbox, search, wait)).filter(
     ({ receivedAt }) => Date.parse(receivedAt) < before,
   );
-  const all = search === EVERYTHING ? found : await mailbox.list('');
+  const all = search === EVERYTHING ? found : await mailbox.all();
   const rows = found.slice(start, start + limit);
   const unread = (messages: readonly api.MessageSummary[]) =>
     messages.filter(({ readAt }) => readAt === null).length;
@@ -76,7 +77,7 @@ function givenSearch(query: URLSearchParams): Search {
 async function messageId({ path, query, mailbox, wait }: Call): Promise<string> {
   const { id = '' } = path;
   if (id !== 'latest') return id;
-  const [latest] = await find(mailbox, query.has('query') ? searchOf(query) : EVERYTHING, wait);
+  const [latest] = await find(mailbox, query.has('query') ? searchOf(query) : EVERYTHING, wait, 1);
   if (latest) return idOf(latest);
   throw notFound('Message not found');
 }
@@ -105,7 +106,7 @@ const cleanTag = (tag: unknown): string => String(tag).replaceAll(TAG, '').repla
 
 /** Replaces a tag of all messages that have it. @param to undefined removes it @throws Refused 400 when none has it */
 async function replaceTag(mailbox: Mailbox, tag: string, to?: string): Promise<Reply> {
-  const all = await mailbox.list('');
+  const all = await mailbox.all();
   const tagged = all.filter(({ tags }) => tags.includes(tag));
   if (tagged.length === 0) throw new Refused(400, `tag not found: ${tag}`);
   if (to !== undefined && to !== tag && all.some(({ tags }) => tags.includes(to)))
@@ -141,7 +142,7 @@ async function view(call: Call): Promise<Reply> {
   if (kind === 'txt') return text(messageOf(message).Text, 200, 'text/plain; charset=utf-8');
   if (!message.html) throw notFound('This message does not contain a HTML part');
   const headers = { 'content-security-policy': PAGE_CSP };
-  return { ...text(pageOf(message, messageOf(message).ID), 200, 'text/html; charset=utf-8'), headers };
+  return { ...text(pageOf(message, idOf(message)), 200, 'text/html; charset=utf-8'), headers };
 }
 
 async function part(call: Call): Promise<Reply> {
@@ -156,14 +157,15 @@ async function part(call: Call): Promise<Reply> {
 }
 
 async function info({ mailbox }: Call): Promise<Reply> {
-  const all = await mailbox.list('');
+  const all = await mailbox.all();
+  const bytes = all.reduce((sum, { size }) => sum + size, 0);
   const tags: Record<string, number> = {};
   for (const tag of all.flatMap((message) => message.tags)) tags[tag] = (tags[tag] ?? 0) + 1;
   return json({
     Version: 'Mayfly',
     LatestVersion: 'disabled',
     Database: '',
-    DatabaseSize: all.reduce((sum, { size }) => sum + size, 0),
+    DatabaseSize: bytes,
     Messages: all.length,
     Unread: all.filter(({ readAt }) => readAt === null).length,
     Tags: tags,
@@ -172,7 +174,7 @@ async function info({ mailbox }: Call): Promise<Reply> {
       Memory: process.memoryUsage.rss(),
       MessagesDeleted: 0,
       SMTPAccepted: all.length,
-      SMTPAcceptedSize: all.reduce((sum, { size }) => sum + size, 0),
+      SMTPAcceptedSize: bytes,
       SMTPRejected: 0,
       SMTPIgnored: 0,
     },
@@ -267,7 +269,7 @@ export const MAILPIT: readonly Route[] = [
   route('GET', '/api/v1/search', (call) => page(call, givenSearch(call.query))),
   route('DELETE', '/api/v1/search', removeFound),
   route('POST', '/api/v1/send', send),
-  route('GET', '/api/v1/tags', async ({ mailbox }) => json(tagsOf(await mailbox.list('')))),
+  route('GET', '/api/v1/tags', async ({ mailbox }) => json(tagsOf(await mailbox.all()))),
   route('PUT', '/api/v1/tags', setTags),
   route('PUT', '/api/v1/tags/:tag', async ({ mailbox, path, body }) => {
     const to = cleanTag((readJson(body) as { Name?: unknown }).Name ?? '');

@@ -1,4 +1,5 @@
 import type { api } from '@mayfly/client';
+import { phrase } from '../api.ts';
 import type { Details } from '../mailbox.ts';
 
 /** A search in Mailpit's language, in two parts. */
@@ -27,7 +28,6 @@ const SIZE = /^(\d+(?:\.\d+)?)\s?(k|kb|m|mb)?$/i;
 /** A date, perhaps with a time, without a zone. */
 const LOCAL = /^(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?$/;
 
-const phrase = (words: string): string => `"${words.replaceAll(/["\\]/g, '\\$&')}"`;
 const isIn =
   (value: string) =>
   ({ address, name }: api.MailAddress): boolean =>

@@ -11,17 +11,21 @@ interface Address {
 }
 const addressOf = ({ name, address }: api.MailAddress): Address => ({ Name: name, Address: address });
 
+const peopleOf = (message: api.MessageSummary, { bcc, replyTo }: Details) => ({
+  From: message.from && addressOf(message.from),
+  To: message.to.map(addressOf),
+  Cc: message.cc.map(addressOf),
+  Bcc: bcc.map(addressOf),
+  ReplyTo: replyTo.map(addressOf),
+});
+
 /** A row of a list. */
-export function rowOf(message: api.MessageSummary, { rfcMessageId, bcc, replyTo }: Details) {
+export function rowOf(message: api.MessageSummary, details: Details) {
   return {
     ID: idOf(message),
-    MessageID: rfcMessageId,
+    MessageID: details.rfcMessageId,
     Read: message.readAt !== null,
-    From: message.from && addressOf(message.from),
-    To: message.to.map(addressOf),
-    Cc: message.cc.map(addressOf),
-    Bcc: bcc.map(addressOf),
-    ReplyTo: replyTo.map(addressOf),
+    ...peopleOf(message, details),
     Subject: message.subject,
     Created: message.receivedAt,
     Username: '',
@@ -42,17 +46,13 @@ const attachmentOf = ({ id, filename, contentType, contentId, size }: api.Attach
 
 /** A message in full. */
 export function messageOf(message: api.Message) {
-  const { rfcMessageId, bcc, replyTo } = detailsOf(message);
+  const details = detailsOf(message);
   const parts = (disposition: string) =>
     message.attachments.filter((part) => part.disposition === disposition).map(attachmentOf);
   return {
     ID: idOf(message),
-    MessageID: rfcMessageId,
-    From: message.from && addressOf(message.from),
-    To: message.to.map(addressOf),
-    Cc: message.cc.map(addressOf),
-    Bcc: bcc.map(addressOf),
-    ReplyTo: replyTo.map(addressOf),
+    MessageID: details.rfcMessageId,
+    ...peopleOf(message, details),
     ReturnPath: message.envelope.mailFrom || (message.from?.address ?? ''),
     Subject: message.subject,
     ListUnsubscribe: unsubscribeOf(message),

@@ -28,7 +28,6 @@ import { collectPaths, unknownPath } from './request/paths.ts';
 import { ResponseCache } from './response/etag.ts';
 import { respondWithErrors, sendError } from './response/problems.ts';
 import { apiRoutes, operationRoutes } from './routes/api.ts';
-import { dialectRoutes, dialectSecret } from './routes/dialects.ts';
 import { referenceRoutes } from './routes/reference.ts';
 
 /** Creates the server; nothing is opened before `start`. */
@@ -117,7 +116,7 @@ export async function buildApp(
     attachmentBytes: createAttachmentBytes(reading),
     wholeMails: createWholeMails(reading),
     responses: new ResponseCache(),
-    dialectSecret: dialectSecret(),
+    dialectSecret: randomUUID(),
     ...gate,
   };
 
@@ -132,7 +131,10 @@ export async function buildApp(
   operationRoutes(app, context);
   referenceRoutes(app);
   apiRoutes(app, context);
-  if (options.dialect && options.dialect !== 'off') dialectRoutes(app, context, options.dialect);
+  if (options.dialect && options.dialect !== 'off') {
+    const { dialectRoutes } = await import('./routes/dialects.ts');
+    dialectRoutes(app, context, options.dialect);
+  }
   if (options.console) {
     sessionRoutes(app, context, options.console.signInCodes);
     consolePages(app, unknownPath);

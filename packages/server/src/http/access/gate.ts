@@ -6,7 +6,6 @@ import type { App, HttpDeps, RouteContext } from '../context.ts';
 import { MAX_UNREAD_BYTES_PER_ACCOUNT } from '../limits.ts';
 import { assertReadable, dropBody, dropChunks } from '../request/inputs.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
-import { DIALECT_HEADER } from '../routes/dialects.ts';
 import { createAdmission } from './admission.ts';
 import { assertLocal, isDevKey, sessionSecret } from './credential.ts';
 import { type Caller, Guard } from './guard.ts';
@@ -84,6 +83,9 @@ export function createCors(origins: readonly string[]) {
     },
   };
 }
+
+/** Shows that a request comes from a dialect of this process, which has checked and counted it. */
+export const DIALECT_HEADER = 'x-mayfly-dialect';
 
 /** Authentication and limits of all requests to routes that are not public. */
 export type Gate = Pick<RouteContext, 'guard' | 'admission'>;

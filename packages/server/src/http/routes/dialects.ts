@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { MAX_WAIT } from '@mayfly/client/contract';
 import {
   type Answer,
@@ -14,13 +13,10 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, messageOf } from '../../errors.ts';
 import { assertLocal, assertSameOrigin } from '../access/credential.ts';
+import { DIALECT_HEADER } from '../access/gate.ts';
 import { callerOf } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
 import { MAX_BODY_BYTES } from '../limits.ts';
-
-/** Shows that a request comes from a dialect of this process, which has checked and counted it. */
-export const DIALECT_HEADER = 'x-mayfly-dialect';
-export const dialectSecret = (): string => randomBytes(24).toString('base64url');
 
 /** Enough for a mail with a few attachments in base64; larger ones come by SMTP. */
 const MAX_SENT_BYTES = 8 * 1024 * 1024;
