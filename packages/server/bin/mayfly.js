@@ -31,7 +31,8 @@ function keepCompiled(folder) {
 function start() {
   const folder = bundle();
   keepCompiled(folder ? join(folder, '.cache') : join(__dirname, '../../../node_modules/.cache/mayfly'));
-  if (folder) return require(join(folder, 'main.cjs')).main(parent);
+  const program = process.argv[2] === 'sendmail' ? 'cli-sendmail.cjs' : 'main.cjs';
+  if (folder) return require(join(folder, program)).main(parent);
   return import('../src/main.ts').then(({ main }) => main(parent));
 }
 
