@@ -23,7 +23,7 @@ import { createLog, type Logger } from './log.ts';
 import { giveBackMemoryLater } from './memory.ts';
 import { addGauges, type GaugeSources, measureDisk, warnOfClock } from './operations/gauges.ts';
 import { createMetrics, type Metrics } from './operations/metrics.ts';
-import { createParsing } from './reading/pool/parser-pool.ts';
+import { Parsing } from './reading/pool/parser-pool.ts';
 import { Readings } from './reading/readings.ts';
 import { Authenticator } from './reading/sender-checks/authenticator.ts';
 import { createReplays } from './recordings/replay.ts';
@@ -167,7 +167,7 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
   opened.onClose(() => usage.stop());
   await warnOfClock({ store, clock, log });
   const metrics = createMetrics();
-  const parsing = createParsing();
+  const parsing = new Parsing();
   opened.onClose(() => parsing.close());
   const authenticating = config.mailAuth === 'on' ? openSenderChecks(given, metrics) : null;
   const isShared = config.databaseUrl !== null;
