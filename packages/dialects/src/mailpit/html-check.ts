@@ -7,8 +7,7 @@ type Support = 'yes' | 'partial' | 'no';
 const percent = (part: number, of: number): number => (of === 0 ? 0 : (100 * part) / of);
 
 /** Mailpit's report of what mail clients do not support, from our lint report. @param html of the message */
-export function htmlCheckOf({ findings }: api.LintReport, html: string) {
-  const features = findings.flatMap(({ features: some = [] }) => some);
+export function htmlCheckOf({ features }: api.LintReport, html: string) {
   const warnings = features.map(warningOf);
   const platforms: Record<string, string[]> = {};
   for (const { Family, Platform } of warnings.flatMap(({ Results }) => Results))

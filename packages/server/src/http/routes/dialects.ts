@@ -12,7 +12,7 @@ import {
 } from '@mayfly/dialects';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, messageOf } from '../../errors.ts';
-import { assertLocal, assertSameOrigin } from '../access/credential.ts';
+import { assertLocal, assertSameOrigin, isDevKey } from '../access/credential.ts';
 import { DIALECT_HEADER } from '../access/gate.ts';
 import { callerOf } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
@@ -32,13 +32,16 @@ const CHALLENGE = { 'www-authenticate': 'Basic realm="Mayfly: an API key or a re
 /** The credential of a request as our API takes it: the password of HTTP Basic (RFC 7617), or a bearer token. */
 function authorizationOf(request: FastifyRequest, { options, deps }: RouteContext): string {
   const { authorization, origin, 'sec-fetch-site': site } = request.headers;
-  if (authorization === undefined) {
-    if (deps.devAccountId === undefined) throw new AppError('unauthorized', 'A password is missing.');
-    assertLocal(request, options.publicUrl);
-    return 'Bearer dev';
-  }
+  if (authorization === undefined && deps.devAccountId === undefined)
+    throw new AppError('unauthorized', 'A password is missing.');
+  const credential = authorization === undefined ? 'Bearer dev' : bearerOf(authorization);
+  if (isDevKey(credential)) assertLocal(request, options.publicUrl, options.openHosts);
   // A browser adds a stored password to requests of any page.
-  if (origin !== undefined || site !== undefined) assertSameOrigin(request, options.publicUrl);
+  else if (origin !== undefined || site !== undefined) assertSameOrigin(request, options.publicUrl);
+  return credential;
+}
+
+function bearerOf(authorization: string): string {
   const pair = BASIC.exec(authorization)?.[1];
   if (pair === undefined) return authorization;
   const [user, ...password] = Buffer.from(pair, 'base64').toString().split(':');
