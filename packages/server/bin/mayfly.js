@@ -31,8 +31,9 @@ function keepCompiled(folder) {
 function start() {
   const folder = bundle();
   keepCompiled(folder ? join(folder, '.cache') : join(__dirname, '../../../node_modules/.cache/mayfly'));
-  const program = process.argv[2] === 'sendmail' ? 'cli-sendmail.cjs' : 'main.cjs';
-  if (folder) return require(join(folder, program)).main(parent);
+  if (folder && process.argv[2] === 'sendmail')
+    return require(join(folder, 'cli-sendmail.cjs')).main(process, Date.now());
+  if (folder) return require(join(folder, 'main.cjs')).main(parent);
   return import('../src/main.ts').then(({ main }) => main(parent));
 }
 

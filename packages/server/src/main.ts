@@ -213,7 +213,7 @@ export async function main(parent: number): Promise<void> {
     .helpOption(false)
     .allowUnknownOption()
     .allowExcessArguments()
-    .action(async () => (await import('./cli/sendmail.ts')).main());
+    .action(async () => (await import('./cli/sendmail.ts')).main(process, Date.now()));
   const isTerminal = process.stderr.isTTY && process.env.TERM !== 'dumb';
   addBackupCommands(program, { env: process.env, print, now: Date.now, isTerminal });
   try {

@@ -1,4 +1,5 @@
 import { messageOf } from '../errors.ts';
+import { newSessionId } from '../ids.ts';
 import { parseAddressList } from '../mail/mime/address-list.ts';
 import { quoted } from '../text/nearest.ts';
 import { ArgumentError } from './arguments.ts';
@@ -131,7 +132,7 @@ export function prepare(input: Buffer, options: Options, user: string, now: numb
   const added = [
     ...(lacks('from') ? [`From: ${latin1(`${name}<${from}>`)}\r\n`] : []),
     ...(lacks('date') ? [`Date: ${new Date(now).toUTCString().replace('GMT', '+0000')}\r\n`] : []),
-    ...(lacks('message-id') ? [`Message-ID: <${now}.${process.pid}@localhost>\r\n`] : []),
+    ...(lacks('message-id') ? [`Message-ID: <${newSessionId()}@localhost>\r\n`] : []),
   ];
   const body = text.slice(header.length).replace(/^\r\n/, '');
   const mail = Buffer.from(`${added.join('')}${kept.join('')}\r\n${body}`, 'latin1');
@@ -214,15 +215,16 @@ export async function sendmail(
   }
 }
 
-async function readInput(): Promise<Buffer> {
+async function readAll(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   const pieces: Buffer[] = [];
-  for await (const piece of process.stdin) pieces.push(piece);
+  for await (const piece of stream) pieces.push(piece);
   return Buffer.concat(pieces);
 }
 
-export async function main(): Promise<void> {
-  const edge = { input: readInput, env: process.env, now: Date.now() };
-  const { code, text } = await sendmail(process.argv.slice(3), edge);
-  if (text !== '') process.stderr.write(`mayfly sendmail: ${text.replaceAll(/\s+/g, ' ')}\n`);
-  process.exitCode = code;
+/** Sends what the process reads, and sets its exit code. @param now epoch milliseconds */
+export async function main(own: NodeJS.Process, now: number): Promise<void> {
+  const edge = { input: () => readAll(own.stdin), env: own.env, now };
+  const { code, text } = await sendmail(own.argv.slice(3), edge);
+  if (text !== '') own.stderr.write(`mayfly sendmail: ${text.replaceAll(/\s+/g, ' ')}\n`);
+  own.exitCode = code;
 }
