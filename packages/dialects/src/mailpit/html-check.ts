@@ -11,7 +11,7 @@ export function htmlCheckOf({ features }: api.LintReport, html: string) {
   const warnings = features.map(warningOf);
   const platforms: Record<string, string[]> = {};
   for (const { Family, Platform } of warnings.flatMap(({ Results }) => Results))
-    platforms[Family] = [...new Set([...(platforms[Family] ?? []), Platform])].sort();
+    platforms[Platform] = [...new Set([...(platforms[Platform] ?? []), Family])].sort();
   const mean = (of: 'Supported' | 'Partial' | 'Unsupported') =>
     warnings.reduce((sum, { Score }) => sum + Score[of], 0) / (warnings.length || 1);
   return {
@@ -54,7 +54,7 @@ const of = (clients: readonly string[], support: Support) =>
     const [, family = client, platform = ''] = CLIENT.exec(client) ?? [];
     return {
       Name: client,
-      Platform: platform,
+      Platform: platform.toLowerCase().replaceAll(/[ .]+/g, '-'),
       Family: family,
       Version: '',
       Support: support,

@@ -86,7 +86,8 @@ const send = (reply: FastifyReply, { status = 200, type, headers = {}, body }: R
     .code(status)
     .header('content-type', type)
     .headers(headers)
-    .send(typeof body === 'string' ? body : Buffer.from(body));
+    // A string would get a charset that the other program does not state.
+    .send(Buffer.from(body));
 
 /** Errors in the words of the other program: plain text. @throws the error if it is none of those */
 function sendRefusal(error: unknown, reply: FastifyReply): FastifyReply {
@@ -162,6 +163,6 @@ export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit
         onRequest: admit,
         handler: (request, reply) => answer(route, request, reply),
       });
-    scope.get('/livez', { config: { access: 'public' } }, async (_request, reply) => reply.send(''));
+    scope.get('/livez', { config: { access: 'public' } }, async (_request, reply) => reply.send());
   });
 }
