@@ -14,6 +14,8 @@ export interface Details {
   rfcMessageId: string;
   bcc: api.MailAddress[];
   replyTo: api.MailAddress[];
+  /** The beginning of the text, of the HTML where there is some. */
+  snippet: string;
 }
 
 /** Enough for the lists of one test suite: 2,000 rows of usual mail. */
@@ -30,7 +32,18 @@ export const detailsOf = (message: api.Message): Details => ({
   rfcMessageId: (message.rfcMessageId ?? '').replace(/^<|>$/g, ''),
   bcc: [...message.bcc, ...unnamed(message)],
   replyTo: message.replyTo,
+  snippet: snippetOf(message),
 });
+
+const SNIPPET_BYTES = 200;
+
+function snippetOf({ htmlText, text }: api.Message): string {
+  const words = (htmlText || text || '').replaceAll(/\s+/g, ' ').trim();
+  const bytes = Buffer.from(words);
+  if (bytes.length <= SNIPPET_BYTES) return words;
+  // A character that is cut in two becomes U+FFFD.
+  return `${bytes.toString('utf8', 0, SNIPPET_BYTES).replace(/\uFFFD$/, '')}...`;
+}
 
 /** Recipients of the envelope whom no header names, which is what Bcc means. */
 function unnamed({ to, cc, bcc, envelope }: api.Message): api.MailAddress[] {
@@ -116,8 +129,9 @@ export class Mailbox {
     return made;
   }
 
-  async read(id: string): Promise<api.Message> {
-    return this.#api.call('GET /v1/inboxes/{id}/messages/{messageId}', { path: this.#pathOf(id) });
+  async read(id: string, include?: 'attachmentContent'): Promise<api.Message> {
+    const input = { path: this.#pathOf(id), query: { ...(include && { include }) } };
+    return this.#api.call('GET /v1/inboxes/{id}/messages/{messageId}', input);
   }
 
   async raw(id: string): Promise<Buffer> {

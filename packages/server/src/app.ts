@@ -23,7 +23,7 @@ import { createLog, type Logger } from './log.ts';
 import { giveBackMemoryLater } from './memory.ts';
 import { addGauges, type GaugeSources, measureDisk, warnOfClock } from './operations/gauges.ts';
 import { createMetrics, type Metrics } from './operations/metrics.ts';
-import { createParsing } from './reading/pool/parser-pool.ts';
+import { Parsing } from './reading/pool/parser-pool.ts';
 import { Readings } from './reading/readings.ts';
 import { Authenticator } from './reading/sender-checks/authenticator.ts';
 import { createReplays } from './recordings/replay.ts';
@@ -181,7 +181,7 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
   opened.onClose(() => usage.stop());
   await warnOfClock({ store, clock, log });
   const metrics = createMetrics();
-  const parsing = createParsing();
+  const parsing = new Parsing();
   opened.onClose(() => parsing.close());
   const authenticating = config.mailAuth === 'on' ? openSenderChecks(given, metrics) : null;
   const isShared = config.databaseUrl !== null;
@@ -341,7 +341,7 @@ async function startHttp(
   signInCodes: SignInCodes,
 ) {
   const { config, store, events, plans, metrics, gauges, clock, log, opened } = base;
-  const { domains, publicUrl, corsOrigins, signUpPlan, dialect } = config;
+  const { domains, publicUrl, corsOrigins, signUpPlan, dialect, devKey } = config;
   const { createHttpServer } = await import('./http/server.ts');
   const onLost = (err: unknown) => log.error({ err }, 'Ended waits could not be stored');
   const waitLog = new WaitLog(store.waits, clock, onLost);
@@ -353,6 +353,8 @@ async function startHttp(
       host: config.httpHost,
       port: config.httpPort,
       ...{ domains, publicUrl, corsOrigins, signUpPlan, dialect },
+      openHosts: devKey === 'open' ? (config.hosts ?? []) : null,
+      devKeyOnlyInDialect: !hasDevKey(config),
       sink: config.sink === 'on',
       metrics: config.metrics === 'on',
       smtp: smtp?.endpoint ?? null,
@@ -379,7 +381,7 @@ async function startHttp(
       clock,
       log,
       metrics: metrics.registry,
-      devAccountId: hasDevKey(config) ? base.firstStart.account.id : undefined,
+      devAccountId: hasDevKey(config) || devKey === 'open' ? base.firstStart.account.id : undefined,
     },
   );
   opened.addListener(server);

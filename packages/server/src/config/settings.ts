@@ -264,9 +264,16 @@ export const SETTINGS = {
   devKey: setting({
     name: 'MAYFLY_DEV_KEY',
     fallback: 'off',
-    ...SWITCH,
+    ...oneOf('on', 'open', 'off'),
     sentence:
-      'Whether "Authorization: Bearer dev" is the first account. Only `mayfly dev` has it, only while the API listens on loopback, and only for programs of this machine (docs/security.md).',
+      'Whether "Authorization: Bearer dev" is the first account. Only `mayfly dev` has it, only while the API listens on loopback, and only for programs of this machine (docs/security.md). open, the default of `mayfly dev --like`, also serves the interface of MAYFLY_DIALECT without a credential to everyone who reaches the port.',
+  }),
+  hosts: setting({
+    name: 'MAYFLY_HOSTS',
+    allowed: 'host names in lower case, separated by commas, or nothing',
+    sentence:
+      'Host names, also those of a reverse proxy, under which MAYFLY_DEV_KEY=open needs no credential, beside localhost, addresses and names without a dot such as those of containers.',
+    parse: orNone(listOf(hostname)),
   }),
   plans: setting({
     name: 'MAYFLY_PLANS',

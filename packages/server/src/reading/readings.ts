@@ -7,7 +7,7 @@ import type { MailEnvelope } from '../mail/mail.ts';
 import { encodeTrail, type TrailEvent, type TrailStep } from '../mail/trail.ts';
 import { LARGE_BYTES } from '../memory.ts';
 import type { Store } from '../store.ts';
-import { FairQueue } from './pool/fair-queue.ts';
+import { FairQueue, type Flow } from './pool/fair-queue.ts';
 import { LARGE_MAIL_BYTES, type Parsing } from './pool/parser-pool.ts';
 import type { Authenticator } from './sender-checks/authenticator.ts';
 import type { Reading } from './sources.ts';
@@ -30,9 +30,6 @@ const SECOND_LOOK_MS = 2_000;
 const LISTED = 1_000;
 /** Numbers of sources that are reserved at a time: enough for a tenth of a second. */
 const RESERVED = 500;
-
-/** Account and inbox, which get equal shares. For a mail that is loaded from the store the inbox is unknown. */
-type Flow = readonly [accountId: string, inboxId: string];
 
 interface Mail {
   readonly raw: Uint8Array;
@@ -246,6 +243,7 @@ export class Readings {
   }
 
   readonly #takeOver = (unread: UnreadSource): void => {
+    // The inbox of a mail that is loaded from the store is unknown.
     if (!this.#entries.has(unread.source)) this.#queue(this.#add(unread, [unread.accountId, '']));
   };
 
@@ -258,10 +256,10 @@ export class Readings {
     return entry;
   }
 
-  /** Queues a mail that must be loaded from the store, with equal shares for accounts and inboxes. */
+  /** Queues a mail that must be loaded from the store. */
   #queue(entry: Entry): void {
     const lane = entry.size > LARGE_MAIL_BYTES ? this.#large : this.#small;
-    lane.queue.add(entry, entry.flow, entry.size);
+    lane.queue.add(entry, entry.flow);
     entry.hasten = () => lane.queue.hasten(entry, entry.flow);
     if (entry.isAwaited) entry.hasten();
     this.#loadNext(lane);

@@ -55,7 +55,7 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
           Bcc: [{ Name: '', Address: 'carl@example.net' }],
           ReplyTo: [{ Name: '', Address: 'help@example.com' }],
           Attachments: 1,
-          Snippet: 'Your code is 482913',
+          Snippet: 'Hi confirm',
         },
       ],
     });
@@ -125,6 +125,11 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
     const picture = `/api/v1/message/${id}/part/${Inline[0]?.PartID}`;
     expect(await mailpit.renderMessageHTML(id)).toContain(`<img src="${picture}">`);
     expect((await mailpit.getAttachmentThumbnail(id, Inline[0]?.PartID ?? '')).size).toBe(8);
+    const blank = await mailpit.getAttachmentThumbnail(id, Attachments[0]?.PartID ?? '');
+    expect([blank.type, [...new Uint8Array(await blank.arrayBuffer()).slice(0, 2)]]).toEqual([
+      'image/jpeg',
+      [0xff, 0xd8],
+    ]);
     expect(await mailpit.renderMessageText(id)).toBe('Your code is 482913');
     await expect(mailpit.renderMessageHTML()).rejects.toThrow('404 Not Found');
   });
@@ -193,12 +198,35 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
     expect(await mailpit.getInfo()).toMatchObject({ Messages: 2, Unread: 2, Tags: {} });
   });
 
+  it('lists the links of a mail, opens none, and lets no test pass on that', async () => {
+    const { Errors, Links } = await mailpit.linkCheck(await idOfWelcome());
+    expect(Errors).toBe(Links.length);
+    expect(Links[0]).toEqual({
+      URL: 'https://example.com/confirm',
+      StatusCode: 0,
+      Status: expect.stringContaining('Not checked'),
+    });
+  });
+
+  it('begins a row with the HTML, at most 200 bytes of it, and never half a character', async () => {
+    await app.send({ ...SECOND, html: `<p>${'x'.repeat(199)}ä and more</p>` });
+    expect((await mailpit.listMessages()).messages[0]?.Snippet).toBe(`${'x'.repeat(199)}...`);
+  });
+
+  it('gives header fields as they were sent, encoded', async () => {
+    await app.send({ ...SECOND, subject: 'Grüße' });
+    expect(await mailpit.getMessageHeaders()).toMatchObject({
+      Subject: [expect.stringMatching(/^=\?UTF-8\?/i)],
+      'Return-Path': ['<shop@example.com>'],
+    });
+  });
+
   it('checks the HTML with the data of the lint report', async () => {
     await app.send({ ...SECOND, html: '<style>p{width:calc(1px + 1em)}</style><p style="gap:1px">x</p>' });
     const { Total, Warnings, Platforms } = await mailpit.htmlCheck();
     expect(Total.Tests).toBe(Warnings.length);
     expect(Warnings[0]).toMatchObject({ Category: 'css', Score: { Found: 1 } });
-    expect(Object.keys(Platforms)).toContain('Outlook');
+    expect(Platforms.windows).toContain('Outlook');
   });
 });
 

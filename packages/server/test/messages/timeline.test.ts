@@ -194,32 +194,22 @@ describe('a timeline', () => {
 });
 
 describe('a stored trail', () => {
-  it('comes back as it was, with times that run back and any detail but its own separator', () => {
+  it('comes back as it was, with times that run back and any detail', () => {
     const trail: Trail = [
       { event: 'connected', at: T },
       { event: 'tls', at: T - 7, detail: 'TLSv1.3 TLS_AES_256_GCM_SHA384' },
       { event: 'fault', at: T + 1e9, detail: '\0\n|m2 \ud800' },
       { event: 'sender-checked', at: T },
     ];
-    const [first, second, third, last] = trail;
-    expect(decodeTrail(encodeTrail(trail))).toEqual([
-      first,
-      second,
-      { ...third, detail: '\0\n/m2 \ud800' },
-      last,
-    ]);
+    expect(decodeTrail(encodeTrail(trail))).toEqual(trail);
   });
 
-  it('takes about 35 bytes for a plain session', () => {
-    expect(encodeTrail(SESSION)).toBe('cmmbq8ocw|m2|r1|d0|e7|p4'.replace(/^c[^|]*/, `c${T.toString(36)}`));
-    expect(encodeTrail(SESSION).length).toBeLessThan(35);
+  it('takes about 170 bytes for a plain session', () => {
+    expect(encodeTrail(SESSION).length).toBeLessThan(180);
   });
 
-  it('is read as far as it is understood', () => {
+  it('is empty where none was stored, and where it is damaged', () => {
     expect(decodeTrail('')).toEqual([]);
-    expect(decodeTrail('zz|c5|!!|m2')).toEqual([
-      { event: 'connected', at: 40 },
-      { event: 'mail-from', at: 42 },
-    ]);
+    expect(decodeTrail('[["connected",')).toEqual([]);
   });
 });

@@ -28,10 +28,11 @@ function keyLines({ firstStart }: RunningApp, config: Config): string[] {
   ];
 }
 
-/** Only a server on loopback prints a sign-in code, because output is often kept in logs. */
+/** Prints a sign-in code only where the mail is open to the same readers, because output is often kept in logs. */
 function consoleLink(consoleUrl: string, running: RunningApp, config: Config): string {
-  if (!LOOPBACK.test(config.httpHost) || config.publicUrl !== null) return consoleUrl;
-  return `${consoleUrl}console/open#${running.makeSignInCode()}   (signs in once)`;
+  const isOwn = LOOPBACK.test(config.httpHost) || config.devKey === 'open';
+  if (!isOwn || config.publicUrl !== null) return consoleUrl;
+  return `${consoleUrl.replace('//0.0.0.0:', '//localhost:')}console/open#${running.makeSignInCode()}   (signs in once)`;
 }
 
 function addressLines(running: RunningApp, config: Config): string[] {
@@ -77,6 +78,14 @@ function mailLines({ host, port }: { host: string; port: number }): string[] {
   ];
 }
 
+/** What programs that start the other one wait for in its output. */
+function readyLines(url: string, { devKey, dialect }: Config): string[] {
+  if (devKey !== 'open') return [];
+  return dialect === 'mailhog'
+    ? ['', 'Creating API v2 with WebPath: ', `Serving under ${url}/`]
+    : ['', `[http] accessible via ${url}/`];
+}
+
 function startedText(running: RunningApp, config: Config): string {
   const { http, smtp } = running;
   const lines = [
@@ -91,6 +100,7 @@ function startedText(running: RunningApp, config: Config): string {
   lines.push(`  Data     ${data}`, ...keyLines(running, config));
   if (http) lines.push(...requestLines(http.url, running, config));
   if (smtp) lines.push(...mailLines(smtp));
+  if (http) lines.push(...readyLines(http.url, config));
   return `${lines.join('\n')}\n`;
 }
 

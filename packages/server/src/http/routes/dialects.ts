@@ -12,7 +12,7 @@ import {
 } from '@mayfly/dialects';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, messageOf } from '../../errors.ts';
-import { assertLocal, assertSameOrigin } from '../access/credential.ts';
+import { assertLocal, assertSameOrigin, isDevKey } from '../access/credential.ts';
 import { DIALECT_HEADER } from '../access/gate.ts';
 import { callerOf } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
@@ -32,13 +32,16 @@ const CHALLENGE = { 'www-authenticate': 'Basic realm="Mayfly: an API key or a re
 /** The credential of a request as our API takes it: the password of HTTP Basic (RFC 7617), or a bearer token. */
 function authorizationOf(request: FastifyRequest, { options, deps }: RouteContext): string {
   const { authorization, origin, 'sec-fetch-site': site } = request.headers;
-  if (authorization === undefined) {
-    if (deps.devAccountId === undefined) throw new AppError('unauthorized', 'A password is missing.');
-    assertLocal(request, options.publicUrl);
-    return 'Bearer dev';
-  }
+  if (authorization === undefined && deps.devAccountId === undefined)
+    throw new AppError('unauthorized', 'A password is missing.');
+  const credential = authorization === undefined ? 'Bearer dev' : bearerOf(authorization);
+  if (isDevKey(credential)) assertLocal(request, options.publicUrl, options.openHosts);
   // A browser adds a stored password to requests of any page.
-  if (origin !== undefined || site !== undefined) assertSameOrigin(request, options.publicUrl);
+  else if (origin !== undefined || site !== undefined) assertSameOrigin(request, options.publicUrl);
+  return credential;
+}
+
+function bearerOf(authorization: string): string {
   const pair = BASIC.exec(authorization)?.[1];
   if (pair === undefined) return authorization;
   const [user, ...password] = Buffer.from(pair, 'base64').toString().split(':');
@@ -83,7 +86,8 @@ const send = (reply: FastifyReply, { status = 200, type, headers = {}, body }: R
     .code(status)
     .header('content-type', type)
     .headers(headers)
-    .send(typeof body === 'string' ? body : Buffer.from(body));
+    // A string would get a charset that the other program does not state.
+    .send(Buffer.from(body));
 
 /** Errors in the words of the other program: plain text. @throws the error if it is none of those */
 function sendRefusal(error: unknown, reply: FastifyReply): FastifyReply {
@@ -159,6 +163,6 @@ export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit
         onRequest: admit,
         handler: (request, reply) => answer(route, request, reply),
       });
-    scope.get('/livez', { config: { access: 'public' } }, async (_request, reply) => reply.send(''));
+    scope.get('/livez', { config: { access: 'public' } }, async (_request, reply) => reply.send());
   });
 }

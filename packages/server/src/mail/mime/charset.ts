@@ -153,34 +153,20 @@ const META_CHARSET = /<meta[^>]{1,200}?charset\s*=\s*["']?([\w:.-]{2,40})/i;
 /** Bytes sampled to detect the byte order. */
 const UTF16_SAMPLE = 256;
 
-/** Names that TextDecoder knows by another name; keys without punctuation. */
-const ALIASES: ReadonlyMap<string, string> = new Map([
-  ['cp932', 'shift_jis'],
-  ['windows932', 'shift_jis'],
-  ['ibm932', 'shift_jis'],
-  ['cp936', 'gbk'],
-  ['ms936', 'gbk'],
-  ['windows936', 'gbk'],
-  ['cp949', 'euc-kr'],
-  ['ms949', 'euc-kr'],
-  ['windows949', 'euc-kr'],
-  ['uhc', 'euc-kr'],
-  ['cp950', 'big5'],
-  ['ms950', 'big5'],
-  ['windows950', 'big5'],
-  ['cp874', 'windows-874'],
-  ['cp51932', 'euc-jp'],
-  ['cp50220', 'iso-2022-jp'],
-  ['cp50221', 'iso-2022-jp'],
-  ['cp50222', 'iso-2022-jp'],
-  ['iso2022jp1', 'iso-2022-jp'],
-  ['iso2022jp2', 'iso-2022-jp'],
-  ['iso2022jp3', 'iso-2022-jp'],
-  ['iso2022jpms', 'iso-2022-jp'],
-  ['junet', 'iso-2022-jp'],
-  ['ucs2be', 'utf-16be'],
-  ['ucs2le', 'utf-16le'],
-]);
+/** Names without punctuation that TextDecoder knows by another name. */
+const ALIASES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    shift_jis: 'cp932 windows932 ibm932',
+    gbk: 'cp936 ms936 windows936',
+    'euc-kr': 'cp949 ms949 windows949 uhc',
+    big5: 'cp950 ms950 windows950',
+    'windows-874': 'cp874',
+    'euc-jp': 'cp51932',
+    'iso-2022-jp': 'cp50220 cp50221 cp50222 iso2022jp1 iso2022jp2 iso2022jp3 iso2022jpms junet',
+    'utf-16be': 'ucs2be',
+    'utf-16le': 'ucs2le',
+  }).flatMap(([name, aliases]) => aliases.split(' ').map((alias) => [alias, name])),
+);
 
 /** Only of known names, so its size is bounded. */
 const decoders = new Map<string, CharsetDecoder>();

@@ -67,7 +67,7 @@ export class JobQueue {
       job.failed('closed');
       return;
     }
-    this.queue.add(job, job.flow, job.input.length);
+    this.queue.add(job, job.flow);
     if (this.isScheduled) return;
     this.isScheduled = true;
     // setImmediate runs after the sockets were read, so mails that arrive in one turn of the event loop share a batch.
@@ -125,9 +125,9 @@ export class JobQueue {
     this.workers.clear();
     const left = [
       ...this.requeued.splice(0),
-      ...this.queue.clear(),
       ...workers.flatMap(({ batches }) => batches.flatMap(({ jobs }) => jobs)),
     ];
+    for (let job = this.queue.shift(); job !== undefined; job = this.queue.shift()) left.push(job);
     for (const job of left) fail(job, 'closed');
     await Promise.all(workers.map(({ thread }) => thread.terminate()));
   }

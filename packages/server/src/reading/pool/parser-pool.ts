@@ -36,45 +36,11 @@ export interface ParsedBytes {
 }
 
 export interface ParseRequest {
-  /** Account and inbox, which get equal shares of the workers. */
   flow?: Flow;
   /** Abort it when the result is no longer needed: a job that has not started is dropped. */
   signal?: AbortSignal | undefined;
   /** Abort it when a caller waits for the result: the job then runs before those for which no caller waits. */
   hastening?: AbortSignal | undefined;
-}
-
-/**
- * All methods throw the reason of an aborted `signal`; all but `parse` throw AppError `unavailable` when the worker was
- * terminated.
- */
-export interface Parsing {
-  /** Starts the workers that are kept when idle; without it, the first mail starts one. */
-  warmUp(): void;
-  /**
-   * Parses a whole mail. When the worker was terminated (time, memory, a crash, or {@link close}), the result has
-   * only the first header fields, and `parseError` says why.
-   */
-  parse(raw: Uint8Array, request?: ParseRequest): Promise<ParsedBytes>;
-  decode(bytes: Uint8Array, encoding: TransferEncoding, request?: ParseRequest): Promise<Uint8Array>;
-  /** @param raw may be transferred, so do not use it after the call @returns UTF-8 JSON of `Finding[]` */
-  lint(raw: Uint8Array, request?: ParseRequest): Promise<Uint8Array>;
-  /** @param imagesUrl the URL of an image of the mail without its attachment id */
-  preview(
-    raw: Uint8Array,
-    imagesUrl: string,
-    request?: ParseRequest,
-  ): Promise<{ page: Uint8Array; remoteCount: number }>;
-  attachments(raw: Uint8Array, request?: ParseRequest): Promise<AttachmentList>;
-  /** UTF-8 JSON of a message in full. */
-  fullJson(raw: Uint8Array, about: FullJson, request?: ParseRequest): Promise<Uint8Array>;
-  /** See `json-lines.ts`; `problem` says why the document cannot be read. */
-  jsonLines(document: Uint8Array, array: string): Promise<{ lines: Uint8Array; problem: string }>;
-  readonly threads: number;
-  /** Jobs queued or running. */
-  readonly jobs: number;
-  /** Terminates the workers; unfinished jobs end as if they had failed. */
-  close(): Promise<void>;
 }
 
 export interface ParsingOptions {
@@ -92,7 +58,7 @@ interface TaskResult {
 }
 
 /** The flow of jobs without an account, which together get the share of one account. */
-const OTHERS: Flow = ['others'];
+const OTHERS: Flow = ['others', ''];
 
 const REASONS: Readonly<Record<Failure, string>> = {
   time: `Reading the mail took longer than ${PARSE_TIME_LIMIT_MS / 1000} seconds.`,
@@ -102,12 +68,11 @@ const REASONS: Readonly<Record<Failure, string>> = {
   dropped: 'The client disconnected before the mail was read.',
 };
 
-/** Its time limits use the system clock even in tests, because worker threads take real time. */
-export function createParsing(options: ParsingOptions = {}): Parsing {
-  return new ParserPool(options);
-}
-
-class ParserPool implements Parsing {
+/**
+ * All methods throw the reason of an aborted `signal`; all but `parse` throw AppError `unavailable` when the worker was
+ * terminated. Its time limits use the system clock even in tests, because worker threads take real time.
+ */
+export class Parsing {
   private readonly limits: QueueLimits;
   private readonly small: JobQueue;
   /** Large mails have their own worker, so that their tens of milliseconds never delay a small one. */
@@ -116,7 +81,7 @@ class ParserPool implements Parsing {
   private isWatching = false;
   private unsettled = 0;
 
-  constructor({ threads, workerEntry, limits }: ParsingOptions) {
+  constructor({ threads, workerEntry, limits }: ParsingOptions = {}) {
     this.limits = {
       threads: threads ?? Math.max(1, availableParallelism() - 2),
       stuck: MAX_STUCK,
@@ -141,6 +106,7 @@ class ParserPool implements Parsing {
     this.large = new JobQueue(entry, forLarge, onWork);
   }
 
+  /** Starts the workers that are kept when idle; without it, the first mail starts one. */
   warmUp(): void {
     this.small.warmUp();
   }
@@ -149,52 +115,59 @@ class ParserPool implements Parsing {
     return this.small.threads + this.large.threads;
   }
 
+  /** Jobs queued or running. */
   get jobs(): number {
     return this.unsettled;
   }
 
+  /**
+   * Parses a whole mail. When the worker was terminated (time, memory, a crash, or {@link close}), the result has
+   * only the first header fields, and `parseError` says why.
+   */
   async parse(raw: Uint8Array, request: ParseRequest = {}): Promise<ParsedBytes> {
-    const result = await this.run(raw, 'parse', false, request);
+    const result = await this.run(raw, ['parse'], false, request);
     if (typeof result === 'string') return parseHere(raw, REASONS[result]);
     const { first: summary, second: content, parseError } = result;
     return { summary: summary ?? new Uint8Array(), content, parseError };
   }
 
   async decode(bytes: Uint8Array, encoding: TransferEncoding, request?: ParseRequest): Promise<Uint8Array> {
-    return (await this.result(bytes, { decode: encoding }, false, request)).first ?? new Uint8Array();
+    return (await this.result(bytes, ['decode', encoding], false, request)).first ?? new Uint8Array();
   }
 
+  /** @param raw may be transferred, so do not use it after the call @returns UTF-8 JSON of `LintFinding[]` */
   lint(raw: Uint8Array, request?: ParseRequest): Promise<Uint8Array> {
-    return this.given(raw, 'lint', request);
+    return this.given(raw, ['lint'], request);
   }
 
+  /** @param imagesUrl the URL of an image of the mail without its attachment id */
   async preview(
     raw: Uint8Array,
     imagesUrl: string,
     request?: ParseRequest,
   ): Promise<{ page: Uint8Array; remoteCount: number }> {
-    const task = { preview: { imagesUrl } };
+    const task: Task = ['preview', imagesUrl];
     const { first: page = new Uint8Array(), second } = await this.result(raw, task, true, request);
     return { page, ...JSON.parse(new TextDecoder().decode(second)) };
   }
 
   async attachments(raw: Uint8Array, request?: ParseRequest): Promise<AttachmentList> {
-    return readAttachmentList(await this.given(raw, 'attachments', request));
+    return readAttachmentList(await this.given(raw, ['attachments'], request));
   }
 
+  /** UTF-8 JSON of a message in full. */
   fullJson(raw: Uint8Array, about: FullJson, request?: ParseRequest): Promise<Uint8Array> {
-    return this.given(raw, { fullJson: about }, request);
+    return this.given(raw, ['fullJson', about], request);
   }
 
+  /** See `jsonLines` of serve.ts; `problem` says why the document cannot be read. */
   async jsonLines(document: Uint8Array, array: string): Promise<{ lines: Uint8Array; problem: string }> {
-    const { first: lines = new Uint8Array(), second } = await this.result(
-      document,
-      { jsonLines: array },
-      true,
-    );
+    const task: Task = ['jsonLines', array];
+    const { first: lines = new Uint8Array(), second } = await this.result(document, task, true);
     return { lines, problem: new TextDecoder().decode(second) };
   }
 
+  /** Terminates the workers; unfinished jobs end as if they had failed. */
   async close(): Promise<void> {
     this.stop.abort();
     await Promise.all([this.small.close(), this.large.close()]);

@@ -13,17 +13,15 @@ export const DONE = 2;
 /** The pool took the job back before the worker started it. */
 export const TAKEN = 3;
 
+/** The name of an operation, and its argument beside the input. */
 export type Task =
-  | 'parse'
-  | 'lint'
-  | 'attachments'
-  | { preview: { imagesUrl: string } }
-  | { fullJson: FullJson }
-  | { jsonLines: string }
-  | { decode: TransferEncoding };
+  | ['parse' | 'lint' | 'attachments']
+  | ['preview', imagesUrl: string]
+  | ['fullJson', FullJson]
+  | ['jsonLines', array: string]
+  | ['decode', TransferEncoding];
 
-type Names<T> = T extends string ? T : keyof T;
-export type Operation = Names<Task>;
+export type Operation = Task[0];
 
 const MIB = 1024 * 1024;
 

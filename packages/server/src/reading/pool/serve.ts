@@ -1,8 +1,10 @@
 import type { MessagePort } from 'node:worker_threads';
 import { messageOf } from '../../errors.ts';
-import type { FullJson } from '../../mail/full-json.ts';
-import type { ParsedMail } from '../../mail/mail.ts';
-import type { TransferEncoding } from '../../mail/mime/transfer-encoding.ts';
+import { attachmentListJson, fullJson } from '../../mail/full-json.ts';
+import { lintMail } from '../../mail/lint/lint.ts';
+import { decodeTransfer } from '../../mail/mime/transfer-encoding.ts';
+import { parseMail } from '../../mail/parse.ts';
+import { previewMail } from '../../mail/preview/preview.ts';
 import { contentJson } from '../../mail/stored-content.ts';
 import { freeIfLarge } from '../../memory.ts';
 import {
@@ -10,26 +12,10 @@ import {
   DONE,
   type JobBatch,
   MAX_RESULT_BYTES,
-  type Operation,
   QUEUED,
   STARTED,
   type Task,
 } from './protocol.ts';
-
-/** The operations of a parse worker. Results may be views of the input. */
-export interface MailReader {
-  parse(raw: Uint8Array): ParsedMail;
-  decode(bytes: Uint8Array, encoding: TransferEncoding): Uint8Array;
-  /** Findings as JSON text. */
-  lint(raw: Uint8Array): string;
-  /** The page of a preview, and JSON text of its description. */
-  preview(raw: Uint8Array, imagesUrl: string): { page: string; about: string };
-  /** The list of attachments as JSON text. */
-  attachments(raw: Uint8Array): string;
-  /** The message in full as UTF-8 JSON, in pieces. */
-  fullJson(raw: Uint8Array, about: FullJson): readonly Uint8Array[];
-  jsonLines(document: Uint8Array, array: string): string;
-}
 
 type Piece = string | Uint8Array;
 
@@ -75,44 +61,71 @@ class Results {
 const isPiece = (result: Result[0]): result is Piece =>
   typeof result === 'string' || result instanceof Uint8Array;
 
-const operationOf = (task: Task): Operation =>
-  typeof task === 'string' ? task : (Object.keys(task)[0] as Operation);
+/** Replaced by tests with faulty ones. */
+export const READERS = { parseMail, lintMail };
 
-function run(input: Uint8Array, task: Task, reader: MailReader): Result {
-  if (task === 'parse') {
-    const mail = reader.parse(input);
-    const summary = JSON.stringify(mail.summary);
-    return [summary, contentJson(mail, input.length, Buffer.byteLength(summary)), mail.parseError];
+/** Results may be views of the input. */
+function run(input: Uint8Array, [operation, argument]: Task): Result {
+  switch (operation) {
+    case 'parse': {
+      const mail = READERS.parseMail(input);
+      const summary = JSON.stringify(mail.summary);
+      return [summary, contentJson(mail, input.length, Buffer.byteLength(summary)), mail.parseError];
+    }
+    case 'lint':
+      return [JSON.stringify(READERS.lintMail(input))];
+    case 'attachments':
+      return [attachmentListJson(input)];
+    case 'preview': {
+      const { html, ...about } = previewMail(input, argument);
+      return [html, JSON.stringify(about)];
+    }
+    case 'fullJson':
+      return [fullJson(input, argument)];
+    case 'jsonLines':
+      return linesOrProblem(input, argument);
+    case 'decode':
+      return [decodeTransfer(Buffer.from(input.buffer, input.byteOffset, input.length), argument)];
   }
-  if (task === 'lint') return [reader.lint(input)];
-  if (task === 'attachments') return [reader.attachments(input)];
-  if ('preview' in task) {
-    const { page, about } = reader.preview(input, task.preview.imagesUrl);
-    return [page, about];
-  }
-  if ('decode' in task) return [reader.decode(input, task.decode)];
-  if ('fullJson' in task) return [reader.fullJson(input, task.fullJson)];
-  return linesOrProblem(input, task.jsonLines, reader);
 }
 
-function linesOrProblem(input: Uint8Array, array: string, reader: MailReader): Result {
+function linesOrProblem(input: Uint8Array, array: string): Result {
   try {
-    return [reader.jsonLines(input, array)];
+    return [jsonLines(input, array)];
   } catch (error) {
     return ['', messageOf(error)];
   }
 }
 
-function runBatch({ id, states, inputs, tasks }: JobBatch, reader: MailReader): BatchResult {
+/** Items of one line: few enough to be validated in a millisecond. */
+const ITEMS_PER_LINE = 20;
+
+/**
+ * Splits a JSON document into lines, so that its reader can yield to the event loop between two of them: first the
+ * document with its field `array` emptied, then the items of that field as arrays of several items.
+ * @throws SyntaxError, or RangeError for a document that is nested too deeply
+ */
+function jsonLines(document: Uint8Array, array: string): string {
+  const value: unknown = JSON.parse(new TextDecoder().decode(document));
+  const items = (value as Record<string, unknown> | null)?.[array];
+  if (!Array.isArray(items)) return JSON.stringify(value);
+  const lines = [JSON.stringify({ ...(value as object), [array]: [] })];
+  for (let at = 0; at < items.length; at += ITEMS_PER_LINE) {
+    lines.push(JSON.stringify(items.slice(at, at + ITEMS_PER_LINE)));
+  }
+  return lines.join('\n');
+}
+
+function runBatch({ id, states, inputs, tasks }: JobBatch): BatchResult {
   const results = new Results();
   for (const [index, input] of inputs.entries()) {
     if (Atomics.compareExchange(states, index, QUEUED, STARTED) !== QUEUED) {
       results.add(undefined);
       continue;
     }
-    const task = tasks[index] ?? 'parse';
-    const bytes = results.add(...run(input, task, reader));
-    const most = MAX_RESULT_BYTES[operationOf(task)](input.length);
+    const task = tasks[index] ?? ['parse'];
+    const bytes = results.add(...run(input, task));
+    const most = MAX_RESULT_BYTES[task[0]](input.length);
     if (bytes > most) throw new Error(`A result of ${bytes} bytes is longer than ${most}, the bound.`);
     Atomics.store(states, index, DONE);
   }
@@ -123,10 +136,10 @@ function runBatch({ id, states, inputs, tasks }: JobBatch, reader: MailReader): 
 }
 
 /** Replies to every {@link JobBatch} of `port` with one {@link BatchResult}, one batch after the other. */
-export function serve(port: MessagePort, reader: MailReader): void {
+export function serve(port: MessagePort): void {
   port.on('message', (batch: JobBatch) => {
     // An error ends the thread, and the pool determines the job that caused it.
-    const result = runBatch(batch, reader);
+    const result = runBatch(batch);
     port.postMessage(result, [result.bytes.buffer]);
   });
 }

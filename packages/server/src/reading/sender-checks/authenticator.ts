@@ -1,10 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import ipaddr from 'ipaddr.js';
 import type { Clock } from '../../clock.ts';
 import { sourceKey } from '../../connection-limiter.ts';
 import type { MailAuthentication, MailEnvelope } from '../../mail/mail.ts';
-import { copyInTurns, isLarge } from '../../memory.ts';
-import { CheckThread } from './check-thread.ts';
+import { buffersToGive, copyInTurns, isLarge, YOUNG_HEAP_MB } from '../../memory.ts';
+import type { CheckerData, FromChecker, ToChecker } from './worker.ts';
 
 /** Time limit of one check, which delays reading the message. Name servers usually reply in a fraction of it. */
 export const CHECK_TIME_LIMIT_MS = 2_000;
@@ -18,6 +19,8 @@ export const MAX_CHECKS_PER_SOURCE = 50;
 const MAX_BYTES = 64 * 1024 * 1024;
 /** Applies from the second concurrent message of a source on, so that a single one may be larger. */
 export const MAX_BYTES_PER_SOURCE = 24 * 1024 * 1024;
+/** JavaScript heap of the thread, MiB: the libraries take 20, the cache of records a few. */
+const HEAP_MB = 96;
 /** An idle thread holds tens of MiB. */
 const IDLE_MS = 60_000;
 
@@ -43,6 +46,12 @@ interface Check {
   over: AbortController;
 }
 
+interface Thread {
+  worker: Worker;
+  /** Messages received, the first one when it listens; a thread that is stuck sends none. */
+  messages: number;
+}
+
 interface Load {
   checks: number;
   bytes: number;
@@ -56,7 +65,7 @@ export class Authenticator {
   readonly #options: AuthenticatorOptions;
   readonly #checks = new Map<number, Check>();
   readonly #bySource = new Map<string, Load>();
-  #thread: CheckThread | undefined;
+  #thread: Thread | undefined;
   #lastId = 0;
   #bytes = 0;
   #isClosed = false;
@@ -116,11 +125,11 @@ export class Authenticator {
     this.#thread ??= this.#startThread();
     this.#idle.abort();
     const { mailFrom, helo, remoteAddress } = mail;
-    this.#thread.check({ id, mailFrom, helo, remoteAddress, raw });
+    this.#send(this.#thread, { id, mailFrom, helo, remoteAddress, raw }, [raw]);
     void this.#watch(this.#thread, id, check);
     const leave = (): void => {
       resolve(NOT_IN_TIME);
-      this.#thread?.hurry(id);
+      if (this.#thread) this.#send(this.#thread, { hurry: id });
     };
     signal?.addEventListener('abort', leave, { once: true, signal: check.over.signal });
     return promise;
@@ -142,13 +151,25 @@ export class Authenticator {
     else this.#bySource.delete(source);
   }
 
-  #startThread(): CheckThread {
-    const entry = this.#options.workerEntry ?? new URL('./worker.ts', import.meta.url);
-    const thread = new CheckThread(entry, this.#options.dnsServers, {
-      onFound: (id, found) => this.#finish(id, found),
-      onLost: (error) => this.#lose(thread, error),
+  #startThread(): Thread {
+    const workerData: CheckerData = { servers: this.#options.dnsServers };
+    const worker = new Worker(this.#options.workerEntry ?? new URL('./worker.ts', import.meta.url), {
+      workerData,
+      name: 'sender checks',
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
     });
+    const thread: Thread = { worker, messages: 0 };
+    worker.on('message', (message: FromChecker) => {
+      thread.messages++;
+      if (message !== 'ready') this.#finish(message.id, message.found);
+    });
+    worker.on('error', (error) => this.#lose(thread, error));
+    worker.on('exit', () => this.#lose(thread, new Error('The thread ended by itself.')));
     return thread;
+  }
+
+  #send({ worker }: Thread, message: ToChecker, given: readonly Uint8Array[] = []): void {
+    worker.postMessage(message, buffersToGive(given));
   }
 
   #finish(id: number, found: MailAuthentication): void {
@@ -166,10 +187,10 @@ export class Authenticator {
     this.#thread = undefined;
     this.#idle.abort();
     for (const id of [...this.#checks.keys()]) this.#finish(id, NOT_IN_TIME);
-    await thread?.terminate();
+    await thread?.worker.terminate();
   }
 
-  #lose(thread: CheckThread, error: Error): void {
+  #lose(thread: Thread, error: Error): void {
     if (this.#thread !== thread) return;
     void this.#endThread();
     this.#options.onThreadLost(error);
@@ -184,11 +205,11 @@ export class Authenticator {
   }
 
   /** Settles a check at its time limit, and terminates a thread that sends no messages any more. */
-  async #watch(thread: CheckThread, id: number, { over: { signal }, settle }: Check): Promise<void> {
+  async #watch(thread: Thread, id: number, { over: { signal }, settle }: Check): Promise<void> {
     const { clock } = this.#options;
     await clock.sleep(CHECK_TIME_LIMIT_MS - HURRY_MS, signal);
     if (signal.aborted) return;
-    thread.hurry(id);
+    this.#send(thread, { hurry: id });
     let before: number;
     do {
       before = thread.messages;
@@ -197,7 +218,7 @@ export class Authenticator {
       await nextTurn();
       settle(NOT_IN_TIME);
       // A thread that sends messages, or is still starting, is busy and not stuck.
-    } while (!signal.aborted && (!thread.isReady || thread.messages !== before));
+    } while (!signal.aborted && (thread.messages === 0 || thread.messages !== before));
     if (!signal.aborted) this.#lose(thread, new Error('A message kept the thread busy for too long.'));
   }
 }

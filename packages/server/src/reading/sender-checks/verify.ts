@@ -5,7 +5,6 @@ import { dmarc } from 'mailauth/lib/dmarc/index.js';
 import { spf } from 'mailauth/lib/spf/index.js';
 import type { MailAuthentication } from '../../mail/mail.ts';
 import type { Ask } from './dns-cache.ts';
-import type { CheckJob } from './protocol.ts';
 
 /** Larger header sections are not checked: the time grows with the square of their size. */
 const MAX_HEADER_BYTES = 64 * 1024;
@@ -34,7 +33,13 @@ interface Signatures {
   fromFields: number;
 }
 
-export type CheckedMail = Omit<CheckJob, 'id'>;
+export interface CheckedMail {
+  mailFrom: string;
+  helo: string;
+  remoteAddress: string;
+  /** The mail as its sender sent it, without our Received line; the thread frees a large one. */
+  raw: Uint8Array;
+}
 
 /**
  * Checks a mail's sender strictly by SPF, DKIM and DMARC. Never rejects. `temperror` is a result that could not be

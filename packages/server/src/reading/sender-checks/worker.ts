@@ -1,10 +1,21 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import type { MailAuthentication } from '../../mail/mail.ts';
 import { freeIfLarge } from '../../memory.ts';
 import { askForOneMail, createDns } from './dns-cache.ts';
-import type { CheckerData, FromChecker, ToChecker } from './protocol.ts';
-import { authenticateMail } from './verify.ts';
+import { authenticateMail, type CheckedMail } from './verify.ts';
 
-/** The entry of the thread that checks senders; see check-thread.ts. */
+export interface CheckerData {
+  /** Name servers as `address` or `address:port`; null for the machine's own. */
+  servers: readonly string[] | null;
+}
+
+/** A mail to check, or the id of a check that must return what is known so far. */
+export type ToChecker = (CheckedMail & { id: number }) | { hurry: number };
+
+/** `ready` when the thread listens; then one result for each mail. */
+export type FromChecker = 'ready' | { id: number; found: MailAuthentication };
+
+/** The entry of the thread that checks senders; see authenticator.ts. */
 if (parentPort !== null) {
   const port = parentPort;
   const { servers }: CheckerData = workerData;

@@ -209,10 +209,13 @@ const leavesOf = (node: Tree): Leaf[] => ('parts' in node ? node.parts.flatMap(l
 const boundariesOf = (node: Tree): string[] =>
   'parts' in node ? [node.boundary, ...node.parts.flatMap(boundariesOf)] : [];
 
-/** Two boundaries alike would be one; an open multipart must not be the last thing of the mail. */
+/** Two boundaries alike would be one, an encoded word is decoded; an open multipart must not be the last thing of the mail. */
 function isPlain(node: Tree): boolean {
   const boundaries = boundariesOf(node);
-  return new Set(boundaries).size === boundaries.length && boundaries.every((one) => !one.endsWith('--'));
+  return (
+    new Set(boundaries).size === boundaries.length &&
+    boundaries.every((one) => !one.endsWith('--') && !one.includes('=?'))
+  );
 }
 
 describe('a mail that was put together', () => {

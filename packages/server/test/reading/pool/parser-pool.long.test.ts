@@ -2,12 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { MailSummary } from '../../../src/mail/mail.ts';
 import { readContent, type StoredContent } from '../../../src/mail/stored-content.ts';
-import {
-  createParsing,
-  type ParsedBytes,
-  type Parsing,
-  type ParsingOptions,
-} from '../../../src/reading/pool/parser-pool.ts';
+import { type ParsedBytes, Parsing, type ParsingOptions } from '../../../src/reading/pool/parser-pool.ts';
 
 const spoilt = new URL('./spoilt-parse-worker.ts', import.meta.url);
 
@@ -18,7 +13,7 @@ afterEach(async () => {
 });
 
 function start(options?: ParsingOptions): Parsing {
-  const parsing = createParsing(options);
+  const parsing = new Parsing(options);
   open.push(parsing);
   return parsing;
 }
@@ -159,7 +154,7 @@ describe('a mail on which the parser fails', () => {
     const parsing = start({ workerEntry: spoilt });
     const [bad, good] = [parsing.lint(mail(['X-Fault: long'])), parsing.lint(mail(['Subject: x']))];
     await expect(bad).rejects.toMatchObject({ code: 'unavailable' });
-    expect(Buffer.from(await good).toString()).toBe('[]');
+    expect(JSON.parse(Buffer.from(await good).toString())).toHaveProperty('findings');
   });
 
   it('does not delay the mails of its batch: another worker reads them meanwhile', async () => {
@@ -214,16 +209,16 @@ describe('turns between senders', () => {
   /** One worker, which is never taken for slow. */
   const oneWorker = { threads: 1, limits: { slowMs: 20_000, timeLimitMs: 60_000 } };
 
-  it('a small mail is read before the large ones that connections of another account wait with', async () => {
+  it('a small mail is read before the large ones that inboxes of another account wait with', async () => {
     const parsing = start(oneWorker);
     const order: string[] = [];
     const large = Array.from({ length: 30 }, (_, i) =>
       parsing
-        .parse(mail(['Subject: large'], 'x'.repeat(200_000)), { flow: ['a', '192.0.2.1', `${i}`] })
+        .parse(mail(['Subject: large'], 'x'.repeat(200_000)), { flow: ['a', `${i}`] })
         .then(() => order.push('large')),
     );
     const small = parsing
-      .parse(mail(['Subject: small']), { flow: ['b', '192.0.2.2', 'c'] })
+      .parse(mail(['Subject: small']), { flow: ['b', 'c'] })
       .then(() => order.push('small'));
     await Promise.all([...large, small]);
     // Two large ones may have been given to the worker before.
@@ -236,7 +231,7 @@ describe('turns between senders', () => {
     await new Promise(setImmediate);
     const gone = new AbortController();
     const waiting = Array.from({ length: 20 }, (_, i) =>
-      parsing.parse(mail([`Subject: ${i}`]), { flow: ['a', 'b', `${i}`], signal: gone.signal }),
+      parsing.parse(mail([`Subject: ${i}`]), { flow: ['a', `${i}`], signal: gone.signal }),
     );
     await new Promise(setImmediate);
     expect(parsing.jobs).toBe(21);

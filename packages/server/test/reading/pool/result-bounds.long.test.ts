@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createParsing, type Parsing } from '../../../src/reading/pool/parser-pool.ts';
+import { Parsing } from '../../../src/reading/pool/parser-pool.ts';
 import { MAX_RESULT_BYTES, type Operation } from '../../../src/reading/pool/protocol.ts';
 
 const BYTES = 3_000_000;
@@ -74,7 +74,7 @@ const RUN: Record<Operation, (parsing: Parsing, raw: Uint8Array) => Promise<numb
 describe('the result of each operation of a parse worker is bounded', () => {
   let parsing: Parsing;
   beforeAll(() => {
-    parsing = createParsing({ limits: { timeLimitMs: 60_000 } });
+    parsing = new Parsing({ limits: { timeLimitMs: 60_000 } });
   });
   afterAll(() => parsing.close());
 
