@@ -122,6 +122,7 @@ async function replaceTag(mailbox: Mailbox, tag: string, to?: string): Promise<R
     const tags = message.tags.flatMap((one) => (isTag(tag)(one) ? (to ?? []) : one));
     await mailbox.mark([idOf(message)], { tags });
   }
+  mailbox.prune();
   return ok();
 }
 
