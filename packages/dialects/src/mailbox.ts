@@ -200,6 +200,23 @@ export class Mailbox {
     this.#changed({ Type: 'truncate', Data: null });
   }
 
+  /** @throws Refused 400 with more inboxes than one page has */
+  async inboxIds(): Promise<string[]> {
+    if (this.#inboxId !== undefined) return [this.#inboxId];
+    const { inboxes, hasMore } = await this.#api.call('GET /v1/inboxes', { query: { limit: PAGE } });
+    if (!hasMore) return inboxes.map(({ id }) => id);
+    const words = `This works for up to ${PAGE} inboxes. PUT /v1/inboxes/{id}/faults works for each.`;
+    throw new Refused(400, words);
+  }
+
+  async faults(id: string): Promise<api.FaultState[]> {
+    return (await this.#api.call('GET /v1/inboxes/{id}/faults', { path: { id } })).rules;
+  }
+
+  async setFaults(id: string, rules: api.FaultRule[]): Promise<void> {
+    await this.#api.call('PUT /v1/inboxes/{id}/faults', { path: { id }, body: { rules } });
+  }
+
   /**
    * Stores a mail where SMTP would have put it: in the inboxes of its recipients, else in the sink.
    * @returns the id of the first copy
