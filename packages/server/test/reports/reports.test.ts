@@ -67,6 +67,21 @@ describe('GET /v1/reports/runs', () => {
     ]);
   });
 
+  it('counts a wait that its client makes of several requests once, by how it ended', async () => {
+    const { id, address } = await app.createInbox({ labels: { run: 'split' } });
+    const waitFor = (subject: string, waitedSeconds?: number) =>
+      app.api('POST', `/v1/inboxes/${id}/wait`, {
+        body: { match: { subject }, timeoutSeconds: 0.01, waitedSeconds },
+      });
+    for (const waited of [undefined, 25, 50]) await waitFor('never', waited);
+    for (const waited of [undefined, 25]) await waitFor('late', waited);
+    await app.send(mailTo(address, 'late'));
+    expect((await waitFor('late', 30)).body.matched).toBe(true);
+    const { totals, inboxes } = await report('label.run=split');
+    expect(totals).toMatchObject({ waitsSucceeded: 1, waitsFailed: 1 });
+    expect(inboxes[0].waits.failures.map(({ match }: Body) => match.subject)).toEqual(['never']);
+  });
+
   it('counts lists that waited and streams, and says where none of them had a message', async () => {
     const labels = { run: 'held' };
     const [busy, quiet] = [await app.createInbox({ labels }), await app.createInbox({ labels })];

@@ -131,7 +131,9 @@ const missingCredential = () =>
 
 /** The error is the same for unknown, revoked and expired credentials, so that callers cannot tell them apart. */
 export const unknownCredential = () =>
-  unauthorized(`The API key or token is unknown, revoked or expired. ${WHERE_KEYS_COME_FROM}`);
+  unauthorized(
+    `The API key or token is unknown, revoked or expired. A read token ends with its inbox. ${WHERE_KEYS_COME_FROM}`,
+  );
 
 export const sessionEnded = () => unauthorized('The session of the console has ended. Sign in again.');
 
