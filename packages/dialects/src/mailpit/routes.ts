@@ -2,6 +2,7 @@ import type { api } from '@mayfly/client';
 import { NOT_FOUND, Refused } from '../api.ts';
 import { idOf, type Mailbox } from '../mailbox.ts';
 import { type Call, json, numberOf, type Reply, type Route, route, text } from '../route.ts';
+import { getChaos, setChaos } from './chaos.ts';
 import { htmlCheckOf } from './html-check.ts';
 import { linksOf } from './link-check.ts';
 import { isTag, readSearch, type Search, timeOf } from './search.ts';
@@ -122,6 +123,7 @@ async function replaceTag(mailbox: Mailbox, tag: string, to?: string): Promise<R
     const tags = message.tags.flatMap((one) => (isTag(tag)(one) ? (to ?? []) : one));
     await mailbox.mark([idOf(message)], { tags });
   }
+  mailbox.prune();
   return ok();
 }
 
@@ -230,7 +232,7 @@ const WEB_UI = {
     RecipientAllowlist: '',
   },
   SpamAssassin: false,
-  ChaosEnabled: false,
+  ChaosEnabled: true,
   DuplicatesIgnored: false,
   HideDeleteAllButton: false,
 };
@@ -336,8 +338,8 @@ export const MAILPIT: readonly Route[] = [
     text('File not found\n', 404, 'text/plain; charset=utf-8'),
   ),
   route('POST', '/api/v1/message/:id/release', off('SMTP relay is not configured')),
-  route('GET', '/api/v1/chaos', off('Chaos is not enabled')),
-  route('PUT', '/api/v1/chaos', off('Chaos is not enabled')),
+  route('GET', '/api/v1/chaos', async ({ mailbox }) => json(await getChaos(mailbox))),
+  route('PUT', '/api/v1/chaos', async ({ mailbox, body }) => json(await setChaos(mailbox, body))),
   route('GET', '/api/v1/info', info),
   route('GET', '/api/v1/webui', async () => json(WEB_UI)),
   route('GET', '/view/:file', view),
