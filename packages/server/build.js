@@ -164,7 +164,11 @@ async function bundle(target) {
   try {
     const threads = new Set();
     const plugins = [ourPlugin((file) => threads.add(file))];
-    const modules = await write(folder, { main: join(SRC, 'main.ts') }, plugins);
+    const modules = await write(
+      folder,
+      { main: join(SRC, 'main.ts'), 'start-mayfly': join(SRC, 'start-mayfly.ts') },
+      plugins,
+    );
     const others = [
       ...[...threads].map((file) => ({ [nameOf(file)]: file })),
       { [RARE]: join(ROOT, 'node_modules', RARE) },

@@ -84,8 +84,13 @@ export class Api {
       }),
     });
     if (answer.status < 400) return answer;
-    // Other programs know no ids that have ended.
-    if (answer.status === 404 || answer.status === 410) throw new Refused(404, NOT_FOUND);
-    throw new Refused(answer.status, (JSON.parse(String(answer.body)) as api.Problem).detail);
+    throw refusalOf(answer);
   }
+}
+
+/** What a response of 400 or more means. */
+export function refusalOf({ status, body }: Pick<Answer, 'status' | 'body'>): Refused {
+  // Other programs know no ids that have ended.
+  if (status === 404 || status === 410) return new Refused(404, NOT_FOUND);
+  return new Refused(status, (JSON.parse(String(body)) as api.Problem).detail);
 }

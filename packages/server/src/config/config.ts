@@ -225,6 +225,7 @@ export function describeConfig(config: Config): string {
 const LISTENERS = {
   http: { host: 'httpHost', ports: ['httpPort'] },
   smtp: { host: 'smtpHost', ports: ['smtpPort', 'smtpsPort'] },
+  pop3: { host: 'smtpHost', ports: ['pop3Port'] },
   metrics: { host: 'metricsHost', ports: ['metricsPort'] },
 } as const;
 

@@ -183,6 +183,12 @@ export const SETTINGS = {
     ...CONNECTIONS,
     sentence: 'How many of them one IP address may have. Clients on this machine are not limited.',
   }),
+  pop3Port: setting({
+    name: 'MAYFLY_POP3_PORT',
+    ...PORT_OR_NONE,
+    sentence:
+      'A port on MAYFLY_SMTP_HOST that serves inboxes by POP3, with the TLS, the rule for passwords and the numbers of connections of SMTP (docs/pop3.md).',
+  }),
   mailAuth: setting({
     name: 'MAYFLY_MAIL_AUTH',
     fallback: 'on',

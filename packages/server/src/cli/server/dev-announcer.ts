@@ -36,11 +36,12 @@ function consoleLink(consoleUrl: string, running: RunningApp, config: Config): s
 }
 
 function addressLines(running: RunningApp, config: Config): string[] {
-  const { http, smtp, metrics } = running;
+  const { http, smtp, pop3, metrics } = running;
   const lines: string[] = [];
   if (http) lines.push(`  API      ${http.url}   (reference: ${http.url}/docs)`);
   if (http?.consoleUrl) lines.push(`  Console  ${consoleLink(http.consoleUrl, running, config)}`);
   if (smtp) lines.push(`  SMTP     ${smtp.host}:${smtp.port}   (domains: ${config.domains.join(', ')})`);
+  if (pop3) lines.push(`  POP3     ${pop3.host}:${pop3.port}`);
   if (metrics) lines.push(`  Metrics  ${metrics.url}`);
   else if (config.metricsPort !== null) {
     lines.push(

@@ -44,9 +44,13 @@ export class Transactions {
   #running = false;
   #syncs = true;
 
-  constructor(database: DatabaseSync, hooks: TransactionHooks) {
+  readonly #isDurable: boolean;
+
+  /** @param isDurable false where no commit is synced */
+  constructor(database: DatabaseSync, hooks: TransactionHooks, isDurable = true) {
     this.#database = database;
     this.#hooks = hooks;
+    this.#isDurable = isDurable;
   }
 
   /** `work` runs again if the disk is full or the failure of another unit ended the transaction. */
@@ -136,7 +140,7 @@ export class Transactions {
 
   /** Outside of a transaction. Without a sync, a commit is durable after the next one with it. */
   #sync(full: boolean): void {
-    if (full === this.#syncs) return;
+    if (full === this.#syncs || !this.#isDurable) return;
     this.#database.exec(`pragma synchronous = ${full ? 'full' : 'normal'}`);
     this.#syncs = full;
   }
