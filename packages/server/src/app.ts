@@ -23,7 +23,7 @@ import { createLog, type Logger } from './log.ts';
 import { giveBackMemoryLater } from './memory.ts';
 import { addGauges, type GaugeSources, measureDisk, warnOfClock } from './operations/gauges.ts';
 import { createMetrics, type Metrics } from './operations/metrics.ts';
-import { Parsing } from './reading/pool/parser-pool.ts';
+import { Parsing } from './reading/parsing.ts';
 import { Readings } from './reading/readings.ts';
 import { Authenticator } from './reading/sender-checks/authenticator.ts';
 import { createReplays } from './recordings/replay.ts';

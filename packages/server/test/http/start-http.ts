@@ -14,7 +14,7 @@ import { createInjection } from '../../src/inbound/injection.ts';
 import { createReceiver } from '../../src/inbound/receiver.ts';
 import { type MailContent, type MailSummary, NO_CONTENT } from '../../src/mail/mail.ts';
 import type { NewMail } from '../../src/messages/records.ts';
-import { Parsing } from '../../src/reading/pool/parser-pool.ts';
+import { Parsing } from '../../src/reading/parsing.ts';
 import { Readings } from '../../src/reading/readings.ts';
 import { createReplays } from '../../src/recordings/replay.ts';
 import type { Store } from '../../src/store.ts';
