@@ -14,7 +14,7 @@ import { createEventBus, type EventBus } from './events.ts';
 import { recheckUntil } from './http/access/held-requests.ts';
 import { newSessionId, randomFraction } from './ids.ts';
 import { TRACE_HEADROOM_BYTES } from './inbound/delivery.ts';
-import { ByteBudget, IN_FLIGHT_BYTES } from './inbound/in-flight/byte-budget.ts';
+import { ByteBudget, IN_FLIGHT_BYTES } from './inbound/incoming-mail.ts';
 import { createInjection } from './inbound/injection.ts';
 import { createReceiver } from './inbound/receiver.ts';
 import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';

@@ -1,4 +1,4 @@
-import type { ReadingOf } from '../reading/sources.ts';
+import type { ReadingOf } from '../reading/sql.ts';
 import { Batcher, takeBatch } from '../workers/batcher.ts';
 import type { NewMail, Placed } from './records.ts';
 

@@ -65,15 +65,23 @@ export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) =
 };
 
 export interface WorkerData {
-  /** The number of the last job that the worker may begin; 0 without a limit. Jobs count from 1 in the order of posting. */
-  last: Int32Array;
+  /**
+   * Shared: the number of the job in progress or ended last, and of the last job that may begin (0: all). Jobs count
+   * from 1 in the order of posting.
+   */
+  numbers: Int32Array;
 }
 
-/** A job: the operation, its input (a large one is transferred), and its argument. */
-export type ToWorker = [operation: Operation, input: Uint8Array, argument: unknown];
+/** Jobs: an operation, its input (a large one is transferred), and its argument. */
+export type ToWorker = [operation: Operation, input: Uint8Array, argument: unknown][];
 
-/** `ready` when the worker listens; then one result for each job, in their order, null for one that was not begun. */
-export type FromWorker = 'ready' | ReturnType<Tasks[Operation]> | null;
+export type TaskResult = ReturnType<Tasks[Operation]>;
+
+/** Results of the next jobs, in their order; null for a job that was not begun. */
+export type FromWorker = (TaskResult | null)[];
+
+/** Results of one message: few enough that the first mails are committed while the next are parsed. */
+const RESULTS = 4;
 
 const encoded = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -108,24 +116,37 @@ function jsonLines(document: Uint8Array, array: string): string {
   return lines.join('\n');
 }
 
-/** The entry of a parse worker thread; see parsing.ts. An error ends the thread, and fails the job that caused it. */
+function run(operation: Operation, input: Uint8Array, argument: unknown): TaskResult {
+  const most = MAX_RESULT_BYTES[operation](input.length);
+  const result = TASKS[operation](input, argument as never);
+  freeIfLarge(input);
+  const length = bytesIn(result).reduce((sum, part) => sum + part.length, 0);
+  if (length > most) throw new Error(`A result of ${length} bytes is longer than ${most}, the bound.`);
+  return result;
+}
+
+const bytesIn = (result: TaskResult | null): Uint8Array[] =>
+  result instanceof Uint8Array
+    ? [result]
+    : Object.values(result ?? {}).filter((part) => part instanceof Uint8Array);
+
+/** The entry of a parse worker thread; see parsing.ts. An error ends the thread, and fails the job in progress. */
 if (parentPort !== null) {
   const port = parentPort;
-  const { last }: WorkerData = workerData;
+  const { numbers }: WorkerData = workerData;
   let count = 0;
-  port.on('message', ([operation, input, argument]: ToWorker) => {
-    count += 1;
-    const limit = Atomics.load(last, 0);
-    if (limit > 0 && count > limit) return port.postMessage(null);
-    const most = MAX_RESULT_BYTES[operation](input.length);
-    const result = TASKS[operation](input, argument as never);
-    freeIfLarge(input);
-    const parts = result instanceof Uint8Array ? [result] : Object.values(result);
-    const bytes = parts.filter((part) => part instanceof Uint8Array);
-    const length = bytes.reduce((sum, part) => sum + part.length, 0);
-    if (length > most) throw new Error(`A result of ${length} bytes is longer than ${most}, the bound.`);
-    port.postMessage(result, buffersToGive(bytes));
+  port.on('message', (jobs: ToWorker) => {
+    const results: FromWorker = [];
+    for (const [index, job] of jobs.entries()) {
+      count += 1;
+      const last = Atomics.load(numbers, 1);
+      const mayBegin = last === 0 || count <= last;
+      if (mayBegin) Atomics.store(numbers, 0, count);
+      results.push(mayBegin ? run(...job) : null);
+      if (results.length < RESULTS && index < jobs.length - 1) continue;
+      port.postMessage(results, buffersToGive(results.flatMap(bytesIn)));
+      results.length = 0;
+    }
   });
-  port.postMessage('ready' satisfies FromWorker);
   giveBackMemoryLater();
 }

@@ -1,12 +1,19 @@
 import { availableParallelism } from 'node:os';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { type AttachmentList, type FullJson, readAttachmentList } from '../mail/full-json.ts';
 import type { TransferEncoding } from '../mail/mime/transfer-encoding.ts';
-import { buffersToGive, copyInTurns, YOUNG_HEAP_MB } from '../memory.ts';
-import type { FromWorker, Operation, ParsedBytes, Tasks, ToWorker, WorkerData } from './parse-worker.ts';
+import { buffersToGive, copyInTurns, isLarge, YOUNG_HEAP_MB } from '../memory.ts';
+import type {
+  FromWorker,
+  Operation,
+  ParsedBytes,
+  TaskResult,
+  Tasks,
+  ToWorker,
+  WorkerData,
+} from './parse-worker.ts';
 
 /** Time limit of one mail. The largest real mails take well under a second. */
 const PARSE_TIME_LIMIT_MS = 5_000;
@@ -22,10 +29,14 @@ export const LARGE_MAIL_BYTES = 1024 * 1024;
 const SLOW_LARGE_PARSE_MS = 1_000;
 /** Jobs that a worker has, so that it need not wait for the main thread between two. */
 const JOBS_PER_WORKER = 8;
-/** Bytes of the jobs behind the one in progress: 2 ms of work, 10 ms at worst. */
-const MAX_BYTES_BEHIND = 64 * 1024;
+/** Bytes of these jobs: 2 ms of work, 10 ms at worst. A larger job is alone at its worker. */
+const MAX_BYTES_PER_WORKER = 64 * 1024;
 /** Workers that may be busy with slow mails while others continue. */
 const MAX_SLOW = 3;
+
+/** Places in the shared numbers of {@link WorkerData}. */
+const BEGUN = 0;
+const LAST = 1;
 
 /** Why a job ended without a result; `dropped`: the result is no longer needed. */
 type Failure = 'time' | 'memory' | 'crash' | 'closed' | 'dropped';
@@ -41,27 +52,32 @@ const REASONS: Readonly<Record<Failure, string>> = {
 interface Job {
   operation: Operation;
   input: Uint8Array;
+  /** Of the input, which is empty once it was transferred to a worker. */
+  size: number;
   argument: unknown;
   flow: Flow;
-  /** Whether it was at a worker that could not start. */
+  /** Whether it was at a worker that ended before it began a job. */
   wasLost: boolean;
   isSettled: boolean;
-  settle(result: FromWorker | Failure): void;
+  settle(result: TaskResult | Failure): void;
 }
 
-/** A worker runs its jobs in their order, so the first one is in progress. */
 interface Thread {
   worker: Worker;
+  /** In the order in which the worker runs them. */
   jobs: Job[];
-  results: number;
-  /** See {@link WorkerData}. */
-  last: Int32Array;
-  /** Resolves when all jobs were posted. Large inputs are copied before. */
+  /** Of these, those that are not posted yet. */
+  outbox: Job[];
+  /** Resolves when earlier jobs were posted: large inputs are copied before. */
   posted: Promise<void>;
-  isReady: boolean;
+  /** Jobs that have ended. */
+  results: number;
+  /** Numbers of jobs, see {@link WorkerData}. */
+  numbers: Int32Array;
   /** Busy with a slow mail; receives no job until it finishes. */
   isSlow: boolean;
-  /** When the last job ended, or the first one was sent; monotonic milliseconds. */
+  /** The job in progress at the last check, and when that was seen first; monotonic milliseconds. */
+  watched: Job | undefined;
   since: number;
 }
 
@@ -221,40 +237,46 @@ class Pool {
       if (!thread) return;
       if (job === this.#requeued[0]) this.#requeued.shift();
       else this.#queue.shift();
-      this.#send(thread, job);
+      thread.jobs.push(job);
+      thread.outbox.push(job);
+      // setImmediate runs after the sockets were read, so mails that arrive in one turn share a message.
+      if (thread.outbox.length === 1) setImmediate(() => this.#post(thread));
     }
   }
 
   /** The worker with the fewest jobs; a new one where all are busy and another is allowed. */
-  #threadFor({ input }: Job): Thread | undefined {
+  #threadFor({ size }: Job): Thread | undefined {
     const { threads, slow, jobs } = this.#limits;
-    const able = [...this.#threads].filter(({ isSlow }) => !isSlow);
-    const best = able.toSorted((a, b) => a.jobs.length - b.jobs.length)[0];
+    let best: Thread | undefined;
+    let able = 0;
+    for (const thread of this.#threads) {
+      if (thread.isSlow) continue;
+      able += 1;
+      if (!best || thread.jobs.length < best.jobs.length) best = thread;
+    }
     if (best?.jobs.length === 0) return best;
-    if (able.length < threads && this.#threads.size < threads + slow) return this.#start();
+    if (able < threads && this.#threads.size < threads + slow) return this.#start();
     if (!best || best.jobs.length >= jobs) return undefined;
-    const behind = best.jobs.slice(1).reduce((sum, job) => sum + job.input.length, input.length);
-    return behind <= MAX_BYTES_BEHIND ? best : undefined;
+    const bytes = best.jobs.reduce((sum, job) => sum + job.size, size);
+    return bytes <= MAX_BYTES_PER_WORKER ? best : undefined;
   }
 
   #start(): Thread {
-    const last = new Int32Array(new SharedArrayBuffer(4));
+    const numbers = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
     const worker = new Worker(this.#entry, {
       name: 'parser',
-      workerData: { last } satisfies WorkerData,
+      workerData: { numbers } satisfies WorkerData,
       resourceLimits: {
         maxOldGenerationSizeMb: this.#limits.heapMb,
         maxYoungGenerationSizeMb: YOUNG_HEAP_MB,
       },
     });
-    const since = systemClock.monotonic();
-    const posted = Promise.resolve();
     const thread: Thread = {
-      ...{ worker, jobs: [], results: 0, last, posted },
-      ...{ isReady: false, isSlow: false, since },
+      ...{ worker, jobs: [], outbox: [], posted: Promise.resolve(), results: 0, numbers },
+      ...{ isSlow: false, watched: undefined, since: systemClock.monotonic() },
     };
     let failure: Failure = 'crash';
-    worker.on('message', (result: FromWorker) => this.#receive(thread, result));
+    worker.on('message', (results: FromWorker) => this.#receive(thread, results));
     // The thread ends after an error, and its results arrive before that.
     worker.on('error', (error: Error & { code?: string }) => {
       if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') failure = 'memory';
@@ -264,38 +286,33 @@ class Pool {
     return thread;
   }
 
-  #send(thread: Thread, job: Job): void {
-    if (thread.jobs.length === 0) thread.since = systemClock.monotonic();
-    thread.jobs.push(job);
-    thread.posted = thread.posted.then(() => this.#post(thread, job));
+  #post(thread: Thread): void {
+    const jobs = thread.outbox.splice(0);
+    const post = async (): Promise<void> => {
+      const tasks: ToWorker = [];
+      for (const job of jobs) {
+        const { operation, input, argument } = job;
+        // A mail that cannot be parsed is still needed here; other large inputs are transferred.
+        const isKept = operation === 'parse' && isLarge(input);
+        const bytes = isKept ? await copyInTurns(input, () => !job.isSettled) : input;
+        tasks.push([operation, bytes, argument]);
+      }
+      thread.worker.postMessage(tasks, buffersToGive(tasks.map(([, input]) => input)));
+    };
+    // There is no memory for the copy (RangeError).
+    thread.posted = thread.posted.then(post).catch(() => this.#end(thread, 'memory', jobs[0]));
   }
 
-  async #post({ worker, jobs }: Thread, job: Job): Promise<void> {
-    const { operation, input, argument } = job;
-    try {
-      // A mail that cannot be parsed is still needed here. Other inputs are transferred.
-      const isNeeded = operation === 'parse';
-      const bytes = isNeeded ? await copyInTurns(input, () => !job.isSettled) : input;
-      worker.postMessage([operation, bytes, argument] satisfies ToWorker, buffersToGive([bytes]));
-    } catch {
-      // There is no memory for the copy (RangeError).
-      jobs.splice(jobs.indexOf(job), 1);
-      job.settle('memory');
+  #receive(thread: Thread, results: FromWorker): void {
+    thread.results += results.length;
+    for (const [index, job] of thread.jobs.splice(0, results.length).entries()) {
+      const result = results[index];
+      if (result) job.settle(result);
     }
-  }
-
-  #receive(thread: Thread, result: FromWorker): void {
-    thread.since = systemClock.monotonic();
-    if (result === 'ready') {
-      thread.isReady = true;
-      return;
-    }
-    thread.results += 1;
-    const job = thread.jobs.shift();
-    if (result !== null) job?.settle(result);
-    if (thread.jobs.length === 0 && thread.isSlow) {
+    if (thread.jobs.length === 0) {
       thread.isSlow = false;
-      Atomics.store(thread.last, 0, 0);
+      thread.since = systemClock.monotonic();
+      Atomics.store(thread.numbers, LAST, 0);
     }
     this.#dispatch();
   }
@@ -309,8 +326,6 @@ class Pool {
       this.#threads.size > warm || [...this.#threads].some(({ jobs }) => jobs.length > 0);
     while (!this.#closed.signal.aborted && isNeeded()) {
       await systemClock.sleep(slowMs, this.#closed.signal);
-      // Receives the results that have arrived.
-      await nextTurn();
       for (const thread of [...this.#threads]) this.#check(thread);
     }
     this.#isWatching = false;
@@ -318,34 +333,40 @@ class Pool {
 
   #check(thread: Thread): void {
     const { warm, slowMs, timeLimitMs, idleMs } = this.#limits;
-    const elapsed = systemClock.monotonic() - thread.since;
+    const current = inProgress(thread);
+    const now = systemClock.monotonic();
+    const elapsed = now - thread.since;
     if (thread.jobs.length === 0) {
       if (this.#threads.size > warm && elapsed >= idleMs) this.#end(thread, 'closed');
-    } else if (thread.isReady && elapsed >= timeLimitMs) this.#end(thread, 'time');
-    else if (thread.isReady && elapsed >= slowMs && !thread.isSlow) this.#takeBack(thread);
+    } else if (current !== thread.watched) {
+      thread.watched = current;
+      thread.since = now;
+    } else if (!current) return;
+    else if (elapsed >= timeLimitMs) this.#end(thread, 'time');
+    else if (elapsed >= slowMs && !thread.isSlow) this.#takeBack(thread, current);
   }
 
-  /** Requeues the jobs behind the one in progress. */
-  #takeBack(thread: Thread): void {
+  /** Requeues all jobs but the one in progress: those not begun, and those whose result was not sent. */
+  #takeBack(thread: Thread, current: Job): void {
     thread.isSlow = true;
-    Atomics.store(thread.last, 0, thread.results + 1);
-    this.#requeue(thread.jobs.slice(1));
+    Atomics.store(thread.numbers, LAST, Atomics.load(thread.numbers, BEGUN));
+    this.#requeue(thread.jobs.filter((job) => job !== current));
   }
 
   /** Removes a worker that ended or is to be ended: its job in progress fails, the others are requeued. */
-  #end(thread: Thread, failure: Failure): void {
+  #end(thread: Thread, failure: Failure, culprit = inProgress(thread)): void {
     if (!this.#threads.delete(thread)) return;
     void thread.worker.terminate();
-    const { jobs, isReady, isSlow } = thread;
-    for (const [index, job] of jobs.entries()) {
-      // A job without bytes has transferred them.
-      if (isReady ? index === 0 : job.wasLost || job.input.length === 0) job.settle(failure);
-      job.wasLost ||= !isReady;
+    culprit?.settle(failure);
+    const canWork = Atomics.load(thread.numbers, BEGUN) > 0;
+    for (const job of thread.jobs) {
+      const isGone = job.input.length < job.size;
+      if (!culprit && (isGone || job.wasLost)) job.settle(failure);
+      job.wasLost ||= !culprit;
     }
-    // A worker that could not start is not replaced.
-    if (isReady) this.warmUp();
+    if (canWork) this.warmUp();
     // Those of a slow worker were requeued before.
-    this.#requeue(isSlow ? [] : jobs);
+    this.#requeue(thread.isSlow ? [] : thread.jobs);
   }
 
   #requeue(jobs: readonly Job[]): void {
@@ -353,6 +374,9 @@ class Pool {
     this.#dispatch();
   }
 }
+
+const inProgress = ({ jobs, results, numbers }: Thread): Job | undefined =>
+  jobs[Atomics.load(numbers, BEGUN) - results - 1];
 
 export interface ParseRequest {
   flow?: Flow;
@@ -474,7 +498,7 @@ export class Parsing {
     const [input, argument] = args as [Uint8Array, unknown];
     const { promise, resolve } = Promise.withResolvers<unknown>();
     const job: Job = {
-      ...{ operation, input, argument, flow, wasLost: false, isSettled: false },
+      ...{ operation, input, size: input.length, argument, flow, wasLost: false, isSettled: false },
       settle(result) {
         this.isSettled = true;
         resolve(result);

@@ -7,7 +7,7 @@ import {
   sourceKey,
 } from '../connection-limiter.ts';
 import { newSessionId } from '../ids.ts';
-import type { DataReader } from './data-reader.ts';
+import type { DataReader } from './input.ts';
 import { isLoopback, readProxyHeader } from './proxy-header.ts';
 import { REPLIES, type Reply, replyLine } from './replies.ts';
 import { Session, type SessionContext, type Transport } from './session.ts';

@@ -9,7 +9,7 @@ import { createEventBus, type EventBus } from '../../src/events.ts';
 import type { HttpOptions } from '../../src/http/context.ts';
 import { createHttpServer } from '../../src/http/server.ts';
 import { hashCredential, newCredential, newId } from '../../src/ids.ts';
-import { ByteBudget, IN_FLIGHT_BYTES } from '../../src/inbound/in-flight/byte-budget.ts';
+import { ByteBudget, IN_FLIGHT_BYTES } from '../../src/inbound/incoming-mail.ts';
 import { createInjection } from '../../src/inbound/injection.ts';
 import { createReceiver } from '../../src/inbound/receiver.ts';
 import { type MailContent, type MailSummary, NO_CONTENT } from '../../src/mail/mail.ts';

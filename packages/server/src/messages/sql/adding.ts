@@ -9,7 +9,7 @@ import {
   RAW_PIECE_BYTES,
   type ReadingOf,
   removeSources,
-} from '../../reading/sources.ts';
+} from '../../reading/sql.ts';
 import type { NewMail, NewMailRecipient, Placed } from '../records.ts';
 import { evict } from './ending.ts';
 
