@@ -1,11 +1,11 @@
 import type { Clock } from '../clock.ts';
+import { isOutside } from '../connection-limiter.ts';
 import { AppError } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import { encodeTrail, type Trail } from '../mail/trail.ts';
 import type { NewMailRecipient, Placed } from '../messages/records.ts';
 import type { Readings } from '../reading/readings.ts';
-import { isOutside } from '../reading/sender-checks/authenticator.ts';
 import type { Store } from '../store.ts';
 
 export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {

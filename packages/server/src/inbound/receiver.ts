@@ -7,9 +7,9 @@ import { type AddressedInbox, SINK_MESSAGES } from '../inboxes/records.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import { areDomainsAlike } from '../mail/matching/similar-addresses.ts';
+import { Batcher } from '../messages/batcher.ts';
 import { capturedMail, type FaultPoint, NO_RECIPIENT, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
-import { Batcher } from '../workers/batcher.ts';
 import {
   assertFits,
   Delivery,

@@ -8,7 +8,7 @@ import { parseAddress } from '../mail/address.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import type { Trail, TrailEvent, TrailStep } from '../mail/trail.ts';
 import type { SmtpMetrics } from '../operations/metrics.ts';
-import { type Outcome, REPLIES, type Reply, replyLine } from './replies.ts';
+import { type Outcome, REPLIES, type Reply, replyLine } from './protocol.ts';
 
 const MAX_EARLY = 100;
 /** A client that disconnects early repeatedly within this time is a health check, milliseconds. */

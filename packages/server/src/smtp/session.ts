@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
+import { isLoopback } from '../connection-limiter.ts';
 import type { Recipient } from '../inbound/delivery.ts';
 import { type ByteBudget, IncomingMail } from '../inbound/incoming-mail.ts';
 import type { Receiver } from '../inbound/receiver.ts';
@@ -9,11 +10,21 @@ import type { MailEnvelope } from '../mail/mail.ts';
 import { freeRead } from '../memory.ts';
 import type { SmtpMetrics } from '../operations/metrics.ts';
 import type { FaultPoint } from '../refusals/sql.ts';
-import { isHelloName, MECHANISMS, readCredentials, readMail, readRcpt } from './commands.ts';
-import { type BareLineEndings, DataReader, LineReader, type LineResult } from './input.ts';
+import { type BareLineEndings, DataReader, hasProxySignature, LineReader, type LineResult } from './input.ts';
 import type { SmtpLimits } from './limits.ts';
-import { hasProxySignature, isLoopback } from './proxy-header.ts';
-import { greeting, type Outcome, REPLIES, type Reply, replyForError, replyLine } from './replies.ts';
+import {
+  greeting,
+  isHelloName,
+  MECHANISMS,
+  type Outcome,
+  REPLIES,
+  type Reply,
+  readCredentials,
+  readMail,
+  readRcpt,
+  replyForError,
+  replyLine,
+} from './protocol.ts';
 import { SessionReports, SessionTrail, type SmtpVisits } from './reports.ts';
 
 export interface SessionSettings {

@@ -14,11 +14,11 @@ import {
   openWriter,
   readingEngine,
   requireSameFile,
+  Transactions,
   writingEngine,
 } from './connection.ts';
 import { isFull, toUnavailable } from './errors.ts';
 import type { ThreadOptions } from './open.ts';
-import { Transactions } from './transactions.ts';
 
 /**
  * A tenth of the disk, within limits, is reserved for deletions. They write to the write-ahead log first (up to 2 MB a

@@ -1,7 +1,123 @@
 import { isIPv4, isIPv6 } from 'node:net';
+import { AppError, type ErrorCode } from '../errors.ts';
 import type { SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import { parseAddress, SOURCE_ROUTE } from '../mail/address.ts';
-import { REPLIES, type Reply } from './replies.ts';
+
+/** A reply of one line (RFC 5321 section 4.2). */
+export interface Reply {
+  code: number;
+  /** The enhanced status code of RFC 3463; '' for 3yz replies, which have none (RFC 2034 section 4). */
+  enhanced: string;
+  text: string;
+}
+
+/** A reply that does not count as an error of the client; null for none. */
+export interface Outcome {
+  reply: Reply | null;
+  /** Whether to close the connection. After a 421 it is always closed. */
+  disconnects: boolean;
+}
+
+const reply = (code: number, enhanced: string, text: string): Reply => ({ code, enhanced, text });
+
+/** The reply without its CRLF. */
+export const replyLine = ({ code, enhanced, text }: Reply): string =>
+  enhanced === '' ? `${code} ${text}` : `${code} ${enhanced} ${text}`;
+
+export const greeting = (name: string): Reply => reply(220, '', `${name} ESMTP`);
+
+export const REPLIES = {
+  help: reply(214, '2.0.0', 'See https://tools.ietf.org/html/rfc5321 for details'),
+  readyForTls: reply(220, '2.0.0', 'Ready to start TLS'),
+  goodbye: reply(221, '2.0.0', 'Bye'),
+  authenticated: reply(235, '2.7.0', 'Authentication successful'),
+  senderOk: reply(250, '2.1.0', 'Sender OK'),
+  recipientOk: reply(250, '2.1.5', 'Recipient OK'),
+  stored: reply(250, '2.0.0', 'Message stored'),
+  ok: reply(250, '2.0.0', 'OK'),
+  flushed: reply(250, '2.0.0', 'Flushed'),
+  cannotVerify: reply(252, '2.1.5', 'Cannot verify the address; RCPT TO checks it'),
+
+  startData: reply(354, '', 'End data with <CR><LF>.<CR><LF>'),
+
+  shuttingDown: reply(421, '4.3.2', 'Shutting down, try again soon'),
+  tooManyConnections: reply(421, '4.3.2', 'Too many connections, try again soon'),
+  makesRoom: reply(421, '4.3.2', 'Idle connection closed to make room for others'),
+  tooManyFromYou: reply(421, '4.7.0', 'Too many connections from your address'),
+  tooManyErrors: reply(421, '4.7.0', 'Too many errors'),
+  tooManyFailedAuths: reply(421, '4.7.0', 'Too many failed authentications'),
+  tooManyCommands: reply(421, '4.7.0', 'Too many commands without a mail'),
+  endlessLine: reply(421, '4.7.0', 'Line without an end'),
+  idle: reply(421, '4.4.2', 'No command for too long'),
+  tooSlow: reply(421, '4.4.2', 'Data comes too slowly'),
+  slowerThanOthersNeed: reply(421, '4.4.2', 'Data comes too slowly while others wait, try again later'),
+  sessionTooLong: reply(421, '4.4.2', 'Session lasts too long'),
+  tryLater: reply(451, '4.3.0', 'Temporary trouble here, try again later'),
+  inboxFull: reply(452, '4.2.2', 'Inbox is full'),
+  tooManyRecipients: reply(452, '4.5.3', 'Too many recipients'),
+  authUnavailable: reply(454, '4.7.0', 'Temporary authentication failure, try again later'),
+  noTlsNow: reply(454, '4.7.0', 'TLS is not available now'),
+
+  lineTooLong: reply(500, '5.5.2', 'Command line too long'),
+  unknownCommand: reply(500, '5.5.2', 'Command not recognized'),
+  controlCharacter: reply(500, '5.5.2', 'Control character in command'),
+  notSmtp: reply(500, '5.5.1', 'This is an SMTP server'),
+  untrustedProxy: reply(500, '5.5.1', 'PROXY is not allowed from your address'),
+  authLineTooLong: reply(500, '5.5.6', 'Authentication exchange line is too long'),
+  bareLineFeed: reply(500, '5.5.2', 'A command line must end with CR LF, not with LF alone'),
+  badBase64: reply(501, '5.5.2', 'Cannot decode the response: it must be base64'),
+  badPlainResponse: reply(501, '5.5.2', 'A PLAIN response must be NUL, user name, NUL, password'),
+  authSyntax: reply(501, '5.5.4', 'Syntax: AUTH PLAIN [response] or AUTH LOGIN [response]'),
+  authCancelled: reply(501, '5.7.0', 'Authentication cancelled'),
+  badAuthParameter: reply(501, '5.5.4', 'The AUTH parameter needs a value'),
+  noArgument: reply(501, '5.5.4', 'This command takes no argument'),
+  mailSyntax: reply(501, '5.5.4', 'Syntax: MAIL FROM:<address>'),
+  recipientSyntax: reply(501, '5.5.4', 'Syntax: RCPT TO:<address>'),
+  badSender: reply(501, '5.1.7', 'Bad sender address syntax'),
+  badRecipient: reply(501, '5.1.3', 'Bad recipient address syntax'),
+  parameterTwice: reply(501, '5.5.4', 'Parameter given twice'),
+  badSize: reply(501, '5.5.4', 'Bad SIZE parameter'),
+  badBody: reply(501, '5.5.4', 'BODY must be 7BIT or 8BITMIME'),
+  badSmtputf8: reply(501, '5.5.4', 'SMTPUTF8 takes no value'),
+  helloSyntax: reply(501, '5.5.4', 'Syntax: EHLO hostname'),
+  verifySyntax: reply(501, '5.5.4', 'Syntax: VRFY address'),
+  notImplemented: reply(502, '5.5.1', 'Command not implemented'),
+  nestedMail: reply(503, '5.5.1', 'Sender already given'),
+  needMail: reply(503, '5.5.1', 'Need MAIL first'),
+  needRecipient: reply(503, '5.5.1', 'Need RCPT first'),
+  needHello: reply(503, '5.5.1', 'Send HELO or EHLO first'),
+  alreadyAuthenticated: reply(503, '5.5.1', 'Already authenticated'),
+  authInTransaction: reply(503, '5.5.1', 'AUTH is not allowed during a mail transaction'),
+  tlsActive: reply(503, '5.5.1', 'TLS is already active'),
+  unknownMechanism: reply(504, '5.5.4', 'Unknown authentication mechanism: use PLAIN or LOGIN'),
+  badCredentials: reply(
+    535,
+    '5.7.8',
+    'Wrong credentials: the user name is an inbox id or address, the password its read token or an API key',
+  ),
+  authNeedsTls: reply(538, '5.7.11', 'Authentication needs an encrypted connection'),
+  noSuchInbox: reply(550, '5.1.1', 'No such inbox here'),
+  bareLineEnding: reply(550, '5.6.11', 'Bare CR or LF in the message'),
+  malformedMessage: reply(550, '5.6.0', 'Message cannot be read'),
+  messageTooLarge: reply(552, '5.3.4', 'Message too large'),
+  needSmtputf8: reply(553, '5.6.7', 'Address needs SMTPUTF8'),
+  unknownParameter: reply(555, '5.5.4', 'Parameter not recognized'),
+} satisfies Record<string, Reply>;
+
+const BY_ERROR: Partial<Record<ErrorCode, Reply>> = {
+  unknown_recipient: REPLIES.noSuchInbox,
+  inbox_full: REPLIES.inboxFull,
+  message_too_large: REPLIES.messageTooLarge,
+  malformed_message: REPLIES.malformedMessage,
+  unavailable: REPLIES.tryLater,
+  storage_damaged: REPLIES.tryLater,
+  // A retry may store the message twice; losing it would be worse (RFC 5321 section 6.1).
+  outcome_unknown: REPLIES.tryLater,
+};
+
+/** @returns undefined for an unknown error, which is a defect */
+export const replyForError = (error: unknown): Reply | undefined =>
+  error instanceof AppError ? BY_ERROR[error.code] : undefined;
 
 export interface MailCommand {
   /** '' is the null reverse-path. */
