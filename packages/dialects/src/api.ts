@@ -16,6 +16,8 @@ export interface Asked {
   body?: string | Uint8Array;
   /** Media type of the body. */
   type?: string;
+  /** Ends a request that is held. */
+  signal?: AbortSignal | undefined;
 }
 
 type Input<Name extends keyof api.Operations> = Omit<api.Operations[Name], 'result'>;
@@ -53,14 +55,19 @@ export class Api {
   async call<Name extends keyof api.Operations>(
     operation: Name,
     input: Input<Name>,
+    signal?: AbortSignal,
   ): Promise<api.Operations[Name]['result']> {
-    const { headers, body } = await this.answer(operation, input);
+    const { headers, body } = await this.answer(operation, input, signal);
     const isJson = headers['content-type']?.startsWith('application/json') ?? false;
     return (isJson ? JSON.parse(String(body)) : body) as api.Operations[Name]['result'];
   }
 
   /** The response itself, for bytes whose type matters. @throws Refused */
-  async answer<Name extends keyof api.Operations>(operation: Name, input: Input<Name>): Promise<Answer> {
+  async answer<Name extends keyof api.Operations>(
+    operation: Name,
+    input: Input<Name>,
+    signal?: AbortSignal,
+  ): Promise<Answer> {
     const { path = {}, query = {}, body } = input as AnyInput;
     const [method = '', template = ''] = operation.split(' ');
     const search = new URLSearchParams();
@@ -69,6 +76,7 @@ export class Api {
     const isRaw = typeof body === 'string' || body instanceof Uint8Array;
     const answer = await this.#send({
       method,
+      signal,
       path: `${template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(path[name] ?? ''))}?${search}`,
       ...(body !== undefined && {
         body: isRaw ? body : JSON.stringify(body),
@@ -76,8 +84,13 @@ export class Api {
       }),
     });
     if (answer.status < 400) return answer;
-    // Other programs know no ids that have ended.
-    if (answer.status === 404 || answer.status === 410) throw new Refused(404, NOT_FOUND);
-    throw new Refused(answer.status, (JSON.parse(String(answer.body)) as api.Problem).detail);
+    throw refusalOf(answer);
   }
+}
+
+/** What a response of 400 or more means. */
+export function refusalOf({ status, body }: Pick<Answer, 'status' | 'body'>): Refused {
+  // Other programs know no ids that have ended.
+  if (status === 404 || status === 410) return new Refused(404, NOT_FOUND);
+  return new Refused(status, (JSON.parse(String(body)) as api.Problem).detail);
 }

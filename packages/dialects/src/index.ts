@@ -1,5 +1,10 @@
-export { type Answer, Api, type Asked, Refused } from './api.ts';
+export type { WebSocket } from 'ws';
+export { type Answer, Api, type Asked, Refused, refusalOf } from './api.ts';
+export { createChanges, type Owner } from './changes.ts';
 export { Mailbox } from './mailbox.ts';
 export { MAILHOG } from './mailhog/routes.ts';
+export { createWebSockets, MAX_FOLLOWERS, sendEvents } from './mailpit/events.ts';
 export { MAILPIT } from './mailpit/routes.ts';
+export { Pop3Connection } from './pop3/connection.ts';
+export type { Credentials, Maildrop } from './pop3/session.ts';
 export type { Call, Reply, Route } from './route.ts';

@@ -1,9 +1,12 @@
 import type { api } from '@mayfly/client';
 import { LRUCache } from 'lru-cache';
 import { type Answer, type Api, NOT_FOUND, Refused } from './api.ts';
+import type { Change } from './changes.ts';
 
 /** As many as a page of the API has. */
 const PAGE = 200;
+/** How long one request waits for new messages. */
+const HELD_SECONDS = 30;
 /** The label of the sink. */
 const SINK = { 'label.mayfly': 'sink' };
 
@@ -14,6 +17,8 @@ export interface Details {
   rfcMessageId: string;
   bcc: api.MailAddress[];
   replyTo: api.MailAddress[];
+  /** The beginning of the text, of the HTML where there is some. */
+  snippet: string;
 }
 
 /** Enough for the lists of one test suite: 2,000 rows of usual mail. */
@@ -30,7 +35,18 @@ export const detailsOf = (message: api.Message): Details => ({
   rfcMessageId: (message.rfcMessageId ?? '').replace(/^<|>$/g, ''),
   bcc: [...message.bcc, ...unnamed(message)],
   replyTo: message.replyTo,
+  snippet: snippetOf(message),
 });
+
+const SNIPPET_BYTES = 200;
+
+function snippetOf({ htmlText, text }: api.Message): string {
+  const words = (htmlText || text || '').replaceAll(/\s+/g, ' ').trim();
+  const bytes = Buffer.from(words);
+  if (bytes.length <= SNIPPET_BYTES) return words;
+  // A character that is cut in two becomes U+FFFD.
+  return `${bytes.toString('utf8', 0, SNIPPET_BYTES).replace(/\uFFFD$/, '')}...`;
+}
 
 /** Recipients of the envelope whom no header names, which is what Bcc means. */
 function unnamed({ to, cc, bcc, envelope }: api.Message): api.MailAddress[] {
@@ -51,10 +67,13 @@ export class Mailbox {
   readonly #api: Api;
   /** Of a read token. */
   readonly #inboxId: string | undefined;
+  readonly #changed: (change: Change) => void;
 
-  constructor(api: Api, inboxId: string | undefined) {
+  /** @param changed is told what is changed here */
+  constructor(api: Api, inboxId: string | undefined, changed: (change: Change) => void = () => undefined) {
     this.#api = api;
     this.#inboxId = inboxId;
+    this.#changed = changed;
   }
 
   /**
@@ -95,15 +114,28 @@ export class Mailbox {
     }
   }
 
+  /**
+   * New messages, oldest first, as they come; nothing in between, and `null` where there were more than a page has.
+   * @throws Refused when the caller may no longer read
+   */
+  async *arrivals(signal: AbortSignal): AsyncGenerator<Summary[] | null> {
+    for (let { cursor } = await this.#page({ limit: 1 }); !signal.aborted; ) {
+      const page = await this.#page({ since: cursor, wait: HELD_SECONDS, limit: PAGE }, signal);
+      cursor = page.cursor;
+      yield page.next === undefined ? page.messages.toReversed() : null;
+    }
+  }
+
   async #page(
     query: api.Operations['GET /v1/messages']['query'] & object,
+    signal?: AbortSignal,
   ): Promise<{ messages: Summary[]; cursor: string; next: string | undefined }> {
     if (this.#inboxId === undefined) {
-      const { messages, cursor, before } = await this.#api.call('GET /v1/messages', { query });
+      const { messages, cursor, before } = await this.#api.call('GET /v1/messages', { query }, signal);
       return { messages, cursor, next: before ?? undefined };
     }
     const path = { id: this.#inboxId };
-    const page = await this.#api.call('GET /v1/inboxes/{id}/messages', { path, query });
+    const page = await this.#api.call('GET /v1/inboxes/{id}/messages', { path, query }, signal);
     const last = page.searchedTo ?? page.messages.at(-1)?.id;
     return { ...page, next: page.hasMore ? last : undefined };
   }
@@ -116,8 +148,9 @@ export class Mailbox {
     return made;
   }
 
-  async read(id: string): Promise<api.Message> {
-    return this.#api.call('GET /v1/inboxes/{id}/messages/{messageId}', { path: this.#pathOf(id) });
+  async read(id: string, include?: 'attachmentContent'): Promise<api.Message> {
+    const input = { path: this.#pathOf(id), query: { ...(include && { include }) } };
+    return this.#api.call('GET /v1/inboxes/{id}/messages/{messageId}', input);
   }
 
   async raw(id: string): Promise<Buffer> {
@@ -138,12 +171,25 @@ export class Mailbox {
   async mark(ids: readonly string[], marks: api.MarkMessage): Promise<void> {
     const operation = 'PATCH /v1/inboxes/{id}/messages/{messageId}';
     for (const id of ids)
-      await unlessGone(async () => this.#api.call(operation, { path: this.#pathOf(id), body: marks }));
+      await unlessGone(async () => {
+        const { readAt, tags } = await this.#api.call(operation, { path: this.#pathOf(id), body: marks });
+        const Data = marks.tags ? { ID: id, Tags: tags } : { ID: id, Read: readAt !== null };
+        this.#changed({ Type: 'update', Data });
+      });
   }
 
   async remove(ids: readonly string[]): Promise<void> {
     const operation = 'DELETE /v1/inboxes/{id}/messages/{messageId}';
-    for (const id of ids) await unlessGone(async () => this.#api.call(operation, { path: this.#pathOf(id) }));
+    for (const id of ids)
+      await unlessGone(async () => {
+        await this.#api.call(operation, { path: this.#pathOf(id) });
+        this.#changed({ Type: 'delete', Data: { ID: id } });
+      });
+  }
+
+  /** Tells others that many messages may have changed. */
+  prune(): void {
+    this.#changed({ Type: 'prune', Data: null });
   }
 
   /** Deletes all messages. New ones that come meanwhile may be among them. */
@@ -151,6 +197,24 @@ export class Mailbox {
     const inboxes = new Set((await this.all()).map(({ inboxId }) => inboxId));
     for (const id of inboxes)
       await unlessGone(() => this.#api.call('DELETE /v1/inboxes/{id}/messages', { path: { id } }));
+    this.#changed({ Type: 'truncate', Data: null });
+  }
+
+  /** @throws Refused 400 with more inboxes than one page has */
+  async inboxIds(): Promise<string[]> {
+    if (this.#inboxId !== undefined) return [this.#inboxId];
+    const { inboxes, hasMore } = await this.#api.call('GET /v1/inboxes', { query: { limit: PAGE } });
+    if (!hasMore) return inboxes.map(({ id }) => id);
+    const words = `This works for up to ${PAGE} inboxes. PUT /v1/inboxes/{id}/faults works for each.`;
+    throw new Refused(400, words);
+  }
+
+  async faults(id: string): Promise<api.FaultState[]> {
+    return (await this.#api.call('GET /v1/inboxes/{id}/faults', { path: { id } })).rules;
+  }
+
+  async setFaults(id: string, rules: api.FaultRule[]): Promise<void> {
+    await this.#api.call('PUT /v1/inboxes/{id}/faults', { path: { id }, body: { rules } });
   }
 
   /**

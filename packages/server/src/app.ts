@@ -60,6 +60,7 @@ export interface RunningApp {
   http: { url: string; consoleUrl: string | null } | null;
   /** `tlsPort` is null without implicit TLS. */
   smtp: { host: string; port: number; tlsPort: number | null } | null;
+  pop3: { host: string; port: number } | null;
   metrics: { url: string } | null;
   firstStart: FirstStart;
   /** Returns a one-time code that signs in to the console, with the newest key of the first account. */
@@ -83,7 +84,8 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.logLevel);
   const opened = createOpened(log);
-  let smtpServer: SmtpServer | undefined;
+  /** The servers with the certificate. */
+  const certified: Pick<SmtpServer, 'useCertificate'>[] = [];
 
   const start = async (onFirstKey?: (key: string) => void): Promise<RunningApp> => {
     const has = (role: Config['roles'][number]) => config.roles.includes(role);
@@ -95,16 +97,25 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     ]);
     const receiving = openReceiving(base);
     const smtp = has('smtp') ? await startSmtp(base, receiving) : null;
-    smtpServer = smtp?.server;
+    if (smtp) certified.push(smtp.server);
     const codes = createSignInCodes();
     const http = has('http') ? await startHttp(base, receiving, smtp, codes) : null;
+    const pop3 =
+      http && config.pop3Port !== null ? await startPop3(base, http.server, config.pop3Port) : null;
+    if (pop3) certified.push(pop3.server);
     if (has('worker')) await startWorker(base);
     const metrics = await startMetrics(base);
     giveBackMemoryLater();
     base.parsing.warmUp();
     const { firstStart } = base;
     const makeSignInCode = () => codes.make(firstStart.account.id);
-    return { http, smtp: smtp?.endpoint ?? null, metrics, firstStart, makeSignInCode };
+    const endpoints = {
+      http: http?.endpoint ?? null,
+      smtp: smtp?.endpoint ?? null,
+      pop3: pop3?.endpoint ?? null,
+      metrics,
+    };
+    return { ...endpoints, firstStart, makeSignInCode };
   };
 
   return {
@@ -119,8 +130,11 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     reloadCertificate(read) {
       try {
         const pair = read();
-        if (!pair || !smtpServer) log.info('No SMTP certificate is configured; there is nothing to reload');
-        else log.info({ certificate: smtpServer.useCertificate(pair) }, 'The SMTP certificate was reloaded');
+        if (!pair || certified.length === 0)
+          log.info('No SMTP certificate is configured; there is nothing to reload');
+        else
+          for (const server of certified)
+            log.info({ certificate: server.useCertificate(pair) }, 'The SMTP certificate was reloaded');
       } catch (err) {
         log.error({ err }, 'The new SMTP certificate cannot be used; the old one stays in use');
       }
@@ -287,7 +301,6 @@ async function startSmtp(
   { receiver, budget }: Receiving,
 ) {
   const { createSmtpServer } = await import('./smtp/server.ts');
-  const { smtpTlsCert: cert, smtpTlsKey: key } = config;
   const server = createSmtpServer(
     {
       host: config.smtpHost,
@@ -295,7 +308,7 @@ async function startSmtp(
       tlsPort: config.smtpsPort,
       domains: config.domains,
       name: config.smtpName ?? firstDomain(config),
-      tls: cert && key ? { cert, key } : null,
+      tls: certificateOf(config),
       startTls: config.smtpStartTls,
       auth: config.smtpAuth,
       authPlaintext: config.smtpAuthPlaintext === 'on',
@@ -303,10 +316,7 @@ async function startSmtp(
       bareLineEndings: config.smtpBareLineEndings,
       maxMessageBytes: plans.largestMessageBytes,
       postmaster: config.postmaster,
-      limits: {
-        maxConnections: config.smtpMaxConnections,
-        maxConnectionsPerAddress: config.smtpMaxConnectionsPerAddress,
-      },
+      limits: connectionLimits(config),
     },
     {
       receiver,
@@ -331,7 +341,7 @@ async function startHttp(
   signInCodes: SignInCodes,
 ) {
   const { config, store, events, plans, metrics, gauges, clock, log, opened } = base;
-  const { domains, publicUrl, corsOrigins, signUpPlan, dialect } = config;
+  const { domains, publicUrl, corsOrigins, signUpPlan, dialect, devKey } = config;
   const { createHttpServer } = await import('./http/server.ts');
   const onLost = (err: unknown) => log.error({ err }, 'Ended waits could not be stored');
   const waitLog = new WaitLog(store.waits, clock, onLost);
@@ -343,6 +353,8 @@ async function startHttp(
       host: config.httpHost,
       port: config.httpPort,
       ...{ domains, publicUrl, corsOrigins, signUpPlan, dialect },
+      openHosts: devKey === 'open' ? (config.hosts ?? []) : null,
+      devKeyOnlyInDialect: !hasDevKey(config),
       sink: config.sink === 'on',
       metrics: config.metrics === 'on',
       smtp: smtp?.endpoint ?? null,
@@ -369,7 +381,7 @@ async function startHttp(
       clock,
       log,
       metrics: metrics.registry,
-      devAccountId: hasDevKey(config) ? base.firstStart.account.id : undefined,
+      devAccountId: hasDevKey(config) || devKey === 'open' ? base.firstStart.account.id : undefined,
     },
   );
   opened.addListener(server);
@@ -380,8 +392,43 @@ async function startHttp(
   void recheckUntil(rechecking.signal, { recheck: () => server.recheckHeld(), clock, log });
   const { port } = await listening('http', config, server.start());
   const url = config.publicUrl ?? urlOf(config.httpHost, port);
-  return { url, consoleUrl: config.console === 'on' ? `${url}/` : null };
+  return { server, endpoint: { url, consoleUrl: config.console === 'on' ? `${url}/` : null } };
 }
+
+/** Inboxes by POP3, translated to requests of the API of this process. */
+async function startPop3(
+  { config, store, clock, log, opened }: Base,
+  { built }: Awaited<ReturnType<typeof startHttp>>['server'],
+  port: number,
+) {
+  if (!built) throw new Error('The API has not started');
+  const { createPop3Server } = await import('./http/routes/pop3.ts');
+  const server = createPop3Server(
+    {
+      host: config.smtpHost,
+      port,
+      name: config.smtpName ?? firstDomain(config),
+      tls: certificateOf(config),
+      startTls: config.smtpStartTls,
+      plaintext: config.smtpAuthPlaintext === 'on',
+      limits: connectionLimits(config),
+    },
+    built,
+    { findInbox: createFindCaptureTarget({ store, clock }), clock, log },
+  );
+  opened.addListener(server);
+  const { port: taken } = await listening('pop3', config, server.start());
+  return { server, endpoint: { host: config.smtpHost, port: taken } };
+}
+
+const certificateOf = ({ smtpTlsCert: cert, smtpTlsKey: key }: Config) =>
+  cert && key ? { cert, key } : null;
+
+/** For SMTP and POP3 each. */
+const connectionLimits = (config: Config) => ({
+  maxConnections: config.smtpMaxConnections,
+  maxConnectionsPerAddress: config.smtpMaxConnectionsPerAddress,
+});
 
 /** Creates the rate limit. With PostgreSQL, it is divided by the number of live nodes. */
 async function openRateLimit({ config, store, clock, log, opened }: Base): Promise<RateLimit> {

@@ -1,5 +1,5 @@
 import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
-import { type Command, CommanderError } from 'commander';
+import { type Command, CommanderError, Option } from 'commander';
 import { createApp } from './app.ts';
 import { ArgumentError } from './cli/arguments.ts';
 import { addBackupCommands } from './cli/backup.ts';
@@ -21,6 +21,7 @@ import {
   settingsTable,
   unusedVariables,
 } from './config/config.ts';
+import { PROGRAMS, settingsLike } from './config/like.ts';
 import { DEV_DEFAULTS } from './config/settings.ts';
 import { messageOf } from './errors.ts';
 import { createLog, type Logger, LogOutput, type WriteLog, writeToFile } from './log.ts';
@@ -151,8 +152,18 @@ function addServerCommands(program: Command, parent: number): void {
   program
     .command('dev')
     .description('Start the server for development or a CI job')
-    .action(async () => {
-      const config = parseConfig(process.env, DEV_DEFAULTS);
+    .addOption(
+      new Option(
+        '--like <program>',
+        'Take its place: its ports 1025 and 8025, its HTTP interface without a password, and its variables',
+      ).choices(PROGRAMS),
+    )
+    .action(async ({ like }: { like?: (typeof PROGRAMS)[number] }) => {
+      const settings = like && settingsLike(like, process.env);
+      // Settings are read again later: the certificate at a reload.
+      Object.assign(process.env, settings?.env);
+      if (settings?.warning) warn(settings.warning);
+      const config = parseConfig(process.env, settings?.defaults ?? DEV_DEFAULTS);
       await serve(config, parent, () => createDevAnnouncer(config, print, warn, process.stdout.isTTY));
     });
   program

@@ -555,26 +555,6 @@ class TimelineEvent(Result):
 
 
 @dataclass(frozen=True)
-class LintFeature(Result):
-    """HTML or CSS of a message, and which mail clients support it."""
-
-    feature: str
-    """What is used."""
-    reference: str
-    """The page with the tests and notes."""
-    share: int
-    """The share of mail clients that support it, percent; partial support counts half."""
-    lines: list[int]
-    """The first lines of the decoded HTML that use it, up to five."""
-    full: list[str]
-    """Mail clients that support it, with their platforms."""
-    partial: list[str]
-    """Those that support it in part."""
-    none: list[str]
-    """Those that do not."""
-
-
-@dataclass(frozen=True)
 class LintFinding(Result):
     """A rule that a message breaks, once or more often."""
 
@@ -590,8 +570,6 @@ class LintFinding(Result):
     """How often the message breaks the rule, of images and addresses in its first 1,000."""
     reference: str
     """Where the rule comes from: a section of a standard, or a data set."""
-    features: list[LintFeature] | None = None
-    """Only of `little-client-support`: everything in the HTML, up to 60 features, that not all mail clients support."""
 
 
 @dataclass(frozen=True)

@@ -453,14 +453,14 @@ export interface LintFinding {
   count: number;
   /** Where the rule comes from: a section of a standard, or a data set. */
   reference: string;
-  /** Only of `little-client-support`: everything in the HTML, up to 60 features, that not all mail clients support. */
-  features?: LintFeature[];
 }
 
-/** What is wrong with a message. */
+/** What is wrong with a message, and how mail clients support what its HTML uses. */
 export interface LintReport {
   /** One for each rule that the message breaks, the most severe first; empty for a well-made message. */
   findings: LintFinding[];
+  /** Everything in the HTML, up to 60 features, that not all mail clients support, whether or not that is a finding. */
+  features: LintFeature[];
 }
 
 /** A mailbox of a header (RFC 5322 section 3.4). */
@@ -1164,8 +1164,8 @@ export interface Operations {
   'DELETE /v1/inboxes/{id}': { path: { id: string }; result: undefined };
   'POST /v1/inboxes/{id}/expire': { path: { id: string }; result: undefined };
   'PUT /v1/inboxes/{id}/faults': { path: { id: string }; body: SetFaults; result: Faults };
-  'GET /v1/inboxes/{id}/faults': { path: { id: string }; result: Faults };
   'DELETE /v1/inboxes/{id}/faults': { path: { id: string }; result: undefined };
+  'GET /v1/inboxes/{id}/faults': { path: { id: string }; result: Faults };
   'GET /v1/inboxes/{id}/export': { path: { id: string }; result: Uint8Array };
   'GET /v1/labels': { query?: { name?: string; limit?: number }; result: LabelList };
   'GET /v1/reports/runs': { query?: { [label: `label.${string}`]: string | undefined }; result: RunReport };
@@ -1188,15 +1188,15 @@ export interface Operations {
   'POST /v1/webhooks': { body: CreateWebhook; result: WebhookWithSecret };
   'GET /v1/webhooks': { query?: { limit?: number; before?: string }; result: WebhookList };
   'GET /v1/webhooks/{id}': { path: { id: string }; result: Webhook };
-  'PATCH /v1/webhooks/{id}': { path: { id: string }; body?: UpdateWebhook; result: Webhook };
   'DELETE /v1/webhooks/{id}': { path: { id: string }; result: undefined };
+  'PATCH /v1/webhooks/{id}': { path: { id: string }; body?: UpdateWebhook; result: Webhook };
   'POST /v1/webhooks/{id}/rotate-secret': { path: { id: string }; result: WebhookWithSecret };
   'POST /v1/webhooks/{id}/test': { path: { id: string }; result: WebhookDelivery };
   'GET /v1/webhooks/{id}/deliveries': { path: { id: string }; query?: { limit?: number; before?: string; state?: "pending" | "delivered" | "failed" | "cancelled" }; result: WebhookDeliveryList };
   'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay': { path: { id: string; deliveryId: string }; result: WebhookDelivery };
   'POST /v1/webhooks/{id}/deliveries/replay': { path: { id: string }; body: ReplayDeliveries; result: ReplayedDeliveries };
-  'POST /v1/keys': { body: CreateKey; result: CreatedKey };
   'GET /v1/keys': { result: KeyList };
+  'POST /v1/keys': { body: CreateKey; result: CreatedKey };
   'DELETE /v1/keys/{id}': { path: { id: string }; result: undefined };
   'GET /v1/usage': { result: Usage };
   'GET /v1/domains': { result: DomainList };

@@ -1,5 +1,6 @@
 import type { api } from '@mayfly/client';
 import { idOf } from '../mailbox.ts';
+import { headersIn } from '../source.ts';
 
 /*
  * MailHog's JSON of a message: the source, split by its header and its parts, with nothing decoded.
@@ -29,16 +30,6 @@ function pathOf(address: string): Path {
   const at = address.lastIndexOf('@');
   const [mailbox, domain] = at < 0 ? [address, ''] : [address.slice(0, at), address.slice(at + 1)];
   return { Relays: null, Mailbox: mailbox, Domain: domain, Params: '' };
-}
-
-/** Header fields in their order, unfolded and not decoded. */
-function headersIn(header: string): Record<string, string[]> {
-  const fields = new Map<string, string[]>();
-  for (const line of header.replaceAll(/\r?\n(?=[ \t])/g, '').split(/\r?\n/)) {
-    const [, name = '', value = ''] = /^([^\s:]+):[ \t]*(.*)$/s.exec(line) ?? [];
-    if (name !== '') fields.set(name, [...(fields.get(name) ?? []), value]);
-  }
-  return Object.fromEntries(fields);
 }
 
 /** The first field with a name in lower case; '' without one. */

@@ -7,12 +7,11 @@ type Support = 'yes' | 'partial' | 'no';
 const percent = (part: number, of: number): number => (of === 0 ? 0 : (100 * part) / of);
 
 /** Mailpit's report of what mail clients do not support, from our lint report. @param html of the message */
-export function htmlCheckOf({ findings }: api.LintReport, html: string) {
-  const features = findings.flatMap(({ features: some = [] }) => some);
+export function htmlCheckOf({ features }: api.LintReport, html: string) {
   const warnings = features.map(warningOf);
   const platforms: Record<string, string[]> = {};
   for (const { Family, Platform } of warnings.flatMap(({ Results }) => Results))
-    platforms[Family] = [...new Set([...(platforms[Family] ?? []), Platform])].sort();
+    platforms[Platform] = [...new Set([...(platforms[Platform] ?? []), Family])].sort();
   const mean = (of: 'Supported' | 'Partial' | 'Unsupported') =>
     warnings.reduce((sum, { Score }) => sum + Score[of], 0) / (warnings.length || 1);
   return {
@@ -55,7 +54,7 @@ const of = (clients: readonly string[], support: Support) =>
     const [, family = client, platform = ''] = CLIENT.exec(client) ?? [];
     return {
       Name: client,
-      Platform: platform,
+      Platform: platform.toLowerCase().replaceAll(/[ .]+/g, '-'),
       Family: family,
       Version: '',
       Support: support,

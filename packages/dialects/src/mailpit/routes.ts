@@ -2,10 +2,13 @@ import type { api } from '@mayfly/client';
 import { NOT_FOUND, Refused } from '../api.ts';
 import { idOf, type Mailbox } from '../mailbox.ts';
 import { type Call, json, numberOf, type Reply, type Route, route, text } from '../route.ts';
+import { getChaos, setChaos } from './chaos.ts';
 import { htmlCheckOf } from './html-check.ts';
-import { readSearch, type Search, timeOf } from './search.ts';
+import { linksOf } from './link-check.ts';
+import { isTag, readSearch, type Search, timeOf } from './search.ts';
 import { composeMail, readJson } from './send.ts';
-import { headersOf, messageOf, rowOf } from './shapes.ts';
+import { asSent, headersOf, messageOf, rowOf, sortTags } from './shapes.ts';
+import { BLANK_PICTURE } from './thumbnail.ts';
 
 /*
  * The HTTP interface of Mailpit (its release 1.30). Errors are plain text with 400 or 404, as there.
@@ -40,14 +43,16 @@ const find = (
 
 /** A page of a list, with the figures of the whole mailbox. */
 async function page({ mailbox, query, wait }: Call, search: Search): Promise<Reply> {
+  const isList = search === EVERYTHING;
   const before = timeOf(query.get('before') ?? '', 'UTC') ?? Number.POSITIVE_INFINITY;
   const start = numberOf(query, 'start', 0);
   const limit = numberOf(query, 'limit', DEFAULT_LIMIT);
-  const found = (await find(mailbox, search, wait)).filter(
-    ({ receivedAt }) => Date.parse(receivedAt) < before,
-  );
-  const all = search === EVERYTHING ? found : await mailbox.all();
-  const rows = found.slice(start, start + limit);
+  const matching = await find(mailbox, search, wait);
+  const earlier = matching.filter(({ receivedAt }) => Date.parse(receivedAt) < before);
+  // There, a list counts everything whatever its `before`, and has no end with a limit of 0.
+  const found = isList ? matching : earlier;
+  const all = isList ? found : await mailbox.all();
+  const rows = isList && limit === 0 ? earlier : earlier.slice(start, start + limit);
   const unread = (messages: readonly api.MessageSummary[]) =>
     messages.filter(({ readAt }) => readAt === null).length;
   return json({
@@ -58,14 +63,14 @@ async function page({ mailbox, query, wait }: Call, search: Search): Promise<Rep
     messages_unread: unread(found),
     start,
     tags: tagsOf(all),
-    messages: await Promise.all(rows.map(async (row) => rowOf(row, await mailbox.details(row)))),
+    messages: await Promise.all(
+      rows.map(async (row) => rowOf(row, await mailbox.details(row), isList ? 'list' : 'search')),
+    ),
   });
 }
 
 const tagsOf = (messages: readonly api.MessageSummary[]): string[] =>
-  [...new Set(messages.flatMap(({ tags }) => tags))].sort((one, other) =>
-    one.toLowerCase().localeCompare(other.toLowerCase()),
-  );
+  sortTags([...new Set(messages.flatMap(({ tags }) => tags))]);
 
 /** @throws Refused 400 without a search */
 function givenSearch(query: URLSearchParams): Search {
@@ -83,9 +88,9 @@ async function messageId({ path, query, mailbox, wait }: Call): Promise<string> 
 }
 
 /** Reads a message, which marks it as read. */
-async function open(call: Call): Promise<api.Message> {
+async function open(call: Call, include?: 'attachmentContent'): Promise<api.Message> {
   const id = await messageId(call);
-  const message = await call.mailbox.read(id);
+  const message = await call.mailbox.read(id, include);
   if (message.readAt === null) await call.mailbox.mark([id], { read: true });
   return message;
 }
@@ -101,40 +106,57 @@ async function chosen({ mailbox, query }: Call, ids: unknown, search: unknown): 
   return found.map(idOf);
 }
 
-const TAG = /[^A-Za-z0-9\-. _]/g;
-const cleanTag = (tag: unknown): string => String(tag).replaceAll(TAG, '').replaceAll(/ +/g, ' ').trim();
+const NO_TAG = /[^A-Za-z0-9\-. _@]/g;
+const MAX_TAG = 100;
+const cleanTag = (tag: unknown): string =>
+  String(tag).replaceAll(NO_TAG, ' ').replaceAll(/ +/g, ' ').trim().slice(0, MAX_TAG);
 
 /** Replaces a tag of all messages that have it. @param to undefined removes it @throws Refused 400 when none has it */
 async function replaceTag(mailbox: Mailbox, tag: string, to?: string): Promise<Reply> {
+  if (to === tag) return ok();
   const all = await mailbox.all();
-  const tagged = all.filter(({ tags }) => tags.includes(tag));
+  const tagged = all.filter(({ tags }) => tags.some(isTag(tag)));
   if (tagged.length === 0) throw new Refused(400, `tag not found: ${tag}`);
-  if (to !== undefined && to !== tag && all.some(({ tags }) => tags.includes(to)))
+  if (to !== undefined && !isTag(to)(tag) && all.some(({ tags }) => tags.some(isTag(to))))
     throw new Refused(400, `tag already exists: ${to}`);
   for (const message of tagged) {
-    const tags = message.tags.flatMap((one) => (one === tag ? (to ?? []) : one));
+    const tags = message.tags.flatMap((one) => (isTag(tag)(one) ? (to ?? []) : one));
     await mailbox.mark([idOf(message)], { tags });
   }
+  mailbox.prune();
   return ok();
 }
 
 /** The HTML body with its inline images linked to the parts of the message. */
 function pageOf({ html, attachments }: api.Message, id: string): string {
   const places = new Map(attachments.map(({ contentId, id: part }) => [contentId?.toLowerCase(), part]));
-  return (html ?? '').replaceAll(/(=["']?)cid:([^"'\s>;]+)/gi, (whole, start: string, cid: string) => {
+  return asSent(html ?? '').replaceAll(/(=["']?)cid:([^"'\s>;]+)/gi, (whole, start: string, cid: string) => {
     const part = places.get(cid.toLowerCase());
     return part === undefined ? whole : `${start}/api/v1/message/${id}/part/${part}`;
   });
+}
+
+const redirect = (location: string): Reply => ({
+  ...text(`<a href="${location}">Found</a>.\n\n`, 302, 'text/html; charset=utf-8'),
+  headers: { location },
+});
+
+/** The page of the newest message that the query finds; the first page without one. */
+async function newest(call: Call): Promise<string> {
+  const named = { ...call, path: { id: 'latest' } };
+  const found = await messageId(named).catch((error) => {
+    if (error instanceof Refused && error.status === 404) return undefined;
+    throw error;
+  });
+  return found === undefined ? '/' : `/view/${found}`;
 }
 
 async function view(call: Call): Promise<Reply> {
   const [, id = '', kind] = /^(.*?)(?:\.(html|txt))?$/.exec(call.path.file ?? '') ?? [];
   const named = { ...call, path: { id } };
   if (kind === undefined) {
-    const found = await messageId(named);
-    const [message, inbox] = found.split('-');
-    const location = id === 'latest' ? `/view/${found}` : `/console/inboxes/${inbox}/messages/${message}`;
-    return { ...text('', 302), headers: { location } };
+    const [message, inbox] = id.split('-');
+    return redirect(id === 'latest' ? await newest(call) : `/console/inboxes/${inbox}/messages/${message}`);
   }
   const message = await open(named).catch((error) => {
     throw error instanceof Refused && error.status === 404 ? notFound('Message not found') : error;
@@ -147,13 +169,28 @@ async function view(call: Call): Promise<Reply> {
 
 async function part(call: Call): Promise<Reply> {
   const id = await messageId(call);
-  const { headers, body } = await call.mailbox.attachment(id, call.path.partId ?? '');
-  const name = /filename\*?=.*$/i.exec(headers['content-disposition'] ?? '')?.[0] ?? '';
-  return {
-    type: headers['content-type'] ?? 'application/octet-stream',
-    body,
-    headers: { 'content-disposition': name },
-  };
+  const { name, type, body } = await attachment(call, id);
+  const disposition = `inline; filename="${encodeURIComponent(name)}"`;
+  return { type, body, headers: { 'content-disposition': disposition } };
+}
+
+/** A picture as it is, in its own size; a blank one for everything else. */
+async function thumbnail(call: Call): Promise<Reply> {
+  const { name, type, body } = await attachment(call, call.path.id ?? '').catch((error) => {
+    if (error instanceof Refused && error.status === 404) throw new Refused(400, 'attachment not found');
+    throw error;
+  });
+  const headers = { 'content-disposition': `filename="${encodeURIComponent(name)}"` };
+  return type.startsWith('image/') ? { type, body, headers } : { ...BLANK_PICTURE, headers };
+}
+
+async function attachment({ mailbox, path: { partId = '' } }: Call, id: string) {
+  const { attachments } = await mailbox.read(id);
+  const named = attachments.find((one) => one.id === partId);
+  if (!named) throw new Refused(404, NOT_FOUND);
+  const { headers, body } = await mailbox.attachment(id, partId);
+  const type = headers['content-type'] ?? 'application/octet-stream';
+  return { name: named.filename || (named.contentId ?? ''), type, body };
 }
 
 async function info({ mailbox }: Call): Promise<Reply> {
@@ -195,7 +232,7 @@ const WEB_UI = {
     RecipientAllowlist: '',
   },
   SpamAssassin: false,
-  ChaosEnabled: false,
+  ChaosEnabled: true,
   DuplicatesIgnored: false,
   HideDeleteAllButton: false,
 };
@@ -253,8 +290,18 @@ async function raw(call: Call): Promise<Reply> {
   };
 }
 
+/** The checks have the same words for no message and an unknown one. */
+const checkedId = (call: Call): Promise<string> =>
+  messageId(call).catch((error) => {
+    throw error instanceof Refused && error.status === 404 ? notFound(NOT_FOUND) : error;
+  });
+
+async function linkCheck(call: Call): Promise<Reply> {
+  return json(linksOf(await call.mailbox.read(await checkedId(call))));
+}
+
 async function htmlCheck(call: Call): Promise<Reply> {
-  const id = await messageId(call);
+  const id = await checkedId(call);
   const { html } = await call.mailbox.read(id);
   if (!html) throw new Refused(400, 'message does not contain HTML');
   return json(htmlCheckOf(await call.mailbox.lint(id), html));
@@ -277,19 +324,22 @@ export const MAILPIT: readonly Route[] = [
     return replaceTag(mailbox, path.tag ?? '', to);
   }),
   route('DELETE', '/api/v1/tags/:tag', ({ mailbox, path }) => replaceTag(mailbox, path.tag ?? '')),
-  route('GET', '/api/v1/message/:id', async (call) => json(messageOf(await open(call)))),
-  route('GET', '/api/v1/message/:id/headers', async (call) =>
-    json(headersOf(await call.mailbox.read(await messageId(call)))),
-  ),
+  route('GET', '/api/v1/message/:id', async (call) => json(messageOf(await open(call, 'attachmentContent')))),
+  route('GET', '/api/v1/message/:id/headers', async (call) => {
+    const id = await messageId(call);
+    return json(headersOf(await call.mailbox.read(id), await call.mailbox.raw(id)));
+  }),
   route('GET', '/api/v1/message/:id/raw', raw),
   route('GET', '/api/v1/message/:id/part/:partId', part),
-  route('GET', '/api/v1/message/:id/part/:partId/thumb', part),
+  route('GET', '/api/v1/message/:id/part/:partId/thumb', thumbnail),
   route('GET', '/api/v1/message/:id/html-check', htmlCheck),
-  route('GET', '/api/v1/message/:id/link-check', off('The check of links is not enabled')),
-  route('GET', '/api/v1/message/:id/sa-check', async () => text(`${NOT_FOUND}\n`, 404)),
+  route('GET', '/api/v1/message/:id/link-check', linkCheck),
+  route('GET', '/api/v1/message/:id/sa-check', async () =>
+    text('File not found\n', 404, 'text/plain; charset=utf-8'),
+  ),
   route('POST', '/api/v1/message/:id/release', off('SMTP relay is not configured')),
-  route('GET', '/api/v1/chaos', off('Chaos is not enabled')),
-  route('PUT', '/api/v1/chaos', off('Chaos is not enabled')),
+  route('GET', '/api/v1/chaos', async ({ mailbox }) => json(await getChaos(mailbox))),
+  route('PUT', '/api/v1/chaos', async ({ mailbox, body }) => json(await setChaos(mailbox, body))),
   route('GET', '/api/v1/info', info),
   route('GET', '/api/v1/webui', async () => json(WEB_UI)),
   route('GET', '/view/:file', view),

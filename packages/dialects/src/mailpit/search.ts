@@ -60,6 +60,12 @@ function offsetAt(time: number, timeZone: string): number {
   }
 }
 
+/** Tags are compared without regard to case. */
+export const isTag =
+  (one: string) =>
+  (other: string): boolean =>
+    one.toLowerCase() === other.toLowerCase();
+
 const flag = (q: string): Term => ({ q });
 const test = (run: Test): Term => ({ test: run });
 const STATES: Readonly<Record<string, Term>> = {
@@ -87,9 +93,12 @@ const FIELDS: Readonly<Record<string, (value: string, timeZone: string) => Term 
       const { bcc, replyTo } = await details();
       return [from, ...to, ...cc, ...bcc, ...replyTo].some((one) => one && isIn(value)(one));
     }),
-  tag: (value) => ({ q: `tag:${phrase(value)}`, test: ({ tags }) => tags.includes(value) }),
-  larger: (value) => compare(bytesOf(value), ({ size }, bytes) => size > bytes),
-  smaller: (value) => compare(bytesOf(value), ({ size }, bytes) => size < bytes),
+  tag: (value) => ({ q: `tag:${phrase(value)}`, test: ({ tags }) => tags.some(isTag(value)) }),
+  // What is no size is searched as words.
+  larger: (value) =>
+    compare(bytesOf(value), ({ size }, bytes) => size > bytes) ?? flag(phrase(`larger:${value}`)),
+  smaller: (value) =>
+    compare(bytesOf(value), ({ size }, bytes) => size < bytes) ?? flag(phrase(`smaller:${value}`)),
   after: (value, zone) => compare(timeOf(value, zone), (message, time) => createdAt(message) >= time),
   before: (value, zone) => compare(timeOf(value, zone), (message, time) => createdAt(message) <= time),
 };

@@ -42,6 +42,9 @@ export async function composeMail(body: Buffer): Promise<Sent> {
   const bcc = list(given.Bcc).map((address) => valid(address, 'Bcc'));
   const from = { name: given.From?.Name ?? '', address: given.From?.Email ?? '' };
   const tags = list(given.Tags).map(String);
+  if (!from.address) throw new Refused(400, 'error building message: from not set');
+  if (to.length + cc.length + bcc.length === 0)
+    throw new Refused(400, 'error building message: no recipients (to, cc, bcc) set');
   // Loaded when first used: a start does not need it.
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   const composer = new MailComposer({

@@ -1,8 +1,10 @@
+import { hash } from 'node:crypto';
 import type { api } from '@mayfly/client';
 import { type Details, detailsOf, idOf } from '../mailbox.ts';
+import { headersIn } from '../source.ts';
 
 /*
- * Mailpit's JSON, by what its API returns: names with capitals, lists and never null, but null for a missing From.
+ * Mailpit's JSON, as recorded from its release 1.30.5 (test/dialects of the server).
  */
 
 interface Address {
@@ -12,43 +14,69 @@ interface Address {
 const addressOf = ({ name, address }: api.MailAddress): Address => ({ Name: name, Address: address });
 
 const peopleOf = (message: api.MessageSummary, { bcc, replyTo }: Details) => ({
-  From: message.from && addressOf(message.from),
+  From: addressOf(message.from ?? { name: '', address: '' }),
   To: message.to.map(addressOf),
   Cc: message.cc.map(addressOf),
   Bcc: bcc.map(addressOf),
   ReplyTo: replyTo.map(addressOf),
 });
 
+/** Lists that are null when they are empty, by where a row stands. */
+const NULLS = {
+  list: ['To', 'Cc', 'Bcc'],
+  search: ['To', 'Cc', 'Bcc', 'ReplyTo'],
+  event: [],
+} as const;
+
 /** A row of a list. */
-export function rowOf(message: api.MessageSummary, details: Details) {
+export function rowOf(message: api.MessageSummary, details: Details, where: keyof typeof NULLS) {
+  const people = peopleOf(message, details);
+  const absent = NULLS[where].filter((name) => people[name].length === 0).map((name) => [name, null]);
   return {
     ID: idOf(message),
     MessageID: details.rfcMessageId,
     Read: message.readAt !== null,
-    ...peopleOf(message, details),
+    ...people,
+    ...Object.fromEntries(absent),
     Subject: message.subject,
     Created: message.receivedAt,
     Username: '',
-    Tags: [...message.tags].sort(),
+    Tags: sortTags(message.tags),
     Size: message.size,
     Attachments: message.attachmentCount,
-    Snippet: message.preview,
+    Snippet: details.snippet,
   };
 }
 
-const attachmentOf = ({ id, filename, contentType, contentId, size }: api.Attachment) => ({
-  PartID: id,
-  FileName: filename ?? '',
-  ContentType: contentType,
-  ContentID: contentId ?? '',
-  Size: size,
-});
+export const sortTags = (tags: readonly string[]): string[] =>
+  tags.toSorted((one, other) => one.toLowerCase().localeCompare(other.toLowerCase()));
+
+function attachmentOf({ id, filename, contentType, contentId, size, sha256, content }: api.Attachment) {
+  const bytes = content === undefined ? undefined : Buffer.from(content, 'base64');
+  return {
+    PartID: id,
+    FileName: filename || (contentId ?? ''),
+    ContentType: contentType,
+    ContentID: contentId ?? '',
+    Size: size,
+    Checksums: {
+      MD5: bytes ? hash('md5', bytes) : '',
+      SHA1: bytes ? hash('sha1', bytes) : '',
+      SHA256: sha256,
+    },
+  };
+}
+
+/** Our API gives all lines with LF; a mail has CRLF, which is shown there. */
+export const asSent = (body: string): string => body.replaceAll(/\r?\n/g, '\r\n');
 
 /** A message in full. */
 export function messageOf(message: api.Message) {
   const details = detailsOf(message);
   const parts = (disposition: string) =>
-    message.attachments.filter((part) => part.disposition === disposition).map(attachmentOf);
+    message.attachments
+      .filter((part) => part.disposition === disposition && (part.filename || part.contentId))
+      .map(attachmentOf);
   return {
     ID: idOf(message),
     MessageID: details.rfcMessageId,
@@ -57,11 +85,10 @@ export function messageOf(message: api.Message) {
     Subject: message.subject,
     ListUnsubscribe: unsubscribeOf(message),
     Date: message.date ?? message.receivedAt,
-    Tags: [...message.tags].sort(),
+    Tags: sortTags(message.tags),
     Username: '',
-    // Lines end as a program on Unix reads them.
-    Text: (message.text ?? message.htmlText ?? '').replaceAll('\r\n', '\n'),
-    HTML: message.html ?? '',
+    Text: message.text === null ? (message.htmlText ?? '') : asSent(message.text),
+    HTML: asSent(message.html ?? ''),
     Size: message.size,
     Inline: parts('inline'),
     Attachments: parts('attachment'),
@@ -83,12 +110,15 @@ function unsubscribeOf(message: api.Message) {
   };
 }
 
-/** Header fields by name, in the form of Go's net/mail: `Message-Id`. */
-export function headersOf({ headers }: api.Message): Record<string, string[]> {
-  const fields = new Map<string, string[]>();
-  for (const { name, value } of headers) {
-    const canonical = name.toLowerCase().replaceAll(/(^|-)[a-z]/g, (letter) => letter.toUpperCase());
-    fields.set(canonical, [...(fields.get(canonical) ?? []), value]);
-  }
-  return Object.fromEntries(fields);
+/** Header fields by name, in the form of Go's net/mail: `Message-Id`, and not decoded. @param raw the source */
+export function headersOf(message: api.Message, raw: Buffer): Record<string, string[]> {
+  const { bcc } = detailsOf(message);
+  return {
+    // What that program adds when it receives a mail.
+    'Return-Path': [`<${message.envelope.mailFrom}>`],
+    ...(bcc.length > 0 && { Bcc: [bcc.map(({ address }) => address).join(', ')] }),
+    ...headersIn(raw.toString(), (name) =>
+      name.toLowerCase().replaceAll(/(^|-)[a-z]/g, (letter) => letter.toUpperCase()),
+    ),
+  };
 }

@@ -182,8 +182,10 @@ export function parseConfig(env: Environment, defaults: Readonly<Record<string, 
     if (value !== undefined) config[key] = value;
   }
   problems.push(...problemsBetween(config as Partial<Config>));
-  if (config.devKey === 'on' && !(SETTINGS.devKey.name in defaults)) {
-    problems.push(`${SETTINGS.devKey.name} is "on", and only "mayfly dev" has a development key. Remove it.`);
+  if (config.devKey !== 'off' && config.devKey !== undefined && !(SETTINGS.devKey.name in defaults)) {
+    problems.push(
+      `${SETTINGS.devKey.name} is "${config.devKey}", and only "mayfly dev" has a development key. Remove it.`,
+    );
   }
   if (problems.length > 0) throw new ConfigError(problems);
   return config as Config;
@@ -191,9 +193,9 @@ export function parseConfig(env: Environment, defaults: Readonly<Record<string, 
 
 export const databasePath = (dataDir: string): string => join(dataDir, 'mayfly.db');
 
-/** Whether the development key works. Only on loopback, because it gives everyone who can connect access to the API. */
+/** Whether the API accepts the development key. Only on loopback, because it gives everyone who can connect access to the API. */
 export const hasDevKey = ({ devKey, httpHost }: Config): boolean =>
-  devKey === 'on' &&
+  devKey !== 'off' &&
   (httpHost === 'localhost' || (ipaddr.isValid(httpHost) && ipaddr.parse(httpHost).range() === 'loopback'));
 
 /** The table of all settings in Markdown, for docs/configuration.md. */
@@ -223,6 +225,7 @@ export function describeConfig(config: Config): string {
 const LISTENERS = {
   http: { host: 'httpHost', ports: ['httpPort'] },
   smtp: { host: 'smtpHost', ports: ['smtpPort', 'smtpsPort'] },
+  pop3: { host: 'smtpHost', ports: ['pop3Port'] },
   metrics: { host: 'metricsHost', ports: ['metricsPort'] },
 } as const;
 

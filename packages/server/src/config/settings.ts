@@ -183,6 +183,12 @@ export const SETTINGS = {
     ...CONNECTIONS,
     sentence: 'How many of them one IP address may have. Clients on this machine are not limited.',
   }),
+  pop3Port: setting({
+    name: 'MAYFLY_POP3_PORT',
+    ...PORT_OR_NONE,
+    sentence:
+      'A port on MAYFLY_SMTP_HOST that serves inboxes by POP3, with the TLS, the rule for passwords and the numbers of connections of SMTP (docs/pop3.md).',
+  }),
   mailAuth: setting({
     name: 'MAYFLY_MAIL_AUTH',
     fallback: 'on',
@@ -258,9 +264,16 @@ export const SETTINGS = {
   devKey: setting({
     name: 'MAYFLY_DEV_KEY',
     fallback: 'off',
-    ...SWITCH,
+    ...oneOf('on', 'open', 'off'),
     sentence:
-      'Whether "Authorization: Bearer dev" is the first account. Only `mayfly dev` has it, only while the API listens on loopback, and only for programs of this machine (docs/security.md).',
+      'Whether "Authorization: Bearer dev" is the first account. Only `mayfly dev` has it, only while the API listens on loopback, and only for programs of this machine (docs/security.md). open, the default of `mayfly dev --like`, also serves the interface of MAYFLY_DIALECT without a credential to everyone who reaches the port.',
+  }),
+  hosts: setting({
+    name: 'MAYFLY_HOSTS',
+    allowed: 'host names in lower case, separated by commas, or nothing',
+    sentence:
+      'Host names, also those of a reverse proxy, under which MAYFLY_DEV_KEY=open needs no credential, beside localhost, addresses and names without a dot such as those of containers.',
+    parse: orNone(listOf(hostname)),
   }),
   plans: setting({
     name: 'MAYFLY_PLANS',

@@ -90,6 +90,6 @@ export function consolePages(app: FastifyInstance, notFound: (url: string) => Er
     headers ??= pageHeaders(html.toString());
     return send(request, reply.headers(headers), 'index.html');
   });
-  app.get('/', route, (_request, reply) => reply.redirect('/console/inboxes', 302));
-  app.get('/console', route, (_request, reply) => reply.redirect('/console/inboxes', 302));
+  app.get('/', route, (_request, reply) => reply.redirect('/console/', 302));
+  app.get('/console', route, (_request, reply) => reply.redirect('/console/', 302));
 }

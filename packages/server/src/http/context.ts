@@ -45,6 +45,10 @@ export interface HttpOptions {
   metrics?: boolean;
   /** Another program whose HTTP interface is served too. Default: `off`. */
   dialect?: 'mailpit' | 'mailhog' | 'off';
+  /** Names of this server under which the dialect needs no credential from anywhere; null (the default): on this machine only. */
+  openHosts?: readonly string[] | null;
+  /** Whether the development key is accepted by the dialect alone. Default: false. */
+  devKeyOnlyInDialect?: boolean;
   limits?: Partial<ConnectionLimits>;
 }
 

@@ -52,6 +52,10 @@ export function createHttpServer(options: HttpOptions, deps: HttpDeps) {
     get heldRequests() {
       return built?.held.count ?? 0;
     },
+    /** After `start`: what other listeners translate to. */
+    get built() {
+      return built;
+    },
     get connections() {
       return built?.listener.connections() ?? 0;
     },
@@ -90,6 +94,7 @@ async function alsoOnIpv6Loopback(server: Server, port: number): Promise<Server 
 
 export interface BuiltApp {
   app: App;
+  context: RouteContext;
   held: HeldRequests;
   listener: Listener;
 }
@@ -139,7 +144,7 @@ export async function buildApp(
     sessionRoutes(app, context, options.console.signInCodes);
     consolePages(app, unknownPath);
   }
-  return { app, held, listener };
+  return { app, context, held, listener };
 }
 
 function neverBuilt(): never {

@@ -213,14 +213,13 @@ export function lintRoutes(app: App, { deps: { store, clock }, held, wholeMails 
       description:
         'Checks the message against RFC 5322, RFC 2045 to 2047, RFC 2183, RFC 2369, RFC 2392 and RFC 8058, and its HTML against what mail clients support. Links and images are never fetched.',
       params: MessageParams,
-      response: { 200: json(LintReport, 'The findings.') },
+      response: { 200: json(LintReport, 'The report.') },
     },
     handler: async (request, reply) => {
       const { messageId } = request.params;
       const message = await findMessage(store, callersInbox(request), messageId, clock.now());
-      const findings = await held.hold(reply, (signal) => wholeMails.lint(message, signal));
-      const text = new TextDecoder().decode(findings);
-      return reply.type('application/json; charset=utf-8').send(`{"findings":${text}}`);
+      const report = await held.hold(reply, (signal) => wholeMails.lint(message, signal));
+      return reply.type('application/json; charset=utf-8').send(new TextDecoder().decode(report));
     },
   });
 }

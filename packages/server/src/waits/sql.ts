@@ -28,9 +28,12 @@ export interface ExplainedWait {
   content: string;
 }
 
-/** A held request that has ended, of an inbox with labels. `failed` is null if the wait succeeded. */
+/**
+ * A held request that has ended, of an inbox with labels. `failed` is null if the wait succeeded. `continues` is what a
+ * client waits for that makes one wait of several requests, after the first of them.
+ */
 export type EndedWait = { accountId: string; inboxId: string } & (
-  | { kind: 'wait'; failed: FailedWait | null }
+  | { kind: 'wait'; failed: FailedWait | null; continues?: Pick<FailedWait, 'match' | 'count'> | undefined }
   | { kind: 'list' | 'stream'; hadMessages: boolean }
 );
 
@@ -44,20 +47,34 @@ const NO_WAITS: InboxWaits = { succeeded: 0, failed: 0, lists: NONE, streams: NO
 export const waitsOf = (stored: string | null): InboxWaits =>
   stored === null ? NO_WAITS : JSON.parse(stored);
 
+const keyOf = ({ match, count }: Pick<FailedWait, 'match' | 'count'>): string =>
+  JSON.stringify([match, count]);
+
 function withMore(stored: string | null, ended: readonly EndedWait[]): string {
-  const { succeeded, failed, failures, lists, streams } = waitsOf(stored);
-  const waits = ended.flatMap((one) => (one.kind === 'wait' ? one.failed : []));
-  const inVain = waits.filter((wait) => wait !== null);
+  const { lists, streams, ...before } = waitsOf(stored);
+  let { succeeded, failed } = before;
+  const failures = [...before.failures];
+  for (const one of ended) {
+    if (one.kind !== 'wait') continue;
+    const { continues } = one;
+    if (continues && failed > 0) {
+      failed--;
+      const at = failures.findLastIndex((other) => keyOf(other) === keyOf(continues));
+      if (at >= 0) failures.splice(at, 1);
+    }
+    if (one.failed) {
+      failed++;
+      failures.push(one.failed);
+    } else succeeded++;
+  }
   const heldOf = (kind: 'list' | 'stream', { withMessages, empty }: HeldCounts): HeldCounts => {
     const more = ended.flatMap((one) => (one.kind === kind ? one.hadMessages : []));
     const found = more.filter(Boolean).length;
     return { withMessages: withMessages + found, empty: empty + more.length - found };
   };
   return JSON.stringify({
-    succeeded: succeeded + waits.length - inVain.length,
-    failed: failed + inVain.length,
-    ...{ lists: heldOf('list', lists), streams: heldOf('stream', streams) },
-    failures: [...failures, ...inVain].slice(0, MAX_FAILED_WAITS),
+    ...{ succeeded, failed, lists: heldOf('list', lists), streams: heldOf('stream', streams) },
+    failures: failures.slice(0, MAX_FAILED_WAITS),
   } satisfies InboxWaits);
 }
 

@@ -73,12 +73,13 @@ export class WaitLog {
   /** @param wire the explanation as the API returns it @returns the id of a failed wait; undefined if it succeeded or continues */
   add(
     inbox: InboxRecord,
-    { match, count }: Expectation,
+    { match, count, waitedMs: before }: Expectation,
     { matched, explanation, waitedMs }: Pick<Outcome, 'matched' | 'explanation'> & { waitedMs: number },
     wire: WaitExplanation | null,
   ): string | undefined {
     const { id: inboxId, accountId } = inbox;
-    const common = { accountId, inboxId, kind: 'wait' } as const;
+    const continues = before > 0 ? { match: matchOf(match), count } : undefined;
+    const common = { accountId, inboxId, kind: 'wait', continues } as const;
     if (matched || !explanation || !wire) {
       if (hasLabels(inbox)) this.#batcher.offer({ ended: { ...common, failed: null } });
       return undefined;

@@ -55,7 +55,7 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
           Bcc: [{ Name: '', Address: 'carl@example.net' }],
           ReplyTo: [{ Name: '', Address: 'help@example.com' }],
           Attachments: 1,
-          Snippet: 'Your code is 482913',
+          Snippet: 'Hi confirm',
         },
       ],
     });
@@ -125,6 +125,11 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
     const picture = `/api/v1/message/${id}/part/${Inline[0]?.PartID}`;
     expect(await mailpit.renderMessageHTML(id)).toContain(`<img src="${picture}">`);
     expect((await mailpit.getAttachmentThumbnail(id, Inline[0]?.PartID ?? '')).size).toBe(8);
+    const blank = await mailpit.getAttachmentThumbnail(id, Attachments[0]?.PartID ?? '');
+    expect([blank.type, [...new Uint8Array(await blank.arrayBuffer()).slice(0, 2)]]).toEqual([
+      'image/jpeg',
+      [0xff, 0xd8],
+    ]);
     expect(await mailpit.renderMessageText(id)).toBe('Your code is 482913');
     await expect(mailpit.renderMessageHTML()).rejects.toThrow('404 Not Found');
   });
@@ -184,13 +189,75 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
   });
 
   it('says what is not offered as Mailpit does where it is off', async () => {
-    await expect(mailpit.getChaosTriggers()).rejects.toThrow('Chaos is not enabled');
     await expect(mailpit.spamAssassinCheck()).rejects.toThrow('404 Not Found');
     await expect(mailpit.releaseMessage('latest', { To: ['a@example.com'] })).rejects.toThrow(
       '400 Bad Request',
     );
-    expect(await mailpit.getConfiguration()).toMatchObject({ SpamAssassin: false, ChaosEnabled: false });
+    expect(await mailpit.getConfiguration()).toMatchObject({ SpamAssassin: false });
     expect(await mailpit.getInfo()).toMatchObject({ Messages: 2, Unread: 2, Tags: {} });
+  });
+
+  it('lists the links of a mail, opens none, and lets no test pass on that', async () => {
+    const { Errors, Links } = await mailpit.linkCheck(await idOfWelcome());
+    expect(Errors).toBe(Links.length);
+    expect(Links[0]).toEqual({
+      URL: 'https://example.com/confirm',
+      StatusCode: 0,
+      Status: expect.stringContaining('Not checked'),
+    });
+  });
+
+  it('begins a row with the HTML, at most 200 bytes of it, and never half a character', async () => {
+    await app.send({ ...SECOND, html: `<p>${'x'.repeat(199)}ä and more</p>` });
+    expect((await mailpit.listMessages()).messages[0]?.Snippet).toBe(`${'x'.repeat(199)}...`);
+  });
+
+  it('gives header fields as they were sent, encoded', async () => {
+    await app.send({ ...SECOND, subject: 'Grüße' });
+    expect(await mailpit.getMessageHeaders()).toMatchObject({
+      Subject: [expect.stringMatching(/^=\?UTF-8\?/i)],
+      'Return-Path': ['<shop@example.com>'],
+    });
+  });
+
+  it('refuses all recipients while chaos is set, also of inboxes, and takes mail when it is not', async () => {
+    const inbox = await app.createInbox();
+    const refused = () =>
+      Promise.all(
+        [SECOND.to, inbox.address].map((to) =>
+          app.send({ ...SECOND, to }).then(
+            () => 'sent',
+            ({ response }) => response,
+          ),
+        ),
+      );
+    const set = { Recipient: { ErrorCode: 450, Probability: 100 } };
+    expect(await mailpit.setChaosTriggers(set)).toMatchObject(set);
+    expect(await refused()).toEqual(['450 Chaos recipient error', '450 Chaos recipient error']);
+    expect(await mailpit.getChaosTriggers()).toMatchObject(set);
+    await mailpit.setChaosTriggers({});
+    expect(await refused()).toEqual(['sent', 'sent']);
+    expect(await mailpit.getChaosTriggers()).toMatchObject({ Recipient: { Probability: 0 } });
+  });
+
+  it.each([
+    [{ Sender: { ErrorCode: 451, Probability: 100 } }, 'not at MAIL and AUTH'],
+    [{ Recipient: { ErrorCode: 451, Probability: 30 } }, 'Probability is 0 or 100'],
+    [{ Recipient: { ErrorCode: 250, Probability: 100 } }, 'error code must be between 400 and 599'],
+  ])('says what chaos cannot do: %o', async (triggers: object, words) => {
+    await expect(mailpit.setChaosTriggers(triggers)).rejects.toThrow(words);
+  });
+
+  it('leaves fault rules alone that were not set as chaos', async () => {
+    const inbox = await app.createInbox();
+    const path = `/v1/inboxes/${inbox.id}/faults`;
+    const rules = [{ at: 'data', reply: { code: 452, text: 'Full' } }];
+    await app.api('PUT', path, { body: { rules } });
+    await mailpit.setChaosTriggers({ Recipient: { ErrorCode: 451, Probability: 100 } });
+    await mailpit.setChaosTriggers({});
+    expect((await app.api('GET', path)).body).toMatchObject({ rules: [{ ...rules[0], left: 1 }] });
+    const mine = as(inbox.token).setChaosTriggers({ Recipient: { ErrorCode: 451, Probability: 100 } });
+    await expect(mine).rejects.toThrow('403');
   });
 
   it('checks the HTML with the data of the lint report', async () => {
@@ -198,7 +265,7 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
     const { Total, Warnings, Platforms } = await mailpit.htmlCheck();
     expect(Total.Tests).toBe(Warnings.length);
     expect(Warnings[0]).toMatchObject({ Category: 'css', Score: { Found: 1 } });
-    expect(Object.keys(Platforms)).toContain('Outlook');
+    expect(Platforms.windows).toContain('Outlook');
   });
 });
 

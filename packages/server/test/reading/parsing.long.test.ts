@@ -156,7 +156,7 @@ describe('a mail on which the parser fails', () => {
     const parsing = start({ workerEntry: spoilt });
     const [bad, good] = [parsing.lint(mail(['X-Fault: long'])), parsing.lint(mail(['Subject: x']))];
     await expect(bad).rejects.toMatchObject({ code: 'unavailable' });
-    expect(JSON.parse(Buffer.from(await good).toString())).toBeInstanceOf(Array);
+    expect(JSON.parse(Buffer.from(await good).toString())).toHaveProperty('findings');
   });
 
   it('does not delay the mails of its batch: another worker reads them meanwhile', async () => {

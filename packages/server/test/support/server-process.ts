@@ -36,6 +36,8 @@ export interface ServerProcess {
 export interface ServerOptions {
   /** Default `serve`. */
   command?: 'serve' | 'dev';
+  /** Arguments of the command. */
+  commandArgs?: string[];
   dataDir: string;
   /** A program that starts it, with its arguments. */
   under?: string[];
@@ -49,9 +51,9 @@ export interface ServerOptions {
 
 /** Only spawns it, and does not wait until it is ready. */
 export function spawnServer(options: ServerOptions): ChildProcess {
-  const { command = 'serve', dataDir, under = [], nodeArgs = [], env = {} } = options;
+  const { command = 'serve', commandArgs = [], dataDir, under = [], nodeArgs = [], env = {} } = options;
   const entry = options.fromSources ? SOURCES : MAIN;
-  const [program = '', ...args] = [...under, process.execPath, ...nodeArgs, entry, command];
+  const [program = '', ...args] = [...under, process.execPath, ...nodeArgs, entry, command, ...commandArgs];
   return spawn(program, args, {
     // Nothing else of ours: the server refuses settings that it does not know.
     env: {

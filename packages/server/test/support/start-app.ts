@@ -15,6 +15,8 @@ export const TEST_KEY = 'test_key_0123456789abcdef';
 export interface TestApp {
   url: string;
   smtp: { host: string; port: number };
+  /** 0 without MAYFLY_POP3_PORT. */
+  pop3Port: number;
   /** Null without MAYFLY_METRICS_PORT. */
   metricsUrl: string | null;
   dataDir: string;
@@ -49,13 +51,14 @@ export async function startApp(
   // Of the defaults of `mayfly dev` this one may be set: the others take ports and network access.
   const config = parseConfig(settings, { MAYFLY_DEV_KEY: 'off' });
   const app = createApp(config, overrides);
-  const { http, smtp, metrics } = await app.start();
+  const { http, smtp, pop3, metrics } = await app.start();
   if (!http || !smtp) throw new Error('a test app has both listeners');
 
   const api = apiClient(http.url, TEST_KEY);
   return {
     url: http.url,
     smtp,
+    pop3Port: pop3?.port ?? 0,
     metricsUrl: metrics?.url ?? null,
     dataDir: folder,
     api,

@@ -50,12 +50,6 @@ export const LintFinding = Type.Object(
       description: 'Where the rule comes from: a section of a standard, or a data set.',
       examples: ['RFC 5322 section 3.6'],
     }),
-    features: Type.Optional(
-      Type.Array(ref(LintFeature), {
-        description:
-          'Only of `little-client-support`: everything in the HTML, up to 60 features, that not all mail clients support.',
-      }),
-    ),
   },
   { $id: 'LintFinding', description: 'A rule that a message breaks, once or more often.' },
 );
@@ -67,7 +61,14 @@ export const LintReport = Type.Object(
       description:
         'One for each rule that the message breaks, the most severe first; empty for a well-made message.',
     }),
+    features: Type.Array(ref(LintFeature), {
+      description:
+        'Everything in the HTML, up to 60 features, that not all mail clients support, whether or not that is a finding.',
+    }),
   },
-  { $id: 'LintReport', description: 'What is wrong with a message.' },
+  {
+    $id: 'LintReport',
+    description: 'What is wrong with a message, and how mail clients support what its HTML uses.',
+  },
 );
 export type LintReport = Static<typeof LintReport>;

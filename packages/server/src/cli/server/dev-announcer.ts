@@ -28,18 +28,20 @@ function keyLines({ firstStart }: RunningApp, config: Config): string[] {
   ];
 }
 
-/** Only a server on loopback prints a sign-in code, because output is often kept in logs. */
+/** Prints a sign-in code only where the mail is open to the same readers, because output is often kept in logs. */
 function consoleLink(consoleUrl: string, running: RunningApp, config: Config): string {
-  if (!LOOPBACK.test(config.httpHost) || config.publicUrl !== null) return consoleUrl;
-  return `${consoleUrl}console/open#${running.makeSignInCode()}   (signs in once)`;
+  const isOwn = LOOPBACK.test(config.httpHost) || config.devKey === 'open';
+  if (!isOwn || config.publicUrl !== null) return consoleUrl;
+  return `${consoleUrl.replace('//0.0.0.0:', '//localhost:')}console/open#${running.makeSignInCode()}   (signs in once)`;
 }
 
 function addressLines(running: RunningApp, config: Config): string[] {
-  const { http, smtp, metrics } = running;
+  const { http, smtp, pop3, metrics } = running;
   const lines: string[] = [];
   if (http) lines.push(`  API      ${http.url}   (reference: ${http.url}/docs)`);
   if (http?.consoleUrl) lines.push(`  Console  ${consoleLink(http.consoleUrl, running, config)}`);
   if (smtp) lines.push(`  SMTP     ${smtp.host}:${smtp.port}   (domains: ${config.domains.join(', ')})`);
+  if (pop3) lines.push(`  POP3     ${pop3.host}:${pop3.port}`);
   if (metrics) lines.push(`  Metrics  ${metrics.url}`);
   else if (config.metricsPort !== null) {
     lines.push(
@@ -76,6 +78,14 @@ function mailLines({ host, port }: { host: string; port: number }): string[] {
   ];
 }
 
+/** What programs that start the other one wait for in its output. */
+function readyLines(url: string, { devKey, dialect }: Config): string[] {
+  if (devKey !== 'open') return [];
+  return dialect === 'mailhog'
+    ? ['', 'Creating API v2 with WebPath: ', `Serving under ${url}/`]
+    : ['', `[http] accessible via ${url}/`];
+}
+
 function startedText(running: RunningApp, config: Config): string {
   const { http, smtp } = running;
   const lines = [
@@ -90,6 +100,7 @@ function startedText(running: RunningApp, config: Config): string {
   lines.push(`  Data     ${data}`, ...keyLines(running, config));
   if (http) lines.push(...requestLines(http.url, running, config));
   if (smtp) lines.push(...mailLines(smtp));
+  if (http) lines.push(...readyLines(http.url, config));
   return `${lines.join('\n')}\n`;
 }
 

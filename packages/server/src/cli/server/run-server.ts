@@ -87,12 +87,13 @@ export function createServeAnnouncer(config: Config, log: Logger): Announcer {
         );
       }
     },
-    started: ({ http, smtp, metrics }) =>
+    started: ({ http, smtp, pop3, metrics }) =>
       lifecycle.info(
         {
           version: VERSION,
           http,
           smtp,
+          ...(pop3 && { pop3 }),
           metrics,
           domains: config.domains,
           roles: config.roles,

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import type { AccountRecord, KeyRecord } from '../../accounts/sql.ts';
@@ -130,7 +131,9 @@ const missingCredential = () =>
 
 /** The error is the same for unknown, revoked and expired credentials, so that callers cannot tell them apart. */
 export const unknownCredential = () =>
-  unauthorized(`The API key or token is unknown, revoked or expired. ${WHERE_KEYS_COME_FROM}`);
+  unauthorized(
+    `The API key or token is unknown, revoked or expired. A read token ends with its inbox. ${WHERE_KEYS_COME_FROM}`,
+  );
 
 export const sessionEnded = () => unauthorized('The session of the console has ended. Sign in again.');
 
@@ -181,26 +184,53 @@ export const devCaller = (account: AccountRecord): KeyCaller => ({
 export const isDevKey = (authorization: string | undefined): boolean =>
   authorization !== undefined && DEV_KEY_HEADER.test(authorization);
 
+const nameOf = (host: string): string => /^\[?(.*?)\]?(?::\d+)?$/.exec(host)?.[1] ?? '';
+
+/** True for an address or a single label, which no page can rebind to this server. */
+const isFixed = (name: string): boolean => isIP(name) !== 0 || /^[a-z0-9_-]+$/.test(name);
+
 /**
  * Requires that a program on this machine sent the request, not a proxy or a page of another origin.
+ * @param openHosts names of this server, also behind a proxy, where other machines may send it, too; null where they may not
  * @throws AppError `cross_site_request`, also if the Host is not of this machine (DNS rebinding)
  */
-export function assertLocal({ headers, raw }: FastifyRequest, publicUrl: string | null): void {
-  const { host = '' } = headers;
+export function assertLocal(
+  { headers, raw, method }: FastifyRequest,
+  publicUrl: string | null,
+  openHosts: readonly string[] | null = null,
+): void {
+  const host = headers.host?.toLowerCase() ?? '';
   const publicHost = publicUrl === null ? null : new URL(publicUrl).host;
-  if (!LOOPBACK.test(host) && host.toLowerCase() !== publicHost) throw refused(`for the host "${host}"`);
+  const name = nameOf(host);
+  const isNamed = openHosts?.includes(name) ?? false;
+  const isOpen = isNamed || (openHosts !== null && isFixed(name));
+  if (!LOOPBACK.test(host) && host !== publicHost && !isOpen)
+    throw openHosts === null ? refused(`for the host "${host}"`) : unknownHost(name);
+  if (!isNamed) assertNoProxy(headers, raw.httpVersion);
+  const { authorization, 'sec-fetch-site': site } = headers;
+  // An address that the user typed.
+  const isTyped = authorization === undefined && site === 'none' && SAFE_METHODS.has(method);
+  const page = isTyped ? undefined : foreignPage(headers, publicUrl);
+  if (page) throw refused(`with ${page}, by a page of another origin,`);
+}
+
+function assertNoProxy(headers: FastifyRequest['headers'], httpVersion: string): void {
   const field = Object.keys(headers).find((name) => PROXY_FIELD.test(name));
   if (field) throw refused(`with the header "${field}" of a proxy`);
   // By default nginx sends HTTP/1.0 without any field that identifies a proxy, so HTTP/1.0 counts as a sign of a proxy.
-  if (raw.httpVersion === '1.0') throw refused('over HTTP/1.0, as proxies send it,');
-  const page = foreignPage(headers, publicUrl);
-  if (page) throw refused(`with ${page}, by a page of another origin,`);
+  if (httpVersion === '1.0') throw refused('over HTTP/1.0, as proxies send it,');
 }
 
 const refused = (what: string): AppError =>
   new AppError(
     'cross_site_request',
     `A request ${what} cannot use the development key, which is for programs of this machine. Send an API key.`,
+  );
+
+const unknownHost = (name: string): AppError =>
+  new AppError(
+    'cross_site_request',
+    `This server is not known to have the name "${name}", so the request may come from a page of another site. Name it in MAYFLY_HOSTS, or send an API key.`,
   );
 
 export const devKeyUnknown = (): AppError =>

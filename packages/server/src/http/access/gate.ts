@@ -7,7 +7,7 @@ import { MAX_UNREAD_BYTES_PER_ACCOUNT } from '../limits.ts';
 import { assertReadable, dropBody, dropChunks } from '../request/inputs.ts';
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
 import { createAdmission } from './admission.ts';
-import { assertLocal, isDevKey, sessionSecret } from './credential.ts';
+import { assertLocal, devKeyUnknown, isDevKey, sessionSecret } from './credential.ts';
 import { type Caller, Guard } from './guard.ts';
 
 /*
@@ -126,10 +126,13 @@ export function guardRequests(
     if (access === 'public') return null;
     const { id: inboxId } = request.params as { id?: string };
     const { authorization } = request.headers;
-    if (deps.devAccountId !== undefined && isDevKey(authorization)) assertLocal(request, options.publicUrl);
+    const isDialect = request.headers[DIALECT_HEADER] === dialectSecret;
+    if (deps.devAccountId !== undefined && !isDialect && isDevKey(authorization)) {
+      if (options.devKeyOnlyInDialect) throw devKeyUnknown();
+      assertLocal(request, options.publicUrl);
+    }
     request.session = sessionSecret(request, options.publicUrl);
     const { session } = request;
-    const isDialect = request.headers[DIALECT_HEADER] === dialectSecret;
     return guard.check({ authorization, session, access, inboxId, isDialect }, (account, key) =>
       admission.admit(account, key, free || isDialect, (admitted) => {
         request.admitted = admitted;

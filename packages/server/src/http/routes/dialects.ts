@@ -1,18 +1,26 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { MAX_WAIT } from '@mayfly/client/contract';
 import {
   type Answer,
   Api,
   type Asked,
+  createChanges,
+  createWebSockets,
   MAILHOG,
   MAILPIT,
+  MAX_FOLLOWERS,
   Mailbox,
+  type Owner,
   Refused,
   type Reply,
   type Route,
+  sendEvents,
+  type WebSocket,
 } from '@mayfly/dialects';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, messageOf } from '../../errors.ts';
-import { assertLocal, assertSameOrigin } from '../access/credential.ts';
+import { assertLocal, assertSameOrigin, isDevKey } from '../access/credential.ts';
 import { DIALECT_HEADER } from '../access/gate.ts';
 import { callerOf } from '../access/guard.ts';
 import type { App, RouteContext } from '../context.ts';
@@ -32,13 +40,16 @@ const CHALLENGE = { 'www-authenticate': 'Basic realm="Mayfly: an API key or a re
 /** The credential of a request as our API takes it: the password of HTTP Basic (RFC 7617), or a bearer token. */
 function authorizationOf(request: FastifyRequest, { options, deps }: RouteContext): string {
   const { authorization, origin, 'sec-fetch-site': site } = request.headers;
-  if (authorization === undefined) {
-    if (deps.devAccountId === undefined) throw new AppError('unauthorized', 'A password is missing.');
-    assertLocal(request, options.publicUrl);
-    return 'Bearer dev';
-  }
+  if (authorization === undefined && deps.devAccountId === undefined)
+    throw new AppError('unauthorized', 'A password is missing.');
+  const credential = authorization === undefined ? 'Bearer dev' : bearerOf(authorization);
+  if (isDevKey(credential)) assertLocal(request, options.publicUrl, options.openHosts);
   // A browser adds a stored password to requests of any page.
-  if (origin !== undefined || site !== undefined) assertSameOrigin(request, options.publicUrl);
+  else if (origin !== undefined || site !== undefined) assertSameOrigin(request, options.publicUrl);
+  return credential;
+}
+
+function bearerOf(authorization: string): string {
   const pair = BASIC.exec(authorization)?.[1];
   if (pair === undefined) return authorization;
   const [user, ...password] = Buffer.from(pair, 'base64').toString().split(':');
@@ -61,7 +72,7 @@ const ownRequest =
     authorization: string,
     secret: string,
   ) =>
-  async ({ method, path, body, type }: Asked): Promise<Answer> => {
+  async ({ method, path, body, type, signal }: Asked): Promise<Answer> => {
     const response = await app.inject({
       method: method as 'GET',
       url: path,
@@ -72,6 +83,7 @@ const ownRequest =
         ...(type !== undefined && { 'content-type': type }),
       },
       remoteAddress: ip,
+      ...(signal && { signal }),
       ...(body !== undefined && { payload: Buffer.from(body) }),
     });
     const { statusCode: status, headers, rawPayload } = response;
@@ -83,7 +95,8 @@ const send = (reply: FastifyReply, { status = 200, type, headers = {}, body }: R
     .code(status)
     .header('content-type', type)
     .headers(headers)
-    .send(typeof body === 'string' ? body : Buffer.from(body));
+    // A string would get a charset that the other program does not state.
+    .send(Buffer.from(body));
 
 /** Errors in the words of the other program: plain text. @throws the error if it is none of those */
 function sendRefusal(error: unknown, reply: FastifyReply): FastifyReply {
@@ -108,9 +121,46 @@ function limitSending(): (request: FastifyRequest) => void {
   };
 }
 
+const EVENTS = '/api/events';
+/**
+ * The WebSocket of Mailpit. Upgrades are routed as other requests are, so that they have the same checks and limits.
+ * @param follow sends events until the connection is closed
+ */
+function eventsRoute(
+  app: App,
+  scope: App,
+  onRequest: (request: FastifyRequest) => Promise<void>,
+  follow: (socket: WebSocket, request: FastifyRequest) => void,
+): void {
+  const followers = createWebSockets();
+  const upgrades = new WeakMap<IncomingMessage, [Socket, Buffer]>();
+  // Requests for other paths that offer an upgrade, as to HTTP/2, are answered as those without.
+  Object.assign(app.server, { shouldUpgradeCallback: ({ url = '' }) => url.split('?')[0] === EVENTS });
+  app.server.on('upgrade', (request, socket: Socket, head) => {
+    socket.on('error', () => socket.destroy());
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket);
+    response.once('finish', () => socket.destroySoon());
+    upgrades.set(request, [socket, head]);
+    app.routing(request, response);
+  });
+  scope.get(EVENTS, { config: { access: 'public' }, onRequest }, async (request, reply) => {
+    const upgrade = upgrades.get(request.raw);
+    if (!upgrade) throw new Refused(400, 'Bad Request');
+    if (followers.clients.size >= MAX_FOLLOWERS)
+      throw new AppError('unavailable', `${MAX_FOLLOWERS} clients follow events, the limit of this server.`);
+    const [socket, head] = upgrade;
+    reply.hijack();
+    reply.raw.detachSocket(socket);
+    followers.handleUpgrade(request.raw, socket, head, (one) => follow(one, request));
+    return reply;
+  });
+}
+
 /** The interfaces of other programs, translated to requests of our own API within this process. */
 export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit' | 'mailhog'): void {
-  const { guard, admission, dialectSecret: secret } = context;
+  const { deps, guard, admission, dialectSecret: secret } = context;
   const authorizations = new WeakMap<FastifyRequest, string>();
   const startSending = limitSending();
 
@@ -127,22 +177,36 @@ export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit
     if (request.method === 'POST') startSending(request);
   };
 
+  const changes = createChanges();
+  const mailboxOf = (request: FastifyRequest): [Mailbox, Owner] => {
+    const { account, key, inbox } = callerOf(request);
+    const api = new Api(ownRequest(app, request, authorizations.get(request) ?? '', secret));
+    const owner = { accountId: account.id, inboxId: key ? undefined : inbox?.id };
+    return [new Mailbox(api, owner.inboxId, (change) => changes.publish(owner, change)), owner];
+  };
+
   const answer = async (
     route: Route,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<FastifyReply> => {
-    const { key, inbox } = callerOf(request);
-    const api = new Api(ownRequest(app, request, authorizations.get(request) ?? '', secret));
+    const [mailbox] = mailboxOf(request);
     const made = await route.answer({
       path: request.params as Record<string, string>,
       query: new URLSearchParams(request.url.split('?')[1] ?? ''),
       body: (request.body as Buffer | undefined) ?? Buffer.alloc(0),
-      mailbox: new Mailbox(api, key ? undefined : inbox?.id),
+      mailbox,
       wait: waitOf(request),
     });
     if (route.url.includes('/part/')) reply.header('content-security-policy', PART_CSP);
     return send(reply, made);
+  };
+
+  const follow = (socket: WebSocket, request: FastifyRequest): void => {
+    const [mailbox, owner] = mailboxOf(request);
+    sendEvents(socket, mailbox, (listener) => changes.subscribe(owner, listener)).catch((err) => {
+      deps.log.error({ requestId: request.id, err }, 'Events were not sent any further');
+    });
   };
 
   app.register(async (scope: App) => {
@@ -159,6 +223,7 @@ export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit
         onRequest: admit,
         handler: (request, reply) => answer(route, request, reply),
       });
-    scope.get('/livez', { config: { access: 'public' } }, async (_request, reply) => reply.send(''));
+    if (dialect === 'mailpit') eventsRoute(app, scope, admit, follow);
+    scope.get('/livez', { config: { access: 'public' } }, async (_request, reply) => reply.send());
   });
 }

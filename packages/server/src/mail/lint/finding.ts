@@ -1,4 +1,4 @@
-import type { LintFeature, LintFinding } from '@mayfly/client/contract';
+import type { LintFinding } from '@mayfly/client/contract';
 import type { Bodies } from '../bodies.ts';
 import type { ParsedMail } from '../mail.ts';
 import type { Parts } from '../mime/parts.ts';
@@ -24,5 +24,4 @@ export interface Rule {
   reference: string;
   /** Returns what is wrong; false if nothing is. */
   check(mail: LintedMail): readonly Case[] | Case | false;
-  features?(mail: LintedMail): LintFeature[];
 }

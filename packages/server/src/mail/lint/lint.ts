@@ -1,4 +1,4 @@
-import type { LintFinding } from '@mayfly/client/contract';
+import type { LintReport } from '@mayfly/client/contract';
 import { sortParts } from '../bodies.ts';
 import { cut } from '../limits.ts';
 import { readParts } from '../mime/parts.ts';
@@ -7,7 +7,7 @@ import { BODY_RULES } from './body-rules.ts';
 import type { Rule } from './finding.ts';
 import { HEADER_RULES } from './header-rules.ts';
 import { pageFacts } from './page-facts.ts';
-import { PAGE_RULES, TEMPLATE_RULES } from './page-rules.ts';
+import { featuresOf, PAGE_RULES, TEMPLATE_RULES } from './page-rules.ts';
 
 /* To add a rule, add it to one of the four tables. A rule must find nothing in a well-made mail. */
 
@@ -21,18 +21,18 @@ const MAX_TEXT = 1_000;
 const ORDER: readonly string[] = ['error', 'warning', 'info'];
 
 /**
- * One finding a rule, the most severe first. Never throws. Costs twice as much as parsing, so it runs on a parse
+ * One finding a rule, the most severe first, and what mail clients support. Never throws. Costs twice as much as parsing, so it runs on a parse
  * worker.
  * @param raw as sent, without the Received line of this server
  */
-export function lintMail(raw: Uint8Array): LintFinding[] {
+export function lintMail(raw: Uint8Array): LintReport {
   const source = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
   const mail = parseMail(source);
   const parts = readParts(source);
   const { html } = mail.content;
   const page = html === null ? null : pageFacts(html);
   const linted = { source, parts, bodies: sortParts(source, parts.root), mail, page };
-  const findings = RULES.flatMap(({ name: rule, severity, reference, check, features }) => {
+  const findings = RULES.flatMap(({ name: rule, severity, reference, check }) => {
     const cases = [check(linted) || []].flat();
     if (cases.length === 0) return [];
     const messages = new Set(cases.map(({ message }) => message));
@@ -41,10 +41,12 @@ export function lintMail(raw: Uint8Array): LintFinding[] {
     const named = places.slice(0, MAX_NAMED).join(', ') + (others > 0 ? ` and ${others} more` : '');
     const message = textOf([...messages].slice(0, MAX_NAMED).join(' '));
     const count = cases.reduce((sum, one) => sum + (one.count ?? 1), 0);
-    const finding = { rule, severity, message, where: textOf(named) || null, count, reference };
-    return [features ? { ...finding, features: features(linted) } : finding];
+    return [{ rule, severity, message, where: textOf(named) || null, count, reference }];
   });
-  return findings.toSorted((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity));
+  return {
+    findings: findings.toSorted((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity)),
+    features: featuresOf(page),
+  };
 }
 
 const textOf = (text: string): string => cut(text.toWellFormed(), MAX_TEXT);

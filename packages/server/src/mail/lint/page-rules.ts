@@ -1,7 +1,8 @@
+import type { LintFeature } from '@mayfly/client/contract';
 import { fieldKey } from '../mime/header.ts';
 import support from './client-support.json' with { type: 'json' };
 import type { Case, LintedMail, Rule } from './finding.ts';
-import type { UsedFeature } from './page-facts.ts';
+import type { PageFacts, UsedFeature } from './page-facts.ts';
 
 /** A feature is reported if fewer clients support it, percent. */
 const MIN_SHARE = 60;
@@ -126,18 +127,20 @@ export const PAGE_RULES: readonly Rule[] = [
           message: `About ${shareOf(feature)} % of mail clients support ${feature.title}. Make sure that the message is readable without it: https://www.caniemail.com/features/${feature.slug}/`,
           where: feature.title,
         })),
-    features: ({ page }) =>
-      (page?.features ?? []).slice(0, MAX_FEATURES).map((feature) => ({
-        feature: feature.title,
-        reference: `https://www.caniemail.com/features/${feature.slug}/`,
-        share: shareOf(feature),
-        lines: feature.lines,
-        full: clientsOf(feature, 'y'),
-        partial: clientsOf(feature, 'a'),
-        none: clientsOf(feature, 'n'),
-      })),
   },
 ];
+
+/** What the HTML of a message uses that not all mail clients support, in the order of the data. */
+export const featuresOf = (page: PageFacts | null): LintFeature[] =>
+  (page?.features ?? []).slice(0, MAX_FEATURES).map((feature) => ({
+    feature: feature.title,
+    reference: `https://www.caniemail.com/features/${feature.slug}/`,
+    share: shareOf(feature),
+    lines: feature.lines,
+    full: clientsOf(feature, 'y'),
+    partial: clientsOf(feature, 'a'),
+    none: clientsOf(feature, 'n'),
+  }));
 
 /** A `cid:` URL may have escapes (RFC 2392). */
 function decoded(id: string): string {

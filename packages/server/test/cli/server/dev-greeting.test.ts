@@ -16,6 +16,7 @@ function greeting(env: Record<string, string>, defaults: Readonly<Record<string,
     http: { url: 'http://127.0.0.1:8025', consoleUrl: 'http://127.0.0.1:8025/' },
     makeSignInCode: () => 'mfs_code',
     smtp: { host: '127.0.0.1', port: 2525, tlsPort: null },
+    pop3: null,
     metrics: null,
     firstStart: {
       made: true,

@@ -147,7 +147,7 @@ describe('a refusal says what to do next:', () => {
     ],
     [
       'Bearer nobodys-chosen-key-000',
-      'The API key or token is unknown, revoked or expired. Programs on the machine of',
+      'The API key or token is unknown, revoked or expired. A read token ends with its inbox. Programs on the machine of',
     ],
     [`Bearer ${'x'.repeat(600)}`, 'The Authorization header is longer than 512 characters.'],
   ])('401 for Authorization: %s', async (authorization, expected) => {

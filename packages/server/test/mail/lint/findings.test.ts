@@ -27,7 +27,7 @@ const ASKED_FOR: Words[] = MAILS.askedFor;
 const FOR_MANY: Words[] = MAILS.forMany;
 
 const LIST_RULES = ['missing-list-unsubscribe', 'no-one-click-unsubscribe'];
-const listRules = (raw: Buffer) => lintMail(raw).filter(({ rule }) => LIST_RULES.includes(rule));
+const listRules = (raw: Buffer) => lintMail(raw).findings.filter(({ rule }) => LIST_RULES.includes(rule));
 
 describe('whether a mail is bulk mail', () => {
   it.each(ASKED_FOR)('not one that a sign-up, sign-in or reset caused: %s', (...words) => {
@@ -72,12 +72,14 @@ describe('a report of a delivery', () => {
     [['Content-Type: message/global-headers', 'Content-Disposition: attachment']],
     [['Content-Type: message/global']],
   ])('needs no file name for the returned header: %s', (original) => {
-    expect(lintMail(report(original))).toEqual([]);
+    expect(lintMail(report(original)).findings).toEqual([]);
   });
 
   it('needs one for a document beside it', () => {
-    const rules = lintMail(report(['Content-Type: application/pdf', 'Content-Disposition: attachment']));
-    expect(rules.map(({ rule }) => rule)).toEqual(['attachment-without-filename']);
+    const { findings } = lintMail(
+      report(['Content-Type: application/pdf', 'Content-Disposition: attachment']),
+    );
+    expect(findings.map(({ rule }) => rule)).toEqual(['attachment-without-filename']);
   });
 });
 
@@ -96,7 +98,7 @@ describe('a rule that is broken many times', () => {
     ]);
   const image = (n: number) => `<img src="https://acme.example/${n}.png" width="10" height="10">`;
   const pdf = part(['Content-Type: application/pdf', 'Content-Disposition: attachment'], 'x');
-  const counts = (raw: Buffer) => lintMail(raw).map(({ rule, count }) => ({ rule, count }));
+  const counts = (raw: Buffer) => lintMail(raw).findings.map(({ rule, count }) => ({ rule, count }));
 
   it('is one finding with the number of times', () => {
     const repeated = Array.from({ length: 7 }, (_, n) => image(n)).join('');
@@ -121,10 +123,10 @@ describe('a rule that is broken many times', () => {
   });
 
   it('says of each feature that mail programs lack which it is', () => {
-    const found = lintMail(
+    const { findings } = lintMail(
       page('<p style="position:absolute;color:var(--x)">a</p><svg></svg><p style="position:fixed">b</p>'),
     );
-    const features = found.filter(({ rule }) => rule === 'little-client-support');
+    const features = findings.filter(({ rule }) => rule === 'little-client-support');
     expect(features).toHaveLength(1);
     for (const feature of ['position', 'var', 'svg'])
       expect(features[0]?.message.toLowerCase()).toContain(feature);
@@ -133,7 +135,7 @@ describe('a rule that is broken many times', () => {
   it('says by mail client what is not supported, and on which lines of the HTML', () => {
     const style =
       '<style>\np {\n  position: absolute; border-radius: 3px;\n}\n@supports (gap: 1px) {\n  p { gap: 1px }\n}\n</style>';
-    const [{ features = [] } = {}] = lintMail(
+    const { features } = lintMail(
       page(
         `${style}\n<p style="position:fixed;width:calc(1px + 2em)">a</p>\n<svg></svg><input type="hidden">`,
       ),
@@ -152,6 +154,13 @@ describe('a rule that is broken many times', () => {
     expect([...(full ?? []), ...(partial ?? [])]).toContain('Apple Mail (iOS)');
     expect([share, reference]).toEqual([expect.any(Number), expect.stringContaining('/css-position/')]);
     expect(new Set([...(full ?? []), ...(partial ?? []), ...(none ?? [])]).size).toBeGreaterThan(30);
+  });
+
+  it('says so too where it is no finding', () => {
+    const { findings, features } = lintMail(page('<p style="border-radius:3px">a</p>'));
+    expect(findings).toEqual([]);
+    const rounded = features.find(({ feature }) => feature === 'border-radius');
+    expect(rounded?.none).toContain('Outlook (Windows)');
   });
 
   it('is counted beyond what is listed', () => {

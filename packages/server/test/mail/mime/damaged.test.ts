@@ -122,7 +122,7 @@ describe('text declared as ISO-2022-JP', () => {
   /** "確認" and "コード" with their escape sequences. */
   const CHECK = "\x1b$B3NG'\x1b(B";
   const CODE = '\x1b$B%3!<%I\x1b(B';
-  const rules = (...lines: string[]) => lintMail(bytes(...lines)).map(({ rule }) => rule);
+  const rules = (...lines: string[]) => lintMail(bytes(...lines)).findings.map(({ rule }) => rule);
 
   it('that has 8-bit bytes is UTF-8, and lint says so', () => {
     for (const type of [JIS, JIS.toUpperCase(), `${JIS.slice(0, -11)}"ISO-2022-JP"`]) {

@@ -11,19 +11,19 @@ const NONE = { withMessages: 0, empty: 0 };
 const NO_WAITS = { succeeded: 0, failed: 0, lists: NONE, streams: NONE, failures: [] };
 const NO_REFUSALS = { count: 0, last: null };
 
+const failedAt = (at: number): FailedWait => ({
+  ...{ waitId: 'wai_1', at, waitedMs: 5, count: 1, match: { subject: 'NUL \0 \ud800' }, reason: 'timeout' },
+  ...{ seenCount: 0, summary: 'No message arrived.' },
+});
+const waitOf = (
+  { id, accountId }: { id: string; accountId: string },
+  failed: FailedWait | null,
+): EndedWait => ({
+  ...{ accountId, inboxId: id, kind: 'wait', failed },
+});
+
 /** Reports of test runs. */
 export function describeReports(given: Given): void {
-  const failedAt = (at: number): FailedWait => ({
-    ...{ waitId: 'wai_1', at, waitedMs: 5, count: 1, match: { subject: 'NUL \0 \ud800' }, reason: 'timeout' },
-    ...{ seenCount: 0, summary: 'No message arrived.' },
-  });
-  const waitOf = (
-    { id, accountId }: { id: string; accountId: string },
-    failed: FailedWait | null,
-  ): EndedWait => ({
-    ...{ accountId, inboxId: id, kind: 'wait', failed },
-  });
-
   describe('the report of a run', () => {
     it('has live, expired and deleted inboxes with their mail, for 24 h after their end', async () => {
       const on = await given.fresh();
@@ -214,56 +214,59 @@ export function describeReports(given: Given): void {
       expect((await reports.listRun(owner, labels, T)).inboxes).toEqual([]);
       expect(await on.counts()).toMatchObject({ inboxes: 0, inbox_waits: 0, deleted_inboxes: 0 });
     });
+  });
+}
 
-    it('counts all inboxes where there are more than a report shows, and prefers those with a problem', async () => {
-      const owner = await given.account();
-      const labels = { run: 'large', project: 'shop' };
-      const { store } = given;
-      const { inboxes, reports, refusals } = store;
-      const ALL = 2 * MAX_RUN_INBOXES;
-      const address = 'again@mayfly.test';
-      const oldest = await given.inbox(owner, { labels, address, createdAt: T });
-      const refusal = { mailFrom: 'a@x.example', helo: 'x', remoteAddress: '192.0.2.1', address };
-      await refusals.add([{ ...refusal, at: T + 1, reply: '452 old' }]);
-      await inboxes.delete(owner, oldest.id, T + 1);
-      let made = 2;
-      const many = async () => {
-        while (made < ALL) await given.inbox(owner, { labels, createdAt: T + 1 + made++ });
-      };
-      // Several at a time share the writes to disk.
-      await Promise.all(Array.from({ length: 10 }, many));
-      const newest = await given.inbox(owner, { labels, address, createdAt: T + 2 * ALL });
-      await refusals.add([{ ...refusal, at: T + 2 * ALL + 1, reply: '452 new' }]);
-      await store.waits.add([waitOf(oldest, failedAt(T)), waitOf(newest, null)]);
+/** The report of a run of thousands of inboxes. */
+export function describeLargeReports(given: Given): void {
+  it('counts all inboxes where there are more than a report shows, and prefers those with a problem', async () => {
+    const owner = await given.account();
+    const labels = { run: 'large', project: 'shop' };
+    const { store } = given;
+    const { inboxes, reports, refusals } = store;
+    const ALL = 2 * MAX_RUN_INBOXES;
+    const address = 'again@mayfly.test';
+    const oldest = await given.inbox(owner, { labels, address, createdAt: T });
+    const refusal = { mailFrom: 'a@x.example', helo: 'x', remoteAddress: '192.0.2.1', address };
+    await refusals.add([{ ...refusal, at: T + 1, reply: '452 old' }]);
+    await inboxes.delete(owner, oldest.id, T + 1);
+    let made = 2;
+    const many = async () => {
+      while (made < ALL) await given.inbox(owner, { labels, createdAt: T + 1 + made++ });
+    };
+    // Several at a time share the writes to disk.
+    await Promise.all(Array.from({ length: 10 }, many));
+    const newest = await given.inbox(owner, { labels, address, createdAt: T + 2 * ALL });
+    await refusals.add([{ ...refusal, at: T + 2 * ALL + 1, reply: '452 new' }]);
+    await store.waits.add([waitOf(oldest, failedAt(T)), waitOf(newest, null)]);
 
-      const now = T + 2 * ALL + 2;
-      const run = await reports.listRun(owner, { run: 'large' }, now);
-      expect(run.totals).toEqual({
-        ...{
-          inboxes: ALL,
-          inboxesWithoutMail: ALL,
-          messages: 0,
-          waitsSucceeded: 1,
-          waitsFailed: 1,
-          refusals: 2,
-        },
-        ...{ lists: NONE, streams: NONE },
-      });
-      expect(run.inboxes).toHaveLength(MAX_RUN_INBOXES);
-      const ids = run.inboxes.map(({ id }) => id);
-      expect(ids).toEqual(ids.toSorted().toReversed());
-      expect([ids[0], ids.at(-1)]).toEqual([newest.id, oldest.id]);
-      expect(run.inboxes.at(-1)?.refusals).toMatchObject({ count: 1, last: { reply: '452 old' } });
-
-      await given.inbox(owner, { labels: { run: 'small' }, createdAt: now });
-      expect(await reports.listLabels(owner, 'run', 9, now)).toEqual([
-        { name: 'run', value: 'small', inboxes: 1, newestAt: now },
-        { name: 'run', value: 'large', inboxes: ALL - 1, newestAt: T + 2 * ALL },
-      ]);
-      expect(await reports.listLabels(owner, null, 9, now)).toHaveLength(3);
-      expect(await reports.listLabels(owner, null, 1, now)).toHaveLength(1);
-      expect(await reports.listLabels(owner, 'ru', 9, now)).toEqual([]);
-      expect(await reports.listLabels(await given.account(), null, 9, now)).toEqual([]);
+    const now = T + 2 * ALL + 2;
+    const run = await reports.listRun(owner, { run: 'large' }, now);
+    expect(run.totals).toEqual({
+      ...{
+        inboxes: ALL,
+        inboxesWithoutMail: ALL,
+        messages: 0,
+        waitsSucceeded: 1,
+        waitsFailed: 1,
+        refusals: 2,
+      },
+      ...{ lists: NONE, streams: NONE },
     });
+    expect(run.inboxes).toHaveLength(MAX_RUN_INBOXES);
+    const ids = run.inboxes.map(({ id }) => id);
+    expect(ids).toEqual(ids.toSorted().toReversed());
+    expect([ids[0], ids.at(-1)]).toEqual([newest.id, oldest.id]);
+    expect(run.inboxes.at(-1)?.refusals).toMatchObject({ count: 1, last: { reply: '452 old' } });
+
+    await given.inbox(owner, { labels: { run: 'small' }, createdAt: now });
+    expect(await reports.listLabels(owner, 'run', 9, now)).toEqual([
+      { name: 'run', value: 'small', inboxes: 1, newestAt: now },
+      { name: 'run', value: 'large', inboxes: ALL - 1, newestAt: T + 2 * ALL },
+    ]);
+    expect(await reports.listLabels(owner, null, 9, now)).toHaveLength(3);
+    expect(await reports.listLabels(owner, null, 1, now)).toHaveLength(1);
+    expect(await reports.listLabels(owner, 'ru', 9, now)).toEqual([]);
+    expect(await reports.listLabels(await given.account(), null, 9, now)).toEqual([]);
   });
 }

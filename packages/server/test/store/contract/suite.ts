@@ -20,7 +20,7 @@ import { describeTakers } from './messages/suite-takers.ts';
 import { describeTimeline } from './messages/suite-timeline.ts';
 import { describeLimits } from './suite-limits.ts';
 import { describeReading } from './suite-reading.ts';
-import { describeReports } from './suite-reports.ts';
+import { describeLargeReports, describeReports } from './suite-reports.ts';
 import { describeTwoWriters } from './suite-two-writers.ts';
 import { describeUsage } from './suite-usage.ts';
 import { describeWebhookClocks } from './suite-webhook-clocks.ts';
@@ -51,12 +51,43 @@ export interface Given {
   inbox(owner: string, changes?: Partial<NewInbox>, on?: Opened): Promise<InboxRecord>;
 }
 
+const EVERY_DAY = [
+  describeAccounts,
+  describeDeletion,
+  describeUsage,
+  describeLimits,
+  describeInboxes,
+  describeStaged,
+  describeFaults,
+  describeTakers,
+  describeSink,
+  describeMessages,
+  describeAccountPages,
+  describeSearch,
+  describeCheck,
+  describeEmptying,
+  describeReading,
+  describeEnds,
+  describeWebhooks,
+  describeWebhookClocks,
+  describeExplain,
+  describeTimeline,
+  describeReports,
+];
+/** What takes long: deletions interrupted at each of their transactions, and thousands of inboxes. */
+export const LONG = [describeTwoWriters, describeLargeReports];
+
 /**
  * Holds an engine to the contract of `store.ts`.
  * @param open opens the store that most cases share
  * @param openFresh opens one for a single case, where that can be had for less
  */
-export function describeStore(name: string, open: () => Promise<Opened>, openFresh = open): void {
+export function describeStore(
+  name: string,
+  open: () => Promise<Opened>,
+  openFresh = open,
+  suites: readonly ((given: Given) => void)[] = EVERY_DAY,
+): void {
   describe(name, () => {
     const all: Opened[] = [];
     const keep = async (opening: Promise<Opened>): Promise<Opened> => {
@@ -90,27 +121,6 @@ export function describeStore(name: string, open: () => Promise<Opened>, openFre
         return (await on.store.inboxes.create(owner, inboxAt(changes), 5_000, null)).inbox;
       },
     };
-    describeAccounts(given);
-    describeDeletion(given);
-    describeTwoWriters(given);
-    describeUsage(given);
-    describeLimits(given);
-    describeInboxes(given);
-    describeStaged(given);
-    describeFaults(given);
-    describeTakers(given);
-    describeSink(given);
-    describeMessages(given);
-    describeAccountPages(given);
-    describeSearch(given);
-    describeCheck(given);
-    describeEmptying(given);
-    describeReading(given);
-    describeEnds(given);
-    describeWebhooks(given);
-    describeWebhookClocks(given);
-    describeExplain(given);
-    describeTimeline(given);
-    describeReports(given);
+    for (const suite of suites) suite(given);
   });
 }

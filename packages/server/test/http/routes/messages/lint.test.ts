@@ -41,7 +41,7 @@ describe('GET /v1/inboxes/{id}/messages/{messageId}/lint', () => {
     });
     const path = `/v1/inboxes/${inbox.id}/messages`;
     const [message] = (await app.api('GET', path)).body.messages;
-    expect((await app.api('GET', `${path}/${message.id}/lint`)).body).toEqual({ findings: [] });
+    expect((await app.api('GET', `${path}/${message.id}/lint`)).body).toEqual({ findings: [], features: [] });
   });
 
   it('returns 404 for an unknown message', async () => {

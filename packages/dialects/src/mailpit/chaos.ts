@@ -1,0 +1,77 @@
+import type { api } from '@mayfly/client';
+import { Refused } from '../api.ts';
+import type { Mailbox } from '../mailbox.ts';
+import { readJson } from './send.ts';
+
+/*
+ * Mailpit's chaos by our fault rules. Those are exact and stand at RCPT, so only `Recipient` can be set, to 0 or 100 %.
+ */
+
+interface Trigger {
+  ErrorCode: number;
+  Probability: number;
+}
+type Triggers = Record<'Sender' | 'Recipient' | 'Authentication', Trigger>;
+
+const OFF: Triggers = {
+  Sender: { ErrorCode: 451, Probability: 0 },
+  Recipient: { ErrorCode: 451, Probability: 0 },
+  Authentication: { ErrorCode: 535, Probability: 0 },
+};
+/** The reply to RCPT, by which the rules of chaos are known. */
+const REPLY = 'Chaos recipient error';
+/** As often as one rule can apply. */
+const TIMES = 1_000;
+
+const isChaos = ({ reply }: api.FaultState): boolean => reply?.text === REPLY;
+const isLeft = ({ left }: api.FaultState): boolean => left > 0;
+
+/** What is set for the first inbox for which something is. */
+export async function getChaos(mailbox: Mailbox): Promise<Triggers> {
+  for (const id of await mailbox.inboxIds()) {
+    const rule = (await mailbox.faults(id)).find((one) => isChaos(one) && isLeft(one));
+    if (rule) return { ...OFF, Recipient: { ErrorCode: rule.reply?.code ?? 0, Probability: 100 } };
+  }
+  return OFF;
+}
+
+/**
+ * Sets the rules of all inboxes that there are, and leaves those alone that have rules of others.
+ * @throws Refused for what our rules cannot do
+ */
+export async function setChaos(mailbox: Mailbox, body: Buffer): Promise<Triggers> {
+  const triggers = readTriggers(readJson(body));
+  const { ErrorCode: code, Probability } = triggers.Recipient;
+  const rules: api.FaultRule[] =
+    Probability > 0 ? [{ at: 'rcpt', reply: { code, text: REPLY }, times: TIMES }] : [];
+  for (const id of await mailbox.inboxIds()) {
+    const before = (await mailbox.faults(id)).filter(isLeft);
+    if (before.every(isChaos) && before.length + rules.length > 0) await mailbox.setFaults(id, rules);
+  }
+  return triggers;
+}
+
+function readTriggers(given: object): Triggers {
+  const triggers = structuredClone(OFF);
+  for (const [name, trigger] of Object.entries(triggers)) {
+    const of: Partial<Trigger> = (given as Partial<Triggers>)[name as keyof Triggers] ?? {};
+    trigger.ErrorCode = of.ErrorCode || trigger.ErrorCode;
+    trigger.Probability = of.Probability ?? 0;
+    if (!isBetween(trigger.ErrorCode, 400, 599))
+      throw new Refused(400, 'error code must be between 400 and 599');
+    if (!isBetween(trigger.Probability, 0, 100))
+      throw new Refused(400, 'probability must be between 0 and 100');
+  }
+  const { Sender, Recipient, Authentication } = triggers;
+  if (Sender.Probability > 0 || Authentication.Probability > 0)
+    throw new Refused(400, 'Mayfly has faults at RCPT, not at MAIL and AUTH: set Recipient.');
+  if (Recipient.Probability % 100 !== 0)
+    throw new Refused(
+      400,
+      'The faults of Mayfly are exact: Probability is 0 or 100. PUT /v1/inboxes/{id}/faults sets how often one applies.',
+    );
+  return triggers;
+}
+
+const isBetween = (value: unknown, least: number, most: number): boolean =>
+  Number.isInteger(value) && Number(value) >= least && Number(value) <= most;

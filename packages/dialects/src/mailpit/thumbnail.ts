@@ -1,0 +1,15 @@
+import type { Reply } from '../route.ts';
+
+/** A white JPEG of 180 × 120, as Mailpit shows for what is no picture. */
+export const BLANK_PICTURE: Reply = {
+  type: 'image/jpeg',
+  body: Buffer.from(
+    [
+      '/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI',
+      'CAgICAgICAgICAgICAgICAj/wAALCAB4ALQBAREA/8QAFQABAQAAAAAAAAAAAAAAAAAAAAf/xAAUEAEAAAAAAAAAAAAAAAAA',
+      'AAAA/9oACAEBAAA/AL+AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+      'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAD//2Q==',
+    ].join(''),
+    'base64',
+  ),
+};

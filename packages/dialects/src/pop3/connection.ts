@@ -1,0 +1,240 @@
+import type { Socket } from 'node:net';
+import { type SecureContext, TLSSocket } from 'node:tls';
+import { type Credentials, type Maildrop, Pop3Session, type Pop3Transport } from './session.ts';
+
+/** As with SMTP: a name and a password, or both in base64. Others have no limit here (CVE-2026-67445 of Mailpit). */
+const MAX_LINE_BYTES = 2048;
+/** RFC 1939 section 3 requires at least ten minutes. */
+const IDLE_MS = 10 * 60_000;
+/** Until the login, for a TLS handshake, and for a client that reads a part of a reply. */
+const WAIT_MS = 60_000;
+/** Longest session, as with SMTP. */
+const SESSION_MS = 60 * 60_000;
+/** For the client to close its side after the last reply. */
+const LINGER_MS = 2_000;
+/** Bytes discarded in that time: closing at once would discard the reply as well. */
+const MAX_BYTES_AFTER_END = 64 * 1024;
+/** What a client has to read in a minute. */
+const PIECE = 64 * 1024;
+
+/** A page in a browser can make it send a form here, with commands in its body. TLS begins with control characters. */
+const FOREIGN = /\p{Cc}| HTTP\/\d/u;
+
+export interface Pop3ConnectionOptions {
+  /** Key of the client for limits. */
+  source: string;
+  /** Null if TLS is not offered. */
+  certificate: (() => Promise<SecureContext>) | null;
+  /** Whether passwords are taken without TLS. */
+  plaintext: boolean;
+  logIn(credentials: Credentials): Promise<Maildrop | undefined>;
+  onUsed(connection: Pop3Connection): void;
+  onError(error: unknown): void;
+  onClose(connection: Pop3Connection): void;
+}
+
+/** The socket of a POP3 client: lines, TLS, limits of time. A reply waits until the client has read the one before. */
+export class Pop3Connection implements Pop3Transport {
+  readonly source: string;
+  readonly #options: Pop3ConnectionOptions;
+  readonly #session: Pop3Session = new Pop3Session(this);
+  readonly #closed = new AbortController();
+  #socket: Socket;
+  #unread: Buffer = Buffer.alloc(0);
+  #hasEnded = false;
+  #secureContext: SecureContext | undefined;
+  #isStopping = false;
+  #bytesAfterEnd = 0;
+  /** What the connection waits for. */
+  #waiting: 'line' | 'client' | 'end' | 'nothing' = 'nothing';
+  #wake: (() => void) | undefined;
+  /** Since when it waits, and since when it is open; known from the first watch on. */
+  #since: number | undefined;
+  #openSince: number | undefined;
+
+  constructor(socket: Socket, options: Pop3ConnectionOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    this.source = options.source;
+    this.#listen();
+  }
+
+  get isIdle(): boolean {
+    return this.#waiting === 'line';
+  }
+
+  mayLogIn(): boolean {
+    return this.#options.plaintext || this.#socket instanceof TLSSocket;
+  }
+
+  mayEncrypt(): boolean {
+    return this.#options.certificate !== null && !(this.#socket instanceof TLSSocket);
+  }
+
+  hasUnread(): boolean {
+    return this.#unread.length > 0 || this.#socket.readableLength > 0;
+  }
+
+  async prepareTls(): Promise<void> {
+    this.#secureContext = await this.#options.certificate?.();
+  }
+
+  logIn(credentials: Credentials): Promise<Maildrop | undefined> {
+    return this.#options.logIn(credentials);
+  }
+
+  /** Runs the session. Never rejects. */
+  async run(): Promise<void> {
+    try {
+      await this.#write(Pop3Session.greeting);
+      while (!this.#closed.signal.aborted && this.#session.next !== 'ended' && !this.#isStopping) {
+        const line = await this.#readLine();
+        if (line === undefined) break;
+        for await (const piece of this.#session.answer(line)) {
+          await this.#write(piece);
+          if (this.#closed.signal.aborted) return;
+        }
+        if (this.#session.next === 'encrypt') await this.#encrypt();
+      }
+      this.#end('');
+    } catch (error) {
+      this.#options.onError(error);
+      this.#socket.destroy();
+    }
+  }
+
+  /** Refuses the connection before its session. */
+  refuse(text: string): void {
+    this.#socket.write(`-ERR ${text}\r\n`);
+    this.#socket.destroySoon();
+  }
+
+  makeRoom(): void {
+    this.stop();
+  }
+
+  /** Closes a connection that waits for a command; others close after their reply. */
+  stop(): void {
+    this.#isStopping = true;
+    if (this.#waiting !== 'line') return;
+    this.#end('-ERR [SYS/TEMP] The server closes the connection.\r\n');
+    this.#socket.destroySoon();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  /** Enforces the limits of time; called every second. @param now monotonic milliseconds */
+  watch(now: number): void {
+    this.#openSince ??= now;
+    this.#since ??= now;
+    const waited = now - this.#since;
+    if (this.#waiting === 'line') {
+      const limit = this.#session.isLoggedIn ? IDLE_MS : WAIT_MS;
+      if (waited > limit || now - this.#openSince > SESSION_MS)
+        this.#end('-ERR The session took too long.\r\n');
+    } else if (this.#waiting === 'client' && waited > WAIT_MS) this.#socket.destroy();
+    else if (this.#waiting === 'end' && waited > LINGER_MS) this.#socket.destroy();
+  }
+
+  #listen(): void {
+    const socket = this.#socket;
+    socket.on('data', this.#onData).on('end', this.#onEnd).on('drain', this.#onWake);
+    socket.on('error', this.#onError).on('close', this.#onClose);
+    socket.pause();
+  }
+
+  readonly #onData = (bytes: Buffer): void => {
+    if (this.#waiting === 'end') {
+      this.#bytesAfterEnd += bytes.length;
+      if (this.#bytesAfterEnd > MAX_BYTES_AFTER_END) this.#socket.destroy();
+      return;
+    }
+    this.#options.onUsed(this);
+    this.#unread = Buffer.concat([this.#unread, bytes]);
+    this.#socket.pause();
+    this.#onWake();
+  };
+
+  readonly #onEnd = (): void => {
+    this.#hasEnded = true;
+    this.#onWake();
+  };
+
+  readonly #onWake = (): void => {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  };
+
+  /** A client that breaks its connection off is no failure of the server. */
+  readonly #onError = (): void => {
+    this.#socket.destroy();
+  };
+
+  readonly #onClose = (): void => {
+    this.#hasEnded = true;
+    this.#closed.abort();
+    this.#onWake();
+    this.#options.onClose(this);
+  };
+
+  async #wait(what: 'line' | 'client'): Promise<void> {
+    this.#waiting = what;
+    this.#since = undefined;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+    if (this.#waiting === what) this.#waiting = 'nothing';
+  }
+
+  /** @returns undefined at the end of the connection, and for a line that no client of POP3 sends */
+  async #readLine(): Promise<string | undefined> {
+    for (;;) {
+      const end = this.#unread.indexOf('\n');
+      if ((end < 0 ? this.#unread.length : end) > MAX_LINE_BYTES) {
+        await this.#write('-ERR The line is too long.\r\n');
+        return undefined;
+      }
+      if (end >= 0) {
+        const line = this.#unread.toString('utf8', 0, end).replace(/\r$/, '');
+        this.#unread = this.#unread.subarray(end + 1);
+        return FOREIGN.test(line) ? undefined : line;
+      }
+      if (this.#hasEnded || this.#waiting === 'end') return undefined;
+      this.#socket.resume();
+      await this.#wait('line');
+    }
+  }
+
+  async #write(text: string): Promise<void> {
+    for (let at = 0; at < text.length && !this.#closed.signal.aborted; at += PIECE)
+      if (!this.#socket.write(text.slice(at, at + PIECE), 'latin1')) await this.#wait('client');
+  }
+
+  #end(text: string): void {
+    if (this.#waiting === 'end' || this.#closed.signal.aborted) return;
+    this.#waiting = 'end';
+    this.#since = undefined;
+    this.#socket.end(text);
+    this.#socket.resume();
+    this.#onWake();
+  }
+
+  /** Resolves after the handshake, or when the connection is closed. */
+  async #encrypt(): Promise<void> {
+    const plain = this.#socket;
+    if (plain.destroyed || plain.readableEnded) return plain.destroySoon();
+    plain
+      .off('data', this.#onData)
+      .off('end', this.#onEnd)
+      .off('drain', this.#onWake)
+      .off('close', this.#onClose);
+    const secure = new TLSSocket(plain, { isServer: true, secureContext: this.#secureContext });
+    this.#socket = secure;
+    this.#listen();
+    secure.once('secure', this.#onWake).on('_tlsError', this.#onError);
+    await this.#wait('client');
+  }
+}

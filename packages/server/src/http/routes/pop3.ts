@@ -1,0 +1,200 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import {
+  type Answer,
+  Api,
+  type Asked,
+  type Credentials,
+  Mailbox,
+  type Maildrop,
+  Pop3Connection,
+  refusalOf,
+} from '@mayfly/dialects';
+import { type Clock, repeat, SECOND_MS } from '../../clock.ts';
+import { ConnectionLimiter, isLoopback, plainAddress, sourceKey } from '../../connection-limiter.ts';
+import type { FindCaptureTarget } from '../../inbound/smtp-credentials.ts';
+import { type Logger, oncePerMinute } from '../../log.ts';
+import {
+  type CertificateSummary,
+  checkKeyPair,
+  type KeyPair,
+  selfSignedCertificate,
+} from '../../smtp/tls.ts';
+import { isDevKey } from '../access/credential.ts';
+import { DIALECT_HEADER } from '../access/gate.ts';
+import type { BuiltApp } from '../server.ts';
+
+export interface Pop3Options {
+  host: string;
+  /** 0 selects a free port. */
+  port: number;
+  /** In a generated certificate. */
+  name: string;
+  tls: KeyPair | null;
+  startTls: 'auto' | 'self-signed' | 'off';
+  /** Whether other machines may send passwords without TLS. */
+  plaintext: boolean;
+  limits: { maxConnections: number; maxConnectionsPerAddress: number };
+}
+
+interface Pop3Deps {
+  findInbox: FindCaptureTarget;
+  clock: Clock;
+  log: Logger;
+}
+
+/** A session waits this long for the rate limit of its account, which no client of POP3 knows. Seconds. */
+const MAX_PAUSE = 5;
+
+type Send = (
+  asked: Asked,
+) => Promise<{ status: number; headers: Answer['headers']; body: Readable; end(): void }>;
+
+/** Requests of our own API, with the credential and the address of a POP3 client. */
+const sender =
+  (
+    { app, context }: Pick<BuiltApp, 'app' | 'context'>,
+    { clock, stopping, password, ip }: { clock: Clock; stopping: AbortSignal; password: string; ip: string },
+  ): Send =>
+  async ({ method, path }) => {
+    for (;;) {
+      const { statusCode, headers, stream, raw } = await app.inject({
+        method: method as 'GET',
+        url: path,
+        headers: {
+          authorization: `Bearer ${password}`,
+          host: 'localhost',
+          // Allows a read token to delete messages. All other requests count as any.
+          ...(method === 'DELETE' && { [DIALECT_HEADER]: context.dialectSecret }),
+        },
+        remoteAddress: ip,
+        payloadAsStream: true,
+      });
+      const end = () => void raw.res.destroy();
+      const pause = statusCode === 429 ? Number(headers['retry-after']) : Number.NaN;
+      if (!(pause <= MAX_PAUSE) || stopping.aborted)
+        return { status: statusCode, headers: headers as Answer['headers'], body: stream(), end };
+      end();
+      await clock.sleep(pause * SECOND_MS, stopping);
+    }
+  };
+
+async function collect(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all);
+}
+
+function maildropOf(send: Send, inboxId: string): Maildrop {
+  const api = new Api(async (asked) => {
+    const { status, headers, body } = await send(asked);
+    return { status, headers, body: await collect(body) };
+  });
+  const path = (id: string) => `/v1/inboxes/${inboxId}/messages/${id.split('-')[0]}/raw`;
+  return {
+    mailbox: new Mailbox(api, inboxId),
+    async *raw(id) {
+      const { status, body, end } = await send({ method: 'GET', path: path(id) });
+      try {
+        if (status >= 400) throw refusalOf({ status, body: await collect(body) });
+        yield* body;
+      } finally {
+        // A source that the client does not read to its end.
+        end();
+      }
+    },
+  };
+}
+
+/** Inboxes by POP3. */
+export function createPop3Server(options: Pop3Options, built: BuiltApp, { findInbox, clock, log }: Pop3Deps) {
+  const { limits, startTls, tls } = options;
+  const open = new Set<Pop3Connection>();
+  const limiter = new ConnectionLimiter<Pop3Connection>(limits);
+  const stopping = new AbortController();
+  const offersTls = startTls === 'self-signed' || (startTls === 'auto' && tls !== null);
+  let certificate: Promise<SecureContext> | undefined;
+
+  const useCertificate = (pair: KeyPair): CertificateSummary => {
+    const summary = checkKeyPair(pair);
+    certificate = Promise.resolve(createSecureContext({ ...pair }));
+    return summary;
+  };
+  const certified = (): Promise<SecureContext> => {
+    certificate ??= selfSignedCertificate(options.name, clock.now()).then(createSecureContext);
+    return certificate;
+  };
+
+  const logIn = async ({ username, password }: Credentials, ip: string): Promise<Maildrop | undefined> => {
+    const send = sender(built, { clock, stopping: stopping.signal, password, ip });
+    if (!isDevKey(`Bearer ${password}`)) {
+      const found = await findInbox({ authorizeAs: '', username, password });
+      return found && maildropOf(send, found.inboxId);
+    }
+    // The API listens on loopback where it takes the development key; this listener may not.
+    if (!isLoopback(ip)) return undefined;
+    const address = username.includes('@') ? username : '';
+    const { status, body } = await send({
+      method: 'GET',
+      path: address
+        ? `/v1/inboxes?${new URLSearchParams({ address })}`
+        : `/v1/inboxes/${encodeURIComponent(username)}`,
+    });
+    const found = JSON.parse(String(await collect(body)));
+    const inbox = status === 200 ? (address ? found.inboxes[0] : found) : undefined;
+    return inbox && maildropOf(send, inbox.id);
+  };
+
+  function accept(socket: Socket): void {
+    // Those that are being refused have left the limiter, and are open for a moment.
+    if (open.size >= 2 * limits.maxConnections) return void socket.destroy();
+    const ip = plainAddress(socket.remoteAddress);
+    const connection = new Pop3Connection(socket, {
+      source: sourceKey(ip),
+      certificate: offersTls ? certified : null,
+      plaintext: options.plaintext || isLoopback(ip),
+      logIn: (credentials) => logIn(credentials, ip),
+      onUsed: (used) => limiter.used(used),
+      onError: (err) => log.error({ err }, 'A POP3 session failed'),
+      onClose: (closed) => {
+        open.delete(closed);
+        limiter.leave(closed);
+      },
+    });
+    open.add(connection);
+    if (limiter.enter(connection, isLoopback(ip)))
+      connection.refuse('[SYS/TEMP] There are too many connections. Retry later.');
+    else void connection.run();
+  }
+
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, accept);
+  return {
+    useCertificate,
+    async start(): Promise<{ port: number }> {
+      if (tls) useCertificate(tls);
+      server.listen({ port: options.port, host: options.host, backlog: limits.maxConnections });
+      await once(server, 'listening');
+      const report = oncePerMinute(clock, (err, count) =>
+        log.error({ err, count }, 'POP3 connections were not accepted'),
+      );
+      server.on('error', report);
+      void repeat(clock, SECOND_MS, stopping.signal, async () => {
+        for (const connection of open) connection.watch(clock.monotonic());
+      });
+      return { port: (server.address() as AddressInfo).port };
+    },
+    /** Lets a reply in progress end until `deadlineMs`. May be called twice, and before `start`. */
+    async stop(deadlineMs: number): Promise<void> {
+      stopping.abort();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const connection of open) connection.stop();
+      const allGone = new AbortController();
+      void closed.then(() => allGone.abort());
+      await clock.sleep(deadlineMs, allGone.signal);
+      for (const connection of open) connection.destroy();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,117 @@
+import { execFile } from 'node:child_process';
+import { connect, type Socket } from 'node:net';
+import { promisify } from 'node:util';
+
+/**
+ * Calls methods of poplib.POP3 one after the other, each `[name, ...arguments]`; those of class poplib.error_proto
+ * result in their text. `starttls` trusts any certificate.
+ */
+const SCRIPT = `
+import json, poplib, ssl, sys
+port, calls = json.loads(sys.argv[1])
+pop = poplib.POP3('127.0.0.1', port, timeout=30)
+context = ssl.create_default_context()
+context.check_hostname = False
+context.verify_mode = ssl.CERT_NONE
+def plain(value):
+    if isinstance(value, bytes): return value.decode('latin1')
+    if isinstance(value, (list, tuple)): return [plain(one) for one in value]
+    return value
+def call(name, *args):
+    if name == 'stls': return plain(pop.stls(context))
+    try: return plain(getattr(pop, name)(*args))
+    except poplib.error_proto as error: return plain(error.args[0])
+print(json.dumps([call(*one) for one in calls]))
+`;
+
+export type Call = [method: string, ...values: (string | number)[]];
+
+/** Python's poplib, as programs use it. @returns the results of the calls */
+export async function poplib(port: number, calls: Call[]): Promise<unknown[]> {
+  const given = JSON.stringify([port, calls]);
+  const { stdout } = await promisify(execFile)('python3', ['-c', SCRIPT, given], { maxBuffer: 2 ** 26 });
+  return JSON.parse(stdout);
+}
+
+export const logIn = (user: string, password: string): Call[] => [
+  ['user', user],
+  ['pass_', password],
+];
+
+/** A client that sends exactly what it is given. */
+export class PopClient {
+  readonly socket: Socket;
+  #text = '';
+  #hasEnded = false;
+  #wake = () => {};
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    socket.on('data', (piece: Buffer) => {
+      this.#text += piece.toString('latin1');
+      this.#wake();
+    });
+    for (const event of ['end', 'close', 'error'])
+      socket.on(event, () => {
+        this.#hasEnded = true;
+        this.#wake();
+      });
+  }
+
+  #more(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  async #until(end: string): Promise<string> {
+    for (;;) {
+      const at = this.#text.indexOf(end);
+      if (at >= 0) {
+        const found = this.#text.slice(0, at + end.length);
+        this.#text = this.#text.slice(at + end.length);
+        return found;
+      }
+      if (this.#hasEnded) return '';
+      await this.#more();
+    }
+  }
+
+  /** The next line without CRLF; '' when the server closed the connection instead. */
+  async line(): Promise<string> {
+    return (await this.#until('\r\n')).trimEnd();
+  }
+
+  /** Sends a line. @returns the first line of the reply */
+  say(line: string): Promise<string> {
+    this.socket.write(`${line}\r\n`);
+    return this.line();
+  }
+
+  /** The lines of a reply behind the first, as they are on the wire. */
+  async rest(): Promise<string> {
+    return (await this.#until('\r\n.\r\n')).slice(0, -'.\r\n'.length);
+  }
+
+  /** Everything that comes until the server closes the connection. */
+  async end(): Promise<string> {
+    while (!this.#hasEnded) await this.#more();
+    return this.#text;
+  }
+}
+
+/** Connected, with the greeting read. */
+export async function popClient(port: number): Promise<PopClient> {
+  const client = new PopClient(connect(port, '127.0.0.1'));
+  await client.line();
+  return client;
+}
+
+/** Logged in. */
+export async function openSession(port: number, user: string, password: string): Promise<PopClient> {
+  const client = await popClient(port);
+  await client.say(`USER ${user}`);
+  const reply = await client.say(`PASS ${password}`);
+  if (!reply.startsWith('+OK')) throw new Error(reply);
+  return client;
+}

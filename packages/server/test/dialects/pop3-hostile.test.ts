@@ -1,0 +1,320 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { Pop3Session } from '../../../dialects/src/pop3/session.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { startApp, type TestApp } from '../support/start-app.ts';
+import { trustedCertificate } from '../support/tls/certificates.ts';
+import { logIn, openSession, PopClient, popClient, poplib } from './pop3-clients.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+
+/** With the default settings. */
+let shared: TestApp;
+/** Of the test. */
+let app: TestApp;
+beforeAll(async () => {
+  shared = await startApp({ MAYFLY_POP3_PORT: '0' });
+});
+afterAll(() => shared.stop());
+beforeEach(() => {
+  app = shared;
+});
+/** Replaces the server of the test by one with other settings. */
+const start = async (env: Record<string, string> = {}, clock?: FakeClock): Promise<void> => {
+  const own = await startApp({ MAYFLY_POP3_PORT: '0', ...env }, clock && { clock });
+  onTestFinished(() => own.stop());
+  app = own;
+};
+
+/** Stores a mail byte for byte, as no mail server would send it. */
+async function withRaw(...sources: string[]): Promise<{ id: string; address: string; token: string }> {
+  const inbox = await app.createInbox();
+  for (const source of sources) {
+    const { status } = await app.api('POST', `/v1/inboxes/${inbox.id}/messages`, {
+      body: Buffer.from(source, 'latin1'),
+      headers: { 'content-type': 'message/rfc822' },
+    });
+    expect(status).toBe(201);
+  }
+  return inbox;
+}
+
+describe('mail that would end its own reply', () => {
+  it.each([
+    ['lines of one dot', 'a\r\n.\r\n..\r\n+OK 9 9\r\n', ['a', '..', '...', '+OK 9 9']],
+    ['a dot behind a lone LF', 'a\n.\n+OK', ['a', '..', '+OK']],
+    ['a dot behind a lone CR', 'a\r.\r+OK', ['a', '..', '+OK']],
+    ['a dot between CR and LF', 'a\r.\r\n.\n\r.', ['a', '..', '..', '', '..']],
+    ['no line end', '.', ['..']],
+    ['a lone CR at its end', 'a\r', ['a']],
+  ])('%s: each dot gets another one, each line ends with CRLF', async (_name, body, expected) => {
+    const inbox = await withRaw(`Subject: Dots\r\n\r\n${body}`);
+    const client = await openSession(app.pop3Port, inbox.id, inbox.token);
+    expect(await client.say('RETR 1')).toMatch(/^\+OK/);
+    const read = await client.rest();
+    expect(read.slice(read.indexOf('\r\n\r\n') + 4)).toBe(expected.map((line) => `${line}\r\n`).join(''));
+    expect(await client.say('TOP 1 1')).toMatch(/^\+OK/);
+    const top = await client.rest();
+    expect(top.slice(top.indexOf('\r\n\r\n') + 4)).toBe(`${expected[0]}\r\n`);
+    expect(await client.say('NOOP')).toBe('+OK');
+    client.socket.destroy();
+  });
+
+  it('a dot at each place of the pieces in which a large source is read', async () => {
+    const lines = Array.from({ length: 300_000 }, (_, index) => (index % 3 === 0 ? '.' : `.${index % 10}`));
+    const inbox = await withRaw(`Subject: Dots\r\n\r\n${lines.join('\r\n')}\r\n`);
+    const client = await openSession(app.pop3Port, inbox.id, inbox.token);
+    await client.say('RETR 1');
+    const read = await client.rest();
+    expect(read.slice(read.indexOf('\r\n\r\n') + 4) === lines.map((line) => `.${line}\r\n`).join('')).toBe(
+      true,
+    );
+    client.socket.destroy();
+  });
+});
+
+describe('what a client may send', () => {
+  it('answers commands that came at once, one after the other', async () => {
+    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
+    const client = await popClient(app.pop3Port);
+    client.socket.end(
+      `USER ${inbox.address}\r\nPASS ${inbox.token}\r\nstat\r\nDELE 1\r\nLIST\r\nRSET\r\nQUIT\r\nNOOP\r\n`,
+    );
+    const lines = (await client.end()).split('\r\n');
+    expect(lines.map((line) => line.split(' ')[0])).toEqual([
+      ...['+OK', '+OK', '+OK', '+OK', '+OK', '.', '+OK', '+OK', ''],
+    ]);
+  });
+
+  it('closes the connection at a line that is too long, also without its end', async () => {
+    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
+    const client = await openSession(app.pop3Port, inbox.id, inbox.token);
+    client.socket.write(`STAT ${'A'.repeat(2040)}\r\nSTAT ${'A'.repeat(2050)}\r\nSTAT\r\n`);
+    expect(await client.line()).toMatch(/^\+OK 1 /);
+    expect(await client.end()).toBe('-ERR The line is too long.\r\n');
+    const endless = await popClient(app.pop3Port);
+    endless.socket.write(Buffer.alloc(16 * 1024 * 1024, 'A'));
+    expect(await endless.end()).not.toContain('+OK');
+  });
+
+  it.each([
+    ['a form of a page in a browser', 'POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'],
+    ['TLS', '\x16\x03\x01\r\n'],
+  ])('takes no commands out of %s', async (_name, beginning) => {
+    await start({ MAYFLY_DEV_KEY: 'on' });
+    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
+    const client = await popClient(app.pop3Port);
+    client.socket.write(`${beginning}USER ${inbox.id}\r\nPASS dev\r\nDELE 1\r\nQUIT\r\n`);
+    expect(await client.end()).toBe('');
+    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
+    expect(body.messages).toHaveLength(1);
+  });
+
+  it('closes the connection after five wrong passwords', async () => {
+    const client = await popClient(app.pop3Port);
+    for (let tried = 0; tried < 5; tried++) {
+      await client.say('USER nobody@mayfly.test');
+      expect(await client.say('PASS mfk_wrong')).toBe('-ERR [AUTH] The user name or the password is wrong.');
+    }
+    expect(await client.end()).toBe('');
+  });
+
+  it('closes the connection after twenty commands that failed, and quotes none of them', async () => {
+    const client = await popClient(app.pop3Port);
+    client.socket.write('__proto__ +OK injected\r\n'.repeat(30));
+    expect(await client.end()).toBe('-ERR There is no such command, or not now.\r\n'.repeat(20));
+  });
+
+  it('logs in with AUTH PLAIN, with and without an initial response', async () => {
+    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
+    const response = Buffer.from(`\0${inbox.address}\0${inbox.token}`).toString('base64');
+    const one = await popClient(app.pop3Port);
+    expect(await one.say(`AUTH PLAIN ${response}`)).toMatch(/^\+OK 1 /);
+    const two = await popClient(app.pop3Port);
+    expect(await two.say('AUTH PLAIN')).toBe('+');
+    expect(await two.say('*')).toMatch(/^-ERR/);
+    expect(await two.say('AUTH PLAIN')).toBe('+');
+    expect(await two.say(response)).toMatch(/^\+OK 1 /);
+    for (const client of [one, two]) client.socket.destroy();
+  });
+
+  it('knows "dev" only on a server that has the development key', async () => {
+    await start({ MAYFLY_DEV_KEY: 'on' });
+    const { id, address } = await withRaw('Subject: One\r\n\r\nText\r\n');
+    for (const user of [id, address])
+      expect((await poplib(app.pop3Port, [...logIn(user, 'dev'), ['stat']]))[2]).toEqual([
+        1,
+        expect.any(Number),
+      ]);
+    expect((await poplib(app.pop3Port, logIn('nobody@mayfly.test', 'dev')))[1]).toMatch(/^-ERR \[AUTH\]/);
+    app = shared;
+    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
+    expect((await poplib(app.pop3Port, logIn(inbox.id, 'dev')))[1]).toMatch(/^-ERR \[AUTH\]/);
+  });
+
+  it('takes no password from another machine without TLS', async () => {
+    let isEncrypted = false;
+    const session = new Pop3Session({
+      mayLogIn: () => isEncrypted,
+      mayEncrypt: () => !isEncrypted,
+      hasUnread: () => false,
+      prepareTls: async () => {},
+      logIn: async () => undefined,
+    });
+    const say = async (line: string) => text(session.answer(line));
+    for (const line of ['USER a', 'PASS b', 'AUTH PLAIN AGEAYg=='])
+      expect(await say(line)).toMatch(/^-ERR Other machines log in with TLS only/);
+    expect(await say('CAPA')).not.toMatch(/USER|SASL/);
+    expect(await say('STLS')).toMatch(/^\+OK/);
+    isEncrypted = true;
+    expect(await say('CAPA')).toMatch(/USER\r\nSASL PLAIN\r\n/);
+    expect(await say('AUTH PLAIN AGEAYg==')).toMatch(/^-ERR \[AUTH\] The user name/);
+  });
+});
+
+describe('STLS', () => {
+  const encrypted = async (client: PopClient, trust: object): Promise<PopClient> => {
+    expect(await client.say('STLS')).toMatch(/^\+OK/);
+    const socket = connectTls({ socket: client.socket, ...trust });
+    await once(socket, 'secureConnect');
+    return new PopClient(socket);
+  };
+
+  it('uses the certificate of SMTP, forgets the user name, and is offered once', async () => {
+    const { tls, trust } = await trustedCertificate();
+    await start({ MAYFLY_SMTP_TLS_CERT: tls.cert, MAYFLY_SMTP_TLS_KEY: tls.key });
+    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
+    const plain = await popClient(app.pop3Port);
+    await plain.say(`USER ${inbox.id}`);
+    const client = await encrypted(plain, trust);
+    expect(await client.say(`PASS ${inbox.token}`)).toBe('-ERR Send USER first.');
+    expect(await client.say('STLS')).toMatch(/^-ERR/);
+    await client.say(`USER ${inbox.id}`);
+    expect(await client.say(`PASS ${inbox.token}`)).toMatch(/^\+OK 1 /);
+    expect(await client.say('RETR 1')).toMatch(/^\+OK/);
+    expect(await client.rest()).toContain('Subject: One');
+    client.socket.destroy();
+  });
+
+  it('works with poplib and a generated certificate', async () => {
+    await start({ MAYFLY_SMTP_STARTTLS: 'self-signed' });
+    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
+    const [before, , after, ...others] = await poplib(app.pop3Port, [
+      ['capa'],
+      ['stls'],
+      ['capa'],
+      ...logIn(inbox.address, inbox.token),
+      ['stat'],
+    ]);
+    expect(before).toMatchObject({ STLS: [], USER: [], SASL: ['PLAIN'], UIDL: [], TOP: [] });
+    expect(after).not.toHaveProperty('STLS');
+    expect(others.at(-1)).toEqual([1, expect.any(Number)]);
+  });
+
+  it('refuses commands that came behind it in plain text', async () => {
+    await start({ MAYFLY_SMTP_STARTTLS: 'self-signed' });
+    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
+    const client = await popClient(app.pop3Port);
+    client.socket.write(`STLS\r\nUSER ${inbox.id}\r\nPASS ${inbox.token}\r\n`);
+    expect(await client.end()).toBe('-ERR Commands came after STLS and before TLS.\r\n');
+  });
+
+  it('is not offered without a certificate', async () => {
+    const client = await popClient(app.pop3Port);
+    expect(await client.say('STLS')).toMatch(/^-ERR TLS is not offered/);
+    client.socket.destroy();
+  });
+});
+
+describe('limits', () => {
+  /** Lets time pass until a promise resolves. */
+  async function passUntil<T>(clock: FakeClock, what: Promise<T>, ms = 10 * SECOND): Promise<T> {
+    let isDone = false;
+    const done = what.finally(() => {
+      isDone = true;
+    });
+    while (!isDone) await clock.leap(ms);
+    return done;
+  }
+
+  it('closes a connection without a login after a minute, and an idle one after ten', async () => {
+    const clock = new FakeClock();
+    await start({}, clock);
+    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
+    const began = clock.monotonic();
+    const silent = await popClient(app.pop3Port);
+    await passUntil(clock, silent.end());
+    expect(clock.monotonic() - began).toBeGreaterThan(MINUTE);
+    const loggedIn = clock.monotonic();
+    const idle = await openSession(app.pop3Port, inbox.id, inbox.token);
+    expect(await passUntil(clock, idle.end())).toBe('-ERR The session took too long.\r\n');
+    expect(clock.monotonic() - loggedIn).toBeGreaterThan(10 * MINUTE);
+  });
+
+  it('closes the connection of a client that does not read its mail, and accepts others again', async () => {
+    const clock = new FakeClock();
+    await start({ MAYFLY_SMTP_MAX_CONNECTIONS: '1' }, clock);
+    const inbox = await withRaw(`Subject: Large\r\n\r\n${`${'x'.repeat(70)}\r\n`.repeat(300_000)}`);
+    const slow = await openSession(app.pop3Port, inbox.id, inbox.token);
+    expect(await slow.say('RETR 1')).toMatch(/^\+OK/);
+    slow.socket.pause();
+    const greeting = async (): Promise<string> => {
+      const client = new PopClient(connect(app.pop3Port, '127.0.0.1'));
+      const line = await client.line();
+      client.socket.destroy();
+      return line;
+    };
+    while (!(await greeting()).startsWith('+OK')) await clock.leap(10 * SECOND);
+    expect(clock.monotonic()).toBeGreaterThan(MINUTE);
+    slow.socket.resume();
+    expect(await slow.rest()).toBe('');
+  });
+
+  it('replaces the connection that is idle for longest when there are too many', async () => {
+    await start({ MAYFLY_SMTP_MAX_CONNECTIONS: '2' });
+    const [first, second] = [await popClient(app.pop3Port), await popClient(app.pop3Port)];
+    const third = await popClient(app.pop3Port);
+    expect(await first.end()).toBe('-ERR [SYS/TEMP] The server closes the connection.\r\n');
+    for (const client of [second, third]) {
+      expect(await client.say('CAPA')).toMatch(/^\+OK/);
+      client.socket.destroy();
+    }
+  });
+
+  it('waits for the rate limit of the account instead of failing', async () => {
+    const clock = new FakeClock();
+    const plans = { unlimited: { requestsPerSecond: 2, burst: 8 } };
+    await start({ MAYFLY_PLANS: JSON.stringify(plans) }, clock);
+    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n', 'Subject: Two\r\n\r\nText\r\n');
+    const client = await openSession(app.pop3Port, inbox.id, inbox.token);
+    const began = clock.monotonic();
+    client.socket.write(`${'TOP 1 0\r\n'.repeat(20)}DELE 1\r\nDELE 2\r\nQUIT\r\n`);
+    const all = await passUntil(clock, client.end(), SECOND);
+    expect(all.match(/^Subject: One$/gm)).toHaveLength(20);
+    expect(all).toMatch(/\+OK Goodbye\.\r\n$/);
+    expect(clock.monotonic() - began).toBeGreaterThan(5 * SECOND);
+  });
+
+  it('ends idle sessions when the server stops, and says so', async () => {
+    await start();
+    const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
+    const client = await openSession(app.pop3Port, inbox.id, inbox.token);
+    await app.stop();
+    expect(await client.end()).toBe('-ERR [SYS/TEMP] The server closes the connection.\r\n');
+  });
+
+  it('says which setting names a port that is in use', async () => {
+    await expect(startApp({ MAYFLY_POP3_PORT: String(app.smtp.port) })).rejects.toThrow(
+      /is in use\..*MAYFLY_POP3_PORT/,
+    );
+  });
+});
+
+it('is off unless it has a port', async () => {
+  await start({ MAYFLY_POP3_PORT: '' });
+  expect(app.pop3Port).toBe(0);
+});
