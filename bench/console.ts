@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { openSenders } from './support/load.ts';
 import { type Inbox, type Mayfly, withMayfly } from './support/mayfly.ts';
-import { alone, type Row, skipped } from './support/rows.ts';
+import { alone, compared, type Row, skipped } from './support/rows.ts';
+import { onTheWire } from './support/smtp-client.ts';
 import { percentile } from './support/stats.ts';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path));
@@ -15,6 +17,8 @@ const LIVE_MAILS = 200;
 const LIVE_EVERY_MS = 50;
 const OPENED = 50;
 const MIB = 1024 * 1024;
+const SENDERS = 10;
+const MAILS_EACH = 200;
 
 async function inject(mayfly: Mayfly, inbox: Inbox, subject: string): Promise<void> {
   const response = await fetch(`${mayfly.url}/v1/inboxes/${inbox.id}/messages`, {
@@ -32,7 +36,7 @@ async function signedIn(browser: Browser, mayfly: Mayfly): Promise<Page> {
   return context.newPage();
 }
 
-/** Requests and times until the list of inboxes is shown, with an empty cache and a slow processor. */
+/** Requests and times until the first mails are shown, with an empty cache and a slow processor. */
 async function firstScreen(browser: Browser, mayfly: Mayfly): Promise<Row[]> {
   const paints: number[] = [];
   const lists: number[] = [];
@@ -46,9 +50,8 @@ async function firstScreen(browser: Browser, mayfly: Mayfly): Promise<Row[]> {
       requests++;
     });
     const started = performance.now();
-    await page.goto(`${mayfly.url}/console/inboxes`, { waitUntil: 'commit' });
-    const until = page.getByRole('list', { name: 'Inboxes' }).getByRole('link').first();
-    await until.waitFor();
+    await page.goto(`${mayfly.url}/console/live`, { waitUntil: 'commit' });
+    await page.locator('.window li a').first().waitFor();
     lists.push(performance.now() - started);
     paints.push(
       Number(await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")),
@@ -57,7 +60,7 @@ async function firstScreen(browser: Browser, mayfly: Mayfly): Promise<Row[]> {
   }
   return [
     alone('console: first paint, empty cache, processor slowed 4 times', 'ms', paints, { atMost: 500 }),
-    alone('console: list of inboxes shown, the same', 'ms', lists, { atMost: 1_000 }),
+    alone('console: first mails shown, the same', 'ms', lists, { atMost: 1_500 }),
     alone('console: requests until then, with the two of the stream beside it', '', [requests], {
       atMost: 6,
     }),
@@ -153,6 +156,66 @@ async function opened(page: Page, mayfly: Mayfly, inbox: Inbox): Promise<Row> {
   });
 }
 
+/** The slowest event while one types into the search of Live, by the browser's own measure, with a slow processor. */
+async function typing(browser: Browser, mayfly: Mayfly): Promise<Row> {
+  const page = await signedIn(browser, mayfly);
+  await page.goto(`${mayfly.url}/console/live`);
+  await page.locator('.window li a').first().waitFor();
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send('Emulation.setCPUThrottlingRate', { rate: CPU_RATE });
+  const worst: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    await page.keyboard.press('/');
+    await page.evaluate(`
+      window.slowest = 0;
+      window.observer?.disconnect();
+      window.observer = new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) window.slowest = Math.max(window.slowest, duration);
+      });
+      window.observer.observe({ type: 'event', durationThreshold: 16 });`);
+    for (const letter of `mail ${round}17`) {
+      await page.keyboard.press(letter === ' ' ? 'Space' : letter);
+      await sleep(100);
+    }
+    await sleep(1_000);
+    worst.push((await page.evaluate('window.slowest')) as number);
+    await page.keyboard.press('Escape');
+    await page.getByRole('searchbox').first().fill('');
+  }
+  await page.context().close();
+  return alone('console: slowest event of a search that is typed, the same', 'ms', worst, { atMost: 100 });
+}
+
+/** 2,000 mails with Live open, against 2,000 without a page. */
+async function besideIntake(browser: Browser, mayfly: Mayfly): Promise<Row> {
+  const senders = await openSenders(mayfly, SENDERS);
+  const text = 'Subject: Hi\r\nContent-Type: text/html\r\n\r\n<p>Your code is 482913.</p>\r\n';
+  const mail = onTheWire(Buffer.from(text));
+  const burst = async (): Promise<number> => {
+    const started = performance.now();
+    const one = async (n: number) => {
+      for (let sent = 0; sent < MAILS_EACH; sent++)
+        await senders.clients[n]?.send(senders.inboxes[n]?.address ?? '', mail);
+    };
+    await Promise.all(senders.clients.map((_, n) => one(n)));
+    return performance.now() - started;
+  };
+  await burst();
+  const rounds: { ours: number; baseline: number }[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const baseline = await burst();
+    const page = await signedIn(browser, mayfly);
+    await page.goto(`${mayfly.url}/console/live`);
+    await page.locator('.window li a').first().waitFor();
+    rounds.push({ ours: await burst(), baseline });
+    await page.context().close();
+  }
+  senders.close();
+  return compared('console: 2,000 mails with Live open; baseline without a page', 'ms', rounds, {
+    atMost: 1.3,
+  });
+}
+
 /** The console in a browser (docs/console.md). */
 export async function consoleBench(): Promise<Row[]> {
   if (!CHROMIUM) return [skipped('console', 'there is no Chromium')];
@@ -161,11 +224,14 @@ export async function consoleBench(): Promise<Row[]> {
   try {
     return await withMayfly({}, async (mayfly) => {
       const long = await mayfly.createInbox();
+      for (let n = 0; n < OPENED; n++) await inject(mayfly, long, `first ${n}`);
       const rows = await firstScreen(browser, mayfly);
       const page = await signedIn(browser, mayfly);
       rows.push(await live(page, mayfly, await mayfly.createInbox()));
-      rows.push(...(await longList(page, mayfly, long)));
+      rows.push(...(await longList(page, mayfly, await mayfly.createInbox())));
       rows.push(await opened(page, mayfly, long));
+      rows.push(await typing(browser, mayfly));
+      rows.push(await besideIntake(browser, mayfly));
       return rows;
     });
   } finally {

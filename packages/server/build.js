@@ -164,8 +164,14 @@ async function bundle(target) {
   try {
     const threads = new Set();
     const plugins = [ourPlugin((file) => threads.add(file))];
-    const modules = await write(folder, { main: join(SRC, 'main.ts') }, plugins);
+    const modules = await write(
+      folder,
+      { main: join(SRC, 'main.ts'), 'start-mayfly': join(SRC, 'start-mayfly.ts') },
+      plugins,
+    );
     const others = [
+      // Loads in a tenth of the time of the rest.
+      { 'cli-sendmail': join(SRC, 'cli/sendmail.ts') },
       ...[...threads].map((file) => ({ [nameOf(file)]: file })),
       { [RARE]: join(ROOT, 'node_modules', RARE) },
     ];

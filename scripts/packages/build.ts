@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { isolatedDeclarationSync } from 'rolldown/experimental';
 import { bundle, type Format, outputOf, ROOT, toCommonJs, writeDeclarations } from './compile.ts';
 
 export const BUILD = join(ROOT, 'build');
@@ -183,6 +184,9 @@ async function buildLibrary(library: Library): Promise<void> {
   finish(folder, target);
 }
 
+/** What `mayfly` exports; its types name no others. */
+const START = 'packages/server/src/start-mayfly.ts';
+
 /** The server as `mayfly`: the bundle that a clone runs, too. */
 function buildServer(): void {
   const source = readPackage('server');
@@ -190,7 +194,9 @@ function buildServer(): void {
   mkdirSync(target);
   execFileSync(process.execPath, [join(ROOT, 'packages/server/build.js'), join(target, 'dist')]);
   renameSync(join(target, 'dist', NOTICES), join(target, NOTICES));
-  for (const file of ['mayfly.js', 'node-version.js', 'package.json'])
+  const { code } = isolatedDeclarationSync(START, readFileSync(join(ROOT, START), 'utf8'));
+  writeFileSync(join(target, 'dist/start-mayfly.d.cts'), withTabs(code));
+  for (const file of ['jest-environment.js', 'mayfly.js', 'node-version.js', 'package.json'])
     cpSync(join(ROOT, 'packages/server/bin', file), join(target, 'bin', file));
   writeJson(join(target, 'package.json'), {
     name: 'mayfly',
@@ -199,6 +205,16 @@ function buildServer(): void {
     // Of the files of the console; those of the server are named .cjs, or have a package.json of their own.
     type: 'module',
     bin: { mayfly: 'bin/mayfly.js' },
+    // Comes with Jest; only bin/jest-environment.js needs it.
+    peerDependencies: { 'jest-environment-node': '*' },
+    peerDependenciesMeta: { 'jest-environment-node': { optional: true } },
+    main: './dist/start-mayfly.cjs',
+    types: './dist/start-mayfly.d.cts',
+    exports: {
+      '.': { types: './dist/start-mayfly.d.cts', default: './dist/start-mayfly.cjs' },
+      './jest-environment': './bin/jest-environment.js',
+      './package.json': './package.json',
+    },
     files: ['bin', 'dist', NOTICES],
   });
   finish('server', target);

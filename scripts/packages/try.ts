@@ -13,6 +13,7 @@ import { tryCi } from './try-ci.ts';
 import { tryNodes, trySize, tryTypes } from './try-client.ts';
 import { tryContainers } from './try-containers.ts';
 import { tryCypress } from './try-cypress.ts';
+import { tryInProcess } from './try-in-process.ts';
 import { tryPython } from './try-python.ts';
 import { tryRegistry } from './try-registry.ts';
 import { tryRunners } from './try-runners.ts';
@@ -31,6 +32,9 @@ import {
 const TARBALLS = join(BUILD, 'tarballs');
 /** Those of tools that are ES modules themselves. */
 const ESM_ONLY = ['mcp', 'vitest'];
+
+/** Named in the configuration of Jest, and imported by nobody. */
+const UNTYPED = ['--exclude-entrypoints', './jest-environment'];
 
 /** Of the server, without Node.js: a bundle without dependencies. */
 const MAX_SERVER_BYTES = 12_000_000;
@@ -85,13 +89,11 @@ function pack(): Tarballs {
       throw new Error(`mayfly has ${kb(packed.unpackedSize)}; the limit is ${kb(MAX_SERVER_BYTES)}.`);
     checkMetadata(source, packed.files);
     run(join(checkers, 'publint'), ['run', '--strict', tarball], ROOT);
-    // The server is a program and has nothing to import.
-    if (basename(source) !== 'mayfly')
-      run(
-        join(checkers, 'attw'),
-        [tarball, '--profile', ESM_ONLY.includes(basename(source)) ? 'esm-only' : 'strict'],
-        ROOT,
-      );
+    run(
+      join(checkers, 'attw'),
+      [tarball, '--profile', ESM_ONLY.includes(basename(source)) ? 'esm-only' : 'strict', ...UNTYPED],
+      ROOT,
+    );
   }
   return tarballs;
 }
@@ -156,6 +158,7 @@ async function tryOthers(tarballs: Tarballs): Promise<void> {
 const PARTS: Record<string, (tarballs: Tarballs) => void | Promise<void>> = {
   size: trySize,
   server: tryServer,
+  'in-process': tryInProcess,
   client: tryNodes,
   types: (tarballs) => tryTypes(tarballs.get('client')),
   others: tryOthers,

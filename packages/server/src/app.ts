@@ -50,6 +50,10 @@ export interface Overrides {
   resolve?: Resolve;
   /** Delays between the attempts of a webhook delivery, milliseconds. */
   retryDelays?: readonly number[];
+  /** Workers that several apps of a process share; whoever made them closes them. */
+  parsing?: Parsing;
+  /** Default: true. See {@link SqliteOptions}. */
+  isDurable?: boolean;
   /** If true, a metrics port in use is only logged, because `mayfly dev` opens one by default. */
   mayLackMetrics?: boolean;
 }
@@ -181,8 +185,8 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
   opened.onClose(() => usage.stop());
   await warnOfClock({ store, clock, log });
   const metrics = createMetrics();
-  const parsing = new Parsing();
-  opened.onClose(() => parsing.close());
+  const parsing = overrides.parsing ?? new Parsing();
+  if (!overrides.parsing) opened.onClose(() => parsing.close());
   const authenticating = config.mailAuth === 'on' ? openSenderChecks(given, metrics) : null;
   const isShared = config.databaseUrl !== null;
   readings = new Readings({ store, parsing, authenticating, events, clock, log, isShared });
@@ -220,7 +224,7 @@ function webhookGuard({ config, overrides }: Given) {
 
 /** @param onWriting called when a write begins (1) and ends (-1); only by the embedded store */
 async function openStore(
-  { config, clock, log }: Given,
+  { config, overrides, clock, log }: Given,
   events: EventBus,
   { read, onWriting }: Required<Pick<SqliteOptions, 'read' | 'onWriting'>>,
 ): Promise<Store> {
@@ -238,7 +242,8 @@ async function openStore(
         { path },
         'The database file is empty or missing, though a server has run on it before: this start makes a new one, without mail, accounts and keys. If that was not intended, stop the server and restore a backup with "mayfly restore"',
       );
-    return openSqlite({ path, read, onWriting, onCrash, onDamage, onEmptied });
+    const { isDurable } = overrides;
+    return openSqlite({ path, read, onWriting, onCrash, onDamage, onEmptied, isDurable });
   }
   const { openPostgres } = await import('./database/postgres/open.ts');
   return openPostgres({

@@ -53,7 +53,7 @@ const LEVELS = [
 ];
 /** Roots, which may import everything: what constructs the server, its commands, and all routes. `store.ts` lists the operations of all folders. */
 const ROOTS =
-  /^(main|app)\.ts$|^cli\/|(^|\/)([a-z]+-)?api\.ts$|^http\/(access|routes)\/|^http\/(server|context)\.ts$/;
+  /^(main|app|start-mayfly)\.ts$|^cli\/|(^|\/)([a-z]+-)?api\.ts$|^http\/(access|routes)\/|^http\/(server|context)\.ts$/;
 /** Transactions that cross nouns, with the SQL of nouns above them. */
 const CROSSING = ['inboxes/sql/changing.ts'];
 /** Arrows against the levels that have not been turned yet. */

@@ -39,29 +39,34 @@ export const fieldOf = (headers: Record<string, string[]>, name: string): string
 /** Splits a source, and its parts where it is multipart (RFC 2046 section 5.1). @param left how many parts may still be split */
 function split(source: string, left: { parts: number }, depth = 0): Part {
   const end = /\r?\n\r?\n/.exec(source);
-  const header = end ? source.slice(0, end.index) : source;
-  const body = end ? source.slice(end.index + end[0].length) : '';
-  const headers = headersIn(header);
+  const body = end ? source.slice(end.index + end[0].length) : source;
+  const headers = end ? headersIn(source) : {};
+  const Size = Buffer.byteLength(source);
   const [, quoted, plain] = /boundary=(?:"([^"]*)"|([^\s;]+))/i.exec(fieldOf(headers, 'content-type')) ?? [];
   const boundary = quoted ?? plain;
   const isSplit = boundary && depth < MAX_DEPTH && /^multipart\//i.test(fieldOf(headers, 'content-type'));
-  if (!isSplit) return { Headers: headers, Body: body, Size: Buffer.byteLength(body), MIME: null };
-  // The first piece is the preamble, and "--" ends the last part.
-  const [, ...pieces] = `\r\n${body}`.split(`\n--${boundary}`);
+  if (!isSplit) return { Headers: headers, Body: body, Size, MIME: null };
+  // There, the "--" after the last part is a part, too.
+  const [preamble = '', ...pieces] = `\r\n${body}`.split(`\n--${boundary}`);
   const parts: Part[] = [];
-  for (const piece of pieces) {
-    if (piece.startsWith('--') || left.parts-- <= 0) break;
-    parts.push(split(piece.replace(/^[ \t]*\r?\n/, '').replace(/\r$/, ''), left, depth + 1));
+  for (const piece of preamble.trim() === '' ? pieces : [preamble, ...pieces]) {
+    if (left.parts-- <= 0) break;
+    parts.push(split(piece.replaceAll(/^[\r\n]+|[\r\n]+$/g, ''), left, depth + 1));
   }
-  return { Headers: headers, Body: body, Size: Buffer.byteLength(body), MIME: { Parts: parts } };
+  return { Headers: headers, Body: body, Size, MIME: { Parts: parts } };
 }
 
 /** A message as MailHog's API has it. @param raw its source */
 export function mailHogMessage({ envelope, receivedAt, ...message }: api.Message, raw: Buffer) {
-  const source = raw.toString('utf8');
+  // The line end before the final dot of SMTP belongs to the dot.
+  const source = raw.toString('utf8').replace(/\r?\n$/, '');
   const { MIME, ...content } = split(source, { parts: MAX_PARTS });
+  const ID = idOf(message as api.Message);
+  // What that program adds when it receives a mail.
+  content.Headers['Return-Path'] = [`<${envelope.mailFrom}>`];
+  if (fieldOf(content.Headers, 'message-id') === '') content.Headers['Message-ID'] = [ID];
   return {
-    ID: idOf(message as api.Message),
+    ID,
     From: pathOf(envelope.mailFrom),
     To: envelope.rcptTo.map(pathOf),
     Content: { ...content, MIME: null },

@@ -7,6 +7,10 @@ import { fieldOf, mailHogMessage, partsOf } from './message.ts';
  * The HTTP interface of MailHog (its release 1.0): version 1 and 2 of its API.
  */
 
+/** The type of all JSON but that of a search. */
+const textJson = (value: unknown): Reply => ({ ...json(value), type: 'text/json' });
+const done = (): Reply => text('', 200, 'text/json');
+
 const DEFAULT_LIMIT = 50;
 /** A list has whole messages with their sources, so one page holds no more. */
 const MAX_LIMIT = 250;
@@ -26,12 +30,12 @@ async function messagesOf(mailbox: Mailbox, ids: readonly string[]): Promise<Mes
 }
 
 /** A page of a list in the form of version 2. */
-async function page({ mailbox, query }: Call, ids: readonly string[]): Promise<Reply> {
+async function page({ mailbox, query }: Call, ids: readonly string[]) {
   const start = numberOf(query, 'start', 0);
-  const limit = Math.min(numberOf(query, 'limit', DEFAULT_LIMIT), MAX_LIMIT);
+  const limit = Math.min(numberOf(query, 'limit', DEFAULT_LIMIT) || DEFAULT_LIMIT, MAX_LIMIT);
   const shown = ids.slice(start, start + limit);
   const items = await messagesOf(mailbox, shown);
-  return json({ total: ids.length, count: items.length, start, items });
+  return { total: ids.length, count: items.length, start, items };
 }
 
 const KINDS: Readonly<Record<string, (words: string) => string>> = {
@@ -45,7 +49,12 @@ async function search(call: Call): Promise<Reply> {
   const words = (call.query.get('query') ?? '').trim();
   if (!kind || words === '') throw new Refused(400, '');
   const found = await call.mailbox.listWithin(kind(phrase(words)), call.wait);
-  return page(call, found.map(idOf));
+  return json(await page(call, found.map(idOf)));
+}
+
+function nullIfGone(error: unknown): null {
+  if (error instanceof Refused && error.status === 404) return null;
+  throw error;
 }
 
 const all = async ({ mailbox, wait }: Call): Promise<string[]> =>
@@ -59,7 +68,10 @@ async function part({ mailbox, path }: Call): Promise<Reply> {
   return {
     type: field('content-type') || 'text/plain',
     body: encoding === 'base64' ? Buffer.from(found.Body, 'base64') : found.Body,
-    headers: { 'content-disposition': field('content-disposition') || 'attachment' },
+    headers: {
+      'content-disposition':
+        field('content-disposition') || `attachment; filename="${path.id}-part-${path.part}"`,
+    },
   };
 }
 
@@ -71,24 +83,25 @@ async function download({ mailbox, path }: Call): Promise<Reply> {
 
 /** MailHog's routes, by what its clients call. */
 export const MAILHOG: readonly Route[] = [
-  route('GET', '/api/v2/messages', async (call) => page(call, await all(call))),
+  route('GET', '/api/v2/messages', async (call) => textJson(await page(call, await all(call)))),
   route('GET', '/api/v2/search', search),
   // Jim, its monkey, is off.
   route('GET', '/api/v2/jim', async () => text('', 404)),
   route('GET', '/api/v2/outgoing-smtp', async () => json({})),
   route('GET', '/api/v1/messages', async (call) =>
-    json(await messagesOf(call.mailbox, (await all(call)).slice(0, MAX_LIMIT))),
+    textJson(await messagesOf(call.mailbox, (await all(call)).slice(0, MAX_LIMIT))),
   ),
   route('DELETE', '/api/v1/messages', async ({ mailbox }) => {
     await mailbox.empty();
-    return text('');
+    return done();
   }),
   route('GET', '/api/v1/messages/:id', async ({ mailbox, path }) =>
-    json(await messageOf(mailbox, path.id ?? '')),
+    // What is unknown is null there, not an error.
+    textJson(await messageOf(mailbox, path.id ?? '').catch(nullIfGone)),
   ),
   route('DELETE', '/api/v1/messages/:id', async ({ mailbox, path }) => {
     await mailbox.remove([path.id ?? '']);
-    return text('');
+    return done();
   }),
   route('GET', '/api/v1/messages/:id/download', download),
   route('GET', '/api/v1/messages/:id/mime/part/:part/download', part),

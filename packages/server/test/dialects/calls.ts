@@ -1,9 +1,9 @@
 import { createTransport } from 'nodemailer';
 
 /*
- * One order of mails and calls for a server with Mailpit's interface: made against Mayfly by recorded.test.ts, and once
- * against Mailpit 1.30.5, empty and with --enable-chaos:
- * `node calls.ts http://127.0.0.1:8025 1025 > mailpit-recorded.json`
+ * One order of mails and calls for a server with the interface of Mailpit or MailHog: made against Mayfly by recorded.test.ts, and once
+ * against Mailpit 1.30.5, empty and with --enable-chaos, and against MailHog 1.0.1:
+ * `node calls.ts mailpit http://127.0.0.1:8025 1025 > mailpit-recorded.json`
  */
 
 /** What a client sees of an answer, without what differs from run to run. */
@@ -132,7 +132,6 @@ const SEARCHES = [
   ...['example.com/plain', 'a.txt', 'help@example.com', '"your code"', '127.0.0.1/confirm', '"only, in"'],
 ];
 
-/** The search whose answer is recorded in full; of the others only whom they found. */
 const SHOWN = '/api/v1/search?query=from:shop';
 type Call = [name: string, method: string, path: string, body?: unknown];
 const json = (value: unknown): string => JSON.stringify(value);
@@ -272,9 +271,57 @@ const CHANGING: readonly Call[] = [
   get('what is left after that', '/api/v1/messages'),
 ];
 
+const HOG = '/api/v1/messages';
+const HOG2 = '/api/v2/messages';
+const hogSearch = (name: string, query: string) => get(name, `/api/v2/search?${query}`);
+const HOG_EMPTY: readonly Call[] = [
+  get('list of none', HOG2),
+  get('first list of none', HOG),
+  hogSearch('search of none', 'kind=to&query=x'),
+];
+const HOG_READING: readonly Call[] = [
+  get('list', HOG2),
+  get('list of one', `${HOG2}?limit=1`),
+  get('list from the second', `${HOG2}?start=1&limit=1`),
+  get('list behind the end', `${HOG2}?start=9`),
+  get('list with a limit of 0', `${HOG2}?limit=0`),
+  get('list with a bad limit', `${HOG2}?limit=x&start=-1`),
+  get('first list', HOG),
+  hogSearch('search to', 'kind=to&query=ADA@'),
+  hogSearch('search to, of the envelope', 'kind=to&query=carl@example.net'),
+  hogSearch('search from', 'kind=from&query=shop'),
+  hogSearch('search from, a page', 'kind=from&query=shop&start=1&limit=1'),
+  hogSearch('search containing', 'kind=containing&query=482913'),
+  hogSearch('search containing, of the subject', 'kind=containing&query=second'),
+  hogSearch('search without a match', 'kind=containing&query=nope'),
+  hogSearch('search of another kind', 'kind=subject&query=a'),
+  hogSearch('search without a query', 'kind=to'),
+  get('message', `${HOG}/{second}`),
+  get('message, unknown', `${HOG}/nope`),
+  get('download', `${HOG}/{second}/download`),
+  get('part', `${HOG}/{welcome}/mime/part/1/download`),
+  get('part, first', `${HOG}/{welcome}/mime/part/0/download`),
+  get('monkey', '/api/v2/jim'),
+  get('outgoing servers', '/api/v2/outgoing-smtp'),
+];
+const HOG_CHANGING: readonly Call[] = [
+  ['delete one', 'DELETE', `${HOG}/{welcome}`],
+  ['delete one again', 'DELETE', `${HOG}/{welcome}`],
+  get('what is left', `${HOG2}?limit=9`),
+  ['delete all', 'DELETE', HOG],
+  get('what is left after that', HOG2),
+];
+
+/** The calls before and after the mails, and whether a list is asked that marks nothing. */
+const DIALECTS = {
+  mailpit: { empty: EMPTY, reading: READING, changing: CHANGING, list: '/api/v1/messages' },
+  mailhog: { empty: HOG_EMPTY, reading: HOG_READING, changing: HOG_CHANGING, list: HOG2 },
+} as const;
+export type Dialect = keyof typeof DIALECTS;
+
 /** Differ in each run, or by the length of what a server writes on top. */
 const VOLATILE =
-  /^(ID|PartID|Created|Size|Database|DatabaseSize|Version|LatestVersion|RuntimeStats|Received)$/;
+  /^(ID|PartID|Created|Helo|Size|Database|DatabaseSize|Version|LatestVersion|RuntimeStats|Received)$/;
 const shapeOf = (value: unknown): unknown =>
   Array.isArray(value)
     ? value.slice(0, 1).map(shapeOf)
@@ -284,9 +331,15 @@ const shapeOf = (value: unknown): unknown =>
         ? 'null'
         : typeof value;
 
+/** Lines that a server writes on top. */
+const withoutTrace = (source: string): string =>
+  source.replace(/^(?:Return-Path|Received): (?:.*\r\n[ \t])*.*\r\n/gm, '');
+
 function steady(value: unknown, key = ''): unknown {
   if (VOLATILE.test(key) || (key === 'MessageID' && !/^(welcome|second)@/.test(String(value))))
     return shapeOf(value);
+  if (key === 'Message-ID' && !/welcome|second/.test(String(value))) return shapeOf(value);
+  if (key === 'Data') return withoutTrace(String(value));
   if (key === 'Date' && typeof value === 'string')
     return value.startsWith('20') && !value.startsWith('2020') ? 'now' : Date.parse(value);
   if (Array.isArray(value)) return value.map((one) => steady(one));
@@ -302,6 +355,18 @@ const checkOf = (report: unknown): unknown =>
         ...(report as object),
         Platforms: Object.values((report as { Platforms: object }).Platforms),
       });
+
+/** One answer of a search and of a list is recorded in full; of the others whom they found. */
+function briefly(path: string, body: unknown): unknown {
+  const { messages, items } = (body ?? {}) as {
+    messages?: { Subject: string }[];
+    items?: { Content: { Headers: { Subject: string[] } } }[];
+  };
+  if (messages && path.startsWith('/api/v1/search?') && path !== SHOWN)
+    return messages.map(({ Subject }) => Subject);
+  if (!items || path === HOG2) return body;
+  return { ...(body as object), items: items.map(({ Content }) => Content.Headers.Subject) };
+}
 
 /** @param ids of messages and parts, which are put into paths and bodies and taken out of answers */
 async function call(
@@ -324,19 +389,16 @@ async function call(
   });
   const type = response.headers.get('content-type') ?? '';
   const content = await response.text();
-  const unnamed = content
-    .replace(/^(?:Return-Path|Received): (?:.*\r\n[ \t])*.*\r\n/gm, '')
-    .replaceAll(/\/part\/[\w.]+/g, '/part/{part}');
+  const unnamed = withoutTrace(content).replaceAll(/\/part\/[\w.]+/g, '/part/{part}');
   const named = (given: string): string =>
     Object.entries(ids).reduce(
       (text, [name, id]) => (id.length > 9 ? text.replaceAll(id, `{${name}}`) : text),
       given,
     );
-  const listed = (body: unknown): unknown =>
-    method === 'GET' && path.startsWith('/api/v1/search?') && path !== SHOWN
-      ? (body as { messages: { Subject: string }[] }).messages.map(({ Subject }) => Subject)
-      : body;
-  const shown = type.startsWith('application/json') ? listed(steady(JSON.parse(content))) : named(unnamed);
+  const shown =
+    /^(application|text)\/json/.test(type) && content !== ''
+      ? briefly(path, steady(JSON.parse(content)))
+      : named(unnamed);
   const [location, disposition] = ['location', 'content-disposition'].map((name) =>
     response.headers.get(name),
   );
@@ -351,11 +413,13 @@ async function call(
 
 interface Listed {
   total: number;
-  messages: { ID: string }[];
+  messages?: { ID: string }[];
+  items?: { ID: string }[];
 }
 
 /** Makes all calls. @param url of an empty server */
 export async function makeCalls(
+  dialect: Dialect,
   url: string,
   smtp: { host: string; port: number },
   headers: Record<string, string> = {},
@@ -366,29 +430,36 @@ export async function makeCalls(
     for (const one of calls) answers[one[0]] = await call(url, headers, ids, one);
   };
   const ask = async (path: string) => (await fetch(url + path, { headers })).json();
-  await make(EMPTY);
+  const { empty, reading, changing, list } = DIALECTS[dialect];
+  await make(empty);
   const transport = createTransport({ ...smtp, secure: false, ignoreTLS: true });
   for (const [index, [to, raw]] of MAILS.entries()) {
     await transport.sendMail({ envelope: { from: 'shop@example.com', to }, raw });
     let listed: Listed;
-    do listed = (await ask('/api/v1/messages')) as Listed;
+    do listed = (await ask(list)) as Listed;
     while (listed.total <= index);
-    ids[['welcome', 'second', 'odd'][index] ?? ''] = listed.messages[0]?.ID ?? '';
+    ids[['welcome', 'second', 'odd'][index] ?? ''] = (listed.messages ?? listed.items)?.[0]?.ID ?? '';
   }
   transport.close();
-  const { Attachments, Inline } = (await ask(message(ids.welcome ?? ''))) as Record<
-    'Attachments' | 'Inline',
-    [{ PartID: string }]
-  >;
-  Object.assign(ids, { file: Attachments[0].PartID, picture: Inline[0].PartID });
-  await make(READING);
-  await make(CHANGING);
+  if (dialect === 'mailpit') Object.assign(ids, await partsOf(ask, ids.welcome ?? ''));
+  await make(reading);
+  await make(changing);
   return answers;
 }
 
+async function partsOf(ask: (path: string) => Promise<unknown>, id: string): Promise<Record<string, string>> {
+  const { Attachments, Inline } = (await ask(message(id))) as Record<
+    'Attachments' | 'Inline',
+    [{ PartID: string }]
+  >;
+  return { file: Attachments[0].PartID, picture: Inline[0].PartID };
+}
+
 if (import.meta.main) {
-  const [url = '', port] = process.argv.slice(2);
-  const answers = Object.entries(await makeCalls(url, { host: '127.0.0.1', port: Number(port) }));
+  const [dialect, url = '', port] = process.argv.slice(2);
+  const answers = Object.entries(
+    await makeCalls(dialect as Dialect, url, { host: '127.0.0.1', port: Number(port) }),
+  );
   const rows = answers.map(([name, answer]) => `${JSON.stringify(name)}: ${JSON.stringify(answer)}`);
   process.stdout.write(`{\n${rows.join(',\n')}\n}\n`);
 }

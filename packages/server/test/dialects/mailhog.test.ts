@@ -56,7 +56,7 @@ it('gives the fields of the original, its envelope, parts and source', async () 
     From: { Relays: null, Mailbox: 'bills', Domain: 'example.com', Params: '' },
     To: [{ Relays: null, Mailbox: 'eve', Domain: 'example.org', Params: '' }],
     Content: { Headers: { Subject: ['The bill'] }, MIME: null },
-    MIME: { Parts: [{ Body: 'See below' }, { Body: 'VGVuIGV1cm9z' }] },
+    MIME: { Parts: [{ Body: 'See below' }, { Body: 'VGVuIGV1cm9z' }, { Body: '--' }] },
     Raw: { From: 'bills@example.com', To: ['eve@example.org'], Data: expect.stringContaining('The bill') },
   });
   const path = `/api/v1/messages/${bill?.ID}`;

@@ -159,8 +159,15 @@ export interface Connection {
   busyTimeoutMs: number;
 }
 
-/** @param maxPages of 4 KiB. @throws Error if commits would not be durable, or the file cannot be opened */
-export function openWriter({ path, busyTimeoutMs }: Connection, maxPages?: number): DatabaseSync {
+/**
+ * @param maxPages of 4 KiB. @param isDurable false for data that nobody needs after the end of this process
+ * @throws Error if commits would not be durable, or the file cannot be opened
+ */
+export function openWriter(
+  { path, busyTimeoutMs }: Connection,
+  maxPages?: number,
+  isDurable = true,
+): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints: true });
   try {
     requireSqlite(String(database.prepare('select sqlite_version() as version').get()?.version));
@@ -170,8 +177,8 @@ export function openWriter({ path, busyTimeoutMs }: Connection, maxPages?: numbe
         `SQLite cannot use a write-ahead log at ${path} (journal mode ${mode}). Use a local file system.`,
       );
     }
-    database.exec('pragma synchronous = full');
-    requireDurable(database);
+    database.exec(`pragma synchronous = ${isDurable ? 'full' : 'off'}`);
+    if (isDurable) requireDurable(database);
     database.exec(`pragma wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     database.exec(`pragma journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
     database.exec(`pragma cache_size = -${WRITER_CACHE_KIB}`);
@@ -305,9 +312,13 @@ export class Transactions {
   #running = false;
   #syncs = true;
 
-  constructor(database: DatabaseSync, hooks: TransactionHooks) {
+  readonly #isDurable: boolean;
+
+  /** @param isDurable false where no commit is synced */
+  constructor(database: DatabaseSync, hooks: TransactionHooks, isDurable = true) {
     this.#database = database;
     this.#hooks = hooks;
+    this.#isDurable = isDurable;
   }
 
   /** `work` runs again if the disk is full or the failure of another unit ended the transaction. */
@@ -397,7 +408,7 @@ export class Transactions {
 
   /** Outside of a transaction. Without a sync, a commit is durable after the next one with it. */
   #sync(full: boolean): void {
-    if (full === this.#syncs) return;
+    if (full === this.#syncs || !this.#isDurable) return;
     this.#database.exec(`pragma synchronous = ${full ? 'full' : 'normal'}`);
     this.#syncs = full;
   }

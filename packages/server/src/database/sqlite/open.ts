@@ -15,6 +15,7 @@ export interface ThreadOptions {
   busyTimeoutMs: number;
   exclusive?: boolean;
   maxPages?: number | undefined;
+  isDurable?: boolean | undefined;
 }
 
 /** Tests replace it, to end the thread. */
@@ -42,6 +43,8 @@ export interface SqliteOptions {
   busyTimeoutMs?: number;
   /** Of 4 KiB; the default is no limit. */
   maxPages?: number;
+  /** Default: true. Otherwise commits are not synced: data of a process that nobody needs after its end. */
+  isDurable?: boolean | undefined;
   /** Called when a write begins (1) and ends (-1). */
   onWriting?: (change: 1 | -1) => void;
   /** Called when a thread died; its next call starts it again. */
@@ -121,10 +124,10 @@ async function createReader(path: string): Promise<ThreadClient & { endSnapshot(
 }
 
 async function openConnections(options: SqliteOptions): Promise<Store> {
-  const { path, exclusive = true, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages } = options;
+  const { path, exclusive = true, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages, isDurable } = options;
   const { onCrash = () => undefined, startThread: start = startThread } = options;
   const writer = await openThread(
-    () => start({ role: 'writer', path, exclusive, busyTimeoutMs, maxPages }),
+    () => start({ role: 'writer', path, exclusive, busyTimeoutMs, maxPages, isDurable }),
     onCrash,
   );
   try {

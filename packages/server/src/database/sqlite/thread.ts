@@ -188,13 +188,13 @@ async function withoutCheckpoint<T>(
 }
 
 async function openForWriting(
-  { maxPages, exclusive, ...connection }: ThreadOptions,
+  { maxPages, exclusive, isDurable, ...connection }: ThreadOptions,
   rejectSent: (error: unknown) => void,
 ): Promise<Served> {
-  const database = openWriter(connection, maxPages);
+  const database = openWriter(connection, maxPages, isDurable);
   const requireFile = requireSameFile(connection.path);
   const reserve = createDiskReserve(database, connection);
-  const transactions = new Transactions(database, {
+  const hooks = {
     beforeTransaction() {
       requireFile();
       reserve.beforeTransaction();
@@ -204,7 +204,8 @@ async function openForWriting(
     // Rejects the calls that were sent while this thread waited for the lock of another process.
     onBusy: rejectSent,
     onBroken: endThread,
-  });
+  };
+  const transactions = new Transactions(database, hooks, isDurable);
   const engine = writingEngine(database, transactions);
   try {
     await engine.transaction((tx) => migrate(tx, 'sqlite'));

@@ -147,24 +147,26 @@ export function Lint({ message }: { message: api.Message }) {
         {({ findings, features }) => (
           <>
             <p class="answer">{plurals(findings) || 'Nothing is wrong with this mail.'}</p>
-            <ul>
-              {findings.map(({ rule, severity, message: words, where, count, reference }) => (
-                <li class="seen" key={rule}>
-                  <div class="row-line wrap">
-                    <Badge kind={KINDS[severity]}>{severity}</Badge>
-                    <b>{rule}</b>
-                    {count > 1 && <span class="small">{count} times</span>}
-                    <span class="small muted">{where && <Where text={where} />}</span>
-                  </div>
-                  <p>
-                    {rule === 'little-client-support'
-                      ? 'Few mail clients support these. Make sure that the message is readable without them; which client lacks what is below.'
-                      : words}
-                  </p>
-                  <p class="small muted">{reference}</p>
-                </li>
-              ))}
-            </ul>
+            {findings.length > 0 && (
+              <ul>
+                {findings.map(({ rule, severity, message: words, where, count, reference }) => (
+                  <li class="seen" key={rule}>
+                    <div class="row-line wrap">
+                      <Badge kind={KINDS[severity]}>{severity}</Badge>
+                      <b>{rule}</b>
+                      {count > 1 && <span class="small">{count} times</span>}
+                      <span class="small muted">{where && <Where text={where} />}</span>
+                    </div>
+                    <p>
+                      {rule === 'little-client-support'
+                        ? 'Few mail clients support these. Make sure that the message is readable without them; which client lacks what is below.'
+                        : words}
+                    </p>
+                    <p class="small muted">{reference}</p>
+                  </li>
+                ))}
+              </ul>
+            )}
             {features.length > 0 && <Clients features={features} />}
           </>
         )}

@@ -1,0 +1,99 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createApp } from './app.ts';
+import { parseConfig, unusedVariables } from './config/config.ts';
+import { DEV_DEFAULTS } from './config/settings.ts';
+import { Parsing } from './reading/pool/parser-pool.ts';
+
+export interface StartOptions {
+  /**
+   * Settings by the names of their environment variables (docs/configuration.md), beside the defaults of `mayfly dev`:
+   * `{ MAYFLY_DIALECT: 'mailpit', MAYFLY_SMTP_PORT: '1025' }`. The environment itself is not read, and the data folder
+   * is always a temporary one.
+   */
+  settings?: Readonly<Record<string, string>>;
+}
+
+export interface RunningMayfly {
+  /** Of the API and the console. */
+  url: string;
+  /** Where the application sends its mail. */
+  smtp: { host: string; port: number };
+  /** Null without `MAYFLY_POP3_PORT`. */
+  pop3: { host: string; port: number } | null;
+  /** Of the one account: `new Mayfly({ url, apiKey })`. */
+  apiKey: string;
+  /** Ends the server and removes its data. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** Free ports, nothing on the terminal; the interfaces of other programs only where they are asked for. */
+const DEFAULTS = {
+  ...DEV_DEFAULTS,
+  MAYFLY_HTTP_PORT: '0',
+  MAYFLY_SMTP_PORT: '0',
+  MAYFLY_METRICS_PORT: '',
+  MAYFLY_DIALECT: 'off',
+  MAYFLY_LOG_LEVEL: 'silent',
+};
+
+/** The workers of all servers of this process. */
+let shared: { parsing: Parsing; users: number } | undefined;
+
+function shareParsing(): { parsing: Parsing; release(): Promise<void> } {
+  shared ??= { parsing: new Parsing(), users: 0 };
+  const own = shared;
+  own.users += 1;
+  return {
+    parsing: own.parsing,
+    async release() {
+      own.users -= 1;
+      if (own.users > 0) return;
+      shared = undefined;
+      await own.parsing.close();
+    },
+  };
+}
+
+/**
+ * Starts a server within this process, for tests. Its data is in a temporary folder and is never synced to the disk.
+ * The process does not end before `stop`.
+ * @throws Error that says which setting is wrong or which port is in use
+ */
+export async function startMayfly({ settings = {} }: StartOptions = {}): Promise<RunningMayfly> {
+  const [unused] = unusedVariables(settings);
+  if (unused !== undefined) throw new Error(unused);
+  const folder = await mkdtemp(join(tmpdir(), 'mayfly-'));
+  const { parsing, release } = shareParsing();
+  const end = async (): Promise<void> => {
+    await release();
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    const config = parseConfig({ ...settings, MAYFLY_DATA_DIR: folder }, DEFAULTS);
+    const app = createApp(config, { parsing, isDurable: false });
+    let apiKey = config.apiKey ?? '';
+    const { http, smtp, pop3 } = await app.start((key) => {
+      apiKey = key;
+    });
+    if (!http || !smtp) {
+      await app.stop();
+      throw new Error('MAYFLY_ROLES must have http and smtp here.');
+    }
+    let stopped: Promise<void> | undefined;
+    return {
+      url: http.url,
+      smtp: { host: smtp.host, port: smtp.port },
+      pop3,
+      apiKey,
+      stop() {
+        stopped ??= app.stop().finally(end);
+        return stopped;
+      },
+    };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
