@@ -31,6 +31,8 @@ function keepCompiled(folder) {
 function start() {
   const folder = bundle();
   keepCompiled(folder ? join(folder, '.cache') : join(__dirname, '../../../node_modules/.cache/mayfly'));
+  if (folder && process.argv[2] === 'sendmail')
+    return require(join(folder, 'cli-sendmail.cjs')).main(process, Date.now());
   if (folder) return require(join(folder, 'main.cjs')).main(parent);
   return import('../src/main.ts').then(({ main }) => main(parent));
 }

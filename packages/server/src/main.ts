@@ -205,6 +205,15 @@ export async function main(parent: number): Promise<void> {
     now: Date.now,
     port: SMTP_PORT,
   });
+  program
+    .command('sendmail')
+    .description(
+      'Send the mail on standard input, as sendmail(8): -t, -i, -f ADDRESS, -F NAME and recipients',
+    )
+    .helpOption(false)
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .action(async () => (await import('./cli/sendmail.ts')).main(process, Date.now()));
   const isTerminal = process.stderr.isTTY && process.env.TERM !== 'dumb';
   addBackupCommands(program, { env: process.env, print, now: Date.now, isTerminal });
   try {

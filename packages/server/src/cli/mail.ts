@@ -20,7 +20,7 @@ export interface OutgoingMessage {
 }
 
 /** A command that the server rejected. */
-class SmtpRejection extends Error {
+export class SmtpRejection extends Error {
   override readonly name = 'SmtpRejection';
   /** The rejected recipient; null for other commands. */
   readonly recipient: string | null;
@@ -36,7 +36,7 @@ class SmtpRejection extends Error {
 const isAscii = (text: string): boolean => /^[\x20-\x7e\n\t]*$/.test(text);
 
 /** One line of header text, encoded by RFC 2047 if it is not ASCII. */
-function encodeHeader(text: string): string {
+export function encodeHeader(text: string): string {
   const line = text.replaceAll(/[\r\n]+/g, ' ');
   if (isAscii(line)) return line;
   const words = line.match(ENCODED_WORD) ?? [];
@@ -82,25 +82,48 @@ export async function* readReplies(socket: Socket): AsyncGenerator<string, never
   throw new Error('The server closed the connection.');
 }
 
+export interface SmtpServer {
+  host: string;
+  port: number;
+}
+
+export interface Envelope {
+  from: string;
+  to: readonly string[];
+  /** Lines end with CRLF, also the last one. */
+  mail: Buffer;
+}
+
+/** The bytes of DATA (RFC 5321 section 4.5.2). */
+const withDots = (mail: Buffer): Buffer =>
+  Buffer.from(`${mail.toString('latin1').replaceAll(/(^|\n)\./g, '$1..')}.\r\n`, 'latin1');
+
+/** Parameters of MAIL for what is not ASCII (RFC 6152, RFC 6531). */
+function parametersFor({ from, to, mail }: Envelope): string {
+  const isAll = [from, ...to].every(isAscii);
+  return `${isAll ? '' : ' SMTPUTF8'}${isAll && mail.every((byte) => byte < 0x80) ? '' : ' BODY=8BITMIME'}`;
+}
+
 /**
  * Sends a message by SMTP (RFC 5321), without TLS and authentication.
- * @returns the server's reply to the message
- * @throws SmtpRejection; Error of the system call when there is no connection
+ * @param onRejected called for each rejected recipient; the others get the message
+ * @returns the server's reply to the message; '' without any recipient left
+ * @throws SmtpRejection; Error of the system call when there is no connection; what `onRejected` throws
  */
-async function sendMessage(
-  server: { host: string; port: number },
-  message: OutgoingMessage,
-  now: number,
+export async function deliver(
+  server: SmtpServer,
+  envelope: Envelope,
+  onRejected: (rejection: SmtpRejection) => void,
 ): Promise<string> {
   const socket = new Socket({ signal: AbortSignal.timeout(15_000) });
   socket.setEncoding('utf8').connect(server);
   const replies = readReplies(socket);
   const say = async (
-    line: string | null,
+    line: string | Buffer | null,
     expected: RegExp,
     recipient: string | null = null,
   ): Promise<string> => {
-    if (line !== null) socket.write(`${line}\r\n`);
+    if (line !== null) socket.write(typeof line === 'string' ? `${line}\r\n` : line);
     const { value: reply } = await replies.next();
     if (!expected.test(reply)) throw new SmtpRejection(reply, recipient);
     return reply;
@@ -108,10 +131,21 @@ async function sendMessage(
   try {
     await say(null, /^220/);
     await say('EHLO localhost', /^250/);
-    await say(`MAIL FROM:<${message.from}>`, /^250/);
-    for (const recipient of message.to) await say(`RCPT TO:<${recipient}>`, /^25/, recipient);
-    await say('DATA', /^354/);
-    const stored = await say(`${compose(message, now).replaceAll(/^\./gm, '..')}.`, /^250/);
+    await say(`MAIL FROM:<${envelope.from}>${parametersFor(envelope)}`, /^250/);
+    let left = 0;
+    for (const recipient of envelope.to)
+      await say(`RCPT TO:<${recipient}>`, /^25/, recipient).then(
+        () => left++,
+        (error) => {
+          if (!(error instanceof SmtpRejection)) throw error;
+          onRejected(error);
+        },
+      );
+    let stored = '';
+    if (left > 0) {
+      await say('DATA', /^354/);
+      stored = await say(withDots(envelope.mail), /^250/);
+    }
     socket.end('QUIT\r\n');
     return stored;
   } finally {
@@ -134,12 +168,12 @@ interface MailOptions {
 }
 
 /** The port to connect to if the setting is 0, which means any free port. */
-const DEFAULT_PORT = 2525;
+export const DEFAULT_PORT = 2525;
 /** Wildcard addresses to listen on, and what a client connects to instead. */
-const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+export const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 /** `host`, `host:port`, `[v6]:port` or `:port`. @throws ArgumentError */
-function readServer(text: string): { host: string; port: number } {
+export function readServer(text: string): SmtpServer {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]*))(?::(\d{1,5}))?$/.exec(text) ?? [];
   const host = bracketed ?? plain;
   if (host === undefined || Number(port ?? 0) > 65_535) {
@@ -203,7 +237,10 @@ export function addMailCommand(program: Command, { readConfig, print, now }: Mai
       const where = `${target.host}:${target.port}`;
       try {
         const message = { from: readAddress(from), to, subject, body };
-        const reply = await sendMessage(target, message, now());
+        const mail = Buffer.from(compose(message, now()));
+        const reply = await deliver(target, { ...message, mail }, (rejection) => {
+          throw rejection;
+        });
         print(`Sent to ${to.join(', ')} by ${where}: ${reply}`);
       } catch (error) {
         throw error instanceof ArgumentError ? error : explain(error, where);

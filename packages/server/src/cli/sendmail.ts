@@ -1,0 +1,230 @@
+import { messageOf } from '../errors.ts';
+import { newSessionId } from '../ids.ts';
+import { parseAddressList } from '../mail/mime/address-list.ts';
+import { quoted } from '../text/nearest.ts';
+import { ArgumentError } from './arguments.ts';
+import {
+  DEFAULT_PORT,
+  deliver,
+  EVERYWHERE,
+  encodeHeader,
+  readServer,
+  SmtpRejection,
+  type SmtpServer,
+} from './mail.ts';
+
+/*
+ * `mayfly sendmail`: sendmail(8) for programs that have no SMTP, such as PHP's mail(). A bundle of its own, because the
+ * rest of the program takes longer to load than a mail to send.
+ */
+
+/** Exit codes of sysexits(3). */
+const EXIT = { ok: 0, usage: 64, noUser: 67, unavailable: 69, tempFail: 75 };
+
+/** Options with a value, which may follow directly. The values of others than these four are ignored. */
+const WITH_VALUE = /[fFrSBCDhLNOopRVX]/;
+/** Options whose value follows directly, if there is one. */
+const WITH_REST = /[Abdeq]/;
+const FLAGS = /[inmtvGU]/;
+
+interface Options {
+  readsHeader: boolean;
+  /** A line with a dot alone ends the mail. */
+  endsAtDot: boolean;
+  sender: string | undefined;
+  name: string;
+  server: string | undefined;
+  recipients: string[];
+}
+
+/** @throws ArgumentError */
+export function readArguments(args: readonly string[]): Options {
+  const options: Options = {
+    readsHeader: false,
+    endsAtDot: true,
+    sender: undefined,
+    name: '',
+    server: undefined,
+    recipients: [],
+  };
+  const left = [...args];
+  const take = (option: string, rest: string): string => {
+    const value = rest || left.shift();
+    if (value === undefined) throw new ArgumentError(`The option ${option} needs a value.`);
+    return value;
+  };
+  for (let argument = left.shift(); argument !== undefined; argument = left.shift()) {
+    const [, long, , assigned = ''] = /^--(smtp-addr|server)(=(.*))?$/s.exec(argument) ?? [];
+    if (argument === '--') options.recipients.push(...left.splice(0));
+    else if (long) options.server = take(`--${long}`, assigned);
+    else if (/^-./.test(argument)) readLetters(argument, options, take);
+    else options.recipients.push(argument);
+  }
+  return options;
+}
+
+function readLetters(
+  argument: string,
+  options: Options,
+  take: (option: string, rest: string) => string,
+): void {
+  for (let at = 1; at < argument.length; at++) {
+    const letter = argument.charAt(at);
+    const rest = argument.slice(at + 1);
+    if (letter === 't') options.readsHeader = true;
+    if (letter === 'i') options.endsAtDot = false;
+    if (letter === 'b' && rest !== 'm')
+      throw new ArgumentError(`-b${rest} is not offered: only mail on standard input is sent.`);
+    if (WITH_VALUE.test(letter)) {
+      const value = take(`-${letter}`, rest);
+      if (letter === 'f' || letter === 'r') options.sender = value.replace(/^<(.*)>$/s, '$1');
+      if (letter === 'F') options.name = value;
+      if (letter === 'S') options.server = value;
+      if (letter === 'o' && value === 'i') options.endsAtDot = false;
+    }
+    if (WITH_VALUE.test(letter) || WITH_REST.test(letter)) return;
+    if (!FLAGS.test(letter))
+      throw new ArgumentError(
+        `${quoted(argument)} is not an option. Use -t, -i, -f ADDRESS, -F NAME, --server HOST:PORT and recipients.`,
+      );
+  }
+}
+
+/** Addresses of a list, as bytes in Latin-1. A name alone is a user of this machine. */
+const addressesIn = (list: string): string[] =>
+  parseAddressList(list.replaceAll(/\r\n/g, ''))
+    .mailboxes.map(({ address, name }) => address || (/^\S+$/.test(name) ? `${name}@localhost` : ''))
+    .filter(Boolean);
+
+const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
+
+interface Prepared {
+  /** With CRLF and without Bcc. */
+  mail: Buffer;
+  from: string;
+  to: string[];
+}
+
+/**
+ * Makes the envelope of a mail, and adds the fields that it lacks.
+ * @param user name of the sender's account on this machine
+ * @param now epoch milliseconds
+ */
+export function prepare(input: Buffer, options: Options, user: string, now: number): Prepared {
+  let text = input.toString('latin1').replace(/^From [^\n]*\n/, '');
+  if (options.endsAtDot) text = text.replace(/(^|\n)\.\r?(?:\n[\s\S]*)?$/, '$1');
+  text = text.replaceAll(/\r?\n/g, '\r\n').replace(/([^\n])$/, '$1\r\n');
+  const [header = ''] = /^(?:[!-9;-~]+[ \t]*:[^\n]*\n(?:[ \t][^\n]*\n)*)*/.exec(text) ?? [];
+  const fields = header.match(/[^\n]+\n(?:[ \t][^\n]*\n)*/g) ?? [];
+  const isNamed = (field: string, ...names: string[]): boolean =>
+    names.includes(/^[^:\s]+/.exec(field)?.[0].toLowerCase() ?? '');
+  const valuesOf = (...names: string[]): string[] =>
+    fields
+      .filter((field) => isNamed(field, ...names))
+      .flatMap((field) => addressesIn(field.slice(field.indexOf(':') + 1)));
+
+  const to = options.recipients.flatMap((recipient) => addressesIn(latin1(recipient)));
+  if (options.readsHeader) to.push(...valuesOf('to', 'cc', 'bcc'));
+  const from = options.sender ?? valuesOf('from')[0] ?? `${user}@localhost`;
+  const kept = options.readsHeader ? fields.filter((field) => !isNamed(field, 'bcc')) : fields;
+  const lacks = (name: string): boolean => !fields.some((field) => isNamed(field, name));
+  const name = options.name === '' ? '' : `${encodeHeader(options.name)} `;
+  const added = [
+    ...(lacks('from') ? [`From: ${latin1(`${name}<${from}>`)}\r\n`] : []),
+    ...(lacks('date') ? [`Date: ${new Date(now).toUTCString().replace('GMT', '+0000')}\r\n`] : []),
+    ...(lacks('message-id') ? [`Message-ID: <${newSessionId()}@localhost>\r\n`] : []),
+  ];
+  const body = text.slice(header.length).replace(/^\r\n/, '');
+  const mail = Buffer.from(`${added.join('')}${kept.join('')}\r\n${body}`, 'latin1');
+  return { mail, from, to: [...new Set(to)] };
+}
+
+type Environment = Record<string, string | undefined>;
+
+/** The server that is named; otherwise the ports of `mayfly dev` and of `mayfly dev --like mailpit`. */
+function serversOf({ server }: Options, env: Environment): SmtpServer[] {
+  const named = server ?? env.MP_SENDMAIL_SMTP_ADDR ?? env.MH_SENDMAIL_SMTP_ADDR;
+  if (named !== undefined) return [readServer(named)];
+  const given = env.MAYFLY_SMTP_HOST ?? '127.0.0.1';
+  const host = EVERYWHERE[given] ?? given;
+  const ports = Number(env.MAYFLY_SMTP_PORT) ? [Number(env.MAYFLY_SMTP_PORT)] : [DEFAULT_PORT, 1025];
+  return ports.map((port) => ({ host, port }));
+}
+
+/** Every server must take at least as many recipients of one mail (RFC 5321 section 4.5.3.1.8). */
+const RECIPIENTS_AT_ONCE = 100;
+
+async function sendAll(server: SmtpServer, { mail, from, to }: Prepared): Promise<SmtpRejection[]> {
+  const rejected: SmtpRejection[] = [];
+  for (let at = 0; at < to.length; at += RECIPIENTS_AT_ONCE)
+    await deliver(server, { from, to: to.slice(at, at + RECIPIENTS_AT_ONCE), mail }, (rejection) =>
+      rejected.push(rejection),
+    );
+  return rejected;
+}
+
+/** Tries the servers until one listens. */
+async function sendToFirst(servers: readonly SmtpServer[], mail: Prepared): Promise<SmtpRejection[]> {
+  const [server, ...others] = servers as [SmtpServer, ...SmtpServer[]];
+  try {
+    return await sendAll(server, mail);
+  } catch (error) {
+    const isOther = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
+    if (!isOther || others.length === 0) throw error;
+    return sendToFirst(others, mail);
+  }
+}
+
+const codeOf = ({ reply }: SmtpRejection, permanent: number): number =>
+  reply.startsWith('4') ? EXIT.tempFail : permanent;
+
+function explain(error: unknown, servers: readonly SmtpServer[]): { code: number; text: string } {
+  if (error instanceof ArgumentError) return { code: EXIT.usage, text: error.message };
+  const where = servers.map(({ host, port }) => `${host}:${port}`).join(' and ');
+  if (error instanceof SmtpRejection)
+    return {
+      code: codeOf(error, EXIT.unavailable),
+      text: `The server at ${where} rejected the mail: ${error.reply}`,
+    };
+  return {
+    code: EXIT.tempFail,
+    text: `No server can be reached at ${where} (${messageOf(error)}). Start "mayfly dev", or name the server with --server HOST:PORT.`,
+  };
+}
+
+/** @returns the exit code, and what is wrong in one line; '' for nothing */
+export async function sendmail(
+  args: readonly string[],
+  { input, env, now }: { input(): Promise<Buffer>; env: Environment; now: number },
+): Promise<{ code: number; text: string }> {
+  let servers: SmtpServer[] = [];
+  try {
+    const options = readArguments(args);
+    servers = serversOf(options, env);
+    if (!options.readsHeader && options.recipients.length === 0)
+      throw new ArgumentError('A recipient is missing. Name one, or use -t to read them from the header.');
+    const mail = prepare(await input(), options, env.USER ?? 'nobody', now);
+    if (mail.to.length === 0) throw new ArgumentError('The mail has no recipient in To, Cc or Bcc.');
+    const rejected = await sendToFirst(servers, mail);
+    const [first] = rejected;
+    if (!first) return { code: EXIT.ok, text: '' };
+    const addresses = rejected.map(({ recipient }) => recipient).join(', ');
+    return { code: codeOf(first, EXIT.noUser), text: `Not sent to ${addresses}: ${first.reply}` };
+  } catch (error) {
+    return explain(error, servers);
+  }
+}
+
+async function readAll(stream: AsyncIterable<Buffer>): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of stream) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+/** Sends what the process reads, and sets its exit code. @param now epoch milliseconds */
+export async function main(own: NodeJS.Process, now: number): Promise<void> {
+  const edge = { input: () => readAll(own.stdin), env: own.env, now };
+  const { code, text } = await sendmail(own.argv.slice(3), edge);
+  if (text !== '') own.stderr.write(`mayfly sendmail: ${text.replaceAll(/\s+/g, ' ')}\n`);
+  own.exitCode = code;
+}
