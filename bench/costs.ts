@@ -6,7 +6,7 @@ import { parseMail } from '../packages/server/src/mail/parse.ts';
 import { contentJson } from '../packages/server/src/mail/stored-content.ts';
 import { encodeTrail } from '../packages/server/src/mail/trail.ts';
 import type { NewMail } from '../packages/server/src/messages/records.ts';
-import { SessionTrail } from '../packages/server/src/smtp/trail.ts';
+import { SessionTrail } from '../packages/server/src/smtp/reports.ts';
 import type { Store } from '../packages/server/src/store.ts';
 import { nextSource } from '../packages/server/test/support/mail/next-source.ts';
 import { create } from './store.ts';

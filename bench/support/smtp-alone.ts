@@ -1,6 +1,6 @@
 /** The SMTP server alone, before a receiver that throws every mail away: what the rest of the way costs. */
 import { systemClock } from '../../packages/server/src/clock.ts';
-import { ByteBudget, IN_FLIGHT_BYTES } from '../../packages/server/src/inbound/in-flight/byte-budget.ts';
+import { ByteBudget, IN_FLIGHT_BYTES } from '../../packages/server/src/inbound/incoming-mail.ts';
 import type { Receiver } from '../../packages/server/src/inbound/receiver.ts';
 import { createLog } from '../../packages/server/src/log.ts';
 import { createSmtpServer } from '../../packages/server/src/smtp/server.ts';

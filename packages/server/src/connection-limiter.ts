@@ -130,6 +130,12 @@ const NETWORK_BYTES = 8;
 
 export const plainAddress = (address = ''): string => address.replace(MAPPED_IPV4, '');
 
+export const isLoopback = (address: string): boolean =>
+  ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback';
+
+/** Loopback connections are local programs, whose senders are not checked: SPF does not apply to them. */
+export const isOutside = (address: string): boolean => ipaddr.isValid(address) && !isLoopback(address);
+
 /** Key of a client in limits: its IPv4 address or IPv6 /64 network; any other text is its own key. */
 export function sourceKey(address = ''): string {
   const plain = plainAddress(address);

@@ -1,6 +1,6 @@
 import { quoted, withoutCredentials } from './text/nearest.ts';
 
-/** All known errors. `http/response/problems.ts` and `smtp/replies.ts` translate them. */
+/** All known errors. `http/response/problems.ts` and `smtp/protocol.ts` translate them. */
 export type ErrorCode =
   | 'invalid_request'
   | 'invalid_since'

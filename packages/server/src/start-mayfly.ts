@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createApp } from './app.ts';
 import { parseConfig, unusedVariables } from './config/config.ts';
 import { DEV_DEFAULTS } from './config/settings.ts';
-import { Parsing } from './reading/pool/parser-pool.ts';
+import { Parsing } from './reading/parsing.ts';
 
 export interface StartOptions {
   /**

@@ -8,7 +8,7 @@ import type { CreatedInbox } from './inboxes/records.ts';
 import { addresses } from './inboxes/sql/addresses.ts';
 import { changing } from './inboxes/sql/changing.ts';
 import { finding } from './inboxes/sql/finding.ts';
-import { MailBatcher } from './messages/mail-batcher.ts';
+import { MailBatcher } from './messages/batcher.ts';
 import type { Placed } from './messages/records.ts';
 import { addBatch } from './messages/sql/adding.ts';
 import { ending } from './messages/sql/ending.ts';

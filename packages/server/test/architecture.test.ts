@@ -36,7 +36,7 @@ function importsOf(file: string): Import[] {
  */
 const LEVELS = [
   ['text'],
-  ['workers', 'mail', 'database'],
+  ['mail', 'database'],
   ['operations'],
   ['http'],
   ['accounts'],

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { AppError } from '../errors.ts';
+import { AppError, codeOf } from '../errors.ts';
 import type { Engine, Sql } from './sql.ts';
 
 export interface Db {
@@ -12,6 +12,19 @@ export interface Db {
 export interface Tx extends Db {
   /** Returns the number of changed rows. */
   run(query: Sql): Promise<number>;
+}
+
+/** SQLSTATE of statements that follow a failed one in its transaction. */
+const TRANSACTION_FAILED = '25P02';
+
+/** Waits for pipelined statements. @throws the error of the one that failed, not of those that fail because of it */
+export async function together<T extends readonly unknown[]>(
+  statements: readonly [...{ [K in keyof T]: Promise<T[K]> }],
+): Promise<T> {
+  const results = await Promise.allSettled(statements);
+  const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  if (reasons.length > 0) throw reasons.find((reason) => codeOf(reason) !== TRANSACTION_FAILED) ?? reasons[0];
+  return results.map((result) => (result.status === 'fulfilled' ? result.value : undefined)) as unknown as T;
 }
 
 /**

@@ -1,12 +1,22 @@
 import type { Clock } from '../clock.ts';
+import { isOutside } from '../connection-limiter.ts';
+import { AppError } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import { encodeTrail, type Trail } from '../mail/trail.ts';
 import type { NewMailRecipient, Placed } from '../messages/records.ts';
 import type { Readings } from '../reading/readings.ts';
-import { isOutside } from '../reading/sender-checks/authenticator.ts';
 import type { Store } from '../store.ts';
-import { assertFits, inboxFull, noSuchInbox, type Recipient } from './recipients.ts';
+
+export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {
+  /** Lower case, without a tag. */
+  address: string;
+  /** As the RCPT command gave it. */
+  rcptTo: string;
+  maxMessageBytes: number;
+  /** Set if the inbox has fault rules: the address to record them under, which this server serves. */
+  faultsOf?: string;
+}
 
 export interface ReceivedMail {
   envelope: MailEnvelope;
@@ -153,6 +163,25 @@ function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
 function assertStored(placed: readonly Placed[]): void {
   if (placed.some((place) => 'messageId' in place)) return;
   throw placed.some((place) => 'refused' in place && place.refused === 'full') ? inboxFull() : noSuchInbox();
+}
+
+export const noSuchInbox = (): AppError => new AppError('unknown_recipient', 'No such inbox here');
+
+export const inboxFull = (): AppError =>
+  new AppError(
+    'inbox_full',
+    'The inbox holds as many messages as the plan of its account allows. Delete some, or all with DELETE /v1/inboxes/{id}/messages.',
+  );
+
+export const messageTooLarge = (limit: number): AppError =>
+  new AppError(
+    'message_too_large',
+    `The message is larger than ${limit} bytes, the limit of the plan of the inbox's account. Send a smaller one.`,
+  );
+
+/** @throws AppError `message_too_large` */
+export function assertFits(bytes: number, limit: number): void {
+  if (bytes > limit) throw messageTooLarge(limit);
 }
 
 /** Free bytes in front of a message, to add the Received line in place. Its two names have at most 255 letters each. */

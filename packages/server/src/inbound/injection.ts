@@ -4,11 +4,15 @@ import { sourceKey } from '../connection-limiter.ts';
 import { AppError } from '../errors.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import type { Trail, TrailEvent } from '../mail/trail.ts';
-import { type Delivery, type ReceivedMail, TRACE_HEADROOM_BYTES } from './delivery.ts';
-import type { ByteBudget } from './in-flight/byte-budget.ts';
-import { readMessage } from './in-flight/incoming-mail.ts';
+import {
+  type Delivery,
+  messageTooLarge,
+  type ReceivedMail,
+  type Recipient,
+  TRACE_HEADROOM_BYTES,
+} from './delivery.ts';
+import { type ByteBudget, readMessage } from './incoming-mail.ts';
 import type { Receiver } from './receiver.ts';
-import { messageTooLarge, type Recipient } from './recipients.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
 /** A message that an HTTP request puts into an inbox. */

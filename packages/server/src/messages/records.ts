@@ -2,7 +2,7 @@ import type { MailAuthentication, MailContent, MailEnvelope, MailSummary } from 
 import type { FailedCondition } from '../mail/matching/filters.ts';
 import type { PartIndex } from '../mail/mime/part-index.ts';
 import type { Trail } from '../mail/trail.ts';
-import type { NewSource, Reading } from '../reading/sources.ts';
+import type { NewSource, Reading } from '../reading/sql.ts';
 
 /** Its source is stored once for all recipients. */
 export interface NewMail extends NewSource {

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { PRIVATE_FILE, PRIVATE_FOLDER, syncToDisk } from '../database/sqlite/data-folder.ts';
+import { PRIVATE_FILE, PRIVATE_FOLDER, syncToDisk } from '../database/sqlite/connection.ts';
 import { lockForServer, openSqlite } from '../database/sqlite/open.ts';
 import { codeOf, messageOf } from '../errors.ts';
 

@@ -7,11 +7,9 @@ import type { MailEnvelope } from '../mail/mail.ts';
 import { encodeTrail, type TrailEvent, type TrailStep } from '../mail/trail.ts';
 import { LARGE_BYTES } from '../memory.ts';
 import type { Store } from '../store.ts';
-import { FairQueue, type Flow } from './pool/fair-queue.ts';
-import { LARGE_MAIL_BYTES, type Parsing } from './pool/parser-pool.ts';
+import { FairQueue, type Flow, LARGE_MAIL_BYTES, type Parsing } from './parsing.ts';
 import type { Authenticator } from './sender-checks/authenticator.ts';
-import type { Reading } from './sources.ts';
-import type { UnreadSource } from './sql.ts';
+import type { Reading, UnreadSource } from './sql.ts';
 
 /** Bytes of accepted mails that are kept in memory until they are parsed; others are loaded from the store for it. */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;

@@ -1,7 +1,237 @@
-import { read, type Tx, write } from '../database/operations.ts';
-import { anyOf, KEEP, parseOr, sql } from '../database/sql.ts';
-import type { MailEnvelope } from '../mail/mail.ts';
-import { addReadings, endUnread, loadSource, type ReadingOf, reserveSources } from './sources.ts';
+import { type Db, read, type Tx, write } from '../database/operations.ts';
+import { anyOf, EMPTY, FOR_UPDATE, inserted, KEEP, parseOr, sql, type Value } from '../database/sql.ts';
+import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
+
+/** Raw sources are stored in pieces, so that a large one can be sent without loading it whole. Reading a piece takes < 1 ms. */
+export const RAW_PIECE_BYTES = 256 * 1024;
+
+export interface NewSource {
+  /** A number of {@link reserveSources}. */
+  source: number;
+  /** The mail, from our Received line on. The store takes over a resizable buffer without a copy: do not read it after the call. */
+  raw: Uint8Array;
+  envelope: MailEnvelope;
+  /** Steps of the SMTP session until the end of DATA, encoded by `encodeTrail`. */
+  trail?: string;
+}
+
+/** The parsed content of a mail, as it is stored. */
+export interface Reading {
+  /** UTF-8 JSON of a {@link MailSummary}. */
+  summary: Uint8Array;
+  /** UTF-8 JSON of a {@link StoredContent}. */
+  content: Uint8Array;
+  parseError: string | null;
+  /** Result of the sender check; null if the sender was not checked. */
+  authentication: MailAuthentication | null;
+  /** Steps after the end of DATA, encoded by `encodeTrail`. */
+  trail: string;
+}
+
+export interface ReadingOf extends Reading {
+  source: number;
+  /** Size of the raw source, bytes. */
+  size: number;
+}
+
+/** Rows of one INSERT. Only a few sizes, so that each connection plans few statements. */
+const SIZES = [64, 16, 4] as const;
+
+/** @param into a table with its columns @param ending constant SQL after the rows */
+export async function insertRows(
+  tx: Tx,
+  into: string,
+  rows: readonly (readonly Value[])[],
+  ending = '',
+): Promise<void> {
+  const results: Promise<unknown>[] = [];
+  for (let at = 0; at < rows.length; ) {
+    const size = SIZES.find((one) => one <= rows.length - at) ?? 1;
+    results.push(tx.run(inserted(into, rows.slice(at, at + size), ending)));
+    at += size;
+  }
+  await Promise.all(results);
+}
+
+const pieceOf = (raw: Uint8Array, piece: number): Uint8Array =>
+  raw.subarray(piece * RAW_PIECE_BYTES, (piece + 1) * RAW_PIECE_BYTES);
+
+/** Numbers for new sources, which no other source ever gets. */
+async function reserveSources(tx: Tx, count: number): Promise<number[]> {
+  if (tx.engine === 'postgres') {
+    const rows = await tx.all<{ seq: number }>(
+      sql`select nextval(pg_get_serial_sequence('sources', 'seq')) as seq from generate_series(1, ${count})`,
+    );
+    return rows.map(({ seq }) => seq);
+  }
+  // The row is missing before the first source, and an upsert is impossible, because sqlite_sequence has no unique key.
+  await tx.run(
+    sql`insert into sqlite_sequence (name, seq) select 'sources', 0
+      where not exists (select 1 from sqlite_sequence where name = 'sources')`,
+  );
+  const last = await tx.first<{ seq: number }>(
+    sql`update sqlite_sequence set seq = seq + ${count} where name = 'sources' returning seq`,
+  );
+  return Array.from({ length: count }, (_, index) => (last?.seq ?? Number.NaN) - count + 1 + index);
+}
+
+export async function addSources(tx: Tx, mails: readonly NewSource[]): Promise<void> {
+  const rows = mails.map(({ source, raw, envelope, trail }) => [
+    ...[source, raw.length, JSON.stringify({ ...envelope, trail }), pieceOf(raw, 0)],
+  ]);
+  const pieces: Promise<unknown>[] = [insertRows(tx, 'sources (seq, size, envelope, raw)', rows)];
+  for (const { source, raw } of mails) {
+    for (let piece = 1; piece * RAW_PIECE_BYTES < raw.length; piece++) {
+      // Insert pieces one by one, because each may have 256 KiB.
+      const row = [source, piece, pieceOf(raw, piece)];
+      pieces.push(insertRows(tx, 'source_pieces (source_seq, piece, bytes)', [row]));
+    }
+  }
+  await Promise.all(pieces);
+}
+
+export async function removeSources(tx: Tx, seqs: readonly number[]): Promise<void> {
+  if (seqs.length === 0) return;
+  await Promise.all([
+    tx.run(sql`delete from source_pieces where source_seq ${anyOf(seqs)}`),
+    tx.run(sql`delete from sources where seq ${anyOf(seqs)}`),
+  ]);
+}
+
+/** Stores the parsed content of mails whose sources exist. */
+export async function addReadings(tx: Tx, readings: readonly ReadingOf[]): Promise<void> {
+  const rows = readings.map(({ source, size, parseError, trail, authentication, summary, content }) => [
+    ...[source, size, parseError === null ? null : JSON.stringify(parseError), trail],
+    ...[authentication === null ? null : JSON.stringify(authentication), summary, content],
+  ]);
+  const columns = 'source_seq, size, parse_error, trail, authentication, summary, content';
+  await insertRows(tx, `readings (${columns})`, rows, 'on conflict (source_seq) do nothing');
+}
+
+/** Makes deliveries due, except those that have ended meanwhile. */
+async function makeDue(tx: Tx, deliveries: readonly string[]): Promise<void> {
+  if (deliveries.length === 0) return;
+  await tx.run(
+    sql`update deliveries set due_at = created_at
+      where id ${anyOf(deliveries)} and due_at is null and leased_until is null and ended_at is null`,
+  );
+  // `added` is 0, because the commit that stored these deliveries has counted them.
+  const woken = await tx.all<{ id: string; at: number }>(
+    sql`select webhook_id as id, max(created_at) as at from deliveries
+      where id ${anyOf(deliveries)} group by webhook_id`,
+  );
+  const rows = woken.map(({ id, at }) => [id, at, 0]);
+  await insertRows(tx, 'wakes (webhook_id, at, added)', rows);
+}
+
+/** Removes sources from `unread`, and makes their deliveries due. @returns the number of deliveries */
+async function endUnread(tx: Tx, sources: readonly number[]): Promise<number> {
+  const ended = await tx.all<{ deliveries: string | null }>(
+    sql`delete from unread where source_seq ${anyOf(sources)} returning deliveries`,
+  );
+  const due = ended.flatMap(({ deliveries }) => parseOr<string[]>(deliveries ?? '[]', []));
+  await makeDue(tx, due);
+  return due.length;
+}
+
+/** Removes the parsed content of deleted sources. Call it after their deletion, which waits for content that is being stored. */
+async function removeReadings(tx: Tx, seqs: readonly number[]): Promise<void> {
+  await tx.run(sql`delete from readings where source_seq ${anyOf(seqs)}`);
+  await endUnread(tx, seqs);
+}
+
+/** Loads a raw source. Pieces that are deleted meanwhile are missing. */
+export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
+  const first = await db.all<{ bytes: Uint8Array }>(
+    sql`select raw as bytes from sources where seq = ${source}`,
+  );
+  const others = await db.all<{ bytes: Uint8Array }>(
+    sql`select bytes from source_pieces where source_seq = ${source} order by piece`,
+  );
+  return Buffer.concat([...first, ...others].map(({ bytes }) => bytes));
+}
+
+/** Freeing this many bytes takes about as long as freeing one more row. */
+const BYTES_PER_ROW = 16 * 1024;
+const ROWS_PER_PIECE = RAW_PIECE_BYTES / BYTES_PER_ROW;
+
+/** The cost of deleting a message, in rows. A source of several pieces is only marked by {@link releaseSources}. */
+export function rowsToFree(size: number): number {
+  return size > RAW_PIECE_BYTES ? 1 : 1 + Math.floor(size / BYTES_PER_ROW);
+}
+
+/** Subtracts removed messages from shared sources. @param times removed messages by source @returns sources that are still used */
+async function unshare(tx: Tx, times: ReadonlyMap<number, number>): Promise<ReadonlySet<number>> {
+  // Lock in one order, so that concurrent transactions cannot deadlock.
+  const shared = await tx.all<{ seq: number; messages: number }>(
+    sql`select source_seq as seq, messages from shared_sources where source_seq ${anyOf([...times.keys()])}
+      order by source_seq ${FOR_UPDATE}`,
+  );
+  const shown = new Set<number>();
+  for (const { seq, messages } of shared) {
+    const left = messages - (times.get(seq) ?? 0);
+    if (left > 0) shown.add(seq);
+    await (left > 0
+      ? tx.run(sql`update shared_sources set messages = ${left} where source_seq = ${seq}`)
+      : tx.run(sql`delete from shared_sources where source_seq = ${seq}`));
+  }
+  return shown;
+}
+
+/**
+ * Deletes the sources whose last message was deleted; those of several pieces are left to {@link freeParked}.
+ * Once in a transaction, as its last step, because locking shared sources several times could deadlock.
+ * @param released one for each message, only from its `delete … returning`: a row read before may be gone
+ */
+export async function releaseSources(tx: Tx, released: readonly number[]): Promise<void> {
+  if (released.length === 0) return;
+  const times = new Map<number, number>();
+  for (const source of released) times.set(source, (times.get(source) ?? 0) + 1);
+  const shown = await unshare(tx, times);
+  const unused = [...times.keys()].filter((source) => !shown.has(source));
+  if (unused.length === 0) return;
+  const deleted = await tx.all<{ seq: number }>(
+    sql`delete from sources where seq ${anyOf(unused)} and size <= ${RAW_PIECE_BYTES} returning seq`,
+  );
+  await removeReadings(
+    tx,
+    deleted.map(({ seq }) => seq),
+  );
+  if (deleted.length === unused.length) return;
+  // The sources that are left have several pieces.
+  await tx.run(
+    sql`insert into parked_sources (source_seq) select seq from sources where seq ${anyOf(unused)}`,
+  );
+}
+
+/** Deletes about `limit` rows of all parked sources, or of `only`, and returns the count. */
+export async function freeParked(tx: Tx, limit: number, only?: number): Promise<number> {
+  const ofOnly = only === undefined ? EMPTY : sql`and source_seq = ${only}`;
+  let freed = 0;
+  while (freed < limit) {
+    // Locked, because its row must outlive its pieces, which another transaction may be deleting.
+    const parked = await tx.first<{ source: number }>(
+      sql`select source_seq as source from parked_sources where stage is null ${ofOnly} limit 1 ${FOR_UPDATE}`,
+    );
+    if (!parked) break;
+    freed += await freePieces(tx, parked.source, limit - freed);
+  }
+  return freed;
+}
+
+/** Deletes pieces from the last one on; the source is deleted with its first piece. */
+async function freePieces(tx: Tx, source: number, limit: number): Promise<number> {
+  const pieces = Math.max(1, Math.ceil(limit / ROWS_PER_PIECE));
+  const gone = await tx.run(
+    sql`delete from source_pieces where source_seq = ${source} and piece in
+      (select piece from source_pieces where source_seq = ${source} order by piece desc limit ${pieces})`,
+  );
+  if (gone === pieces) return pieces * ROWS_PER_PIECE;
+  await tx.run(sql`delete from sources where seq = ${source}`);
+  await removeReadings(tx, [source]);
+  await tx.run(sql`delete from parked_sources where source_seq = ${source}`);
+  return (gone + 1) * ROWS_PER_PIECE;
+}
 
 export interface UnreadSource {
   source: number;

@@ -13,7 +13,7 @@ import { type TSchema, Type } from 'typebox';
 import Value from 'typebox/value';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { AppError, messageOf } from '../errors.ts';
-import type { Parsing } from '../reading/pool/parser-pool.ts';
+import type { Parsing } from '../reading/parsing.ts';
 import { quoted } from '../text/nearest.ts';
 
 /** A file in a folder of its own that only this user can read. */

@@ -5,7 +5,7 @@ import { anyOf, FOR_UPDATE, sql } from '../database/sql.ts';
 import { vacateAddresses } from '../inboxes/sql/addresses.ts';
 import { isListed } from '../inboxes/sql/finding.ts';
 import { freeAllParked, freeMessages, freeSoon } from '../messages/sql/ending.ts';
-import { releaseSources } from '../reading/sources.ts';
+import { releaseSources } from '../reading/sql.ts';
 import { keepForReports, removeDeletedInboxesOf } from '../reports/sql.ts';
 import { removeContentOf, removeFailedWaitsOf } from '../waits/sql.ts';
 import { cancelOfInboxes, LOCK_TO_REMOVE, removeNextWebhook } from '../webhooks/sql/removal.ts';

@@ -16,7 +16,7 @@ import { TOMBSTONE_MS } from '../inboxes/records.ts';
 import type { Logger } from '../log.ts';
 import { freeAllParked, freeEmptied, freeMessages } from '../messages/sql/ending.ts';
 import { giveUpStagedBefore, STAGED_MS } from '../messages/sql/imports.ts';
-import { releaseSources } from '../reading/sources.ts';
+import { releaseSources } from '../reading/sql.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
 import { USAGE_KEPT_MS } from '../usage/sql.ts';
 import { EXPLAINED_KEPT_MS, removeContentOf } from '../waits/sql.ts';

@@ -2,14 +2,14 @@ import type { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 import {
   type ConnectionLimiter,
+  isLoopback,
   type LimitedConnection,
   plainAddress,
   sourceKey,
 } from '../connection-limiter.ts';
 import { newSessionId } from '../ids.ts';
-import type { DataReader } from './data-reader.ts';
-import { isLoopback, readProxyHeader } from './proxy-header.ts';
-import { REPLIES, type Reply, replyLine } from './replies.ts';
+import { type DataReader, readProxyHeader } from './input.ts';
+import { REPLIES, type Reply, replyLine } from './protocol.ts';
 import { Session, type SessionContext, type Transport } from './session.ts';
 import { HandshakeWatch } from './tls.ts';
 

@@ -1,12 +1,115 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.ts';
+import type { MetFault } from '../faults/sql.ts';
 import type { Receiver } from '../inbound/receiver.ts';
 import type { CaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
 import { parseAddress } from '../mail/address.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
+import type { Trail, TrailEvent, TrailStep } from '../mail/trail.ts';
 import type { SmtpMetrics } from '../operations/metrics.ts';
-import { type Outcome, REPLIES, type Reply, replyLine } from './replies.ts';
-import type { SmtpVisits } from './visits.ts';
+import { type Outcome, REPLIES, type Reply, replyLine } from './protocol.ts';
+
+const MAX_EARLY = 100;
+/** A client that disconnects early repeatedly within this time is a health check, milliseconds. */
+const REGULAR_MS = 60_000;
+const MAX_SENDERS = 1_000;
+
+interface Peer {
+  remoteAddress: string;
+  /** '' before HELO and EHLO. */
+  helo: string;
+}
+
+/** A client that disconnected after HELO or EHLO without naming a recipient. */
+export interface EarlyLeaver extends Peer {
+  /** Epoch milliseconds. */
+  at: number;
+}
+
+const isSame = (a: Peer, b: Peer): boolean => a.remoteAddress === b.remoteAddress && a.helo === b.helo;
+
+/** Recent activity of SMTP clients, in memory: it changes with every connection and only explanations read it. */
+export class SmtpVisits {
+  /** When the last client connected, epoch milliseconds; null before the first. */
+  lastAt: number | null = null;
+  #early: EarlyLeaver[] = [];
+  readonly #delivered = new LRUCache<string, number>({ max: MAX_SENDERS });
+
+  leftEarly(client: EarlyLeaver): void {
+    this.#early = [client, ...this.#early].slice(0, MAX_EARLY);
+  }
+
+  delivered({ remoteAddress, helo }: Peer, at: number): void {
+    this.#delivered.set(`${remoteAddress} ${helo}`, at);
+  }
+
+  /** @param at epoch milliseconds */
+  hasDeliveredSince({ remoteAddress, helo }: Peer, at: number): boolean {
+    return (this.#delivered.get(`${remoteAddress} ${helo}`) ?? 0) >= at;
+  }
+
+  /** Clients that disconnected early after this time, newest first, without health checks. */
+  earlyLeavers(after: number): EarlyLeaver[] {
+    const before = this.#early.filter(({ at }) => at <= after && at > after - REGULAR_MS);
+    return this.#early.filter((one) => one.at > after && !before.some((other) => isSame(one, other)));
+  }
+}
+
+/** Earlier steps that a step removes: MAIL removes those of the previous transaction, RCPT an earlier RCPT. */
+const REPLACES: Partial<Record<TrailEvent, TrailEvent[]>> = {
+  tls: ['authenticated'],
+  'mail-from': ['mail-from', 'rcpt-to', 'data'],
+  'rcpt-to': ['rcpt-to'],
+};
+
+/** Describes an applied fault rule, such as `Rule 1 at end-of-data: 451 4.7.1 Greylisted, delayed by 2000 ms`. */
+function detailOf({ rule, at, reply, delayMs, disconnect }: MetFault): string {
+  const effects = [
+    ...(reply ? [`${reply.code} ${reply.text}`] : []),
+    ...(disconnect ? ['connection closed'] : []),
+    ...(delayMs > 0 ? [`delayed by ${delayMs} ms`] : []),
+  ];
+  return `Rule ${rule} at ${at}: ${effects.join(', ')}`;
+}
+
+/** The steps of an SMTP session with wall-clock times, for the timelines of its messages. */
+export class SessionTrail {
+  readonly #clock: Clock;
+  /** Oldest first. `inboxId`: the inbox whose fault rule was applied. */
+  #steps: (TrailStep & { inboxId?: string })[];
+
+  constructor(clock: Clock, connectedAt: number) {
+    this.#clock = clock;
+    this.#steps = [{ event: 'connected', at: connectedAt }];
+  }
+
+  add(event: TrailEvent, detail?: string): void {
+    const replaced = REPLACES[event];
+    if (replaced) this.#steps = this.#steps.filter((step) => !replaced.includes(step.event));
+    this.#steps.push({ event, at: this.#clock.now(), detail });
+  }
+
+  /** Adds an applied fault rule, which the timeline of the inbox's next message shows. Keeps at most 20. */
+  fault(met: MetFault, inboxId: string): void {
+    if (this.#steps.filter(({ event }) => event === 'fault').length >= 20) return;
+    this.#steps.push({ event: 'fault', at: this.#clock.now(), detail: detailOf(met), inboxId });
+  }
+
+  /** The steps without faults of other inboxes; without any faults if several accounts will read the message. */
+  endOfData(recipients: readonly { inboxId: string; accountId: string }[]): Trail {
+    const isShared = new Set(recipients.map(({ accountId }) => accountId)).size > 1;
+    const inboxes = new Set(isShared ? [] : recipients.map(({ inboxId }) => inboxId));
+    const own = this.#steps.filter(({ inboxId }) => inboxId === undefined || inboxes.has(inboxId));
+    const steps = own.map(({ event, at, detail }): TrailStep => ({ event, at, detail }));
+    return [...steps, { event: 'end-of-data', at: this.#clock.now() }];
+  }
+
+  /** Removes the fault rules of the stored message, so that later messages do not show them. */
+  stored(): void {
+    this.#steps = this.#steps.filter(({ event }) => event !== 'fault');
+  }
+}
 
 export interface ReportsContext {
   receiver: Pick<Receiver, 'refused' | 'senderRefused' | 'captured'>;

@@ -5,11 +5,11 @@ import { repeat, SECOND_MS } from '../clock.ts';
 import { ConnectionLimiter } from '../connection-limiter.ts';
 import { oncePerMinute } from '../log.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
+import { type NetworkMatch, networkMatch } from './input.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from './limits.ts';
-import { type NetworkMatch, networkMatch } from './proxy-header.ts';
+import { SmtpVisits } from './reports.ts';
 import type { SessionContext, SessionSettings } from './session.ts';
 import { type CertificateSummary, checkKeyPair, type KeyPair, selfSignedCertificate } from './tls.ts';
-import { SmtpVisits } from './visits.ts';
 
 export interface SmtpServerOptions extends Partial<SessionSettings> {
   host: string;

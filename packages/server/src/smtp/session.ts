@@ -1,25 +1,31 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
-import type { ByteBudget } from '../inbound/in-flight/byte-budget.ts';
-import { IncomingMail } from '../inbound/in-flight/incoming-mail.ts';
+import { isLoopback } from '../connection-limiter.ts';
+import type { Recipient } from '../inbound/delivery.ts';
+import { type ByteBudget, IncomingMail } from '../inbound/incoming-mail.ts';
 import type { Receiver } from '../inbound/receiver.ts';
-import type { Recipient } from '../inbound/recipients.ts';
 import type { CaptureTarget, FindCaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import { freeRead } from '../memory.ts';
 import type { SmtpMetrics } from '../operations/metrics.ts';
 import type { FaultPoint } from '../refusals/sql.ts';
-import { isHelloName, readMail, readRcpt } from './commands.ts';
-import { type BareLineEndings, DataReader } from './data-reader.ts';
+import { type BareLineEndings, DataReader, hasProxySignature, LineReader, type LineResult } from './input.ts';
 import type { SmtpLimits } from './limits.ts';
-import { LineReader, type LineResult } from './line-reader.ts';
-import { hasProxySignature, isLoopback } from './proxy-header.ts';
-import { greeting, type Outcome, REPLIES, type Reply, replyForError, replyLine } from './replies.ts';
-import { SessionReports } from './reports.ts';
-import { MECHANISMS, readCredentials } from './sasl.ts';
-import { SessionTrail } from './trail.ts';
-import type { SmtpVisits } from './visits.ts';
+import {
+  greeting,
+  isHelloName,
+  MECHANISMS,
+  type Outcome,
+  REPLIES,
+  type Reply,
+  readCredentials,
+  readMail,
+  readRcpt,
+  replyForError,
+  replyLine,
+} from './protocol.ts';
+import { SessionReports, SessionTrail, type SmtpVisits } from './reports.ts';
 
 export interface SessionSettings {
   name: string;

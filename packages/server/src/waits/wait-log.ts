@@ -3,8 +3,8 @@ import type { Clock } from '../clock.ts';
 import { newId } from '../ids.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import type { Filters } from '../mail/matching/filters.ts';
+import { Batcher } from '../messages/batcher.ts';
 import type { Store } from '../store.ts';
-import { Batcher } from '../workers/batcher.ts';
 import type { Expectation, Outcome } from './outcome.ts';
 import type { EndedWait, ExplainedWait } from './sql.ts';
 

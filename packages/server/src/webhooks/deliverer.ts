@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
+import { Batcher } from '../messages/batcher.ts';
 import type { WebhookMetrics } from '../operations/metrics.ts';
 import type { Store } from '../store.ts';
-import { Batcher } from '../workers/batcher.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
 import { ATTEMPT_TIMEOUT_MS, type Sender } from './outbound/send.ts';
 import { type EventBodyDeps, eventBody } from './payload.ts';

@@ -6,7 +6,7 @@ import {
   MAX_BYTES_PER_SOURCE,
   MAX_CHECKS_PER_SOURCE,
 } from '../../src/reading/sender-checks/authenticator.ts';
-import { authenticateMail } from '../../src/reading/sender-checks/verify.ts';
+import { authenticateMail } from '../../src/reading/sender-checks/worker.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { compose, createSigner } from '../support/mail/signed-mail.ts';
 import { type NameServer, startNameServer } from '../support/name-server.ts';

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
-import { ByteBudget } from '../../src/inbound/in-flight/byte-budget.ts';
-import { readMessage } from '../../src/inbound/in-flight/incoming-mail.ts';
+import { ByteBudget, readMessage } from '../../src/inbound/incoming-mail.ts';
 import { type StartedSmtp, startSmtp, upToData } from '../smtp/start-smtp.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createPlans } from '../../src/accounts/plans.ts';
 import { systemClock } from '../../src/clock.ts';
-import { Recipients } from '../../src/inbound/recipients.ts';
+import { Recipients } from '../../src/inbound/receiver.ts';
 import type { AddressedInbox, InboxKind } from '../../src/inboxes/records.ts';
 import type { Store } from '../../src/store.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import { readCredentials } from '../../src/smtp/sasl.ts';
+import { readCredentials } from '../../src/smtp/protocol.ts';
 import { type SmtpClient, type Step, smtpClient } from '../support/smtp-script.ts';
 import { trustedCertificate } from '../support/tls/certificates.ts';
 import { CAPTURING, type StartedSmtp, startSmtp } from './start-smtp.ts';

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MAX_PROXY_HEADER_BYTES, readProxyHeader } from '../../src/smtp/proxy-header.ts';
+import { MAX_PROXY_HEADER_BYTES, readProxyHeader } from '../../src/smtp/input.ts';
 import { FROM_IPV4, FROM_IPV6, proxyHeader } from './transport/proxy-header.ts';
 
 const tlvs = (bytes: number): Buffer => {

@@ -8,7 +8,7 @@ import {
 } from '../../src/mail/mail.ts';
 import type { Condition } from '../../src/mail/matching/conditions.ts';
 import type { NewMail, NewMailRecipient, Placed } from '../../src/messages/records.ts';
-import type { Reading } from '../../src/reading/sources.ts';
+import type { Reading } from '../../src/reading/sql.ts';
 import type { Store } from '../../src/store.ts';
 import { nextSource } from '../support/mail/next-source.ts';
 import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';

@@ -35,8 +35,6 @@ const NO_ANSWER_TEXT = /timeout (exceeded|expired)|read timeout|after calling en
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 const LOCK_NOT_AVAILABLE = '55P03';
-/** Statements that follow a failed one in its transaction. */
-const TRANSACTION_FAILED = '25P02';
 
 /** The SQLSTATE or system error code; '' for other errors. */
 function stateOf(error: unknown): string {
@@ -53,17 +51,6 @@ export const isConflict = (error: unknown): boolean =>
   [SERIALIZATION_FAILURE, DEADLOCK].includes(stateOf(error));
 
 export const isLocked = (error: unknown): boolean => stateOf(error) === LOCK_NOT_AVAILABLE;
-
-/** Waits for pipelined statements. @throws the error of the one that failed, not of those that fail because of it */
-export async function together<T extends readonly unknown[]>(
-  statements: readonly [...{ [K in keyof T]: Promise<T[K]> }],
-): Promise<T> {
-  const results = await Promise.allSettled(statements);
-  const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-  if (reasons.length > 0)
-    throw reasons.find((reason) => stateOf(reason) !== TRANSACTION_FAILED) ?? reasons[0];
-  return results.map((result) => (result.status === 'fulfilled' ? result.value : undefined)) as unknown as T;
-}
 
 /**
  * True for an error with an SQLSTATE, which PostgreSQL reported about a statement that changed nothing. Exceptions

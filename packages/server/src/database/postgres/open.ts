@@ -3,7 +3,7 @@ import type { Client } from 'pg';
 import { callAt, createStore, hintsAfter, type ReadSources, type Store, storeOf } from '../../store.ts';
 import { unavailable } from '../failures.ts';
 import { migrate } from '../migrate.ts';
-import { openWhenCalled } from '../thread/client.ts';
+import { openWhenCalled } from '../thread.ts';
 import { ChangeSignal, type ChangeSignalDeps } from './change-signal.ts';
 import { connectAlone, createPool, PostgresDb, postgresEngine, requireDurable } from './connection.ts';
 import { isConflict, isLocked, startFailure, toUnavailable } from './errors.ts';

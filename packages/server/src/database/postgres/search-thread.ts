@@ -1,7 +1,7 @@
 /** Searches run on a thread, because reading the rows of a large mail would block the event loop for too long. */
 import { workerData } from 'node:worker_threads';
 import { createStore } from '../../store.ts';
-import { serveThread } from '../thread/serve.ts';
+import { serveThread } from '../thread.ts';
 import { createPool, postgresEngine } from './connection.ts';
 import { toUnavailable } from './errors.ts';
 

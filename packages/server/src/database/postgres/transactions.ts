@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { outcomeUnknown } from '../failures.ts';
-import type { Flight } from '../operations.ts';
-import { isConflict, isOfStatement, together, toUnavailable } from './errors.ts';
+import { type Flight, together } from '../operations.ts';
+import { isConflict, isOfStatement, toUnavailable } from './errors.ts';
 
 const MAX_ATTEMPTS = 5;
 /** The warning of a COMMIT that the synchronous standby did not confirm (PostgreSQL manual, section 26.2.8). */

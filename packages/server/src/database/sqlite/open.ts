@@ -5,9 +5,8 @@ import { YOUNG_HEAP_MB } from '../../memory.ts';
 import { operationAt, type ReadSources, type Store, storeOf } from '../../store.ts';
 import { unavailable } from '../failures.ts';
 import { isReading, runOn, type Traits } from '../operations.ts';
-import { openThread, openWhenCalled, type ThreadClient } from '../thread/client.ts';
-import { openReader, readingEngine } from './connection.ts';
-import { isEmptied, prepareFolder } from './data-folder.ts';
+import { openThread, openWhenCalled, type ThreadClient } from '../thread.ts';
+import { isEmptied, openReader, prepareFolder, readingEngine } from './connection.ts';
 import { isBusy, toUnavailable } from './errors.ts';
 
 export interface ThreadOptions {

@@ -1,23 +1,156 @@
+import { statfsSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
-import { createStore } from '../../store.ts';
+import { createStore, operationAt } from '../../store.ts';
+import { unavailable } from '../failures.ts';
 import { migrate } from '../migrate.ts';
-import { bytesIn, type Call } from '../thread/protocol.ts';
-import { type Served, serveThread } from '../thread/serve.ts';
+import { bytesIn, type Call, type Served, serveThread } from '../thread.ts';
 import {
   CHECKPOINT_PAGES,
+  type Connection,
   giveUpUnfinished,
   openReader,
   openWriter,
   readingEngine,
+  requireSameFile,
+  Transactions,
   writingEngine,
 } from './connection.ts';
-import { requireSameFile } from './data-folder.ts';
-import { createDiskReserve } from './disk-reserve.ts';
-import { toUnavailable } from './errors.ts';
+import { isFull, toUnavailable } from './errors.ts';
 import type { ThreadOptions } from './open.ts';
-import { Transactions } from './transactions.ts';
+
+/**
+ * A tenth of the disk, within limits, is reserved for deletions. They write to the write-ahead log first (up to 2 MB a
+ * step), and a log that cannot be copied into the database for lack of space could never be emptied.
+ */
+const RESERVE_SHARE = 0.1;
+const MIN_RESERVE_BYTES = 8 * 1024 * 1024;
+const MAX_RESERVE_BYTES = 128 * 1024 * 1024;
+/** With more free space nothing else is checked. */
+const AMPLE_BYTES = 1024 * 1024 * 1024;
+/** Share of the reserve that messages stored in free pages must leave for deletions. */
+const DELETIONS_SHARE = 0.25;
+const SMALL_WRITE_BYTES = 64 * 1024;
+/** Our own readers take milliseconds; those of other processes may take hours. */
+const READERS_TIMEOUT_MS = 100;
+
+/** Most bytes that are stored about a parsed mail beside its raw source; see MAX_STORED_BYTES in mail/stored-content.ts. */
+const MAX_INDEX_BYTES = 2 * 1024 * 1024;
+const indexBytes = (size: number): number => Math.min(size, MAX_INDEX_BYTES);
+
+/** Acknowledged mail stays readable on a full disk, because room for its reading is kept until it is stored. */
+const UNREAD_BYTES = `select coalesce(sum(min(s.size, ${MAX_INDEX_BYTES})), 0) as bytes
+  from unread u join sources s on s.seq = u.source_seq`;
+
+/** An upper bound; 0 for a method that may use the reserve. */
+function bytesAdded(path: string, args: readonly unknown[]): number {
+  const { mayUseReserve, isIndexed } = operationAt(path).traits;
+  if (mayUseReserve) return 0;
+  const bytes = bytesIn(args);
+  const mails = bytes.length > 0 && Array.isArray(args[0]) ? args[0].length : 1;
+  return bytes.reduce(
+    (sum, { byteLength }) => sum + byteLength + (isIndexed ? indexBytes(byteLength) : 0),
+    mails * SMALL_WRITE_BYTES,
+  );
+}
+
+interface DiskSpace {
+  reserve: number;
+  /** Bytes that are free once the log is copied into the database. */
+  free: number;
+}
+
+/** No limit; if the disk is full nevertheless, SQLite reports it. */
+const AMPLE: DiskSpace = { reserve: 0, free: Number.POSITIVE_INFINITY };
+
+/** Reads numbers of the database and of its file system. */
+function createMeasure(database: DatabaseSync, path: string) {
+  const reader = (pragma: string): (() => number) => {
+    const statement = database.prepare(`pragma ${pragma}`);
+    return () => Number(Object.values(statement.get() ?? {})[0]);
+  };
+  const pageBytes = reader('page_size')();
+  const pages = reader('page_count');
+  const freePages = reader('freelist_count');
+  return {
+    freeInFile: () => freePages() * pageBytes,
+    space(): DiskSpace {
+      try {
+        const { blocks, bavail, bsize } = statfsSync(path);
+        const available = bavail * bsize;
+        // Some file systems report no size.
+        if (available > AMPLE_BYTES || blocks === 0) return AMPLE;
+        const growth = Math.max(0, pages() * pageBytes - statSync(path).size);
+        const share = Math.min(blocks * bsize * RESERVE_SHARE, MAX_RESERVE_BYTES);
+        return { reserve: Math.max(MIN_RESERVE_BYTES, share), free: available - growth };
+      } catch (error) {
+        if (!(error instanceof Error && 'syscall' in error)) throw error;
+        return AMPLE;
+      }
+    },
+  };
+}
+
+export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection) {
+  const measure = createMeasure(database, path);
+  /** Free bytes when emptying the log failed: with no more of them, it would fail again. */
+  let freeWhenFailed = Number.NEGATIVE_INFINITY;
+  let admitted = 0;
+
+  /** Copies the log into the database and truncates it. Only between transactions. */
+  function emptyLog(): void {
+    database.exec(`pragma busy_timeout = ${READERS_TIMEOUT_MS}`);
+    try {
+      // A reader that prevents the truncation is not an error.
+      database.exec('pragma wal_checkpoint(truncate)');
+      freeWhenFailed = Number.NEGATIVE_INFINITY;
+    } catch (error) {
+      if (!isFull(error)) throw toUnavailable(error) ?? error;
+      freeWhenFailed = measure.space().free;
+    } finally {
+      database.exec(`pragma busy_timeout = ${busyTimeoutMs}`);
+    }
+  }
+
+  function makeSpace(bytes: number): void {
+    const { reserve, free } = measure.space();
+    if (free < reserve + bytes && free > freeWhenFailed) emptyLog();
+  }
+
+  /** New data is written to the log, then to free pages of the database; what does not fit there enlarges the file. */
+  function hasSpace(): boolean {
+    const { reserve, free } = measure.space();
+    if (free === Number.POSITIVE_INFINITY) return true;
+    const needed = admitted + Number(database.prepare(UNREAD_BYTES).get()?.bytes);
+    const growth = needed - measure.freeInFile();
+    return free - needed >= (growth > 0 ? reserve + growth : reserve * DELETIONS_SHARE);
+  }
+
+  return {
+    /** Empties the log if less than the reserve is free. */
+    beforeTransaction: () => makeSpace(0),
+    emptyLog,
+    /** Runs a call of the store. @throws AppError `unavailable` if there is no space for the data that it adds */
+    async admit<T>(
+      { path, args }: { path: string; args: readonly unknown[] },
+      run: () => Promise<T>,
+      betweenTransactions: (work: () => void) => Promise<void>,
+    ): Promise<T> {
+      const bytes = bytesAdded(path, args);
+      admitted += bytes;
+      try {
+        if (bytes > 0 && !hasSpace()) {
+          await betweenTransactions(() => makeSpace(2 * admitted));
+          if (!hasSpace()) throw unavailable('full');
+        }
+        return await run();
+      } finally {
+        admitted -= bytes;
+      }
+    },
+  };
+}
 
 /** The writer thread alone has the read-write connection, so that a slow disk does not block the main thread. */
 

@@ -13,10 +13,9 @@ import {
   refusalOf,
 } from '@mayfly/dialects';
 import { type Clock, repeat, SECOND_MS } from '../../clock.ts';
-import { ConnectionLimiter, plainAddress, sourceKey } from '../../connection-limiter.ts';
+import { ConnectionLimiter, isLoopback, plainAddress, sourceKey } from '../../connection-limiter.ts';
 import type { FindCaptureTarget } from '../../inbound/smtp-credentials.ts';
 import { type Logger, oncePerMinute } from '../../log.ts';
-import { isLoopback } from '../../smtp/proxy-header.ts';
 import {
   type CertificateSummary,
   checkKeyPair,

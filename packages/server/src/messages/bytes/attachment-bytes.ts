@@ -6,7 +6,7 @@ import type { MailAttachment } from '../../mail/mail.ts';
 import { attachmentPart, type IndexedPart } from '../../mail/mime/part-index.ts';
 import { base64Digit, decodeBase64, decodeTransfer } from '../../mail/mime/transfer-encoding.ts';
 import { freeIfLarge } from '../../memory.ts';
-import type { Parsing } from '../../reading/pool/parser-pool.ts';
+import type { Parsing } from '../../reading/parsing.ts';
 import type { Store } from '../../store.ts';
 import type { FullMessageRecord } from '../records.ts';
 import { createTurns } from '../turns.ts';

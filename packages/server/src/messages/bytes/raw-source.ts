@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { notFound } from '../../errors.ts';
-import { RAW_PIECE_BYTES } from '../../reading/sources.ts';
+import { RAW_PIECE_BYTES } from '../../reading/sql.ts';
 import type { Store } from '../../store.ts';
 import type { MessageRecord } from '../records.ts';
 

@@ -1,5 +1,5 @@
 import type { FullJson } from '../../mail/full-json.ts';
-import type { ParseRequest, Parsing } from '../../reading/pool/parser-pool.ts';
+import type { ParseRequest, Parsing } from '../../reading/parsing.ts';
 import type { Store } from '../../store.ts';
 import { attachmentsUrl, messageHead, toMessage } from '../json.ts';
 import type { FullMessageRecord } from '../records.ts';

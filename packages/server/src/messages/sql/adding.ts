@@ -1,5 +1,5 @@
-import { type Flight, flight, type Tx } from '../../database/operations.ts';
-import { ConflictError, together } from '../../database/postgres/errors.ts';
+import { type Flight, flight, type Tx, together } from '../../database/operations.ts';
+import { ConflictError } from '../../database/postgres/errors.ts';
 import { anyOf, eachOf, FOR_UPDATE, KEEP, sql, type Value } from '../../database/sql.ts';
 import { newId } from '../../ids.ts';
 import {
@@ -9,7 +9,7 @@ import {
   RAW_PIECE_BYTES,
   type ReadingOf,
   removeSources,
-} from '../../reading/sources.ts';
+} from '../../reading/sql.ts';
 import type { NewMail, NewMailRecipient, Placed } from '../records.ts';
 import { evict } from './ending.ts';
 

@@ -8,7 +8,7 @@ import {
   type Tx,
 } from '../../database/operations.ts';
 import { EMPTY, FOR_UPDATE, FOR_UPDATE_SKIP_LOCKED, sql } from '../../database/sql.ts';
-import { freeParked, releaseSources, rowsToFree } from '../../reading/sources.ts';
+import { freeParked, releaseSources, rowsToFree } from '../../reading/sql.ts';
 import { lockInboxOf } from './one.ts';
 
 interface Oldest {

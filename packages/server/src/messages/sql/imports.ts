@@ -5,7 +5,7 @@ import { KEEP, sql } from '../../database/sql.ts';
 import { AppError } from '../../errors.ts';
 import { newId } from '../../ids.ts';
 import type { InboxRecord, StagedMails } from '../../inboxes/records.ts';
-import { addSources, insertRows, type NewSource } from '../../reading/sources.ts';
+import { addSources, insertRows, type NewSource } from '../../reading/sql.ts';
 import { addDeliveries, deliveriesOf, takePlaces } from './adding.ts';
 
 /** Longer than an import takes. The sweeper deletes older staged mails, which a crash left behind. */

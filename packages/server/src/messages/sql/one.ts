@@ -3,7 +3,7 @@ import { read, type Tx, type Unread, unreadOf, write } from '../../database/oper
 import { anyOf, FOR_UPDATE, type Sql, sql } from '../../database/sql.ts';
 import { timeOfId } from '../../ids.ts';
 import { knownContent, MAX_DERIVED_BYTES, readContent } from '../../mail/stored-content.ts';
-import type { RAW_PIECE_BYTES } from '../../reading/sources.ts';
+import type { RAW_PIECE_BYTES } from '../../reading/sql.ts';
 import type { FullMessageRecord, MessageRecord } from '../records.ts';
 import {
   MESSAGE_COLUMNS,

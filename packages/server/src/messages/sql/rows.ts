@@ -5,7 +5,7 @@ import type { MailEnvelope, MailSummary } from '../../mail/mail.ts';
 import { ComparedContent, recentContents } from '../../mail/matching/compared-content.ts';
 import { type AnyStoredContent, MAX_DERIVED_BYTES, readWords } from '../../mail/stored-content.ts';
 import { decodeTrail } from '../../mail/trail.ts';
-import { loadSource } from '../../reading/sources.ts';
+import { loadSource } from '../../reading/sql.ts';
 import type { FullMessageRecord, MessageRecord, MessageRow } from '../records.ts';
 
 const utf8 = new TextDecoder();

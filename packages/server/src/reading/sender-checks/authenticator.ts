@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import ipaddr from 'ipaddr.js';
 import type { Clock } from '../../clock.ts';
-import { sourceKey } from '../../connection-limiter.ts';
+import { isOutside, sourceKey } from '../../connection-limiter.ts';
 import type { MailAuthentication, MailEnvelope } from '../../mail/mail.ts';
 import { buffersToGive, copyInTurns, isLarge, YOUNG_HEAP_MB } from '../../memory.ts';
 import type { CheckerData, FromChecker, ToChecker } from './worker.ts';
@@ -221,9 +220,4 @@ export class Authenticator {
     } while (!signal.aborted && (thread.messages === 0 || thread.messages !== before));
     if (!signal.aborted) this.#lose(thread, new Error('A message kept the thread busy for too long.'));
   }
-}
-
-/** Loopback connections are local programs, to which SPF does not apply, so they are not checked. */
-export function isOutside(address: string): boolean {
-  return ipaddr.isValid(address) && ipaddr.process(address).range() !== 'loopback';
 }

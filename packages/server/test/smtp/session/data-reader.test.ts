@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type BareLineEndings, DataReader } from '../../../src/smtp/data-reader.ts';
+import { type BareLineEndings, DataReader } from '../../../src/smtp/input.ts';
 import { cut } from './drive.ts';
 import { judge } from './message-oracle.ts';
 

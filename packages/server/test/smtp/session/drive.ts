@@ -1,10 +1,10 @@
 import { AppError } from '../../../src/errors.ts';
-import { ByteBudget, IN_FLIGHT_BYTES } from '../../../src/inbound/in-flight/byte-budget.ts';
+import { ByteBudget, IN_FLIGHT_BYTES } from '../../../src/inbound/incoming-mail.ts';
 import type { Receiver } from '../../../src/inbound/receiver.ts';
 import { createLog } from '../../../src/log.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from '../../../src/smtp/limits.ts';
+import { SmtpVisits } from '../../../src/smtp/reports.ts';
 import { Session, type SessionContext, type Transport } from '../../../src/smtp/session.ts';
-import { SmtpVisits } from '../../../src/smtp/visits.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { CAPTURING, CountingMetrics } from '../start-smtp.ts';
 

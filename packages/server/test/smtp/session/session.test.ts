@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ByteBudget } from '../../../src/inbound/in-flight/byte-budget.ts';
+import { ByteBudget } from '../../../src/inbound/incoming-mail.ts';
 import type { Refusal } from '../../../src/refusals/sql.ts';
-import { SmtpVisits } from '../../../src/smtp/visits.ts';
+import { SmtpVisits } from '../../../src/smtp/reports.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { Driver, say } from './drive.ts';
 

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
-import { networkMatch } from '../../../src/smtp/proxy-header.ts';
+import { networkMatch } from '../../../src/smtp/input.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { playSmtp, SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import { trustedCertificate } from '../../support/tls/certificates.ts';

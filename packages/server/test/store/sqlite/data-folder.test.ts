@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeF
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { prepareFolder } from '../../../src/database/sqlite/data-folder.ts';
+import { prepareFolder } from '../../../src/database/sqlite/connection.ts';
 import { openSqlite } from '../../../src/database/sqlite/open.ts';
 import { backUp, restore } from '../../../src/operations/backup.ts';
 

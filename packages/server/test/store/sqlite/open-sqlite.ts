@@ -9,11 +9,11 @@ import {
   openReader,
   openWriter,
   readingEngine,
+  Transactions,
   writingEngine,
 } from '../../../src/database/sqlite/connection.ts';
 import { openSqlite, type SqliteOptions, startThread } from '../../../src/database/sqlite/open.ts';
-import { Transactions } from '../../../src/database/sqlite/transactions.ts';
-import { openWhenCalled } from '../../../src/database/thread/client.ts';
+import { openWhenCalled } from '../../../src/database/thread.ts';
 import { callAt, createStore, type ReadSources, type Store, storeOf } from '../../../src/store.ts';
 import type { Opened } from '../contract/suite.ts';
 

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Transactions } from '../../../src/database/sqlite/transactions.ts';
+import { Transactions } from '../../../src/database/sqlite/connection.ts';
 
 const databases: DatabaseSync[] = [];
 afterEach(() => {

@@ -12,7 +12,7 @@ const REASONED: Readonly<Record<string, string>> = {
   'cli/mail.ts': 'the command line sends a mail to the SMTP server that its user names',
   'reading/sender-checks/dns-cache.ts':
     "asks the operator's name servers, and nobody else, for records of senders",
-  'reading/sender-checks/verify.ts':
+  'reading/sender-checks/worker.ts':
     'uses three functions of mailauth, which ask for records by the function given',
   'database/postgres/connection.ts': 'connects to the database that MAYFLY_DATABASE_URL names',
   'smtp/connection.ts': 'puts TLS upon sockets that clients have opened, as their server',

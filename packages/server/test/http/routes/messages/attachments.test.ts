@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RAW_PIECE_BYTES } from '../../../../src/reading/sources.ts';
+import { RAW_PIECE_BYTES } from '../../../../src/reading/sql.ts';
 import { startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
 
 const sha256 = (data: Uint8Array) => createHash('sha256').update(data).digest('hex');

@@ -3,7 +3,7 @@ import { newId, timeOfId } from '../../../../src/ids.ts';
 import { TOMBSTONE_MS } from '../../../../src/inboxes/records.ts';
 import { parseMail } from '../../../../src/mail/parse.ts';
 import { contentJson } from '../../../../src/mail/stored-content.ts';
-import { RAW_PIECE_BYTES } from '../../../../src/reading/sources.ts';
+import { RAW_PIECE_BYTES } from '../../../../src/reading/sql.ts';
 import { everything, json, mailTo, onlyPlaced, placedIn, rawOf, reread, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 

@@ -6,8 +6,8 @@ import {
   MIN_OWNER_BYTES_PER_SECOND,
   MIN_PROGRESS_BYTES_PER_SECOND,
   PROGRESS_WINDOW_MS,
-} from '../../../src/inbound/in-flight/byte-budget.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
+} from '../../src/inbound/incoming-mail.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 
 const CAPACITY = 64_000_000;
 const LARGEST = 50_000_000;

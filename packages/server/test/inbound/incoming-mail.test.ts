@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { TRACE_HEADROOM_BYTES } from '../../../src/inbound/delivery.ts';
-import { ByteBudget } from '../../../src/inbound/in-flight/byte-budget.ts';
-import { IncomingMail } from '../../../src/inbound/in-flight/incoming-mail.ts';
-import { LARGE_BYTES } from '../../../src/memory.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
+import { TRACE_HEADROOM_BYTES } from '../../src/inbound/delivery.ts';
+import { ByteBudget, IncomingMail } from '../../src/inbound/incoming-mail.ts';
+import { LARGE_BYTES } from '../../src/memory.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 
 const MOST = 4 * LARGE_BYTES;
 const everyByte = Buffer.alloc(MOST, Buffer.from(Array.from({ length: 251 }, (_, i) => i)));

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { MailSummary } from '../../../src/mail/mail.ts';
-import { readContent, type StoredContent } from '../../../src/mail/stored-content.ts';
-import { type ParsedBytes, Parsing, type ParsingOptions } from '../../../src/reading/pool/parser-pool.ts';
+import type { MailSummary } from '../../src/mail/mail.ts';
+import { readContent, type StoredContent } from '../../src/mail/stored-content.ts';
+import type { ParsedBytes } from '../../src/reading/parse-worker.ts';
+import { Parsing, type ParsingOptions } from '../../src/reading/parsing.ts';
 
 const spoilt = new URL('./spoilt-parse-worker.ts', import.meta.url);
 
@@ -82,8 +83,9 @@ describe('parsing on worker threads', () => {
     for (const size of [3, 1_500_000]) {
       const file = Buffer.alloc(size, Buffer.from([0, 1, 255, 13, 10]));
       const encoded = Buffer.from(file.toString('base64').replaceAll(/.{76}/g, '$&\r\n'));
-      expect(Buffer.compare(await parsing.decode(encoded, 'base64'), file)).toBe(0);
-      expect(Buffer.compare(await parsing.decode(encoded, ''), encoded)).toBe(0);
+      const given = () => new Uint8Array(encoded);
+      expect(Buffer.compare(await parsing.decode(given(), 'base64'), file)).toBe(0);
+      expect(Buffer.compare(await parsing.decode(given(), ''), encoded)).toBe(0);
     }
   });
 
@@ -167,6 +169,20 @@ describe('a mail on which the parser fails', () => {
     const others = Array.from({ length: 40 }, (_, i) => parsing.parse(mail([`Subject: ${i}`])));
     expect((await Promise.all(others)).every(({ parseError }) => parseError === null)).toBe(true);
     expect(ended).toBe(false);
+    await parsing.close();
+    await bad;
+  });
+
+  it('does not cost a large mail behind it its bytes, which are transferred to the worker', async () => {
+    const parsing = start({
+      ...{ workerEntry: spoilt, threads: 1 },
+      limits: { slowMs: 20, timeLimitMs: 60_000 },
+    });
+    const bad = parsing.parse(mail(['X-Fault: endless']));
+    await new Promise(setImmediate);
+    const large = mail(['Content-Disposition: attachment; filename=a'], 'x'.repeat(300_000));
+    const { attachments } = await parsing.attachments(new Uint8Array(large));
+    expect(attachments).toMatchObject([{ filename: 'a' }]);
     await parsing.close();
     await bad;
   });

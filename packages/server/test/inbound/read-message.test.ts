@@ -1,10 +1,9 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { AppError } from '../../../src/errors.ts';
-import { TRACE_HEADROOM_BYTES } from '../../../src/inbound/delivery.ts';
-import { ByteBudget } from '../../../src/inbound/in-flight/byte-budget.ts';
-import { readMessage } from '../../../src/inbound/in-flight/incoming-mail.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
+import { AppError } from '../../src/errors.ts';
+import { TRACE_HEADROOM_BYTES } from '../../src/inbound/delivery.ts';
+import { ByteBudget, readMessage } from '../../src/inbound/incoming-mail.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 
 /** Above the bytes that are always granted. */
 const LIMIT = 1_000_000;

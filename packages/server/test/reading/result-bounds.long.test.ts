@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Parsing } from '../../../src/reading/pool/parser-pool.ts';
-import { MAX_RESULT_BYTES, type Operation } from '../../../src/reading/pool/protocol.ts';
+import { MAX_RESULT_BYTES, type Operation } from '../../src/reading/parse-worker.ts';
+import { Parsing } from '../../src/reading/parsing.ts';
 
 const BYTES = 3_000_000;
 const fill = (piece: string, bytes = BYTES) => piece.repeat(Math.ceil(bytes / Buffer.byteLength(piece)));

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FairQueue } from '../../../src/reading/pool/fair-queue.ts';
+import { FairQueue } from '../../src/reading/parsing.ts';
 
 /** Everything that is left, in the order in which it is served. */
 function drain<T>(queue: FairQueue<T>): T[] {

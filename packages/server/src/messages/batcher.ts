@@ -1,0 +1,180 @@
+import type { ReadingOf } from '../reading/sql.ts';
+import type { NewMail, Placed } from './records.ts';
+
+/** Items of a batch. Larger batches no longer reduce the cost of an item, and take longer. */
+const MAX_BATCH = 128;
+/** About 10 ms of writing, for which other writes wait. A larger item is a batch of its own. */
+const MAX_BYTES = 2 * 1024 * 1024;
+/** Offered items in memory while the store is slow or down; more are dropped. */
+const MAX_OFFERED = 1_000;
+/** Mails up to this size do not wait behind larger ones. */
+const SMALL_BYTES = 64 * 1024;
+
+/** An item from `offer` has no callbacks: its result is not used. */
+interface Waiting<Item, Result> {
+  item: Item;
+  resolve?(result: Result): void;
+  reject?(error: unknown): void;
+}
+
+interface BatcherOptions<Item> {
+  /** Delays the first write after an idle time, so that more items share it. A flush aborts the signal. */
+  pause?(signal: AbortSignal): Promise<void>;
+  /** Bytes of an item; a batch ends at {@link MAX_BYTES} of them. */
+  bytesOf?(item: Item): number;
+  /** How much an item counts towards {@link MAX_BATCH}. */
+  lengthOf?(item: Item): number;
+  /** True for errors after which each item of a batch is tried alone. After others, all items that wait fail as well. */
+  mayDependOnItem?(error: unknown): boolean;
+  /** Called when a write of offered items failed. */
+  onLost?(error: unknown): void;
+}
+
+/** Collects items while a write is in progress, and writes them together afterwards. */
+export class Batcher<Item, Result> {
+  readonly #write: (items: Item[]) => Promise<readonly Result[]>;
+  readonly #options: BatcherOptions<Item>;
+  readonly #waiting: Waiting<Item, Result>[] = [];
+  #idle: Promise<void> | undefined;
+  #pausing = new AbortController();
+
+  /** @param write returns one result per item, in the same order; offered items need none */
+  constructor(write: (items: Item[]) => Promise<readonly Result[]>, options: BatcherOptions<Item> = {}) {
+    this.#write = write;
+    this.#options = options;
+  }
+
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => this.#push({ item, resolve, reject }));
+  }
+
+  /** Adds an item without waiting for its write. */
+  offer(item: Item): void {
+    if (this.#waiting.length < MAX_OFFERED) this.#push({ item });
+  }
+
+  /** Resolves when everything that was added before the call has been written, or has failed. */
+  async flushed(): Promise<void> {
+    this.#pausing.abort();
+    await this.#idle;
+  }
+
+  #push(waiting: Waiting<Item, Result>): void {
+    this.#waiting.push(waiting);
+    this.#idle ??= this.#writeAll();
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#pausing = new AbortController();
+    // After the other items of this turn, even without a pause.
+    await this.#options.pause?.(this.#pausing.signal);
+    while (this.#waiting.length > 0) await this.#writeBatch(this.#takeBatch());
+    this.#idle = undefined;
+  }
+
+  async #writeBatch(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await this.#write(batch.map(({ item }) => item));
+      for (const [index, { resolve }] of batch.entries()) resolve?.(results[index] as Result);
+    } catch (error) {
+      const dependsOnItem = this.#options.mayDependOnItem?.(error);
+      if (dependsOnItem && batch.length > 1) {
+        for (const one of batch) await this.#writeBatch([one]);
+        return;
+      }
+      // The items that wait would fail with the same error, after the same time.
+      const failed = dependsOnItem === false ? [...batch, ...this.#waiting.splice(0)] : batch;
+      for (const { reject } of failed) reject?.(error);
+      if (failed.some(({ reject }) => !reject)) this.#options.onLost?.(error);
+    }
+  }
+
+  /** Takes the first items, at least one. */
+  #takeBatch(): Waiting<Item, Result>[] {
+    const { bytesOf = () => 0, lengthOf = () => 1 } = this.#options;
+    let length = 0;
+    let bytes = 0;
+    const end = this.#waiting.findIndex(({ item }, index) => {
+      length += lengthOf(item);
+      bytes += bytesOf(item);
+      return index > 0 && (length > MAX_BATCH || bytes > MAX_BYTES);
+    });
+    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
+  }
+}
+
+type AddBatch = (mails: NewMail[], now: number) => Promise<Placed[][]>;
+/** Returns how many deliveries became due. */
+type Keep = (readings: ReadingOf[]) => Promise<number>;
+
+interface Call {
+  mails: NewMail[];
+  now: number;
+  isWritten: boolean;
+}
+
+const sizeOf = ({ mails }: Call): number => mails.reduce((sum, { raw }) => sum + raw.byteLength, 0);
+
+/**
+ * Group commit: calls that arrive while a batch is written are joined into the next one, and share its transaction and
+ * its sync. Small messages do not share batches with large ones; both are written at the same time.
+ */
+export class MailBatcher {
+  readonly #small: Batcher<Call, Placed[][]>;
+  readonly #large: Batcher<Call, Placed[][]>;
+  /** Calls by the sources of their mails, until they have ended. */
+  readonly #calls = new Map<number, { call: Call; ended: Promise<unknown> }>();
+
+  constructor(addBatch: AddBatch, mayDependOnItem: (error: unknown) => boolean) {
+    const write = async (calls: Call[]): Promise<Placed[][][]> => {
+      for (const call of calls) call.isWritten = true;
+      const now = Math.max(...calls.map((call) => call.now));
+      const mails = calls.flatMap((call) => call.mails);
+      const placed = await addBatch(mails, now);
+      return calls.map((call) => placed.splice(0, call.mails.length));
+    };
+    const options = { bytesOf: sizeOf, lengthOf: ({ mails }: Call) => mails.length, mayDependOnItem };
+    this.#small = new Batcher(write, options);
+    this.#large = new Batcher(write, options);
+  }
+
+  add(mails: NewMail[], now: number): Promise<Placed[][]> {
+    const call: Call = { mails, now, isWritten: false };
+    const batcher = sizeOf(call) <= SMALL_BYTES ? this.#small : this.#large;
+    const sources = mails.map(({ source }) => source);
+    return this.#during(call, sources, batcher.add(call));
+  }
+
+  /** Stores a mail by another operation. Its reading waits until that has ended, as that of a mail in a batch. */
+  alone<T>(source: number, store: () => Promise<T>): Promise<T> {
+    return this.#during({ mails: [], now: 0, isWritten: true }, [source], store());
+  }
+
+  #during<T>(call: Call, sources: readonly number[], result: Promise<T>): Promise<T> {
+    const ended = result.finally(() => {
+      for (const source of sources) this.#calls.delete(source);
+    });
+    for (const source of sources) this.#calls.set(source, { call, ended });
+    return ended;
+  }
+
+  /** Stores readings together: those of mails that wait with their mails, the others after a batch in progress. */
+  keeping(keep: Keep): Keep {
+    const batcher = new Batcher(
+      async (all: ReadingOf[]) => {
+        const due = await keep(all);
+        return all.map((_, index) => (index === 0 ? due : 0));
+      },
+      { bytesOf: ({ content }) => content.length },
+    );
+    const keepOne = async (reading: ReadingOf): Promise<number> => {
+      const { call, ended } = this.#calls.get(reading.source) ?? {};
+      const mail = call?.isWritten ? undefined : call?.mails.find(({ source }) => source === reading.source);
+      if (mail) mail.reading = reading;
+      // What the call throws is told to its caller; a source that is not there is dropped.
+      await ended?.catch(() => undefined);
+      return mail ? 0 : batcher.add(reading);
+    };
+    return async (all) => (await Promise.all(all.map(keepOne))).reduce((sum, due) => sum + due, 0);
+  }
+}

@@ -1,0 +1,152 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { messageOf } from '../errors.ts';
+import { attachmentListJson, type FullJson, fullJson, MAX_STRING_BYTES } from '../mail/full-json.ts';
+import { lintMail } from '../mail/lint/lint.ts';
+import { decodeTransfer, MAX_FILLED_BYTES, type TransferEncoding } from '../mail/mime/transfer-encoding.ts';
+import { parseMail } from '../mail/parse.ts';
+import { MAX_PAGE_LENGTH, previewMail } from '../mail/preview/preview.ts';
+import { contentJson, MAX_STORED_BYTES } from '../mail/stored-content.ts';
+import { buffersToGive, copyToGive, freeIfLarge, giveBackMemoryLater, isLarge } from '../memory.ts';
+
+/** What the store keeps of a parsed mail: UTF-8 JSON of MailSummary and StoredContent. */
+export interface ParsedBytes {
+  summary: Uint8Array;
+  content: Uint8Array;
+  parseError: string | null;
+}
+
+/** The operations of a worker. Their results are in buffers of their own. Tests replace them by faulty ones. */
+export const TASKS = {
+  parse(raw: Uint8Array): ParsedBytes {
+    const mail = parseMail(raw);
+    const summary = encoded(JSON.stringify(mail.summary));
+    const content = encoded(contentJson(mail, raw.length, summary.length));
+    return {
+      summary,
+      content: isLarge(content) ? copyToGive(content) : content,
+      parseError: mail.parseError,
+    };
+  },
+  lint: (raw: Uint8Array) => encoded(JSON.stringify(lintMail(raw))),
+  attachments: (raw: Uint8Array) => encoded(attachmentListJson(raw)),
+  preview(raw: Uint8Array, imagesUrl: string) {
+    const { html, ...about } = previewMail(raw, imagesUrl);
+    return { page: encoded(html), ...about };
+  },
+  fullJson: (raw: Uint8Array, about: FullJson) => joined(fullJson(raw, about)),
+  jsonLines(document: Uint8Array, array: string) {
+    try {
+      return { lines: encoded(jsonLines(document, array)), problem: '' };
+    } catch (error) {
+      return { lines: new Uint8Array(), problem: messageOf(error) };
+    }
+  },
+  decode: ({ buffer, byteOffset, length }: Uint8Array, encoding: TransferEncoding) =>
+    joined([decodeTransfer(Buffer.from(buffer, byteOffset, length), encoding)]),
+};
+
+export type Tasks = typeof TASKS;
+export type Operation = keyof Tasks;
+
+const MIB = 1024 * 1024;
+
+/** Upper bound of a result's bytes by the bytes of its input. A longer result is a defect, and ends the worker. */
+export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) => number>> = {
+  parse: () => MAX_STORED_BYTES,
+  lint: () => MIB / 4,
+  // UTF-8 takes at most three bytes for a UTF-16 code unit.
+  preview: () => 3 * MAX_PAGE_LENGTH + 1024,
+  // Enough for a thousand parts with names, ids and types of a thousand characters each.
+  attachments: () => 16 * MIB,
+  fullJson: () => MAX_STRING_BYTES + 4 * MIB,
+  // A number may become longer: 1e20 is written with 21 digits.
+  jsonLines: (inputBytes) => 5 * inputBytes + 1024,
+  decode: (inputBytes) => inputBytes + MAX_FILLED_BYTES,
+};
+
+export interface WorkerData {
+  /**
+   * Shared: the number of the job in progress or ended last, and of the last job that may begin (0: all). Jobs count
+   * from 1 in the order of posting.
+   */
+  numbers: Int32Array;
+}
+
+/** Jobs: an operation, its input (a large one is transferred), and its argument. */
+export type ToWorker = [operation: Operation, input: Uint8Array, argument: unknown][];
+
+export type TaskResult = ReturnType<Tasks[Operation]>;
+
+/** Results of the next jobs, in their order; null for a job that was not begun. */
+export type FromWorker = (TaskResult | null)[];
+
+/** Results of one message: few enough that the first mails are committed while the next are parsed. */
+const RESULTS = 4;
+
+const encoded = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** Copies the pieces, which may be views of a larger buffer, and frees them. */
+function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+    freeIfLarge(piece);
+  }
+  return bytes;
+}
+
+/** Items of one line: few enough to be validated in a millisecond. */
+const ITEMS_PER_LINE = 20;
+
+/**
+ * Splits a JSON document into lines, so that its reader can yield to the event loop between two of them: first the
+ * document with its field `array` emptied, then the items of that field as arrays of several items.
+ * @throws SyntaxError, or RangeError for a document that is nested too deeply
+ */
+function jsonLines(document: Uint8Array, array: string): string {
+  const value: unknown = JSON.parse(new TextDecoder().decode(document));
+  const items = (value as Record<string, unknown> | null)?.[array];
+  if (!Array.isArray(items)) return JSON.stringify(value);
+  const lines = [JSON.stringify({ ...(value as object), [array]: [] })];
+  for (let at = 0; at < items.length; at += ITEMS_PER_LINE) {
+    lines.push(JSON.stringify(items.slice(at, at + ITEMS_PER_LINE)));
+  }
+  return lines.join('\n');
+}
+
+function run(operation: Operation, input: Uint8Array, argument: unknown): TaskResult {
+  const most = MAX_RESULT_BYTES[operation](input.length);
+  const result = TASKS[operation](input, argument as never);
+  freeIfLarge(input);
+  const length = bytesIn(result).reduce((sum, part) => sum + part.length, 0);
+  if (length > most) throw new Error(`A result of ${length} bytes is longer than ${most}, the bound.`);
+  return result;
+}
+
+const bytesIn = (result: TaskResult | null): Uint8Array[] =>
+  result instanceof Uint8Array
+    ? [result]
+    : Object.values(result ?? {}).filter((part) => part instanceof Uint8Array);
+
+/** The entry of a parse worker thread; see parsing.ts. An error ends the thread, and fails the job in progress. */
+if (parentPort !== null) {
+  const port = parentPort;
+  const { numbers }: WorkerData = workerData;
+  let count = 0;
+  port.on('message', (jobs: ToWorker) => {
+    const results: FromWorker = [];
+    for (const [index, job] of jobs.entries()) {
+      count += 1;
+      const last = Atomics.load(numbers, 1);
+      const mayBegin = last === 0 || count <= last;
+      if (mayBegin) Atomics.store(numbers, 0, count);
+      results.push(mayBegin ? run(...job) : null);
+      if (results.length < RESULTS && index < jobs.length - 1) continue;
+      port.postMessage(results, buffersToGive(results.flatMap(bytesIn)));
+      results.length = 0;
+    }
+  });
+  giveBackMemoryLater();
+}

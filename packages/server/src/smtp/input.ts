@@ -1,0 +1,231 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import type { SmtpLimits } from './limits.ts';
+import { REPLIES, type Reply } from './protocol.ts';
+
+/** Length in bytes, and the client's address; null if the header names none, because the peer is the client. */
+export type ProxyHeader = { length: number; client: string | null } | 'incomplete' | 'invalid';
+
+const V1_PREFIX = Buffer.from('PROXY ');
+/** The longest header of version 1, with CRLF. */
+const V1_MAX_BYTES = 107;
+const V1_TCP = /^PROXY (TCP[46]) (\S+) (\S+) (0|[1-9]\d{0,4}) (0|[1-9]\d{0,4})$/;
+const V1_UNKNOWN = /^PROXY UNKNOWN(?: [\x20-\x7e]*)?$/;
+
+const V2_SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
+/** Bytes of the fixed part of version 2: signature, version and command, family and transport, length of the rest. */
+const V2_FIXED_BYTES = 16;
+/** Addresses and usual TLVs take less than 536 bytes; a load balancer that terminates TLS may add a certificate. */
+export const MAX_PROXY_HEADER_BYTES = 4096;
+/** Bytes of an address and a port by family and transport: unspecified, TCP over IPv4 and IPv6, UNIX stream. */
+const V2_PROTOCOLS = new Map([
+  [0x00, { addressBytes: 0, portBytes: 0 }],
+  [0x11, { addressBytes: 4, portBytes: 2 }],
+  [0x21, { addressBytes: 16, portBytes: 2 }],
+  [0x31, { addressBytes: 108, portBytes: 0 }],
+]);
+
+export const hasProxySignature = (bytes: Buffer): boolean =>
+  bytes.subarray(0, V2_SIGNATURE.length).equals(V2_SIGNATURE);
+
+const mayBegin = (bytes: Buffer, prefix: Buffer): boolean => {
+  const begun = Math.min(bytes.length, prefix.length);
+  return bytes.subarray(0, begun).equals(prefix.subarray(0, begun));
+};
+
+/** Parses a PROXY header of version 1 or 2 (HAProxy's specification, sections 2.1 and 2.2). @param bytes all bytes received so far */
+export function readProxyHeader(bytes: Buffer): ProxyHeader {
+  if (mayBegin(bytes, V1_PREFIX)) return readVersion1(bytes);
+  return mayBegin(bytes, V2_SIGNATURE) ? readVersion2(bytes) : 'invalid';
+}
+
+function readVersion1(bytes: Buffer): ProxyHeader {
+  const end = bytes.subarray(0, V1_MAX_BYTES).indexOf('\r\n');
+  if (end < 0) return bytes.length < V1_MAX_BYTES ? 'incomplete' : 'invalid';
+  const line = bytes.toString('latin1', 0, end);
+  const length = end + 2;
+  if (V1_UNKNOWN.test(line)) return { length, client: null };
+  const [, protocol, source = '', destination = '', ...ports] = V1_TCP.exec(line) ?? [];
+  const isAddress = protocol === 'TCP4' ? isIPv4 : isIPv6;
+  const areAddresses = isAddress(source) && isAddress(destination) && !source.includes('%');
+  if (protocol === undefined || !areAddresses || ports.some((port) => Number(port) > 65_535))
+    return 'invalid';
+  return { length, client: ipaddr.process(source).toString() };
+}
+
+function readVersion2(bytes: Buffer): ProxyHeader {
+  if (bytes.length < V2_FIXED_BYTES) return 'incomplete';
+  const [versionAndCommand = 0, family = 0] = bytes.subarray(V2_SIGNATURE.length);
+  const length = V2_FIXED_BYTES + bytes.readUInt16BE(V2_FIXED_BYTES - 2);
+  const isLocal = versionAndCommand === 0x20;
+  // LOCAL is a health check by the load balancer; the rest of the header is ignored.
+  const protocol = V2_PROTOCOLS.get(isLocal ? 0x00 : family);
+  if (!protocol || length > MAX_PROXY_HEADER_BYTES || (!isLocal && versionAndCommand !== 0x21))
+    return 'invalid';
+  const { addressBytes, portBytes } = protocol;
+  const end = V2_FIXED_BYTES + 2 * (addressBytes + portBytes);
+  if (addressBytes > 0 && end > length) return 'invalid';
+  if (bytes.length < length) return 'incomplete';
+  // Addresses of UNIX sockets do not identify the client. TLVs behind the addresses are skipped.
+  if (portBytes === 0) return { length, client: null };
+  const source = bytes.subarray(V2_FIXED_BYTES, V2_FIXED_BYTES + addressBytes);
+  // Load balancers that translate between families write an IPv4 address as ::ffff:a.b.c.d.
+  return { length, client: ipaddr.process(ipaddr.fromByteArray([...source]).toString()).toString() };
+}
+
+export type NetworkMatch = (address: string | undefined) => boolean;
+
+/** @param networks addresses or networks in CIDR form @throws Error for one that is neither */
+export function networkMatch(networks: readonly string[]): NetworkMatch {
+  const ranges = networks.map((network) =>
+    ipaddr.parseCIDR(network.includes('/') ? network : `${network}/${network.includes(':') ? 128 : 32}`),
+  );
+  return (text) => {
+    if (ranges.length === 0 || text === undefined || !ipaddr.isValid(text)) return false;
+    // Dual-stack listeners report an IPv4 peer as ::ffff:a.b.c.d.
+    const address = ipaddr.process(text);
+    return ranges.some(([range, bits]) => address.kind() === range.kind() && address.match(range, bits));
+  };
+}
+
+/** RFC 4954 section 4: the longest line of AUTH, in octets. */
+const MAX_AUTH_LINE_BYTES = 12_288;
+const CR = 0x0d;
+const LF = 0x0a;
+
+/** `too-long`: the line is skipped. `endless`: the skipped part is so long that the connection must be closed. */
+export type LineResult = 'line' | 'too-long' | 'endless' | 'incomplete';
+
+/** Finds command lines in a stream, in bounded memory. */
+export class LineReader {
+  /** The last line, without its line ending. */
+  line: Buffer = Buffer.alloc(0);
+  /** Whether the last line ended with CRLF, not with a bare LF. */
+  crlf = true;
+  isAuth = false;
+  /** Index of the first unread byte. An incomplete line is unread. */
+  end = 0;
+  readonly #limits: Pick<SmtpLimits, 'maxCommandBytes' | 'maxSkippedLineBytes'>;
+  #skipped = 0;
+
+  constructor(limits: Pick<SmtpLimits, 'maxCommandBytes' | 'maxSkippedLineBytes'>) {
+    this.#limits = limits;
+  }
+
+  /** @param input all unread bytes, with an incomplete line @param isAnswer whether the line responds to an AUTH challenge */
+  read(input: Buffer, at: number, isAnswer: boolean): LineResult {
+    const { maxCommandBytes, maxSkippedLineBytes } = this.#limits;
+    let start = at;
+    if (this.#skipped > 0) {
+      this.#skip(input, at);
+      if (this.#skipped > 0) return this.#skipped > maxSkippedLineBytes ? 'endless' : 'incomplete';
+      start = this.end;
+    }
+    const lf = input.indexOf(LF, start);
+    const end = lf < 0 ? input.length : lf;
+    this.isAuth = isAnswer || isAuthCommand(input, start);
+    this.crlf = end > start && input[end - 1] === CR;
+    this.line = input.subarray(start, this.crlf ? end - 1 : end);
+    if (this.line.length > (this.isAuth ? MAX_AUTH_LINE_BYTES : maxCommandBytes)) {
+      this.#skip(input, start);
+      return 'too-long';
+    }
+    this.end = lf < 0 ? start : lf + 1;
+    return lf < 0 ? 'incomplete' : 'line';
+  }
+
+  /** Afterwards `#skipped` is 0 if the line has ended within the limit. */
+  #skip(input: Buffer, at: number): void {
+    const lf = input.indexOf(LF, at);
+    const end = lf < 0 ? input.length : lf;
+    this.#skipped += end - at;
+    this.end = lf < 0 ? end : lf + 1;
+    if (lf >= 0 && this.#skipped <= this.#limits.maxSkippedLineBytes) this.#skipped = 0;
+  }
+}
+
+const isAuthCommand = (input: Buffer, at: number): boolean =>
+  ((input[at] ?? 0) | 0x20) === 0x61 && /^auth /i.test(input.toString('latin1', at, at + 5));
+
+/** What to do with a CR or LF outside of a CRLF: reject the message, or replace it by CRLF. */
+export type BareLineEndings = 'refuse' | 'normalise';
+
+export interface DataLimits {
+  /** Size limit of the message, after removing stuffed dots and normalising line endings. */
+  maxBytes: number;
+  /** Bytes of a rejected message after which the connection is closed; at least twice `maxBytes`. */
+  maxDrainedBytes: number;
+}
+
+/** Accepting any other end of data enables SMTP smuggling (CVE-2023-51764 to -51766). */
+const END = '\r\n.\r\n';
+/** A suffix that may become a part of END or of a CRLF with the next bytes. */
+const UNDECIDED = /(?:(?<=\n)\.)?\r?$/;
+const BARE = /\r(?!\n)|(?<!\r)\n/;
+const BARE_OR_STUFFED = /\r(?!\n)|(?<!\r)\n|\n\./;
+/** Stuffed dots. After a bare LF only one of two dots: a client that stuffs would have doubled a single one. */
+const STUFFED = /(\r\n)\.|((?<!\r)\n)\.(?=\.)/g;
+
+/** Parses the message after DATA (RFC 5321 sections 4.1.1.4 and 4.5.2), received in pieces of any size. */
+export class DataReader {
+  /** Output of the last {@link read}; may be a view of the input. */
+  output: Buffer | undefined;
+  refusal: Reply | undefined;
+  bytesRead = 0;
+  ended = false;
+  /** A rejected message exceeded `maxDrainedBytes`: the connection must be closed. */
+  outOfStep = false;
+  readonly #limits: DataLimits;
+  readonly #normalises: boolean;
+  /** Unprocessed bytes of the last read, and the line ending before them ('' within a line). */
+  #undecided = '';
+  #lineEnd: string;
+  #length = 0;
+
+  /** @param afterCrlf whether the DATA command ended with CRLF; otherwise a lone dot is no end of data */
+  constructor(limits: DataLimits, policy: BareLineEndings, afterCrlf = true) {
+    this.#limits = limits;
+    this.#normalises = policy === 'normalise';
+    this.#lineEnd = afterCrlf ? '\r\n' : '\n';
+  }
+
+  /** Reads until the end of the message or the input. @returns index of the first unread byte */
+  read(input: Buffer, at: number): number {
+    const text = `${this.#lineEnd}${this.#undecided}${input.toString('latin1', at)}`;
+    const end = text.indexOf(END);
+    const [undecided = ''] = (end < 0 && UNDECIDED.exec(text.slice(-3))) || [];
+    const lines = text.slice(0, end < 0 ? text.length - undecided.length : end + 2);
+    const next = end < 0 ? input.length : input.length - text.length + end + END.length;
+    this.output = this.refusal ? undefined : this.#keep(lines, input.subarray(at));
+    this.ended = end >= 0;
+    this.#undecided = undecided;
+    this.#lineEnd = /\r?\n$/.exec(lines.slice(-2))?.[0] ?? '';
+    const before = this.bytesRead;
+    this.bytesRead += next - at;
+    const excess = this.refusal ? this.bytesRead - this.#limits.maxDrainedBytes : 0;
+    if (excess <= 0) return next;
+    this.ended = false;
+    this.outOfStep = true;
+    this.bytesRead = Math.max(before, this.#limits.maxDrainedBytes);
+    return next - excess;
+  }
+
+  /** @param lines complete lines and the line ending before them @param input contains them, except undecided bytes of earlier reads */
+  #keep(lines: string, input: Buffer): Buffer | undefined {
+    const isPlain = this.#undecided === '' && !BARE_OR_STUFFED.test(lines);
+    const kept = isPlain ? lines : lines.replace(STUFFED, '$1$2');
+    const message = kept.slice(this.#lineEnd.length);
+    const left = this.#limits.maxBytes - this.#length;
+    // Ignores bytes beyond the size limit; a CR counts at its next byte. So the result does not depend on how the input is cut into reads.
+    const bare = isPlain || this.#normalises ? -1 : message.search(BARE);
+    if (bare >= 0 && (message[bare] === '\r' ? bare + 1 : bare) < left) {
+      this.refusal = REPLIES.bareLineEnding;
+      return undefined;
+    }
+    const output = isPlain || !this.#normalises ? message : message.replace(/\r\n|\r|\n/g, '\r\n');
+    this.#length += output.length;
+    if (output.length > left) this.refusal = REPLIES.messageTooLarge;
+    if (this.refusal || output === '') return undefined;
+    return isPlain ? input.subarray(0, output.length) : Buffer.from(output, 'latin1');
+  }
+}
