@@ -224,6 +224,10 @@ export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit
         handler: (request, reply) => answer(route, request, reply),
       });
     if (dialect === 'mailpit') eventsRoute(app, scope, admit, follow);
+    // Mailpit redirects to the path without a doubled slash, which cypress-mailpit requests.
+    scope.get('//view/*', { config: { access: 'public' } }, async (request, reply) =>
+      reply.redirect(request.url.slice(1), 301),
+    );
     scope.get('/livez', { config: { access: 'public' } }, async (_request, reply) => reply.send());
   });
 }
