@@ -20,12 +20,8 @@ export interface Asked {
   signal?: AbortSignal | undefined;
 }
 
-type Input<Name extends keyof api.Operations> = Omit<api.Operations[Name], 'result'>;
-interface AnyInput {
-  path?: Record<string, string>;
-  query?: object;
-  body?: unknown;
-}
+type Input<Name extends keyof api.Operations> = Omit<api.Operations[Name], 'result'> & Pick<Asked, 'signal'>;
+type AnyInput = Pick<Asked, 'signal'> & { path?: Record<string, string>; query?: object; body?: unknown };
 
 /** Mayfly's API refused a request. */
 export class Refused extends Error {
@@ -55,20 +51,15 @@ export class Api {
   async call<Name extends keyof api.Operations>(
     operation: Name,
     input: Input<Name>,
-    signal?: AbortSignal,
   ): Promise<api.Operations[Name]['result']> {
-    const { headers, body } = await this.answer(operation, input, signal);
+    const { headers, body } = await this.answer(operation, input);
     const isJson = headers['content-type']?.startsWith('application/json') ?? false;
     return (isJson ? JSON.parse(String(body)) : body) as api.Operations[Name]['result'];
   }
 
   /** The response itself, for bytes whose type matters. @throws Refused */
-  async answer<Name extends keyof api.Operations>(
-    operation: Name,
-    input: Input<Name>,
-    signal?: AbortSignal,
-  ): Promise<Answer> {
-    const { path = {}, query = {}, body } = input as AnyInput;
+  async answer<Name extends keyof api.Operations>(operation: Name, input: Input<Name>): Promise<Answer> {
+    const { path = {}, query = {}, body, signal } = input as AnyInput;
     const [method = '', template = ''] = operation.split(' ');
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query))

@@ -1,8 +1,8 @@
 /** What one client changed, for others that follow the same mailbox on this server. */
-export type Change =
-  | { Type: 'update'; Data: { ID: string; Read?: boolean; Tags?: string[] } }
-  | { Type: 'delete'; Data: { ID: string } }
-  | { Type: 'truncate' | 'prune'; Data: null };
+export interface Change {
+  Type: 'update' | 'delete' | 'truncate' | 'prune';
+  Data: { ID: string; Read?: boolean; Tags?: string[] } | null;
+}
 
 /** Whose mailbox: of an account, or of the one inbox of a read token. */
 export interface Owner {
@@ -10,26 +10,22 @@ export interface Owner {
   inboxId: string | undefined;
 }
 
-type Listener = (change: Change) => void;
-
 /** Passes on changes between the clients of one server. */
 export function createChanges() {
-  const listeners = new Set<{ of: Owner; listener: Listener }>();
+  const listeners = new Set<{ of: Owner; listener: (change: Change) => void }>();
   return {
     publish(by: Owner, change: Change): void {
-      for (const { of, listener } of listeners) if (isSeen(of, by, change)) listener(change);
+      const inboxId = by.inboxId ?? change.Data?.ID.split('-')[1];
+      for (const { of, listener } of listeners) {
+        const isOfInbox = of.inboxId === undefined || inboxId === undefined || of.inboxId === inboxId;
+        if (of.accountId === by.accountId && isOfInbox) listener(change);
+      }
     },
     /** @returns what ends the subscription */
-    subscribe(of: Owner, listener: Listener): () => void {
+    subscribe(of: Owner, listener: (change: Change) => void): () => void {
       const one = { of, listener };
       listeners.add(one);
       return () => listeners.delete(one);
     },
   };
-}
-
-function isSeen(of: Owner, by: Owner, { Data }: Change): boolean {
-  if (of.accountId !== by.accountId) return false;
-  if (of.inboxId === undefined || of.inboxId === by.inboxId) return true;
-  return Data === null ? by.inboxId === undefined : Data.ID.endsWith(`-${of.inboxId}`);
 }

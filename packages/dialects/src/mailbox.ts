@@ -64,22 +64,19 @@ async function collect(found: AsyncIterable<Summary>): Promise<Summary[]> {
 
 /** All mail that one caller may see: of an account, or of the one inbox of a read token. */
 export class Mailbox {
-  readonly #api: Api;
+  readonly api: Api;
   /** Of a read token. */
   readonly #inboxId: string | undefined;
-  readonly #changed: (change: Change) => void;
+  /** Is told what is changed here. */
+  readonly changed: (change: Change) => void;
 
-  /** @param changed is told what is changed here */
   constructor(api: Api, inboxId: string | undefined, changed: (change: Change) => void = () => undefined) {
-    this.#api = api;
+    this.api = api;
     this.#inboxId = inboxId;
-    this.#changed = changed;
+    this.changed = changed;
   }
 
-  /**
-   * The messages that a search of the API finds, newest first, asked for by pages.
-   * @param q `''` for all
-   */
+  /** The messages that a search of the API finds, newest first, asked for by pages; all for `''`. */
   async *list(q: string): AsyncGenerator<Summary> {
     for (let before: string | undefined; ; ) {
       const page = await this.#page({ ...(q && { q }), ...(before && { before }), limit: PAGE });
@@ -93,11 +90,7 @@ export class Mailbox {
     return collect(this.list(''));
   }
 
-  /**
-   * As {@link Mailbox.list}; while it finds nothing, waits for more.
-   * @param wait seconds
-   * @param choose which of the messages found count; it need not look at all
-   */
+  /** As {@link Mailbox.list}; waits so many seconds while `choose` finds nothing, which need not look at all. */
   async listWithin(
     q: string,
     wait: number,
@@ -131,11 +124,11 @@ export class Mailbox {
     signal?: AbortSignal,
   ): Promise<{ messages: Summary[]; cursor: string; next: string | undefined }> {
     if (this.#inboxId === undefined) {
-      const { messages, cursor, before } = await this.#api.call('GET /v1/messages', { query }, signal);
+      const { messages, cursor, before } = await this.api.call('GET /v1/messages', { query, signal });
       return { messages, cursor, next: before ?? undefined };
     }
     const path = { id: this.#inboxId };
-    const page = await this.#api.call('GET /v1/inboxes/{id}/messages', { path, query }, signal);
+    const page = await this.api.call('GET /v1/inboxes/{id}/messages', { path, query, signal });
     const last = page.searchedTo ?? page.messages.at(-1)?.id;
     return { ...page, next: page.hasMore ? last : undefined };
   }
@@ -150,21 +143,21 @@ export class Mailbox {
 
   async read(id: string, include?: 'attachmentContent'): Promise<api.Message> {
     const input = { path: this.#pathOf(id), query: { ...(include && { include }) } };
-    return this.#api.call('GET /v1/inboxes/{id}/messages/{messageId}', input);
+    return this.api.call('GET /v1/inboxes/{id}/messages/{messageId}', input);
   }
 
   async raw(id: string): Promise<Buffer> {
     const path = this.#pathOf(id);
-    return (await this.#api.answer('GET /v1/inboxes/{id}/messages/{messageId}/raw', { path })).body;
+    return (await this.api.answer('GET /v1/inboxes/{id}/messages/{messageId}/raw', { path })).body;
   }
 
   async attachment(id: string, attachmentId: string): Promise<Answer> {
     const path = { ...this.#pathOf(id), attachmentId };
-    return this.#api.answer('GET /v1/inboxes/{id}/messages/{messageId}/attachments/{attachmentId}', { path });
+    return this.api.answer('GET /v1/inboxes/{id}/messages/{messageId}/attachments/{attachmentId}', { path });
   }
 
   async lint(id: string): Promise<api.LintReport> {
-    return this.#api.call('GET /v1/inboxes/{id}/messages/{messageId}/lint', { path: this.#pathOf(id) });
+    return this.api.call('GET /v1/inboxes/{id}/messages/{messageId}/lint', { path: this.#pathOf(id) });
   }
 
   /** Messages that are gone are left out: others may delete at the same time. */
@@ -172,9 +165,9 @@ export class Mailbox {
     const operation = 'PATCH /v1/inboxes/{id}/messages/{messageId}';
     for (const id of ids)
       await unlessGone(async () => {
-        const { readAt, tags } = await this.#api.call(operation, { path: this.#pathOf(id), body: marks });
+        const { readAt, tags } = await this.api.call(operation, { path: this.#pathOf(id), body: marks });
         const Data = marks.tags ? { ID: id, Tags: tags } : { ID: id, Read: readAt !== null };
-        this.#changed({ Type: 'update', Data });
+        this.changed({ Type: 'update', Data });
       });
   }
 
@@ -182,45 +175,30 @@ export class Mailbox {
     const operation = 'DELETE /v1/inboxes/{id}/messages/{messageId}';
     for (const id of ids)
       await unlessGone(async () => {
-        await this.#api.call(operation, { path: this.#pathOf(id) });
-        this.#changed({ Type: 'delete', Data: { ID: id } });
+        await this.api.call(operation, { path: this.#pathOf(id) });
+        this.changed({ Type: 'delete', Data: { ID: id } });
       });
-  }
-
-  /** Tells others that many messages may have changed. */
-  prune(): void {
-    this.#changed({ Type: 'prune', Data: null });
   }
 
   /** Deletes all messages. New ones that come meanwhile may be among them. */
   async empty(): Promise<void> {
     const inboxes = new Set((await this.all()).map(({ inboxId }) => inboxId));
     for (const id of inboxes)
-      await unlessGone(() => this.#api.call('DELETE /v1/inboxes/{id}/messages', { path: { id } }));
-    this.#changed({ Type: 'truncate', Data: null });
+      await unlessGone(() => this.api.call('DELETE /v1/inboxes/{id}/messages', { path: { id } }));
+    this.changed({ Type: 'truncate', Data: null });
   }
 
   /** @throws Refused 400 with more inboxes than one page has */
   async inboxIds(): Promise<string[]> {
     if (this.#inboxId !== undefined) return [this.#inboxId];
-    const { inboxes, hasMore } = await this.#api.call('GET /v1/inboxes', { query: { limit: PAGE } });
+    const { inboxes, hasMore } = await this.api.call('GET /v1/inboxes', { query: { limit: PAGE } });
     if (!hasMore) return inboxes.map(({ id }) => id);
-    const words = `This works for up to ${PAGE} inboxes. PUT /v1/inboxes/{id}/faults works for each.`;
-    throw new Refused(400, words);
-  }
-
-  async faults(id: string): Promise<api.FaultState[]> {
-    return (await this.#api.call('GET /v1/inboxes/{id}/faults', { path: { id } })).rules;
-  }
-
-  async setFaults(id: string, rules: api.FaultRule[]): Promise<void> {
-    await this.#api.call('PUT /v1/inboxes/{id}/faults', { path: { id }, body: { rules } });
+    throw new Refused(400, `This works for up to ${PAGE} inboxes.`);
   }
 
   /**
    * Stores a mail where SMTP would have put it: in the inboxes of its recipients, else in the sink.
-   * @returns the id of the first copy
-   * @throws Refused when nothing takes mail for the recipients
+   * @returns the id of the first copy @throws Refused when nothing takes mail for the recipients
    */
   async send(raw: Buffer, mailFrom: string, recipients: readonly string[]): Promise<string> {
     const targets = new Map<string, string>();
@@ -228,19 +206,19 @@ export class Mailbox {
       const inbox = this.#inboxId ?? (await this.#inboxFor(address));
       if (inbox !== undefined && !targets.has(inbox)) targets.set(inbox, address);
     }
-    const ids: string[] = [];
+    let first: string | undefined;
     for (const [id, rcptTo] of targets) {
       const input = { path: { id }, query: { mailFrom, rcptTo }, body: raw };
-      ids.push(idOf(await this.#api.call('POST /v1/inboxes/{id}/messages', input)));
+      const made = await this.api.call('POST /v1/inboxes/{id}/messages', input);
+      first ??= idOf(made);
     }
-    const [first] = ids;
     if (first !== undefined) return first;
     throw new Refused(400, 'No inbox takes mail for these recipients, and this server has no sink.');
   }
 
   async #inboxFor(address: string): Promise<string | undefined> {
     for (const query of [{ address }, SINK]) {
-      const { inboxes } = await this.#api.call('GET /v1/inboxes', { query });
+      const { inboxes } = await this.api.call('GET /v1/inboxes', { query });
       if (inboxes[0]) return inboxes[0].id;
     }
     return undefined;
@@ -253,10 +231,7 @@ export class Mailbox {
   }
 }
 
-async function unlessGone(call: () => Promise<unknown>): Promise<void> {
-  try {
-    await call();
-  } catch (error) {
+const unlessGone = (call: () => Promise<unknown>): Promise<unknown> =>
+  call().catch((error) => {
     if (!(error instanceof Refused && error.status === 404)) throw error;
-  }
-}
+  });

@@ -2,9 +2,7 @@ import type { api } from '@mayfly/client';
 import { idOf } from '../mailbox.ts';
 import { headersIn } from '../source.ts';
 
-/*
- * MailHog's JSON of a message: the source, split by its header and its parts, with nothing decoded.
- */
+// MailHog's JSON of a message: the source, split by its header and its parts, with nothing decoded.
 
 /** Deeper parts stay in the body of the one around them. */
 const MAX_DEPTH = 20;
@@ -18,15 +16,8 @@ interface Part {
   MIME: { Parts: Part[] } | null;
 }
 
-interface Path {
-  Relays: null;
-  Mailbox: string;
-  Domain: string;
-  Params: string;
-}
-
 /** @param address of the envelope; '' of a bounce */
-function pathOf(address: string): Path {
+function pathOf(address: string) {
   const at = address.lastIndexOf('@');
   const [mailbox, domain] = at < 0 ? [address, ''] : [address.slice(0, at), address.slice(at + 1)];
   return { Relays: null, Mailbox: mailbox, Domain: domain, Params: '' };

@@ -3,33 +3,26 @@ import { Refused } from '../api.ts';
 import type { Mailbox } from '../mailbox.ts';
 import { readJson } from './send.ts';
 
-/*
- * Mailpit's chaos by our fault rules. Those are exact and stand at RCPT, so only `Recipient` can be set, to 0 or 100 %.
- */
+// Mailpit's chaos by our fault rules. Those are exact and stand at RCPT, so only `Recipient` can be set, to 0 or 100 %.
 
-interface Trigger {
-  ErrorCode: number;
-  Probability: number;
-}
-type Triggers = Record<'Sender' | 'Recipient' | 'Authentication', Trigger>;
+const off = (ErrorCode: number) => ({ ErrorCode, Probability: 0 });
+const OFF = { Sender: off(451), Recipient: off(451), Authentication: off(535) };
+type Triggers = typeof OFF;
 
-const OFF: Triggers = {
-  Sender: { ErrorCode: 451, Probability: 0 },
-  Recipient: { ErrorCode: 451, Probability: 0 },
-  Authentication: { ErrorCode: 535, Probability: 0 },
-};
 /** The reply to RCPT, by which the rules of chaos are known. */
 const REPLY = 'Chaos recipient error';
 /** As often as one rule can apply. */
 const TIMES = 1_000;
 
+const FAULTS = 'GET /v1/inboxes/{id}/faults';
 const isChaos = ({ reply }: api.FaultState): boolean => reply?.text === REPLY;
 const isLeft = ({ left }: api.FaultState): boolean => left > 0;
 
 /** What is set for the first inbox for which something is. */
 export async function getChaos(mailbox: Mailbox): Promise<Triggers> {
   for (const id of await mailbox.inboxIds()) {
-    const rule = (await mailbox.faults(id)).find((one) => isChaos(one) && isLeft(one));
+    const { rules } = await mailbox.api.call(FAULTS, { path: { id } });
+    const rule = rules.find((one) => isChaos(one) && isLeft(one));
     if (rule) return { ...OFF, Recipient: { ErrorCode: rule.reply?.code ?? 0, Probability: 100 } };
   }
   return OFF;
@@ -45,8 +38,9 @@ export async function setChaos(mailbox: Mailbox, body: Buffer): Promise<Triggers
   const rules: api.FaultRule[] =
     Probability > 0 ? [{ at: 'rcpt', reply: { code, text: REPLY }, times: TIMES }] : [];
   for (const id of await mailbox.inboxIds()) {
-    const before = (await mailbox.faults(id)).filter(isLeft);
-    if (before.every(isChaos) && before.length + rules.length > 0) await mailbox.setFaults(id, rules);
+    const before = (await mailbox.api.call(FAULTS, { path: { id } })).rules.filter(isLeft);
+    if (before.every(isChaos) && before.length + rules.length > 0)
+      await mailbox.api.call('PUT /v1/inboxes/{id}/faults', { path: { id }, body: { rules } });
   }
   return triggers;
 }
@@ -54,9 +48,9 @@ export async function setChaos(mailbox: Mailbox, body: Buffer): Promise<Triggers
 function readTriggers(given: object): Triggers {
   const triggers = structuredClone(OFF);
   for (const [name, trigger] of Object.entries(triggers)) {
-    const of: Partial<Trigger> = (given as Partial<Triggers>)[name as keyof Triggers] ?? {};
-    trigger.ErrorCode = of.ErrorCode || trigger.ErrorCode;
-    trigger.Probability = of.Probability ?? 0;
+    const { ErrorCode, Probability } = (given as Partial<Triggers>)[name as keyof Triggers] ?? trigger;
+    trigger.ErrorCode = ErrorCode || trigger.ErrorCode;
+    trigger.Probability = Probability ?? 0;
     if (!isBetween(trigger.ErrorCode, 400, 599))
       throw new Refused(400, 'error code must be between 400 and 599');
     if (!isBetween(trigger.Probability, 0, 100))
@@ -66,10 +60,7 @@ function readTriggers(given: object): Triggers {
   if (Sender.Probability > 0 || Authentication.Probability > 0)
     throw new Refused(400, 'Mayfly has faults at RCPT, not at MAIL and AUTH: set Recipient.');
   if (Recipient.Probability % 100 !== 0)
-    throw new Refused(
-      400,
-      'The faults of Mayfly are exact: Probability is 0 or 100. PUT /v1/inboxes/{id}/faults sets how often one applies.',
-    );
+    throw new Refused(400, 'The faults of Mayfly are exact: Probability is 0 or 100. See docs/faults.md.');
   return triggers;
 }
 

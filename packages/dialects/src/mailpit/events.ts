@@ -19,9 +19,8 @@ const MAX_RECEIVED_BYTES = 1024;
 /** How long a closed connection waits for the close of its client, milliseconds. A server that stops waits for it. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
-/** Why a connection was closed (RFC 6455 section 7.4.1). */
-const GOING_AWAY = 1001;
-const POLICY = 1008;
+/** Why a connection was closed (RFC 6455 section 7.4.1): the server ends, or the client may not read. */
+const [GOING_AWAY, POLICY] = [1001, 1008];
 
 export function createWebSockets(): WebSocketServer {
   const options = { noServer: true, maxPayload: MAX_RECEIVED_BYTES, closeTimeout: CLOSE_TIMEOUT_MS };
@@ -81,27 +80,20 @@ export async function sendEvents(
 /** Figures of a mailbox, sent some time after they are asked for, and once for many requests. */
 function createStats(mailbox: Mailbox, signal: AbortSignal, send: (stats: object) => void): () => void {
   let isDue = false;
-  let isBusy = false;
+  let pause = STATS_EVERY_MS;
   const run = async (): Promise<void> => {
-    for (let pause = STATS_EVERY_MS; isDue; ) {
-      await sleep(pause, undefined, { signal, ref: false });
-      isDue = false;
-      const begun = performance.now();
-      const all = await mailbox.all();
-      const unread = all.filter(({ readAt }) => readAt === null).length;
-      send({ Total: all.length, Unread: unread, Version: 'Mayfly' });
-      pause = Math.max(STATS_EVERY_MS, STATS_SHARE * (performance.now() - begun));
-    }
+    await sleep(pause, undefined, { signal, ref: false });
+    isDue = false;
+    const begun = performance.now();
+    const all = await mailbox.all();
+    const unread = all.filter(({ readAt }) => readAt === null).length;
+    send({ Total: all.length, Unread: unread, Version: 'Mayfly' });
+    pause = Math.max(STATS_EVERY_MS, STATS_SHARE * (performance.now() - begun));
   };
   return () => {
+    if (isDue) return;
     isDue = true;
-    if (isBusy) return;
-    isBusy = true;
     // Without figures the connection is still of use, and what reads the messages says what is wrong.
-    run()
-      .catch(() => undefined)
-      .finally(() => {
-        isBusy = false;
-      });
+    run().catch(() => undefined);
   };
 }

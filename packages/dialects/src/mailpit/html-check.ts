@@ -4,7 +4,6 @@ import type { api } from '@mayfly/client';
 const CLIENT = /^(.*) \((.*)\)$/;
 
 type Support = 'yes' | 'partial' | 'no';
-const percent = (part: number, of: number): number => (of === 0 ? 0 : (100 * part) / of);
 
 /** Mailpit's report of what mail clients do not support, from our lint report. @param html of the message */
 export function htmlCheckOf({ features }: api.LintReport, html: string) {
@@ -29,22 +28,22 @@ export function htmlCheckOf({ features }: api.LintReport, html: string) {
 
 function warningOf({ feature, reference, lines, full, partial, none }: api.LintFeature) {
   const results = [...of(full, 'yes'), ...of(partial, 'partial'), ...of(none, 'no')];
-  const isCss = reference.includes('/css-');
+  const share = (clients: string[]): number => (100 * clients.length) / (results.length || 1);
   return {
     Slug: reference.split('/').filter(Boolean).at(-1) ?? '',
     Title: feature,
     Description: '',
     URL: reference,
-    Category: isCss ? 'css' : 'html',
+    Category: reference.includes('/css-') ? 'css' : 'html',
     Tags: [] as string[],
     Keywords: '',
     Results: results,
     NotesByNumber: {},
     Score: {
       Found: lines.length,
-      Supported: percent(full.length, results.length),
-      Partial: percent(partial.length, results.length),
-      Unsupported: percent(none.length, results.length),
+      Supported: share(full),
+      Partial: share(partial),
+      Unsupported: share(none),
     },
   };
 }
@@ -52,12 +51,6 @@ function warningOf({ feature, reference, lines, full, partial, none }: api.LintF
 const of = (clients: readonly string[], support: Support) =>
   clients.map((client) => {
     const [, family = client, platform = ''] = CLIENT.exec(client) ?? [];
-    return {
-      Name: client,
-      Platform: platform.toLowerCase().replaceAll(/[ .]+/g, '-'),
-      Family: family,
-      Version: '',
-      Support: support,
-      NoteNumber: '',
-    };
+    const Platform = platform.toLowerCase().replaceAll(/[ .]+/g, '-');
+    return { Name: client, Platform, Family: family, Version: '', Support: support, NoteNumber: '' };
   });

@@ -4,34 +4,30 @@ import { idOf, type Mailbox } from '../mailbox.ts';
 import { type Call, json, numberOf, type Reply, type Route, route, text } from '../route.ts';
 import { getChaos, setChaos } from './chaos.ts';
 import { htmlCheckOf } from './html-check.ts';
-import { linksOf } from './link-check.ts';
 import { isTag, readSearch, type Search, timeOf } from './search.ts';
 import { composeMail, readJson } from './send.ts';
-import { asSent, headersOf, messageOf, rowOf, sortTags } from './shapes.ts';
+import { asSent, headersOf, linksOf, messageOf, rowOf, sortTags } from './shapes.ts';
 import { BLANK_PICTURE } from './thumbnail.ts';
 
-/*
- * The HTTP interface of Mailpit (its release 1.30). Errors are plain text with 400 or 404, as there.
- */
+// The HTTP interface of Mailpit (its release 1.30). Errors are plain text with 400 or 404, as there.
 
 const DEFAULT_LIMIT = 50;
 /** A page of a mail shows itself and opens links, but runs and sends nothing: its origin is the console's. */
 const PAGE_CSP =
   "script-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; sandbox allow-same-origin allow-popups allow-popups-to-escape-sandbox";
 const ok = (): Reply => text('ok');
-const notFound = (words: string): Refused => new Refused(404, words);
+const notFound = (words = NOT_FOUND): Refused => new Refused(404, words);
+/** Says of what is unknown what that program says there. */
+const unknown = (instead: Refused) => (error: unknown) => {
+  throw error instanceof Refused && error.status === 404 ? instead : error;
+};
 
 const EVERYTHING: Search = { q: '', matches: async () => true };
 const searchOf = (query: URLSearchParams): Search =>
   readSearch((query.get('query') ?? '').trim(), query.get('tz') ?? 'UTC');
 
 /** The messages that a search finds, newest first, at most so many; while there is none, waits up to `wait` seconds. */
-const find = (
-  mailbox: Mailbox,
-  search: Search,
-  wait = 0,
-  most = Number.POSITIVE_INFINITY,
-): Promise<api.MessageSummary[]> =>
+const find = (mailbox: Mailbox, search: Search, wait = 0, most = Number.POSITIVE_INFINITY) =>
   mailbox.listWithin(search.q, wait, async (found) => {
     const matching: api.MessageSummary[] = [];
     for await (const message of found) {
@@ -78,13 +74,18 @@ function givenSearch(query: URLSearchParams): Search {
   return searchOf(query);
 }
 
-/** The id in the path, or of the newest message that `query` finds. @throws Refused 404 */
-async function messageId({ path, query, mailbox, wait }: Call): Promise<string> {
-  const { id = '' } = path;
-  if (id !== 'latest') return id;
-  const [latest] = await find(mailbox, query.has('query') ? searchOf(query) : EVERYTHING, wait, 1);
-  if (latest) return idOf(latest);
-  throw notFound('Message not found');
+/** The newest message that `query` finds. */
+async function newest({ query, mailbox, wait }: Call): Promise<string | undefined> {
+  const [latest] = await find(mailbox, searchOf(query), wait, 1);
+  return latest && idOf(latest);
+}
+
+/** The id in the path, or of the newest message. @throws Refused 404 */
+async function messageId(call: Call, words = 'Message not found'): Promise<string> {
+  const { id = '' } = call.path;
+  const found = id === 'latest' ? await newest(call) : id;
+  if (found === undefined) throw notFound(words);
+  return found;
 }
 
 /** Reads a message, which marks it as read. */
@@ -102,8 +103,7 @@ async function chosen({ mailbox, query }: Call, ids: unknown, search: unknown): 
   if (given.length > 0 && words !== '')
     throw new Refused(400, 'You may specify either IDs or a search query, not both');
   if (given.length > 0) return given;
-  const found = await find(mailbox, words ? readSearch(words, query.get('tz') ?? 'UTC') : EVERYTHING);
-  return found.map(idOf);
+  return (await find(mailbox, readSearch(words, query.get('tz') ?? 'UTC'))).map(idOf);
 }
 
 const NO_TAG = /[^A-Za-z0-9\-. _@]/g;
@@ -123,7 +123,7 @@ async function replaceTag(mailbox: Mailbox, tag: string, to?: string): Promise<R
     const tags = message.tags.flatMap((one) => (isTag(tag)(one) ? (to ?? []) : one));
     await mailbox.mark([idOf(message)], { tags });
   }
-  mailbox.prune();
+  mailbox.changed({ Type: 'prune', Data: null });
   return ok();
 }
 
@@ -141,56 +141,40 @@ const redirect = (location: string): Reply => ({
   headers: { location },
 });
 
-/** The page of the newest message that the query finds; the first page without one. */
-async function newest(call: Call): Promise<string> {
-  const named = { ...call, path: { id: 'latest' } };
-  const found = await messageId(named).catch((error) => {
-    if (error instanceof Refused && error.status === 404) return undefined;
-    throw error;
-  });
-  return found === undefined ? '/' : `/view/${found}`;
-}
-
 async function view(call: Call): Promise<Reply> {
   const [, id = '', kind] = /^(.*?)(?:\.(html|txt))?$/.exec(call.path.file ?? '') ?? [];
-  const named = { ...call, path: { id } };
   if (kind === undefined) {
+    if (id === 'latest') return redirect(`/view/${(await newest(call)) ?? ''}`.replace(/^\/view\/$/, '/'));
     const [message, inbox] = id.split('-');
-    return redirect(id === 'latest' ? await newest(call) : `/console/inboxes/${inbox}/messages/${message}`);
+    return redirect(`/console/inboxes/${inbox}/messages/${message}`);
   }
-  const message = await open(named).catch((error) => {
-    throw error instanceof Refused && error.status === 404 ? notFound('Message not found') : error;
-  });
+  const message = await open({ ...call, path: { id } }).catch(unknown(notFound('Message not found')));
   if (kind === 'txt') return text(messageOf(message).Text, 200, 'text/plain; charset=utf-8');
   if (!message.html) throw notFound('This message does not contain a HTML part');
   const headers = { 'content-security-policy': PAGE_CSP };
   return { ...text(pageOf(message, idOf(message)), 200, 'text/html; charset=utf-8'), headers };
 }
 
+async function attachment({ mailbox, path: { partId = '' } }: Call, id: string) {
+  const { attachments } = await mailbox.read(id);
+  const named = attachments.find((one) => one.id === partId);
+  if (!named) throw notFound();
+  const { headers, body } = await mailbox.attachment(id, partId);
+  const name = encodeURIComponent(named.filename || (named.contentId ?? ''));
+  const type = headers['content-type'] ?? 'application/octet-stream';
+  return { type, body, headers: { 'content-disposition': `filename="${name}"` } };
+}
+
 async function part(call: Call): Promise<Reply> {
-  const id = await messageId(call);
-  const { name, type, body } = await attachment(call, id);
-  const disposition = `inline; filename="${encodeURIComponent(name)}"`;
-  return { type, body, headers: { 'content-disposition': disposition } };
+  const { headers, ...reply } = await attachment(call, await messageId(call));
+  return { ...reply, headers: { 'content-disposition': `inline; ${headers['content-disposition']}` } };
 }
 
 /** A picture as it is, in its own size; a blank one for everything else. */
 async function thumbnail(call: Call): Promise<Reply> {
-  const { name, type, body } = await attachment(call, call.path.id ?? '').catch((error) => {
-    if (error instanceof Refused && error.status === 404) throw new Refused(400, 'attachment not found');
-    throw error;
-  });
-  const headers = { 'content-disposition': `filename="${encodeURIComponent(name)}"` };
-  return type.startsWith('image/') ? { type, body, headers } : { ...BLANK_PICTURE, headers };
-}
-
-async function attachment({ mailbox, path: { partId = '' } }: Call, id: string) {
-  const { attachments } = await mailbox.read(id);
-  const named = attachments.find((one) => one.id === partId);
-  if (!named) throw new Refused(404, NOT_FOUND);
-  const { headers, body } = await mailbox.attachment(id, partId);
-  const type = headers['content-type'] ?? 'application/octet-stream';
-  return { name: named.filename || (named.contentId ?? ''), type, body };
+  const noPart = unknown(new Refused(400, 'attachment not found'));
+  const reply = await attachment(call, call.path.id ?? '').catch(noPart);
+  return reply.type.startsWith('image/') ? reply : { ...reply, ...BLANK_PICTURE };
 }
 
 async function info({ mailbox }: Call): Promise<Reply> {
@@ -209,11 +193,8 @@ async function info({ mailbox }: Call): Promise<Reply> {
     RuntimeStats: {
       Uptime: Math.floor(process.uptime()),
       Memory: process.memoryUsage.rss(),
+      ...{ SMTPAccepted: all.length, SMTPAcceptedSize: bytes, SMTPRejected: 0, SMTPIgnored: 0 },
       MessagesDeleted: 0,
-      SMTPAccepted: all.length,
-      SMTPAcceptedSize: bytes,
-      SMTPRejected: 0,
-      SMTPIgnored: 0,
     },
   });
 }
@@ -222,14 +203,8 @@ async function info({ mailbox }: Call): Promise<Reply> {
 const WEB_UI = {
   Label: '',
   MessageRelay: {
-    Enabled: false,
-    SMTPServer: '',
-    ReturnPath: '',
-    AllowedRecipients: '',
-    BlockedRecipients: '',
-    OverrideFrom: '',
-    PreserveMessageIDs: false,
-    RecipientAllowlist: '',
+    ...{ Enabled: false, SMTPServer: '', ReturnPath: '', AllowedRecipients: '', BlockedRecipients: '' },
+    ...{ OverrideFrom: '', PreserveMessageIDs: false, RecipientAllowlist: '' },
   },
   SpamAssassin: false,
   ChaosEnabled: true,
@@ -264,44 +239,21 @@ async function setRead(call: Call): Promise<Reply> {
 
 async function remove({ mailbox, body }: Call): Promise<Reply> {
   // A body that is no JSON deletes all, as there.
-  let ids: unknown;
-  try {
-    ids = (JSON.parse(String(body)) as { IDs?: unknown }).IDs;
-  } catch {
-    ids = undefined;
-  }
+  const { IDs: ids } = readJson(body, {}) as { IDs?: unknown };
   if (Array.isArray(ids) && ids.length > 0) await mailbox.remove(ids.map(String));
   else await mailbox.empty();
-  return ok();
-}
-
-async function removeFound({ mailbox, query }: Call): Promise<Reply> {
-  await mailbox.remove((await find(mailbox, givenSearch(query))).map(idOf));
   return ok();
 }
 
 async function raw(call: Call): Promise<Reply> {
   const id = await messageId(call);
   const isDownload = call.query.get('dl') === '1';
-  return {
-    type: 'text/plain; charset=utf-8',
-    body: await call.mailbox.raw(id),
-    ...(isDownload && { headers: { 'content-disposition': `attachment; filename="${id}.eml"` } }),
-  };
-}
-
-/** The checks have the same words for no message and an unknown one. */
-const checkedId = (call: Call): Promise<string> =>
-  messageId(call).catch((error) => {
-    throw error instanceof Refused && error.status === 404 ? notFound(NOT_FOUND) : error;
-  });
-
-async function linkCheck(call: Call): Promise<Reply> {
-  return json(linksOf(await call.mailbox.read(await checkedId(call))));
+  const headers = { ...(isDownload && { 'content-disposition': `attachment; filename="${id}.eml"` }) };
+  return { type: 'text/plain; charset=utf-8', body: await call.mailbox.raw(id), headers };
 }
 
 async function htmlCheck(call: Call): Promise<Reply> {
-  const id = await checkedId(call);
+  const id = await messageId(call, NOT_FOUND);
   const { html } = await call.mailbox.read(id);
   if (!html) throw new Refused(400, 'message does not contain HTML');
   return json(htmlCheckOf(await call.mailbox.lint(id), html));
@@ -314,7 +266,10 @@ export const MAILPIT: readonly Route[] = [
   route('PUT', '/api/v1/messages', setRead),
   route('DELETE', '/api/v1/messages', remove),
   route('GET', '/api/v1/search', (call) => page(call, givenSearch(call.query))),
-  route('DELETE', '/api/v1/search', removeFound),
+  route('DELETE', '/api/v1/search', async ({ mailbox, query }) => {
+    await mailbox.remove((await find(mailbox, givenSearch(query))).map(idOf));
+    return ok();
+  }),
   route('POST', '/api/v1/send', send),
   route('GET', '/api/v1/tags', async ({ mailbox }) => json(tagsOf(await mailbox.all()))),
   route('PUT', '/api/v1/tags', setTags),
@@ -333,7 +288,9 @@ export const MAILPIT: readonly Route[] = [
   route('GET', '/api/v1/message/:id/part/:partId', part),
   route('GET', '/api/v1/message/:id/part/:partId/thumb', thumbnail),
   route('GET', '/api/v1/message/:id/html-check', htmlCheck),
-  route('GET', '/api/v1/message/:id/link-check', linkCheck),
+  route('GET', '/api/v1/message/:id/link-check', async (call) =>
+    json(linksOf(await call.mailbox.read(await messageId(call, NOT_FOUND)))),
+  ),
   route('GET', '/api/v1/message/:id/sa-check', async () =>
     text('File not found\n', 404, 'text/plain; charset=utf-8'),
   ),

@@ -10,10 +10,8 @@ export interface Search {
   matches(message: api.MessageSummary, details: () => Promise<Details>): Promise<boolean>;
 }
 
-type Test = (
-  message: api.MessageSummary,
-  details: () => Promise<Details>,
-) => boolean | undefined | Promise<boolean | undefined>;
+type Truth = boolean | undefined;
+type Test = (message: api.MessageSummary, details: () => Promise<Details>) => Truth | Promise<Truth>;
 
 interface Term {
   /** Undefined where only the test decides. */
@@ -43,10 +41,8 @@ function bytesOf(value: string): number | undefined {
 export function timeOf(value: string, timeZone: string): number | undefined {
   const parts = LOCAL.exec(value);
   if (!parts) return Number.isNaN(Date.parse(value)) ? undefined : Date.parse(value);
-  const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0] = parts
-    .slice(1)
-    .map((part) => Number(part ?? 0));
-  const utc = Date.UTC(year, month - 1, day, hour, minute, second);
+  const [year = 0, month = 1, ...rest] = parts.slice(1).map((part) => Number(part ?? 0));
+  const utc = Date.UTC(year, month - 1, ...rest);
   return utc - offsetAt(utc, timeZone);
 }
 
@@ -61,10 +57,7 @@ function offsetAt(time: number, timeZone: string): number {
 }
 
 /** Tags are compared without regard to case. */
-export const isTag =
-  (one: string) =>
-  (other: string): boolean =>
-    one.toLowerCase() === other.toLowerCase();
+export const isTag = (one: string) => (other: string) => one.toLowerCase() === other.toLowerCase();
 
 const flag = (q: string): Term => ({ q });
 const test = (run: Test): Term => ({ test: run });
@@ -73,9 +66,7 @@ const STATES: Readonly<Record<string, Term>> = {
   'is:unread': flag('is:unread'),
   'is:tagged': test(({ tags }) => tags.length > 0),
   'has:attachment': flag('has:attachment'),
-  'has:attachments': flag('has:attachment'),
   'has:inline': test(({ inlineCount }) => inlineCount > 0),
-  'has:inlines': test(({ inlineCount }) => inlineCount > 0),
 };
 
 /** Terms with a value; undefined for a value that is none. */
@@ -112,7 +103,7 @@ const compare = (
 
 function termOf(term: string, timeZone: string): Term | undefined {
   const plain = term.replaceAll('"', '');
-  const state = STATES[plain.toLowerCase()];
+  const state = STATES[plain.toLowerCase().replace(/(?<=^has:.*)s$/, '')];
   if (state) return state;
   const [, name = '', value = ''] = /^([a-z-]+):(.*)$/is.exec(plain) ?? [];
   const field = FIELDS[name.toLowerCase()];

@@ -67,12 +67,13 @@ export async function composeMail(body: Buffer): Promise<Sent> {
   return { raw: await composer.build(), from: from.address, recipients, tags };
 }
 
-/** @throws Refused for what is no JSON object */
-export function readJson(body: Buffer): object {
+/** @param otherwise for what is no JSON @throws Refused for what is no JSON object */
+export function readJson(body: Buffer, otherwise?: object): object {
   let value: unknown;
   try {
     value = JSON.parse(String(body));
   } catch (error) {
+    if (otherwise) return otherwise;
     throw new Refused(400, body.length === 0 ? 'EOF' : (error as Error).message);
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;

@@ -3,15 +3,9 @@ import type { api } from '@mayfly/client';
 import { type Details, detailsOf, idOf } from '../mailbox.ts';
 import { headersIn } from '../source.ts';
 
-/*
- * Mailpit's JSON, as recorded from its release 1.30.5 (test/dialects of the server).
- */
+// Mailpit's JSON, as recorded from its release 1.30.5 (test/dialects of the server).
 
-interface Address {
-  Name: string;
-  Address: string;
-}
-const addressOf = ({ name, address }: api.MailAddress): Address => ({ Name: name, Address: address });
+const addressOf = ({ name, address }: api.MailAddress) => ({ Name: name, Address: address });
 
 const peopleOf = (message: api.MessageSummary, { bcc, replyTo }: Details) => ({
   From: addressOf(message.from ?? { name: '', address: '' }),
@@ -22,11 +16,7 @@ const peopleOf = (message: api.MessageSummary, { bcc, replyTo }: Details) => ({
 });
 
 /** Lists that are null when they are empty, by where a row stands. */
-const NULLS = {
-  list: ['To', 'Cc', 'Bcc'],
-  search: ['To', 'Cc', 'Bcc', 'ReplyTo'],
-  event: [],
-} as const;
+const NULLS = { list: ['To', 'Cc', 'Bcc'], search: ['To', 'Cc', 'Bcc', 'ReplyTo'], event: [] } as const;
 
 /** A row of a list. */
 export function rowOf(message: api.MessageSummary, details: Details, where: keyof typeof NULLS) {
@@ -52,18 +42,15 @@ export const sortTags = (tags: readonly string[]): string[] =>
   tags.toSorted((one, other) => one.toLowerCase().localeCompare(other.toLowerCase()));
 
 function attachmentOf({ id, filename, contentType, contentId, size, sha256, content }: api.Attachment) {
-  const bytes = content === undefined ? undefined : Buffer.from(content, 'base64');
+  const sum = (name: string): string =>
+    content === undefined ? '' : hash(name, Buffer.from(content, 'base64'));
   return {
     PartID: id,
     FileName: filename || (contentId ?? ''),
     ContentType: contentType,
     ContentID: contentId ?? '',
     Size: size,
-    Checksums: {
-      MD5: bytes ? hash('md5', bytes) : '',
-      SHA1: bytes ? hash('sha1', bytes) : '',
-      SHA256: sha256,
-    },
+    Checksums: { MD5: sum('md5'), SHA1: sum('sha1'), SHA256: sha256 },
   };
 }
 
@@ -95,19 +82,32 @@ export function messageOf(message: api.Message) {
   };
 }
 
-const headerOf = ({ headers }: api.Message, name: string): string =>
-  headers.find((header) => header.name.toLowerCase() === name)?.value ?? '';
-
 /** RFC 2369 section 3.2, RFC 8058 */
-function unsubscribeOf(message: api.Message) {
-  const header = headerOf(message, 'list-unsubscribe');
+function unsubscribeOf({ headers }: api.Message) {
+  const fieldOf = (field: string): string =>
+    headers.find(({ name }) => name.toLowerCase() === field)?.value ?? '';
+  const header = fieldOf('list-unsubscribe');
   const links = [...header.matchAll(/<([^<>]+)>/g)].map(([, link = '']) => link.trim());
   return {
     Header: header,
     Links: links,
     Errors: header !== '' && links.length === 0 ? 'no link in angle brackets' : '',
-    HeaderPost: header === '' ? '' : headerOf(message, 'list-unsubscribe-post'),
+    HeaderPost: header === '' ? '' : fieldOf('list-unsubscribe-post'),
   };
+}
+
+/** As many as that program checks. */
+const MAX_LINKS = 100;
+
+/**
+ * The report on links and pictures. None is fetched, and counts as an error, as there on a machine without a network:
+ * a test must not pass on a check that was not made.
+ */
+export function linksOf({ links, images }: api.Message) {
+  const urls = [...links.map(({ href }) => href), ...images.map(({ src }) => src)];
+  const found = [...new Set(urls.filter((url) => /^https?:/i.test(url)))].slice(0, MAX_LINKS);
+  const Status = 'Not checked: Mayfly never opens the links of a mail';
+  return { Errors: found.length, Links: found.map((URL) => ({ URL, StatusCode: 0, Status })) };
 }
 
 /** Header fields by name, in the form of Go's net/mail: `Message-Id`, and not decoded. @param raw the source */

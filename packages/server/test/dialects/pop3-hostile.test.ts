@@ -307,6 +307,16 @@ describe('limits', () => {
     expect(await client.end()).toBe('-ERR [SYS/TEMP] The server closes the connection.\r\n');
   });
 
+  it('stops without waiting for a client that does not close its side of an ended session', async () => {
+    const clock = new FakeClock();
+    const own = await startApp({ MAYFLY_POP3_PORT: '0' }, { clock });
+    const client = new PopClient(connect({ port: own.pop3Port, host: '127.0.0.1', allowHalfOpen: true }));
+    expect(await client.line()).toMatch(/^\+OK/);
+    expect(await client.say('QUIT')).toBe('+OK Goodbye.');
+    await own.stop();
+    client.socket.destroy();
+  });
+
   it('says which setting names a port that is in use', async () => {
     await expect(startApp({ MAYFLY_POP3_PORT: String(app.smtp.port) })).rejects.toThrow(
       /is in use\..*MAYFLY_POP3_PORT/,
