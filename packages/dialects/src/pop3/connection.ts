@@ -116,9 +116,8 @@ export class Pop3Connection implements Pop3Transport {
   /** Closes a connection that waits for a command; others close after their reply. */
   stop(): void {
     this.#isStopping = true;
-    if (this.#waiting !== 'line') return;
-    this.#end('-ERR [SYS/TEMP] The server closes the connection.\r\n');
-    this.#socket.destroySoon();
+    if (this.#waiting === 'end') this.#socket.destroySoon();
+    if (this.#waiting === 'line') this.#end('-ERR [SYS/TEMP] The server closes the connection.\r\n');
   }
 
   destroy(): void {
@@ -218,7 +217,8 @@ export class Pop3Connection implements Pop3Transport {
     this.#waiting = 'end';
     this.#since = undefined;
     this.#socket.end(text);
-    this.#socket.resume();
+    if (this.#isStopping) this.#socket.destroySoon();
+    else this.#socket.resume();
     this.#onWake();
   }
 

@@ -72,6 +72,7 @@ const TRANSLATED: Readonly<Record<string, Translate>> = {
   MP_HIDE_DELETE_ALL_BUTTON: nothing,
   MP_BLOCK_REMOTE_CSS_AND_FONTS: nothing,
   MP_COMPRESSION: nothing,
+  MP_ENABLE_CHAOS: nothing,
   MP_DISABLE_WAL: nothing,
   MH_SMTP_BIND_ADDR: address('SMTP'),
   MH_API_BIND_ADDR: address('HTTP'),

@@ -35,7 +35,7 @@ describe('mayfly dev --like', () => {
       MP_MAX_MESSAGES: '5000',
       MP_SMTP_RELAY_CONFIG: '/relay.yaml',
       MP_UNHEARD_OF: 'secret',
-      MP_ENABLE_CHAOS: 'false',
+      MP_USE_MESSAGE_DATES: 'false',
       MP_WEBROOT: '',
       MPI_HOME: '/usr/lib/mpi',
     });
