@@ -1,6 +1,6 @@
 export type { WebSocket } from 'ws';
 export { type Answer, Api, type Asked, Refused, refusalOf } from './api.ts';
-export { createChanges, type Owner } from './changes.ts';
+export { type Change, createChanges, type Owner } from './changes.ts';
 export { Mailbox } from './mailbox.ts';
 export { MAILHOG } from './mailhog/routes.ts';
 export { createWebSockets, MAX_FOLLOWERS, sendEvents } from './mailpit/events.ts';

@@ -144,9 +144,12 @@ const redirect = (location: string): Reply => ({
 async function view(call: Call): Promise<Reply> {
   const [, id = '', kind] = /^(.*?)(?:\.(html|txt))?$/.exec(call.path.file ?? '') ?? [];
   if (kind === undefined) {
-    if (id === 'latest') return redirect(`/view/${(await newest(call)) ?? ''}`.replace(/^\/view\/$/, '/'));
+    if (id === 'latest') {
+      const found = await newest(call);
+      return redirect(found === undefined ? '/' : `/view/${found}`);
+    }
     const [message, inbox] = id.split('-');
-    return redirect(`/console/inboxes/${inbox}/messages/${message}`);
+    return redirect(encodeURI(`/console/inboxes/${inbox}/messages/${message}`));
   }
   const message = await open({ ...call, path: { id } }).catch(unknown(notFound('Message not found')));
   if (kind === 'txt') return text(messageOf(message).Text, 200, 'text/plain; charset=utf-8');
@@ -291,9 +294,7 @@ export const MAILPIT: readonly Route[] = [
   route('GET', '/api/v1/message/:id/link-check', async (call) =>
     json(linksOf(await call.mailbox.read(await messageId(call, NOT_FOUND)))),
   ),
-  route('GET', '/api/v1/message/:id/sa-check', async () =>
-    text('File not found\n', 404, 'text/plain; charset=utf-8'),
-  ),
+  route('GET', '/api/v1/message/:id/sa-check', async () => text('File not found\n', 404)),
   route('POST', '/api/v1/message/:id/release', off('SMTP relay is not configured')),
   route('GET', '/api/v1/chaos', async ({ mailbox }) => json(await getChaos(mailbox))),
   route('PUT', '/api/v1/chaos', async ({ mailbox, body }) => json(await setChaos(mailbox, body))),

@@ -1,15 +1,346 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { createSecureContext, type SecureContext } from 'node:tls';
+import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import { repeat, SECOND_MS } from '../clock.ts';
-import { ConnectionLimiter } from '../connection-limiter.ts';
+import {
+  ConnectionLimiter,
+  isLoopback,
+  type LimitedConnection,
+  plainAddress,
+  sourceKey,
+} from '../connection-limiter.ts';
+import { newSessionId } from '../ids.ts';
 import { oncePerMinute } from '../log.ts';
-import { Connection, type ConnectionContext } from './connection.ts';
-import { type NetworkMatch, networkMatch } from './input.ts';
+import { type DataReader, type NetworkMatch, networkMatch, readProxyHeader } from './input.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from './limits.ts';
+import { REPLIES, type Reply, replyLine } from './protocol.ts';
 import { SmtpVisits } from './reports.ts';
-import type { SessionContext, SessionSettings } from './session.ts';
-import { type CertificateSummary, checkKeyPair, type KeyPair, selfSignedCertificate } from './tls.ts';
+import { Session, type SessionContext, type SessionSettings, type Transport } from './session.ts';
+import {
+  type CertificateSummary,
+  checkKeyPair,
+  HandshakeWatch,
+  type KeyPair,
+  selfSignedCertificate,
+} from './tls.ts';
+
+interface ConnectionContext extends SessionContext {
+  limiter: ConnectionLimiter<Connection>;
+  isTrustedProxy: NetworkMatch;
+  /** The open connections of all listeners. */
+  open: Set<Connection>;
+}
+
+interface ListenerOptions {
+  implicitTls: boolean;
+  startTls: boolean;
+}
+
+interface ConnectionOptions extends ListenerOptions {
+  /** Resolves with the certificate, which may have to be generated first. */
+  certificate(): Promise<SecureContext>;
+}
+
+/** How long a client may take to close its side after the last reply. */
+const LINGER_MS = 2_000;
+/** Bytes discarded in that time: closing at once would discard the reply as well (RFC 1122 section 4.2.2.13). */
+const MAX_BYTES_AFTER_END = 64 * 1024;
+const NOTHING = Buffer.alloc(0);
+
+/** The socket of one client, from accept to close: PROXY header, TLS, reading and writing, time limits. */
+class Connection implements Transport, LimitedConnection {
+  readonly id = newSessionId();
+  remoteAddress: string;
+  source = '';
+  readonly connectedAt: number;
+  readonly #context: ConnectionContext;
+  readonly #options: ConnectionOptions;
+  readonly #plain: Socket;
+  /** The TLS socket after a handshake, before it the plain one. */
+  #socket: Socket;
+  /** When an incomplete PROXY header or handshake began, monotonic milliseconds. */
+  #settingUpSince: number | undefined;
+  #handshake: HandshakeWatch | undefined;
+  #bytesBeforeHandshake = 0;
+  #session: Session | undefined;
+  #hasEntered = false;
+  #isLeaving = false;
+  /** The read that waits for bytes, and bytes that arrived when no read was waiting. */
+  #reader: ((bytes: Buffer | undefined) => void) | undefined;
+  #unread: Buffer | undefined;
+  /** Resolves a write that waits for the client. */
+  #drained: (() => void) | undefined;
+  /** When the last reply was written, monotonic milliseconds. */
+  #endedAt: number | undefined;
+  #bytesAfterEnd = 0;
+  /** Start of the session for the limit of its length, moved later by delays of fault rules; monotonic milliseconds. */
+  #begunAt: number;
+  #delayedAt = 0;
+  /** The state at the last check of the data rate of a message. */
+  #speed: { reader: DataReader; since: number; bytes: number } | undefined;
+
+  constructor(socket: Socket, options: ConnectionOptions, context: ConnectionContext) {
+    this.#plain = socket;
+    this.#socket = socket;
+    this.#options = options;
+    this.#context = context;
+    this.remoteAddress = plainAddress(socket.remoteAddress);
+    this.connectedAt = context.clock.now();
+    this.#begunAt = context.clock.monotonic();
+    context.open.add(this);
+    this.#listen(socket);
+    void this.#serve();
+  }
+
+  async #serve(): Promise<void> {
+    const { implicitTls, startTls } = this.#options;
+    const isProxy = this.#context.isTrustedProxy(this.#plain.remoteAddress);
+    if (isProxy && !(await this.#readProxyHeader())) {
+      this.#socket.destroy();
+      return;
+    }
+    const { limiter, metrics, visits } = this.#context;
+    visits.lastAt = this.connectedAt;
+    this.source = sourceKey(this.remoteAddress);
+    const rejectedBy = limiter.enter(this, isLoopback(this.remoteAddress));
+    if (rejectedBy) {
+      const reply = rejectedBy === 'address' ? REPLIES.tooManyFromYou : REPLIES.tooManyConnections;
+      // A client that expects a TLS handshake cannot read a reply in plain text.
+      this.#socket.end(implicitTls ? '' : `${replyLine(reply)}\r\n`);
+      this.#socket.destroySoon();
+      return;
+    }
+    this.#hasEntered = true;
+    metrics.connection();
+    if (this.#unread) limiter.used(this);
+    const cipher = implicitTls ? await this.#beginTls() : null;
+    if (cipher === undefined) {
+      this.#socket.destroy();
+      return;
+    }
+    this.#session = new Session(this.#context, this, startTls);
+    await this.#session.run(cipher);
+  }
+
+  async #readProxyHeader(): Promise<boolean> {
+    this.#settingUpSince = this.#begunAt;
+    let bytes = NOTHING;
+    let header = readProxyHeader(bytes);
+    while (header === 'incomplete') {
+      const more = await this.read();
+      if (!more) return false;
+      bytes = Buffer.concat([bytes, more]);
+      header = readProxyHeader(bytes);
+    }
+    this.#settingUpSince = undefined;
+    if (header === 'invalid') {
+      this.#context.log.info({ proxy: this.remoteAddress }, 'The PROXY header is missing or invalid');
+      return false;
+    }
+    this.remoteAddress = header.client ?? this.remoteAddress;
+    const rest = Buffer.concat([bytes.subarray(header.length), this.#unread ?? NOTHING]);
+    this.#unread = rest.length > 0 ? rest : undefined;
+    return true;
+  }
+
+  /** @returns protocol and cipher; undefined without a certificate */
+  async #beginTls(): Promise<string | undefined> {
+    this.#settingUpSince = this.#context.clock.monotonic();
+    this.#socket.pause();
+    try {
+      const handshake = await this.prepareTls();
+      return await handshake('');
+    } catch (err) {
+      this.#context.log.error({ err }, 'A TLS certificate could not be generated');
+      return undefined;
+    }
+  }
+
+  get isIdle(): boolean {
+    const session = this.#session;
+    return !session || this.#settingUpSince !== undefined || !(session.isWaiting || session.reader);
+  }
+
+  read(): Promise<Buffer | undefined> {
+    const bytes = this.#unread;
+    this.#unread = undefined;
+    const { readableEnded, destroyed } = this.#socket;
+    if (bytes || readableEnded || destroyed || this.#endedAt !== undefined) return Promise.resolve(bytes);
+    if (this.#socket.isPaused()) this.#socket.resume();
+    return new Promise((resolve) => {
+      this.#reader = resolve;
+    });
+  }
+
+  write(text: string): Promise<void> | undefined {
+    if (this.#socket.write(text, 'latin1')) return undefined;
+    return new Promise((resolve) => {
+      this.#drained = resolve;
+    });
+  }
+
+  end(text: string): void {
+    // A client that disconnects without a command may have rejected the certificate; the watch reports that.
+    if (text !== '') this.#handshake?.settled();
+    this.#endedAt = this.#context.clock.monotonic();
+    this.#socket.end(text, 'latin1');
+    // When stopping, do not wait for the client to close its side.
+    if (this.#isLeaving) this.#socket.destroySoon();
+    else this.#socket.resume();
+    this.#leaveLimiter();
+    this.#giveToReader(undefined);
+    this.#drained?.();
+  }
+
+  async prepareTls(): Promise<(helo: string) => Promise<string>> {
+    const certificate = await this.#options.certificate();
+    return (helo) => this.#encrypt(certificate, helo);
+  }
+
+  setDelayed(isDelayed: boolean): void {
+    // Delays of fault rules do not count towards limits of the session.
+    const now = this.#context.clock.monotonic();
+    if (isDelayed) this.#delayedAt = now;
+    else this.#begunAt += now - this.#delayedAt;
+    if (isDelayed) this.#context.limiter.exempt(this);
+    else this.#context.limiter.readmit(this);
+  }
+
+  leave(): void {
+    this.#isLeaving = true;
+    this.#handshake?.settled();
+    if (!this.#session || this.#settingUpSince !== undefined) this.#socket.destroy();
+    else if (this.#endedAt !== undefined) this.#socket.destroySoon();
+    else this.#session.leave();
+  }
+
+  makeRoom(): void {
+    this.#close(REPLIES.makesRoom);
+  }
+
+  cut(): void {
+    this.#close(REPLIES.shuttingDown);
+    this.#socket.destroy();
+  }
+
+  /** Closes with a reply; during a handshake without one. */
+  #close(reply: Reply): void {
+    this.#handshake?.settled();
+    if (this.#session && this.#settingUpSince === undefined) this.#session.close(reply);
+    else this.#socket.destroy();
+  }
+
+  /** Enforces time limits; called every second. */
+  watch(now: number): void {
+    const since = this.#settingUpSince ?? this.#endedAt;
+    const limit = this.#settingUpSince === undefined ? LINGER_MS : this.#context.limits.handshakeMs;
+    if (since !== undefined && now - since >= limit) this.#socket.destroy();
+    const reply = since === undefined && this.#session && this.#overdue(this.#session, now);
+    if (reply) this.#session?.close(reply);
+  }
+
+  #overdue({ isWaiting, reader, commandAt }: Session, now: number): Reply | undefined {
+    const { limits } = this.#context;
+    const before = this.#speed?.reader === reader && !isWaiting ? this.#speed : undefined;
+    this.#speed = before;
+    if (isWaiting) return undefined;
+    if (now - this.#begunAt > limits.sessionMs) return REPLIES.sessionTooLong;
+    if (!reader) return now - commandAt > limits.idleMs ? REPLIES.idle : undefined;
+    const elapsed = now - (before?.since ?? now);
+    if (before && elapsed < limits.slowWindowMs) return undefined;
+    this.#speed = { reader, since: now, bytes: reader.bytesRead };
+    const isSlow =
+      before && (reader.bytesRead - before.bytes) * 1000 < limits.minDataBytesPerSecond * elapsed;
+    return isSlow ? REPLIES.tooSlow : undefined;
+  }
+
+  readonly #onData = (bytes: Buffer): void => {
+    this.#handshake?.settled();
+    this.#context.limiter.used(this);
+    if (this.#endedAt !== undefined) {
+      this.#bytesAfterEnd += bytes.length;
+      if (this.#bytesAfterEnd > MAX_BYTES_AFTER_END) this.#socket.destroy();
+    } else if (this.#reader) this.#giveToReader(bytes);
+    else {
+      this.#unread = this.#unread ? Buffer.concat([this.#unread, bytes]) : bytes;
+      this.#socket.pause();
+    }
+  };
+
+  readonly #onEnd = (): void => {
+    if (this.#settingUpSince !== undefined) this.#socket.destroy();
+    this.#giveToReader(undefined);
+  };
+
+  #giveToReader(bytes: Buffer | undefined): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.(bytes);
+  }
+
+  readonly #onError = (err: Error): void => {
+    if (this.#settingUpSince !== undefined && this.#handshake) this.#handshake.error ??= err;
+    else this.#context.log.debug({ session: this.id, err }, 'An SMTP connection failed');
+  };
+
+  readonly #onDrain = (): void => this.#drained?.();
+
+  readonly #onClose = (): void => {
+    this.#settingUpSince = undefined;
+    const hasBegun = !this.#options.implicitTls || this.#plain.bytesRead > this.#bytesBeforeHandshake;
+    this.#handshake?.closed(hasBegun);
+    this.#session?.ended();
+    this.#giveToReader(undefined);
+    this.#drained?.();
+    this.#leaveLimiter();
+    this.#context.open.delete(this);
+  };
+
+  #leaveLimiter(): void {
+    if (!this.#hasEntered) return;
+    this.#hasEntered = false;
+    this.#context.limiter.leave(this);
+    this.#context.metrics.disconnection();
+  }
+
+  #listen(socket: Socket): void {
+    socket.on('data', this.#onData).on('end', this.#onEnd).on('drain', this.#onDrain);
+    socket.on('error', this.#onError).on('close', this.#onClose);
+  }
+
+  /** Resolves with protocol and cipher; never resolves when the handshake fails. */
+  #encrypt(secureContext: SecureContext, helo: string): Promise<string> {
+    const plain = this.#plain;
+    const { promise, resolve } = Promise.withResolvers<string>();
+    this.#settingUpSince = this.#context.clock.monotonic();
+    plain.pause();
+    // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
+    if (this.#session) while (plain.read() !== null);
+    else if (this.#unread) plain.unshift(this.#unread);
+    this.#unread = undefined;
+    plain.off('data', this.#onData).off('end', this.#onEnd).off('drain', this.#onDrain);
+    // Node.js crashes when TLS is started on a destroyed socket.
+    if (plain.destroyed || plain.readableEnded) {
+      plain.destroy();
+      return promise;
+    }
+    plain.off('close', this.#onClose);
+    this.#bytesBeforeHandshake = plain.bytesRead - plain.readableLength;
+    const peer = { session: this.id, remoteAddress: this.remoteAddress, helo };
+    const handshake = new HandshakeWatch(this.#context, peer);
+    this.#handshake = handshake;
+    const secure = new TLSSocket(plain, { isServer: true, secureContext });
+    this.#socket = secure;
+    this.#listen(secure);
+    secure.on('_tlsError', this.#onError);
+    secure.once('secure', () => {
+      this.#settingUpSince = undefined;
+      handshake.done();
+      resolve(`${secure.getProtocol()} ${secure.getCipher().standardName}`);
+    });
+    return promise;
+  }
+}
 
 export interface SmtpServerOptions extends Partial<SessionSettings> {
   host: string;
@@ -38,22 +369,16 @@ export type SmtpServerDeps = Pick<
 
 export type SmtpServer = ReturnType<typeof createSmtpServer>;
 
-interface ListenerContext extends ConnectionContext {
-  isTrustedProxy: NetworkMatch;
-  /** The open connections of all listeners. */
-  open: Set<Connection>;
-}
-
 class Listener {
-  readonly #context: ListenerContext;
-  readonly #how: { implicitTls: boolean; startTls: boolean };
+  readonly #context: ConnectionContext;
+  readonly #options: ConnectionOptions;
   // Half-open, so that a client that sends everything and closes its side (a script with nc) still gets replies.
   readonly #server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
   #certificate: Promise<SecureContext> | undefined;
 
-  constructor(context: ListenerContext, how: { implicitTls: boolean; startTls: boolean }) {
+  constructor(context: ConnectionContext, options: ListenerOptions) {
     this.#context = context;
-    this.#how = how;
+    this.#options = { ...options, certificate: () => this.#certified() };
   }
 
   async listen(host: string, port: number): Promise<number> {
@@ -89,24 +414,14 @@ class Listener {
   }
 
   #accept(socket: Socket): void {
-    const { open, limits, isTrustedProxy } = this.#context;
+    const { open, limits } = this.#context;
     // Twice the limit, because the limiter does not count rejected connections and those in a handshake.
-    if (open.size >= 2 * limits.maxConnections) {
-      socket.destroy();
-      return;
-    }
-    const options = {
-      ...this.#how,
-      expectsProxyHeader: isTrustedProxy(socket.remoteAddress),
-      certificate: () => this.#certified(),
-      onClose: () => void open.delete(connection),
-    };
-    const connection = new Connection(socket, options, this.#context);
-    open.add(connection);
+    if (open.size >= 2 * limits.maxConnections) socket.destroy();
+    else new Connection(socket, this.#options, this.#context);
   }
 }
 
-function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): ListenerContext {
+function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): ConnectionContext {
   const { name, domains, maxMessageBytes } = options;
   const { bareLineEndings = 'refuse', auth = 'off', authPlaintext = false } = options;
   const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };

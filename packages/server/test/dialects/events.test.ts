@@ -1,5 +1,15 @@
 import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
+import { createServer, type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  type Answer,
+  Api,
+  type Asked,
+  type Change,
+  createWebSockets,
+  Mailbox,
+  sendEvents,
+} from '@mayfly/dialects';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
@@ -45,16 +55,25 @@ async function follow(password: string, from = app) {
   };
 }
 
+const UPGRADE = {
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': Buffer.alloc(16).toString('base64'),
+};
+
+/** Mayfly's API, for a mailbox outside of the server. */
+async function throughHttp({ method, path, signal }: Asked): Promise<Answer> {
+  const headers = { authorization: `Bearer ${TEST_KEY}` };
+  const answer = await fetch(app.url + path, { method, headers, ...(signal && { signal }) });
+  const body = Buffer.from(await answer.arrayBuffer());
+  return { status: answer.status, headers: Object.fromEntries(answer.headers), body };
+}
+
 /** What is answered instead of an upgrade. */
 async function answerTo(headers: Record<string, string>): Promise<IncomingMessage> {
   const asked = request(`${app.url}/api/events`, {
-    headers: {
-      connection: 'Upgrade',
-      upgrade: 'websocket',
-      'sec-websocket-version': '13',
-      'sec-websocket-key': Buffer.alloc(16).toString('base64'),
-      ...headers,
-    },
+    headers: { ...UPGRADE, ...headers },
   }).end();
   const [answer] = (await once(asked, 'response')) as [IncomingMessage];
   return answer.resume();
@@ -167,33 +186,35 @@ describe("Mailpit's events", () => {
   });
 
   it('disconnects a client that does not read', async () => {
-    const asked = request(`${app.url}/api/events`, {
-      headers: {
-        authorization: basic(TEST_KEY),
-        connection: 'Upgrade',
-        upgrade: 'websocket',
-        'sec-websocket-version': '13',
-        'sec-websocket-key': Buffer.alloc(16).toString('base64'),
-      },
-    }).end();
+    let publish: (change: Change) => void = () => undefined;
+    const sockets = createWebSockets();
+    const server = createServer().listen(0, '127.0.0.1');
+    server.on('upgrade', (asked, socket, head) => {
+      sockets.handleUpgrade(asked, socket, head, (one) => {
+        const subscribe = (listener: typeof publish) => {
+          publish = listener;
+          return () => undefined;
+        };
+        void sendEvents(one, new Mailbox(new Api(throughHttp), undefined), subscribe);
+      });
+    });
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const asked = request(`http://127.0.0.1:${port}`, { headers: UPGRADE }).end();
     const [, socket] = await once(asked, 'upgrade');
     socket.pause();
     const closed = once(socket, 'close');
-    await app.send({ ...MAIL, subject: 'tagged' });
-    const { messages } = (await (await call('GET', '/api/v1/messages?limit=1')).json()) as {
-      messages: { ID: string }[];
-    };
-    // 8 MB of events, more than the system keeps for a connection.
-    const Tags = Array.from({ length: 20 }, (_, n) => `${n}`.padEnd(100, 'x'));
-    const IDs = Array.from({ length: 800 }, () => messages[0]?.ID);
-    for (let n = 0; n < 5; n++) await call('PUT', '/api/v1/tags', { IDs, Tags });
+    const change: Change = { Type: 'update', Data: { ID: 'one', Tags: ['x'.repeat(100_000)] } };
+    // 40 MB, of which the system keeps up to 10 for a connection.
+    for (let n = 0; n < 400; n++) publish(change);
     let bytes = 0;
     socket.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
     });
     socket.resume();
     await closed;
-    expect(bytes).toBeLessThan(5 * IDs.length * Tags.length * 100);
+    expect(bytes).toBeLessThan(20_000_000);
+    server.close();
   });
 
   it('is closed at once when the server stops', async () => {

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
+import { Api, Mailbox } from '@mayfly/dialects';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { Pop3Session } from '../../../dialects/src/pop3/session.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -255,6 +257,27 @@ describe('limits', () => {
     expect(clock.monotonic() - loggedIn).toBeGreaterThan(10 * MINUTE);
   });
 
+  it('answers a session whose inbox has expired', async () => {
+    const clock = new FakeClock();
+    await start({}, clock);
+    const { id, token } = await app.createInbox({ ttlMinutes: 5 });
+    await app.api('POST', `/v1/inboxes/${id}/messages`, {
+      body: Buffer.from('Subject: One\r\n\r\nText\r\n'),
+      headers: { 'content-type': 'message/rfc822' },
+    });
+    const client = await openSession(app.pop3Port, id, token);
+    expect(await client.say('DELE 1')).toMatch(/^\+OK/);
+    expect(await client.say('RSET')).toMatch(/^\+OK/);
+    await clock.leap(5 * MINUTE);
+    expect(await client.say('RETR 1')).toMatch(/^-ERR/);
+    expect(await client.say('DELE 1')).toMatch(/^\+OK/);
+    expect(await client.say('QUIT')).toBe('+OK Goodbye.');
+    const next = await popClient(app.pop3Port);
+    await next.say(`USER ${id}`);
+    expect(await next.say(`PASS ${token}`)).toBe('-ERR [AUTH] The user name or the password is wrong.');
+    for (const one of [client, next]) one.socket.destroy();
+  });
+
   it('closes the connection of a client that does not read its mail, and accepts others again', async () => {
     const clock = new FakeClock();
     await start({ MAYFLY_SMTP_MAX_CONNECTIONS: '1' }, clock);
@@ -272,6 +295,32 @@ describe('limits', () => {
     expect(clock.monotonic()).toBeGreaterThan(MINUTE);
     slow.socket.resume();
     expect(await slow.rest()).toBe('');
+  });
+
+  it('has the newest 10,000 messages of an inbox with more, and asks for no others', async () => {
+    let requests = 0;
+    const page = async () => {
+      const from = 200 * requests++;
+      const messages = Array.from({ length: 200 }, (_, index) => ({
+        ...{ id: `msg_${from + index}`, inboxId: 'inb_1', size: 1 },
+      }));
+      const body = Buffer.from(JSON.stringify({ messages, cursor: 'c', hasMore: true }));
+      return { status: 200, headers: { 'content-type': 'application/json' }, body };
+    };
+    const mailbox = new Mailbox(new Api(page), 'inb_1');
+    const session = new Pop3Session({
+      mayLogIn: () => true,
+      mayEncrypt: () => false,
+      hasUnread: () => false,
+      prepareTls: async () => {},
+      logIn: async () => ({ mailbox, raw: () => Readable.from([]) }),
+    });
+    const say = async (line: string) => text(session.answer(line));
+    await say('USER inb_1');
+    expect(await say('PASS any')).toBe('+OK 10000 10000\r\n');
+    expect(await say('UIDL 1')).toBe('+OK 1 msg_9999\r\n');
+    expect(await say('UIDL 10000')).toBe('+OK 10000 msg_0\r\n');
+    expect(requests).toBe(50);
   });
 
   it('replaces the connection that is idle for longest when there are too many', async () => {

@@ -15,7 +15,7 @@ const REASONED: Readonly<Record<string, string>> = {
   'reading/sender-checks/worker.ts':
     'uses three functions of mailauth, which ask for records by the function given',
   'database/postgres/connection.ts': 'connects to the database that MAYFLY_DATABASE_URL names',
-  'smtp/connection.ts': 'puts TLS upon sockets that clients have opened, as their server',
+  'smtp/server.ts': 'puts TLS upon sockets that clients have opened, as their server',
 };
 
 /** What opens a connection or asks a name server, in code (comments are taken out first). */
