@@ -15,7 +15,9 @@ beforeEach(() => {
   for (const path of ['bin', 'build.js'])
     cpSync(join(ROOT, 'packages/server', path), join(project, 'packages/server', path), { recursive: true });
   writeFileSync(join(project, 'packages/server/package.json'), '{ "type": "module" }');
-  mkdirSync(join(project, 'packages/server/src'));
+  mkdirSync(join(project, 'packages/server/src/cli'), { recursive: true });
+  for (const other of ['start-mayfly', 'cli/sendmail'])
+    writeFileSync(join(project, `packages/server/src/${other}.ts`), 'export const other = 1;');
   writeProgram(1);
 });
 afterEach(() => rmSync(project, { recursive: true, force: true }));
