@@ -112,6 +112,7 @@ export async function startLive({ account, inbox }: Session, signal: AbortSignal
   let position: string | undefined;
   /** Ends the turn of this tab, or its wait for one. */
   let turn = new AbortController();
+  /** From the note of a tab that counts until this one has the lock: a second note of it changes nothing. */
   let takesOver = false;
   channel.onmessage = ({ data }: MessageEvent<Note>) => {
     if ('hello' in data) {
@@ -125,7 +126,7 @@ export async function startLive({ account, inbox }: Session, signal: AbortSignal
     if ('arrival' in data) deliver(data.arrival);
     else if ('news' in data) tell(data.news, data.more);
     else if ('isOpen' in data) setConnection(data.isOpen);
-    else if (!counts()) {
+    else if (!counts() && !leads && !takesOver) {
       takesOver = true;
       turn.abort();
     }
@@ -166,6 +167,7 @@ export async function startLive({ account, inbox }: Session, signal: AbortSignal
   const lead = async (): Promise<void> => {
     const ending = turn.signal;
     leads = true;
+    takesOver = false;
     position ??= account ? await newest() : await newestOf(inbox?.id ?? '');
     if (counts()) return count(ending);
     // Lists ask again when the stream opens, so that nothing is missed between two leaders.
@@ -185,7 +187,6 @@ export async function startLive({ account, inbox }: Session, signal: AbortSignal
     try {
       // Locks exist on HTTPS and localhost only; elsewhere each tab has a stream of its own.
       const how = takesOver ? { steal: true } : { signal: ending };
-      takesOver = false;
       if (navigator.locks) await navigator.locks.request(`mayfly ${scope}`, how, lead);
       else await lead();
     } catch (error) {

@@ -27,7 +27,8 @@ const isRoot = process.getuid?.() === 0;
 
 describe.skipIf(!isRoot)('the image of deploy/Dockerfile (skipped: needs root)', () => {
   const text = readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8');
-  const [building = '', running = ''] = text.split(/^FROM .*$/m).slice(1);
+  /** The last stages add a command each. */
+  const [building = '', running = '', ...started] = text.split(/^FROM .*$/m).slice(1);
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-image-'));
   let env: Record<string, string>;
   /** A command of the file with the folders of this test. */
@@ -90,20 +91,31 @@ describe.skipIf(!isRoot)('the image of deploy/Dockerfile (skipped: needs root)',
     expect(Number.parseInt(size, 10)).toBeLessThan(12_000_000);
   });
 
-  it('starts as a user without rights, is healthy, writes only its data, and ends on SIGTERM', async () => {
-    expect(isHealthy()).toBe(false);
-    const [, entry = ''] = /^ENTRYPOINT \["(.+)"\]$/m.exec(running) ?? [];
-    const [, argument = ''] = /^CMD \["(.+)"\]$/m.exec(running) ?? [];
-    const server = spawn(entry, [argument], { cwd: join(folder, 'app'), env, ...asUser });
-    let output = '';
-    server.stdout.on('data', (piece) => (output += piece));
-    await expect.poll(() => output).toContain('Mayfly is ready');
-    expect(isHealthy()).toBe(true);
-    const written = ['-path', join(folder, 'app/dist/.cache'), '-prune', '-o', '-user', String(USER)];
-    const found = execFileSync('find', [join(folder, 'app'), ...written, '-print'], { encoding: 'utf8' });
-    expect(found).toBe('');
-    const exited = once(server, 'exit');
-    server.kill('SIGTERM');
-    expect(await exited).toEqual([0, null]);
+  const commands = started.map((stage): [string, string[]] => {
+    const [, list = '[]'] = /^CMD (\[.+\])$/m.exec(stage) ?? [];
+    return [list, JSON.parse(list)];
   });
+
+  it('serves, or is like Mailpit', () => {
+    expect(commands.map(([, words]) => words)).toEqual([['dev', '--like', 'mailpit'], ['serve']]);
+  });
+
+  it.each(commands)(
+    'with %s starts as a user without rights, is healthy, writes only its data, and ends on SIGTERM',
+    async (_, words) => {
+      expect(isHealthy()).toBe(false);
+      const [, entry = ''] = /^ENTRYPOINT \["(.+)"\]$/m.exec(running) ?? [];
+      const server = spawn(entry, words, { cwd: join(folder, 'app'), env, ...asUser });
+      let output = '';
+      server.stdout.on('data', (piece) => (output += piece));
+      await expect.poll(() => output).toMatch(/Mayfly .*is ready/);
+      expect(isHealthy()).toBe(true);
+      const written = ['-path', join(folder, 'app/dist/.cache'), '-prune', '-o', '-user', String(USER)];
+      const found = execFileSync('find', [join(folder, 'app'), ...written, '-print'], { encoding: 'utf8' });
+      expect(found).toBe('');
+      const exited = once(server, 'exit');
+      server.kill('SIGTERM');
+      expect(await exited).toEqual([0, null]);
+    },
+  );
 });
