@@ -1,6 +1,7 @@
 import { Socket } from 'node:net';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
+import { formatDate } from '../mail/mime/date.ts';
 import { quoted } from '../text/nearest.ts';
 import { ArgumentError } from './arguments.ts';
 
@@ -56,7 +57,7 @@ export function compose({ from, to, subject, body }: OutgoingMessage, now: numbe
     `From: ${from}`,
     `To: ${to.join(', ')}`,
     `Subject: ${encodeHeader(subject)}`,
-    `Date: ${new Date(now).toUTCString().replace('GMT', '+0000')}`,
+    `Date: ${formatDate(now)}`,
     `Message-ID: <${now}.${from}>`,
     'MIME-Version: 1.0',
     'Content-Type: text/plain; charset=utf-8',
@@ -169,8 +170,10 @@ interface MailOptions {
 
 /** The port to connect to if the setting is 0, which means any free port. */
 export const DEFAULT_PORT = 2525;
-/** Wildcard addresses to listen on, and what a client connects to instead. */
-export const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+
+/** Where a client of this machine finds a server that listens on `host`, which may be a wildcard address. */
+export const reachable = (host: string): string => EVERYWHERE[host] ?? host;
 
 /** `host`, `host:port`, `[v6]:port` or `:port`. @throws ArgumentError */
 export function readServer(text: string): SmtpServer {
@@ -232,7 +235,7 @@ export function addMailCommand(program: Command, { readConfig, print, now }: Mai
       const { smtpHost, smtpPort } = readConfig();
       const target =
         server === undefined
-          ? { host: EVERYWHERE[smtpHost] ?? smtpHost, port: smtpPort || DEFAULT_PORT }
+          ? { host: reachable(smtpHost), port: smtpPort || DEFAULT_PORT }
           : readServer(server);
       const where = `${target.host}:${target.port}`;
       try {

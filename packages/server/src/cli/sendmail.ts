@@ -1,13 +1,15 @@
+import { buffer } from 'node:stream/consumers';
 import { messageOf } from '../errors.ts';
 import { newSessionId } from '../ids.ts';
 import { parseAddressList } from '../mail/mime/address-list.ts';
+import { formatDate } from '../mail/mime/date.ts';
 import { quoted } from '../text/nearest.ts';
 import { ArgumentError } from './arguments.ts';
 import {
   DEFAULT_PORT,
   deliver,
-  EVERYWHERE,
   encodeHeader,
+  reachable,
   readServer,
   SmtpRejection,
   type SmtpServer,
@@ -131,7 +133,7 @@ export function prepare(input: Buffer, options: Options, user: string, now: numb
   const name = options.name === '' ? '' : `${encodeHeader(options.name)} `;
   const added = [
     ...(lacks('from') ? [`From: ${latin1(`${name}<${from}>`)}\r\n`] : []),
-    ...(lacks('date') ? [`Date: ${new Date(now).toUTCString().replace('GMT', '+0000')}\r\n`] : []),
+    ...(lacks('date') ? [`Date: ${formatDate(now)}\r\n`] : []),
     ...(lacks('message-id') ? [`Message-ID: <${newSessionId()}@localhost>\r\n`] : []),
   ];
   const body = text.slice(header.length).replace(/^\r\n/, '');
@@ -145,8 +147,7 @@ type Environment = Record<string, string | undefined>;
 function serversOf({ server }: Options, env: Environment): SmtpServer[] {
   const named = server ?? env.MP_SENDMAIL_SMTP_ADDR ?? env.MH_SENDMAIL_SMTP_ADDR;
   if (named !== undefined) return [readServer(named)];
-  const given = env.MAYFLY_SMTP_HOST ?? '127.0.0.1';
-  const host = EVERYWHERE[given] ?? given;
+  const host = reachable(env.MAYFLY_SMTP_HOST ?? '127.0.0.1');
   const ports = Number(env.MAYFLY_SMTP_PORT) ? [Number(env.MAYFLY_SMTP_PORT)] : [DEFAULT_PORT, 1025];
   return ports.map((port) => ({ host, port }));
 }
@@ -215,15 +216,9 @@ export async function sendmail(
   }
 }
 
-async function readAll(stream: AsyncIterable<Buffer>): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  for await (const piece of stream) pieces.push(piece);
-  return Buffer.concat(pieces);
-}
-
 /** Sends what the process reads, and sets its exit code. @param now epoch milliseconds */
 export async function main(own: NodeJS.Process, now: number): Promise<void> {
-  const edge = { input: () => readAll(own.stdin), env: own.env, now };
+  const edge = { input: () => buffer(own.stdin), env: own.env, now };
   const { code, text } = await sendmail(own.argv.slice(3), edge);
   if (text !== '') own.stderr.write(`mayfly sendmail: ${text.replaceAll(/\s+/g, ' ')}\n`);
   own.exitCode = code;

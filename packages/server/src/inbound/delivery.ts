@@ -3,6 +3,7 @@ import { isOutside } from '../connection-limiter.ts';
 import { AppError } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
+import { formatDate } from '../mail/mime/date.ts';
 import { encodeTrail, type Trail } from '../mail/trail.ts';
 import type { NewMailRecipient, Placed } from '../messages/records.ts';
 import type { Readings } from '../reading/readings.ts';
@@ -196,8 +197,6 @@ export interface Trace {
 
 /** A HELO name may contain anything; in a header it must not end the line or open a comment. */
 const UNSAFE_IN_TRACE = /[^A-Za-z0-9.:_[\]-]/g;
-/** RFC 5322 section 3.3. */
-const mailDate = (now: number): string => new Date(now).toUTCString().replace('GMT', '+0000');
 
 /** The trace header (RFC 5321 section 4.4), with CRLF. Names no recipient, to keep Bcc recipients hidden. */
 export function receivedLine(mail: {
@@ -214,5 +213,5 @@ export function receivedLine(mail: {
   // RFC 3848.
   const smtp = `ESMTP${envelope.tls ? 'S' : ''}${trace.authenticated ? 'A' : ''}`;
   const protocol = trace.protocol === 'SMTP' ? smtp : trace.protocol;
-  return `Received: from ${helo} ([${peer}])\r\n\tby ${hostname} with ${protocol} id ${trace.id};\r\n\t${mailDate(now)}\r\n`;
+  return `Received: from ${helo} ([${peer}])\r\n\tby ${hostname} with ${protocol} id ${trace.id};\r\n\t${formatDate(now)}\r\n`;
 }

@@ -450,7 +450,7 @@ export class Parsing {
     return this.#result('decode', [bytes, encoding], request);
   }
 
-  /** @returns UTF-8 JSON of `LintFinding[]` */
+  /** @returns UTF-8 JSON of a `LintReport` */
   lint(raw: Uint8Array, request?: ParseRequest): Promise<Uint8Array> {
     return this.#result('lint', [raw], request);
   }

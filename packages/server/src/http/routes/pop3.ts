@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import {
   type Answer,
@@ -81,16 +82,10 @@ const sender =
     }
   };
 
-async function collect(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const all: Uint8Array[] = [];
-  for await (const piece of pieces) all.push(piece);
-  return Buffer.concat(all);
-}
-
 function maildropOf(send: Send, inboxId: string): Maildrop {
   const api = new Api(async (asked) => {
     const { status, headers, body } = await send(asked);
-    return { status, headers, body: await collect(body) };
+    return { status, headers, body: await buffer(body) };
   });
   const path = (id: string) => `/v1/inboxes/${inboxId}/messages/${id.split('-')[0]}/raw`;
   return {
@@ -98,7 +93,7 @@ function maildropOf(send: Send, inboxId: string): Maildrop {
     async *raw(id) {
       const { status, body, end } = await send({ method: 'GET', path: path(id) });
       try {
-        if (status >= 400) throw refusalOf({ status, body: await collect(body) });
+        if (status >= 400) throw refusalOf({ status, body: await buffer(body) });
         yield* body;
       } finally {
         // A source that the client does not read to its end.
@@ -142,7 +137,7 @@ export function createPop3Server(options: Pop3Options, built: BuiltApp, { findIn
         ? `/v1/inboxes?${new URLSearchParams({ address })}`
         : `/v1/inboxes/${encodeURIComponent(username)}`,
     });
-    const found = JSON.parse(String(await collect(body)));
+    const found = JSON.parse(String(await buffer(body)));
     const inbox = status === 200 ? (address ? found.inboxes[0] : found) : undefined;
     return inbox && maildropOf(send, inbox.id);
   };

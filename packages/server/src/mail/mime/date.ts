@@ -55,3 +55,6 @@ export function parseDate(value: string): string | null {
   const seconds = (Number(hour) * 60 + Number(minute) - offset) * 60 + Number(second);
   return new Date(midnight.getTime() + seconds * 1000).toISOString();
 }
+
+/** A moment as the field Date has it (RFC 5322 section 3.3), in UTC. @param at epoch milliseconds */
+export const formatDate = (at: number): string => new Date(at).toUTCString().replace('GMT', '+0000');
