@@ -148,6 +148,8 @@ export interface Signing {
 /** One provider: the only thing that the server knows of it. */
 export interface Provider {
   name: ProviderName;
+  /** As people write it: `Amazon SES`. */
+  title: string;
   routes: readonly Route[];
   /** The credential where the provider's SDK puts it, without prefix; undefined without one. */
   credentialOf(headers: Call['headers']): string | undefined;
