@@ -1,6 +1,7 @@
 import type { Provider } from './provider.ts';
+import { SENDGRID } from './sendgrid/index.ts';
 
 export * from './provider.ts';
 
 /** All of them. The server loads this module with the first request to one. */
-export const PROVIDERS: readonly Provider[] = [];
+export const PROVIDERS: readonly Provider[] = [SENDGRID];
