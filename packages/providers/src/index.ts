@@ -1,1 +1,6 @@
+import type { Provider } from './provider.ts';
+
 export * from './provider.ts';
+
+/** All of them. The server loads this module with the first request to one. */
+export const PROVIDERS: readonly Provider[] = [];
