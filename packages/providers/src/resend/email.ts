@@ -48,7 +48,7 @@ export interface Email {
 /** Resend's own limit for `to`. */
 const MAX_RECIPIENTS = 50;
 /** What is kept for `GET /emails/{id}` stays small; a longer text is in the inbox only. */
-const MAX_KEPT_TEXT = 64 * 1024;
+const MAX_KEPT_TEXT = 8 * 1024;
 const TAG = /^[A-Za-z0-9_-]{1,256}$/;
 /** Header fields that the request states by fields of its own. */
 const OWN_FIELD = /^(?:from|to|cc|bcc|reply-to|subject|message-id|mime-version|content-.*)$/i;

@@ -11,7 +11,7 @@ import { TEMPLATE_ROUTES } from './templates.ts';
 const MAX_BATCH = 100;
 
 async function send({ sending, sent }: Email, mailroom: Mailroom): Promise<{ id: string }> {
-  await mailroom.keep('sent', sent.id, sent);
+  await mailroom.keepFirst('sent', sent.id, sent);
   try {
     await mailroom.send(sending);
   } catch (error) {

@@ -31,16 +31,16 @@ function readForm(body: Uint8Array): Given {
     }
     branch.set(last, value);
   }
-  const value = valueOf(root);
+  const value = readValue(root);
   return isGiven(value) ? value : {};
 }
 
-function valueOf(branch: Branch | string): unknown {
+function readValue(branch: Branch | string): unknown {
   if (typeof branch === 'string') return branch;
   const members = branch.get('member');
   if (members instanceof Map)
-    return [...members].toSorted(([a], [b]) => Number(a) - Number(b)).map(([, member]) => valueOf(member));
-  return Object.fromEntries([...branch].map(([name, inner]) => [name, valueOf(inner)]));
+    return [...members].toSorted(([a], [b]) => Number(a) - Number(b)).map(([, member]) => readValue(member));
+  return Object.fromEntries([...branch].map(([name, inner]) => [name, readValue(inner)]));
 }
 
 const escapeXml = (text: string): string =>

@@ -1,6 +1,7 @@
 import { type Given, textOf } from '../given.ts';
 import type { Mailroom } from '../provider.ts';
-import { render, TemplateError } from '../templates.ts';
+import { TemplateError } from '../template-parser.ts';
+import { render } from '../templates.ts';
 import { refuse } from './errors.ts';
 
 export interface Content {

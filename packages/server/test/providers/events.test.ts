@@ -28,9 +28,7 @@ const MAIL: InboundMail = {
   to: [{ name: '', address: 'help@acme.example' }],
   ...{ cc: [], subject: 'Re: Hellö', text: 'Grüße\n', html: '', reply: 'Grüße', messageId: '<m@x>' },
   headers: [{ name: 'From', value: 'Ada <ada@example.com>' }],
-  attachments: [
-    { filename: 'a.txt', contentType: 'text/plain', contentId: '', content: Buffer.from('a') },
-  ],
+  attachments: [{ filename: 'a.txt', contentType: 'text/plain', contentId: '', content: Buffer.from('a') }],
 };
 
 const bodyOf = ({ body }: Posting) => JSON.parse(Buffer.from(body).toString());
@@ -126,7 +124,7 @@ describe('events of Amazon SES', () => {
   const validate = (message: object): Promise<Record<string, string>> =>
     new Promise((resolve, reject) => {
       new MessageValidator(/^localhost:\d+$/).validate({ ...message }, (error, valid) =>
-        error ? reject(error) : resolve(valid as Record<string, string>),
+        error ? reject(error) : resolve(valid ?? {}),
       );
     });
   const messageOf = async (posting: Posting | undefined) => {
@@ -158,7 +156,11 @@ describe('events of Amazon SES', () => {
   it.each([
     ['bounce', 'Bounce', { bounce: { bounceType: 'Permanent', bouncedRecipients: [{ status: '5.1.1' }] } }],
     ['soft-bounce', 'Bounce', { bounce: { bounceType: 'Transient' } }],
-    ['complaint', 'Complaint', { complaint: { complainedRecipients: [{ emailAddress: 'ada@example.com' }] } }],
+    [
+      'complaint',
+      'Complaint',
+      { complaint: { complainedRecipients: [{ emailAddress: 'ada@example.com' }] } },
+    ],
   ] as const)('a %s is a feedback notification, or an event of its configuration set', async (...row) => {
     const [outcome, type, detail] = row;
     const mail = {
@@ -201,7 +203,10 @@ describe('events of Amazon SES', () => {
       mail: { source: 'ada@example.com', commonHeaders: { subject: 'Re: Hellö' } },
       receipt: { recipients: ['help@acme.example'], action: { type: 'SNS' } },
     });
-    const content = Buffer.from(message.content, message.receipt.action.encoding === 'BASE64' ? 'base64' : 'utf8');
+    const content = Buffer.from(
+      message.content,
+      message.receipt.action.encoding === 'BASE64' ? 'base64' : 'utf8',
+    );
     expect(content.equals(Buffer.from(MAIL.raw))).toBe(true);
   });
 });

@@ -1,6 +1,5 @@
 import { Resend } from 'resend';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FakeClock } from '../support/fake-clock.ts';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 let app: TestApp;
@@ -50,7 +49,8 @@ describe('resend, unchanged but for its address', () => {
     expect(data?.id).toMatch(/^[0-9a-f-]{36}$/);
     const message = await to.only();
     expect(message).toMatchObject({
-      ...{ via: 'resend', providerMessageId: data?.id, subject: 'Grüße 👋', text: 'Your code is 482913\n' },
+      envelope: { via: 'resend', providerMessageId: data?.id, mailFrom: 'shop@acme.example' },
+      ...{ subject: 'Grüße 👋', text: 'Your code is 482913' },
       from: { name: 'Größe & Söhne', address: 'shop@acme.example' },
       to: [{ name: 'Ada', address: to.address }],
       cc: [{ name: '', address: cc.address }],
@@ -62,7 +62,7 @@ describe('resend, unchanged but for its address', () => {
     ]);
     const raw = await app.api('GET', `/v1/inboxes/${bcc.id}/messages/${(await bcc.only()).id}/raw`);
     expect(String(raw.body)).toContain('X-Entity-Ref-ID: 123');
-    expect(String(raw.body)).toContain('Content-Id: <logo>');
+    expect(String(raw.body)).toMatch(/^Content-Id: <logo>/im);
     expect(String(raw.body)).not.toContain(bcc.address.split('@')[0] ?? '-');
     expect((await cc.only()).subject).toBe('Grüße 👋');
   });
@@ -81,7 +81,7 @@ describe('resend, unchanged but for its address', () => {
       ...{ object: 'email', id: ids[0], subject: 'one', text: 'x', html: null, from: FROM },
       ...{ to: [inbox.address], cc: [], last_event: 'delivered', scheduled_at: null },
     });
-    expect(data?.message_id).toBe((await inbox.messages()).at(-1).messageId);
+    expect(data?.message_id).toBe((await inbox.messages()).at(-1).rfcMessageId);
     const page = await resend.emails.list({ limit: 2 });
     expect(page.data?.has_more).toBe(true);
     expect(page.data?.data).toHaveLength(2);
@@ -93,12 +93,16 @@ describe('resend, unchanged but for its address', () => {
   it('refuses what Resend refuses, by its names', async () => {
     const { address: to } = await newInbox();
     const good = { from: FROM, to, subject: 's', text: 't' };
-    const refused = async (change: object) => (await resend.emails.send({ ...good, ...change } as never)).error;
+    const refused = async (change: object) =>
+      (await resend.emails.send({ ...good, ...change } as never)).error;
     const invalid = { statusCode: 422, name: 'validation_error' };
     const missing = { statusCode: 422, name: 'missing_required_field' };
     expect(await refused({ from: undefined })).toEqual({ ...missing, message: 'Missing `from` field.' });
     expect(await refused({ to: undefined })).toEqual({ ...missing, message: 'Missing `to` field.' });
-    expect(await refused({ subject: undefined })).toEqual({ ...missing, message: 'Missing `subject` field.' });
+    expect(await refused({ subject: undefined })).toEqual({
+      ...missing,
+      message: 'Missing `subject` field.',
+    });
     expect(await refused({ text: undefined })).toMatchObject(missing);
     for (const address of ['ada', 'a@b@c', 'Ada <ada>', 'a@b.c\r\nBcc: x@y.z', 'x'.repeat(5_000)])
       expect(await refused({ to: address }), address).toMatchObject(invalid);
@@ -184,7 +188,11 @@ describe('resend, unchanged but for its address', () => {
     expect((await send({}, 'unknown')).error).toMatchObject({ name: 'not_found', statusCode: 404 });
     expect((await send({ NUMBER: '$&', PRICE: 3 })).error).toBeNull();
     expect(await inbox.only()).toMatchObject({
-      ...{ subject: 'Order $&', html: '<p>a thing for 3</p>', from: { name: 'Shop' } },
+      ...{
+        subject: 'Order $&',
+        html: expect.stringContaining('<p>a thing for 3</p>'),
+        from: { name: 'Shop' },
+      },
     });
     expect((await resend.templates.get('order')).data).toMatchObject({ id, status: 'published' });
     await resend.templates.update(id, { subject: 'Changed {{{NUMBER}}}' });
@@ -200,7 +208,7 @@ describe('resend, unchanged but for its address', () => {
     const client = as(mine.token);
     const sent = await client.emails.send({ from: FROM, to: 'ada@gmail.com', subject: 'Hi', text: 'x' });
     expect(sent.error).toBeNull();
-    expect(await mine.only()).toMatchObject({ subject: 'Hi', via: 'resend' });
+    expect(await mine.only()).toMatchObject({ subject: 'Hi' });
     expect((await client.emails.get(data?.id ?? '')).error?.name).toBe('not_found');
     expect((await client.emails.list()).data?.data.map(({ subject }) => subject)).toEqual(['Hi']);
   });
@@ -210,7 +218,11 @@ describe('resend, unchanged but for its address', () => {
     async (body) => {
       const headers = { authorization: `Bearer ${TEST_KEY}` };
       for (const path of ['emails', 'emails/batch', 'templates']) {
-        const response = await fetch(`${app.url}/providers/resend/${path}`, { method: 'POST', headers, body });
+        const response = await fetch(`${app.url}/providers/resend/${path}`, {
+          method: 'POST',
+          headers,
+          body,
+        });
         expect([path, response.status]).toEqual([path, 422]);
         expect(await response.json()).toMatchObject({ statusCode: 422, message: expect.any(String) });
       }

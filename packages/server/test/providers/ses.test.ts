@@ -52,7 +52,7 @@ const simple = (subject = 'Hello') => ({
 const error = async (promise: Promise<unknown>) =>
   promise.then(
     () => 'no error',
-    ({ name, message, $metadata }) => [name, $metadata?.httpStatusCode, message],
+    ({ name, message, $metadata }) => ({ name, status: $metadata?.httpStatusCode, message }),
   );
 
 describe('@aws-sdk/client-ses, unchanged but for its endpoint', () => {
@@ -74,8 +74,9 @@ describe('@aws-sdk/client-ses, unchanged but for its endpoint', () => {
     );
     expect(MessageId).toMatch(/^0100[0-9a-f]{12}-[0-9a-f-]{36}-000000$/);
     expect(await to.only()).toMatchObject({
-      ...{ via: 'ses', providerMessageId: MessageId, subject: 'Grüße 👋 & <more>' },
-      messageId: `<${MessageId}@email.amazonses.com>`,
+      envelope: { via: 'ses', providerMessageId: MessageId },
+      subject: 'Grüße 👋 & <more>',
+      rfcMessageId: `<${MessageId}@email.amazonses.com>`,
       from: { name: 'Größe', address: 'shop@acme.example' },
       to: [{ name: 'Lovelace, Ada', address: to.address }],
     });
@@ -118,10 +119,10 @@ describe('@aws-sdk/client-ses, unchanged but for its endpoint', () => {
       HtmlPart: '<p>{{name}}</p>',
     };
     await ses.send(new v1.CreateTemplateCommand({ Template }));
-    expect(await error(ses.send(new v1.CreateTemplateCommand({ Template })))).toMatchObject([
-      'AlreadyExistsException',
-      400,
-    ]);
+    expect(await error(ses.send(new v1.CreateTemplateCommand({ Template })))).toMatchObject({
+      name: 'AlreadyExistsException',
+      status: 400,
+    });
     expect(await ses.send(new v1.GetTemplateCommand({ TemplateName: 'v1-greeting' }))).toMatchObject({
       Template,
     });
@@ -137,13 +138,16 @@ describe('@aws-sdk/client-ses, unchanged but for its endpoint', () => {
         }),
       );
     await templated('{"name":"Ada <3","vip":true}');
-    expect(await one.only()).toMatchObject({ subject: 'Hi Ada <3', text: 'Dear Ada <3, our best\n' });
-    expect(await error(templated('{}'))).toMatchObject([
-      'MissingRenderingAttributeException',
-      400,
-      expect.stringContaining("'name'"),
-    ]);
-    expect(await error(templated('{'))).toMatchObject(['InvalidRenderingParameterException', 400]);
+    expect(await one.only()).toMatchObject({ subject: 'Hi Ada <3', text: 'Dear Ada <3, our best' });
+    expect(await error(templated('{}'))).toMatchObject({
+      name: 'MissingRenderingAttributeException',
+      status: 400,
+      message: expect.stringContaining("'name'"),
+    });
+    expect(await error(templated('{'))).toMatchObject({
+      name: 'InvalidRenderingParameterException',
+      status: 400,
+    });
     const bulk = await ses.send(
       new v1.SendBulkTemplatedEmailCommand({
         ...{ Source: SOURCE, Template: 'v1-greeting', DefaultTemplateData: '{"name":"friend"}' },
@@ -161,15 +165,16 @@ describe('@aws-sdk/client-ses, unchanged but for its endpoint', () => {
     ]);
     const subjects = (await two.messages()).map(({ subject }: { subject: string }) => subject);
     expect(subjects.toSorted()).toEqual(['Hi Bob', 'Hi friend']);
-    await ses.send(
-      new v1.UpdateTemplateCommand({ Template: { ...Template, SubjectPart: 'Bye {{name}}' } }),
-    );
+    await ses.send(new v1.UpdateTemplateCommand({ Template: { ...Template, SubjectPart: 'Bye {{name}}' } }));
     const rendered = await ses.send(
       new v1.TestRenderTemplateCommand({ TemplateName: 'v1-greeting', TemplateData: '{"name":"Eve"}' }),
     );
     expect(rendered.RenderedTemplate).toContain('Subject: Bye Eve');
     await ses.send(new v1.DeleteTemplateCommand({ TemplateName: 'v1-greeting' }));
-    expect(await error(templated('{}'))).toMatchObject(['TemplateDoesNotExistException', 400]);
+    expect(await error(templated('{}'))).toMatchObject({
+      name: 'TemplateDoesNotExistException',
+      status: 400,
+    });
   });
 
   it('answers questions about identities and quotas as a verified account', async () => {
@@ -184,11 +189,11 @@ describe('@aws-sdk/client-ses, unchanged but for its endpoint', () => {
     expect(await ses.send(new v1.GetSendQuotaCommand({}))).toMatchObject({ MaxSendRate: 14 });
     expect(await ses.send(new v1.GetAccountSendingEnabledCommand({}))).toMatchObject({ Enabled: true });
     await ses.send(new v1.VerifyEmailIdentityCommand({ EmailAddress: 'a@acme.example' }));
-    expect(await error(ses.send(new v1.ListReceiptFiltersCommand({})))).toMatchObject([
-      'InvalidAction',
-      400,
-      expect.stringContaining('ListReceiptFilters'),
-    ]);
+    expect(await error(ses.send(new v1.ListReceiptFiltersCommand({})))).toMatchObject({
+      name: 'InvalidAction',
+      status: 400,
+      message: expect.stringContaining('ListReceiptFilters'),
+    });
   });
 
   it('answers a wrong key and bad mail with the errors of SES', async () => {
@@ -198,19 +203,29 @@ describe('@aws-sdk/client-ses, unchanged but for its endpoint', () => {
         client.send(new v1.SendEmailCommand({ Source, Destination: { ToAddresses }, Message: simple() })),
       );
     const stranger = new v1.SESClient(options('AKIAIOSFODNN7EXAMPLE'));
-    expect(await send(stranger, SOURCE, [address])).toEqual([
-      'InvalidClientTokenId',
-      403,
-      'The security token included in the request is invalid.',
-    ]);
+    expect(await send(stranger, SOURCE, [address])).toEqual({
+      name: 'InvalidClientTokenId',
+      status: 403,
+      message: 'The security token included in the request is invalid.',
+    });
     stranger.destroy();
-    expect(await send(ses, SOURCE, ['nobody@unknown.example'])).toMatchObject(['MessageRejected', 400]);
+    expect(await send(ses, SOURCE, ['nobody@unknown.example'])).toMatchObject({
+      name: 'MessageRejected',
+      status: 400,
+    });
     for (const to of [[], ['ada'], ['a@b\r\nBcc: c@d'], Array(51).fill(address)])
-      expect(await send(ses, SOURCE, to), String(to)).toMatchObject(['InvalidParameterValue', 400]);
-    expect(await send(ses, 'Shop', [address])).toMatchObject(['InvalidParameterValue', 400]);
+      expect(await send(ses, SOURCE, to), String(to)).toMatchObject({
+        name: 'InvalidParameterValue',
+        status: 400,
+      });
+    expect(await send(ses, 'Shop', [address])).toMatchObject({ name: 'InvalidParameterValue', status: 400 });
     expect(
       await error(ses.send(new v1.SendRawEmailCommand({ RawMessage: { Data: Buffer.from('x') } }))),
-    ).toMatchObject(['InvalidParameterValue', 400, "Missing required header 'From'."]);
+    ).toMatchObject({
+      name: 'InvalidParameterValue',
+      status: 400,
+      message: "Missing required header 'From'.",
+    });
   });
 });
 
@@ -238,7 +253,7 @@ describe('@aws-sdk/client-sesv2, unchanged but for its endpoint', () => {
       },
       EmailTags: [{ Name: 'a', Value: 'b' }],
     });
-    expect(await inbox.only()).toMatchObject({ via: 'ses', providerMessageId: MessageId });
+    expect(await inbox.only()).toMatchObject({ envelope: { via: 'ses', providerMessageId: MessageId } });
     expect(await inbox.raw()).toContain('X-Campaign: spring');
     expect((await inbox.only()).attachments).toHaveLength(2);
     const Data = Buffer.from(`From: a@acme.example\r\nSubject: raw\r\n\r\nHi\r\n`);
@@ -250,7 +265,7 @@ describe('@aws-sdk/client-sesv2, unchanged but for its endpoint', () => {
     const inbox = await newInbox();
     const client = new v2.SESv2Client(options(TEST_KEY, 'eu-central-1'));
     const { MessageId } = await send({ ...toOnly(inbox.address), Content: { Simple: simple() } }, client);
-    expect((await inbox.only()).messageId).toBe(`<${MessageId}@eu-central-1.amazonses.com>`);
+    expect((await inbox.only()).rfcMessageId).toBe(`<${MessageId}@eu-central-1.amazonses.com>`);
     client.destroy();
   });
 
@@ -259,10 +274,10 @@ describe('@aws-sdk/client-sesv2, unchanged but for its endpoint', () => {
     const TemplateContent = { Subject: 'Hi {{name}}', Text: 'Dear {{name}}' };
     const named = { TemplateName: 'v2-greeting', TemplateContent };
     await sesv2.send(new v2.CreateEmailTemplateCommand(named));
-    expect(await error(sesv2.send(new v2.CreateEmailTemplateCommand(named)))).toMatchObject([
-      'AlreadyExistsException',
-      400,
-    ]);
+    expect(await error(sesv2.send(new v2.CreateEmailTemplateCommand(named)))).toMatchObject({
+      name: 'AlreadyExistsException',
+      status: 400,
+    });
     const got = await sesv2.send(new v2.GetEmailTemplateCommand({ TemplateName: 'v2-greeting' }));
     expect(got).toMatchObject(named);
     const template = (Template: v2.Template) => send({ ...toOnly(inbox.address), Content: { Template } });
@@ -285,30 +300,36 @@ describe('@aws-sdk/client-sesv2, unchanged but for its endpoint', () => {
     const subjects = (await inbox.messages()).map(({ subject }: { subject: string }) => subject);
     expect(subjects.toSorted()).toEqual(['Hi Ada', 'Hi Bob', 'Hi Eve']);
     const listed = await sesv2.send(new v2.ListEmailTemplatesCommand({}));
-    expect(listed.TemplatesMetadata).toMatchObject([
-      { TemplateName: 'v2-greeting', CreatedTimestamp: expect.any(Date) },
-    ]);
+    expect(listed.TemplatesMetadata).toContainEqual({
+      ...{ TemplateName: 'v2-greeting', CreatedTimestamp: expect.any(Date) },
+    });
     await sesv2.send(new v2.DeleteEmailTemplateCommand({ TemplateName: 'v2-greeting' }));
-    expect(await error(template({ TemplateName: 'v2-greeting' }))).toMatchObject(['NotFoundException', 404]);
+    expect(await error(template({ TemplateName: 'v2-greeting' }))).toMatchObject({
+      name: 'NotFoundException',
+      status: 404,
+    });
   });
 
   it('answers questions about identities and the account, and errors in the shape of version 2', async () => {
     expect(await sesv2.send(new v2.GetAccountCommand({}))).toMatchObject({ SendingEnabled: true });
-    expect(
-      await sesv2.send(new v2.GetEmailIdentityCommand({ EmailIdentity: 'acme.example' })),
-    ).toMatchObject({ IdentityType: 'DOMAIN', VerifiedForSendingStatus: true });
+    expect(await sesv2.send(new v2.GetEmailIdentityCommand({ EmailIdentity: 'acme.example' }))).toMatchObject(
+      { IdentityType: 'DOMAIN', VerifiedForSendingStatus: true },
+    );
     const stranger = new v2.SESv2Client(options('AKIAIOSFODNN7EXAMPLE'));
     const Content = { Simple: simple() };
-    expect(await error(send({ ...toOnly('a@example.com'), Content }, stranger))).toMatchObject([
-      'UnrecognizedClientException',
-      403,
-    ]);
+    expect(await error(send({ ...toOnly('a@example.com'), Content }, stranger))).toMatchObject({
+      name: 'UnrecognizedClientException',
+      status: 403,
+    });
     stranger.destroy();
-    expect(await error(send({ ...toOnly('nobody@unknown.example'), Content }))).toMatchObject([
-      'MessageRejected',
-      400,
-    ]);
-    expect(await error(send({ ...toOnly('ada'), Content }))).toMatchObject(['BadRequestException', 400]);
+    expect(await error(send({ ...toOnly('nobody@unknown.example'), Content }))).toMatchObject({
+      name: 'MessageRejected',
+      status: 400,
+    });
+    expect(await error(send({ ...toOnly('ada'), Content }))).toMatchObject({
+      name: 'BadRequestException',
+      status: 400,
+    });
   });
 
   it('takes a read token as access key id: that inbox gets all mail', async () => {
@@ -326,11 +347,16 @@ describe('nodemailer with its SES transport', () => {
     const transport = createTransport({ SES: { sesClient: sesv2, SendEmailCommand: v2.SendEmailCommand } });
     expect(await transport.verify()).toBe(true);
     const info = await transport.sendMail({
-      ...{ from: 'Größe <shop@acme.example>', to: inbox.address, subject: 'Über', text: 'Your code is 482913' },
+      ...{
+        from: 'Größe <shop@acme.example>',
+        to: inbox.address,
+        subject: 'Über',
+        text: 'Your code is 482913',
+      },
       attachments: [{ filename: 'a.txt', content: 'a' }],
     });
     expect(await inbox.only()).toMatchObject({
-      ...{ subject: 'Über', messageId: info.messageId, from: { name: 'Größe' } },
+      ...{ subject: 'Über', rfcMessageId: info.messageId, from: { name: 'Größe' } },
     });
   });
 });
@@ -355,7 +381,7 @@ describe('hostile requests', () => {
     expect(response.status).toBe(400);
     const text = await response.text();
     expect(text).toMatch(/^<ErrorResponse xmlns="[^"]+"><Error><Type>Sender<\/Type><Code>\w+<\/Code>/);
-    expect(text).not.toMatch(/CDATA|\u0000/);
+    expect(text).not.toContain('<!');
   });
 
   it.each(['[]', '{', '1', '{"Content":{"Simple":[]}}', '{"Content":{"Raw":{"Data":5}}}', '{"Content":1}'])(
