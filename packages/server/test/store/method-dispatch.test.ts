@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isReading } from '../../src/database/operations.ts';
+import { isReading } from '../../src/database/sql.ts';
 import { openReader, readingEngine } from '../../src/database/sqlite/connection.ts';
 import { newId } from '../../src/ids.ts';
 import { callAt, createStore, OPERATIONS, type Store } from '../../src/store.ts';
