@@ -1,6 +1,14 @@
 import type { ProviderName } from '@mayfly/client/contract';
-import { type FreeStep, read, type Tx, write } from '../database/operations.ts';
-import { constant, FOR_UPDATE_SKIP_LOCKED, parseOr, sql } from '../database/sql.ts';
+import {
+  constant,
+  FOR_UPDATE_SKIP_LOCKED,
+  type FreeStep,
+  parseOr,
+  read,
+  sql,
+  type Tx,
+  write,
+} from '../database/sql.ts';
 
 /** Templates of one owner at all providers: more than an application has. */
 const MAX_TEMPLATES = 1_000;
