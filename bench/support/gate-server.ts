@@ -11,6 +11,7 @@ import type { AccountRecord, KeyRecord } from '../../packages/server/src/account
 import { systemClock } from '../../packages/server/src/clock.ts';
 import { openSqlite } from '../../packages/server/src/database/sqlite/open.ts';
 import { createEventBus } from '../../packages/server/src/events.ts';
+import { RateLimit } from '../../packages/server/src/http/access/admission.ts';
 import { createGate, type Gate } from '../../packages/server/src/http/access/gate.ts';
 import type { HttpDeps } from '../../packages/server/src/http/context.ts';
 import { buildApp } from '../../packages/server/src/http/server.ts';
@@ -18,7 +19,6 @@ import { hashCredential, newId } from '../../packages/server/src/ids.ts';
 import type { InboxRecord } from '../../packages/server/src/inboxes/records.ts';
 import { createLog } from '../../packages/server/src/log.ts';
 import type { Store } from '../../packages/server/src/store.ts';
-import { RateLimit } from '../../packages/server/src/usage/rate-limit.ts';
 import { UsageMeter } from '../../packages/server/src/usage/usage-meter.ts';
 import { Webhooks } from '../../packages/server/src/webhooks/registry.ts';
 

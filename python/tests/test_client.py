@@ -121,6 +121,21 @@ def test_expects_silence(mail_inbox: Inbox, send: Send) -> None:
         mail_inbox.expect_silence(within=0.2, subject="invoice")
 
 
+def test_expects_exactly_so_many_messages(mail_inbox: Inbox, send: Send) -> None:
+    assert mail_inbox.expect_exactly(0, within=0.1) == []
+    send(mail_inbox.address, "One")
+    send(mail_inbox.address, "Two")
+    assert [mail.subject for mail in mail_inbox.expect_exactly(2, within=0.1)] == ["One", "Two"]
+    assert mail_inbox.wait_for_message().subject == "One"
+    with pytest.raises(WaitTimeoutError, match="2 of 3 messages arrived"):
+        mail_inbox.expect_exactly(3, within=0.1, timeout=0.1)
+    send(mail_inbox.address, "Two")
+    with pytest.raises(UnexpectedMessageError, match=r"^More than 2 mails reached .*the application sent it twice"):
+        mail_inbox.expect_exactly(2, within=0.1)
+    with pytest.raises(MayflyError, match="from 0 to 50, not 51"):
+        mail_inbox.expect_exactly(51)
+
+
 def test_refuses_conditions_that_it_does_not_know(mail_inbox: Inbox) -> None:
     with pytest.raises(TypeError, match='"subjekt" is not an argument of a wait. Did you mean "subject"'):
         mail_inbox.wait_for_message(subjekt="x")  # type: ignore[call-arg]

@@ -15,6 +15,28 @@ const plural = (count: number, word: string) => `${count} ${word}${count === 1 ?
 export const seconds = (ms: Milliseconds) =>
   ms > 0 && ms < 100 ? `${Math.round(ms)} ms` : `${Math.round(ms / 100) / 10} s`;
 
+/** Messages as lines of a table, times in UTC. */
+export const mailLines = (messages: readonly api.MessageSummary[]): string =>
+  messages
+    .slice(-MAX_ROWS)
+    .map(
+      ({ receivedAt, subject, from, codes: [code] }) =>
+        `  ${clock(receivedAt)}  ${quoted(subject)}  from ${from?.address ?? 'no sender'}${code ? `  code ${code.value}` : ''}`,
+    )
+    .join('\n');
+
+/** A sentence about a message that is the same as one before; '' where it is another one. */
+export function repeats(mail: api.Message, before: readonly api.Message[]): string {
+  const { rfcMessageId, subject, text, htmlText } = mail;
+  if (rfcMessageId !== null && before.some((one) => one.rfcMessageId === rfcMessageId))
+    return ' The last one has the Message-ID of one before: it was delivered twice, such as by a retry of the sender.';
+  const isSame = (one: api.Message) =>
+    one.subject === subject && one.text === text && one.htmlText === htmlText;
+  return before.some(isSame)
+    ? ' The last one says the same as one before, with another Message-ID: the application sent it twice.'
+    : '';
+}
+
 /** Time, subject and failed conditions, sender. */
 function seenRow({ message, failed }: api.SeenMessage): [string, string, string] {
   const why = failed.map(({ condition, got }) => `${condition} is ${quoted(got)}`);

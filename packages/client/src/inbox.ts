@@ -1,5 +1,5 @@
 import { invalid, MayflyError, UnexpectedMessageError, WaitTimeoutError } from './errors.ts';
-import { seconds } from './explain.ts';
+import { mailLines, repeats, seconds } from './explain.ts';
 import type * as api from './generated/api.ts';
 import { describeMatch, type Match } from './match.ts';
 import { type LinkMatch, Message, MessageSummary } from './message.ts';
@@ -29,6 +29,12 @@ export interface Silence extends Omit<MessageWait, 'timeout'> {
   within?: Milliseconds | undefined;
 }
 
+/** Here `since` is the beginning of the inbox, unless it is given. */
+export interface Exactly extends MessageWait {
+  /** How long no further message may come after the last one. Default: 2,000. */
+  within?: Milliseconds | undefined;
+}
+
 type Paging = 'since' | 'before' | 'limit' | 'wait';
 type Filters = NonNullable<api.Operations['GET /v1/inboxes/{id}/messages']['query']>;
 /** Which messages a list shows. */
@@ -37,6 +43,8 @@ export interface MessageQuery extends Omit<Filters, Paging>, ListOptions {
 }
 
 const DEFAULT_SILENCE = 2_000;
+/** As many as a wait of the server returns. */
+const MAX_COUNT = 50;
 /** What is known of an inbox; of some only the id. */
 export type InboxData = { [Field in keyof api.CreatedInbox]?: api.CreatedInbox[Field] | undefined } & {
   id: string;
@@ -48,6 +56,7 @@ const MESSAGE = [...ALL, 'link', 'timeout'];
 const CODE = [...MESSAGE, 'pattern'];
 const LINK = [...ALL, 'href', 'kind', 'timeout'];
 const SILENCE = [...ALL, 'link', 'within'];
+const EXACTLY = [...MESSAGE, 'within'];
 
 const shown = (value: unknown) =>
   typeof value === 'number' || value instanceof RegExp
@@ -185,18 +194,47 @@ export class Inbox {
   async expectSilence(silence: Silence = {}, ...others: []): Promise<void> {
     assertWait(silence, others, SILENCE);
     const { within = DEFAULT_SILENCE, ...wait } = silence;
+    const mail = await this.#firstWithin(within, wait);
+    if (!mail) return;
+    throw new UnexpectedMessageError(
+      `A mail${describeMatch(wait)} reached ${this.name} within ${seconds(within)}, and none was expected.\n${mailLines([mail])}`,
+      mail,
+    );
+  }
+
+  /**
+   * Resolves when exactly so many messages match, oldest first: it waits for them, and then for a time in which no
+   * further one may come. The next wait begins where it would have begun without this.
+   * @param count 0 to 50
+   * @throws WaitTimeoutError for fewer, UnexpectedMessageError for more
+   */
+  async expectExactly(count: number, exactly: Exactly = {}, ...others: []): Promise<Message[]> {
+    assertWait(exactly, others, EXACTLY);
+    if (!(Number.isInteger(count) && count >= 0 && count <= MAX_COUNT))
+      throw invalid(
+        `The number of messages must be a whole number from 0 to ${MAX_COUNT}, not ${shown(count)}. "mf report --expect" checks more.`,
+      );
+    const { within = DEFAULT_SILENCE, ...wait } = { since: 'start', ...exactly };
+    const found = count === 0 ? [] : await this.#hold(count, wait);
+    const { timeout: _, ...silence } = { ...wait, since: found.at(-1)?.id ?? wait.since };
+    const more = await this.#firstWithin(within, silence);
+    if (!more) return found;
+    throw new UnexpectedMessageError(
+      `More than ${count} mail${count === 1 ? '' : 's'}${describeMatch(wait)} reached ${this.name}.${repeats(more, found)}\n${mailLines([...found, more])}`,
+      more,
+    );
+  }
+
+  /** The first message that matches within the time, if one does. @throws MayflyError if the test has not the time */
+  async #firstWithin(within: Milliseconds, wait: MessageWait): Promise<Message | undefined> {
     const { timeout, cut } = allowedTime(within, this.#test);
     if (cut)
       throw invalid(`A silence of ${seconds(within)} cannot be awaited, only ${seconds(timeout)}. ${cut}`);
-    const [mail] = await this.#wait(1, { ...wait, timeout: within }).catch((error: unknown) => {
+    const [mail] = await this.#hold(1, { ...wait, timeout: within }).catch((error: unknown) => {
       if (error instanceof WaitTimeoutError && error.isFinal) return [];
       throw error;
     });
-    if (!mail) return;
-    throw new UnexpectedMessageError(
-      `A mail${describeMatch(wait)} reached ${this.name} within ${seconds(within)}, and none was expected: ${JSON.stringify(mail.subject)} from ${mail.from?.address ?? 'no sender'} at ${mail.receivedAt}.`,
-      mail,
-    );
+    return mail;
   }
 
   /** The messages that are there, newest first. */
@@ -289,6 +327,12 @@ export class Inbox {
   }
 
   async #wait(count: number, wait: CodeWait): Promise<Message[]> {
+    const messages = await this.#hold(count, wait);
+    for (const message of messages) if (!this.#last || message.id > this.#last.id) this.#last = message;
+    return messages;
+  }
+
+  async #hold(count: number, wait: CodeWait): Promise<Message[]> {
     const { since = 'last', signal } = wait;
     if (wait.timeout !== undefined && !(typeof wait.timeout === 'number' && wait.timeout >= 0))
       throw invalid(`"timeout" must be a number of milliseconds, not ${shown(wait.timeout)}.`);
@@ -301,9 +345,7 @@ export class Inbox {
       last,
       signal: this.#untilEnd(signal),
     };
-    const messages = await waitForMessages(this.#transport, this, wanted);
-    for (const message of messages) if (!this.#last || message.id > this.#last.id) this.#last = message;
-    return messages;
+    return waitForMessages(this.#transport, this, wanted);
   }
 
   /** Aborted with the signal of the wait, or with the test: a wait without `await` then fails its own test. */

@@ -22,6 +22,7 @@ export {
 export type * as api from './generated/api.ts';
 export {
   type CodeWait,
+  type Exactly,
   Inbox,
   type InboxData,
   type LinkWait,

@@ -130,21 +130,32 @@ export class Transport {
   async list<Item extends { id: string }>(
     operation: string,
     name: string,
+    options?: ListOptions,
+    path?: Record<string, string>,
+  ): Promise<Item[]> {
+    const items: Item[] = [];
+    for await (const page of this.pages<Item>(operation, name, options, path)) items.push(...page);
+    return items;
+  }
+
+  /** The same page by page, for lists that need not fit into memory. */
+  async *pages<Item extends { id: string }>(
+    operation: string,
+    name: string,
     { limit = Number.POSITIVE_INFINITY, ...given }: ListOptions = {},
     path: Record<string, string> = {},
-  ): Promise<Item[]> {
+  ): AsyncGenerator<Item[]> {
     const [options, query] = splitOptions(given);
-    const items: Item[] = [];
     let before: string | undefined;
-    for (let hasMore = true; hasMore && items.length < limit; ) {
-      const range = { limit: Math.min(limit - items.length, PAGE), before };
-      const input = { ...options, path, query: { ...query, ...range } };
+    for (let hasMore = true, left = limit; hasMore && left > 0; ) {
+      const input = { ...options, path, query: { ...query, limit: Math.min(left, PAGE), before } };
       const page = (await this.send(operation, input)) as Record<string, Item[]> & Page;
-      items.push(...(page[name] ?? []));
+      const items = page[name] ?? [];
+      yield items;
+      left -= items.length;
       hasMore = page.hasMore;
       before = page.searchedTo ?? page.before ?? items.at(-1)?.id;
     }
-    return items;
   }
 
   /** What the caller gets of whatever the last attempt threw. */

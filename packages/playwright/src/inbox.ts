@@ -1,6 +1,7 @@
 import {
   type CodeWait,
   describeMatch,
+  type Exactly,
   Inbox,
   type InboxData,
   type LinkWait,
@@ -53,6 +54,11 @@ export class TestInbox extends Inbox {
   override async expectSilence(silence: Silence = {}, ...others: []): Promise<void> {
     const title = `Expect no mail${describeMatch(Object(silence))} to ${this.address}`;
     return await test.step(title, () => super.expectSilence(silence, ...others), BOX);
+  }
+
+  override async expectExactly(count: number, exactly: Exactly = {}, ...others: []): Promise<Message[]> {
+    const title = `Expect exactly ${count} mails${describeMatch(Object(exactly))} to ${this.address}`;
+    return await test.step(title, () => super.expectExactly(count, exactly, ...others), BOX);
   }
 
   #title(noun: string, wait: object): string {

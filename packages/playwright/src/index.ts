@@ -3,8 +3,10 @@
  * `fixtures` is for `myTest.extend(fixtures)`.
  */
 import { type CreateOptions, Mayfly } from '@mayfly/client';
+import { matchers } from '@mayfly/client/expect';
 import {
   test as base,
+  expect as baseExpect,
   type Fixtures,
   type PlaywrightTestArgs,
   type PlaywrightTestOptions,
@@ -138,5 +140,6 @@ const allFixtures: Fixtures<TestFixtures & Hidden, WorkerFixtures, TestArgs, Wor
 
 export const fixtures = allFixtures as Fixtures<TestFixtures, WorkerFixtures, TestArgs, WorkerArgs>;
 export const test: TestType<TestArgs & TestFixtures, WorkerArgs & WorkerFixtures> = base.extend(fixtures);
-export { expect } from '@playwright/test';
+/** Playwright's own, with the matchers of inboxes and mails. */
+export const expect = baseExpect.extend(matchers);
 export { TestInbox } from './inbox.ts';

@@ -16,8 +16,8 @@ export interface Sending {
   given: Readonly<Record<string, unknown>>;
 }
 
-/** A kind of what an application keeps at its provider. */
-export type KeptKind = 'template' | 'idempotency';
+/** A kind of what an application keeps at its provider. `sent` is a mail as the provider shows it, kept as long as a key. */
+export type KeptKind = 'template' | 'idempotency' | 'sent';
 
 /** What stands behind a call: the caller's account and inbox, and what it keeps at this provider. */
 export interface Mailroom {
@@ -161,6 +161,8 @@ export interface Provider {
   /** Undefined where the provider has no event for an outcome. */
   event(event: OutcomeEvent, signing: Signing): Posting | undefined;
   inbound(mail: InboundMail, signing: Signing): Posting;
-  /** Files that need no credential, by path: SNS's certificate. */
+  /** What is posted to a webhook URL when it is set, before all events: SNS's request to confirm a subscription. */
+  handshake?(id: string, signing: Signing): Posting;
+  /** Files that need no credential, by path below `baseUrl`, '' for itself: SNS's certificate. */
   files?(path: string, secrets: Secrets): { type: string; body: string } | undefined;
 }

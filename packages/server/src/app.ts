@@ -11,6 +11,7 @@ import {
 import { createSignInCodes, type SignInCodes } from './console/sign-in-codes.ts';
 import { openSqlite, type SqliteOptions } from './database/sqlite/open.ts';
 import { createEventBus, type EventBus } from './events.ts';
+import { LiveNodes, RateLimit } from './http/access/admission.ts';
 import { recheckUntil } from './http/access/held-requests.ts';
 import { newSessionId, randomFraction } from './ids.ts';
 import { TRACE_HEADROOM_BYTES } from './inbound/delivery.ts';
@@ -31,7 +32,6 @@ import { createReplays } from './recordings/replay.ts';
 import { sweepUntil } from './retention/sweep.ts';
 import type { SmtpServer } from './smtp/server.ts';
 import type { Store } from './store.ts';
-import { LiveNodes, RateLimit } from './usage/rate-limit.ts';
 import { UsageMeter } from './usage/usage-meter.ts';
 import { VERSION } from './version.ts';
 import { WaitLog } from './waits/wait-log.ts';

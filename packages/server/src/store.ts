@@ -1,7 +1,7 @@
 import { accounts, domains, keys } from './accounts/sql.ts';
 import { sessions } from './console/sql.ts';
-import { type Calls, callRead, callsOf, type Kit, type Operation, runOn } from './database/operations.ts';
 import type { Hint } from './database/postgres/change-signal.ts';
+import { type Calls, callRead, callsOf, type Kit, type Operation, runOn } from './database/sql.ts';
 import { AppError } from './errors.ts';
 import { faults } from './faults/sql.ts';
 import type { CreatedInbox } from './inboxes/records.ts';

@@ -4,7 +4,8 @@
  * would otherwise be installed with every server.
  */
 import { type CreateOptions, Inbox, Mayfly } from '@mayfly/client';
-import { test as base, type TestAPI } from 'vitest';
+import { type MailMatchers, matchers } from '@mayfly/client/expect';
+import { test as base, expect as baseExpect, type ExpectStatic, type TestAPI } from 'vitest';
 
 export interface MayflyFixtures {
   /** The client. */
@@ -14,6 +15,13 @@ export interface MayflyFixtures {
   /** More inboxes. */
   createInbox: (options?: CreateOptions) => Promise<Inbox>;
 }
+
+/** By intersection, because the type parameters of `Matchers` differ between the versions of Vitest. */
+type MailExpect = (<T>(
+  actual: T,
+  message?: string,
+) => ReturnType<typeof baseExpect<T>> & MailMatchers & { not: MailMatchers }) &
+  ExpectStatic;
 
 /** Long enough to look at the inbox of a failed test. */
 const TTL_MINUTES = 15;
@@ -76,4 +84,8 @@ export const test: TestAPI<MayflyFixtures> = base.extend<MayflyFixtures>({
     await use(await createInbox());
   },
 });
-export { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
+
+baseExpect.extend(matchers);
+/** Vitest's own, with the matchers of inboxes and mails. */
+export const expect: MailExpect = baseExpect as MailExpect;
+export { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest';

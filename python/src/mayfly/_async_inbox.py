@@ -32,6 +32,9 @@ class AsyncInbox:
     async def expect_silence(self, **options: Any) -> None:
         await asyncio.to_thread(self.inbox.expect_silence, **options)
 
+    async def expect_exactly(self, count: int, **options: Any) -> list[Message]:
+        return await asyncio.to_thread(self.inbox.expect_exactly, count, **options)
+
     async def messages(self, **options: Any) -> list[MessageSummary]:
         return await asyncio.to_thread(self.inbox.messages, **options)
 

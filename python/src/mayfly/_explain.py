@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 
 from . import api
@@ -23,6 +24,29 @@ def _quoted(text: str) -> str:
 
 def plural(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def mail_lines(messages: Sequence[api.MessageSummary]) -> str:
+    """Messages as lines of a table, times in UTC."""
+    rows = []
+    for mail in messages[-MAX_ROWS:]:
+        sender = mail.from_.address if mail.from_ else "no sender"
+        code = f"  code {mail.codes[0].value}" if mail.codes else ""
+        rows.append(f"  {clock(mail.received_at)}  {_quoted(mail.subject)}  from {sender}{code}")
+    return "\n".join(rows)
+
+
+def repeats(mail: api.Message, before: Sequence[api.Message]) -> str:
+    """A sentence about a message that is the same as one before; "" where it is another one."""
+    if mail.rfc_message_id is not None and any(one.rfc_message_id == mail.rfc_message_id for one in before):
+        return (
+            " The last one has the Message-ID of one before: "
+            "it was delivered twice, such as by a retry of the sender."
+        )
+    said = (mail.subject, mail.text, mail.html_text)
+    if any((one.subject, one.text, one.html_text) == said for one in before):
+        return " The last one says the same as one before, with another Message-ID: the application sent it twice."
+    return ""
 
 
 def _seen_rows(seen: list[api.SeenMessage]) -> list[str]:

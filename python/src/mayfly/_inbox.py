@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from . import api
+from ._explain import mail_lines, repeats
 from ._json import Filters, given
 from ._match import Match, describe
 from ._message import Message, MessageSummary, Text
@@ -22,6 +22,8 @@ from .errors import ApiError, MayflyError, Seconds, UnexpectedMessageError, Wait
 DEFAULT_WAIT = 30.0
 """Seconds."""
 DEFAULT_SILENCE = 2.0
+MAX_COUNT = 50
+"""As many messages as a wait of the server returns."""
 
 R = TypeVar("R")
 if TYPE_CHECKING:
@@ -164,18 +166,49 @@ class Inbox:
         """Returns when no message matched for so long. Raises UnexpectedMessageError at once if one does."""
         if "timeout" in match:
             raise TypeError('A silence has no "timeout": write within=2.')
-        try:
-            mail = self._wait(1, match, within, since)[0]
-        except WaitTimeoutError as error:
-            if error.is_final:
-                return
-            raise
-        sender = mail.from_.address if mail.from_ else "no sender"
+        mail = self._first_within(within, match, since)
+        if mail is None:
+            return
         raise UnexpectedMessageError(
-            f"A mail{describe(match)} reached {self.address} within {within:g} s, and none was expected: "
-            f"{json.dumps(mail.subject)} from {sender} at {mail.received_at:%H:%M:%S}.",
+            f"A mail{describe(match)} reached {self.address} within {within:g} s, and none was expected.\n"
+            f"{mail_lines([mail])}",
             mail,
         )
+
+    @_points_at_caller
+    def expect_exactly(
+        self,
+        count: int,
+        *,
+        within: Seconds = DEFAULT_SILENCE,
+        timeout: Seconds | None = None,
+        since: str | datetime = "start",
+        **match: Unpack[Match],
+    ) -> list[Message]:
+        """Returns when exactly so many messages match (0 to 50), oldest first.
+
+        It waits for them, and then `within` seconds in which no further one may come. The next wait begins where it
+        would have begun without this. Raises WaitTimeoutError for fewer, UnexpectedMessageError for more.
+        """
+        if not 0 <= count <= MAX_COUNT:
+            raise MayflyError(f"The number of messages must be from 0 to {MAX_COUNT}, not {count}.")
+        found = self._hold(count, match, timeout, since) if count else []
+        more = self._first_within(within, match, found[-1].id if found else since)
+        if more is None:
+            return found
+        raise UnexpectedMessageError(
+            f"More than {count} mail{'' if count == 1 else 's'}{describe(match)} reached {self.address}."
+            f"{repeats(more, found)}\n{mail_lines([*found, more])}",
+            more,
+        )
+
+    def _first_within(self, within: Seconds, match: Match, since: str | datetime) -> Message | None:
+        try:
+            return self._hold(1, match, within, since)[0]
+        except WaitTimeoutError as error:
+            if error.is_final:
+                return None
+            raise
 
     def messages(
         self,
@@ -258,6 +291,14 @@ class Inbox:
     def _wait(
         self, count: int, match: Match, asked: Seconds | None, since: str | datetime
     ) -> list[Message]:
+        messages = self._hold(count, match, asked, since)
+        # Ids sort by arrival.
+        self._last = max([*messages, *([self._last] if self._last else [])], key=lambda mail: mail.id)
+        return messages
+
+    def _hold(
+        self, count: int, match: Match, asked: Seconds | None, since: str | datetime
+    ) -> list[Message]:
         timeout = self._transport.settings.wait_timeout if asked is None else asked
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0:
             raise TypeError(f"A time to wait is a number of seconds, not {timeout!r}.")
@@ -270,7 +311,7 @@ class Inbox:
             )
         last = self._last if since == "last" else None
         position = (last.id if last else None) if since == "last" else given(since=since)["since"]
-        messages = wait_for_messages(
+        return wait_for_messages(
             self._transport,
             WaitFor(
                 self.id,
@@ -284,9 +325,7 @@ class Inbox:
                 last,
             ),
         )
-        # Ids sort by arrival.
-        self._last = max([*messages, *([self._last] if self._last else [])], key=lambda mail: mail.id)
-        return messages
+
 
     def _call(self, method: str, *path: str, **options: Any) -> Any:
         return self._transport.request(method, path_of("v1", "inboxes", self.id, *path), **options)

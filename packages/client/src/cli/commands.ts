@@ -20,6 +20,7 @@ import {
   UsageError,
   type Values,
 } from './arguments.ts';
+import { assertPlan, checkPlan } from './plan.ts';
 import { withProgress } from './progress.ts';
 
 /** What a command may use of the process. */
@@ -140,6 +141,19 @@ const optionsOf = ({ ttl, domain, 'local-part': localPart }: Values) => ({
   ...(domain !== undefined && { domain }),
   ...(localPart !== undefined && { localPart }),
 });
+
+/** Compares the mails of a run with a plan, and prints what differs. @throws MayflyError `plan_not_met` */
+async function comparePlan(context: Context, wanted: Record<string, string>, file: string): Promise<void> {
+  if (Object.keys(wanted).length === 0)
+    throw new UsageError('Name the run: mf report --run 4711 --expect plan.json');
+  const plan = jsonOf(await readFile(file, 'utf8'), `${file} must be a plan.`);
+  assertPlan(plan);
+  const work = () => checkPlan(client(context), wanted, plan);
+  const { problems, problemCount, mailCount } = await withProgress(context, 'Comparing the mails', work);
+  context.out(`Mails: ${mailCount}. Recipients: ${plan.recipients.length}. Differences: ${problemCount}.\n`);
+  for (const problem of problems) context.out(`- ${problem}\n`);
+  if (problemCount > 0) throw new MayflyError('plan_not_met', `The mails of the run differ from ${file}.`);
+}
 
 export const COMMANDS: Record<string, Command> = {
   new: {
@@ -328,10 +342,15 @@ export const COMMANDS: Record<string, Command> = {
     },
   },
   report: {
-    usage: '--label name=value',
+    usage: '--run R | --label name=value [--expect plan.json]',
     does: 'what was wrong with the mail of a test run',
     async run(context, values) {
-      const found = await client(context).report(labels(values.label));
+      const wanted = labels([
+        ...(values.label ?? []),
+        ...(values.run === undefined ? [] : [`run=${values.run}`]),
+      ]);
+      if (values.expect !== undefined) return comparePlan(context, wanted, values.expect);
+      const found = await client(context).report(wanted);
       if (values.json) return context.out(json(found));
       const { inboxes, inboxesWithoutMail, messages, waitsSucceeded, waitsFailed, refusals } = found.totals;
       context.out(

@@ -9,6 +9,7 @@ const VERSION = '0.2.0';
 const EXIT_CODES: Record<string, number> = {
   wait_timeout: 3,
   unexpected_message: 4,
+  plan_not_met: 5,
   invalid_option: 1,
   invalid_request: 1,
 };
@@ -25,7 +26,7 @@ ${Object.entries(COMMANDS)
 
 Waits: --subject, --from, --to, --body (part of it), --timeout 30 (seconds). Every command: --json, --inbox ID-or-address.
 Environment: MAYFLY_URL, MAYFLY_API_KEY (not needed on this machine); INBOX_ID and INBOX_TOKEN by eval "$(mf new --export)".
-Exit codes: 0 found, 1 usage, 2 not reachable or refused, 3 timed out, 4 silence broken.
+Exit codes: 0 found, 1 usage, 2 not reachable or refused, 3 timed out, 4 silence broken, 5 the mails differ from the plan.
 `;
 
 async function execute(args: string[], context: Context): Promise<void> {

@@ -1,6 +1,5 @@
 import type { Key } from '@mayfly/client/contract';
-import { type Db, read, type Tx, write } from '../database/operations.ts';
-import { constant, EMPTY, FOR_UPDATE, sql } from '../database/sql.ts';
+import { constant, type Db, EMPTY, FOR_UPDATE, read, sql, type Tx, write } from '../database/sql.ts';
 import { AppError } from '../errors.ts';
 
 export interface AccountRecord {

@@ -1,6 +1,5 @@
 import { DAY_MS, HOUR_MS } from '../clock.ts';
-import { read, write } from '../database/operations.ts';
-import { sql } from '../database/sql.ts';
+import { read, sql, write } from '../database/sql.ts';
 
 /** A session ends after this long without a request: overnight. */
 export const SESSION_IDLE_MS = 12 * HOUR_MS;

@@ -1,6 +1,6 @@
 import { messageOf } from '../errors.ts';
-import type { Tx } from './operations.ts';
 import { tablesOf } from './schema.ts';
+import type { Tx } from './sql.ts';
 import { type Engine, sql } from './sql.ts';
 
 /** A change of the tables since schema 1. A released one is never changed. */

@@ -4,7 +4,7 @@ import { AppError, type ErrorCode, type ErrorDetails } from '../errors.ts';
 import { giveBackMemoryLater } from '../memory.ts';
 import { callAt, operationAt, type Store } from '../store.ts';
 import { outcomeUnknown, unavailable } from './failures.ts';
-import { isReading } from './operations.ts';
+import { isReading } from './sql.ts';
 
 export interface Call {
   id: number;

@@ -11,7 +11,7 @@ import { callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { empty, json } from '../http/openapi/responses.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
-import { throwEnded } from '../inboxes/live-inbox.ts';
+import { throwEnded } from '../inboxes/records.ts';
 import type { FaultRuleRecord } from './sql.ts';
 
 const TAGS = ['Inboxes'];

@@ -1,6 +1,5 @@
 import type { AppliedFault, FaultReply, FaultState } from '@mayfly/client/contract';
-import { read, write } from '../database/operations.ts';
-import { FOR_UPDATE, sql } from '../database/sql.ts';
+import { FOR_UPDATE, read, sql, write } from '../database/sql.ts';
 import { type FaultPoint, insertRefusals, type Refusal } from '../refusals/sql.ts';
 
 /** `text` of the reply is printable ASCII. */

@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import type { IncomingMessage, RequestListener, ServerOptions, ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify from 'fastify';
+import type { Clock } from '../clock.ts';
+import { ConnectionLimiter, type LimitedConnection, sourceKey } from '../connection-limiter.ts';
 import { consolePages } from '../console/pages.ts';
 import { sessionRoutes } from '../console/session-api.ts';
 import { oncePerMinute } from '../log.ts';
@@ -21,12 +25,26 @@ import {
 } from './access/gate.ts';
 import { HeldRequests } from './access/held-requests.ts';
 import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
-import { MAX_BODY_BYTES, MAX_PARAMETER } from './limits.ts';
-import { createListener, type Listener } from './listener.ts';
-import { createValidator, dropBody, parseBodies, readInputs, respondToExpect } from './request/inputs.ts';
+import {
+  CONNECTION_CHECK_MS,
+  CONNECTION_LIMITS,
+  type ConnectionLimits,
+  IDLE_CONNECTION_MS,
+  MAX_BODY_BYTES,
+  MAX_HEADER_BYTES,
+  MAX_PARAMETER,
+} from './limits.ts';
+import {
+  createValidator,
+  dropBody,
+  joinChunks,
+  parseBodies,
+  readInputs,
+  respondToExpect,
+} from './request/inputs.ts';
 import { collectPaths, unknownPath } from './request/paths.ts';
 import { ResponseCache } from './response/etag.ts';
-import { respondWithErrors, sendError } from './response/problems.ts';
+import { rawProblem, respondWithErrors, sendError } from './response/problems.ts';
 import { apiRoutes, operationRoutes } from './routes/api.ts';
 import { providerRoutes } from './routes/providers.ts';
 import { referenceRoutes } from './routes/reference.ts';
@@ -84,7 +102,7 @@ export function createHttpServer(options: HttpOptions, deps: HttpDeps) {
 
 /** Accepts `localhost` on IPv6 as well; undefined on a machine without IPv6, or if the port is in use there. */
 async function alsoOnIpv6Loopback(server: Server, port: number): Promise<Server | undefined> {
-  const second = createServer((socket) => server.emit('connection', socket));
+  const second = createTcpServer((socket) => server.emit('connection', socket));
   try {
     await once(second.listen(port, '::1'), 'listening');
     return second;
@@ -187,4 +205,239 @@ function createFastify(
   const [listener] = made;
   if (!listener) throw new Error('Fastify did not ask for a server');
   return { app, listener };
+}
+
+type Exchange = [IncomingMessage, ServerResponse];
+
+interface Requests {
+  process: RequestListener;
+  /** Unanswered requests of one connection besides the current one. */
+  maxPipelined: number;
+  /** Called with 1 when a request begins, and with -1 when its response is complete. */
+  count(change: 1 | -1): void;
+}
+
+/**
+ * Processes pipelined requests (RFC 9112 section 9.3.2) one after the other: the next one starts when the kernel has
+ * taken the last response, so a client that reads nothing costs one response. Too many waiting requests close the
+ * connection, because only that frees their memory.
+ */
+class HttpConnection implements LimitedConnection {
+  readonly source: string;
+  readonly socket: Socket;
+  readonly #requests: Requests;
+  #current: Exchange | null = null;
+  #waiting: Exchange[] = [];
+  /** Called when the current response is complete; no further request is processed then. */
+  #afterwards: (() => void) | null = null;
+
+  constructor(socket: Socket, requests: Requests) {
+    this.socket = socket;
+    this.source = sourceKey(socket.remoteAddress);
+    this.#requests = requests;
+  }
+
+  get isIdle(): boolean {
+    return this.#current === null;
+  }
+
+  makeRoom(): void {
+    this.socket.destroy();
+  }
+
+  add(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#afterwards || !this.socket.writable) return;
+    if (this.#current === null) this.#begin([request, response]);
+    else if (this.#waiting.length < this.#requests.maxPipelined) this.#waiting.push([request, response]);
+    else {
+      this.#waiting = [];
+      this.socket.destroy();
+    }
+  }
+
+  /** Ends a connection whose input is not HTTP. If the current request is complete, `respond` is called after its response. */
+  end(respond: () => void): void {
+    const [request, response] = this.#current ?? [];
+    if (request?.complete) {
+      this.#afterwards = respond;
+      this.#waiting = [];
+    } else if (response?.headersSent) this.socket.destroy();
+    else respond();
+  }
+
+  #begin(exchange: Exchange): void {
+    const [request, response] = exchange;
+    this.#current = exchange;
+    this.#requests.count(1);
+    response.once('close', () => {
+      this.#current = null;
+      this.#next();
+      this.#requests.count(-1);
+    });
+    this.#requests.process(request, response);
+  }
+
+  #next(): void {
+    // After a response with `Connection: close` no further one can be written.
+    if (!this.socket.writable) this.#waiting = [];
+    else if (this.#afterwards) this.#afterwards();
+    else {
+      const next = this.#waiting.shift();
+      if (next) this.#begin(next);
+    }
+  }
+}
+
+/** Requests per client address in one turn of the event loop; a thousand ordinary clients at one address send fewer. */
+const MAX_REQUESTS = 500;
+/** A chunk of a body takes an eighth of the CPU time of a request, so it counts as an eighth of one. */
+const REQUESTS_PER_CHUNK = 1 / 8;
+
+/**
+ * Limits how much of one client address is parsed in one turn of the event loop. Node reads 64 KiB of every connection
+ * that has data: up to 3,600 requests. Above the limit, the connections of the address are paused for at least as long
+ * as the turn took. One turn would be too short: Node accepts one connection a turn, and others may be waiting.
+ */
+class TurnLimit {
+  readonly #limiter: ConnectionLimiter<HttpConnection>;
+  readonly #clock: Clock;
+  /** Requests parsed in this turn, by address. */
+  readonly #parsed = new Map<string, number>();
+  readonly #paused = new Map<string, HttpConnection[]>();
+
+  constructor(limiter: ConnectionLimiter<HttpConnection>, clock: Clock) {
+    this.#limiter = limiter;
+    this.#clock = clock;
+  }
+
+  opened(connection: HttpConnection): void {
+    const paused = this.#paused.get(connection.source);
+    if (!paused) return;
+    paused.push(connection);
+    // Node starts to read at the end of this tick, so pause after it, unless the address has been resumed by then.
+    setImmediate(() => {
+      if (this.#paused.get(connection.source) === paused) connection.socket.pause();
+    });
+  }
+
+  /** @param requests that were parsed: 1, or {@link REQUESTS_PER_CHUNK} */
+  count({ source }: HttpConnection, requests: number): void {
+    if (this.#parsed.size === 0) {
+      const begunAt = this.#clock.monotonic();
+      setImmediate(() => this.#endTurn(this.#clock.monotonic() - begunAt));
+    }
+    const parsed = (this.#parsed.get(source) ?? 0) + requests;
+    this.#parsed.set(source, parsed);
+    if (parsed >= MAX_REQUESTS && !this.#paused.has(source)) this.#pause(source);
+  }
+
+  #pause(source: string): void {
+    const paused = [...this.#limiter.of(source)].filter(({ socket }) => !socket.isPaused());
+    this.#paused.set(source, paused);
+    for (const { socket } of paused) socket.pause();
+  }
+
+  #endTurn(ms: number): void {
+    for (const [source, parsed] of this.#parsed) {
+      if (parsed < MAX_REQUESTS) continue;
+      // Node counts a timer from the beginning of the turn, so the sleep includes the `ms` that the turn took.
+      const rest = this.#clock.sleep(ms * (1 + parsed / MAX_REQUESTS));
+      void rest.then(() => {
+        for (const { socket } of this.#paused.get(source) ?? []) socket.resume();
+        this.#paused.delete(source);
+      });
+    }
+    this.#parsed.clear();
+  }
+}
+
+// `import` of node:http evaluates all its exports, and so loads Node's fetch: 2 MB.
+const { createServer } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
+
+export type Listener = ReturnType<typeof createListener>;
+
+/** Writes a last response if the socket is writable, and closes the connection without waiting for the client. */
+function close(socket: Socket, reason: string | undefined): void {
+  if (socket.writable) socket.write(rawProblem(reason, randomUUID()));
+  socket.destroySoon();
+}
+
+/** Removes `Content-Type` from requests without a body (RFC 9112 section 6.3): Fastify would wait for one forever. */
+function forgetTypeOfNoBody({ headers }: IncomingMessage): void {
+  const isWithoutBody = headers['content-length'] === undefined && headers['transfer-encoding'] === undefined;
+  if (isWithoutBody) delete headers['content-type'];
+}
+
+const optionsOf = ({ requestTimeoutMs, headersTimeoutMs, keepAliveMs }: ConnectionLimits): ServerOptions => ({
+  maxHeaderSize: MAX_HEADER_BYTES,
+  requestTimeout: requestTimeoutMs,
+  headersTimeout: headersTimeoutMs,
+  keepAliveTimeout: keepAliveMs,
+  connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS, headersTimeoutMs, requestTimeoutMs),
+  // `assertReadable` checks the Host header instead, because its error becomes a problem document.
+  requireHostHeader: false,
+  // Creates no body stream for requests without a body, which saves a quarter of the CPU time of a GET.
+  optimizeEmptyRequests: true,
+});
+
+/** Node's HTTP server with the connection limits that all routes share; it does not listen yet. */
+export function createListener(
+  process: RequestListener,
+  clock: Clock,
+  given: Partial<ConnectionLimits> = {},
+) {
+  const limits = { ...CONNECTION_LIMITS, ...given };
+  const limiter = new ConnectionLimiter<HttpConnection>(limits);
+  const turn = new TurnLimit(limiter, clock);
+  const connections = new WeakMap<Socket, HttpConnection>();
+  let open = 0;
+  let whenNone = (): void => undefined;
+  const requests: Requests = {
+    process,
+    maxPipelined: limits.maxPipelined,
+    count(change) {
+      open += change;
+      if (open === 0) whenNone();
+    },
+  };
+  const server = createServer(optionsOf(limits), (request, response) => {
+    const connection = connections.get(request.socket);
+    if (!connection) return;
+    limiter.used(connection);
+    turn.count(connection, 1);
+    forgetTypeOfNoBody(request);
+    joinChunks(request, () => turn.count(connection, REQUESTS_PER_CHUNK));
+    connection.add(request, response);
+  });
+  server.setTimeout(IDLE_CONNECTION_MS);
+  server.on('connection', (socket) => {
+    const connection = new HttpConnection(socket, requests);
+    const rejectedBy = limiter.enter(connection);
+    if (rejectedBy === 'address') close(socket, 'TOO_MANY_FROM_ADDRESS');
+    if (rejectedBy === 'server') close(socket, 'TOO_MANY_CONNECTIONS');
+    if (rejectedBy) return;
+    connections.set(socket, connection);
+    socket.once('close', () => limiter.leave(connection));
+    turn.opened(connection);
+  });
+  // A CONNECT request has no path, so Node passes only its socket.
+  server.on('connect', (_request, socket: Socket) => {
+    socket.on('error', () => socket.destroy());
+    close(socket, 'CONNECT');
+  });
+  return {
+    server,
+    connections: () => limiter.count,
+    /** Resolves when every request has its complete response. */
+    answered: (): Promise<void> =>
+      new Promise((resolve) => {
+        whenNone = resolve;
+        if (open === 0) resolve();
+      }),
+    /** Responds to bytes that are not HTTP, and to requests that do not arrive in time. */
+    respondUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
+      if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+      else connections.get(socket)?.end(() => close(socket, error.code));
+    },
+  };
 }

@@ -8,7 +8,7 @@ import type { App, HttpDeps, RouteContext } from '../http/context.ts';
 import { created, JSON_TYPE } from '../http/openapi/responses.ts';
 import { baseUrl, bodyStream, withStreams } from '../http/request/inputs.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
-import { throwEnded } from '../inboxes/live-inbox.ts';
+import { throwEnded } from '../inboxes/records.ts';
 import { parseAddress } from '../mail/address.ts';
 import { findMessage } from '../messages/find-message.ts';
 import { quoted } from '../text/nearest.ts';

@@ -177,8 +177,7 @@ type Items = Pick<Mailroom, 'kept' | 'keptOf' | 'keep' | 'keepFirst'>;
 
 /** What an application keeps at its provider. With a read token it is kept for its inbox alone. */
 function createItems(store: Store['providerItems'], clock: Clock): (caller: ProviderCaller) => Items {
-  const untilOf = (kind: KeptKind): number =>
-    kind === 'idempotency' ? clock.now() + DAY_MS : PERMANENT_UNTIL;
+  const untilOf = (kind: KeptKind): number => (kind === 'template' ? PERMANENT_UNTIL : clock.now() + DAY_MS);
   return ({ provider, accountId, target, mayKeep }) => {
     const owner: ItemOwner = { id: target?.inboxId ?? accountId, accountId };
     const item = (kind: KeptKind, name: string) => ({ owner, provider, kind, name });

@@ -23,9 +23,9 @@ import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime } from '../http/response/time.ts';
 import { quoted } from '../text/nearest.ts';
 import { addressOf, anyAddress, onFreeAddress, servedDomain } from './address-parameters.ts';
-import { assertNoSink, liveInbox, throwEnded } from './live-inbox.ts';
 import { createInbox, lifetime, repeatableRequest, toInbox } from './new-inbox.ts';
 import type { InboxRecord } from './records.ts';
+import { assertNoSink, liveInbox, throwEnded } from './records.ts';
 
 const TAGS = ['Inboxes'];
 

@@ -16,7 +16,7 @@ import type { App, RouteContext } from '../http/context.ts';
 import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
 import { baseUrl } from '../http/request/inputs.ts';
 import { contentTag, immutableTag, isFresh, sendJson } from '../http/response/etag.ts';
-import { throwEnded } from '../inboxes/live-inbox.ts';
+import { throwEnded } from '../inboxes/records.ts';
 import { fold } from '../mail/matching/compared-content.ts';
 import type { AttachmentBytes } from './bytes/attachment-bytes.ts';
 import { rawPieces } from './bytes/raw-source.ts';

@@ -1,6 +1,6 @@
 import { notFound } from '../errors.ts';
-import { throwEnded } from '../inboxes/live-inbox.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
+import { throwEnded } from '../inboxes/records.ts';
 import type { Store } from '../store.ts';
 import type { FullMessageRecord } from './records.ts';
 

@@ -3,17 +3,22 @@ import {
   AccountMessageQuery,
   DEFAULT_LIMIT,
   InboxParams,
+  MAX_SEARCH_TERMS,
   MessageList,
   MessageQuery,
 } from '@mayfly/client/contract';
 import { SECOND_MS } from '../clock.ts';
+import { AppError } from '../errors.ts';
 import { callersInbox, keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
 import { contentTag, sendJson } from '../http/response/etag.ts';
+import { type Condition, conditionsOf, type TextField } from '../mail/matching/conditions.ts';
+import type { Filters } from '../mail/matching/filters.ts';
+import { didYouMean, quoted } from '../text/nearest.ts';
+import { timeOfRfc3339 } from './cursor.ts';
 import { ListTexts } from './json.ts';
 import { createNewest, listAccountMessages, listMessages, type MessagePage } from './list.ts';
-import { listConditions } from './query.ts';
 
 const NEVER = new AbortController().signal;
 
@@ -88,3 +93,163 @@ export function accountMessageRoutes(app: App, { held, heldDeps }: RouteContext)
     },
   });
 }
+
+/*
+ * The search language of `q`: words, "phrases", and operators with one of them; `-` negates. A name before a colon is
+ * an operator only if a value follows that is no path: `Re:`, `12:30`, `https://…` and `C:\…` are text.
+ */
+
+const TEXT_FIELDS: Readonly<Record<string, TextField>> = {
+  ...{ from: 'from', to: 'to', cc: 'cc', subject: 'subject', text: 'text' },
+  ...{ code: 'code', 'message-id': 'messageId', tag: 'tag' },
+};
+const STATES: Readonly<Record<string, Readonly<Record<string, Condition>>>> = {
+  is: { read: { field: 'read' }, unread: { field: 'read', not: true } },
+  has: { attachment: { field: 'attachments' }, attachments: { field: 'attachments' } },
+};
+const OPERATORS = [
+  ...Object.keys(TEXT_FIELDS),
+  ...Object.keys(STATES),
+  'larger',
+  'smaller',
+  'before',
+  'after',
+];
+
+const OPERATOR = /([a-z]+(?:-[a-z]+)*):/iy;
+/** An unknown name with a colon is text, not an operator, if one of these follows. */
+const NO_VALUE = /^[\s/\\]?$/;
+const PHRASE = /"((?:[^"\\]|\\.)*)"/sy;
+const WORD = /\S+/y;
+const BLANKS = /\s*/y;
+
+const SIZE = /^(\d{1,9}(?:\.\d{1,9})?)(?:([kmg])i?)?b?$/i;
+const KIB = 1024;
+const UNITS: Readonly<Record<string, number>> = { k: KIB, m: KIB ** 2, g: KIB ** 3 };
+
+function invalidQuery(message: string): AppError {
+  return new AppError('invalid_request', message, { errors: [{ path: 'q', message }] });
+}
+
+class Reader {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  get isAtEnd(): boolean {
+    this.#take(BLANKS);
+    return this.#at === this.#text.length;
+  }
+
+  /** True at a `-` before a term, which is then consumed. */
+  takeNot(): boolean {
+    return this.#take(/-(?=\S)/y) !== undefined;
+  }
+
+  /** The name of the next operator, known or not; undefined before a word or a phrase. */
+  takeOperator(): string | undefined {
+    const from = this.#at;
+    const name = this.#take(OPERATOR)?.[1]?.toLowerCase();
+    const isLiteral = NO_VALUE.test(this.#text[this.#at] ?? '');
+    if (name !== undefined && (OPERATORS.includes(name) || !isLiteral)) return name;
+    this.#at = from;
+    return undefined;
+  }
+
+  /** A phrase, or text up to white space. @throws AppError for a phrase without an end */
+  takeValue(): string {
+    if (this.#text[this.#at] !== '"') return this.#take(WORD)?.[0] ?? '';
+    const [, phrase] = this.#take(PHRASE) ?? [];
+    if (phrase !== undefined) return phrase.replaceAll(/\\(["\\])/g, '$1').trim();
+    const rest = quoted(this.#text.slice(this.#at));
+    throw invalidQuery(`The phrase ${rest} in "q" has no closing quote. Add one; inside a phrase write \\".`);
+  }
+
+  #take(pattern: RegExp): RegExpExecArray | undefined {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#text) ?? undefined;
+    if (found) this.#at = pattern.lastIndex;
+    return found;
+  }
+}
+
+/** @throws AppError `invalid_request` that names the wrong term of `q` */
+const listConditions = ({ q, ...filters }: Filters & { q?: string | undefined }): Condition[] => [
+  ...conditionsOf(filters),
+  ...(q === undefined ? [] : parseQuery(q)),
+];
+
+function parseQuery(q: string): Condition[] {
+  const reader = new Reader(q);
+  const conditions: Condition[] = [];
+  while (!reader.isAtEnd) {
+    const not = reader.takeNot();
+    const operator = reader.takeOperator();
+    const value = reader.takeValue();
+    const condition = operator === undefined ? anywhere(value) : conditionOf(operator, value);
+    conditions.push(not ? { ...condition, not: condition.not !== true } : condition);
+  }
+  if (conditions.length > 0 && conditions.length <= MAX_SEARCH_TERMS) return conditions;
+  throw invalidQuery(`"q" must contain 1 to ${MAX_SEARCH_TERMS} terms, not ${quoted(q)}.`);
+}
+
+function anywhere(text: string): Condition {
+  if (text !== '') return { field: 'any', text };
+  throw invalidQuery('The quotes "" in "q" contain nothing. Write words between them, or remove them.');
+}
+
+function conditionOf(operator: string, value: string): Condition {
+  const shown = quoted(`${operator}:`);
+  if (!OPERATORS.includes(operator)) throw unknownOperator(operator, value);
+  if (value === '') {
+    throw invalidQuery(
+      `${shown} in "q" needs a value right after the colon, such as ${exampleOf(operator)}. To search for ${shown} itself, put it in quotes.`,
+    );
+  }
+  const field = TEXT_FIELDS[operator];
+  if (field !== undefined) return { field, text: field === 'messageId' ? withoutBrackets(value) : value };
+  const states = STATES[operator];
+  if (states) return stateOf(operator, value, states);
+  const number = operator === 'before' || operator === 'after' ? timeOf(value) : sizeOf(value);
+  if (number === undefined)
+    throw invalidQuery(
+      `${quoted(value)} is no value of ${shown} in "q". Write one such as ${exampleOf(operator)}.`,
+    );
+  return { field: operator as 'larger' | 'smaller' | 'before' | 'after', value: number };
+}
+
+function stateOf(operator: string, value: string, states: Readonly<Record<string, Condition>>): Condition {
+  const state = Object.hasOwn(states, value.toLowerCase()) ? states[value.toLowerCase()] : undefined;
+  if (state) return state;
+  const known = Object.keys(states).map((name) => `"${operator}:${name}"`);
+  throw invalidQuery(`${quoted(value)} is no value of "${operator}:" in "q". Write ${known.join(' or ')}.`);
+}
+
+function unknownOperator(operator: string, value: string): AppError {
+  const names = OPERATORS.map((name) => `${name}:`);
+  const hint = didYouMean(`${operator}:`, names) || ` The operators are ${names.join(', ')}.`;
+  const literal = quoted(`${operator}:${value}`);
+  return invalidQuery(
+    `${quoted(`${operator}:`)} in "q" is no search operator.${hint} To search for ${literal} itself, put it in quotes.`,
+  );
+}
+
+const exampleOf = (operator: string): string => `${operator}:${EXAMPLES[operator] ?? 'ada'}`;
+const EXAMPLES: Readonly<Record<string, string>> = {
+  ...{ is: 'unread', has: 'attachment', larger: '10k', smaller: '1.5m', code: '482913', tag: 'reviewed' },
+  ...{ before: '2026-03-04', after: '2026-03-04T05:06:07Z', 'message-id': 'abc@mail.example' },
+};
+
+const withoutBrackets = (id: string): string => id.replace(/^<|>$/g, '');
+
+function sizeOf(value: string): number | undefined {
+  const [, number, unit = ''] = SIZE.exec(value) ?? [];
+  return number === undefined ? undefined : Math.round(Number(number) * (UNITS[unit.toLowerCase()] ?? 1));
+}
+
+/** A date without a time is midnight in UTC. */
+const timeOf = (value: string): number | undefined =>
+  timeOfRfc3339(/^[\d-]+$/.test(value) ? `${value}T00:00:00Z` : value);

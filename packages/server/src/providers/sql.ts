@@ -1,17 +1,25 @@
 import type { ProviderName } from '@mayfly/client/contract';
-import { type FreeStep, read, type Tx, write } from '../database/operations.ts';
-import { constant, FOR_UPDATE_SKIP_LOCKED, parseOr, sql } from '../database/sql.ts';
+import {
+  constant,
+  FOR_UPDATE_SKIP_LOCKED,
+  type FreeStep,
+  parseOr,
+  read,
+  sql,
+  type Tx,
+  write,
+} from '../database/sql.ts';
 
 /** Templates of one owner at all providers: more than an application has. */
 const MAX_TEMPLATES = 1_000;
 /** What they have together: a template has a few kilobytes, of which each can be read in one request. */
 const MAX_TEMPLATE_BYTES = 16 * 1024 * 1024;
-/** Of the newest requests of one owner at one provider the outcome is known: a test repeats a request soon. */
-const MAX_IDEMPOTENCY = 2_000;
+/** Of the newest requests of one owner at one provider the outcome is known: a test repeats or reads one soon. */
+const MAX_REQUESTS = 2_000;
 /** Rows of one transaction. */
 const REMOVED_PER_STEP = 100;
 
-export type ItemKind = 'settings' | 'template' | 'idempotency';
+export type ItemKind = 'settings' | 'template' | 'idempotency' | 'sent';
 
 /** Whose items they are: of an account, or with a read token of its inbox. */
 export interface ItemOwner {
@@ -102,7 +110,7 @@ export const providerItems = {
         sql`delete from provider_items where (owner, provider, kind, name) in (
           select owner, provider, kind, name from provider_items
           where owner = ${owner.id} and provider = ${provider} and kind = ${kind}
-          order by expires_at desc, name limit ${REMOVED_PER_STEP} offset ${MAX_IDEMPOTENCY} ${FOR_UPDATE_SKIP_LOCKED})`,
+          order by expires_at desc, name limit ${REMOVED_PER_STEP} offset ${MAX_REQUESTS} ${FOR_UPDATE_SKIP_LOCKED})`,
       );
       return undefined;
     },

@@ -1,5 +1,17 @@
-import { type Db, read, type Tx, write } from '../database/operations.ts';
-import { anyOf, EMPTY, FOR_UPDATE, inserted, KEEP, parseOr, sql, type Value } from '../database/sql.ts';
+import {
+  anyOf,
+  type Db,
+  EMPTY,
+  FOR_UPDATE,
+  inserted,
+  KEEP,
+  parseOr,
+  read,
+  sql,
+  type Tx,
+  type Value,
+  write,
+} from '../database/sql.ts';
 import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 
 /** Raw sources are stored in pieces, so that a large one can be sent without loading it whole. Reading a piece takes < 1 ms. */

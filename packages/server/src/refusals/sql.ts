@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AppliedFault, ProviderName } from '@mayfly/client/contract';
 import { DAY_MS } from '../clock.ts';
-import { read, search, steps, type Tx } from '../database/operations.ts';
 import {
   anyOf,
   constant,
@@ -9,8 +8,12 @@ import {
   eachOf,
   FOR_UPDATE_SKIP_LOCKED,
   parseOr,
+  read,
   type Sql,
+  search,
   sql,
+  steps,
+  type Tx,
 } from '../database/sql.ts';
 
 /** Refusals explain tests that failed recently. */

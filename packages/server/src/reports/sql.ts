@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ReportedInbox, ReportedRefusal, RunReport } from '@mayfly/client/contract';
-import { type Db, search, type Tx } from '../database/operations.ts';
-import { anyOf, EMPTY, join, type Sql, sql } from '../database/sql.ts';
+import { anyOf, type Db, EMPTY, join, type Sql, search, sql, type Tx } from '../database/sql.ts';
 import { TOMBSTONE_MS } from '../inboxes/records.ts';
 import { hasLabels } from '../inboxes/sql/finding.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';

@@ -1,7 +1,15 @@
 import { revokeAll } from '../accounts/sql.ts';
-import { type FreeStep, freeInSteps, inSequence, steps, type Tx } from '../database/operations.ts';
 import { DELETED } from '../database/schema.ts';
-import { anyOf, FOR_UPDATE, sql } from '../database/sql.ts';
+import {
+  anyOf,
+  FOR_UPDATE,
+  type FreeStep,
+  freeInSteps,
+  inSequence,
+  sql,
+  steps,
+  type Tx,
+} from '../database/sql.ts';
 import { vacateAddresses } from '../inboxes/sql/addresses.ts';
 import { isListed } from '../inboxes/sql/finding.ts';
 import { freeAllParked, freeMessages, freeSoon } from '../messages/sql/ending.ts';

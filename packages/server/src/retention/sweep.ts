@@ -1,15 +1,19 @@
 import { type Clock, DAY_MS, dayOf, MINUTE_MS, monthOf } from '../clock.ts';
 import { SESSION_IDLE_MS } from '../console/sql.ts';
-import { inSequence, read, steps, type Tx, write } from '../database/operations.ts';
 import { DELETED } from '../database/schema.ts';
 import {
   anyOf,
   constant,
   databaseTime,
   FOR_UPDATE_SKIP_LOCKED,
+  inSequence,
   perEngine,
+  read,
   type Sql,
   sql,
+  steps,
+  type Tx,
+  write,
 } from '../database/sql.ts';
 import { AppError } from '../errors.ts';
 import { TOMBSTONE_MS } from '../inboxes/records.ts';

@@ -1,6 +1,5 @@
 import { DAY_MS, type Day, type Month, SECOND_MS } from '../clock.ts';
-import { read, type Tx, write } from '../database/operations.ts';
-import { constant, databaseTime, sql } from '../database/sql.ts';
+import { constant, databaseTime, read, sql, type Tx, write } from '../database/sql.ts';
 
 /** Usage is kept for a year and a month, so that a month can be compared with the same month of the year before. */
 export const USAGE_KEPT_MS = 400 * DAY_MS;

@@ -19,7 +19,7 @@ import { baseUrl } from '../http/request/inputs.ts';
 import { sendJson } from '../http/response/etag.ts';
 import { toTime } from '../http/response/time.ts';
 import { timeOfId } from '../ids.ts';
-import { throwEnded } from '../inboxes/live-inbox.ts';
+import { throwEnded } from '../inboxes/records.ts';
 import { NO_CONTENT } from '../mail/mail.ts';
 import { toMessage, toSummary } from '../messages/json.ts';
 import { toRefusedMail } from '../refusals/api.ts';

@@ -1,8 +1,16 @@
 import type { HeldCounts, ReportedInbox, ReportedWait } from '@mayfly/client/contract';
 import { DAY_MS } from '../clock.ts';
-import { read, type Tx, write } from '../database/operations.ts';
 import { DELETED } from '../database/schema.ts';
-import { anyOf, eachOf, FOR_UPDATE, FOR_UPDATE_SKIP_LOCKED, sql } from '../database/sql.ts';
+import {
+  anyOf,
+  eachOf,
+  FOR_UPDATE,
+  FOR_UPDATE_SKIP_LOCKED,
+  read,
+  sql,
+  type Tx,
+  write,
+} from '../database/sql.ts';
 
 /** Failed waits that reports list per inbox: the first ones, because later ones often follow from them. */
 export const MAX_FAILED_WAITS = 10;

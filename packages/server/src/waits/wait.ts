@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { stillLiveInbox } from '../inboxes/live-inbox.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
+import { stillLiveInbox } from '../inboxes/records.ts';
 import { cursorAt, timeOfSince } from '../messages/cursor.ts';
 import { readUntil } from '../messages/held/change-signal.ts';
 import type { HeldDeps } from '../messages/held/held-deps.ts';

@@ -14,7 +14,7 @@ import type { App, RouteContext } from '../http/context.ts';
 import { created, empty, json } from '../http/openapi/responses.ts';
 import { readPage } from '../http/request/inputs.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
-import { throwEnded } from '../inboxes/live-inbox.ts';
+import { throwEnded } from '../inboxes/records.ts';
 import type { WebhookRecord } from './sql/webhooks.ts';
 
 const TAGS = ['Webhooks'];

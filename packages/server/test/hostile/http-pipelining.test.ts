@@ -3,7 +3,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createListener } from '../../src/http/listener.ts';
+import { createListener } from '../../src/http/server.ts';
 import { startHttp, type TestHttp } from '../http/start-http.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 

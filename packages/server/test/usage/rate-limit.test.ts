@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BUILT_IN_PLANS, type Plan } from '../../src/accounts/plans.ts';
-import { RateLimit } from '../../src/usage/rate-limit.ts';
+import { RateLimit } from '../../src/http/access/admission.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 const planOf = (requestsPerSecond: number, burst: number): Plan => ({

@@ -18,6 +18,7 @@ for (const number of [1, 2, 3, 4, 5, 6]) {
       retry: '0',
       title: expect.stringContaining(`${number}`),
     });
+    await expect(inbox).toHaveReceivedExactly(1, { within: 100 });
     await inbox.expectSilence({ within: 100 });
   });
 }

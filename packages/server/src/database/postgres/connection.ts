@@ -1,6 +1,6 @@
 import { Client, type ClientConfig, Pool, type PoolClient, types } from 'pg';
 import { AppError } from '../../errors.ts';
-import type { Kit, Tx } from '../operations.ts';
+import type { Kit, Tx } from '../sql.ts';
 import { compile, type Sql } from '../sql.ts';
 import { isConflict, StandbyError, toUnavailable } from './errors.ts';
 import { runFlights, runTransaction } from './transactions.ts';

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { outcomeUnknown } from '../failures.ts';
-import { type Flight, together } from '../operations.ts';
+import { type Flight, together } from '../sql.ts';
 import { isConflict, isOfStatement, toUnavailable } from './errors.ts';
 
 const MAX_ATTEMPTS = 5;

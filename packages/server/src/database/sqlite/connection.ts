@@ -15,7 +15,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { codeOf, messageOf } from '../../errors.ts';
 import { damaged, outcomeUnknown, unavailable } from '../failures.ts';
-import type { Kit, Tx } from '../operations.ts';
+import type { Kit, Tx } from '../sql.ts';
 import { compile, type Sql, type Value } from '../sql.ts';
 import { isBroken, isBusy, isFull, isRemoved, toUnavailable } from './errors.ts';
 

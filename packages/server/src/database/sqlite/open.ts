@@ -4,7 +4,7 @@ import { messageOf } from '../../errors.ts';
 import { YOUNG_HEAP_MB } from '../../memory.ts';
 import { operationAt, type ReadSources, type Store, storeOf } from '../../store.ts';
 import { unavailable } from '../failures.ts';
-import { isReading, runOn, type Traits } from '../operations.ts';
+import { isReading, runOn, type Traits } from '../sql.ts';
 import { openThread, openWhenCalled, type ThreadClient } from '../thread.ts';
 import { isEmptied, openReader, prepareFolder, readingEngine } from './connection.ts';
 import { isBusy, toUnavailable } from './errors.ts';

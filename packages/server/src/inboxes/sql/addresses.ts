@@ -1,5 +1,4 @@
-import { type Tx, write } from '../../database/operations.ts';
-import { anyOf, sql } from '../../database/sql.ts';
+import { anyOf, sql, type Tx, write } from '../../database/sql.ts';
 import { AppError } from '../../errors.ts';
 import { domainOf } from '../../mail/address.ts';
 import { quoted } from '../../text/nearest.ts';

@@ -1,7 +1,6 @@
 import type { InboxWebhook } from '@mayfly/client/contract';
 import { requireAccount } from '../../accounts/sql.ts';
-import { type Tx, write } from '../../database/operations.ts';
-import { eachOf, FOR_UPDATE, sql } from '../../database/sql.ts';
+import { eachOf, FOR_UPDATE, sql, type Tx, write } from '../../database/sql.ts';
 import { AppError } from '../../errors.ts';
 import { placeStaged } from '../../messages/sql/imports.ts';
 import { insertWebhook, moveWebhookEnds, type NewWebhook } from '../../webhooks/sql/webhooks.ts';

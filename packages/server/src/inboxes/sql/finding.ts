@@ -1,5 +1,4 @@
-import { read } from '../../database/operations.ts';
-import { anyOf, constant, EMPTY, join, LIKE, type Sql, sql } from '../../database/sql.ts';
+import { anyOf, constant, EMPTY, join, LIKE, read, type Sql, sql } from '../../database/sql.ts';
 import { domainOf } from '../../mail/address.ts';
 import {
   type AddressedInbox,

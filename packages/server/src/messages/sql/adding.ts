@@ -1,6 +1,16 @@
-import { type Flight, flight, type Tx, together } from '../../database/operations.ts';
 import { ConflictError } from '../../database/postgres/errors.ts';
-import { anyOf, eachOf, FOR_UPDATE, KEEP, sql, type Value } from '../../database/sql.ts';
+import {
+  anyOf,
+  eachOf,
+  type Flight,
+  FOR_UPDATE,
+  flight,
+  KEEP,
+  sql,
+  type Tx,
+  together,
+  type Value,
+} from '../../database/sql.ts';
 import { newId } from '../../ids.ts';
 import {
   addReadings,

@@ -1,13 +1,16 @@
 import {
+  EMPTY,
+  FOR_UPDATE,
+  FOR_UPDATE_SKIP_LOCKED,
   type FreeStep,
   freeInSteps,
   freeNowOrLater,
   inSequence,
+  sql,
   steps,
   type Transaction,
   type Tx,
-} from '../../database/operations.ts';
-import { EMPTY, FOR_UPDATE, FOR_UPDATE_SKIP_LOCKED, sql } from '../../database/sql.ts';
+} from '../../database/sql.ts';
 import { freeParked, releaseSources, rowsToFree } from '../../reading/sql.ts';
 import { lockInboxOf } from './one.ts';
 

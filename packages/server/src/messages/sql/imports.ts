@@ -1,7 +1,6 @@
 import { HOUR_MS } from '../../clock.ts';
 import { unavailable } from '../../database/failures.ts';
-import { type Tx, write } from '../../database/operations.ts';
-import { KEEP, sql } from '../../database/sql.ts';
+import { KEEP, sql, type Tx, write } from '../../database/sql.ts';
 import { AppError } from '../../errors.ts';
 import { newId } from '../../ids.ts';
 import type { InboxRecord, StagedMails } from '../../inboxes/records.ts';

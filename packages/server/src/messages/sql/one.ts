@@ -1,6 +1,15 @@
 import type { MarkMessage } from '@mayfly/client/contract';
-import { read, type Tx, type Unread, unreadOf, write } from '../../database/operations.ts';
-import { anyOf, FOR_UPDATE, type Sql, sql } from '../../database/sql.ts';
+import {
+  anyOf,
+  FOR_UPDATE,
+  read,
+  type Sql,
+  sql,
+  type Tx,
+  type Unread,
+  unreadOf,
+  write,
+} from '../../database/sql.ts';
 import { timeOfId } from '../../ids.ts';
 import { knownContent, MAX_DERIVED_BYTES, readContent } from '../../mail/stored-content.ts';
 import type { RAW_PIECE_BYTES } from '../../reading/sql.ts';

@@ -1,5 +1,4 @@
-import { type Db, read, type Unread, unreadOf } from '../../database/operations.ts';
-import { constant, sql } from '../../database/sql.ts';
+import { constant, type Db, read, sql, type Unread, unreadOf } from '../../database/sql.ts';
 import type {
   AccountMessageRecord,
   AccountMessageRow,

@@ -1,5 +1,5 @@
 import { damaged } from '../../database/failures.ts';
-import type { Db } from '../../database/operations.ts';
+import type { Db } from '../../database/sql.ts';
 import { anyOf, constant, EMPTY, type Sql, sql } from '../../database/sql.ts';
 import type { MailEnvelope, MailSummary } from '../../mail/mail.ts';
 import { ComparedContent, recentContents } from '../../mail/matching/compared-content.ts';

@@ -1,5 +1,16 @@
-import { type Db, search, type Unread, unreadOf } from '../../database/operations.ts';
-import { constant, EMPTY, join, LIKE, perEngine, type Sql, sql } from '../../database/sql.ts';
+import {
+  constant,
+  type Db,
+  EMPTY,
+  join,
+  LIKE,
+  perEngine,
+  type Sql,
+  search,
+  sql,
+  type Unread,
+  unreadOf,
+} from '../../database/sql.ts';
 import { fold } from '../../mail/matching/compared-content.ts';
 import {
   type ColumnCondition,

@@ -1,6 +1,16 @@
 import type { DeliveryAttempt, WebhookDelivery } from '@mayfly/client/contract';
-import { type Db, read, search, type Tx, write } from '../../database/operations.ts';
-import { anyOf, EMPTY, FOR_UPDATE, type Sql, sql } from '../../database/sql.ts';
+import {
+  anyOf,
+  type Db,
+  EMPTY,
+  FOR_UPDATE,
+  read,
+  type Sql,
+  search,
+  sql,
+  type Tx,
+  write,
+} from '../../database/sql.ts';
 import { firstIdAt } from '../../ids.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 

@@ -1,6 +1,15 @@
-import { read, type Tx, write } from '../../database/operations.ts';
 import { NEVER } from '../../database/schema.ts';
-import { anyOf, eachOf, FOR_UPDATE_SKIP_LOCKED, perEngine, type Sql, sql } from '../../database/sql.ts';
+import {
+  anyOf,
+  eachOf,
+  FOR_UPDATE_SKIP_LOCKED,
+  perEngine,
+  read,
+  type Sql,
+  sql,
+  type Tx,
+  write,
+} from '../../database/sql.ts';
 import type { DeliveryRecord } from './log.ts';
 import { cancelPending, INBOX_ENDED } from './removal.ts';
 import { signingSecrets } from './webhooks.ts';

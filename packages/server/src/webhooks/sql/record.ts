@@ -1,5 +1,4 @@
-import { type Tx, write } from '../../database/operations.ts';
-import { anyOf, eachOf, FOR_UPDATE, sql } from '../../database/sql.ts';
+import { anyOf, eachOf, FOR_UPDATE, sql, type Tx, write } from '../../database/sql.ts';
 import type { AttemptRecord, DeliveryState } from './log.ts';
 import { LEAST, reschedule } from './queue.ts';
 

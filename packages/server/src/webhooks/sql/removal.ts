@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../clock.ts';
-import type { Tx } from '../../database/operations.ts';
+import type { Tx } from '../../database/sql.ts';
 import { anyOf, eachOf, FOR_UPDATE_SKIP_LOCKED, perEngine, type Sql, sql } from '../../database/sql.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 

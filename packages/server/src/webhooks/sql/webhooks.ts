@@ -1,8 +1,20 @@
 import type { UpdateWebhook, Webhook } from '@mayfly/client/contract';
 import { requireAccount } from '../../accounts/sql.ts';
-import { freeInSteps, freeNowOrLater, read, steps, type Tx, write } from '../../database/operations.ts';
 import { DELETED, NEVER } from '../../database/schema.ts';
-import { anyOf, constant, EMPTY, FOR_UPDATE, type Sql, sql } from '../../database/sql.ts';
+import {
+  anyOf,
+  constant,
+  EMPTY,
+  FOR_UPDATE,
+  freeInSteps,
+  freeNowOrLater,
+  read,
+  type Sql,
+  sql,
+  steps,
+  type Tx,
+  write,
+} from '../../database/sql.ts';
 import { AppError, notFound } from '../../errors.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 import { LOCK_TO_REMOVE, removeNextWebhook } from './removal.ts';

@@ -1,4 +1,4 @@
-import { isReading } from '../../../src/database/operations.ts';
+import { isReading } from '../../../src/database/sql.ts';
 import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import { OPERATIONS, type Store } from '../../../src/store.ts';
 import { everything, saying } from '../builders.ts';

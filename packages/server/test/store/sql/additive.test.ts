@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MIGRATIONS } from '../../../src/database/migrate.ts';
-import type { Tx } from '../../../src/database/operations.ts';
 import { tablesOf } from '../../../src/database/schema.ts';
+import type { Tx } from '../../../src/database/sql.ts';
 import { compile, type Engine, type Sql } from '../../../src/database/sql.ts';
 
 /** What a statement may do to tables that servers of the previous version use. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { unavailable } from '../../../src/database/failures.ts';
 import { migrate } from '../../../src/database/migrate.ts';
-import { isReading } from '../../../src/database/operations.ts';
+import { isReading } from '../../../src/database/sql.ts';
 import {
   openReader,
   openWriter,

@@ -97,6 +97,20 @@ describe.skipIf(!CHROMIUM)(
       inForm(120_000, 240_000),
     );
 
+    it.each(WIDTHS.filter(({ colorScheme, width }) => colorScheme === 'light' && width !== 1440))(
+      'gives half of the height to the mail, $width x $height',
+      async (look) => {
+        const { context, page, open } = await openConsole(browser, app, look);
+        await open(states.html?.[0] ?? '');
+        const frame = page.locator('.preview-stage');
+        await frame.waitFor();
+        await expect
+          .poll(async () => ((await frame.boundingBox())?.y ?? Number.POSITIVE_INFINITY) / look.height)
+          .toBeLessThanOrEqual(0.5);
+        await context.close();
+      },
+    );
+
     it('says that the server does not respond', async () => {
       const { context, page, open } = await openConsole(browser, app);
       await page.route('**/v1/domains', (route) => route.abort());

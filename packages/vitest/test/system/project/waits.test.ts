@@ -17,6 +17,7 @@ describe('those that pass', () => {
       expect(await inbox.waitForCode()).toBe(`48291${number}`);
       expect(inbox.labels).toMatchObject({ test: `gets an inbox of its own, ${number}` });
       expect(await inbox.messages()).toHaveLength(1);
+      await expect(inbox).toHaveReceivedExactly(1, { within: 100 });
       await inbox.expectSilence({ within: 100 });
     });
 
