@@ -1,4 +1,5 @@
-import { compose, type MailFields } from '../compose.ts';
+import type { MailFields } from '../compose.ts';
+import { type Draft, sendDrafts } from '../drafts.ts';
 import {
   bytesOf,
   type Given,
@@ -10,7 +11,8 @@ import {
   parseJson,
   textOf,
 } from '../given.ts';
-import { type Call, Refused, type Reply, type Sending } from '../provider.ts';
+import { type Call, type Mailroom, Refused, type Reply } from '../provider.ts';
+import { createSubstitute, type Substitute } from '../substitute.ts';
 import { type FieldError, WrongFields, wrongField } from './errors.ts';
 import { renderTemplate } from './templates.ts';
 
@@ -19,8 +21,6 @@ const MAX_RECIPIENTS = 1_000;
 const MAX_AHEAD_MS = 72 * 3_600_000;
 /** Of the substitutions and of the arguments of one personalization. */
 const MAX_VALUES_BYTES = 10_000;
-/** What substitutions may make of a text: SendGrid takes no larger mail. */
-const MAX_TEXT_LENGTH = 30 * 1024 * 1024;
 const RESERVED =
   /^(?:x-sg-id|x-sg-eid|received|dkim-signature|content-type|content-transfer-encoding|to|from|subject|reply-to|cc|bcc)$/i;
 
@@ -42,26 +42,18 @@ export async function sendMail(call: Call): Promise<Reply> {
   const personalizations = listOf(given.personalizations);
   assertMail(given, personalizations);
   const id = Buffer.from(mailroom.uuid().replaceAll('-', ''), 'hex').toString('base64url');
-  const sendings: Sending[] = [];
+  const attachments = listOf(given.attachments).map(attachmentOf);
+  const shared = { mailroom, given, id, attachments, substitute: createSubstitute() };
+  const drafts: Draft[] = [];
   for (const [index, one] of personalizations.entries())
-    sendings.push(
-      await sendingOf({ call, given, own: isGiven(one) ? one : {}, id, field: `personalizations.${index}` }),
-    );
+    drafts.push(await draftOf({ ...shared, own: objectOf(one), field: `personalizations.${index}` }));
   const isSandbox = objectOf(objectOf(given.mail_settings).sandbox_mode).enable === true;
-  if (!isSandbox) await sendAll(call, sendings);
-  return { status: isSandbox ? 200 : 202, type: 'text/plain', body: '', headers: { 'x-message-id': id } };
-}
-
-/** @throws WrongFields if no personalization has a recipient with an inbox; others are dropped, as SendGrid drops mail */
-async function sendAll({ mailroom }: Call, sendings: readonly Sending[]): Promise<void> {
-  const unknown: Refused[] = [];
-  for (const sending of sendings)
-    await mailroom.send(sending).catch((error: unknown) => {
-      if (!(error instanceof Refused) || error.status !== 404) throw error;
-      unknown.push(error);
+  if (!isSandbox)
+    await sendDrafts(mailroom, drafts).catch((error: unknown) => {
+      const isUnknown = error instanceof Refused && error.status === 404;
+      throw isUnknown ? wrongField('personalizations.0.to', error.message) : error;
     });
-  const [first] = unknown;
-  if (first && unknown.length === sendings.length) throw wrongField('personalizations.0.to', first.message);
+  return { status: isSandbox ? 200 : 202, type: 'text/plain', body: '', headers: { 'x-message-id': id } };
 }
 
 /** What SendGrid reports at once, for all fields together. */
@@ -113,17 +105,19 @@ function assertMail(given: Given, personalizations: readonly unknown[]): void {
 }
 
 interface Personalization {
-  call: Call;
+  mailroom: Mailroom;
   given: Given;
+  id: string;
+  attachments: MailFields['attachments'];
+  substitute: Substitute;
   /** The personalization. */
   own: Given;
-  id: string;
   /** Where it stands in the body, for errors. */
   field: string;
 }
 
-async function sendingOf({ call, given, own, id, field }: Personalization): Promise<Sending> {
-  const { mailroom } = call;
+async function draftOf(personalization: Personalization): Promise<Draft> {
+  const { mailroom, given, own, id, field } = personalization;
   const from = mailbox(own.from ?? given.from, own.from === undefined ? 'from' : `${field}.from`);
   const [to, cc, bcc] = [own.to, own.cc, own.bcc].map((list, index) =>
     mailboxes(list, `${field}.${['to', 'cc', 'bcc'][index]}`),
@@ -142,20 +136,17 @@ async function sendingOf({ call, given, own, id, field }: Personalization): Prom
     ...(given.reply_to === undefined ? [] : [mailbox(given.reply_to, 'reply_to')]),
     ...mailboxes(given.reply_to_list, 'reply_to_list'),
   ];
-  const raw = await compose({
-    ...{ from, to, cc, replyTo, headers, messageId, date: new Date(mailroom.now()) },
-    ...(await contentOf({ call, given, own, id, field })),
-    attachments: listOf(given.attachments).map(attachmentOf),
-  });
+  const content = await contentOf(personalization);
+  const { attachments } = personalization;
   const categories = listOf(given.categories).map(String);
+  const timeField = own.send_at === undefined ? 'send_at' : `${field}.send_at`;
   return {
-    ...{ raw, recipients, mailFrom: from.address, providerId: id },
-    sendAt: timeOf(
-      own.send_at ?? given.send_at,
-      own.send_at === undefined ? 'send_at' : `${field}.send_at`,
-      mailroom.now(),
-    ),
-    given: { categories, customArgs, messageId, groupId: objectOf(given.asm).group_id },
+    fields: { ...{ from, to, cc, replyTo, headers, messageId, attachments }, ...content },
+    sending: {
+      ...{ recipients, mailFrom: from.address, providerId: id },
+      sendAt: timeOf(own.send_at ?? given.send_at, timeField, mailroom.now()),
+      given: { categories, customArgs, messageId, groupId: objectOf(given.asm).group_id },
+    },
   };
 }
 
@@ -220,12 +211,12 @@ function headersOf(
 type Content = Pick<MailFields, 'subject' | 'text' | 'html' | 'alternatives'>;
 
 /** Subject and bodies: of the template or the request, with what the personalization puts into them. */
-async function contentOf({ call, given, own, field }: Personalization): Promise<Content> {
+async function contentOf({ mailroom, given, own, field, substitute }: Personalization): Promise<Content> {
   const templateId = textOf(given.template_id);
   const subject = textOf(own.subject) ?? textOf(given.subject);
   if (templateId !== undefined) {
     const data = objectOf(own.dynamic_template_data);
-    const rendered = await renderTemplate(call.mailroom, templateId, data);
+    const rendered = await renderTemplate(mailroom, templateId, data);
     if (rendered) return { ...rendered, subject: rendered.subject || subject || '' };
     throw wrongField(
       'template_id',
@@ -250,19 +241,6 @@ async function contentOf({ call, given, own, field }: Personalization): Promise<
       .filter(({ type }) => type !== 'text/plain' && type !== 'text/html')
       .map(({ type, value }) => ({ contentType: String(type), content: filled(String(value)) })),
   };
-}
-
-function substitute(text: string, pairs: readonly [string, unknown][]): string {
-  let filled = text;
-  for (const [tag, value] of pairs) {
-    if (tag === '' || !filled.includes(tag)) continue;
-    const parts = filled.split(tag);
-    const put = String(value);
-    if (filled.length + (parts.length - 1) * put.length > MAX_TEXT_LENGTH)
-      throw new Refused(413, 'The substitutions make the mail too large.');
-    filled = parts.join(put);
-  }
-  return filled;
 }
 
 function timeOf(value: unknown, field: string, now: number): number | undefined {

@@ -1,5 +1,6 @@
 import { createPrivateKey, generateKeyPair, sign } from 'node:crypto';
 import { promisify } from 'node:util';
+import { writtenMailbox } from '../address-list.ts';
 import { type FormPart, writeForm } from '../form.ts';
 import type { InboundMail, Outcome, OutcomeEvent, Posting, Secrets, Signing } from '../provider.ts';
 
@@ -97,9 +98,9 @@ export function inbound(mail: InboundMail, { secrets, now }: Signing): Posting {
   const fields: Record<string, string> = {
     headers: mail.headers.map(({ name, value }) => `${name}: ${value}\n`).join(''),
     dkim: 'none',
-    to: mail.to.map(written).join(', '),
-    ...(mail.cc.length > 0 && { cc: mail.cc.map(written).join(', ') }),
-    from: written(mail.from),
+    to: mail.to.map(writtenMailbox).join(', '),
+    ...(mail.cc.length > 0 && { cc: mail.cc.map(writtenMailbox).join(', ') }),
+    from: writtenMailbox(mail.from),
     subject: mail.subject,
     text: mail.text,
     ...(mail.html && { html: mail.html }),
@@ -124,8 +125,3 @@ export function inbound(mail: InboundMail, { secrets, now }: Signing): Posting {
   const { type, body } = writeForm(parts, `xYzZY${mail.id.replaceAll(/[^\w]/g, '')}`);
   return signed(type, body, secrets, now);
 }
-
-const written = ({ name, address }: { name: string; address: string }): string =>
-  name
-    ? `${/^[\w .-]*$/.test(name) ? name : `"${name.replaceAll(/["\\]/g, '\\$&')}"`} <${address}>`
-    : address;
