@@ -52,6 +52,12 @@ const deps: HttpDeps = {
     restore: () => Promise.reject(new Error('not measured')),
     stage: () => Promise.reject(new Error('not measured')),
   },
+  mailrooms: {
+    of: () => {
+      throw new Error('not measured');
+    },
+    readBody: () => Promise.reject(new Error('not measured')),
+  },
   replays: { start: () => undefined },
   waitLog: { add: () => undefined, addHeld: () => undefined, flushed: async () => undefined },
   webhooks: new Webhooks({ store, guard, events, clock, plans }),

@@ -15,6 +15,7 @@ const INPUTS = [
   'package-lock.json',
   'packages/client/src',
   'packages/dialects/src',
+  'packages/providers/src',
   'packages/server/build.js',
   'packages/server/package.json',
   'packages/server/src',

@@ -17,6 +17,7 @@ import { newSessionId, randomFraction } from './ids.ts';
 import { TRACE_HEADROOM_BYTES } from './inbound/delivery.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from './inbound/incoming-mail.ts';
 import { createInjection } from './inbound/injection.ts';
+import { createMailrooms } from './inbound/mailroom.ts';
 import { createReceiver } from './inbound/receiver.ts';
 import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
 import { ensureSink } from './inboxes/new-inbox.ts';
@@ -382,6 +383,7 @@ async function startHttp(
       receivesAll: smtp !== null && config.databaseUrl === null,
       repliedAt: (messageId) => receiver.repliedAt(messageId),
       injection: createInjection({ receiver, budget, clock }),
+      mailrooms: createMailrooms({ store, receiver, budget, clock }),
       replays,
       clock,
       log,

@@ -44,6 +44,8 @@ export function newId(prefix: IdPrefix, now: number): string {
 /** Sorts before all ids from that time on. @param time epoch milliseconds */
 export const firstIdAt = (prefix: IdPrefix, time: number): string => `${prefix}_${timePart(time)}`;
 
+export const newUuid = (): string => randomUUID();
+
 export const newSessionId = (): string => randomBytes(8).toString('hex');
 
 const ID_BODY = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;

@@ -16,6 +16,7 @@ import { imports } from './messages/sql/imports.ts';
 import { one } from './messages/sql/one.ts';
 import { pages } from './messages/sql/pages.ts';
 import { searching } from './messages/sql/search.ts';
+import { providerItems } from './providers/sql.ts';
 import { readings } from './reading/sql.ts';
 import { refusals } from './refusals/sql.ts';
 import { reports } from './reports/sql.ts';
@@ -40,6 +41,7 @@ const operations = {
   messages: { addBatch, ...pages, ...searching, ...one, ...ending, ...imports },
   readings,
   faults,
+  providerItems,
   refusals,
   upkeep,
   webhooks,

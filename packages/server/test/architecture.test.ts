@@ -43,7 +43,7 @@ const LEVELS = [
   ['config'],
   ['usage'],
   ['inboxes', 'console'],
-  ['refusals', 'webhooks/outbound'],
+  ['refusals', 'providers', 'webhooks/outbound'],
   ['faults'],
   ['reading'],
   ['messages'],

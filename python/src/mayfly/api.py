@@ -142,6 +142,10 @@ class Envelope(Result):
     """The IP address of the SMTP or HTTP client."""
     tls: bool
     """Whether the SMTP connection used TLS."""
+    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun"] | None = None
+    """The provider through whose interface the message was sent; missing for SMTP and injected messages."""
+    provider_message_id: str | None = None
+    """The id of the message in responses and events of that provider."""
 
 
 @dataclass(frozen=True)
@@ -310,8 +314,8 @@ class AppliedFault(Result):
 
     rule: int
     """Which rule it was, from 1 on."""
-    at: Literal["rcpt", "data", "end-of-data"]
-    """Where the rule applies: `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot."""
+    at: Literal["rcpt", "data", "end-of-data", "api"]
+    """Where the rule applies: over SMTP `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot; `api` in place of the response of a provider."""
     delay_ms: int
     """Milliseconds for which the reply was delayed; 0 for none."""
     disconnect: bool
@@ -490,7 +494,7 @@ class GeneratedAddress(Result):
 
 @dataclass(frozen=True)
 class FaultReply(Result):
-    """The SMTP reply of a fault rule."""
+    """The reply of a fault rule."""
 
     code: int
     """Reply code: 400 to 499 tells the sender to try again, 500 to 599 to give up."""
@@ -502,8 +506,8 @@ class FaultReply(Result):
 class FaultState(Result):
     """A fault rule and how often it still applies."""
 
-    at: Literal["rcpt", "data", "end-of-data"]
-    """Where the rule applies: `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot."""
+    at: Literal["rcpt", "data", "end-of-data", "api"]
+    """Where the rule applies: over SMTP `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot; `api` in place of the response of a provider."""
     reply: FaultReply | None
     """Null where the rule gives no reply."""
     delay_ms: int
@@ -540,7 +544,7 @@ class TimelineEvent(Result):
 
     at: datetime | None
     """When it happened, by the clock that `clock` names; null where the message does not say."""
-    event: Literal["date-header", "received-header", "earlier-attempt", "connected", "tls", "authenticated", "fault", "mail-from", "rcpt-to", "data", "injected", "imported", "end-of-data", "parsed", "sender-checked", "committed", "replied", "webhook-attempt"]
+    event: Literal["date-header", "received-header", "earlier-attempt", "connected", "tls", "authenticated", "fault", "mail-from", "rcpt-to", "data", "injected", "provider-call", "imported", "end-of-data", "parsed", "sender-checked", "committed", "replied", "webhook-attempt"]
     """`date-header`: the Date header."""
     clock: Literal["sender", "relay", "mayfly"]
     """Whose clock `at` was read from: that of the sender, of another mail server, or of Mayfly."""

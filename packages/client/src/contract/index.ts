@@ -20,5 +20,6 @@ export * from './messages/refusals.ts';
 export * from './messages/timeline.ts';
 export * from './messages/waits.ts';
 export * from './problem.ts';
+export * from './providers.ts';
 export * from './ref.ts';
 export * from './webhooks.ts';

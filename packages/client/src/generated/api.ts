@@ -18,8 +18,8 @@ export interface AccountMessageList {
 export interface AppliedFault {
   /** Which rule it was, from 1 on. */
   rule: number;
-  /** Where the rule applies: `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot. */
-  at: "rcpt" | "data" | "end-of-data";
+  /** Where the rule applies: over SMTP `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot; `api` in place of the response of a provider. */
+  at: "rcpt" | "data" | "end-of-data" | "api";
   /** Milliseconds for which the reply was delayed; 0 for none. */
   delayMs: number;
   /** Whether the connection was closed. */
@@ -175,6 +175,10 @@ export interface Envelope {
   remoteAddress: string;
   /** Whether the SMTP connection used TLS. */
   tls: boolean;
+  /** The provider through whose interface the message was sent; missing for SMTP and injected messages. */
+  via?: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun";
+  /** The id of the message in responses and events of that provider. */
+  providerMessageId?: string;
 }
 
 /** A condition of a wait that a message did not meet. */
@@ -216,7 +220,7 @@ export interface FailedWait {
   explanation: WaitExplanation;
 }
 
-/** The SMTP reply of a fault rule. */
+/** The reply of a fault rule. */
 export interface FaultReply {
   /** Reply code: 400 to 499 tells the sender to try again, 500 to 599 to give up. */
   code: number;
@@ -226,8 +230,8 @@ export interface FaultReply {
 
 /** One fault: at least one of `reply`, `delayMs` and `disconnect: true` is required. */
 export interface FaultRule {
-  /** Where the rule applies: `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot. */
-  at: "rcpt" | "data" | "end-of-data";
+  /** Where the rule applies: over SMTP `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot; `api` in place of the response of a provider. */
+  at: "rcpt" | "data" | "end-of-data" | "api";
   reply?: FaultReply;
   /** Wait so long before the reply. */
   delayMs?: number;
@@ -239,8 +243,8 @@ export interface FaultRule {
 
 /** A fault rule and how often it still applies. */
 export interface FaultState {
-  /** Where the rule applies: `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot. */
-  at: "rcpt" | "data" | "end-of-data";
+  /** Where the rule applies: over SMTP `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot; `api` in place of the response of a provider. */
+  at: "rcpt" | "data" | "end-of-data" | "api";
   /** Null where the rule gives no reply. */
   reply: FaultReply | null;
   /** Milliseconds before the reply; 0 for none. */
@@ -948,7 +952,7 @@ export interface TimelineEvent {
   /** When it happened, by the clock that `clock` names; null where the message does not say. */
   at: string | null;
   /** `date-header`: the Date header. */
-  event: "date-header" | "received-header" | "earlier-attempt" | "connected" | "tls" | "authenticated" | "fault" | "mail-from" | "rcpt-to" | "data" | "injected" | "imported" | "end-of-data" | "parsed" | "sender-checked" | "committed" | "replied" | "webhook-attempt";
+  event: "date-header" | "received-header" | "earlier-attempt" | "connected" | "tls" | "authenticated" | "fault" | "mail-from" | "rcpt-to" | "data" | "injected" | "provider-call" | "imported" | "end-of-data" | "parsed" | "sender-checked" | "committed" | "replied" | "webhook-attempt";
   /** Whose clock `at` was read from: that of the sender, of another mail server, or of Mayfly. */
   clock: "sender" | "relay" | "mayfly";
   /** Milliseconds since the event before that has a time; negative where the two clocks differ. */

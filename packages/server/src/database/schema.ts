@@ -161,6 +161,24 @@ const INBOXES = [
   sql`create index refusals_of_domain on refusals (domain, at)`,
 ];
 
+/** What applications keep at providers whose interfaces Mayfly has. */
+const PROVIDERS = [
+  // kind: settings, template, idempotency
+  sql`create table provider_items (
+    owner ${ID} not null, -- the account, or the inbox of a read token
+    provider ${ID} not null,
+    kind ${ID} not null,
+    name ${ID} not null, -- JSON text
+    account_id ${ID} not null references accounts (id),
+    value text not null, -- JSON text
+    bytes ${INT} not null, -- of the value
+    expires_at ${INT} not null,
+    primary key (owner, provider, kind, name)
+  ) ${KEYED}`,
+  sql`create index provider_items_of_account on provider_items (account_id)`,
+  sql`create index provider_items_by_end on provider_items (expires_at)`,
+];
+
 const MESSAGES = [
   // An account without messages has no row.
   sql`create table account_orders (
@@ -345,6 +363,6 @@ const STORAGE = [
 ];
 
 export const tablesOf = (engine: Engine): readonly Sql[] => [
-  ...[...ACCOUNTS, ...INBOXES, ...MESSAGES, ...WEBHOOKS, ...REPORTS],
+  ...[...ACCOUNTS, ...INBOXES, ...PROVIDERS, ...MESSAGES, ...WEBHOOKS, ...REPORTS],
   ...(engine === 'postgres' ? STORAGE.map(constant) : []),
 ];

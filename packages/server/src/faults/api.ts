@@ -39,7 +39,7 @@ function changingRoutes(app: App, { deps: { store, clock } }: RouteContext): voi
       tags: TAGS,
       summary: 'Let mail to an inbox fail',
       description:
-        'Sets the fault rules of the inbox, in place of all before: senders get a 4yz or 5yz reply, a slow reply or a closed connection, so that the retries of an application can be tested. The rules are applied in their order, each `times` times over all servers and restarts; then mail is received as usual. A rule applies only to mail that would be accepted otherwise, and to SMTP only. It is in force for every RCPT that a server receives after the response.',
+        'Sets the fault rules of the inbox, in place of all before: senders get a 4yz or 5yz reply, a slow reply or a closed connection, so that the retries of an application can be tested. The rules are applied in their order, each `times` times over all servers and restarts; then mail is received as usual. A rule applies only to mail that would be accepted otherwise, by SMTP or, with `at: "api"`, through the interface of a provider; the next rule waits for a sender of its kind. It is in force for every sender that comes after the response.',
       params: InboxParams,
       body: ref(SetFaults),
       response: { 200: json(Faults, 'The rules.') },

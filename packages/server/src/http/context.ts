@@ -7,6 +7,7 @@ import type { Clock } from '../clock.ts';
 import type { SignInCodes } from '../console/sign-in-codes.ts';
 import type { EventBus } from '../events.ts';
 import type { Injection } from '../inbound/injection.ts';
+import type { Mailrooms } from '../inbound/mailroom.ts';
 import type { Logger } from '../log.ts';
 import type { AttachmentBytes, AttachmentParsing } from '../messages/bytes/attachment-bytes.ts';
 import type { WholeMailParsing, WholeMails } from '../messages/bytes/whole-mails.ts';
@@ -55,6 +56,7 @@ export interface HttpDeps {
   store: Store;
   parsing: AttachmentParsing & WholeMailParsing & JsonParsing;
   injection: Injection;
+  mailrooms: Mailrooms;
   replays: Pick<Replays, 'start'>;
   events: EventBus;
   /** Resolves when all SMTP refusals from before the call can be read from the store. */

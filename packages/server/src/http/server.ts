@@ -46,6 +46,7 @@ import { collectPaths, unknownPath } from './request/paths.ts';
 import { ResponseCache } from './response/etag.ts';
 import { rawProblem, respondWithErrors, sendError } from './response/problems.ts';
 import { apiRoutes, operationRoutes } from './routes/api.ts';
+import { providerRoutes } from './routes/providers.ts';
 import { referenceRoutes } from './routes/reference.ts';
 
 /** Creates the server; nothing is opened before `start`. */
@@ -154,6 +155,7 @@ export async function buildApp(
   operationRoutes(app, context);
   referenceRoutes(app);
   apiRoutes(app, context);
+  providerRoutes(app, context);
   if (options.dialect && options.dialect !== 'off') {
     const { dialectRoutes } = await import('./routes/dialects.ts');
     dialectRoutes(app, context, options.dialect);

@@ -57,18 +57,32 @@ export class Recipients {
     return parsed && { address: inboxAddress(parsed), domain: parsed.domain };
   }
 
-  async accept(path: string, declaredBytes: number, target: CaptureTarget | null): Promise<Recipient> {
+  async accept(
+    path: string,
+    declaredBytes: number,
+    target: CaptureTarget | null,
+    accountId?: string,
+  ): Promise<Recipient> {
     const destination = this.destinationOf(path);
-    const inbox = target ? this.#withRoom(await this.#findTarget(target)) : await this.#inboxAt(destination);
+    const inbox = target
+      ? this.#withRoom(await this.#findTarget(target))
+      : await this.#inboxAt(destination, accountId);
     const { maxMessagesPerInbox, maxMessageBytes } = this.#deps.plans.named(inbox.plan);
     assertFits(declaredBytes, maxMessageBytes);
-    const { inboxId, accountId } = inbox;
+    const { inboxId } = inbox;
     const address = target ? inbox.address : (destination?.address ?? inbox.address);
     const holds =
       inbox.kind === 'sink'
         ? { maxMessages: SINK_MESSAGES, evictsOldest: true as const }
         : { maxMessages: maxMessagesPerInbox };
-    const recipient = { inboxId, accountId, address, rcptTo: path, ...holds, maxMessageBytes };
+    const recipient = {
+      inboxId,
+      accountId: inbox.accountId,
+      address,
+      rcptTo: path,
+      ...holds,
+      maxMessageBytes,
+    };
     return inbox.hasFaults
       ? { ...recipient, faultsOf: inbox.kind === 'sink' ? inbox.address : address }
       : recipient;
@@ -136,11 +150,17 @@ export class Recipients {
   }
 
   /** Never rejects on cached data: reads the store first. */
-  async #inboxAt(destination: Destination | undefined): Promise<AddressedInbox> {
+  async #inboxAt(
+    destination: Destination | undefined,
+    accountId: string | undefined,
+  ): Promise<AddressedInbox> {
     if (!destination) throw noSuchInbox();
+    const isOwn = (inbox: AddressedInbox): boolean =>
+      accountId === undefined || inbox.accountId === accountId;
     const cached = this.#cached(destination.address);
-    if (cached && !this.#isFull(cached)) return cached;
-    return this.#withRoom(await this.find(destination));
+    if (cached && isOwn(cached) && !this.#isFull(cached)) return cached;
+    const inbox = await this.find(destination);
+    return this.#withRoom(inbox && isOwn(inbox) ? inbox : undefined);
   }
 
   /** The inbox of an authenticated session; undefined if it is no longer live. */
@@ -193,10 +213,15 @@ export function createReceiver(deps: ReceiverDeps) {
 
     /**
      * @param path the address of RCPT @param declaredBytes SIZE of MAIL, or 0 @param target of an authenticated session
+     * @param accountId an account whose inboxes alone take the mail; inboxes of others are unknown then
      * @throws AppError `unknown_recipient` (also expired and deleted), `inbox_full`, `message_too_large`, `unavailable`
      */
-    accept: (path: string, declaredBytes: number, target: CaptureTarget | null = null): Promise<Recipient> =>
-      recipients.accept(path, declaredBytes, target),
+    accept: (
+      path: string,
+      declaredBytes: number,
+      target: CaptureTarget | null = null,
+      accountId?: string,
+    ): Promise<Recipient> => recipients.accept(path, declaredBytes, target, accountId),
 
     deliver: (mail: ReceivedMail) => delivery.deliver(mail),
     stage: (...mail: Parameters<Delivery['stage']>) => delivery.stage(...mail),

@@ -131,6 +131,9 @@ const TOLERANCE_MS = 1_000;
 /** Possible before the sender has written the mail, because connections are reused. */
 const BEFORE_THE_MAIL: ReadonlySet<TrailEvent> = new Set(['connected', 'tls', 'authenticated', 'fault']);
 
+/** Where a mail got our Received line. */
+const OWN_LINE: ReadonlySet<TrailEvent> = new Set(['connected', 'injected', 'provider-call']);
+
 /** A mail is read beside its commit, or after it. */
 const BESIDE_THE_COMMIT: ReadonlySet<TrailEvent> = new Set(['parsed', 'sender-checked']);
 
@@ -205,7 +208,7 @@ function headerEvents({ content, trail }: FullMessageRecord, arrived: number): D
   const named = (name: string): MailHeader[] =>
     content.headers.filter((header) => header.name.toLowerCase() === name);
   const date = dateEvent(named('date')[0]?.value, arrived);
-  const isOurs = trail.some(({ event }) => event === 'connected' || event === 'injected');
+  const isOurs = trail.some(({ event }) => OWN_LINE.has(event));
   const hops = named('received')
     .slice(isOurs ? 1 : 0)
     .slice(0, MAX_HOPS)
@@ -274,6 +277,8 @@ function stepDetail(event: TrailEvent, detail: string, message: FullMessageRecor
       return 'DATA';
     case 'injected':
       return `Injected by a request from ${envelope.remoteAddress}`;
+    case 'provider-call':
+      return `Sent through the interface of ${detail}, by a request from ${envelope.remoteAddress}`;
     case 'imported':
       return 'Stored again from a recording, with its recorded envelope';
     case 'end-of-data':

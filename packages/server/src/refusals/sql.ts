@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { AppliedFault } from '@mayfly/client/contract';
+import type { AppliedFault, ProviderName } from '@mayfly/client/contract';
 import { DAY_MS } from '../clock.ts';
 import {
   anyOf,
@@ -46,6 +46,8 @@ export interface Refusal {
   hadBegun?: boolean;
   /** The inbox that received the mail instead; see {@link capturedMail}. */
   capturedBy?: { inboxId: string; accountId: string };
+  /** Of mail that came through the interface of a provider. */
+  via?: ProviderName;
 }
 
 /** `address` of a {@link Refusal} for mail that another inbox received: its sender had authenticated for that one. */

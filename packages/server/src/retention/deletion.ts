@@ -13,6 +13,7 @@ import {
 import { vacateAddresses } from '../inboxes/sql/addresses.ts';
 import { isListed } from '../inboxes/sql/finding.ts';
 import { freeAllParked, freeMessages, freeSoon } from '../messages/sql/ending.ts';
+import { removeProviderItems } from '../providers/sql.ts';
 import { releaseSources } from '../reading/sql.ts';
 import { keepForReports, removeDeletedInboxesOf } from '../reports/sql.ts';
 import { removeContentOf, removeFailedWaitsOf } from '../waits/sql.ts';
@@ -199,6 +200,7 @@ export const deleteAccount = steps(
     // All inboxes end before rows are deleted, which takes longer: the sweeper completes an interrupted deletion.
     await freeInSteps(transaction, (tx, limit) => endInboxes(tx, accountId, limit, now));
     await freeInSteps(transaction, (tx, limit) => forgetResponses(tx, accountId, limit));
+    await freeInSteps(transaction, removeProviderItems(accountId));
     await freeInSteps(
       transaction,
       inSequence(

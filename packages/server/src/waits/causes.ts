@@ -145,6 +145,7 @@ const COMMANDS: Record<FaultPoint, string> = {
   rcpt: 'RCPT',
   data: 'DATA',
   'end-of-data': 'the end of the message',
+  api: 'its request to a provider',
 };
 
 /** SMTP replies of this server, by prefix: the cause, and what to do about it. */

@@ -12,6 +12,7 @@ import { createHttpServer } from '../../src/http/server.ts';
 import { hashCredential, newCredential, newId } from '../../src/ids.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from '../../src/inbound/incoming-mail.ts';
 import { createInjection } from '../../src/inbound/injection.ts';
+import { createMailrooms } from '../../src/inbound/mailroom.ts';
 import { createReceiver } from '../../src/inbound/receiver.ts';
 import { type MailContent, type MailSummary, NO_CONTENT } from '../../src/mail/mail.ts';
 import type { NewMail } from '../../src/messages/records.ts';
@@ -188,6 +189,7 @@ export async function startHttp(
     onRefusalsLost: (error) => log.error({ err: error }, 'refusals were not kept'),
   });
   const largest = plans.largestMessageBytes;
+  const budget = new ByteBudget({ capacity: IN_FLIGHT_BYTES, largest, clock });
 
   const hooks: TestHttp['hooks'] = { refusalsWritten: async () => undefined };
   const server = createHttpServer(
@@ -209,11 +211,8 @@ export async function startHttp(
       usage,
       refusalsWritten: () => hooks.refusalsWritten(),
       repliedAt: () => null,
-      injection: createInjection({
-        receiver,
-        clock,
-        budget: new ByteBudget({ capacity: IN_FLIGHT_BYTES, largest, clock }),
-      }),
+      injection: createInjection({ receiver, clock, budget }),
+      mailrooms: createMailrooms({ store, receiver, clock, budget }),
       replays: createReplays({ clock, log }),
       clock,
       log,

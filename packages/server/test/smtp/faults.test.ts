@@ -22,18 +22,20 @@ const rule = (at: FaultPoint, changes: Partial<MetFault>): void => {
   smtp.receiver.faults.push({ at, reply: null, delayMs: 0, disconnect: false, ...changes });
 };
 
+type SmtpPoint = Exclude<FaultPoint, 'api'>;
+
 const hello: Step[] = [{ expect: 220 }, { send: 'EHLO client.test', expect: 250 }];
 const mail: Step = { send: 'MAIL FROM:<sender@example.com>', expect: '250 2.1.0' };
 const rcpt: Step = { send: 'RCPT TO:<inbox-faulty@mayfly.test>', expect: '250 2.1.5' };
 const data: Step = { send: 'DATA', expect: 354 };
 const text: Step = { send: 'Subject: x\r\n\r\nx\r\n.', expect: '250 2.0.0' };
 /** All commands of a message, and what they lead to before the fault. */
-const UP_TO: Record<FaultPoint, Step[]> = {
+const UP_TO: Record<SmtpPoint, Step[]> = {
   rcpt: [...hello, mail, { ...rcpt, expect: [] }],
   data: [...hello, mail, rcpt, { ...data, expect: [] }],
   'end-of-data': [...hello, mail, rcpt, data, { ...text, expect: [] }],
 };
-const POINTS: FaultPoint[] = ['rcpt', 'data', 'end-of-data'];
+const POINTS: SmtpPoint[] = ['rcpt', 'data', 'end-of-data'];
 
 /** Lets a command that was sent reach the server and come to a delay. */
 async function untilDelayed(): Promise<void> {

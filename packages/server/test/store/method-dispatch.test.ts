@@ -20,6 +20,8 @@ afterAll(async () => {
 
 const message = newId('msg', T);
 /** Arguments for each reading method. */
+const ITEMS = { owner: { id: 'acc_1', accountId: 'acc_1' }, provider: 'ses', kind: 'template' };
+
 const ARGUMENTS: Record<string, unknown[]> = {
   'accounts.findFirst': [],
   'accounts.find': ['acc_1'],
@@ -71,6 +73,8 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'deliveries.nextAt': [0],
   'reports.listRun': ['acc_1', { run: '1' }, T],
   'reports.listLabels': ['acc_1', 'run', 1, T],
+  'providerItems.find': [{ ...ITEMS, name: 'a' }, T],
+  'providerItems.list': [ITEMS, T],
   'upkeep.measure': [T],
   'upkeep.time': [],
   'deliveries.listByState': ['acc_1', 'whk_1', { limit: 1, before: 'dlv_1', state: 'failed' }, T],

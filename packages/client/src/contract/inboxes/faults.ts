@@ -15,9 +15,9 @@ export const PRINTABLE_ASCII = '^[ -~]*$';
 /** The text of a reply without one. */
 export const DEFAULT_FAULT_TEXT = 'A fault rule of this inbox gives this reply';
 
-const At = Type.Enum(['rcpt', 'data', 'end-of-data'], {
+const At = Type.Enum(['rcpt', 'data', 'end-of-data', 'api'], {
   description:
-    'Where the rule applies: `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot.',
+    'Where the rule applies: over SMTP `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot; `api` in place of the response of a provider.',
 });
 
 export const FaultReply = Type.Object(
@@ -40,7 +40,7 @@ export const FaultReply = Type.Object(
       }),
     ),
   },
-  { ...closed, $id: 'FaultReply', description: 'The SMTP reply of a fault rule.' },
+  { ...closed, $id: 'FaultReply', description: 'The reply of a fault rule.' },
 );
 export type FaultReply = Static<typeof FaultReply>;
 

@@ -10,6 +10,7 @@ import {
   Timestamp,
   unit,
 } from '../common.ts';
+import { PROVIDER_NAMES } from '../providers.ts';
 import { nullable, ref } from '../ref.ts';
 import {
   Attachment,
@@ -49,6 +50,18 @@ export const Envelope = Type.Object(
     }),
     remoteAddress: Type.String({ description: 'The IP address of the SMTP or HTTP client.' }),
     tls: Type.Boolean({ description: 'Whether the SMTP connection used TLS.' }),
+    via: Type.Optional(
+      Type.Enum([...PROVIDER_NAMES], {
+        description:
+          'The provider through whose interface the message was sent; missing for SMTP and injected messages.',
+      }),
+    ),
+    providerMessageId: Type.Optional(
+      Type.String({
+        description: 'The id of the message in responses and events of that provider.',
+        examples: ['0100019a-6f1c7d3e'],
+      }),
+    ),
   },
   { $id: 'Envelope', description: 'The SMTP envelope (RFC 5321 section 2.3.1).' },
 );

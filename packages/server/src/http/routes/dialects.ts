@@ -20,9 +20,9 @@ import {
 } from '@mayfly/dialects';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, messageOf } from '../../errors.ts';
-import { assertLocal, assertSameOrigin, isDevKey } from '../access/credential.ts';
 import { DIALECT_HEADER } from '../access/gate.ts';
 import { callerOf } from '../access/guard.ts';
+import { admitTranslated } from '../access/translated.ts';
 import type { App, RouteContext } from '../context.ts';
 import { MAX_BODY_BYTES } from '../limits.ts';
 
@@ -38,15 +38,11 @@ const BASIC = /^basic +([A-Za-z0-9+/]+=*) *$/i;
 const CHALLENGE = { 'www-authenticate': 'Basic realm="Mayfly: an API key or a read token as password"' };
 
 /** The credential of a request as our API takes it: the password of HTTP Basic (RFC 7617), or a bearer token. */
-function authorizationOf(request: FastifyRequest, { options, deps }: RouteContext): string {
-  const { authorization, origin, 'sec-fetch-site': site } = request.headers;
+function authorizationOf({ headers }: FastifyRequest, { deps }: RouteContext): string {
+  const { authorization } = headers;
   if (authorization === undefined && deps.devAccountId === undefined)
     throw new AppError('unauthorized', 'A password is missing.');
-  const credential = authorization === undefined ? 'Bearer dev' : bearerOf(authorization);
-  if (isDevKey(credential)) assertLocal(request, options.publicUrl, options.openHosts);
-  // A browser adds a stored password to requests of any page.
-  else if (origin !== undefined || site !== undefined) assertSameOrigin(request, options.publicUrl);
-  return credential;
+  return authorization === undefined ? 'Bearer dev' : bearerOf(authorization);
 }
 
 function bearerOf(authorization: string): string {
@@ -160,19 +156,14 @@ function eventsRoute(
 
 /** The interfaces of other programs, translated to requests of our own API within this process. */
 export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit' | 'mailhog'): void {
-  const { deps, guard, admission, dialectSecret: secret } = context;
+  const { deps, dialectSecret: secret } = context;
   const authorizations = new WeakMap<FastifyRequest, string>();
   const startSending = limitSending();
 
   /** Before the body is read. */
   const admit = async (request: FastifyRequest): Promise<void> => {
     const authorization = authorizationOf(request, context);
-    const asking = { authorization, access: 'any', inboxId: undefined } as const;
-    request.caller = await guard.check(asking, (account, key) =>
-      admission.admit(account, key, false, (admitted) => {
-        request.admitted = admitted;
-      }),
-    );
+    await admitTranslated(request, authorization, context);
     authorizations.set(request, authorization);
     if (request.method === 'POST') startSending(request);
   };

@@ -94,6 +94,8 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
     database.exec("insert into nodes (id, seen_at) values ('one', 1)");
     database.exec(`insert into failed_waits (id, account_id, inbox_id, ended_at, plain, content)
       values ('wai_1', 'acc_1', 'inb_1', 1, '{}', null)`);
+    database.exec(`insert into provider_items (owner, provider, kind, name, account_id, value, bytes, expires_at)
+      select id, 'ses', 'template', '"a"', id, '{}', 2, 1 from accounts`);
     database.close();
   });
   afterAll(async () => {

@@ -19,6 +19,7 @@ const TITLES: Record<api.TimelineEvent['event'], string> = {
   'rcpt-to': 'RCPT TO',
   data: 'DATA',
   injected: 'Injected by the API',
+  'provider-call': 'Request to a provider',
   imported: 'Read from a recording',
   'end-of-data': 'End of DATA',
   parsed: 'Parsed',

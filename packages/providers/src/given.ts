@@ -1,0 +1,69 @@
+import { Refused } from './provider.ts';
+
+/** A JSON object from outside, of which every field may be missing or of another type. */
+export type Given = Readonly<Record<string, unknown>>;
+
+export const isGiven = (value: unknown): value is Given =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** @returns undefined for what is no JSON */
+export function parseJson(body: Uint8Array | string): unknown {
+  try {
+    return JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString());
+  } catch {
+    return undefined;
+  }
+}
+
+/** A list as it is, a single value as a list of one, and nothing as an empty list. */
+export function listOf(value: unknown): readonly unknown[] {
+  if (value === undefined || value === null) return [];
+  return Array.isArray(value) ? value : [value];
+}
+
+export const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+/** @returns undefined for what is not in base64 */
+export function bytesOf(base64: string): Buffer | undefined {
+  const letters = base64.replace(/[\r\n]/g, '');
+  return BASE64.test(letters) ? Buffer.from(letters, 'base64') : undefined;
+}
+
+export interface Mailbox {
+  name: string;
+  address: string;
+}
+
+const ADDRESS = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+$/;
+// RFC 2047: a name that is encoded already.
+const NAMED = /^(?:"((?:[^"\\]|\\.)*)"|([^"<>]*?)) *<([^<>]*)>$/;
+/** An address has at most 320 characters; the rest is for its name. */
+const MAX_MAILBOX_LENGTH = 1_000;
+
+/** `ada@example.com` or `Ada <ada@example.com>`. @returns undefined for anything else */
+export function mailboxOf(value: unknown): Mailbox | undefined {
+  const text = textOf(value)?.trim();
+  // Control characters could end the header field.
+  if (text === undefined || text.length > MAX_MAILBOX_LENGTH || /\p{Cc}/u.test(text)) return undefined;
+  if (ADDRESS.test(text)) return { name: '', address: text };
+  const [, quoted, plain = '', address = ''] = NAMED.exec(text) ?? [];
+  return ADDRESS.test(address) ? { name: quoted?.replace(/\\(.)/g, '$1') ?? plain, address } : undefined;
+}
+
+const FIELD_NAME = /^[!-9;-~]{1,100}$/;
+
+/** Whether a header field can be added as it is: RFC 5322 section 2.2, and nothing that ends the field. */
+export const isField = (name: string, value: string): boolean =>
+  FIELD_NAME.test(name) && !/[\r\n\0]/.test(value);
+
+/** A refusal that says by which name the provider knows it. */
+export class NamedRefusal extends Refused {
+  readonly kind: string;
+
+  constructor(status: number, kind: string, message: string) {
+    super(status, message);
+    this.kind = kind;
+  }
+}

@@ -1,0 +1,8 @@
+import type { Provider } from './provider.ts';
+import { RESEND } from './resend/index.ts';
+import { SES } from './ses/index.ts';
+
+export * from './provider.ts';
+
+/** All of them. The server loads this module with the first request to one. */
+export const PROVIDERS: readonly Provider[] = [SES, RESEND];

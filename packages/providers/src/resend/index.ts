@@ -1,0 +1,118 @@
+import { isGiven, parseJson } from '../given.ts';
+import { type Call, type Mailroom, type Provider, Refused, type Reply, type Route } from '../provider.ts';
+import { type Email, readEmail, type SentEmail } from './email.ts';
+import { credentialOf, invalid, json, notFound, refusal } from './errors.ts';
+import { event, inbound, makeSecrets } from './events.ts';
+import { bodyOf, once, page } from './requests.ts';
+import { timeOf } from './schedule.ts';
+import { TEMPLATE_ROUTES } from './templates.ts';
+
+/** Resend's own limit. */
+const MAX_BATCH = 100;
+
+async function send({ sending, sent }: Email, mailroom: Mailroom): Promise<{ id: string }> {
+  await mailroom.keepFirst('sent', sent.id, sent);
+  try {
+    await mailroom.send(sending);
+  } catch (error) {
+    await mailroom.keep('sent', sent.id, null);
+    throw error;
+  }
+  return { id: sent.id };
+}
+
+async function sendBatch({ headers, body, mailroom }: Call): Promise<Reply> {
+  const items = parseJson(body);
+  if (!Array.isArray(items)) throw invalid('The request body must be an array of emails.');
+  if (items.length < 1 || items.length > MAX_BATCH)
+    throw invalid(`A batch has at least one and at most ${MAX_BATCH} emails.`);
+  const isPermissive = headers['x-batch-validation'] === 'permissive';
+  const errors: { index: number; message: string }[] = [];
+  const step = async <T>(index: number, action: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await action();
+    } catch (error) {
+      if (!isPermissive || !(error instanceof Refused)) throw error;
+      errors.push({ index, message: error.message });
+      return undefined;
+    }
+  };
+  const read = async (item: unknown): Promise<Email> => {
+    if (isGiven(item) && item.attachments !== undefined)
+      throw invalid('The `attachments` field is not supported in a batch.');
+    return readEmail(item, mailroom);
+  };
+  // All are read before the first is sent: one that is not valid stops a strict batch.
+  const emails: (Email | undefined)[] = [];
+  for (const [index, item] of items.entries()) emails.push(await step(index, () => read(item)));
+  const data: { id: string }[] = [];
+  for (const [index, email] of emails.entries()) {
+    const sent = email && (await step(index, () => send(email, mailroom)));
+    if (sent) data.push(sent);
+  }
+  return json(isPermissive ? { data, errors } : { data });
+}
+
+async function find({ mailroom, path }: Call): Promise<SentEmail> {
+  const found = (await mailroom.kept('sent', path.id ?? '')) as SentEmail | undefined;
+  if (!found) throw notFound('Email');
+  return current(found, mailroom);
+}
+
+/** A scheduled mail counts as delivered from its time on. */
+function current(email: SentEmail, mailroom: Mailroom): SentEmail {
+  const isDue = email.scheduled_at !== null && Date.parse(email.scheduled_at) <= mailroom.now();
+  return isDue && email.last_event === 'scheduled' ? { ...email, last_event: 'delivered' } : email;
+}
+
+async function reschedule(call: Call, sendAt: number | null): Promise<Reply> {
+  const { mailroom } = call;
+  const email = await find(call);
+  const isHeld = email.last_event === 'scheduled' && (await mailroom.reschedule(email.id, sendAt));
+  if (!isHeld) throw invalid('Only an email that is scheduled can be updated or canceled.');
+  const change =
+    sendAt === null ? { last_event: 'canceled' } : { scheduled_at: new Date(sendAt).toISOString() };
+  await mailroom.keep('sent', email.id, { ...email, ...change });
+  return json({ object: 'email', id: email.id });
+}
+
+const ROUTES: readonly Route[] = [
+  {
+    method: 'POST',
+    url: '/emails',
+    answer: (call) =>
+      once(call, async () =>
+        json(await send(await readEmail(bodyOf(call.body), call.mailroom), call.mailroom)),
+      ),
+  },
+  { method: 'POST', url: '/emails/batch', answer: (call) => once(call, () => sendBatch(call)) },
+  {
+    method: 'GET',
+    url: '/emails',
+    answer: async ({ mailroom, query }) => {
+      const rows = (await mailroom.keptOf('sent')).map(({ value }) => current(value as SentEmail, mailroom));
+      return json(page(rows, query, ({ object: _o, html: _h, text: _t, tags: _g, ...row }) => row));
+    },
+  },
+  { method: 'GET', url: '/emails/:id', answer: async (call) => json(await find(call)) },
+  {
+    method: 'PATCH',
+    url: '/emails/:id',
+    answer: (call) => reschedule(call, timeOf(bodyOf(call.body).scheduled_at, call.mailroom.now())),
+  },
+  { method: 'POST', url: '/emails/:id/cancel', answer: (call) => reschedule(call, null) },
+  ...TEMPLATE_ROUTES,
+];
+
+/** resend.com. */
+export const RESEND: Provider = {
+  name: 'resend',
+  title: 'Resend',
+  routes: ROUTES,
+  credentialOf,
+  refusal,
+  makeSecrets,
+  shown: ({ signingSecret = '' }) => ({ signingSecret }),
+  event,
+  inbound,
+};

@@ -1,0 +1,33 @@
+import type { Call, Provider, Refused, Reply } from '../provider.ts';
+import { known } from './errors.ts';
+import { event, inbound } from './events.ts';
+import { QUERY_ROUTES, xml } from './query.ts';
+import { json, REST_ROUTES } from './rest.ts';
+import { files, handshake, makeSecrets } from './sns.ts';
+
+/** The access key id of AWS's signature version 4, which is not verified itself. */
+const credentialOf = ({ authorization }: Call['headers']): string | undefined =>
+  /\bCredential=([^/,\s]+)/.exec(authorization ?? '')?.[1];
+
+function refusal(error: Refused, { headers, url }: Pick<Call, 'headers'> & { url: string }): Reply {
+  const version = url.startsWith('/v2/') ? 2 : 1;
+  const { status, code, message } = known(error, version, credentialOf(headers) !== undefined);
+  if (version === 2) return { ...json({ message }, status), headers: { 'x-amzn-errortype': code } };
+  const Type = status < 500 ? 'Sender' : 'Receiver';
+  return xml('ErrorResponse', { Error: { Type, Code: code, Message: message }, RequestId: 'mayfly' }, status);
+}
+
+/** Amazon Simple Email Service. */
+export const SES: Provider = {
+  name: 'ses',
+  title: 'Amazon SES',
+  routes: [...REST_ROUTES, ...QUERY_ROUTES],
+  credentialOf,
+  refusal,
+  makeSecrets,
+  shown: ({ certificate = '' }) => ({ certificate }),
+  event,
+  inbound,
+  handshake,
+  files,
+};

@@ -1,0 +1,183 @@
+import { type Given, isGiven, listOf } from '../given.ts';
+import type { Call, Reply, Route } from '../provider.ts';
+import { refuse } from './errors.ts';
+import { dataOf, sendBulk, sendEmail } from './send.ts';
+import { contentOf, fill, findTemplate, listTemplates, saveTemplate } from './templates.ts';
+
+// Version 1 of the API: the query protocol, with a form as request and XML as response.
+
+const NAMESPACE = 'http://ses.amazonaws.com/doc/2010-12-01/';
+/** A request has some hundred parameters: 50 recipients with a few tags each. */
+const MAX_PARAMETERS = 2_000;
+const MAX_DEPTH = 10;
+
+interface Branch extends Map<string, Branch | string> {}
+
+/** `Destination.ToAddresses.member.1=…` as `{Destination: {ToAddresses: ['…']}}`. */
+function readForm(body: Uint8Array): Given {
+  const root: Branch = new Map();
+  let count = 0;
+  for (const [name, value] of new URLSearchParams(Buffer.from(body).toString())) {
+    const path = name.split('.');
+    if (++count > MAX_PARAMETERS || path.length > MAX_DEPTH)
+      throw refuse('InvalidParameterValue', 'The request has too many parameters.');
+    const last = path.pop() ?? '';
+    let branch = root;
+    for (const part of path) {
+      const next = branch.get(part);
+      const inner: Branch = next instanceof Map ? next : new Map();
+      branch.set(part, inner);
+      branch = inner;
+    }
+    branch.set(last, value);
+  }
+  const value = readValue(root);
+  return isGiven(value) ? value : {};
+}
+
+function readValue(branch: Branch | string): unknown {
+  if (typeof branch === 'string') return branch;
+  const members = branch.get('member');
+  if (members instanceof Map)
+    return [...members].toSorted(([a], [b]) => Number(a) - Number(b)).map(([, member]) => readValue(member));
+  return Object.fromEntries([...branch].map(([name, inner]) => [name, readValue(inner)]));
+}
+
+const escapeXml = (text: string): string =>
+  text
+    .replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
+    // XML 1.0 has no other control characters, not even as references.
+    .replace(/[^\t\n\r\x20-\u{10ffff}]/gu, '');
+
+/** Entries of a map, which are no members of a list. */
+class Entries extends Map<string, Given> {}
+
+function writeXml(value: unknown): string {
+  if (value instanceof Entries)
+    return [...value].map(([key, inner]) => tag('entry', { key, value: inner })).join('');
+  if (Array.isArray(value)) return value.map((member) => tag('member', member)).join('');
+  if (!isGiven(value)) return escapeXml(String(value));
+  return Object.entries(value)
+    .filter(([, inner]) => inner !== undefined)
+    .map(([name, inner]) => tag(name, inner))
+    .join('');
+}
+
+const tag = (name: string, value: unknown): string => `<${name}>${writeXml(value)}</${name}>`;
+
+export const xml = (root: string, value: Given, status = 200): Reply => ({
+  status,
+  type: 'text/xml',
+  body: `<${root} xmlns="${NAMESPACE}">${writeXml(value)}</${root}>\n`,
+});
+
+type Action = (call: Call, form: Given) => Promise<Given> | Given;
+
+const given = (value: unknown): Given => (isGiven(value) ? value : {});
+
+/** What the requests to send have in common, in the words of version 2. */
+const common = (form: Given): Given => ({
+  ...{
+    FromEmailAddress: form.Source,
+    Destination: form.Destination,
+    ReplyToAddresses: form.ReplyToAddresses,
+  },
+  ...{ FeedbackForwardingEmailAddress: form.ReturnPath, EmailTags: form.Tags },
+  ConfigurationSetName: form.ConfigurationSetName,
+});
+
+const template = ({ Template, TemplateData }: Given): Given => ({ TemplateName: Template, TemplateData });
+
+/** Bulk statuses that version 1 writes in another way. */
+const STATUSES: Readonly<Record<string, string>> = {
+  ...{ SUCCESS: 'Success', MESSAGE_REJECTED: 'MessageRejected', FAILED: 'Failed' },
+  ACCOUNT_THROTTLED: 'AccountThrottled',
+};
+
+const save =
+  (isNew: boolean): Action =>
+  async ({ mailroom }, { Template }) => {
+    const { TemplateName, SubjectPart: Subject, TextPart: Text, HtmlPart: Html } = given(Template);
+    await saveTemplate(mailroom, TemplateName, contentOf({ Subject, Text, Html }), isNew);
+    return {};
+  };
+
+const verified = (identities: unknown, value: Given): Entries =>
+  new Entries(listOf(identities).map((identity): [string, Given] => [String(identity), value]));
+
+const ACTIONS: Readonly<Record<string, Action>> = {
+  SendEmail: async (call, form) => {
+    const { Subject, Body } = given(form.Message);
+    return { MessageId: await sendEmail(call, { ...common(form), Content: { Simple: { Subject, Body } } }) };
+  },
+  SendRawEmail: async (call, form) => {
+    const Destination = { ToAddresses: form.Destinations };
+    const request = { ...common(form), Destination, Content: { Raw: given(form.RawMessage) } };
+    return { MessageId: await sendEmail(call, request) };
+  },
+  SendTemplatedEmail: async (call, form) => ({
+    MessageId: await sendEmail(call, { ...common(form), Content: { Template: template(form) } }),
+  }),
+  SendBulkTemplatedEmail: async (call, form) => {
+    const { DefaultTemplateData: TemplateData, DefaultTags, Destinations, Template } = form;
+    const entries = listOf(Destinations).map(given);
+    const results = await sendBulk(call, {
+      ...{ ...common(form), DefaultEmailTags: DefaultTags },
+      DefaultContent: { Template: { TemplateName: Template, TemplateData } },
+      BulkEmailEntries: entries.map(({ Destination, ReplacementTags, ReplacementTemplateData }) => ({
+        ...{ Destination, ReplacementTags },
+        ReplacementEmailContent: { ReplacementTemplate: { ReplacementTemplateData } },
+      })),
+    });
+    return { Status: results.map((result) => ({ ...result, Status: STATUSES[result.Status] })) };
+  },
+  CreateTemplate: save(true),
+  UpdateTemplate: save(false),
+  GetTemplate: async ({ mailroom }, { TemplateName }) => {
+    const { subject, text, html } = await findTemplate(mailroom, TemplateName);
+    return { Template: { TemplateName, SubjectPart: subject, TextPart: text, HtmlPart: html } };
+  },
+  ListTemplates: async ({ mailroom }) => ({
+    TemplatesMetadata: (await listTemplates(mailroom)).map(({ name, createdAt }) => ({
+      ...{ Name: name, CreatedTimestamp: new Date(createdAt).toISOString() },
+    })),
+  }),
+  DeleteTemplate: async ({ mailroom }, { TemplateName }) => {
+    await mailroom.keep('template', String(TemplateName), null);
+    return {};
+  },
+  TestRenderTemplate: async ({ mailroom }, { TemplateName, TemplateData }) => {
+    const { subject, text, html } = await fill(
+      await findTemplate(mailroom, TemplateName),
+      dataOf(TemplateData),
+    );
+    return { RenderedTemplate: `Subject: ${subject}\n\n${text ?? ''}\n\n${html ?? ''}` };
+  },
+  VerifyEmailIdentity: () => ({}),
+  VerifyEmailAddress: () => ({}),
+  VerifyDomainIdentity: () => ({ VerificationToken: 'mayfly' }),
+  VerifyDomainDkim: () => ({ DkimTokens: ['mayfly'] }),
+  DeleteIdentity: () => ({}),
+  ListIdentities: () => ({ Identities: [] }),
+  GetIdentityVerificationAttributes: (_call, { Identities }) => ({
+    VerificationAttributes: verified(Identities, { VerificationStatus: 'Success' }),
+  }),
+  GetIdentityDkimAttributes: (_call, { Identities }) => ({
+    DkimAttributes: verified(Identities, { DkimEnabled: true, DkimVerificationStatus: 'Success' }),
+  }),
+  GetSendQuota: () => ({ Max24HourSend: 50_000, MaxSendRate: 14, SentLast24Hours: 0 }),
+  GetSendStatistics: () => ({ SendDataPoints: [] }),
+  GetAccountSendingEnabled: () => ({ Enabled: true }),
+};
+
+const answer: Route['answer'] = async (call) => {
+  const form = readForm(call.body);
+  const name = String(form.Action);
+  const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
+  if (!action) throw refuse('InvalidAction', `Mayfly does not have the action ${name.slice(0, 100)} of SES.`);
+  const result = await action(call, form);
+  const ResponseMetadata = { RequestId: call.mailroom.uuid() };
+  return xml(`${name}Response`, { [`${name}Result`]: result, ResponseMetadata });
+};
+
+export const QUERY_ROUTES: readonly Route[] = [{ method: 'POST', url: '/', answer }];

@@ -1,0 +1,255 @@
+import { compose, type MailFields } from '../compose.ts';
+import { bytesOf, type Given, isField, isGiven, listOf, type Mailbox, mailboxOf, textOf } from '../given.ts';
+import { type Call, type Mailroom, Refused, type Sending } from '../provider.ts';
+import { refuse } from './errors.ts';
+import { readRaw, valuesOf, written } from './raw.ts';
+import { type Content, contentOf, fill, findTemplate } from './templates.ts';
+
+/** What events of a mail say of it; kept with the mail. */
+export interface GivenOfSes {
+  from: string;
+  to: string[];
+  subject: string;
+  messageId: string;
+  tags: Record<string, string[]>;
+  configurationSet?: string;
+  contactList?: string;
+  topic?: string;
+}
+
+/** SES's own limit. */
+const MAX_RECIPIENTS = 50;
+
+const given = (value: unknown): Given => (isGiven(value) ? value : {});
+
+/** The region of the client, which is a part of the credential's scope. */
+const regionOf = ({ authorization = '' }: Call['headers']): string =>
+  /Credential=[^/]+\/\d+\/([a-z0-9-]{1,30})\//.exec(authorization)?.[1] ?? 'us-east-1';
+
+function newIds({ mailroom, headers }: Pick<Call, 'mailroom' | 'headers'>) {
+  const id = `0100${mailroom.now().toString(16).padStart(12, '0')}-${mailroom.uuid()}-000000`;
+  const region = regionOf(headers);
+  return { id, messageId: `<${id}@${region === 'us-east-1' ? 'email' : region}.amazonses.com>` };
+}
+
+/** A request of `SendEmail` in the form of version 2. @returns the message's id */
+export async function sendEmail(call: Pick<Call, 'mailroom' | 'headers'>, request: Given): Promise<string> {
+  const { mailroom } = call;
+  const { Simple, Raw, Template } = given(request.Content);
+  const ids = newIds(call);
+  const sending = Raw
+    ? rawSending(request, given(Raw), ids, mailroom.now())
+    : await composed(request, await composableOf(mailroom, Simple, Template), ids, mailroom.now());
+  if (sending.recipients.length < 1 || sending.recipients.length > MAX_RECIPIENTS)
+    throw refuse('InvalidParameterValue', `The message must have 1 to ${MAX_RECIPIENTS} recipients.`);
+  // RFC 6761: no address there exists. Nodemailer's verify() sends to one and expects this error.
+  const unverified = sending.recipients.find((address) => /[@.]invalid$/i.test(address));
+  if (unverified) throw refuse('MessageRejected', `Email address is not verified: ${unverified}`);
+  await mailroom.send(sending);
+  return ids.id;
+}
+
+/** A result for each entry, in the words of version 2. */
+export async function sendBulk(call: Pick<Call, 'mailroom' | 'headers'>, request: Given) {
+  const defaults = given(given(request.DefaultContent).Template);
+  const entries = listOf(request.BulkEmailEntries).map(given);
+  if (entries.length < 1 || entries.length > MAX_RECIPIENTS)
+    throw refuse('InvalidParameterValue', `The request must have 1 to ${MAX_RECIPIENTS} destinations.`);
+  if (!defaults.TemplateContent) await findTemplate(call.mailroom, defaults.TemplateName);
+  const results: { Status: string; MessageId?: string; Error?: string }[] = [];
+  for (const entry of entries) {
+    const replaced = given(given(entry.ReplacementEmailContent).ReplacementTemplate);
+    const data = { ...dataOf(defaults.TemplateData), ...dataOf(replaced.ReplacementTemplateData) };
+    try {
+      const MessageId = await sendEmail(call, {
+        ...{ ...request, Destination: entry.Destination },
+        EmailTags: [...listOf(request.DefaultEmailTags), ...listOf(entry.ReplacementTags)],
+        Content: {
+          Template: {
+            ...{ ...defaults, TemplateData: JSON.stringify(data) },
+            Headers: [...listOf(defaults.Headers), ...listOf(entry.ReplacementHeaders)],
+          },
+        },
+      });
+      results.push({ Status: 'SUCCESS', MessageId });
+    } catch (error) {
+      if (!(error instanceof Refused) || error.status === 401) throw error;
+      results.push({ Status: statusOf(error), Error: error.message });
+    }
+  }
+  return results;
+}
+
+const statusOf = ({ status }: Refused): string => {
+  if (status === 429) return 'ACCOUNT_THROTTLED';
+  return status < 500 ? 'MESSAGE_REJECTED' : 'FAILED';
+};
+
+export function dataOf(json: unknown): Given {
+  try {
+    const data: unknown = JSON.parse(textOf(json) ?? '{}');
+    if (isGiven(data)) return data;
+  } catch {
+    // Refused below.
+  }
+  throw refuse('InvalidRenderingParameter', 'Template rendering data is invalid: it must be a JSON object.');
+}
+
+interface Composable extends Content {
+  headers: readonly unknown[];
+  attachments: readonly unknown[];
+}
+
+async function composableOf(mailroom: Mailroom, simple: unknown, template: unknown): Promise<Composable> {
+  const { Headers, Attachments } = given(simple ?? template);
+  const further = { headers: listOf(Headers), attachments: listOf(Attachments) };
+  if (isGiven(simple)) {
+    const { Text, Html } = given(simple.Body);
+    const [subject, text, html] = [simple.Subject, Text, Html].map((part) => textOf(given(part).Data));
+    if (text === undefined && html === undefined)
+      throw refuse('InvalidParameterValue', 'The body must have a text or an HTML part.');
+    return { subject: subject ?? '', text, html, ...further };
+  }
+  if (!isGiven(template))
+    throw refuse('InvalidParameterValue', 'The content must be Simple, Raw or Template.');
+  const content = isGiven(template.TemplateContent)
+    ? contentOf(template.TemplateContent)
+    : await findTemplate(mailroom, template.TemplateName);
+  return { ...(await fill(content, dataOf(template.TemplateData))), ...further };
+}
+
+/** Names may be encoded already (RFC 2047), since SES takes them so. */
+const decodeWords = (name: string): string =>
+  name.replace(/=\?utf-8\?([bq])\?([^?\s]*)\?=(?:\s+(?==\?))?/gi, (_all, kind: string, word: string) =>
+    /b/i.test(kind)
+      ? Buffer.from(word, 'base64').toString()
+      : Buffer.from(
+          word
+            .replaceAll('_', ' ')
+            .replace(/=([0-9a-f]{2})/gi, (_code, hex: string) =>
+              String.fromCharCode(Number.parseInt(hex, 16)),
+            ),
+          'latin1',
+        ).toString(),
+  );
+
+function mailbox(value: unknown, what: string): Mailbox {
+  const read = mailboxOf(value);
+  if (!read) throw refuse('InvalidParameterValue', `${what}: the address is missing or illegal.`);
+  return { name: decodeWords(read.name), address: read.address };
+}
+
+const mailboxes = (value: unknown, what: string): Mailbox[] => listOf(value).map((one) => mailbox(one, what));
+
+function destinationOf(request: Given) {
+  const { ToAddresses, CcAddresses, BccAddresses } = given(request.Destination);
+  return {
+    to: mailboxes(ToAddresses, 'ToAddresses'),
+    cc: mailboxes(CcAddresses, 'CcAddresses'),
+    bcc: mailboxes(BccAddresses, 'BccAddresses'),
+  };
+}
+
+const addresses = (list: readonly Mailbox[]): string[] => list.map(({ address }) => address);
+const shown = ({ name, address }: Mailbox): string => (name ? `${name} <${address}>` : address);
+
+type Ids = ReturnType<typeof newIds>;
+
+async function composed(
+  request: Given,
+  { subject, text, html, headers, attachments }: Composable,
+  { id, messageId }: Ids,
+  now: number,
+): Promise<Sending> {
+  const from = mailbox(request.FromEmailAddress, 'Source');
+  const { to, cc, bcc } = destinationOf(request);
+  const replyTo = mailboxes(request.ReplyToAddresses, 'ReplyToAddresses');
+  if (/[\r\n]/.test(subject)) throw refuse('InvalidParameterValue', 'The subject has a line break.');
+  const raw = await compose({
+    ...{ from, to, cc, replyTo, subject, messageId, date: new Date(now) },
+    ...(text !== undefined && { text }),
+    ...(html !== undefined && { html }),
+    headers: Object.fromEntries(headers.map(headerOf)),
+    attachments: attachments.map(attachmentOf),
+  });
+  const facts = { from: shown(from), to: to.map(shown), subject, messageId };
+  const recipients = addresses([...to, ...cc, ...bcc]);
+  return sendingOf(request, { raw, mailFrom: from.address, recipients, providerId: id }, facts, {});
+}
+
+function rawSending(request: Given, { Data }: Given, { id, messageId }: Ids, now: number): Sending {
+  const raw = readRaw(Data);
+  const [header] = valuesOf(raw, 'from');
+  if (header === undefined) throw refuse('InvalidParameterValue', "Missing required header 'From'.");
+  const sender = textOf(request.FromEmailAddress) ?? header;
+  const mailFrom = mailbox(decodeWords(sender), 'Source').address;
+  const { to, cc, bcc } = destinationOf(request);
+  const stated = addresses([...to, ...cc, ...bcc]);
+  const inHeader = ['to', 'cc', 'bcc'].flatMap((name) => valuesOf(raw, name)).flatMap(addressesIn);
+  const recipients = stated.length > 0 ? stated : inHeader;
+  const facts = {
+    ...{ from: decodeWords(header), to: valuesOf(raw, 'to').map(decodeWords), messageId },
+    subject: decodeWords(valuesOf(raw, 'subject')[0] ?? ''),
+  };
+  const [set] = valuesOf(raw, 'x-ses-configuration-set');
+  const tags = valuesOf(raw, 'x-ses-message-tags').flatMap((value) => value.split(','));
+  const named = { tags: tags.map((tag) => tag.trim().split('=')), set };
+  return sendingOf(
+    request,
+    { raw: written(raw, messageId, now), mailFrom, recipients, providerId: id },
+    facts,
+    named,
+  );
+}
+
+const IN_LIST = /<([^<>]*)>|(?:^|,)\s*([^<>,"\s]+@[^<>,"\s]+)\s*(?=,|$)/g;
+
+/** The addresses of a header field. @throws NamedRefusal for one that is illegal */
+const addressesIn = (field: string): string[] =>
+  [...field.replace(/"(?:[^"\\]|\\.)*"/g, '').matchAll(IN_LIST)].map(
+    ([, angle, plain]) => mailbox(angle ?? plain, 'Destinations').address,
+  );
+
+function sendingOf(
+  request: Given,
+  mail: Pick<Sending, 'raw' | 'mailFrom' | 'recipients' | 'providerId'>,
+  facts: Pick<GivenOfSes, 'from' | 'to' | 'subject' | 'messageId'>,
+  inHeader: { tags?: string[][]; set?: string | undefined },
+): Sending {
+  const { ContactListName: contactList, TopicName: topic } = given(request.ListManagementOptions);
+  const stated = listOf(request.EmailTags).map((tag): [string, string[]] => [
+    String(given(tag).Name),
+    [String(given(tag).Value)],
+  ]);
+  const further = (inHeader.tags ?? []).map(([name = '', value = '']): [string, string[]] => [name, [value]]);
+  const configurationSet = textOf(request.ConfigurationSetName) ?? inHeader.set;
+  const kept: GivenOfSes = {
+    ...facts,
+    tags: Object.fromEntries([...further, ...stated]),
+    ...(configurationSet && { configurationSet }),
+    ...(typeof contactList === 'string' && { contactList }),
+    ...(typeof topic === 'string' && { topic }),
+  };
+  const mailFrom = mailboxOf(request.FeedbackForwardingEmailAddress)?.address ?? mail.mailFrom;
+  return { ...mail, mailFrom, given: { ...kept } };
+}
+
+function headerOf(value: unknown): [string, string] {
+  const [name = '', content = ''] = [given(value).Name, given(value).Value].map(textOf);
+  if (isField(name, content)) return [name, content];
+  throw refuse('InvalidParameterValue', `The header ${name.slice(0, 100)} is not a valid header field.`);
+}
+
+function attachmentOf(value: unknown): NonNullable<MailFields['attachments']>[0] {
+  const { RawContent, FileName, ContentType, ContentId, ContentDisposition } = given(value);
+  const content = typeof RawContent === 'string' ? bytesOf(RawContent) : undefined;
+  const [filename, contentType, cid] = [FileName, ContentType, ContentId].map(textOf);
+  if (!content || !filename)
+    throw refuse('InvalidParameterValue', 'An attachment must have FileName, and RawContent in base64.');
+  return {
+    ...{ filename, content },
+    ...(contentType && isField('Content-Type', contentType) && { contentType }),
+    ...(cid && isField('Content-ID', cid) && { cid }),
+    contentDisposition: ContentDisposition === 'INLINE' ? 'inline' : 'attachment',
+  };
+}

@@ -1,0 +1,93 @@
+import { createSign } from 'node:crypto';
+import type { Posting, Secrets, Signing } from '../provider.ts';
+import { xml } from './query.ts';
+
+// Amazon SNS, which posts what SES says to the application's URL.
+
+/** The account that AWS's documentation uses. */
+export const AWS_ACCOUNT = '123456789012';
+export const TOPIC = `arn:aws:sns:us-east-1:${AWS_ACCOUNT}:mayfly`;
+const CERTIFICATE = 'SimpleNotificationService.pem';
+const SUBSCRIPTION = `${TOPIC}:00000000-0000-4000-8000-000000000000`;
+
+const DAY_MS = 86_400_000;
+/** No environment for tests is kept longer with the same key. */
+const CERTIFICATE_DAYS = 3_650;
+
+/** A key with a certificate of its own: verifiers read the name in it, and not who issued it. */
+export async function makeSecrets(): Promise<Record<string, string>> {
+  // Loaded when first used: a start does not need it.
+  const { generate } = await import('selfsigned');
+  const now = Date.now();
+  const made = await generate([{ name: 'commonName', value: 'sns.amazonaws.com' }], {
+    ...{ keyType: 'rsa', keySize: 2048, algorithm: 'sha256' },
+    notBeforeDate: new Date(now - DAY_MS),
+    notAfterDate: new Date(now + CERTIFICATE_DAYS * DAY_MS),
+  });
+  return { privateKey: made.private, certificate: made.cert };
+}
+
+type Fields = Readonly<Record<string, string>>;
+
+/** Fields that are signed, in that order, with those that a message has. */
+const SIGNED = ['Message', 'MessageId', 'Subject', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'];
+
+function posting(message: Fields, { secrets, baseUrl, url, now }: Signing): Posting {
+  const signed: Fields = { ...message, TopicArn: TOPIC, Timestamp: new Date(now).toISOString() };
+  // SNS signs by version 1 unless the topic says 2; here the query of the URL says it.
+  const version = new URL(url).searchParams.get('SignatureVersion') === '2' ? '2' : '1';
+  const signer = createSign(version === '2' ? 'RSA-SHA256' : 'RSA-SHA1');
+  for (const name of SIGNED) if (signed[name] !== undefined) signer.update(`${name}\n${signed[name]}\n`);
+  const body = {
+    ...signed,
+    SignatureVersion: version,
+    Signature: signer.sign(secrets.privateKey ?? '', 'base64'),
+    SigningCertURL: `${baseUrl}/${CERTIFICATE}`,
+    ...(message.Type === 'Notification' && {
+      UnsubscribeURL: `${baseUrl}/?Action=Unsubscribe&SubscriptionArn=${SUBSCRIPTION}`,
+    }),
+  };
+  return {
+    headers: {
+      ...{
+        'content-type': 'text/plain; charset=UTF-8',
+        'user-agent': 'Amazon Simple Notification Service Agent',
+      },
+      'x-amz-sns-message-type': message.Type ?? '',
+      'x-amz-sns-message-id': message.MessageId ?? '',
+      'x-amz-sns-topic-arn': TOPIC,
+      ...(message.Type === 'Notification' && { 'x-amz-sns-subscription-arn': SUBSCRIPTION }),
+    },
+    body: Buffer.from(JSON.stringify(body)),
+  };
+}
+
+/** @param id the same in all attempts */
+export function notification(id: string, subject: string, message: object, signing: Signing): Posting {
+  const Message = JSON.stringify(message);
+  return posting({ Type: 'Notification', MessageId: id, Subject: subject, Message }, signing);
+}
+
+/** The first message to a URL: the application gets its SubscribeURL to confirm. */
+export function handshake(id: string, signing: Signing): Posting {
+  const Token = Buffer.from(id).toString('hex');
+  const parameters = new URLSearchParams({ Action: 'ConfirmSubscription', TopicArn: TOPIC, Token });
+  return posting(
+    {
+      ...{ Type: 'SubscriptionConfirmation', MessageId: id, Token },
+      Message: `You have chosen to subscribe to the topic ${TOPIC}.\nTo confirm the subscription, visit the SubscribeURL included in this message.`,
+      SubscribeURL: `${signing.baseUrl}/?${parameters}`,
+    },
+    signing,
+  );
+}
+
+/** The certificate, and what a visit to SubscribeURL answers. */
+export function files(path: string, secrets: Secrets): { type: string; body: string } | undefined {
+  if (path === CERTIFICATE) return { type: 'application/x-pem-file', body: secrets.certificate ?? '' };
+  if (path !== '') return undefined;
+  const { type, body } = xml('ConfirmSubscriptionResponse', {
+    ConfirmSubscriptionResult: { SubscriptionArn: SUBSCRIPTION },
+  });
+  return { type, body: String(body) };
+}

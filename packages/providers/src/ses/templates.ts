@@ -1,0 +1,74 @@
+import { type Given, textOf } from '../given.ts';
+import type { Mailroom } from '../provider.ts';
+import { TemplateError } from '../template-parser.ts';
+import { render } from '../templates.ts';
+import { refuse } from './errors.ts';
+
+export interface Content {
+  subject: string;
+  text: string | undefined;
+  html: string | undefined;
+}
+
+interface Template extends Content {
+  createdAt: number;
+}
+
+export async function findTemplate(mailroom: Mailroom, name: unknown): Promise<Template> {
+  const found = typeof name === 'string' ? await mailroom.kept('template', name) : undefined;
+  if (!found) throw refuse('TemplateDoesNotExist', `Template ${String(name)} does not exist.`);
+  return found as Template;
+}
+
+const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** @param isNew whether it must not exist yet; otherwise it must @throws NamedRefusal */
+export async function saveTemplate(
+  mailroom: Mailroom,
+  name: unknown,
+  content: Content,
+  isNew: boolean,
+): Promise<void> {
+  if (typeof name !== 'string' || !NAME.test(name))
+    throw refuse(
+      'InvalidTemplate',
+      'The template name may have up to 64 letters, digits, underscores and dashes.',
+    );
+  if (content.text === undefined && content.html === undefined)
+    throw refuse('InvalidTemplate', 'The template must have a text or an HTML part.');
+  const template = { ...content, createdAt: mailroom.now() };
+  if (isNew) {
+    if (await mailroom.keepFirst('template', name, template))
+      throw refuse('AlreadyExists', `Template ${name} already exists.`);
+    return;
+  }
+  const { createdAt } = await findTemplate(mailroom, name);
+  await mailroom.keep('template', name, { ...template, createdAt });
+}
+
+/** The names of all templates, with the times of their creation. */
+export const listTemplates = async (mailroom: Mailroom): Promise<{ name: string; createdAt: number }[]> =>
+  (await mailroom.keptOf('template')).map(({ name, value }) => ({
+    ...{ name, createdAt: (value as Template).createdAt },
+  }));
+
+/**
+ * The content with the data in its place.
+ * @throws NamedRefusal for an attribute that the data lacks: SES takes such a mail, and never sends it
+ */
+export async function fill({ subject, text, html }: Content, data: Given): Promise<Content> {
+  // SES does not escape values in HTML either.
+  const filled = async (source: string | undefined): Promise<string | undefined> =>
+    source === undefined ? undefined : render(source, data, { escape: false, strict: true });
+  try {
+    return { subject: (await filled(subject)) ?? '', text: await filled(text), html: await filled(html) };
+  } catch (error) {
+    if (!(error instanceof TemplateError)) throw error;
+    const isMissing = /is not present in the rendering data/.test(error.message);
+    throw refuse(isMissing ? 'MissingRenderingAttribute' : 'InvalidTemplate', error.message);
+  }
+}
+
+export const contentOf = ({ Subject, Text, Html }: Given): Content => ({
+  ...{ subject: textOf(Subject) ?? '', text: textOf(Text), html: textOf(Html) },
+});

@@ -1,0 +1,25 @@
+import type { FastifyRequest } from 'fastify';
+import type { RouteContext } from '../context.ts';
+import { assertLocal, assertSameOrigin, isDevKey } from './credential.ts';
+
+/**
+ * Checks a request in the interface of another program or service, and counts it, before its body is read.
+ * @param authorization as our API takes it, made of what the other one sends
+ * @throws AppError `unauthorized`, `cross_site_request`, `rate_limited`, `quota_exceeded`
+ */
+export async function admitTranslated(
+  request: FastifyRequest,
+  authorization: string,
+  { options, guard, admission }: RouteContext,
+): Promise<void> {
+  const { origin, 'sec-fetch-site': site } = request.headers;
+  if (isDevKey(authorization)) assertLocal(request, options.publicUrl, options.openHosts);
+  // A browser adds a stored password to requests of any page.
+  else if (origin !== undefined || site !== undefined) assertSameOrigin(request, options.publicUrl);
+  const asking = { authorization, access: 'any', inboxId: undefined } as const;
+  request.caller = await guard.check(asking, (account, key) =>
+    admission.admit(account, key, false, (admitted) => {
+      request.admitted = admitted;
+    }),
+  );
+}

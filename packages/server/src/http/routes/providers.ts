@@ -1,0 +1,165 @@
+import type { Readable } from 'node:stream';
+import { type Provider, Refused, type Reply, type Route } from '@mayfly/providers/border';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { plainAddress } from '../../connection-limiter.ts';
+import { AppError } from '../../errors.ts';
+import { Disconnected, toRefused } from '../../inbound/mailroom.ts';
+import { callerOf } from '../access/guard.ts';
+import { admitTranslated } from '../access/translated.ts';
+import type { App, RouteContext } from '../context.ts';
+import { withStreams } from '../request/inputs.ts';
+import { unknownPath } from '../request/paths.ts';
+import { INTERNAL_ERROR, toAppError } from '../response/problems.ts';
+
+/** A credential that fits into an Authorization header as ours; others are as wrong as unknown ones. */
+const CREDENTIAL = /^[\w.~+/=-]{1,200}$/;
+/** Of the path, before the part that the provider knows. */
+const PREFIX = /^\/providers\/[^/?]+/;
+const NO_CREDENTIAL =
+  'The request has no API key. Use an API key of Mayfly (mfk_…) or the read token of an inbox (mft_…) as the key of the provider; "dev" on the machine of "mayfly dev".';
+
+interface Found {
+  route: Route;
+  path: Record<string, string>;
+}
+
+/** Loads the providers when the first request comes: a start needs none. */
+function createFind() {
+  let loaded: Promise<Map<string, { provider: Provider; routes: [RegExp, Route][] }>> | undefined;
+  const load = async () => {
+    const { PROVIDERS } = await import('@mayfly/providers');
+    return new Map(
+      PROVIDERS.map((provider) => {
+        const routes = provider.routes.map((route): [RegExp, Route] => [patternOf(route.url), route]);
+        return [provider.name as string, { provider, routes }];
+      }),
+    );
+  };
+  /** @throws AppError `not_found` for an unknown provider */
+  return async ({ params, url }: Pick<FastifyRequest, 'params' | 'url'>) => {
+    loaded ??= load();
+    const found = (await loaded).get((params as { provider: string }).provider);
+    if (!found) throw unknownPath(url);
+    return found;
+  };
+}
+
+const patternOf = (url: string): RegExp =>
+  new RegExp(`^${url.replaceAll(/[.+*?()[\]]/g, '\\$&').replaceAll(/:(\w+)/g, '(?<$1>[^/]+)')}/?$`);
+
+const pathIn = (url: string): string => url.replace(PREFIX, '').split('?', 1)[0] || '/';
+
+function match(routes: readonly [RegExp, Route][], method: string, path: string): Found | undefined {
+  for (const [pattern, route] of routes) {
+    const groups = route.method === method ? pattern.exec(path) : null;
+    if (!groups) continue;
+    const parameters = Object.entries(groups.groups ?? {});
+    return { route, path: Object.fromEntries(parameters.map(([name, value]) => [name, decoded(value)])) };
+  }
+  return undefined;
+}
+
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return value;
+  }
+}
+
+const headersOf = ({ headers }: FastifyRequest): Record<string, string | undefined> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]));
+
+const send = (reply: FastifyReply, { status = 200, type, headers = {}, body }: Reply): FastifyReply =>
+  reply.code(status).header('content-type', type).headers(headers).send(Buffer.from(body));
+
+/** The interfaces of mail providers, at `/providers/{name}`: what applications send there goes to inboxes. */
+export function providerRoutes(app: App, context: RouteContext): void {
+  const { deps } = context;
+  const find = createFind();
+
+  const admit = async (request: FastifyRequest): Promise<void> => {
+    const { provider } = await find(request);
+    const credential = provider.credentialOf(headersOf(request));
+    if (credential === undefined) throw new AppError('unauthorized', NO_CREDENTIAL);
+    const isPossible = CREDENTIAL.test(credential);
+    await admitTranslated(request, `Bearer ${isPossible ? credential : '-'}`, context);
+  };
+
+  const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { provider, routes } = await find(request);
+    const found = match(routes, request.method, pathIn(request.url));
+    if (!found) throw unknownPath(request.url);
+    const { account, key, inbox } = callerOf(request);
+    const remoteAddress = plainAddress(request.ip);
+    const leaving = new AbortController();
+    reply.raw.once('close', () => leaving.abort());
+    const mailroom = deps.mailrooms.of({
+      ...{ provider: provider.name, title: provider.title, accountId: account.id, remoteAddress },
+      target: key || !inbox ? null : { inboxId: inbox.id, accountId: account.id, address: inbox.address },
+      mayKeep: key?.key.scope !== 'read',
+      requestId: request.id,
+      signal: leaving.signal,
+    });
+    const maxBytes = deps.plans.named(account.plan).maxMessageBytes;
+    const stream = request.body as Readable | undefined;
+    const read = await deps.mailrooms.readBody(stream, { remoteAddress, maxBytes });
+    try {
+      const made = await found.route.answer({
+        method: request.method,
+        path: found.path,
+        query: new URLSearchParams(request.url.split('?')[1] ?? ''),
+        headers: headersOf(request),
+        body: read.body,
+        mailroom,
+      });
+      return send(reply, made);
+    } finally {
+      read.release();
+    }
+  };
+
+  const refuse = async (
+    error: unknown,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<FastifyReply | undefined> => {
+    if (error instanceof Disconnected) {
+      reply.hijack();
+      request.raw.socket.destroy();
+      return undefined;
+    }
+    const { provider } = await find(request);
+    (request.body as Readable | undefined)?.resume();
+    const headers = headersOf(request);
+    const { params, url } = request;
+    const refusal = refusalOf(error, request);
+    if (error instanceof AppError && error.details.retryAfterSeconds !== undefined)
+      reply.header('retry-after', Math.ceil(error.details.retryAfterSeconds));
+    const path = params as Record<string, string>;
+    return send(reply, provider.refusal(refusal, { headers, path, url: pathIn(url) }));
+  };
+
+  const refusalOf = (error: unknown, request: FastifyRequest): Refused => {
+    try {
+      return toRefused(toAppError(error, request) ?? error);
+    } catch {
+      deps.log.error({ requestId: request.id, err: error }, 'A request to a provider failed');
+      return new Refused(500, INTERNAL_ERROR);
+    }
+  };
+
+  withStreams(app, ['*'], (scope) => {
+    scope.setErrorHandler(refuse);
+    for (const url of ['/providers/:provider', '/providers/:provider/*'])
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const)
+        scope.route({
+          method,
+          url,
+          config: { access: 'public' },
+          schema: method === 'GET' ? {} : { body: {} },
+          onRequest: admit,
+          handler: answer,
+        });
+  });
+}

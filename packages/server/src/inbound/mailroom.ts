@@ -1,0 +1,213 @@
+import type { Readable } from 'node:stream';
+import {
+  type KeptKind,
+  type Mailroom,
+  type ProviderName,
+  Refused,
+  type Sending,
+} from '@mayfly/providers/border';
+import { type Clock, DAY_MS } from '../clock.ts';
+import { sourceKey } from '../connection-limiter.ts';
+import { AppError } from '../errors.ts';
+import { statusOf } from '../http/response/problems.ts';
+import { newUuid } from '../ids.ts';
+import { PERMANENT_UNTIL } from '../inboxes/records.ts';
+import type { MailEnvelope } from '../mail/mail.ts';
+import type { ItemOwner } from '../providers/sql.ts';
+import type { Store } from '../store.ts';
+import { messageTooLarge, type Recipient } from './delivery.ts';
+import { type ByteBudget, readMessage } from './incoming-mail.ts';
+import type { Receiver } from './receiver.ts';
+import type { CaptureTarget } from './smtp-credentials.ts';
+
+/** A template in all its languages is smaller (Amazon SES: 500 KB). */
+const MAX_ITEM_BYTES = 1024 * 1024;
+/** Providers allow 256 for idempotency keys and less for templates. */
+const MAX_ITEM_NAME = 256;
+/** Of one mail; Amazon SES allows 50, Mailgun and SendGrid 1,000. */
+const MAX_RECIPIENTS = 1_000;
+
+/** The caller of a provider's interface. */
+export interface ProviderCaller {
+  provider: ProviderName;
+  /** As the provider is called. */
+  title: string;
+  accountId: string;
+  /** The inbox of a read token, which takes all mail; null for an API key. */
+  target: CaptureTarget | null;
+  /** Whether it may store templates. */
+  mayKeep: boolean;
+  remoteAddress: string;
+  requestId: string;
+  /** Aborts when the client has left, or the server stops. */
+  signal: AbortSignal;
+}
+
+/** A fault rule closes the connection without a response. */
+export class Disconnected extends Error {}
+
+interface MailroomDeps {
+  store: Pick<Store, 'providerItems'>;
+  receiver: Pick<Receiver, 'accept' | 'deliver' | 'refused' | 'meetFault'>;
+  /** Shared with SMTP. */
+  budget: ByteBudget;
+  clock: Clock;
+}
+
+export type Mailrooms = ReturnType<typeof createMailrooms>;
+
+/** Where providers use another status than our API. A read token is unknown once its inbox has ended. */
+const STATUS: Partial<Record<AppError['code'], number>> = { inbox_full: 507, inbox_expired: 401 };
+
+/** @throws what is no refusal */
+export function toRefused(error: unknown): Refused {
+  if (error instanceof Refused) return error;
+  if (!(error instanceof AppError)) throw error;
+  const { code, message } = error;
+  return new Refused(STATUS[code] ?? (code === 'outcome_unknown' ? 503 : statusOf(code)), message);
+}
+
+const refusedBy = (error: unknown): never => {
+  throw toRefused(error);
+};
+
+/** What providers do with mail, for one caller. It goes where SMTP would put it, but only into inboxes of the account. */
+export function createMailrooms({ store: { providerItems }, receiver, budget, clock }: MailroomDeps) {
+  const items = createItems(providerItems, clock);
+
+  const of = (caller: ProviderCaller): Mailroom => {
+    const { provider, title, accountId, target, remoteAddress, requestId, signal } = caller;
+
+    /** Those that an inbox takes. The others are dropped, unless there is no other, and explained by waits. */
+    const accept = async ({ raw, recipients }: Sending, envelope: MailEnvelope): Promise<Recipient[]> => {
+      const accepted: Recipient[] = [];
+      for (const path of new Set(recipients)) {
+        try {
+          accepted.push(await receiver.accept(path, raw.length, target, accountId));
+        } catch (error) {
+          const { mailFrom, helo } = envelope;
+          const reply = replyOf(error);
+          receiver.refused({
+            at: clock.now(),
+            address: path,
+            reply,
+            mailFrom,
+            helo,
+            remoteAddress,
+            via: provider,
+          });
+          if (!(error instanceof AppError) || error.code !== 'unknown_recipient') throw error;
+        }
+      }
+      if (accepted.length > 0) return accepted;
+      throw new Refused(404, noRecipient(recipients));
+    };
+
+    const meetFaults = async (recipients: readonly Recipient[], envelope: MailEnvelope): Promise<void> => {
+      const withFaults = recipients.filter(({ faultsOf }) => faultsOf !== undefined);
+      for (const recipient of new Map(withFaults.map((one) => [one.inboxId, one])).values()) {
+        const met = await receiver.meetFault(recipient, 'api', envelope);
+        if (!met) continue;
+        await clock.sleep(met.delayMs, signal);
+        if (met.disconnect) throw new Disconnected();
+        if (met.reply) throw new Refused(met.reply.code, met.reply.text);
+      }
+    };
+
+    const deliver = async (sending: Sending): Promise<void> => {
+      const { raw, mailFrom, providerId, recipients } = sending;
+      if (recipients.length > MAX_RECIPIENTS)
+        throw new Refused(400, `A mail has at most ${MAX_RECIPIENTS} recipients, not ${recipients.length}.`);
+      const begun = clock.now();
+      const envelope = {
+        ...{ mailFrom, helo: '', remoteAddress, tls: false },
+        ...{ via: provider, providerMessageId: providerId },
+      };
+      const accepted = await accept(sending, envelope);
+      await meetFaults(accepted, envelope);
+      await receiver.deliver({
+        envelope,
+        recipients: accepted,
+        received: raw,
+        trace: { id: requestId, protocol: 'HTTP' },
+        trail: [
+          { event: 'provider-call', at: begun, detail: title },
+          { event: 'end-of-data', at: clock.now() },
+        ],
+      });
+    };
+
+    return {
+      now: () => clock.now(),
+      uuid: newUuid,
+      send: (sending) => deliver(sending).catch(refusedBy),
+      reschedule: async () => false,
+      ...items(caller),
+    };
+  };
+
+  return {
+    of,
+    /** Reads a body into the memory for mail in transit. @throws AppError `message_too_large`, `unavailable` if slow */
+    async readBody(
+      stream: Readable | undefined,
+      { remoteAddress, maxBytes }: { remoteAddress: string; maxBytes: number },
+    ): Promise<{ body: Uint8Array; release(): void }> {
+      if (!stream) return { body: new Uint8Array(), release: () => undefined };
+      const source = sourceKey(remoteAddress);
+      const mail = await readMessage(stream, messageTooLarge, { budget, source, maxBytes });
+      return { body: mail.finish(), release: () => mail.release() };
+    },
+  };
+}
+
+const noRecipient = (recipients: readonly string[]): string =>
+  `No inbox of this account takes mail for ${recipients.slice(0, 3).join(', ')}${recipients.length > 3 ? ' or the others' : ''}. Send to the address of a live inbox.`;
+
+/** As SMTP would reply, so that the explanation of a wait knows it. */
+function replyOf(error: unknown): string {
+  const text = error instanceof AppError ? error.message : 'Try again later';
+  if (!(error instanceof AppError)) return `451 4.3.0 ${text}`;
+  if (error.code === 'unknown_recipient') return `550 5.1.1 ${text}`;
+  if (error.code === 'message_too_large') return `552 5.3.4 ${text}`;
+  return error.code === 'inbox_full' ? `452 4.2.2 ${text}` : `451 4.3.0 ${text}`;
+}
+
+type Items = Pick<Mailroom, 'kept' | 'keptOf' | 'keep' | 'keepFirst'>;
+
+/** What an application keeps at its provider. With a read token it is kept for its inbox alone. */
+function createItems(store: Store['providerItems'], clock: Clock): (caller: ProviderCaller) => Items {
+  const untilOf = (kind: KeptKind): number => (kind === 'template' ? PERMANENT_UNTIL : clock.now() + DAY_MS);
+  return ({ provider, accountId, target, mayKeep }) => {
+    const owner: ItemOwner = { id: target?.inboxId ?? accountId, accountId };
+    const item = (kind: KeptKind, name: string) => ({ owner, provider, kind, name });
+    const assertKept = (kind: KeptKind, name: string, value: unknown): void => {
+      if (kind === 'template' && !mayKeep)
+        throw new Refused(403, 'This API key has the scope "read". Use one with the scope "full".');
+      if (name.length > MAX_ITEM_NAME)
+        throw new Refused(400, `A name has at most ${MAX_ITEM_NAME} characters, not ${name.length}.`);
+      if (JSON.stringify(value).length > MAX_ITEM_BYTES)
+        throw new Refused(413, `A ${kind} has at most ${MAX_ITEM_BYTES} bytes.`);
+    };
+    return {
+      kept: async (kind, name) =>
+        name.length > MAX_ITEM_NAME
+          ? undefined
+          : (await store.find(item(kind, name), clock.now()).catch(refusedBy))?.value,
+      keptOf: (kind) => store.list({ owner, provider, kind }, clock.now()).catch(refusedBy),
+      async keep(kind, name, value) {
+        assertKept(kind, name, value);
+        if (value === null) await store.remove(item(kind, name)).catch(refusedBy);
+        else if (!(await store.keep(item(kind, name), value, untilOf(kind)).catch(refusedBy)))
+          throw new Refused(507, 'The account has as many templates as it may. Delete some.');
+      },
+      async keepFirst(kind, name, value) {
+        assertKept(kind, name, value);
+        const before = await store
+          .keepFirst(item(kind, name), value, untilOf(kind), clock.now())
+          .catch(refusedBy);
+        return before?.value;
+      },
+    };
+  };
+}

@@ -1,0 +1,136 @@
+import type { ProviderName } from '@mayfly/client/contract';
+import {
+  constant,
+  FOR_UPDATE_SKIP_LOCKED,
+  type FreeStep,
+  parseOr,
+  read,
+  sql,
+  type Tx,
+  write,
+} from '../database/sql.ts';
+
+/** Templates of one owner at all providers: more than an application has. */
+const MAX_TEMPLATES = 1_000;
+/** What they have together: a template has a few kilobytes, of which each can be read in one request. */
+const MAX_TEMPLATE_BYTES = 16 * 1024 * 1024;
+/** Of the newest requests of one owner at one provider the outcome is known: a test repeats or reads one soon. */
+const MAX_REQUESTS = 2_000;
+/** Rows of one transaction. */
+const REMOVED_PER_STEP = 100;
+
+export type ItemKind = 'settings' | 'template' | 'idempotency' | 'sent';
+
+/** Whose items they are: of an account, or with a read token of its inbox. */
+export interface ItemOwner {
+  id: string;
+  accountId: string;
+}
+
+export interface Item {
+  owner: ItemOwner;
+  provider: ProviderName;
+  kind: ItemKind;
+  name: string;
+}
+
+const isOne = ({ owner, provider, kind, name }: Item) =>
+  sql`owner = ${owner.id} and provider = ${provider} and kind = ${kind} and name = ${JSON.stringify(name)}`;
+
+const insertion = ({ owner, provider, kind, name }: Item, value: unknown, expiresAt: number) => {
+  const text = JSON.stringify(value);
+  return sql`insert into provider_items (owner, provider, kind, name, account_id, value, bytes, expires_at)
+    values (${owner.id}, ${provider}, ${kind}, ${JSON.stringify(name)}, ${owner.accountId}, ${text}, ${text.length}, ${expiresAt})
+    on conflict (owner, provider, kind, name) do update
+      set value = excluded.value, bytes = excluded.bytes, expires_at = excluded.expires_at`;
+};
+
+const find = async (
+  tx: Pick<Tx, 'first'>,
+  item: Item,
+  now: number,
+): Promise<{ value: unknown } | undefined> => {
+  const row = await tx.first<{ value: string }>(
+    sql`select value from provider_items where ${isOne(item)} and expires_at > ${now}`,
+  );
+  return row && { value: parseOr<unknown>(row.value, null) };
+};
+
+export const providerItems = {
+  find: read(find),
+
+  list: read(
+    async (
+      db,
+      { owner, provider, kind }: Omit<Item, 'name'>,
+      now: number,
+    ): Promise<{ name: string; value: unknown }[]> => {
+      const rows = await db.all<{ name: string; value: string }>(
+        sql`select name, value from provider_items
+          where owner = ${owner.id} and provider = ${provider} and kind = ${kind} and expires_at > ${now} order by name`,
+      );
+      return rows.map(({ name, value }) => ({
+        name: parseOr(name, ''),
+        value: parseOr<unknown>(value, null),
+      }));
+    },
+  ),
+
+  /** @returns false if the owner has as many templates as it may */
+  keep: write(
+    async (tx, item: Item, value: unknown, expiresAt: number): Promise<boolean> => {
+      await tx.run(insertion(item, value, expiresAt));
+      if (item.kind !== 'template') return true;
+      const kept = await tx.first<{ items: number; bytes: number }>(
+        sql`select count(*) as items, sum(bytes) as bytes from provider_items
+          where owner = ${item.owner.id} and kind = 'template'`,
+      );
+      if (!kept || (kept.items <= MAX_TEMPLATES && Number(kept.bytes) <= MAX_TEMPLATE_BYTES)) return true;
+      await tx.run(sql`delete from provider_items where ${isOne(item)}`);
+      return false;
+    },
+    { keepsInboxes: true },
+  ),
+
+  /** Stores a value unless there is one, in one step over all nodes. @returns what was stored before */
+  keepFirst: write(
+    async (
+      tx,
+      item: Item,
+      value: unknown,
+      expiresAt: number,
+      now: number,
+    ): Promise<{ value: unknown } | undefined> => {
+      const stored = await tx.run(
+        sql`${insertion(item, value, expiresAt)} where provider_items.expires_at <= ${now}`,
+      );
+      if (stored === 0) return find(tx, item, now);
+      const { owner, provider, kind } = item;
+      await tx.run(
+        sql`delete from provider_items where (owner, provider, kind, name) in (
+          select owner, provider, kind, name from provider_items
+          where owner = ${owner.id} and provider = ${provider} and kind = ${kind}
+          order by expires_at desc, name limit ${REMOVED_PER_STEP} offset ${MAX_REQUESTS} ${FOR_UPDATE_SKIP_LOCKED})`,
+      );
+      return undefined;
+    },
+    { keepsInboxes: true },
+  ),
+
+  remove: write(
+    async (tx, item: Item): Promise<boolean> =>
+      (await tx.run(sql`delete from provider_items where ${isOne(item)}`)) > 0,
+    { keepsInboxes: true, mayUseReserve: true },
+  ),
+};
+
+const KEY = constant('owner, provider, kind, name');
+
+/** Of an account that is being deleted. */
+export const removeProviderItems =
+  (accountId: string): FreeStep =>
+  (tx, limit) =>
+    tx.run(
+      sql`delete from provider_items where (${KEY}) in
+        (select ${KEY} from provider_items where account_id = ${accountId} limit ${limit})`,
+    );

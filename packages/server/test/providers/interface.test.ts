@@ -1,0 +1,209 @@
+import { beforeAll, expect, it } from 'vitest';
+import type { Body } from '../support/api-client.ts';
+import { describeOnEngines, useServers } from '../support/nodes.ts';
+import { TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { usePlainProvider } from './plain-provider.ts';
+
+usePlainProvider();
+
+interface Asked {
+  key?: string | null;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+/** One request to the provider; by default with the key of the first account. */
+async function ask(
+  app: TestApp,
+  method: string,
+  path: string,
+  { key = TEST_KEY, body, headers }: Asked = {},
+) {
+  const response = await fetch(`${app.url}/providers/plain${path}`, {
+    method,
+    headers: { ...(key !== null && { 'x-plain-key': key }), ...headers },
+    ...(body !== undefined && { body: body instanceof Uint8Array ? body : JSON.stringify(body) }),
+  });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
+}
+
+const mailTo = (...recipients: string[]) => ({
+  ...{ to: recipients.join(', '), subject: 'Your code', text: 'Your code is 482913.' },
+  recipients,
+});
+
+describeOnEngines('the interface of a provider', (engine) => {
+  const servers = useServers(engine, { MAYFLY_SIGNUP_PLAN: 'developer', MAYFLY_DOMAINS: 'mayfly.test' });
+  let app: TestApp;
+  let foreign: string;
+  beforeAll(async () => {
+    const made = await servers.first().api('POST', '/v1/accounts', { as: null, body: { name: 'other' } });
+    foreign = made.body.key;
+    app = servers.first();
+  });
+
+  const messagesOf = async ({ id }: { id: string }) =>
+    (await app.api('GET', `/v1/inboxes/${id}/messages?wait=5`)).body.messages;
+
+  it('puts a mail where SMTP would have put it, and says how it came', async () => {
+    const inbox = await app.createInbox();
+    const sent = await ask(app, 'POST', '/send', { body: mailTo(inbox.address.replace('@', '+tag@')) });
+    expect(sent.status).toBe(202);
+    const [{ id }] = await messagesOf(inbox);
+    const { body: message } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}`);
+    expect(message).toMatchObject({
+      subject: 'Your code',
+      codes: [{ value: '482913' }],
+      envelope: { mailFrom: 'app@shop.example', via: 'plain', providerMessageId: sent.body.id },
+    });
+    expect(message.headers[0].value).toContain('with HTTP');
+    const { body: timeline } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}/timeline`);
+    expect(timeline.events).toContainEqual(
+      expect.objectContaining({
+        event: 'provider-call',
+        detail: expect.stringMatching(/^Sent through the interface of Plain Mail, by a request from /),
+      }),
+    );
+  });
+
+  it('stores one mail for several inboxes of the account, those of Bcc included', async () => {
+    const inboxes = [await app.createInbox(), await app.createInbox()];
+    const mail = { ...mailTo(...inboxes.map(({ address }) => address)), to: inboxes[0]?.address };
+    expect((await ask(app, 'POST', '/send', { body: mail })).status).toBe(202);
+    for (const inbox of inboxes) expect(await messagesOf(inbox)).toHaveLength(1);
+  });
+
+  it('gives everything to the inbox of a read token', async () => {
+    const [own, other] = [await app.createInbox(), await app.createInbox()];
+    const body = mailTo(other.address, 'ada@elsewhere.example');
+    expect((await ask(app, 'POST', '/send', { key: own.token, body })).status).toBe(202);
+    const [message] = await messagesOf(own);
+    expect(message.rcptTo).toEqual([other.address, 'ada@elsewhere.example']);
+    const { body: list } = await app.api('GET', `/v1/inboxes/${other.id}/messages`);
+    expect(list.messages).toEqual([]);
+  });
+
+  it("refuses another account's address exactly as an address that does not exist", async () => {
+    const theirs = await app.api('POST', '/v1/inboxes', { as: foreign, body: {} });
+    const { address, id } = theirs.body;
+    const none = `nobody-${id.slice(-8)}@mayfly.test`;
+    const [known, unknown] = await Promise.all(
+      [address, none].map((to: string) => ask(app, 'POST', '/send', { body: mailTo(to) })),
+    );
+    expect(known?.status).toBe(404);
+    const hidden = (answer: typeof known) => JSON.stringify(answer?.body).replaceAll(address, none);
+    expect(hidden(known)).toBe(hidden(unknown));
+    const { body: list } = await app.api('GET', `/v1/inboxes/${id}/messages`, { as: foreign });
+    expect(list.messages).toEqual([]);
+  });
+
+  it('drops recipients that no inbox of the account takes while another is left, and a wait explains them', async () => {
+    const inbox = await app.createInbox();
+    const missed = inbox.address.replace('@', 'x@');
+    const sent = await ask(app, 'POST', '/send', {
+      body: mailTo(inbox.address, missed, 'ada@elsewhere.example'),
+    });
+    expect(sent.status).toBe(202);
+    const [message] = await messagesOf(inbox);
+    expect(message.rcptTo ?? []).not.toContain(missed);
+    const waited = await app.api('POST', `/v1/inboxes/${inbox.id}/wait`, {
+      body: { timeoutSeconds: 1, since: inbox.cursor, match: { subject: 'never' } },
+    });
+    expect(JSON.stringify(waited.body)).toContain(missed);
+  });
+
+  it.each([
+    ['no key', null, 401],
+    ['an unknown key', 'mfk_nothing', 401],
+    ['a key with a line end', 'mfk_a b', 401],
+    ['the development key', 'dev', 401],
+  ])('refuses %s in the shape of the provider', async (_, key, status) => {
+    const answer = await ask(app, 'POST', '/send', { key, body: mailTo('a@mayfly.test') });
+    expect(answer).toMatchObject({ status, body: { plain: { status, url: '/send' } } });
+  });
+
+  it('takes no cookie of the console, and no stored password from pages of others', async () => {
+    const cookie = { cookie: 'mayfly-80=whatever' };
+    expect((await ask(app, 'POST', '/send', { key: null, headers: cookie, body: {} })).status).toBe(401);
+    const page = { origin: 'https://evil.example' };
+    expect((await ask(app, 'POST', '/send', { headers: page, body: {} })).status).toBe(403);
+  });
+
+  it('applies the fault rules of the inbox, exactly as often as they say', async () => {
+    const inbox = await app.createInbox();
+    const rules = [
+      { at: 'api', reply: { code: 429, text: 'Slow down' }, times: 2 },
+      { at: 'api', disconnect: true },
+      { at: 'api', delayMs: 1 },
+    ];
+    expect((await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } })).status).toBe(200);
+    const body = mailTo(inbox.address);
+    const [one, two] = await Promise.all(
+      [app, servers.last()].map((server) => ask(server, 'POST', '/send', { body })),
+    );
+    for (const answer of [one, two])
+      expect(answer).toMatchObject({ status: 429, body: { plain: { message: 'Slow down' } } });
+    await expect(ask(app, 'POST', '/send', { body })).rejects.toThrow('fetch failed');
+    expect((await ask(app, 'POST', '/send', { body })).status).toBe(202);
+    expect((await ask(app, 'POST', '/send', { body })).status).toBe(202);
+    expect(await messagesOf(inbox)).toHaveLength(2);
+  });
+
+  it('keeps templates of an account and of each token apart, over all servers', async () => {
+    const inbox = await app.createInbox();
+    const read = (key: string) => ask(servers.last(), 'GET', '/kept/template/hello%2F%00', { key });
+    const put = (key: string, value: string) =>
+      ask(app, 'PUT', '/kept/template/hello%2F%00', { key, body: { value } });
+    await put(TEST_KEY, 'of the account');
+    expect((await read(TEST_KEY)).body).toMatchObject({ value: { value: 'of the account' } });
+    for (const key of [foreign, inbox.token]) expect((await read(key)).body).toEqual({ all: [] });
+    await put(inbox.token, 'of the inbox');
+    expect((await read(TEST_KEY)).body.all).toEqual([
+      { name: 'hello/\0', value: { value: 'of the account' } },
+    ]);
+    expect((await put(TEST_KEY, 'x'.repeat(1024 * 1024))).status).toBe(413);
+    await ask(app, 'PUT', '/kept/template/hello%2F%00', { body: null });
+    expect((await read(TEST_KEY)).body).toEqual({ all: [] });
+  });
+
+  it('stores no template for a key that only reads', async () => {
+    const { body: made } = await app.api('POST', '/v1/keys', { body: { name: 'reads', scope: 'read' } });
+    const answer = await ask(app, 'PUT', '/kept/template/a', { key: made.key, body: {} });
+    expect(answer.status).toBe(403);
+  });
+
+  it('lets one of many requests with the same idempotency key be the first', async () => {
+    const name = `once-${Math.floor(performance.now())}`;
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        ask(n % 2 ? app : servers.last(), 'PUT', `/kept/idempotency/${name}?first`, { body: { n } }),
+      ),
+    );
+    const before = answers.map(({ body }) => body.before);
+    expect(before.filter((one) => one === undefined)).toHaveLength(1);
+    expect(new Set(before.filter(Boolean).map(({ n }) => n)).size).toBe(1);
+  });
+
+  it('answers unknown paths, methods and providers, refusals and defects', async () => {
+    expect((await ask(app, 'GET', '/nothing')).status).toBe(404);
+    expect((await ask(app, 'DELETE', '/send')).status).toBe(404);
+    expect((await ask(app, 'GET', '/own')).body.plain).toEqual({
+      status: 418,
+      message: 'Its own refusal',
+      url: '/own',
+    });
+    const defect = await ask(app, 'GET', '/defect');
+    expect(defect.status).toBe(500);
+    expect(JSON.stringify(defect.body)).not.toContain('a defect');
+    for (const path of ['/providers/nobody/send', '/providers', '/providers/__proto__/x'])
+      expect((await app.api('POST', path, { body: {} })).status).toBe(404);
+  });
+
+  it('reads a body up to the limit of the plan, and says so beyond it', async () => {
+    const limit = 25 * 1024 * 1024;
+    const at = await ask(app, 'POST', '/size', { key: foreign, body: new Uint8Array(limit) });
+    expect(at.body).toEqual({ bytes: limit });
+    const above = await ask(app, 'POST', '/size', { key: foreign, body: new Uint8Array(limit + 1) });
+    expect(above).toMatchObject({ status: 413, body: { plain: { status: 413 } } });
+  });
+});

@@ -1,0 +1,100 @@
+import { type Call, PROVIDERS, type Provider, Refused } from '@mayfly/providers';
+import { compose, type MailFields } from '@mayfly/providers/compose';
+
+const json = (value: unknown, status = 200) => ({
+  status,
+  type: 'application/json',
+  body: JSON.stringify(value),
+});
+
+interface Sent extends MailFields {
+  mailFrom?: string;
+  recipients: string[];
+  sendAt?: number;
+}
+
+const sentIn = ({ body }: Call): Sent => JSON.parse(Buffer.from(body).toString());
+
+/** A provider with the least between a request and what the server does with it. */
+const PLAIN: Provider = {
+  // A name that is free of real ones in the tests that use this provider.
+  name: 'plain' as Provider['name'],
+  title: 'Plain Mail',
+  routes: [
+    {
+      method: 'POST',
+      url: '/send',
+      async answer(call) {
+        const { recipients, mailFrom = 'app@shop.example', sendAt, ...fields } = sentIn(call);
+        const providerId = call.mailroom.uuid();
+        const raw = await compose({ from: mailFrom, ...fields });
+        await call.mailroom.send({ raw, mailFrom, recipients, providerId, sendAt, given: { tag: 'a' } });
+        return json({ id: providerId }, 202);
+      },
+    },
+    {
+      method: 'PATCH',
+      url: '/sent/:id',
+      answer: async ({ mailroom, path: { id = '' }, query }) => {
+        const time = query.get('at');
+        return json({ found: await mailroom.reschedule(id, time === null ? null : Number(time)) });
+      },
+    },
+    {
+      method: 'PUT',
+      url: '/kept/:kind/:name',
+      async answer({ mailroom, path: { kind, name = '' }, query, body }) {
+        const value = JSON.parse(Buffer.from(body).toString());
+        const of = kind === 'idempotency' ? 'idempotency' : 'template';
+        if (query.has('first')) return json({ before: await mailroom.keepFirst(of, name, value) });
+        await mailroom.keep(of, name, value);
+        return json({});
+      },
+    },
+    {
+      method: 'GET',
+      url: '/kept/template/:name',
+      answer: async ({ mailroom, path: { name = '' } }) =>
+        json({ value: await mailroom.kept('template', name), all: await mailroom.keptOf('template') }),
+    },
+    { method: 'GET', url: '/defect', answer: () => Promise.reject(new TypeError('a defect')) },
+    {
+      method: 'POST',
+      url: '/size',
+      answer: async ({ body }) => json({ bytes: body.length }),
+    },
+    { method: 'GET', url: '/own', answer: () => Promise.reject(new Refused(418, 'Its own refusal')) },
+  ],
+  credentialOf: (headers) => headers['x-plain-key'],
+  refusal: ({ status, message }, { url }) => json({ plain: { status, message, url } }, status),
+  makeSecrets: async () => ({ secret: 'whsec' }),
+  shown: ({ secret = '' }) => ({ secret }),
+  event: ({ outcome, id, recipient, sending }, { url, secrets }) =>
+    outcome === 'unsubscribe'
+      ? undefined
+      : {
+          headers: { 'content-type': 'application/json', 'x-plain-secret': secrets.secret ?? '' },
+          body: Buffer.from(
+            JSON.stringify({ outcome, id, recipient, given: sending.given, mail: sending.providerId, url }),
+          ),
+        },
+  inbound: ({ from, to, subject, text, reply, rcptTo, attachments }) => ({
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from(
+      JSON.stringify({
+        from,
+        to,
+        subject,
+        text,
+        reply,
+        rcptTo,
+        files: attachments.map(({ filename }) => filename),
+      }),
+    ),
+  }),
+};
+
+/** Adds it to the providers of this process. */
+export function usePlainProvider(): void {
+  (PROVIDERS as Provider[]).push(PLAIN);
+}

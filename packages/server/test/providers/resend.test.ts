@@ -1,0 +1,231 @@
+import { Resend } from 'resend';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+
+let app: TestApp;
+let resend: Resend;
+const as = (key: string, url = app.url) => new Resend(key, { baseUrl: `${url}/providers/resend` });
+
+beforeAll(async () => {
+  app = await startApp();
+  resend = as(TEST_KEY);
+});
+afterAll(() => app.stop());
+
+async function newInbox() {
+  const inbox = await app.createInbox();
+  const messages = async () => {
+    const list = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
+    const read = list.body.messages.map(({ id }: { id: string }) =>
+      app.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}`),
+    );
+    return (await Promise.all(read)).map(({ body }) => body);
+  };
+  const only = async () => {
+    const all = await messages();
+    expect(all).toHaveLength(1);
+    return all[0];
+  };
+  return { ...inbox, messages, only };
+}
+
+const FROM = 'Shop <shop@acme.example>';
+
+describe('resend, unchanged but for its address', () => {
+  it('sends a mail with all its fields to the inbox of each recipient', async () => {
+    const [to, cc, bcc] = [await newInbox(), await newInbox(), await newInbox()];
+    const { data, error } = await resend.emails.send({
+      ...{ from: 'Größe & Söhne <shop@acme.example>', to: [`Ada <${to.address}>`], cc: cc.address },
+      ...{ bcc: [bcc.address], replyTo: 'help@acme.example', subject: 'Grüße 👋' },
+      ...{ text: 'Your code is 482913', html: '<p>Hi <img src="cid:logo"></p>' },
+      headers: { 'X-Entity-Ref-ID': '123', 'List-Unsubscribe': '<https://acme.example/u>' },
+      tags: [{ name: 'category', value: 'confirm_email' }],
+      attachments: [
+        { filename: 'terms.txt', content: Buffer.from('The terms') },
+        { filename: 'logo.png', content: 'iVBORw0KGgo=', contentId: 'logo', contentType: 'image/png' },
+      ],
+    });
+    expect(error).toBeNull();
+    expect(data?.id).toMatch(/^[0-9a-f-]{36}$/);
+    const message = await to.only();
+    expect(message).toMatchObject({
+      envelope: { via: 'resend', providerMessageId: data?.id, mailFrom: 'shop@acme.example' },
+      ...{ subject: 'Grüße 👋', text: 'Your code is 482913' },
+      from: { name: 'Größe & Söhne', address: 'shop@acme.example' },
+      to: [{ name: 'Ada', address: to.address }],
+      cc: [{ name: '', address: cc.address }],
+    });
+    expect(message.codes[0].value).toBe('482913');
+    expect(message.attachments.map(({ filename }: { filename: string }) => filename)).toEqual([
+      'logo.png',
+      'terms.txt',
+    ]);
+    const raw = await app.api('GET', `/v1/inboxes/${bcc.id}/messages/${(await bcc.only()).id}/raw`);
+    expect(String(raw.body)).toContain('X-Entity-Ref-ID: 123');
+    expect(String(raw.body)).toMatch(/^Content-Id: <logo>/im);
+    expect(String(raw.body)).not.toContain(bcc.address.split('@')[0] ?? '-');
+    expect((await cc.only()).subject).toBe('Grüße 👋');
+  });
+
+  it('shows what was sent by its id, and in a list with the newest first', async () => {
+    const inbox = await newInbox();
+    const ids: string[] = [];
+    for (const subject of ['one', 'two', 'three']) {
+      const { data } = await resend.emails.send({
+        ...{ from: FROM, to: inbox.address, subject, text: 'x' },
+      });
+      ids.push(data?.id ?? '');
+    }
+    const { data } = await resend.emails.get(ids[0] ?? '');
+    expect(data).toMatchObject({
+      ...{ object: 'email', id: ids[0], subject: 'one', text: 'x', html: null, from: FROM },
+      ...{ to: [inbox.address], cc: [], last_event: 'delivered', scheduled_at: null },
+    });
+    expect(data?.message_id).toBe((await inbox.messages()).at(-1).rfcMessageId);
+    const page = await resend.emails.list({ limit: 2 });
+    expect(page.data?.has_more).toBe(true);
+    expect(page.data?.data).toHaveLength(2);
+    expect(await resend.emails.get('00000000-0000-4000-8000-000000000000')).toMatchObject({
+      error: { name: 'not_found', statusCode: 404, message: 'Email not found' },
+    });
+  });
+
+  it('refuses what Resend refuses, by its names', async () => {
+    const { address: to } = await newInbox();
+    const good = { from: FROM, to, subject: 's', text: 't' };
+    const refused = async (change: object) =>
+      (await resend.emails.send({ ...good, ...change } as never)).error;
+    const invalid = { statusCode: 422, name: 'validation_error' };
+    const missing = { statusCode: 422, name: 'missing_required_field' };
+    expect(await refused({ from: undefined })).toEqual({ ...missing, message: 'Missing `from` field.' });
+    expect(await refused({ to: undefined })).toEqual({ ...missing, message: 'Missing `to` field.' });
+    expect(await refused({ subject: undefined })).toEqual({
+      ...missing,
+      message: 'Missing `subject` field.',
+    });
+    expect(await refused({ text: undefined })).toMatchObject(missing);
+    for (const address of ['ada', 'a@b@c', 'Ada <ada>', 'a@b.c\r\nBcc: x@y.z', 'x'.repeat(5_000)])
+      expect(await refused({ to: address }), address).toMatchObject(invalid);
+    expect(await refused({ to: Array(51).fill(to) })).toMatchObject(invalid);
+    expect(await refused({ headers: { 'X-A': 'b\r\nBcc: eve@example.com' } })).toMatchObject(invalid);
+    expect(await refused({ tags: [{ name: 'a b', value: 'c' }] })).toMatchObject(invalid);
+    expect(await refused({ attachments: [{ filename: 'a', path: '/etc/passwd' }] })).toMatchObject({
+      ...{ statusCode: 422, name: 'invalid_attachment', message: expect.stringContaining('`content`') },
+    });
+    expect(await refused({ attachments: [{ filename: 'a', content: '%%%' }] })).toMatchObject({
+      name: 'invalid_attachment',
+    });
+    expect(await refused({ to: 'nobody-at-all@mayfly.example.test' })).toMatchObject(invalid);
+    expect(await refused({ scheduledAt: 'someday' })).toMatchObject(invalid);
+    expect(await refused({ scheduledAt: 'in 31 days' })).toMatchObject(invalid);
+  });
+
+  it('answers a wrong key and a missing one in the shape of Resend', async () => {
+    const mail = { from: FROM, to: 'a@example.com', subject: 's', text: 't' };
+    expect((await as('re_wrong').emails.send(mail)).error).toEqual({
+      ...{ statusCode: 403, name: 'invalid_api_key', message: 'API key is invalid.' },
+    });
+    const bare = await fetch(`${app.url}/providers/resend/emails`, { method: 'POST', body: '{}' });
+    expect([bare.status, await bare.json()]).toMatchObject([401, { name: 'missing_api_key' }]);
+  });
+
+  it('answers a repeated Idempotency-Key as the first time, and refuses it for another mail', async () => {
+    const inbox = await newInbox();
+    const send = (subject: string, idempotencyKey: string) =>
+      resend.emails.send({ from: FROM, to: inbox.address, subject, text: 't' }, { idempotencyKey });
+    const both = await Promise.all([send('first', 'key-1'), send('first', 'key-1')]);
+    const ids = both.flatMap(({ data }) => (data ? [data.id] : []));
+    for (const { error } of both) if (error) expect(error.name).toBe('concurrent_idempotent_requests');
+    const again = await send('first', 'key-1');
+    expect(new Set([...ids, again.data?.id]).size).toBe(1);
+    expect((await send('second', 'key-1')).error).toMatchObject({
+      ...{ statusCode: 409, name: 'invalid_idempotent_request' },
+    });
+    await inbox.only();
+    expect((await send('first', 'x'.repeat(257))).error?.name).toBe('invalid_idempotency_key');
+    // What was refused can be tried again with its key.
+    const lost = { from: FROM, to: 'a@b', subject: '', text: 't' };
+    expect((await resend.emails.send(lost, { idempotencyKey: 'key-2' })).error).not.toBeNull();
+    expect((await send('third', 'key-2')).error).toBeNull();
+  });
+
+  it('sends a batch, all or nothing unless it is permissive', async () => {
+    const inbox = await newInbox();
+    const good = (subject: string) => ({ from: FROM, to: inbox.address, subject, text: 't' });
+    const bad = { ...good('bad'), to: 'nowhere' };
+    const all = await resend.batch.send([good('one'), good('two')]);
+    expect(all.data?.data).toHaveLength(2);
+    const strict = await resend.batch.send([good('three'), bad]);
+    expect(strict.error).toMatchObject({ statusCode: 422, name: 'validation_error' });
+    expect(await inbox.messages()).toHaveLength(2);
+    const mixed = await resend.batch.send([bad, good('four')], { batchValidation: 'permissive' });
+    expect(mixed.data).toMatchObject({
+      data: [{ id: expect.any(String) }],
+      errors: [{ index: 0, message: expect.stringContaining('`to`') }],
+    });
+    expect(await inbox.messages()).toHaveLength(3);
+    expect((await resend.batch.send([])).error?.name).toBe('validation_error');
+    expect((await resend.batch.send(Array(101).fill(good('many')))).error?.name).toBe('validation_error');
+  });
+
+  it('sends published templates with their variables and fallbacks', async () => {
+    const inbox = await newInbox();
+    const { data: created } = await resend.templates.create({
+      ...{ name: 'order', alias: 'order', from: FROM, subject: 'Order {{{NUMBER}}}' },
+      html: '<p>{{{ITEM}}} for {{{PRICE}}}</p>',
+      variables: [
+        { key: 'ITEM', type: 'string', fallbackValue: 'a thing' },
+        { key: 'PRICE', type: 'number' },
+      ],
+    });
+    const id = created?.id ?? '';
+    const send = (variables: Record<string, string | number>, template = 'order') =>
+      resend.emails.send({ to: inbox.address, template: { id: template, variables } });
+    expect((await send({ NUMBER: '7', PRICE: 3 })).error?.message).toContain('not published');
+    await resend.templates.publish(id);
+    expect((await send({ NUMBER: '7' })).error?.message).toContain('PRICE');
+    expect((await send({ NUMBER: '7', PRICE: 'dear' })).error?.message).toContain('number');
+    expect((await send({}, 'unknown')).error).toMatchObject({ name: 'not_found', statusCode: 404 });
+    expect((await send({ NUMBER: '$&', PRICE: 3 })).error).toBeNull();
+    expect(await inbox.only()).toMatchObject({
+      ...{
+        subject: 'Order $&',
+        html: expect.stringContaining('<p>a thing for 3</p>'),
+        from: { name: 'Shop' },
+      },
+    });
+    expect((await resend.templates.get('order')).data).toMatchObject({ id, status: 'published' });
+    await resend.templates.update(id, { subject: 'Changed {{{NUMBER}}}' });
+    expect((await resend.templates.get(id)).data?.has_unpublished_versions).toBe(true);
+    expect((await resend.templates.list()).data?.data).toMatchObject([{ id, alias: 'order' }]);
+    expect((await resend.templates.remove(id)).data).toMatchObject({ deleted: true });
+    expect((await resend.templates.get(id)).error?.name).toBe('not_found');
+  });
+
+  it('takes a read token as key: that inbox gets all mail, and no other inbox is seen', async () => {
+    const [mine, other] = [await newInbox(), await newInbox()];
+    const { data } = await resend.emails.send({ from: FROM, to: other.address, subject: 'other', text: 'x' });
+    const client = as(mine.token);
+    const sent = await client.emails.send({ from: FROM, to: 'ada@gmail.com', subject: 'Hi', text: 'x' });
+    expect(sent.error).toBeNull();
+    expect(await mine.only()).toMatchObject({ subject: 'Hi' });
+    expect((await client.emails.get(data?.id ?? '')).error?.name).toBe('not_found');
+    expect((await client.emails.list()).data?.data.map(({ subject }) => subject)).toEqual(['Hi']);
+  });
+
+  it.each(['', '{', '[]', '"x"', 'null', '{"to":{}}', '{"from":1,"to":[[]],"subject":{},"text":[]}'])(
+    'answers the hostile body %s with 422',
+    async (body) => {
+      const headers = { authorization: `Bearer ${TEST_KEY}` };
+      for (const path of ['emails', 'emails/batch', 'templates']) {
+        const response = await fetch(`${app.url}/providers/resend/${path}`, {
+          method: 'POST',
+          headers,
+          body,
+        });
+        expect([path, response.status]).toEqual([path, 422]);
+        expect(await response.json()).toMatchObject({ statusCode: 422, message: expect.any(String) });
+      }
+    },
+  );
+});
