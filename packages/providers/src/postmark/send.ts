@@ -15,7 +15,7 @@ const FORBIDDEN_FILE =
 const OWN_FIELD = /^(?:from|to|cc|bcc|reply-to|subject|date|mime-version|content-.*)$/i;
 
 /** The mail of a request, and what Postmark answers for it. */
-export async function sendEmail(given: unknown, mailroom: Mailroom): Promise<object> {
+async function sendEmail(given: unknown, mailroom: Mailroom): Promise<object> {
   if (!isGiven(given))
     throw wrong(403, 'The input you provided was not a JSON object as Postmark expects it.');
   const isTemplate = given.TemplateId !== undefined || given.TemplateAlias !== undefined;
