@@ -2,7 +2,6 @@ import { bytesOf } from '../given.ts';
 import { refuse } from './errors.ts';
 
 interface Field {
-  /** In lower case. */
   name: string;
   /** Unfolded. */
   value: string;
@@ -32,22 +31,34 @@ export function readRaw(base64: unknown): Raw {
   if (header.length > MAX_HEADER_BYTES)
     throw refuse('InvalidParameterValue', 'The header of the message is too large.');
   const fields = [...header.toString().matchAll(FIELD)].map(([source, name = '', value = '']) => ({
-    ...{ name: name.toLowerCase(), source: source.endsWith('\r\n') ? source : `${source}\r\n` },
+    ...{ name, source: source.endsWith('\r\n') ? source : `${source}\r\n` },
     value: value.replaceAll('\r\n', '').trim(),
   }));
   return { fields, body: end < 0 ? Buffer.from('\r\n') : mail.subarray(end + 2) };
 }
 
+const [LF, CR] = [0x0a, 0x0d];
+
+/** Byte by byte, since replacing in a string takes seconds for a mail of 20 MB. */
 function withCrLf(mail: Buffer): Buffer {
-  const text = mail.toString('latin1');
-  return /(?<!\r)\n/.test(text) ? Buffer.from(text.replace(/\r?\n/g, '\r\n'), 'latin1') : mail;
+  const isBare = (at: number): boolean => mail[at] === LF && mail[at - 1] !== CR;
+  let bare = 0;
+  for (let at = 0; at < mail.length; at++) if (isBare(at)) bare++;
+  if (bare === 0) return mail;
+  const made = Buffer.alloc(mail.length + bare);
+  for (let at = 0, to = 0; at < mail.length; at++) {
+    if (isBare(at)) made[to++] = CR;
+    made[to++] = mail[at] ?? 0;
+  }
+  return made;
 }
 
+/** @param name in lower case */
 export const valuesOf = ({ fields }: Raw, name: string): string[] =>
-  fields.filter((field) => field.name === name).map(({ value }) => value);
+  fields.filter((field) => field.name.toLowerCase() === name).map(({ value }) => value);
 
 /** Fields that SES replaces or keeps to itself. */
-const REPLACED = /^(?:bcc|message-id|date|x-ses-.*)$/;
+const REPLACED = /^(?:bcc|message-id|date|x-ses-.*)$/i;
 
 /** The mail as SES sends it on. */
 export function written({ fields, body }: Raw, messageId: string, now: number): Buffer {
