@@ -2,6 +2,7 @@ import type { LintFinding } from '@mayfly/client/contract';
 import type { Bodies } from '../bodies.ts';
 import type { ParsedMail } from '../mail.ts';
 import type { Parts } from '../mime/parts.ts';
+import type { AccessibilityPlaces } from './accessibility-places.ts';
 import type { PageFacts } from './page-facts.ts';
 
 export interface LintedMail {
@@ -10,6 +11,7 @@ export interface LintedMail {
   bodies: Bodies;
   mail: ParsedMail;
   page: PageFacts | null;
+  accessibility: AccessibilityPlaces;
 }
 
 export interface Case {

@@ -43,6 +43,16 @@ export const HEADER_RULES: readonly Rule[] = [
     'Every message should have one, or servers on its way add their own.',
   ),
   {
+    name: 'missing-subject',
+    severity: 'warning',
+    reference: 'RFC 5322 section 3.6.5',
+    check: ({ mail: { summary } }) =>
+      summary.subject.trim() === '' && {
+        message: 'The subject is empty. Lists of mails show nothing else of it, and filters distrust it.',
+        where: 'Subject',
+      },
+  },
+  {
     name: 'unreadable-date',
     severity: 'error',
     reference: 'RFC 5322 section 3.3',

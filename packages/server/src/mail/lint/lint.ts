@@ -3,15 +3,23 @@ import { sortParts } from '../bodies.ts';
 import { cut } from '../limits.ts';
 import { readParts } from '../mime/parts.ts';
 import { parseMail } from '../parse.ts';
+import { accessibilityPlaces } from './accessibility-places.ts';
+import { ACCESSIBILITY_RULES } from './accessibility-rules.ts';
 import { BODY_RULES } from './body-rules.ts';
 import type { Rule } from './finding.ts';
 import { HEADER_RULES } from './header-rules.ts';
 import { pageFacts } from './page-facts.ts';
 import { featuresOf, PAGE_RULES, TEMPLATE_RULES } from './page-rules.ts';
 
-/* To add a rule, add it to one of the four tables. A rule must find nothing in a well-made mail. */
+/* To add a rule, add it to one of the five tables. A rule must find nothing in a well-made mail. */
 
-export const RULES: readonly Rule[] = [...HEADER_RULES, ...BODY_RULES, ...TEMPLATE_RULES, ...PAGE_RULES];
+export const RULES: readonly Rule[] = [
+  ...HEADER_RULES,
+  ...BODY_RULES,
+  ...TEMPLATE_RULES,
+  ...PAGE_RULES,
+  ...ACCESSIBILITY_RULES,
+];
 
 /** Largest number of messages, and of places, that one finding names. */
 const MAX_NAMED = 5;
@@ -31,7 +39,8 @@ export function lintMail(raw: Uint8Array): LintReport {
   const parts = readParts(source);
   const { html } = mail.content;
   const page = html === null ? null : pageFacts(html);
-  const linted = { source, parts, bodies: sortParts(source, parts.root), mail, page };
+  const accessibility = html === null ? new Map<string, string[]>() : accessibilityPlaces(html);
+  const linted = { source, parts, bodies: sortParts(source, parts.root), mail, page, accessibility };
   const findings = RULES.flatMap(({ name: rule, severity, reference, check }) => {
     const cases = [check(linted) || []].flat();
     if (cases.length === 0) return [];

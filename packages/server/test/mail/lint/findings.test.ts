@@ -90,7 +90,10 @@ describe('a rule that is broken many times', () => {
       multipart('mixed', [
         multipart(
           'alternative',
-          [text('Hello'), html(`<!doctype html><html lang="en"><body>${body}</body></html>`)],
+          [
+            text('Hello'),
+            html(`<!doctype html><html lang="en" dir="ltr"><title>Hello</title><body>${body}</body></html>`),
+          ],
           '=_inner',
         ),
         ...attachments,

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lintMail, RULES } from '../../../src/mail/lint/lint.ts';
 
@@ -33,8 +34,23 @@ const page = (html: string, text = 'Hello', head = HEAD) =>
   );
 const words = Array.from({ length: 30 }, (_, i) => `word${i}`).join(' ');
 
+/** Pages that break a rule of accessibility, and much like them pages that do not; written before the rules. */
+const PAGES: Record<string, { bad: string[]; good: string[] }> = JSON.parse(
+  readFileSync(join(import.meta.dirname, 'accessibility.json'), 'utf8'),
+);
+
 /** For each rule mails that trigger it, and mails much like them that do not. */
 const CASES: Record<string, { bad: Buffer[]; good: Buffer[] }> = {
+  ...Object.fromEntries(
+    Object.entries(PAGES).map(([rule, { bad, good }]) => [
+      rule,
+      { bad: bad.map((html) => page(html)), good: good.map((html) => page(html)) },
+    ]),
+  ),
+  'missing-subject': {
+    bad: [mail(without('Subject')), mail([...without('Subject'), 'Subject:  '])],
+    good: [mail(HEAD), mail([...without('Subject'), 'Subject: 0'])],
+  },
   'missing-date': { bad: [mail(without('Date'))], good: [mail(HEAD)] },
   'missing-from': { bad: [mail(without('From'))], good: [mail(HEAD)] },
   'missing-message-id': { bad: [mail(without('Message-ID'))], good: [mail(HEAD)] },
@@ -236,8 +252,8 @@ describe('each rule', () => {
   });
 
   it.each(Object.entries(CASES))('%s finds what it is for, and only that', (rule, { bad, good }) => {
-    for (const source of bad) expect(rulesOf(source)).toContain(rule);
-    for (const source of good) expect(rulesOf(source)).not.toContain(rule);
+    for (const source of bad) expect(rulesOf(source), String(source)).toContain(rule);
+    for (const source of good) expect(rulesOf(source), String(source)).not.toContain(rule);
   });
 
   it('has findings with a sentence, a severity and a reference', () => {

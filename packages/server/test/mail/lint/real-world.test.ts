@@ -27,6 +27,16 @@ const REAL_WORLD = readdirSync(FOLDER)
 const bytesOf = ({ source, base64 }: JudgedMail): Buffer =>
   base64 === undefined ? Buffer.from(source ?? '') : Buffer.from(base64, 'base64');
 
+/** Most mails break these rules: what they must find, by a plain search of the page without its comments. */
+const OF_MOST: Record<string, (html: string) => boolean> = {
+  'html-lang': (html) => !/<[^>]*\slang=["']?[a-z]{2}/i.test(html),
+  'html-dir': (html) => !/<[^>]*\sdir=["']?(?:ltr|rtl|auto)/i.test(html),
+  'document-title': (html) => /<html|<head/i.test(html) && !/<title>\s*[^<\s]/i.test(html),
+  'layout-table-role': (html) =>
+    (html.match(/<table[^>]*>/gi) ?? []).some((tag) => !/\srole=/i.test(tag)) &&
+    !/<th[\s>]|<caption/i.test(html),
+};
+
 describe('mails modelled on current real ones', () => {
   it('are at least fifty, each by its own name', () => {
     expect(new Set(REAL_WORLD.map(({ name }) => name)).size).toBe(REAL_WORLD.length);
@@ -36,7 +46,11 @@ describe('mails modelled on current real ones', () => {
   it.each([...REAL_WORLD, ...WELL_MADE])('$name has only the findings that were judged right', (mail) => {
     expect(parseMail(bytesOf(mail)).parseError).toBeNull();
     const judged = (mail.findings ?? []).map(({ rule }) => rule);
-    expect(lintMail(bytesOf(mail)).findings.map(({ rule }) => rule)).toEqual(judged);
+    const found = lintMail(bytesOf(mail)).findings.map(({ rule }) => rule);
+    const html = parseMail(bytesOf(mail)).content.html?.replaceAll(/<!--.*?-->/gs, '');
+    for (const [rule, isBroken] of Object.entries(OF_MOST))
+      expect(found.includes(rule), rule).toBe(html !== undefined && isBroken(html));
+    expect(found.filter((rule) => !Object.hasOwn(OF_MOST, rule))).toEqual(judged);
   });
 
   it('are named in the document with the judgements of their findings', () => {

@@ -26,6 +26,8 @@ describe('GET /v1/inboxes/{id}/messages/{messageId}/lint', () => {
       'image-without-alt',
       'insecure-link',
       'image-without-size',
+      'html-lang',
+      'html-dir',
     ]);
     const again = await app.api('GET', `${path}/${message.id}/lint`, { as: inbox.token });
     expect(again.body).toEqual(body);

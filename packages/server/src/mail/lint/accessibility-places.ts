@@ -1,0 +1,299 @@
+import { TagReader } from '../extract/tag-reader.ts';
+
+/** Where a page breaks the rules of `accessibility-rules.ts`, by the name of the rule. */
+export type AccessibilityPlaces = ReadonlyMap<string, string[]>;
+
+interface Rgb {
+  red: number;
+  green: number;
+  blue: number;
+}
+/** An open element, with what its text inherits. */
+interface Open {
+  tag: string;
+  isHidden: boolean;
+  /** Null where it is not known. */
+  color: Rgb | null;
+  ground: Rgb | null;
+  /** Pixels; null where it is relative or not stated. */
+  size: number | null;
+  isBold: boolean;
+  isSmallByNature: boolean;
+  /** What must have a name: a link, a button; or a table for layout. */
+  asked: { rule: 'layout-table-role' | 'link-name' | 'button-name'; place: string; isMet: boolean } | null;
+}
+
+/** Bounds of what is kept; pages of people have less. */
+const MAX_OPEN = 500;
+const MAX_PLACES = 1_000;
+const MAX_SHEET = 256 * 1024;
+const MAX_STYLE = 4_096;
+/** End tags close one of so many open elements. */
+const MAX_CLOSED = 40;
+const MAX_PLACE = 60;
+
+/** WCAG 2.2 success criterion 1.4.3; large text has 18 pt, or 14 pt in bold. */
+const MIN_RATIO = 4.5;
+const MIN_RATIO_LARGE = 3;
+const LARGE = 24;
+const LARGE_BOLD = 18.66;
+const MIN_SIZE = 12;
+/** Text of this size is there to be hidden, such as a preheader. */
+const HIDDEN_SIZE = 2;
+const HEADING_SIZES: Record<string, number> = { h1: 32, h2: 24, h3: 18.72, h4: 16, h5: 13.28, h6: 10.72 };
+
+const VOID = new Set('area base br col embed hr img input link meta param source track wbr'.split(' '));
+const ACTIVE = new Set(['script', 'iframe', 'frame', 'object', 'embed', 'applet']);
+const LANGUAGE = /^[a-z]{2,3}(?:-[a-z0-9]{1,8})*$/i;
+/** Addresses that lead nowhere. */
+const NOWHERE = /^(?:#|https?:\/*|mailto:|tel:)?$/;
+const IMAGE_FILE = /^\S{1,200}\.(?:png|jpe?g|gif|svg|webp|bmp)$/i;
+const DIRECTION = /^(?:ltr|rtl|auto)$/i;
+/** Not a space, and not one of the characters without width that preheaders are filled with. */
+const VISIBLE = /[^\s\p{Cf}\p{Mn}\u115f]/u;
+const READABLE = /[\p{L}\p{N}]/u;
+const HIDING =
+  /(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?![.\d])|(?:max-)?(?:height|width)\s*:\s*0(?![.\d])|line-height\s*:\s*[01]px)/i;
+
+const NAMED: Record<string, string> = {
+  ...{ black: '000000', white: 'ffffff', red: 'ff0000', green: '008000', blue: '0000ff', yellow: 'ffff00' },
+  ...{ gray: '808080', grey: '808080', silver: 'c0c0c0', navy: '000080', maroon: '800000', teal: '008080' },
+  ...{
+    purple: '800080',
+    olive: '808000',
+    lime: '00ff00',
+    aqua: '00ffff',
+    fuchsia: 'ff00ff',
+    orange: 'ffa500',
+  },
+};
+
+/** Null for what is no plain colour: a gradient, a picture, a variable, one that is transparent. */
+function colorOf(text: string): Rgb | null {
+  const value = text.trim().toLowerCase();
+  const hex = /^#?([\da-f]{6})$/.exec(NAMED[value] ?? value.replace(/^#(.)(.)(.)$/, '#$1$1$2$2$3$3'))?.[1];
+  const parts = hex
+    ? [0, 2, 4].map((at) => Number.parseInt(hex.slice(at, at + 2), 16))
+    : /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/.exec(value)?.slice(1).map(Number);
+  const [red = 0, green = 0, blue = 0] = parts ?? [];
+  return parts ? { red, green, blue } : null;
+}
+
+/** Relative luminance (WCAG 2.2). */
+function luminance({ red, green, blue }: Rgb): number {
+  const [r = 0, g = 0, b = 0] = [red, green, blue].map((value) => {
+    const part = value / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+function contrast(one: Rgb, other: Rgb): number {
+  const [dark = 0, light = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+/** Pixels; null for a relative size. */
+function pixels(size: string): number | null {
+  const [, number, unit] = /^(\d*\.?\d+)\s*(px|pt)?$/i.exec(size.trim()) ?? [];
+  if (number === undefined || (unit === undefined && Number(number) !== 0)) return null;
+  return Number(number) * (unit?.toLowerCase() === 'pt' ? 4 / 3 : 1);
+}
+
+function declarations(style: string): Map<string, string> {
+  const pairs = style.slice(0, MAX_STYLE).toLowerCase().split(';');
+  return new Map(
+    pairs.map((pair) => {
+      const colon = pair.indexOf(':');
+      return [
+        pair.slice(0, Math.max(colon, 0)).trim(),
+        pair
+          .slice(colon + 1)
+          .replace('!important', '')
+          .trim(),
+      ];
+    }),
+  );
+}
+
+const ROOT: Open = {
+  ...{ tag: '', isHidden: false, color: null, ground: null, size: null, isBold: false },
+  ...{ isSmallByNature: false, asked: null },
+};
+
+class AccessibilityReader extends TagReader {
+  private readonly places = new Map<string, string[]>();
+  /** What the page has anywhere. */
+  private readonly seen = new Set<'lang' | 'dir' | 'title' | 'document' | 'base'>();
+  private readonly open: Open[] = [];
+  private attributes = new Map<string, string>();
+  private sheet = '';
+  private level = 0;
+
+  private get top(): Open {
+    return this.open.at(-1) ?? ROOT;
+  }
+
+  protected begin(): void {
+    this.attributes = new Map();
+  }
+
+  protected attribute(name: string, value: string): void {
+    if (!this.attributes.has(name)) this.attributes.set(name, value);
+  }
+
+  protected opened(): void {
+    const { tag, attributes, seen } = this;
+    if (LANGUAGE.test((attributes.get('lang') ?? attributes.get('xml:lang') ?? '').trim())) seen.add('lang');
+    if (DIRECTION.test((attributes.get('dir') ?? '').trim())) seen.add('dir');
+    if (tag === 'html' || tag === 'head') seen.add('document');
+    if (tag === 'base') seen.add('base');
+    if (ACTIVE.has(tag) && !/json/i.test(attributes.get('type') ?? ''))
+      this.add('active-content', `<${tag}>`);
+    const href = tag === 'a' || tag === 'area' ? attributes.get('href') : undefined;
+    // Browsers ignore control characters and spaces in a scheme.
+    const scheme = href
+      ?.slice(0, MAX_PLACE)
+      .replaceAll(/[\p{Cc}\s]/gu, '')
+      .toLowerCase();
+    if (scheme !== undefined && /^(?:javascript|vbscript):/.test(scheme)) this.add('script-link', scheme);
+    if (scheme !== undefined && NOWHERE.test(scheme)) this.add('empty-link', `href="${scheme}"`);
+    if (tag === 'img')
+      this.seeImage(attributes.get('src')?.trim() ?? '', attributes.get('alt')?.trim() ?? '');
+    const element = this.elementOf(tag, attributes);
+    if (!element.isHidden) this.see(tag, attributes);
+    if (!VOID.has(tag) && this.open.length < MAX_OPEN) this.open.push(element);
+  }
+
+  private seeImage(src: string, alt: string): void {
+    if (!/^(?:https?|cid|data):/i.test(src)) this.add('relative-image', src);
+    const name = /([^/?#]*?)(?:\.\w+)?(?:[?#].*)?$/.exec(src.slice(0, MAX_STYLE))?.[1];
+    // A name with a digit or an underscore is one that no person writes for people.
+    if (IMAGE_FILE.test(alt) || (alt === name && /[_\d]/.test(alt))) this.add('image-alt-file-name', alt);
+  }
+
+  /** What the text in an element looks like. */
+  private elementOf(tag: string, attributes: ReadonlyMap<string, string>): Open {
+    const { top } = this;
+    const styles = declarations(attributes.get('style') ?? '');
+    const isStyled = (attributes.get('class') ?? '')
+      .split(/\s+/, 10)
+      .some((name) => name !== '' && this.sheet.includes(`.${name}`));
+    const inherited = isStyled || tag === 'a' ? null : top.color;
+    const stated = styles.get('color') ?? (tag === 'font' ? attributes.get('color') : undefined);
+    const ground = styles.get('background') ?? styles.get('background-color') ?? attributes.get('bgcolor');
+    const isPicture = attributes.has('background') || styles.has('background-image');
+    const fontSize = tag === 'font' && attributes.get('size') === '1' ? '10px' : styles.get('font-size');
+    const normal = HEADING_SIZES[tag] ?? (isStyled ? null : top.size);
+    const size = fontSize === undefined ? normal : pixels(fontSize);
+    const weight = styles.get('font-weight');
+    const isHidden =
+      top.isHidden ||
+      attributes.has('hidden') ||
+      /^\s*true/i.test(attributes.get('aria-hidden') ?? '') ||
+      HIDING.test(attributes.get('style') ?? '');
+    return {
+      ...{ tag, isHidden, size },
+      color: stated === undefined ? inherited : colorOf(stated),
+      ground: isPicture ? null : ground === undefined ? (isStyled ? null : top.ground) : colorOf(ground),
+      isBold:
+        weight === undefined ? top.isBold || /^(?:h\d|b|strong|th)$/.test(tag) : /bold|[6-9]00/.test(weight),
+      isSmallByNature: top.isSmallByNature || tag === 'sup' || tag === 'sub',
+      asked: isHidden ? null : askedOf(tag, attributes),
+    };
+  }
+
+  /** Names, headings and cells of an element. */
+  private see(tag: string, attributes: ReadonlyMap<string, string>): void {
+    const names = [
+      attributes.get('aria-label'),
+      attributes.get('title'),
+      tag === 'img' ? attributes.get('alt') : '',
+    ];
+    if (names.some((name) => VISIBLE.test(name ?? ''))) this.meet('name');
+    if (/^(?:th|caption|thead)$/.test(tag)) this.meet('layout-table-role');
+    const level =
+      attributes.get('role') === 'heading'
+        ? Number(attributes.get('aria-level'))
+        : Number(/^h([1-6])$/.exec(tag)?.[1]);
+    if (!(level > 0)) return;
+    if (this.level > 0 && level > this.level + 1) this.add('heading-order', `h${level} after h${this.level}`);
+    this.level = level;
+  }
+
+  /** Marks the links and buttons around, or the nearest table. */
+  private meet(what: 'name' | 'layout-table-role'): void {
+    for (let at = this.open.length - 1; at >= 0; at--) {
+      const asked = this.open[at]?.asked;
+      if (!asked) continue;
+      const isTable = asked.rule === 'layout-table-role';
+      if (isTable === (what === 'layout-table-role')) asked.isMet = true;
+      if (isTable && what === 'layout-table-role') return;
+    }
+  }
+
+  ontext(start: number, end: number): void {
+    const { tag, isHidden, color, ground, size, isBold, isSmallByNature } = this.top;
+    const text = this.html.slice(start, end);
+    if (tag === 'style') this.sheet += text.slice(0, MAX_SHEET - this.sheet.length);
+    if (tag === 'title' && VISIBLE.test(text) && !this.open.some((one) => one.tag === 'svg'))
+      this.seen.add('title');
+    if (isHidden || tag === 'style' || tag === 'script' || tag === 'title' || !VISIBLE.test(text)) return;
+    this.meet('name');
+    if (!READABLE.test(text) || (size !== null && size <= HIDDEN_SIZE)) return;
+    const place = text.replace(/\s+/g, ' ').trim().slice(0, MAX_PLACE);
+    if (size !== null && size < MIN_SIZE && !isSmallByNature) this.add('small-text', place);
+    if (!color || !ground) return;
+    const isLarge = size !== null && (size >= LARGE || (isBold && size >= LARGE_BOLD));
+    if (contrast(color, ground) < (isLarge ? MIN_RATIO_LARGE : MIN_RATIO)) this.add('color-contrast', place);
+  }
+
+  override ontextentity(codepoint: number): void {
+    if (!this.top.isHidden && VISIBLE.test(String.fromCodePoint(codepoint))) this.meet('name');
+  }
+
+  onclosetag(start: number, end: number): void {
+    const name = this.html.slice(start, end).toLowerCase();
+    const from = Math.max(0, this.open.length - MAX_CLOSED);
+    for (let at = this.open.length - 1; at >= from; at--) {
+      if (this.open[at]?.tag !== name) continue;
+      for (const { asked } of this.open.splice(at))
+        if (asked && !asked.isMet) this.add(asked.rule, asked.place);
+      return;
+    }
+  }
+
+  private add(rule: string, place: string): void {
+    const places = this.places.get(rule) ?? [];
+    this.places.set(rule, places);
+    if (places.length < MAX_PLACES) places.push(place.slice(0, MAX_PLACE));
+  }
+
+  /** @returns the places, after the whole page was read */
+  found(): AccessibilityPlaces {
+    if (!this.seen.has('lang')) this.add('html-lang', '<html>');
+    if (!this.seen.has('dir')) this.add('html-dir', '<html>');
+    if (this.seen.has('document') && !this.seen.has('title')) this.add('document-title', '<head>');
+    if (this.seen.has('base')) this.places.delete('relative-image');
+    return this.places;
+  }
+}
+
+function askedOf(tag: string, attributes: ReadonlyMap<string, string>): Open['asked'] {
+  const role = (attributes.get('role') ?? '').trim().toLowerCase();
+  const isMet = [attributes.get('aria-label'), attributes.get('title')].some((name) =>
+    VISIBLE.test(name ?? ''),
+  );
+  const href = attributes.get('href');
+  if (tag === 'button' || role === 'button') return { rule: 'button-name', place: href ?? `<${tag}>`, isMet };
+  if (tag === 'a' && href !== undefined) return { rule: 'link-name', place: href, isMet };
+  if (tag !== 'table') return null;
+  return { rule: 'layout-table-role', place: '<table>', isMet: role !== '' };
+}
+
+/** Reads only the first MiB. */
+export function accessibilityPlaces(html: string): AccessibilityPlaces {
+  const reader = new AccessibilityReader(html);
+  reader.read();
+  return reader.found();
+}
