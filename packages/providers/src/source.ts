@@ -1,5 +1,4 @@
 interface Field {
-  /** In lower case. */
   name: string;
   /** Unfolded. */
   value: string;
@@ -26,16 +25,28 @@ export function readSource(given: Buffer): Source | undefined {
   const header = end < 0 ? mail : mail.subarray(0, end);
   if (header.length > MAX_HEADER_BYTES) return undefined;
   const fields = [...header.toString().matchAll(FIELD)].map(([source, name = '', value = '']) => ({
-    ...{ name: name.toLowerCase(), source: source.endsWith('\r\n') ? source : `${source}\r\n` },
+    ...{ name, source: source.endsWith('\r\n') ? source : `${source}\r\n` },
     value: value.replaceAll('\r\n', '').trim(),
   }));
   return { fields, body: end < 0 ? Buffer.from('\r\n') : mail.subarray(end + 2) };
 }
 
+const [LF, CR] = [0x0a, 0x0d];
+
+/** Byte by byte, since replacing in a string takes seconds for a mail of 20 MB. */
 function withCrLf(mail: Buffer): Buffer {
-  const text = mail.toString('latin1');
-  return /(?<!\r)\n/.test(text) ? Buffer.from(text.replace(/\r?\n/g, '\r\n'), 'latin1') : mail;
+  const isBare = (at: number): boolean => mail[at] === LF && mail[at - 1] !== CR;
+  let bare = 0;
+  for (let at = 0; at < mail.length; at++) if (isBare(at)) bare++;
+  if (bare === 0) return mail;
+  const made = Buffer.alloc(mail.length + bare);
+  for (let at = 0, to = 0; at < mail.length; at++) {
+    if (isBare(at)) made[to++] = CR;
+    made[to++] = mail[at] ?? 0;
+  }
+  return made;
 }
 
+/** @param name in lower case */
 export const valuesOf = ({ fields }: Source, name: string): string[] =>
-  fields.filter((field) => field.name === name).map(({ value }) => value);
+  fields.filter((field) => field.name.toLowerCase() === name).map(({ value }) => value);

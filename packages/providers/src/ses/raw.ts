@@ -12,7 +12,7 @@ export function readRaw(base64: unknown): Source {
 }
 
 /** Fields that SES replaces or keeps to itself. */
-const REPLACED = /^(?:bcc|message-id|date|x-ses-.*)$/;
+const REPLACED = /^(?:bcc|message-id|date|x-ses-.*)$/i;
 
 /** The mail as SES sends it on. */
 export function written({ fields, body }: Source, messageId: string, now: number): Buffer {

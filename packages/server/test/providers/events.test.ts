@@ -116,7 +116,8 @@ describe('events of Amazon SES', () => {
 
   const given = {
     ...{ from: 'Shop <shop@acme.example>', to: ['ada@example.com'], subject: 'Hellö' },
-    ...{ messageId: '<id-1@email.amazonses.com>', tags: { campaign: ['spring'] } },
+    ...{ messageId: '<id-1@email.amazonses.com>', tags: { campaign: ['spring'] }, headersTruncated: false },
+    headers: [{ name: 'X-Order', value: '7' }],
   };
   const signing = (version = '1') => ({
     ...{ secrets, now: AT, baseUrl, url: `https://app.example/hook?SignatureVersion=${version}` },
@@ -165,6 +166,7 @@ describe('events of Amazon SES', () => {
     const [outcome, type, detail] = row;
     const mail = {
       ...{ messageId: 'id-1', source: 'Shop <shop@acme.example>', timestamp: '2026-03-04T05:06:07.000Z' },
+      headers: [{ name: 'X-Order', value: '7' }],
       ...{ destination: ['ada@example.com', 'bob@example.com'], commonHeaders: { subject: 'Hellö' } },
     };
     const feedback = await messageOf(SES.event(outcomeOf(outcome, given), signing()));
