@@ -1,8 +1,9 @@
 import { compose, type MailFields } from '../compose.ts';
 import { bytesOf, type Given, isField, isGiven, listOf, type Mailbox, mailboxOf, textOf } from '../given.ts';
 import { type Call, type Mailroom, Refused, type Sending } from '../provider.ts';
+import { valuesOf } from '../source.ts';
 import { refuse } from './errors.ts';
-import { readRaw, valuesOf, written } from './raw.ts';
+import { readRaw, written } from './raw.ts';
 import { type Content, contentOf, fill, findTemplate } from './templates.ts';
 
 /** What events of a mail say of it; kept with the mail. */
