@@ -232,7 +232,7 @@ describe('@aws-sdk/client-ses, unchanged but for its endpoint', () => {
 describe('clients of AWS', () => {
   it.each(['AWS_ENDPOINT_URL_SES', 'AWS_ENDPOINT_URL_SESV2'])('take the address of %s', async (name) => {
     vi.stubEnv(name, `${app.url}/providers/ses`);
-    onTestFinished(() => vi.unstubAllEnvs());
+    onTestFinished(() => void vi.unstubAllEnvs());
     const { endpoint: _endpoint, ...rest } = options(TEST_KEY);
     if (name.endsWith('V2')) {
       const client = new v2.SESv2Client(rest);
