@@ -1,3 +1,4 @@
+import { MAILGUN } from './mailgun/index.ts';
 import { POSTMARK } from './postmark/index.ts';
 import type { Provider } from './provider.ts';
 import { RESEND } from './resend/index.ts';
@@ -7,4 +8,4 @@ import { SES } from './ses/index.ts';
 export * from './provider.ts';
 
 /** All of them. The server loads this module with the first request to one. */
-export const PROVIDERS: readonly Provider[] = [SES, SENDGRID, RESEND, POSTMARK];
+export const PROVIDERS: readonly Provider[] = [SES, SENDGRID, RESEND, POSTMARK, MAILGUN];

@@ -13,15 +13,18 @@ const UNPROCESSABLE = 422;
 export const wrong = (code: ErrorCode, message: string): NamedRefusal =>
   new NamedRefusal(UNPROCESSABLE, String(code), message);
 
+const INVALID_REQUEST = 300;
+const MAINTENANCE = 100;
 /** Codes of what the server refuses, by status. */
-const CODES: Readonly<Record<number, ErrorCode>> = { 401: 10, 404: 300, 413: 300, 429: 429 };
+const CODES: Readonly<Record<number, ErrorCode>> = { 401: 10, 429: 429 };
 
 /** What a request or a mail of a batch gets. */
 export function errorOf(error: Refused): { ErrorCode: number; Message: string } {
-  const code = error instanceof NamedRefusal ? Number(error.kind) : (CODES[error.status] ?? 0);
+  const otherwise = error.status < 500 ? INVALID_REQUEST : MAINTENANCE;
+  const code = error instanceof NamedRefusal ? Number(error.kind) : (CODES[error.status] ?? otherwise);
   // Our words say what to do; those of Postmark are what applications may look for.
   const message = error.status === 401 ? `${WRONG_TOKEN} ${error.message}` : error.message;
-  return { ErrorCode: code || error.status, Message: message };
+  return { ErrorCode: code, Message: message };
 }
 
 export const json = (value: unknown, status = 200): Reply => ({

@@ -16,7 +16,6 @@ import { createSubstitute, type Substitute } from '../substitute.ts';
 import { type FieldError, WrongFields, wrongField } from './errors.ts';
 import { renderTemplate } from './templates.ts';
 
-const MAX_PERSONALIZATIONS = 1_000;
 const MAX_RECIPIENTS = 1_000;
 const MAX_AHEAD_MS = 72 * 3_600_000;
 /** Of the substitutions and of the arguments of one personalization. */
@@ -66,11 +65,6 @@ function assertMail(given: Given, personalizations: readonly unknown[]): void {
   const recipients = all.flatMap((one) => [one.to, one.cc, one.bcc].flatMap(listOf)).length;
   check(textOf(objectOf(given.from).email) !== undefined, 'from.email', NO_FROM);
   check(all.length > 0, 'personalizations', NO_PERSONALIZATION);
-  check(
-    all.length <= MAX_PERSONALIZATIONS,
-    'personalizations',
-    `The personalization block is limited to ${MAX_PERSONALIZATIONS} personalizations per API request. You have provided ${all.length} personalizations. Please consider splitting this into multiple requests and resending your request.`,
-  );
   check(
     recipients <= MAX_RECIPIENTS,
     'personalizations',
