@@ -168,6 +168,6 @@ export interface Provider {
   received?(mail: InboundMail): unknown;
   /** What is posted to a webhook URL when it is set, before all events: SNS's request to confirm a subscription. */
   handshake?(id: string, signing: Signing): Posting;
-  /** Files that need no credential, by path below `baseUrl`, '' for itself: SNS's certificate. */
+  /** Files that need no credential, by path below `baseUrl`, with its slash: SNS's certificate. */
   files?(path: string, secrets: Secrets): { type: string; body: string } | undefined;
 }

@@ -1,9 +1,8 @@
 import type { Call, InboundMail, Route } from '../provider.ts';
 import { json, notFound } from './errors.ts';
-import { page } from './requests.ts';
 
 /** Contents of attachments that are kept with a mail, whose record has a limit. */
-const MAX_CONTENT_BYTES = 512 * 1024;
+const MAX_CONTENT_BYTES = 256 * 1024;
 
 type Received = ReturnType<typeof received>;
 
@@ -38,20 +37,6 @@ async function find({ mailroom, path }: Call): Promise<Received> {
 }
 
 export const RECEIVING_ROUTES: readonly Route[] = [
-  {
-    method: 'GET',
-    url: '/emails/receiving',
-    answer: async ({ mailroom, query }) => {
-      const rows = (await mailroom.keptOf('received')).map(({ value }) => value as Received);
-      return json(
-        page(
-          rows,
-          query,
-          ({ object: _object, html: _html, text: _text, headers: _headers, raw: _raw, ...row }) => row,
-        ),
-      );
-    },
-  },
   { method: 'GET', url: '/emails/receiving/:id', answer: async (call) => json(await find(call)) },
   {
     method: 'GET',

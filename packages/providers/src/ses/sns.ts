@@ -84,8 +84,8 @@ export function handshake(id: string, signing: Signing): Posting {
 
 /** The certificate, and what a visit to SubscribeURL answers. */
 export function files(path: string, secrets: Secrets): { type: string; body: string } | undefined {
-  if (path === CERTIFICATE) return { type: 'application/x-pem-file', body: secrets.certificate ?? '' };
-  if (path !== '') return undefined;
+  if (path === `/${CERTIFICATE}`) return { type: 'application/x-pem-file', body: secrets.certificate ?? '' };
+  if (path !== '/') return undefined;
   const { type, body } = xml('ConfirmSubscriptionResponse', {
     ConfirmSubscriptionResult: { SubscriptionArn: SUBSCRIPTION },
   });

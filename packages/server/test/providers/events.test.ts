@@ -97,7 +97,7 @@ describe('events of Amazon SES', () => {
   let baseUrl: string;
   /** The address that Mayfly has behind TLS, and what it offers there without a credential. */
   const server = createServer((request, response) => {
-    const path = (request.url ?? '').split('?')[0]?.replace(/^\/providers\/ses\/?/, '') ?? '';
+    const path = (request.url ?? '').split('?')[0]?.replace(/^\/providers\/ses/, '') ?? '';
     const file = SES.files?.(path, secrets);
     response.writeHead(file ? 200 : 404, { 'content-type': file?.type ?? 'text/plain' }).end(file?.body);
   });
@@ -141,7 +141,7 @@ describe('events of Amazon SES', () => {
     const message = await validate(bodyOf(posting));
     expect(message.Type).toBe('SubscriptionConfirmation');
     expect(new URL(message.SubscribeURL ?? '').searchParams.get('Action')).toBe('ConfirmSubscription');
-    const answer = SES.files?.('', secrets);
+    const answer = SES.files?.('/', secrets);
     expect(answer?.body).toMatch(/<SubscriptionArn>arn:aws:sns:/);
   });
 
