@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { compareSnapshot, type SnapshotInput, writeSnapshot } from '../../src/expect/snapshot.ts';
 
-/** Written by `write-cases.ts`; the client for Python passes the same ones. */
+/** Written by `scripts/write-mail-cases.ts`; the client for Python passes the same ones. */
 interface Case {
   name: string;
   written: SnapshotInput;

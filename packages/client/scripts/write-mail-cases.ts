@@ -1,9 +1,9 @@
-/* Writes the cases that both clients pass into cases.json: `node packages/client/test/contracts/write-cases.ts`. */
+/* Writes the cases that both clients pass into cases.json: `node packages/client/scripts/write-mail-cases.ts`. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { compareSnapshot, type SnapshotInput } from '../../src/expect/snapshot.ts';
-import { broken, numbers, received, written } from './received.ts';
-import { TEMPLATES } from './templates.ts';
+import { compareSnapshot, type SnapshotInput } from '../src/expect/snapshot.ts';
+import { broken, numbers, received, written } from '../test/contracts/received.ts';
+import { TEMPLATES } from '../test/contracts/templates.ts';
 
 /** What a snapshot is made of, without all else that the server says. */
 function trimmed({ mail, findings, names }: SnapshotInput) {
@@ -53,4 +53,7 @@ const cases = TEMPLATES.map((template) => {
     others: [same, ...faults],
   };
 });
-writeFileSync(join(import.meta.dirname, 'cases.json'), `${JSON.stringify(cases, null, 1)}\n`);
+writeFileSync(
+  join(import.meta.dirname, '../test/contracts/cases.json'),
+  `${JSON.stringify(cases, null, 1)}\n`,
+);
