@@ -13,6 +13,7 @@ export type MailFields = Pick<
   | 'text'
   | 'html'
   | 'headers'
+  | 'alternatives'
   | 'attachments'
   | 'messageId'
   | 'date'

@@ -15,10 +15,15 @@ export function parseJson(body: Uint8Array | string): unknown {
   }
 }
 
-/** A list as it is, a single value as a list of one, and nothing as an empty list. */
+/** More than a provider allows of anything; a list is read on the thread that serves everybody. */
+const MAX_ITEMS = 1_000;
+
+/** A list as it is, a single value as a list of one, and nothing as an empty list. @throws Refused 400 if it is too long */
 export function listOf(value: unknown): readonly unknown[] {
   if (value === undefined || value === null) return [];
-  return Array.isArray(value) ? value : [value];
+  if (!Array.isArray(value)) return [value];
+  if (value.length <= MAX_ITEMS) return value;
+  throw new Refused(400, `A list has ${value.length} items, and may have ${MAX_ITEMS}.`);
 }
 
 export const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
@@ -37,7 +42,6 @@ export interface Mailbox {
 }
 
 const ADDRESS = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+$/;
-// RFC 2047: a name that is encoded already.
 const NAMED = /^(?:"((?:[^"\\]|\\.)*)"|([^"<>]*?)) *<([^<>]*)>$/;
 /** An address has at most 320 characters; the rest is for its name. */
 const MAX_MAILBOX_LENGTH = 1_000;

@@ -1,8 +1,11 @@
+import { MAILGUN } from './mailgun/index.ts';
+import { POSTMARK } from './postmark/index.ts';
 import type { Provider } from './provider.ts';
 import { RESEND } from './resend/index.ts';
+import { SENDGRID } from './sendgrid/index.ts';
 import { SES } from './ses/index.ts';
 
 export * from './provider.ts';
 
 /** All of them. The server loads this module with the first request to one. */
-export const PROVIDERS: readonly Provider[] = [SES, RESEND];
+export const PROVIDERS: readonly Provider[] = [SES, SENDGRID, RESEND, POSTMARK, MAILGUN];

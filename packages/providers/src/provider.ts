@@ -16,8 +16,11 @@ export interface Sending {
   given: Readonly<Record<string, unknown>>;
 }
 
-/** A kind of what an application keeps at its provider. `sent` is a mail as the provider shows it, kept as long as a key. */
-export type KeptKind = 'template' | 'idempotency' | 'sent';
+/**
+ * A kind of what an application keeps at its provider. `sent` and `received` are mails as the provider shows them, kept
+ * as long as a key.
+ */
+export type KeptKind = 'template' | 'idempotency' | 'sent' | 'received';
 
 /** What stands behind a call: the caller's account and inbox, and what it keeps at this provider. */
 export interface Mailroom {
@@ -161,8 +164,10 @@ export interface Provider {
   /** Undefined where the provider has no event for an outcome. */
   event(event: OutcomeEvent, signing: Signing): Posting | undefined;
   inbound(mail: InboundMail, signing: Signing): Posting;
+  /** What the application fetches after `inbound` has announced a mail: it is kept as `received` by the mail's id. */
+  received?(mail: InboundMail): unknown;
   /** What is posted to a webhook URL when it is set, before all events: SNS's request to confirm a subscription. */
   handshake?(id: string, signing: Signing): Posting;
-  /** Files that need no credential, by path below `baseUrl`, '' for itself: SNS's certificate. */
+  /** Files that need no credential, by path below `baseUrl`, with its slash: SNS's certificate. */
   files?(path: string, secrets: Secrets): { type: string; body: string } | undefined;
 }

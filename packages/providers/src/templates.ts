@@ -17,6 +17,8 @@ export interface RenderOptions {
   helpers?: Readonly<Record<string, Helper>>;
   /** Throw TemplateError for `{{name}}` without a value, instead of writing nothing. */
   strict?: boolean;
+  /** Values of `@name`. */
+  variables?: Readonly<Record<string, unknown>>;
 }
 
 // What rendering may cost, because it happens on the thread that serves everybody.
@@ -57,7 +59,9 @@ class Renderer {
   }
 
   render(nodes: readonly Node[]): string {
-    this.#nodes(nodes, { value: this.#root, data: {}, named: {}, parent: undefined });
+    this.#nodes(nodes, {
+      ...{ value: this.#root, data: this.#options.variables ?? {}, named: {}, parent: undefined },
+    });
     return this.#output.join('');
   }
 

@@ -49,6 +49,8 @@ export interface Email {
 const MAX_RECIPIENTS = 50;
 /** What is kept for `GET /emails/{id}` stays small; a longer text is in the inbox only. */
 const MAX_KEPT_TEXT = 8 * 1024;
+/** More than an application sets, and few enough for what is kept for events. */
+const MAX_HEADERS = 100;
 const TAG = /^[A-Za-z0-9_-]{1,256}$/;
 /** Header fields that the request states by fields of its own. */
 const OWN_FIELD = /^(?:from|to|cc|bcc|reply-to|subject|message-id|mime-version|content-.*)$/i;
@@ -78,11 +80,19 @@ export async function readEmail(body: unknown, mailroom: Mailroom): Promise<Emai
     scheduled_at: sendAt === undefined ? null : new Date(sendAt).toISOString(),
     message_id: messageId,
   };
+  const headers = Object.entries(fields.headers).map(([name, value]) => ({ name, value }));
   const template = isGiven(given.template) ? { template_id: given.template.id } : {};
   const sending = {
     ...{ raw, providerId: id, mailFrom: from.address, sendAt },
     recipients: [...to, ...cc, ...bcc].map(({ address }) => address),
-    given: { from: sent.from, created_at: sent.created_at, message_id: messageId, tags, ...template },
+    given: {
+      from: sent.from,
+      created_at: sent.created_at,
+      message_id: messageId,
+      tags,
+      headers,
+      ...template,
+    },
   };
   return { sending, sent };
 }
@@ -116,9 +126,7 @@ function mailbox(value: unknown, field: string): Mailbox {
 }
 
 const mailboxes = (given: Given, field: string): Mailbox[] =>
-  listOf(given[field])
-    .flatMap((value) => (typeof value === 'string' ? value.split(/,(?=[^"]*(?:"[^"]*"[^"]*)*$)/) : [value]))
-    .map((value) => mailbox(value, field));
+  listOf(given[field]).map((value) => mailbox(value, field));
 
 const written = ({ name, address }: Mailbox): string => (name ? `${name} <${address}>` : address);
 
@@ -126,6 +134,8 @@ function headersOf(value: unknown): Record<string, string> {
   if (value === undefined || value === null) return {};
   if (!isGiven(value)) throw invalid('The `headers` field must be an object.');
   const fields = Object.entries(value).map(([name, content]): [string, string] => [name, String(content)]);
+  if (fields.length > MAX_HEADERS)
+    throw invalid(`The \`headers\` field takes at most ${MAX_HEADERS} headers.`);
   const wrong = fields.find(([name, content]) => !isField(name, content));
   if (wrong) throw invalid(`The header \`${wrong[0].slice(0, 100)}\` is not a valid header field.`);
   return Object.fromEntries(fields.filter(([name]) => !OWN_FIELD.test(name)));

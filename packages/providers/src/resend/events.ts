@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { InboundMail, Outcome, OutcomeEvent, Posting, Secrets, Signing } from '../provider.ts';
+import { received } from './receiving.ts';
 
 const BOUNCES = {
   bounce: {
@@ -45,19 +46,18 @@ export function event(
 }
 
 export function inbound(mail: InboundMail, signing: Signing): Posting {
-  const written = ({ name, address }: { name: string; address: string }) =>
-    name ? `${name} <${address}>` : address;
-  const data = {
-    ...{ email_id: mail.id, created_at: new Date(mail.at).toISOString(), from: written(mail.from) },
-    ...{ to: mail.to.map(written), bcc: [], cc: mail.cc.map(written), received_for: [mail.rcptTo] },
-    ...{ message_id: mail.messageId, subject: mail.subject },
-    attachments: mail.attachments.map(({ filename, contentType, contentId }, index) => ({
-      ...{ id: String(index + 1), filename: filename || null, content_type: contentType },
-      content_disposition: contentId ? 'inline' : 'attachment',
-      content_id: contentId || null,
-    })),
-  };
-  return posting(mail.id, { type: 'email.received', created_at: data.created_at, data }, signing);
+  const {
+    object: _object,
+    id,
+    html: _html,
+    text: _text,
+    headers: _headers,
+    raw: _raw,
+    ...rest
+  } = received(mail);
+  const attachments = rest.attachments.map(({ size: _size, download_url: _url, ...facts }) => facts);
+  const data = { email_id: id, ...rest, attachments };
+  return posting(mail.id, { type: 'email.received', created_at: rest.created_at, data }, signing);
 }
 
 /** Signed as Svix does: HMAC-SHA256 of id, time and body, by the secret's bytes. */

@@ -3,6 +3,7 @@ import { type Call, type Mailroom, type Provider, Refused, type Reply, type Rout
 import { type Email, readEmail, type SentEmail } from './email.ts';
 import { credentialOf, invalid, json, notFound, refusal } from './errors.ts';
 import { event, inbound, makeSecrets } from './events.ts';
+import { RECEIVING_ROUTES, received } from './receiving.ts';
 import { bodyOf, once, page } from './requests.ts';
 import { timeOf } from './schedule.ts';
 import { TEMPLATE_ROUTES } from './templates.ts';
@@ -77,6 +78,7 @@ async function reschedule(call: Call, sendAt: number | null): Promise<Reply> {
 }
 
 const ROUTES: readonly Route[] = [
+  ...RECEIVING_ROUTES,
   {
     method: 'POST',
     url: '/emails',
@@ -115,4 +117,5 @@ export const RESEND: Provider = {
   shown: ({ signingSecret = '' }) => ({ signingSecret }),
   event,
   inbound,
+  received,
 };

@@ -84,10 +84,8 @@ export function event(given: OutcomeEvent, signing: Signing): Posting | undefine
   const mail = {
     ...{ timestamp: iso(sending.sentAt), source: from, messageId: sending.providerId },
     sourceArn: `arn:aws:ses:us-east-1:${AWS_ACCOUNT}:identity/${sending.mailFrom}`,
-    ...{ sendingAccountId: AWS_ACCOUNT, destination: sending.recipients, headersTruncated: false },
-    headers: Object.entries({ From: from, To: to.join(', '), Subject: subject, 'Message-ID': messageId }).map(
-      ([name, value]) => ({ name, value }),
-    ),
+    ...{ sendingAccountId: AWS_ACCOUNT, destination: sending.recipients },
+    ...{ headersTruncated: facts.headersTruncated ?? false, headers: facts.headers ?? [] },
     commonHeaders: { from: [from], to, messageId, subject },
     ...(hasSet && { tags: { 'ses:configuration-set': [facts.configurationSet], ...facts.tags } }),
   };

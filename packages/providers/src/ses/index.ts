@@ -1,9 +1,10 @@
 import type { Call, Provider, Refused, Reply } from '../provider.ts';
 import { known } from './errors.ts';
 import { event, inbound } from './events.ts';
-import { QUERY_ROUTES, xml } from './query.ts';
+import { QUERY_ROUTES } from './query.ts';
 import { json, REST_ROUTES } from './rest.ts';
 import { files, handshake, makeSecrets } from './sns.ts';
+import { xml } from './xml.ts';
 
 /** The access key id of AWS's signature version 4, which is not verified itself. */
 const credentialOf = ({ authorization }: Call['headers']): string | undefined =>

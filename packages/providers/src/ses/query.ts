@@ -1,12 +1,13 @@
 import { type Given, isGiven, listOf } from '../given.ts';
-import type { Call, Reply, Route } from '../provider.ts';
+import type { Call, Route } from '../provider.ts';
 import { refuse } from './errors.ts';
 import { dataOf, sendBulk, sendEmail } from './send.ts';
+import { SUBSCRIPTION } from './sns.ts';
 import { contentOf, fill, findTemplate, listTemplates, saveTemplate } from './templates.ts';
+import { Entries, xml } from './xml.ts';
 
 // Version 1 of the API: the query protocol, with a form as request and XML as response.
 
-const NAMESPACE = 'http://ses.amazonaws.com/doc/2010-12-01/';
 /** A request has some hundred parameters: 50 recipients with a few tags each. */
 const MAX_PARAMETERS = 2_000;
 const MAX_DEPTH = 10;
@@ -42,34 +43,6 @@ function readValue(branch: Branch | string): unknown {
     return [...members].toSorted(([a], [b]) => Number(a) - Number(b)).map(([, member]) => readValue(member));
   return Object.fromEntries([...branch].map(([name, inner]) => [name, readValue(inner)]));
 }
-
-const escapeXml = (text: string): string =>
-  text
-    .replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
-    // XML 1.0 has no other control characters, not even as references.
-    .replace(/[^\t\n\r\x20-\u{10ffff}]/gu, '');
-
-/** Entries of a map, which are no members of a list. */
-class Entries extends Map<string, Given> {}
-
-function writeXml(value: unknown): string {
-  if (value instanceof Entries)
-    return [...value].map(([key, inner]) => tag('entry', { key, value: inner })).join('');
-  if (Array.isArray(value)) return value.map((member) => tag('member', member)).join('');
-  if (!isGiven(value)) return escapeXml(String(value));
-  return Object.entries(value)
-    .filter(([, inner]) => inner !== undefined)
-    .map(([name, inner]) => tag(name, inner))
-    .join('');
-}
-
-const tag = (name: string, value: unknown): string => `<${name}>${writeXml(value)}</${name}>`;
-
-export const xml = (root: string, value: Given, status = 200): Reply => ({
-  status,
-  type: 'text/xml',
-  body: `<${root} xmlns="${NAMESPACE}">${writeXml(value)}</${root}>\n`,
-});
 
 type Action = (call: Call, form: Given) => Promise<Given> | Given;
 
@@ -165,6 +138,8 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   GetIdentityDkimAttributes: (_call, { Identities }) => ({
     DkimAttributes: verified(Identities, { DkimEnabled: true, DkimVerificationStatus: 'Success' }),
   }),
+  // Of SNS, for applications whose AWS SDK confirms the subscription.
+  ConfirmSubscription: () => ({ SubscriptionArn: SUBSCRIPTION }),
   GetSendQuota: () => ({ Max24HourSend: 50_000, MaxSendRate: 14, SentLast24Hours: 0 }),
   GetSendStatistics: () => ({ SendDataPoints: [] }),
   GetAccountSendingEnabled: () => ({ Enabled: true }),

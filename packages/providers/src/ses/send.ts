@@ -1,8 +1,9 @@
 import { compose, type MailFields } from '../compose.ts';
 import { bytesOf, type Given, isField, isGiven, listOf, type Mailbox, mailboxOf, textOf } from '../given.ts';
 import { type Call, type Mailroom, Refused, type Sending } from '../provider.ts';
+import { valuesOf } from '../source.ts';
 import { refuse } from './errors.ts';
-import { readRaw, valuesOf, written } from './raw.ts';
+import { readRaw, written } from './raw.ts';
 import { type Content, contentOf, fill, findTemplate } from './templates.ts';
 
 /** What events of a mail say of it; kept with the mail. */
@@ -11,12 +12,16 @@ export interface GivenOfSes {
   to: string[];
   subject: string;
   messageId: string;
+  headers: { name: string; value: string }[];
+  headersTruncated: boolean;
   tags: Record<string, string[]>;
   configurationSet?: string;
   contactList?: string;
   topic?: string;
 }
 
+/** SES's own limit of what events say of the header. */
+const MAX_HEADERS_LENGTH = 10_000;
 /** SES's own limit. */
 const MAX_RECIPIENTS = 50;
 
@@ -172,7 +177,16 @@ async function composed(
     headers: Object.fromEntries(headers.map(headerOf)),
     attachments: attachments.map(attachmentOf),
   });
-  const facts = { from: shown(from), to: to.map(shown), subject, messageId };
+  const fields = {
+    From: shown(from),
+    To: to.map(shown).join(', '),
+    Subject: subject,
+    'Message-ID': messageId,
+  };
+  const facts = {
+    ...{ from: fields.From, to: to.map(shown), subject, messageId },
+    headers: [...Object.entries(fields), ...headers.map(headerOf)].map(([name, value]) => ({ name, value })),
+  };
   const recipients = addresses([...to, ...cc, ...bcc]);
   return sendingOf(request, { raw, mailFrom: from.address, recipients, providerId: id }, facts, {});
 }
@@ -190,6 +204,7 @@ function rawSending(request: Given, { Data }: Given, { id, messageId }: Ids, now
   const facts = {
     ...{ from: decodeWords(header), to: valuesOf(raw, 'to').map(decodeWords), messageId },
     subject: decodeWords(valuesOf(raw, 'subject')[0] ?? ''),
+    headers: raw.fields.map(({ name, value }) => ({ name, value })),
   };
   const [set] = valuesOf(raw, 'x-ses-configuration-set');
   const tags = valuesOf(raw, 'x-ses-message-tags').flatMap((value) => value.split(','));
@@ -213,7 +228,7 @@ const addressesIn = (field: string): string[] =>
 function sendingOf(
   request: Given,
   mail: Pick<Sending, 'raw' | 'mailFrom' | 'recipients' | 'providerId'>,
-  facts: Pick<GivenOfSes, 'from' | 'to' | 'subject' | 'messageId'>,
+  facts: Pick<GivenOfSes, 'from' | 'to' | 'subject' | 'messageId' | 'headers'>,
   inHeader: { tags?: string[][]; set?: string | undefined },
 ): Sending {
   const { ContactListName: contactList, TopicName: topic } = given(request.ListManagementOptions);
@@ -223,8 +238,13 @@ function sendingOf(
   ]);
   const further = (inHeader.tags ?? []).map(([name = '', value = '']): [string, string[]] => [name, [value]]);
   const configurationSet = textOf(request.ConfigurationSetName) ?? inHeader.set;
+  let length = 0;
+  const headers = facts.headers.filter(({ name, value }) => {
+    length += name.length + value.length;
+    return length <= MAX_HEADERS_LENGTH;
+  });
   const kept: GivenOfSes = {
-    ...facts,
+    ...{ ...facts, headers, headersTruncated: headers.length < facts.headers.length },
     tags: Object.fromEntries([...further, ...stated]),
     ...(configurationSet && { configurationSet }),
     ...(typeof contactList === 'string' && { contactList }),

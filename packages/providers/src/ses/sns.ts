@@ -1,6 +1,6 @@
 import { createSign } from 'node:crypto';
 import type { Posting, Secrets, Signing } from '../provider.ts';
-import { xml } from './query.ts';
+import { xml } from './xml.ts';
 
 // Amazon SNS, which posts what SES says to the application's URL.
 
@@ -8,7 +8,7 @@ import { xml } from './query.ts';
 export const AWS_ACCOUNT = '123456789012';
 export const TOPIC = `arn:aws:sns:us-east-1:${AWS_ACCOUNT}:mayfly`;
 const CERTIFICATE = 'SimpleNotificationService.pem';
-const SUBSCRIPTION = `${TOPIC}:00000000-0000-4000-8000-000000000000`;
+export const SUBSCRIPTION = `${TOPIC}:00000000-0000-4000-8000-000000000000`;
 
 const DAY_MS = 86_400_000;
 /** No environment for tests is kept longer with the same key. */
@@ -84,8 +84,8 @@ export function handshake(id: string, signing: Signing): Posting {
 
 /** The certificate, and what a visit to SubscribeURL answers. */
 export function files(path: string, secrets: Secrets): { type: string; body: string } | undefined {
-  if (path === CERTIFICATE) return { type: 'application/x-pem-file', body: secrets.certificate ?? '' };
-  if (path !== '') return undefined;
+  if (path === `/${CERTIFICATE}`) return { type: 'application/x-pem-file', body: secrets.certificate ?? '' };
+  if (path !== '/') return undefined;
   const { type, body } = xml('ConfirmSubscriptionResponse', {
     ConfirmSubscriptionResult: { SubscriptionArn: SUBSCRIPTION },
   });

@@ -19,7 +19,7 @@ const MAX_REQUESTS = 2_000;
 /** Rows of one transaction. */
 const REMOVED_PER_STEP = 100;
 
-export type ItemKind = 'settings' | 'template' | 'idempotency' | 'sent';
+export type ItemKind = 'settings' | 'template' | 'idempotency' | 'sent' | 'received';
 
 /** Whose items they are: of an account, or with a read token of its inbox. */
 export interface ItemOwner {

@@ -97,7 +97,7 @@ describe('events of Amazon SES', () => {
   let baseUrl: string;
   /** The address that Mayfly has behind TLS, and what it offers there without a credential. */
   const server = createServer((request, response) => {
-    const path = (request.url ?? '').split('?')[0]?.replace(/^\/providers\/ses\/?/, '') ?? '';
+    const path = (request.url ?? '').split('?')[0]?.replace(/^\/providers\/ses/, '') ?? '';
     const file = SES.files?.(path, secrets);
     response.writeHead(file ? 200 : 404, { 'content-type': file?.type ?? 'text/plain' }).end(file?.body);
   });
@@ -116,7 +116,8 @@ describe('events of Amazon SES', () => {
 
   const given = {
     ...{ from: 'Shop <shop@acme.example>', to: ['ada@example.com'], subject: 'Hellö' },
-    ...{ messageId: '<id-1@email.amazonses.com>', tags: { campaign: ['spring'] } },
+    ...{ messageId: '<id-1@email.amazonses.com>', tags: { campaign: ['spring'] }, headersTruncated: false },
+    headers: [{ name: 'X-Order', value: '7' }],
   };
   const signing = (version = '1') => ({
     ...{ secrets, now: AT, baseUrl, url: `https://app.example/hook?SignatureVersion=${version}` },
@@ -140,7 +141,7 @@ describe('events of Amazon SES', () => {
     const message = await validate(bodyOf(posting));
     expect(message.Type).toBe('SubscriptionConfirmation');
     expect(new URL(message.SubscribeURL ?? '').searchParams.get('Action')).toBe('ConfirmSubscription');
-    const answer = SES.files?.('', secrets);
+    const answer = SES.files?.('/', secrets);
     expect(answer?.body).toMatch(/<SubscriptionArn>arn:aws:sns:/);
   });
 
@@ -165,6 +166,7 @@ describe('events of Amazon SES', () => {
     const [outcome, type, detail] = row;
     const mail = {
       ...{ messageId: 'id-1', source: 'Shop <shop@acme.example>', timestamp: '2026-03-04T05:06:07.000Z' },
+      headers: [{ name: 'X-Order', value: '7' }],
       ...{ destination: ['ada@example.com', 'bob@example.com'], commonHeaders: { subject: 'Hellö' } },
     };
     const feedback = await messageOf(SES.event(outcomeOf(outcome, given), signing()));

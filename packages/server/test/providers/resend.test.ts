@@ -115,6 +115,9 @@ describe('resend, unchanged but for its address', () => {
     expect(await refused({ attachments: [{ filename: 'a', content: '%%%' }] })).toMatchObject({
       name: 'invalid_attachment',
     });
+    expect(await refused({ attachments: Array(1_001).fill({ filename: 'a', content: '' }) })).toMatchObject({
+      ...{ statusCode: 400, name: 'validation_error', message: expect.stringContaining('1001') },
+    });
     expect(await refused({ to: 'nobody-at-all@mayfly.example.test' })).toMatchObject(invalid);
     expect(await refused({ scheduledAt: 'someday' })).toMatchObject(invalid);
     expect(await refused({ scheduledAt: 'in 31 days' })).toMatchObject(invalid);
@@ -127,6 +130,21 @@ describe('resend, unchanged but for its address', () => {
     });
     const bare = await fetch(`${app.url}/providers/resend/emails`, { method: 'POST', body: '{}' });
     expect([bare.status, await bare.json()]).toMatchObject([401, { name: 'missing_api_key' }]);
+  });
+
+  it('answers a fault rule as Resend limits its rate', async () => {
+    const inbox = await newInbox();
+    const rules = [{ at: 'api', reply: { code: 429, text: 'Too many requests' }, times: 1 }];
+    await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
+    const mail = { from: FROM, to: inbox.address, subject: 's', text: 't' };
+    expect((await resend.emails.send(mail)).error).toEqual({
+      ...{ statusCode: 429, name: 'rate_limit_exceeded', message: 'Too many requests' },
+    });
+    expect((await resend.emails.list({ limit: 100 })).data?.data.map(({ to }) => to[0])).not.toContain(
+      inbox.address,
+    );
+    expect((await resend.emails.send(mail)).error).toBeNull();
+    await inbox.only();
   });
 
   it('answers a repeated Idempotency-Key as the first time, and refuses it for another mail', async () => {

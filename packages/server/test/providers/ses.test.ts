@@ -1,7 +1,7 @@
 import * as v1 from '@aws-sdk/client-ses';
 import * as v2 from '@aws-sdk/client-sesv2';
 import { createTransport } from 'nodemailer';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 let app: TestApp;
@@ -229,6 +229,46 @@ describe('@aws-sdk/client-ses, unchanged but for its endpoint', () => {
   });
 });
 
+describe('clients of AWS', () => {
+  it.each(['AWS_ENDPOINT_URL_SES', 'AWS_ENDPOINT_URL_SESV2'])('take the address of %s', async (name) => {
+    vi.stubEnv(name, `${app.url}/providers/ses`);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const { endpoint: _endpoint, ...rest } = options(TEST_KEY);
+    if (name.endsWith('V2')) {
+      const client = new v2.SESv2Client(rest);
+      expect(await client.send(new v2.GetAccountCommand({}))).toMatchObject({ SendingEnabled: true });
+    } else {
+      const client = new v1.SESClient(rest);
+      expect(await client.send(new v1.GetSendQuotaCommand({}))).toMatchObject({ MaxSendRate: 14 });
+    }
+  });
+
+  it('meet the throttling of a fault rule, and send when they try again', async () => {
+    const inbox = await newInbox();
+    const rules = [{ at: 'api', reply: { code: 429, text: 'Maximum sending rate exceeded.' }, times: 1 }];
+    const Destination = { ToAddresses: [inbox.address] };
+    const once = [
+      () => new v1.SESClient({ ...options(TEST_KEY), maxAttempts: 1 }),
+      () => new v2.SESv2Client({ ...options(TEST_KEY), maxAttempts: 1 }),
+    ] as const;
+    const email = { Source: SOURCE, Destination, Message: simple() };
+    const email2 = { FromEmailAddress: SOURCE, Destination, Content: { Simple: simple() } };
+    const setFault = () => app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
+    await setFault();
+    expect(await error(once[0]().send(new v1.SendEmailCommand(email)))).toMatchObject({
+      ...{ name: 'Throttling', status: 400, message: 'Maximum sending rate exceeded.' },
+    });
+    await setFault();
+    expect(await error(once[1]().send(new v2.SendEmailCommand(email2)))).toMatchObject({
+      ...{ name: 'TooManyRequestsException', status: 429 },
+    });
+    expect(await inbox.messages()).toEqual([]);
+    await setFault();
+    await ses.send(new v1.SendEmailCommand(email));
+    await inbox.only();
+  });
+});
+
 describe('@aws-sdk/client-sesv2, unchanged but for its endpoint', () => {
   const send = (request: Partial<v2.SendEmailCommandInput>, client = sesv2) =>
     client.send(new v2.SendEmailCommand({ FromEmailAddress: SOURCE, Content: {}, ...request }));
@@ -344,8 +384,11 @@ describe('@aws-sdk/client-sesv2, unchanged but for its endpoint', () => {
 describe('nodemailer with its SES transport', () => {
   it('sends, and its verify() succeeds without a mail', async () => {
     const inbox = await newInbox();
-    const transport = createTransport({ SES: { sesClient: sesv2, SendEmailCommand: v2.SendEmailCommand } });
+    // A read token, whose inbox takes mail for any address.
+    const sesClient = new v2.SESv2Client(options(inbox.token));
+    const transport = createTransport({ SES: { sesClient, SendEmailCommand: v2.SendEmailCommand } });
     expect(await transport.verify()).toBe(true);
+    expect(await inbox.messages()).toEqual([]);
     const info = await transport.sendMail({
       ...{
         from: 'Größe <shop@acme.example>',

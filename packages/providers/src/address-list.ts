@@ -1,0 +1,19 @@
+import { type Mailbox, mailboxOf } from './given.ts';
+
+/** `Ada <ada@example.com>, bob@example.com`: what is between commas outside quotes, each undefined if it is no address. */
+export function addressList(text: string): (Mailbox | undefined)[] {
+  const parts = [''];
+  let isQuoted = false;
+  for (const piece of text.split(/(\\.|[",])/s)) {
+    if (piece === '"') isQuoted = !isQuoted;
+    if (piece === ',' && !isQuoted) parts.push('');
+    else parts[parts.length - 1] += piece;
+  }
+  return parts.filter((part) => part.trim() !== '').map(mailboxOf);
+}
+
+/** As a header field has it, but not encoded. */
+export const writtenMailbox = ({ name, address }: Mailbox): string =>
+  name
+    ? `${/^[\w .-]*$/.test(name) ? name : `"${name.replaceAll(/["\\]/g, '\\$&')}"`} <${address}>`
+    : address;

@@ -1,0 +1,24 @@
+import type { Provider } from '../provider.ts';
+import { refusal } from './errors.ts';
+import { sendBatch, sendOne, sendTemplateBatch } from './send.ts';
+import { TEMPLATE_ROUTES } from './templates.ts';
+import { event, inbound, makeSecrets, shown } from './webhooks.ts';
+
+/** https://postmarkapp.com/developer */
+export const POSTMARK: Provider = {
+  name: 'postmark',
+  title: 'Postmark',
+  routes: [
+    { method: 'POST', url: '/email', answer: sendOne },
+    { method: 'POST', url: '/email/batch', answer: sendBatch },
+    { method: 'POST', url: '/email/withTemplate', answer: sendOne },
+    { method: 'POST', url: '/email/batchWithTemplates', answer: sendTemplateBatch },
+    ...TEMPLATE_ROUTES,
+  ],
+  credentialOf: (headers) => headers['x-postmark-server-token'],
+  refusal,
+  makeSecrets,
+  shown,
+  event,
+  inbound,
+};

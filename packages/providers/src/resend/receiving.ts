@@ -1,0 +1,56 @@
+import type { Call, InboundMail, Route } from '../provider.ts';
+import { json, notFound } from './errors.ts';
+
+/** Contents of attachments that are kept with a mail, whose record has a limit. */
+const MAX_CONTENT_BYTES = 256 * 1024;
+
+type Received = ReturnType<typeof received>;
+
+/** What `GET /emails/receiving/{id}` answers. */
+export function received(mail: InboundMail) {
+  const written = ({ name, address }: { name: string; address: string }) =>
+    name ? `${name} <${address}>` : address;
+  let left = MAX_CONTENT_BYTES;
+  return {
+    ...{ object: 'email', id: mail.id, created_at: new Date(mail.at).toISOString() },
+    ...{ from: written(mail.from), to: mail.to.map(written), cc: mail.cc.map(written), bcc: [] },
+    ...{ received_for: [mail.rcptTo], reply_to: [], message_id: mail.messageId, subject: mail.subject },
+    ...{ html: mail.html || null, text: mail.text || null, raw: null },
+    headers: Object.fromEntries(mail.headers.map(({ name, value }) => [name.toLowerCase(), value])),
+    attachments: mail.attachments.map(({ filename, contentType, contentId, content }, index) => {
+      left -= content.length;
+      return {
+        ...{ id: String(index + 1), filename: filename || null, content_type: contentType },
+        content_disposition: contentId ? 'inline' : 'attachment',
+        ...{ content_id: contentId || null, size: content.length },
+        // A link without a credential that shows nothing to others.
+        download_url: left < 0 ? '' : `data:${contentType};base64,${Buffer.from(content).toString('base64')}`,
+      };
+    }),
+  };
+}
+
+async function find({ mailroom, path }: Call): Promise<Received> {
+  const found = (await mailroom.kept('received', path.id ?? '')) as Received | undefined;
+  if (!found) throw notFound('Email');
+  return found;
+}
+
+export const RECEIVING_ROUTES: readonly Route[] = [
+  { method: 'GET', url: '/emails/receiving/:id', answer: async (call) => json(await find(call)) },
+  {
+    method: 'GET',
+    url: '/emails/receiving/:id/attachments',
+    answer: async (call) => json({ object: 'list', has_more: false, data: (await find(call)).attachments }),
+  },
+  {
+    method: 'GET',
+    url: '/emails/receiving/:id/attachments/:attachment',
+    answer: async (call) => {
+      const { attachments } = await find(call);
+      const attachment = attachments.find(({ id }) => id === call.path.attachment);
+      if (!attachment) throw notFound('Attachment');
+      return json({ object: 'attachment', ...attachment });
+    },
+  },
+];

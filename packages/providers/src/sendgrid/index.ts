@@ -1,0 +1,19 @@
+import type { Provider } from '../provider.ts';
+import { refusal } from './errors.ts';
+import { sendMail } from './send.ts';
+import { TEMPLATE_ROUTES } from './templates.ts';
+import { event, inbound, makeSecrets } from './webhooks.ts';
+
+/** https://www.twilio.com/docs/sendgrid/api-reference */
+export const SENDGRID: Provider = {
+  name: 'sendgrid',
+  title: 'SendGrid',
+  routes: [{ method: 'POST', url: '/v3/mail/send', answer: sendMail }, ...TEMPLATE_ROUTES],
+  // Applications and the SDK look for the prefix of SendGrid's keys.
+  credentialOf: ({ authorization }) => /^Bearer +(?:SG\.)?(.*)$/i.exec(authorization ?? '')?.[1],
+  refusal,
+  makeSecrets,
+  shown: ({ publicKey = '' }) => ({ publicKey }),
+  event,
+  inbound,
+};

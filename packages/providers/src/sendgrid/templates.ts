@@ -1,0 +1,242 @@
+import { type Given, isGiven, listOf, parseJson, textOf } from '../given.ts';
+import { type Call, type Mailroom, Refused, type Reply, type Route } from '../provider.ts';
+import { parseTemplate, TemplateError } from '../template-parser.ts';
+import { type Helper, render } from '../templates.ts';
+import { wrongField } from './errors.ts';
+
+interface Version {
+  id: string;
+  template_id: string;
+  active: 0 | 1;
+  name: string;
+  subject: string;
+  html_content: string;
+  plain_content: string;
+  updated_at: string;
+}
+
+interface Template {
+  id: string;
+  name: string;
+  generation: string;
+  updated_at: string;
+  versions: Version[];
+}
+
+const number = (value: unknown): number => Number(value);
+/** https://www.twilio.com/docs/sendgrid/for-developers/sending-email/using-handlebars */
+const HELPERS: Record<string, Helper> = {
+  equals: ([one, other]) => String(one) === String(other),
+  notEquals: ([one, other]) => String(one) !== String(other),
+  greaterThan: ([one, other]) => number(one) > number(other),
+  lessThan: ([one, other]) => number(one) < number(other),
+  and: (args) => args.every(Boolean),
+  or: (args) => args.some(Boolean),
+  length: ([value]) => (Array.isArray(value) || typeof value === 'string' ? value.length : 0),
+  insert: ([value, otherwise]) => value || /^default=(.*)$/s.exec(String(otherwise ?? ''))?.[1] || '',
+  formatDate: ([date, format, offset]) => formatDate(date, String(format), String(offset ?? '')),
+};
+
+/** Moment's tokens that SendGrid documents. */
+function formatDate(value: unknown, format: string, offset: string): string {
+  const time = new Date(typeof value === 'number' ? value : String(value)).getTime();
+  if (Number.isNaN(time)) return '';
+  const [, sign = '+', hours = '0', minutes = '0'] = /^([+-])(\d\d):?(\d\d)$/.exec(offset) ?? [];
+  const shift = (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000;
+  const at = new Date(time + shift);
+  const two = (part: number): string => String(part).padStart(2, '0');
+  const named = (options: Intl.DateTimeFormatOptions): string =>
+    new Intl.DateTimeFormat('en-US', { ...options, timeZone: 'UTC' }).format(at);
+  const hour = at.getUTCHours();
+  const tokens: Record<string, () => string | number> = {
+    YYYY: () => at.getUTCFullYear(),
+    YY: () => two(at.getUTCFullYear() % 100),
+    MMMM: () => named({ month: 'long' }),
+    MMM: () => named({ month: 'short' }),
+    MM: () => two(at.getUTCMonth() + 1),
+    M: () => at.getUTCMonth() + 1,
+    DD: () => two(at.getUTCDate()),
+    D: () => at.getUTCDate(),
+    dddd: () => named({ weekday: 'long' }),
+    ddd: () => named({ weekday: 'short' }),
+    HH: () => two(hour),
+    H: () => hour,
+    hh: () => two(hour % 12 || 12),
+    h: () => hour % 12 || 12,
+    mm: () => two(at.getUTCMinutes()),
+    m: () => at.getUTCMinutes(),
+    ss: () => two(at.getUTCSeconds()),
+    s: () => at.getUTCSeconds(),
+    A: () => (hour < 12 ? 'AM' : 'PM'),
+    ZZ: () => `${sign}${hours.padStart(2, '0')}${minutes.padStart(2, '0')}`,
+    Z: () => `${sign}${hours.padStart(2, '0')}:${minutes.padStart(2, '0')}`,
+  };
+  return format
+    .slice(0, 100)
+    .replace(/YYYY|YY|M{1,4}|DD?|d{3,4}|HH?|hh?|mm?|ss?|A|ZZ?/g, (token) =>
+      String(tokens[token]?.() ?? token),
+    );
+}
+
+/** @returns undefined for a template that is not there or has no active version */
+export async function renderTemplate(
+  mailroom: Mailroom,
+  id: string,
+  data: Given,
+): Promise<{ subject: string; html?: string; text?: string } | undefined> {
+  const template = (await mailroom.kept('template', id)) as Template | undefined;
+  const version = template?.versions.find(({ active }) => active === 1);
+  if (!version) return undefined;
+  const filled = (source: string, isHtml: boolean): string =>
+    render(source, data, { escape: isHtml, helpers: HELPERS });
+  try {
+    const subject = filled(version.subject, false).replace(/[\r\n]+/g, ' ');
+    const html = filled(version.html_content, true);
+    const text = filled(version.plain_content, false);
+    return { subject, ...(html && { html }), ...(text && { text }) };
+  } catch (error) {
+    if (error instanceof TemplateError) throw wrongField('template_id', error.message);
+    throw error;
+  }
+}
+
+const json = (value: unknown, status = 200): Reply => ({
+  status,
+  type: 'application/json',
+  body: value === undefined ? '' : JSON.stringify(value),
+});
+
+function bodyOf(call: Call): Given {
+  const given = parseJson(call.body);
+  if (isGiven(given)) return given;
+  throw wrongField(null, 'The body is not a JSON object.');
+}
+
+async function found(call: Call): Promise<Template> {
+  const template = await call.mailroom.kept('template', call.path.id ?? '');
+  if (template === undefined) throw new Refused(404, 'template not found');
+  return template as Template;
+}
+
+async function keep(call: Call, template: Template): Promise<Template> {
+  template.updated_at = timestamp(call);
+  await call.mailroom.keep('template', template.id, template);
+  return template;
+}
+
+const timestamp = ({ mailroom }: Call): string =>
+  new Date(mailroom.now()).toISOString().slice(0, 19).replace('T', ' ');
+
+async function createTemplate(call: Call): Promise<Reply> {
+  const given = bodyOf(call);
+  const name = textOf(given.name);
+  if (!name) throw wrongField('name', 'The name is required.');
+  const generation = given.generation === 'legacy' ? 'legacy' : 'dynamic';
+  const random = call.mailroom.uuid();
+  const id = textOf(given.id) ?? (generation === 'dynamic' ? `d-${random.replaceAll('-', '')}` : random);
+  return json(await keep(call, { id, name, generation, updated_at: '', versions: [] }), 201);
+}
+
+function checked(given: Given, version: Version): Version {
+  const made = { ...version };
+  for (const field of ['name', 'subject', 'html_content', 'plain_content'] as const) {
+    made[field] = textOf(given[field]) ?? made[field];
+    try {
+      parseTemplate(made[field]);
+    } catch (error) {
+      if (error instanceof TemplateError) throw wrongField(field, error.message);
+      throw error;
+    }
+  }
+  if (given.active !== undefined) made.active = given.active === 1 || given.active === true ? 1 : 0;
+  return made;
+}
+
+/** Stores a version among the others; at most one is active. */
+async function keepVersion(call: Call, template: Template, version: Version): Promise<Version> {
+  const others = template.versions.filter(({ id }) => id !== version.id);
+  if (version.active === 1) for (const other of others) other.active = 0;
+  const kept = { ...version, updated_at: timestamp(call) };
+  await keep(call, { ...template, versions: [kept, ...others] });
+  return kept;
+}
+
+async function createVersion(call: Call): Promise<Reply> {
+  const template = await found(call);
+  const given = bodyOf(call);
+  if (!textOf(given.name)) throw wrongField('name', 'The name is required.');
+  const made = checked(given, {
+    ...{ id: call.mailroom.uuid(), template_id: template.id, active: 1 as const },
+    ...{ name: '', subject: '', html_content: '', plain_content: '', updated_at: '' },
+  });
+  return json(await keepVersion(call, template, made), 201);
+}
+
+async function foundVersion(call: Call): Promise<[Template, Version]> {
+  const template = await found(call);
+  const version = template.versions.find(({ id }) => id === call.path.version);
+  if (!version) throw new Refused(404, 'template version not found');
+  return [template, version];
+}
+
+async function changeVersion(call: Call, given: Given): Promise<Reply> {
+  const [template, version] = await foundVersion(call);
+  return json(await keepVersion(call, template, checked(given, version)));
+}
+
+/** Templates and their versions: what a test needs to set them up. */
+export const TEMPLATE_ROUTES: readonly Route[] = [
+  { method: 'POST', url: '/v3/templates', answer: createTemplate },
+  {
+    method: 'GET',
+    url: '/v3/templates',
+    async answer({ mailroom }) {
+      const templates = listOf(await mailroom.keptOf('template')).map(
+        (one) => (one as { value: Template }).value,
+      );
+      return json({ result: templates, templates, _metadata: { count: templates.length } });
+    },
+  },
+  { method: 'GET', url: '/v3/templates/:id', answer: async (call) => json(await found(call)) },
+  {
+    method: 'PATCH',
+    url: '/v3/templates/:id',
+    async answer(call) {
+      const template = await found(call);
+      return json(await keep(call, { ...template, name: textOf(bodyOf(call).name) ?? template.name }));
+    },
+  },
+  {
+    method: 'DELETE',
+    url: '/v3/templates/:id',
+    async answer(call) {
+      await call.mailroom.keep('template', (await found(call)).id, null);
+      return json(undefined, 204);
+    },
+  },
+  { method: 'POST', url: '/v3/templates/:id/versions', answer: createVersion },
+  {
+    method: 'GET',
+    url: '/v3/templates/:id/versions/:version',
+    answer: async (call) => json((await foundVersion(call))[1]),
+  },
+  {
+    method: 'PATCH',
+    url: '/v3/templates/:id/versions/:version',
+    answer: (call) => changeVersion(call, bodyOf(call)),
+  },
+  {
+    method: 'POST',
+    url: '/v3/templates/:id/versions/:version/activate',
+    answer: (call) => changeVersion(call, { active: 1 }),
+  },
+  {
+    method: 'DELETE',
+    url: '/v3/templates/:id/versions/:version',
+    async answer(call) {
+      const [template, version] = await foundVersion(call);
+      await keep(call, { ...template, versions: template.versions.filter(({ id }) => id !== version.id) });
+      return json(undefined, 204);
+    },
+  },
+];

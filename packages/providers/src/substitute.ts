@@ -1,0 +1,30 @@
+import { Refused } from './provider.ts';
+
+/**
+ * Characters that one request may have searched and, four times each, written. A mailing of 1,000 recipients with
+ * 50 KB each stays below; it takes about a second of the thread that serves everybody.
+ */
+const MAX_WORK = 512 * 1024 * 1024;
+
+export type Substitute = (text: string, pairs: Iterable<readonly [string, unknown]>) => string;
+
+/** A function for one request that replaces tags by values, in order. @throws Refused 413 when it does too much */
+export function createSubstitute(): Substitute {
+  let left = MAX_WORK;
+  const spend = (characters: number): void => {
+    left -= characters;
+    if (left < 0) throw new Refused(413, 'The substitutions make the mail too large.');
+  };
+  return (text, pairs) => {
+    let filled = text;
+    for (const [tag, value] of pairs) {
+      spend(filled.length + 1);
+      if (tag === '' || !filled.includes(tag)) continue;
+      const parts = filled.split(tag);
+      const put = String(value);
+      spend(4 * (filled.length + (parts.length - 1) * put.length));
+      filled = parts.join(put);
+    }
+    return filled;
+  };
+}

@@ -1,0 +1,22 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it, onTestFinished } from 'vitest';
+import { startApp, TEST_KEY } from '../support/start-app.ts';
+
+const EXAMPLES = join(import.meta.dirname, '../../../../examples');
+
+it('the suite of examples/tickets passes', async () => {
+  const app = await startApp();
+  onTestFinished(() => app.stop());
+  const env = {
+    ...{ ...process.env, MAYFLY_URL: app.url, MAYFLY_API_KEY: TEST_KEY, NODE_OPTIONS: '' },
+    RESEND_BASE_URL: `${app.url}/providers/resend`,
+  };
+  const run = promisify(execFile)(process.execPath, ['--test', '--test-reporter=tap'], {
+    ...{ cwd: join(EXAMPLES, 'tickets'), env },
+  });
+  const { stdout } = await run.catch((error: { stdout: string }) => error);
+  expect(stdout).toMatch(/^# pass [1-9]/m);
+  expect(stdout).toMatch(/^# fail 0$/m);
+});

@@ -1,0 +1,213 @@
+import Mailgun from 'mailgun.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+
+const DOMAIN = 'mg.example.com';
+let app: TestApp;
+let mailgun: ReturnType<typeof sdk>;
+
+/** The SDK as an application sets it up, and the one option for the address. */
+const sdk = (key: string) =>
+  new Mailgun(FormData).client({ username: 'api', key, url: `${app.url}/providers/mailgun` });
+
+beforeAll(async () => {
+  app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test' });
+  mailgun = sdk(TEST_KEY);
+});
+afterAll(() => app.stop());
+
+const messageIn = async ({ id }: { id: string }) => {
+  const { body } = await app.api('GET', `/v1/inboxes/${id}/messages?wait=5`);
+  expect(body.messages).toHaveLength(1);
+  return (await app.api('GET', `/v1/inboxes/${id}/messages/${body.messages[0].id}`)).body;
+};
+const countIn = async ({ id }: { id: string }) =>
+  (await app.api('GET', `/v1/inboxes/${id}/messages`)).body.messages.length;
+
+const refusalOf = (sending: Promise<unknown>) =>
+  sending.then(
+    () => expect.fail('was accepted'),
+    ({ status, details }) => ({ status, details }),
+  );
+
+const FROM = 'The Shop <shop@mg.example.com>';
+
+describe('mailgun.js, unchanged but for its url', () => {
+  it('sends a mail with all its fields, and answers as Mailgun does', async () => {
+    const [inbox, copy] = await Promise.all([app.createInbox(), app.createInbox()]);
+    const answer = await mailgun.messages.create(DOMAIN, {
+      ...{
+        from: FROM,
+        to: [`"Lovelace, Ada" <${inbox.address}>`],
+        bcc: copy.address,
+        subject: 'Your code is 482913',
+      },
+      ...{ text: 'Code 482913', html: '<p>482913 <img src="cid:logo.png"></p>' },
+      ...{
+        'h:Reply-To': 'help@example.com',
+        'h:X-Order': '17',
+        'o:tag': ['sign-up', 'code'],
+        'v:order': '17',
+      },
+      attachment: { data: Buffer.from('The terms'), filename: 'terms.txt', contentType: 'text/plain' },
+      inline: { data: Buffer.from('89504e470d0a1a0a', 'hex'), filename: 'logo.png' },
+    });
+    expect(answer).toEqual({
+      ...{ status: 200, message: 'Queued. Thank you.' },
+      id: expect.stringMatching(/^<[0-9a-f-]{36}@mg\.example\.com>$/),
+    });
+    const message = await messageIn(inbox);
+    expect(message).toMatchObject({
+      ...{ subject: 'Your code is 482913', from: { name: 'The Shop', address: 'shop@mg.example.com' } },
+      ...{
+        to: [{ name: 'Lovelace, Ada', address: inbox.address }],
+        replyTo: [{ address: 'help@example.com' }],
+      },
+      attachments: expect.arrayContaining([expect.objectContaining({ filename: 'terms.txt', size: 9 })]),
+      envelope: { via: 'mailgun', providerMessageId: answer.id },
+    });
+    expect(message.headers).toContainEqual({ name: 'X-Order', value: '17' });
+    expect(message.headers).toContainEqual({ name: 'Message-ID', value: answer.id });
+    expect((await messageIn(copy)).to).toMatchObject([{ address: inbox.address }]);
+  });
+
+  it('sends a mail that the application composed, without its Bcc', async () => {
+    const inbox = await app.createInbox();
+    const message = `From: ${FROM}\nTo: someone@example.org\nBcc: hidden@example.org\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\nMessage-ID: <own@mg.example.com>\n\nHello\n`;
+    const answer = await mailgun.messages.create(DOMAIN, { to: inbox.address, message });
+    expect(answer).toMatchObject({ id: '<own@mg.example.com>' });
+    const read = await messageIn(inbox);
+    expect(read).toMatchObject({ subject: 'Grüße', to: [{ address: 'someone@example.org' }] });
+    expect(JSON.stringify(read.headers)).not.toContain('hidden@example.org');
+  });
+
+  it('makes a mail for each recipient of a batch, with its variables', async () => {
+    const [ada, bob] = await Promise.all([app.createInbox(), app.createInbox()]);
+    await mailgun.messages.create(DOMAIN, {
+      ...{ from: FROM, to: [`Ada Lovelace <${ada.address}>`, bob.address] },
+      ...{ subject: 'Hi %recipient.name%', text: '%recipient.name% %recipient_fname%: %recipient.id%%' },
+      'recipient-variables': JSON.stringify({
+        [ada.address]: { name: 'Ada', id: 1 },
+        [bob.address]: { name: 'Bob', id: '$&' },
+      }),
+    });
+    expect(await messageIn(ada)).toMatchObject({
+      ...{ subject: 'Hi Ada', to: [{ name: 'Ada Lovelace', address: ada.address }] },
+      text: expect.stringContaining('Ada Ada: 1%'),
+    });
+    expect(await messageIn(bob)).toMatchObject({ text: expect.stringContaining('Bob : $&%') });
+  });
+
+  it('keeps templates with versions and sends with them', async () => {
+    const { domainTemplates: templates } = mailgun.domains;
+    const made = await templates.create(DOMAIN, {
+      ...{
+        name: 'Welcome',
+        description: 'first',
+        template: 'Hi {{name}}{{#if (eq plan "pro")}}, pro{{/if}}',
+      },
+      ...{ tag: 'v1', engine: 'handlebars' as never },
+    });
+    expect(made).toMatchObject({ name: 'welcome', version: { tag: 'v1', active: true } });
+    await templates.createVersion(DOMAIN, 'welcome', { template: 'Bye {{name}}', tag: 'v2' });
+    const [one, two] = await Promise.all([app.createInbox(), app.createInbox()]);
+    const mail = { from: FROM, subject: 'T', template: 'welcome' };
+    await mailgun.messages.create(DOMAIN, {
+      ...{ ...mail, to: one.address, 't:variables': JSON.stringify({ name: 'A & B', plan: 'pro' }) },
+    });
+    expect((await messageIn(one)).html).toContain('Hi A &amp; B, pro');
+    await mailgun.messages.create(DOMAIN, { ...mail, to: two.address, 't:version': 'v2', 'v:name': 'Ada' });
+    expect((await messageIn(two)).html).toContain('Bye Ada');
+    await templates.updateVersion(DOMAIN, 'welcome', 'v2', { active: 'yes' as never });
+    expect(await templates.get(DOMAIN, 'welcome', { active: 'yes' } as never)).toMatchObject({
+      version: { tag: 'v2' },
+    });
+    const { template } = await templates.listVersions(DOMAIN, 'welcome');
+    expect(template.versions).toHaveLength(2);
+    expect((await templates.list(DOMAIN)).items).toMatchObject([{ name: 'welcome' }]);
+    expect(
+      await refusalOf(mailgun.messages.create('other.example.com', { ...mail, to: one.address })),
+    ).toMatchObject({ status: 400 });
+    await templates.destroy(DOMAIN, 'welcome');
+    expect(await refusalOf(templates.get(DOMAIN, 'welcome'))).toMatchObject({ status: 404 });
+  });
+
+  it('takes a mail in test mode and delivers nothing', async () => {
+    const inbox = await app.createInbox();
+    const mail = { from: FROM, to: inbox.address, subject: 'Hi', text: 'Hi', 'o:testmode': true };
+    expect(await mailgun.messages.create(DOMAIN, mail)).toMatchObject({ status: 200 });
+    expect(await countIn(inbox)).toBe(0);
+  });
+});
+
+describe("errors in Mailgun's shape", () => {
+  const send = (wrong: object, key = TEST_KEY) =>
+    refusalOf(
+      sdk(key).messages.create(DOMAIN, {
+        from: FROM,
+        to: 'ada@mayfly.test',
+        subject: 'Hi',
+        text: 'Hi',
+        ...wrong,
+      }),
+    );
+
+  it('is 401 Forbidden for a wrong key', async () => {
+    expect(await send({}, 'key-wrong')).toEqual({ status: 401, details: 'Forbidden' });
+  });
+
+  it.each([
+    [
+      'an invalid recipient',
+      { to: 'ada@@example' },
+      "'to' parameter is not a valid address. please check documentation",
+    ],
+    ['no sender', { from: '' }, "'from' parameter is missing"],
+    [
+      'no body',
+      { text: '' },
+      "Need at least one of 'text', 'html', 'amp-html' or 'template' parameters specified",
+    ],
+    ['an address of no inbox', { to: 'nobody@mayfly.test' }, 'No inbox of this account'],
+    ['an unknown template', { template: 'unknown' }, 'POST /v3/mg.example.com/templates'],
+    ['a time that is none', { 'o:deliverytime': 'soon' }, 'o:deliverytime'],
+    ['variables that are no JSON', { 'recipient-variables': '{' }, 'recipient-variables'],
+    ['a header with a line break', { 'h:X-A': 'b\r\nBcc: c@d.example' }, 'h:X-A'],
+  ])('is 400 with a message for %s', async (_what, wrong, message) => {
+    expect(await send(wrong)).toMatchObject({ status: 400, details: expect.stringContaining(message) });
+  });
+
+  it('is 429 where a fault rule says so', async () => {
+    const inbox = await app.createInbox();
+    await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, {
+      body: { rules: [{ at: 'api', reply: { code: 429, text: 'Too many requests' }, times: 1 }] },
+    });
+    expect(await send({ to: inbox.address })).toEqual({ status: 429, details: 'Too many requests' });
+  });
+
+  it.each([
+    ['nothing', '', 'multipart/form-data; boundary=x'],
+    ['no form', 'not a form', 'multipart/form-data; boundary=x'],
+    ['JSON', '{"from":"a@b.example"}', 'application/json'],
+    [
+      'half a form',
+      '--x\r\nContent-Disposition: form-data; name="from"\r\n\r\n',
+      'multipart/form-data; boundary=x',
+    ],
+    [
+      'substitutions that explode',
+      new URLSearchParams({
+        ...{ from: FROM, to: 'a@mayfly.test', text: '%recipient.a%'.repeat(60_000) },
+        'recipient-variables': JSON.stringify({ 'a@mayfly.test': { a: '%recipient.b%'.repeat(20_000) } }),
+      }).toString(),
+      'application/x-www-form-urlencoded',
+    ],
+  ])('is a refusal with a message for %s', async (_what, body, type) => {
+    const response = await fetch(`${app.url}/providers/mailgun/v3/${DOMAIN}/messages`, {
+      ...{ method: 'POST', body },
+      headers: { authorization: `Basic ${btoa(`api:${TEST_KEY}`)}`, 'content-type': type },
+    });
+    expect([400, 413]).toContain(response.status);
+    expect(await response.json()).toEqual({ message: expect.any(String) });
+  });
+});

@@ -1,0 +1,197 @@
+import { ServerClient } from 'postmark';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+
+let app: TestApp;
+let postmark: ServerClient;
+
+/** The SDK as an application sets it up, and the two options for the address. */
+const sdk = (token: string): ServerClient =>
+  new ServerClient(token, {
+    requestHost: `${new URL(app.url).host}/providers/postmark`,
+    useHttps: false,
+  });
+
+beforeAll(async () => {
+  app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test' });
+  postmark = sdk(TEST_KEY);
+});
+afterAll(() => app.stop());
+
+const messageIn = async ({ id }: { id: string }) => {
+  const { body } = await app.api('GET', `/v1/inboxes/${id}/messages?wait=5`);
+  expect(body.messages).toHaveLength(1);
+  return (await app.api('GET', `/v1/inboxes/${id}/messages/${body.messages[0].id}`)).body;
+};
+
+const refusalOf = (sending: Promise<unknown>) =>
+  sending.then(
+    () => expect.fail('was accepted'),
+    ({ name, code, statusCode, message }) => ({ name, code, statusCode, message }),
+  );
+
+const FROM = 'The Shop <shop@example.com>';
+
+describe('postmark, unchanged but for requestHost', () => {
+  it('sends a mail with all its fields, and answers as Postmark does', async () => {
+    const [inbox, copy] = await Promise.all([app.createInbox(), app.createInbox()]);
+    const answer = await postmark.sendEmail({
+      ...{
+        From: FROM,
+        To: `"Lovelace, Ada" <${inbox.address}>`,
+        Bcc: copy.address,
+        ReplyTo: 'help@example.com',
+      },
+      ...{
+        Subject: 'Your code is 482913',
+        TextBody: 'Code 482913',
+        HtmlBody: '<p>482913 <img src="cid:logo"></p>',
+      },
+      ...{ Tag: 'sign-up', Metadata: { order: '17' }, Headers: [{ Name: 'X-Order', Value: '17' }] },
+      Attachments: [
+        { Name: 'terms.txt', Content: 'VGhlIHRlcm1z', ContentType: 'text/plain', ContentID: '' },
+        { Name: 'logo.png', Content: 'iVBORw0KGgo=', ContentType: 'image/png', ContentID: 'cid:logo' },
+      ],
+    });
+    expect(answer).toEqual({
+      ...{ To: `"Lovelace, Ada" <${inbox.address}>`, Bcc: copy.address, ErrorCode: 0, Message: 'OK' },
+      MessageID: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      SubmittedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+    });
+    const message = await messageIn(inbox);
+    expect(message).toMatchObject({
+      ...{ subject: 'Your code is 482913', from: { name: 'The Shop', address: 'shop@example.com' } },
+      ...{
+        to: [{ name: 'Lovelace, Ada', address: inbox.address }],
+        replyTo: [{ address: 'help@example.com' }],
+      },
+      attachments: expect.arrayContaining([expect.objectContaining({ filename: 'terms.txt', size: 9 })]),
+      envelope: { via: 'postmark', providerMessageId: answer.MessageID },
+    });
+    expect(message.headers).toContainEqual({ name: 'X-Order', value: '17' });
+    expect((await messageIn(copy)).to).toMatchObject([{ address: inbox.address }]);
+  });
+
+  it('sends a batch, of which each mail succeeds or fails alone', async () => {
+    const inbox = await app.createInbox();
+    const mail = { From: FROM, Subject: 'Hi', TextBody: 'Hi' };
+    const answers = await postmark.sendEmailBatch([
+      { ...mail, To: inbox.address },
+      { ...mail, To: 'not an address' },
+      { ...mail, To: 'nobody@mayfly.test' },
+    ]);
+    expect(answers).toMatchObject([
+      { ErrorCode: 0, To: inbox.address },
+      { ErrorCode: 300 },
+      { ErrorCode: 412 },
+    ]);
+    await messageIn(inbox);
+  });
+
+  it('keeps templates and layouts, and sends with them alone and in a batch', async () => {
+    await postmark.createTemplate({
+      ...{ Name: 'Layout', Alias: 'layout', TemplateType: 'Layout' as never },
+      ...{ HtmlBody: '<main>{{{@content}}}</main>{{year}}', TextBody: '{{{@content}}} --' },
+    });
+    const { TemplateId } = await postmark.createTemplate({
+      ...{ Name: 'Welcome', Alias: 'welcome', Subject: 'Welcome {{name}}', LayoutTemplate: 'layout' },
+      HtmlBody:
+        '{{name}} {{#each items}}{{.}};{{/each}}{{#company}} {{name}} {{../year}}{{/company}}{{^pro}} free{{/pro}}',
+      TextBody: 'Dear {{name}}',
+    });
+    const TemplateModel = { name: 'A & B', year: 2026, items: ['x', 'y'], company: { name: 'C' } };
+    const [one, two] = await Promise.all([app.createInbox(), app.createInbox()]);
+    await postmark.sendEmailWithTemplate({
+      From: FROM,
+      To: one.address,
+      TemplateAlias: 'welcome',
+      TemplateModel,
+    });
+    const message = await messageIn(one);
+    expect(message).toMatchObject({
+      subject: 'Welcome A & B',
+      text: expect.stringContaining('Dear A & B --'),
+    });
+    expect(message.html).toContain('<main>A &amp; B x;y; C 2026 free</main>2026');
+    const answers = await postmark.sendEmailBatchWithTemplates([
+      { From: FROM, To: two.address, TemplateId, TemplateModel },
+      { From: FROM, To: two.address, TemplateId: 1, TemplateModel },
+    ]);
+    expect(answers).toMatchObject([{ ErrorCode: 0 }, { ErrorCode: 1101 }]);
+    expect(await postmark.getTemplate('welcome')).toMatchObject({ TemplateId, Subject: 'Welcome {{name}}' });
+    await postmark.editTemplate(TemplateId, { Subject: 'Changed' });
+    expect(await postmark.getTemplates()).toMatchObject({
+      TotalCount: 2,
+      Templates: expect.arrayContaining([expect.objectContaining({ Alias: 'welcome', Subject: 'Changed' })]),
+    });
+    const valid = await postmark.validateTemplate({
+      Subject: '{{a}}',
+      HtmlBody: '{{#if}',
+      TestRenderModel: { a: 1 },
+    });
+    expect(valid).toMatchObject({
+      AllContentIsValid: false,
+      ...{ Subject: { ContentIsValid: true, RenderedContent: '1' }, HtmlBody: { ContentIsValid: false } },
+    });
+    expect(await postmark.deleteTemplate('welcome')).toMatchObject({ ErrorCode: 0 });
+    expect(await refusalOf(postmark.getTemplate(TemplateId))).toMatchObject({ code: 1101, statusCode: 422 });
+  });
+});
+
+describe("errors in Postmark's shape", () => {
+  const send = (wrong: object, token = TEST_KEY) =>
+    refusalOf(
+      sdk(token).sendEmail({ From: FROM, To: 'ada@mayfly.test', Subject: 'Hi', TextBody: 'Hi', ...wrong }),
+    );
+
+  it('is 401 with code 10 for a wrong token, which the SDK calls InvalidAPIKeyError', async () => {
+    expect(await send({}, 'mfk_wrong')).toMatchObject({
+      name: 'InvalidAPIKeyError',
+      code: 10,
+      statusCode: 401,
+    });
+  });
+
+  it.each([
+    ['an invalid recipient', { To: 'ada@@example' }, 300, "Invalid 'To' address"],
+    ['an invalid sender', { From: 'shop' }, 300, "Invalid 'From' address"],
+    ['no recipient', { To: '' }, 300, 'Zero recipients specified'],
+    ['no body', { TextBody: '' }, 300, 'Provide either email TextBody or HtmlBody or both.'],
+    ['51 recipients', { To: Array(51).fill('ada@mayfly.test').join(',') }, 300, 'limited to 50'],
+    ['an address of no inbox', { To: 'nobody@mayfly.test' }, 412, 'No inbox of this account'],
+    ['a program as attachment', { Attachments: [{ Name: 'a.exe', Content: '' }] }, 411, 'a.exe'],
+    ['an attachment not in base64', { Attachments: [{ Name: 'a', Content: '§' }] }, 300, 'base64'],
+    [
+      'a header with a line break',
+      { Headers: [{ Name: 'X-A', Value: 'b\r\nBcc: c@d.example' }] },
+      300,
+      'X-A',
+    ],
+  ])('is 422 for %s', async (_what, wrong, code, message) => {
+    expect(await send(wrong)).toMatchObject({
+      code,
+      statusCode: 422,
+      message: expect.stringContaining(message),
+    });
+  });
+
+  it('is 429 where a fault rule says so, which the SDK calls RateLimitExceededError', async () => {
+    const inbox = await app.createInbox();
+    await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, {
+      body: { rules: [{ at: 'api', reply: { code: 429, text: 'Rate limit exceeded' }, times: 1 }] },
+    });
+    expect(await send({ To: inbox.address })).toMatchObject({ name: 'RateLimitExceededError', code: 429 });
+  });
+
+  it.each(['', 'not json', '7', '[]', 'null', '{"From":7,"To":{},"Headers":[1],"Attachments":"x"}'])(
+    'is 422 with a code for the body %j',
+    async (body) => {
+      const response = await fetch(`${app.url}/providers/postmark/email`, {
+        ...{ method: 'POST', body },
+        headers: { 'x-postmark-server-token': TEST_KEY, 'content-type': 'application/json' },
+      });
+      expect(response.status).toBe(422);
+      expect(await response.json()).toEqual({ ErrorCode: expect.any(Number), Message: expect.any(String) });
+    },
+  );
+});

@@ -1,0 +1,251 @@
+import sgClient from '@sendgrid/client';
+import sgMail from '@sendgrid/mail';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+
+let app: TestApp;
+// The types of the SDK do not say that the classes are there.
+const { Client } = sgClient as unknown as { Client: new () => typeof sgClient };
+const { MailService } = sgMail as unknown as { MailService: new () => typeof sgMail };
+let mail: typeof sgMail;
+
+/** The SDK as an application sets it up, and the one line for the address. */
+function sdk(key: string): { mail: typeof sgMail; client: typeof sgClient } {
+  const made = new Client();
+  made.setApiKey(`SG.${key}`);
+  made.setDefaultRequest('baseUrl', `${app.url}/providers/sendgrid/`);
+  const service = new MailService();
+  service.setClient(made);
+  return { mail: service, client: made };
+}
+
+beforeAll(async () => {
+  app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test' });
+  mail = sdk(TEST_KEY).mail;
+});
+afterAll(() => app.stop());
+
+const messageIn = async ({ id }: { id: string }) => {
+  const { body } = await app.api('GET', `/v1/inboxes/${id}/messages?wait=5`);
+  expect(body.messages).toHaveLength(1);
+  return (await app.api('GET', `/v1/inboxes/${id}/messages/${body.messages[0].id}`)).body;
+};
+const countIn = async ({ id }: { id: string }) =>
+  (await app.api('GET', `/v1/inboxes/${id}/messages`)).body.messages.length;
+
+const refusalOf = async (sending: Promise<unknown>) => {
+  const error = await sending.then(
+    () => expect.fail('was accepted'),
+    (one: { code: number; response: { body: { errors: unknown[] } } }) => one,
+  );
+  return { code: error.code, errors: error.response.body.errors };
+};
+
+const FROM = { email: 'shop@example.com', name: 'The Shop' };
+
+describe('@sendgrid/mail, unchanged but for the address', () => {
+  it('sends text, HTML, an attachment, an inline image and headers, and answers 202 with the id of the mail', async () => {
+    const inbox = await app.createInbox();
+    const [answer] = await mail.send({
+      ...{ to: { email: inbox.address, name: 'Ada' }, from: FROM, replyTo: 'help@example.com' },
+      ...{ subject: 'Your code is 482913', text: 'Code 482913', html: '<p>482913 <img src="cid:logo"></p>' },
+      attachments: [
+        { content: 'VGhlIHRlcm1z', filename: 'terms.txt', type: 'text/plain', disposition: 'attachment' },
+        {
+          content: 'iVBORw0KGgo=',
+          filename: 'logo.png',
+          type: 'image/png',
+          disposition: 'inline',
+          contentId: 'logo',
+        },
+      ],
+      headers: { 'X-Order': '17' },
+      categories: ['sign-up'],
+      customArgs: { order: '17' },
+    });
+    expect([answer.statusCode, answer.body]).toEqual([202, '']);
+    const message = await messageIn(inbox);
+    expect(message).toMatchObject({
+      ...{ subject: 'Your code is 482913', text: expect.stringContaining('Code 482913') },
+      from: { address: 'shop@example.com', name: 'The Shop' },
+      to: [{ address: inbox.address, name: 'Ada' }],
+      replyTo: [{ address: 'help@example.com' }],
+      codes: [{ value: '482913' }],
+      attachments: expect.arrayContaining([expect.objectContaining({ filename: 'terms.txt', size: 9 })]),
+      envelope: { via: 'sendgrid', providerMessageId: answer.headers['x-message-id'] },
+    });
+    expect(message.headers).toContainEqual({ name: 'X-Order', value: '17' });
+  });
+
+  it('makes a mail of its own of each personalization, with its substitutions and without the others', async () => {
+    const [ada, bob, copy] = await Promise.all([app.createInbox(), app.createInbox(), app.createInbox()]);
+    await mail.send({
+      ...{ from: FROM, subject: 'Hello {{name}}', text: '{{name}} owes {{sum}}. {{greeting}}' },
+      sections: { '{{greeting}}': 'Best wishes' },
+      personalizations: [
+        { to: ada.address, bcc: copy.address, substitutions: { name: 'Ada', sum: '$1 & $2' } },
+        { to: bob.address, subject: 'Bob, {{name}}', substitutions: { name: 'Bob', sum: '3' } },
+      ],
+    });
+    expect(await messageIn(ada)).toMatchObject({
+      ...{ subject: 'Hello Ada', text: expect.stringContaining('Ada owes $1 & $2. Best wishes') },
+      to: [{ address: ada.address }],
+    });
+    expect(await messageIn(bob)).toMatchObject({ subject: 'Bob, Bob', to: [{ address: bob.address }] });
+    const blind = await messageIn(copy);
+    expect(blind.headers.map(({ name }: { name: string }) => name.toLowerCase())).not.toContain('bcc');
+    expect(blind.to).toMatchObject([{ address: ada.address }]);
+  });
+
+  it('sends to many with sendMultiple, none of whom sees another', async () => {
+    const [ada, bob] = await Promise.all([app.createInbox(), app.createInbox()]);
+    await mail.sendMultiple({ to: [ada.address, bob.address], from: FROM, subject: 'News', text: 'News' });
+    expect((await messageIn(bob)).to).toMatchObject([{ address: bob.address }]);
+  });
+
+  it('renders dynamic templates, created by @sendgrid/client or with the id that the application knows', async () => {
+    const { client: templates } = sdk(TEST_KEY);
+    const [{ statusCode }, { id }] = (await templates.request({
+      ...{ method: 'POST', url: '/v3/templates' },
+      body: { id: `d-${'0'.repeat(32)}`, name: 'welcome', generation: 'dynamic' },
+    })) as unknown as [{ statusCode: number }, { id: string }];
+    expect([statusCode, id]).toEqual([201, `d-${'0'.repeat(32)}`]);
+    await templates.request({
+      ...{ method: 'POST', url: `/v3/templates/${id}/versions` },
+      body: {
+        ...{ name: 'first', active: 1, subject: 'Welcome {{name}}', plain_content: 'Dear {{name}}' },
+        html_content:
+          '{{#equals plan "pro"}}Pro{{else}}Free{{/equals}} {{insert nick "default=friend"}} {{name}} {{#each items}}{{this}};{{/each}} {{formatDate at "MMMM DD, YYYY h:mm A" "+0200"}}',
+      },
+    });
+    const inbox = await app.createInbox();
+    const data = { name: 'A & B', plan: 'pro', items: [1, 2], at: '2026-03-04T21:05:06Z' };
+    await mail.send({ to: inbox.address, from: FROM, templateId: id, dynamicTemplateData: data });
+    const message = await messageIn(inbox);
+    expect(message).toMatchObject({ subject: 'Welcome A & B', text: expect.stringContaining('Dear A & B') });
+    expect(message.html).toContain('Pro friend A &amp; B 1;2; March 04, 2026 11:05 PM');
+    const [, listed] = await templates.request({
+      method: 'GET',
+      url: '/v3/templates',
+      qs: { generations: 'dynamic' },
+    });
+    expect(listed).toMatchObject({ result: [{ id, name: 'welcome', versions: [{ active: 1 }] }] });
+    await templates.request({ method: 'DELETE', url: `/v3/templates/${id}` });
+    const refused = await refusalOf(mail.send({ to: inbox.address, from: FROM, templateId: id }));
+    expect(refused).toMatchObject({ code: 400, errors: [{ field: 'template_id' }] });
+  });
+
+  it('checks a mail in sandbox mode, answers 200 and delivers nothing', async () => {
+    const inbox = await app.createInbox();
+    const [answer] = await mail.send({
+      ...{ to: inbox.address, from: FROM, subject: 'Hi', text: 'Hi' },
+      mailSettings: { sandboxMode: { enable: true } },
+    });
+    expect(answer.statusCode).toBe(200);
+    expect(await countIn(inbox)).toBe(0);
+  });
+
+  it('delivers to the inbox of a read token whatever the recipient', async () => {
+    const inbox = await app.createInbox();
+    await sdk(inbox.token).mail.send({ to: 'anyone@example.org', from: FROM, subject: 'Hi', text: 'Hi' });
+    expect((await messageIn(inbox)).to).toMatchObject([{ address: 'anyone@example.org' }]);
+  });
+});
+
+describe("errors in SendGrid's shape", () => {
+  const GOOD = { from: FROM, subject: 'Hi', text: 'Hi' };
+
+  it('is 401 for a wrong key', async () => {
+    const sending = sdk('mfk_wrong').mail.send({ ...GOOD, to: 'ada@mayfly.test' });
+    expect(await refusalOf(sending)).toMatchObject({
+      code: 401,
+      errors: [{ message: 'The provided authorization grant is invalid, expired, or revoked', field: null }],
+    });
+  });
+
+  it('names all missing fields at once', async () => {
+    const { client: raw } = sdk(TEST_KEY);
+    const refused = await refusalOf(raw.request({ method: 'POST', url: '/v3/mail/send', body: {} }));
+    expect(refused.code).toBe(400);
+    expect(refused.errors).toMatchObject([
+      { field: 'from.email' },
+      { field: 'personalizations', message: expect.stringContaining('at least one personalization') },
+      { field: 'subject' },
+      { field: 'content' },
+    ]);
+  });
+
+  it.each([
+    [
+      'an invalid address',
+      { to: 'ada@@example' },
+      'personalizations.0.to.0.email',
+      'Does not contain a valid address.',
+    ],
+    [
+      'an address of no inbox',
+      { to: 'nobody@mayfly.test' },
+      'personalizations.0.to',
+      'No inbox of this account',
+    ],
+    [
+      'a recipient twice',
+      { to: 'ada@mayfly.test', cc: 'Ada@mayfly.test' },
+      'personalizations.0',
+      'should be unique',
+    ],
+    ['a reserved header', { headers: { Subject: 'x' } }, 'headers', 'reserved'],
+    ['a header with a line break', { headers: { 'X-A': 'b\r\nBcc: c@d.example' } }, 'headers', 'line breaks'],
+    [
+      'an attachment not in base64',
+      { attachments: [{ content: '§', filename: 'a' }] },
+      'attachments.0.content',
+      'base64',
+    ],
+    ['a time too far ahead', { sendAt: 4_000_000_000 }, 'send_at', '72 hours'],
+    ['a template that is not there', { templateId: 'd-unknown' }, 'template_id', 'POST /v3/templates'],
+  ])('is 400 with the field for %s', async (_what, wrong, field, message) => {
+    const sending = mail.send({ ...GOOD, to: 'ada@mayfly.test', ...wrong });
+    expect(await refusalOf(sending)).toMatchObject({
+      code: 400,
+      errors: [{ field: expect.stringContaining(field), message: expect.stringContaining(message) }],
+    });
+  });
+
+  it('is 429 and 503 where a fault rule says so, exactly as often', async () => {
+    const inbox = await app.createInbox();
+    await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, {
+      body: { rules: [{ at: 'api', reply: { code: 429, text: 'too many requests' }, times: 1 }] },
+    });
+    const send = () => mail.send({ ...GOOD, to: inbox.address });
+    expect(await refusalOf(send())).toMatchObject({ code: 429, errors: [{ message: 'too many requests' }] });
+    await send();
+    expect(await countIn(inbox)).toBe(1);
+  });
+
+  it.each([
+    ['no JSON', 'not json'],
+    ['a list', '[]'],
+    [
+      'fields of wrong types',
+      '{"personalizations":"x","from":5,"content":{"type":[]},"headers":7,"attachments":[null]}',
+    ],
+    ['a hidden prototype', '{"__proto__":{"from":{"email":"a@b.example"}}}'],
+    [
+      'null everywhere',
+      '{"personalizations":[null],"from":{"email":"a@b.example"},"subject":"x","content":[null]}',
+    ],
+    [
+      'substitutions that explode',
+      `{"from":{"email":"a@b.example"},"subject":"x","content":[{"type":"text/plain","value":"${'a'.repeat(900_000)}"}],"personalizations":[{"to":[{"email":"a@mayfly.test"}],"substitutions":{"a":"${'b'.repeat(9_000)}"}}]}`,
+    ],
+  ])('is a refusal with errors for %s', async (_what, body) => {
+    const response = await fetch(`${app.url}/providers/sendgrid/v3/mail/send`, {
+      ...{ method: 'POST', body },
+      headers: { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json' },
+    });
+    expect([400, 413]).toContain(response.status);
+    const { errors } = (await response.json()) as { errors: unknown[] };
+    expect(errors[0]).toMatchObject({ message: expect.any(String), help: null });
+  });
+});

@@ -1,0 +1,139 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { OutcomeEvent, Posting } from '../../../providers/src/provider.ts';
+import { RESEND } from '../../../providers/src/resend/index.ts';
+import { SES } from '../../../providers/src/ses/index.ts';
+import { findProgramWith } from '../support/find-program.ts';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+
+const PROGRAM = join(import.meta.dirname, 'python/ses_and_resend.py');
+/** What .ci/python-tests installed. */
+const VENV = join(import.meta.dirname, '../../../../node_modules/.cache/python-tests/bin/python');
+const python = await findProgramWith([VENV, 'python3'], ['-c', 'import anymail, boto3, resend, svix']);
+if (!python)
+  process.stderr.write(
+    'Skipped: boto3, resend and anymail are not installed (.ci/python-tests installs them).\n',
+  );
+
+async function run(name: string, env: Record<string, string> = {}, input = '') {
+  const child = spawn(python ?? '', ['-W', 'ignore', PROGRAM, name], { env: { ...process.env, ...env } });
+  child.stdin.end(input);
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  if (output === '') throw new Error(errors);
+  return JSON.parse(output);
+}
+
+describe.skipIf(!python)('clients for Python, unchanged but for the address', () => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startApp();
+  });
+  afterAll(() => app.stop());
+
+  async function sent(name: string) {
+    const inbox = await app.createInbox();
+    const env = { PROVIDERS_URL: `${app.url}/providers`, MAYFLY_KEY: TEST_KEY, RECIPIENT: inbox.address };
+    const answer = await run(name, env);
+    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
+    const read = body.messages.map(({ id }: { id: string }) =>
+      app.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}`),
+    );
+    const messages = (await Promise.all(read)).map(({ body }) => body).toReversed();
+    const ids = messages.map(({ envelope }) => envelope.providerMessageId);
+    for (const id of answer.ids) expect(ids).toContain(id);
+    return { answer, messages };
+  }
+
+  it('boto3 with ses sends, keeps templates and understands errors', async () => {
+    const { answer, messages } = await sent('boto3_ses');
+    expect(answer).toMatchObject({ code: 'InvalidClientTokenId', quota: 14 });
+    expect(messages.map(({ subject }) => subject)).toEqual(['Grüße', 'raw', 'Hi Ada']);
+  });
+
+  it('boto3 with sesv2 sends and understands errors', async () => {
+    const { answer, messages } = await sent('boto3_sesv2');
+    expect(answer).toMatchObject({ code: 'NotFoundException', enabled: true });
+    expect(messages).toMatchObject([{ from: { name: 'Größe' }, codes: [{ value: '482913' }] }]);
+  });
+
+  it('resend sends once for a key, in batches and with attachments', async () => {
+    const { answer, messages } = await sent('resend');
+    expect(answer).toMatchObject({ again: answer.ids[0], subject: 'Grüße', code: [403, 'invalid_api_key'] });
+    expect(messages).toMatchObject([{ attachments: [{ filename: 'a.txt', size: 8 }] }, { attachments: [] }]);
+  });
+
+  it.each(['anymail_ses', 'anymail_resend'])(
+    'Django with %s sends with tags and attachments',
+    async (name) => {
+      const { answer, messages } = await sent(name);
+      expect(answer.status).toEqual(['queued']);
+      expect(messages).toMatchObject(
+        [
+          { subject: 'Grüße', from: { name: 'Größe' }, attachments: [{ filename: 'a.txt' }], html: /482913/ },
+        ].map((row) => ({ ...row, html: expect.stringMatching(row.html) })),
+      );
+    },
+  );
+});
+
+describe.skipIf(!python)('webhook views of anymail', () => {
+  const outcome: OutcomeEvent = {
+    ...{ id: '6f0f7a34-6a0e-4b0e-9d0c-3f1f8f8c1a11', outcome: 'bounce', recipient: 'ada@example.com' },
+    at: Date.UTC(2026, 2, 4),
+    sending: {
+      ...{ providerId: 'id-1', mailFrom: 'shop@acme.example', subject: 'Hi', sentAt: Date.UTC(2026, 2, 4) },
+      recipients: ['ada@example.com', 'bob@example.com'],
+      given: {
+        headers: [
+          { name: 'X-Tag', value: 'welcome' },
+          { name: 'X-Tags', value: '["welcome"]' },
+        ],
+      },
+    },
+  };
+  const mail = {
+    ...{ id: 'in-1', at: Date.UTC(2026, 2, 4), mailFrom: 'ada@example.com', rcptTo: 'help@acme.example' },
+    raw: Buffer.from('From: ada@example.com\r\nSubject: Re: Hi\r\n\r\nThanks\r\n'),
+    from: { name: 'Ada', address: 'ada@example.com' },
+    ...{ to: [], cc: [], subject: 'Re: Hi', text: 'Thanks\n', html: '', reply: 'Thanks', messageId: '<m@x>' },
+    ...{ headers: [], attachments: [] },
+  };
+  const signing = (secrets: Record<string, string>) => ({
+    ...{
+      secrets,
+      now: Date.now(),
+      baseUrl: 'https://mayfly.test/providers/ses',
+      url: 'https://app.test/hook',
+    },
+  });
+  const post = (name: string, posting: Posting | undefined, view: string, secret = '') => {
+    if (!posting) throw new Error('no event');
+    const input = { view, headers: posting.headers, body: Buffer.from(posting.body).toString() };
+    return run(name, { SIGNING_SECRET: secret }, JSON.stringify(input));
+  };
+
+  it('take events of SES, and a reply', async () => {
+    const secrets = await SES.makeSecrets();
+    expect(await post('webhook_ses', SES.event(outcome, signing(secrets)), 'tracking')).toEqual({
+      ...{ status: 200, seen: [['bounced', 'ada@example.com', 'id-1', ['welcome']]] },
+    });
+    expect(await post('webhook_ses', SES.inbound(mail, signing(secrets)), 'inbound')).toEqual({
+      ...{ status: 200, seen: [['Re: Hi', 'Thanks\n']] },
+    });
+  });
+
+  it('take events of Resend, verified by their signature', async () => {
+    const secrets = await RESEND.makeSecrets();
+    const secret = RESEND.shown(secrets).signingSecret ?? '';
+    const posting = RESEND.event(outcome, signing(secrets));
+    expect(await post('webhook_resend', posting, 'tracking', secret)).toEqual({
+      ...{ status: 200, seen: [['bounced', 'ada@example.com', 'id-1', ['welcome']]] },
+    });
+    const other = await RESEND.makeSecrets();
+    const wrong = await post('webhook_resend', posting, 'tracking', RESEND.shown(other).signingSecret);
+    expect(wrong).toEqual({ status: 400, seen: [] });
+  });
+});

@@ -1,0 +1,256 @@
+import { createHmac } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EventWebhook, EventWebhookHeader } from '@sendgrid/eventwebhook';
+import Parse from '@sendgrid/inbound-mail-parser';
+import { describe, expect, it } from 'vitest';
+import { MAILGUN } from '../../../providers/src/mailgun/index.ts';
+import { POSTMARK } from '../../../providers/src/postmark/index.ts';
+import type {
+  InboundMail,
+  Outcome,
+  OutcomeEvent,
+  Posting,
+  Provider,
+} from '../../../providers/src/provider.ts';
+import { SENDGRID } from '../../../providers/src/sendgrid/index.ts';
+
+const AT = Date.UTC(2026, 2, 4, 5, 6, 7);
+
+const outcomeOf = (outcome: Outcome, given: Record<string, unknown>): OutcomeEvent => ({
+  ...{ id: '6f0f7a34-6a0e-4b0e-9d0c-3f1f8f8c1a11', outcome, recipient: 'ada@example.com', at: AT },
+  sending: {
+    ...{
+      providerId: '<id-1@acme.example>',
+      mailFrom: 'shop@acme.example',
+      subject: 'Hellö',
+      sentAt: AT - 5000,
+    },
+    ...{ given, recipients: ['ada@example.com'] },
+  },
+});
+
+/** A reply with what breaks forms that are written carelessly. */
+const MAIL: InboundMail = {
+  ...{
+    id: '6f0f7a34-6a0e-4b0e-9d0c-3f1f8f8c1a12',
+    at: AT,
+    mailFrom: 'ada@example.com',
+    rcptTo: 'help+17@acme.example',
+  },
+  raw: Buffer.from('From: Ada <ada@example.com>\r\nSubject: Re: Hellö\r\n\r\nGrüße\r\n'),
+  from: { name: 'Lovelace, "Ada"', address: 'ada@example.com' },
+  to: [{ name: 'Help', address: 'help+17@acme.example' }],
+  cc: [{ name: '', address: 'bob@example.com' }],
+  ...{ subject: 'Re: Hellö', text: 'Grüße\r\n--x\r\n\r\n> quoted', html: '<p>Grüße</p>', reply: 'Grüße' },
+  messageId: '<m@example.com>',
+  headers: [
+    { name: 'From', value: 'Ada <ada@example.com>' },
+    { name: 'Date', value: 'Wed, 04 Mar 2026 05:06:07 +0000' },
+    { name: 'In-Reply-To', value: '<id-1@acme.example>' },
+  ],
+  attachments: [
+    {
+      filename: 'a "b"\r\nX: y.txt',
+      contentType: 'text/plain',
+      contentId: '',
+      content: Buffer.from('attached\r\n'),
+    },
+    {
+      filename: 'logo.png',
+      contentType: 'image/png',
+      contentId: 'logo',
+      content: Buffer.from([0, 13, 10, 255]),
+    },
+  ],
+};
+
+async function signingOf(provider: Provider, url = 'https://app.test/hook') {
+  return { secrets: await provider.makeSecrets(), now: AT, baseUrl: 'https://mayfly.test', url };
+}
+const textOf = ({ body }: Posting): string => Buffer.from(body).toString();
+const formOf = ({ headers, body }: Posting): Promise<FormData> =>
+  new Response(new Uint8Array(body), { headers }).formData();
+function made(posting: Posting | undefined): Posting {
+  if (!posting) throw new Error('no posting');
+  return posting;
+}
+
+describe('events of SendGrid', () => {
+  const given = {
+    categories: ['sign-up'],
+    customArgs: { order: '17', event: 'mine' },
+    messageId: '<m@acme.example>',
+  };
+  const verified = (posting: Posting, publicKey: string): boolean => {
+    const webhook = new EventWebhook();
+    const header = (name: string): string => posting.headers[name.toLowerCase()] ?? '';
+    return webhook.verifySignature(
+      webhook.convertPublicKeyToECDSA(publicKey),
+      textOf(posting),
+      header(EventWebhookHeader.SIGNATURE()),
+      header(EventWebhookHeader.TIMESTAMP()),
+    );
+  };
+
+  it.each([
+    ['bounce', { event: 'bounce', type: 'bounce', status: '5.1.1' }],
+    ['soft-bounce', { event: 'bounce', type: 'blocked', status: '4.2.2' }],
+    ['complaint', { event: 'spamreport' }],
+    ['delay', { event: 'deferred', response: expect.stringMatching(/^4/) }],
+    ['unsubscribe', { event: 'unsubscribe' }],
+  ] as const)('tell a %s, with a signature that @sendgrid/eventwebhook accepts', async (outcome, fields) => {
+    const signing = await signingOf(SENDGRID);
+    const posting = made(SENDGRID.event(outcomeOf(outcome, given), signing));
+    expect(JSON.parse(textOf(posting))).toMatchObject([
+      {
+        ...{
+          ...fields,
+          email: 'ada@example.com',
+          timestamp: AT / 1000,
+          'smtp-id': '<m@acme.example>',
+          order: '17',
+        },
+        ...{
+          category: ['sign-up'],
+          sg_event_id: expect.any(String),
+          sg_message_id: expect.stringContaining('id-1'),
+        },
+      },
+    ]);
+    const { publicKey = '' } = SENDGRID.shown(signing.secrets);
+    expect(verified(posting, publicKey)).toBe(true);
+    expect(verified({ ...posting, body: Buffer.from('[]') }, publicKey)).toBe(false);
+    const other = SENDGRID.shown(await SENDGRID.makeSecrets());
+    expect(verified(posting, other.publicKey ?? '')).toBe(false);
+    expect(Object.keys(SENDGRID.shown(signing.secrets))).toEqual(['publicKey']);
+  });
+});
+
+describe('events of Mailgun', () => {
+  it.each([
+    ['bounce', { event: 'failed', severity: 'permanent', 'delivery-status': { code: 550 } }],
+    ['soft-bounce', { event: 'failed', severity: 'temporary', 'delivery-status': { code: 452 } }],
+    ['delay', { event: 'failed', severity: 'temporary', 'delivery-status': { code: 451 } }],
+    ['complaint', { event: 'complained' }],
+    ['unsubscribe', { event: 'unsubscribed' }],
+  ] as const)('tell a %s, signed as Mailgun documents it', async (outcome, fields) => {
+    const signing = await signingOf(MAILGUN);
+    const given = { tags: ['sign-up'], variables: { order: 17 } };
+    const posting = made(MAILGUN.event(outcomeOf(outcome, given), signing));
+    const { signature, 'event-data': data } = JSON.parse(textOf(posting));
+    expect(data).toMatchObject({
+      ...{ ...fields, recipient: 'ada@example.com', tags: ['sign-up'], 'user-variables': { order: 17 } },
+      ...{
+        timestamp: AT / 1000,
+        message: { headers: { 'message-id': 'id-1@acme.example', subject: 'Hellö' } },
+      },
+    });
+    const hmac = createHmac('sha256', MAILGUN.shown(signing.secrets).signingKey ?? '');
+    expect(signature.signature).toBe(hmac.update(signature.timestamp + signature.token).digest('hex'));
+    expect(signature.token).toHaveLength(50);
+  });
+});
+
+describe('events of Postmark', () => {
+  it.each([
+    ['bounce', { RecordType: 'Bounce', Type: 'HardBounce', TypeCode: 1, Inactive: true }],
+    ['soft-bounce', { RecordType: 'Bounce', Type: 'SoftBounce', TypeCode: 4096, Inactive: false }],
+    ['delay', { RecordType: 'Bounce', Type: 'Transient', TypeCode: 2 }],
+    ['complaint', { RecordType: 'SpamComplaint', Type: 'SpamComplaint' }],
+  ] as const)('tell a %s with the name and the password that it shows', async (outcome, fields) => {
+    const signing = await signingOf(POSTMARK);
+    const given = { tag: 'sign-up', metadata: { order: '17' }, stream: 'outbound' };
+    const posting = made(POSTMARK.event(outcomeOf(outcome, given), signing));
+    expect(JSON.parse(textOf(posting))).toMatchObject({
+      ...{ ...fields, Email: 'ada@example.com', Tag: 'sign-up', Metadata: { order: '17' }, Subject: 'Hellö' },
+      ...{ MessageID: '<id-1@acme.example>', BouncedAt: '2026-03-04T05:06:07.000Z', ID: expect.any(Number) },
+    });
+    const { username, password } = POSTMARK.shown(signing.secrets);
+    expect(posting.headers.authorization).toBe(`Basic ${btoa(`${username}:${password}`)}`);
+  });
+
+  it('tell an unsubscription, and use the name and the password of the URL', async () => {
+    const signing = await signingOf(POSTMARK, 'https://app:se%3Acret@app.test/hook');
+    const posting = made(POSTMARK.event(outcomeOf('unsubscribe', {}), signing));
+    expect(JSON.parse(textOf(posting))).toMatchObject({
+      ...{ RecordType: 'SubscriptionChange', Recipient: 'ada@example.com', SuppressSending: true },
+    });
+    expect(posting.headers.authorization).toBe(`Basic ${btoa('app:se:cret')}`);
+  });
+});
+
+describe('replies in the inbound formats', () => {
+  it('of SendGrid are parsed by @sendgrid/inbound-mail-parser', async () => {
+    const form = await formOf(SENDGRID.inbound(MAIL, await signingOf(SENDGRID)));
+    const folder = mkdtempSync(join(tmpdir(), 'mayfly-inbound-'));
+    const files = [...form.values()].filter((value) => typeof value !== 'string');
+    // As multer hands over what it received.
+    const stored = await Promise.all(
+      files.map(async (file, index) => {
+        const path = join(folder, String(index));
+        writeFileSync(path, Buffer.from(await file.arrayBuffer()));
+        return { path, originalname: file.name, mimetype: file.type };
+      }),
+    );
+    const body = Object.fromEntries([...form].filter(([, value]) => typeof value === 'string'));
+    const keys = ['from', 'to', 'cc', 'subject', 'text', 'html', 'envelope', 'headers', 'attachments'];
+    const parsed = new Parse({ keys }, { body, files: stored } as never);
+    expect(parsed.keyValues()).toMatchObject({
+      ...{
+        from: '"Lovelace, \\"Ada\\"" <ada@example.com>',
+        to: 'Help <help+17@acme.example>',
+        cc: 'bob@example.com',
+      },
+      ...{ subject: 'Re: Hellö', text: MAIL.text, html: MAIL.html, attachments: '2' },
+      envelope: '{"to":["help+17@acme.example"],"from":"ada@example.com"}',
+      headers: expect.stringContaining('In-Reply-To: <id-1@acme.example>\n'),
+    });
+    const attachments = await new Promise<{ content: string; filename: string; type: string }[]>(
+      (resolve) => {
+        parsed.attachments(resolve as never);
+      },
+    );
+    expect(attachments.map(({ content, type }) => [type, content])).toEqual(
+      MAIL.attachments.map(({ content, contentType }) => [
+        contentType,
+        Buffer.from(content).toString('base64'),
+      ]),
+    );
+    expect(JSON.parse(String(form.get('content-ids')))).toEqual({ logo: 'attachment2' });
+    rmSync(folder, { recursive: true });
+  });
+
+  it('of Mailgun are a signed form, and the mail as it is for a URL that ends with mime', async () => {
+    const signing = await signingOf(MAILGUN);
+    const form = await formOf(MAILGUN.inbound(MAIL, signing));
+    expect(Object.fromEntries([...form].filter(([, value]) => typeof value === 'string'))).toMatchObject({
+      ...{ recipient: MAIL.rcptTo, sender: MAIL.mailFrom, subject: MAIL.subject, 'body-plain': MAIL.text },
+      ...{ 'stripped-text': 'Grüße', 'attachment-count': '2', 'content-id-map': '{"<logo>":"attachment-2"}' },
+      'In-Reply-To': '<id-1@acme.example>',
+    });
+    const [token, timestamp] = [form.get('token'), form.get('timestamp')];
+    const hmac = createHmac('sha256', MAILGUN.shown(signing.secrets).signingKey ?? '');
+    expect(form.get('signature')).toBe(hmac.update(`${timestamp}${token}`).digest('hex'));
+    const raw = await formOf(MAILGUN.inbound(MAIL, { ...signing, url: 'https://app.test/inbound/mime' }));
+    expect(raw.get('body-mime')).toBe(Buffer.from(MAIL.raw).toString());
+    expect(raw.get('body-plain')).toBeNull();
+  });
+
+  it('of Postmark are JSON with the reply alone, the hash of the mailbox and the raw mail', async () => {
+    const posting = POSTMARK.inbound(MAIL, await signingOf(POSTMARK));
+    expect(JSON.parse(textOf(posting))).toMatchObject({
+      ...{
+        From: 'ada@example.com',
+        FromName: 'Lovelace, "Ada"',
+        OriginalRecipient: MAIL.rcptTo,
+        MailboxHash: '17',
+      },
+      ...{ ToFull: [{ Email: MAIL.rcptTo, Name: 'Help', MailboxHash: '17' }], Subject: 'Re: Hellö' },
+      ...{ TextBody: MAIL.text, StrippedTextReply: 'Grüße', RawEmail: Buffer.from(MAIL.raw).toString() },
+      Headers: [{ Name: 'Return-Path' }, { Name: 'In-Reply-To', Value: '<id-1@acme.example>' }],
+      Attachments: [{ ContentLength: 10 }, { Name: 'logo.png', Content: 'AA0K/w==', ContentID: 'logo' }],
+    });
+  });
+});
