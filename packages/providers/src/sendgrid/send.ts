@@ -263,11 +263,8 @@ function attachmentOf(value: unknown, index: number): NonNullable<MailFields['at
       `attachments.${index}.filename`,
       'The filename parameter is required for every attachment.',
     );
-  if (type !== undefined && /[\r\n;]/.test(type))
-    throw wrongField(
-      `attachments.${index}.type`,
-      `The attachment type cannot contain ';', or CRLF characters.`,
-    );
+  if (type !== undefined && /[\r\n]/.test(type))
+    throw wrongField(`attachments.${index}.type`, 'The attachment type cannot contain CRLF characters.');
   const isInline = given.disposition === 'inline';
   return {
     ...{ filename, content, contentDisposition: isInline ? 'inline' : 'attachment' },

@@ -52,7 +52,7 @@ describe('PUT, GET and DELETE /v1/inboxes/{id}/faults', () => {
       ],
       [
         { rules: [{ at: 'rctp', delayMs: 1 }] },
-        '"rules[0].at" must be one of "rcpt", "data", "end-of-data", not the string "rctp". Did you mean "rcpt"?',
+        '"rules[0].at" must be one of "rcpt", "data", "end-of-data", "api", not the string "rctp". Did you mean "rcpt"?',
       ],
       [{ rules: [{ delayMs: 1 }] }, 'The field "at" of "rules[0]" is required, and it is missing.'],
       [rule({ reply: { code: 250 } }), '"rules[0].reply.code" must be from 400 to 599, not 250.'],

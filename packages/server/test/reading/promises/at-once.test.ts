@@ -15,7 +15,7 @@ const SENDERS = inForm(2, 10);
 /** Mails of each sender, for each operation. */
 const ROUNDS = inForm(1, 50);
 /** Mails of each sender of the burst. */
-const BURST = inForm(20, 400);
+const BURST = inForm(8, 400);
 const LARGE_BYTES = inForm(2_000_000, 12_000_000);
 
 it('every operation of the API either shows mail, and has a row here, or shows none', () => {
