@@ -159,6 +159,18 @@ test('fails', { timeout: 8_000 }, async ({ inbox }) => {
   }
 }
 
+const JEST_CONTRACT = `
+const { Mayfly } = require('@mayfly/client');
+expect.extend(require('@mayfly/client/expect').matchers);
+test('has matchers for inboxes and mails', async () => {
+  const inbox = await new Mayfly().createInbox({ ttlMinutes: 5 });
+  await inbox.inject('Subject: Code\\r\\n\\r\\nYour code is ' + (100000 + Math.floor(Math.random() * 900000)) + '.');
+  await expect(inbox).toHaveReceivedExactly(1, { within: 100 });
+  await expect(await inbox.waitForMessage()).toMatchMail('code');
+  await inbox.delete();
+});
+`;
+
 function tryJest(tarballs: Tarballs, url: string): void {
   const { cwd } = project('jest', [tarballs.get('client') ?? '', JEST]);
   const tests = TESTS.replace('RUNNER', 'Jest');
@@ -166,11 +178,12 @@ function tryJest(tarballs: Tarballs, url: string): void {
     join(cwd, 'mail.test.js'),
     `const { Mayfly } = require('@mayfly/client');\nconst expectEqual = (a, b) => expect(a).toEqual(b);\n${tests}`,
   );
-  for (const args of [['--detectOpenHandles'], ['--runInBand'], ['--maxWorkers=2']]) {
+  writeFileSync(join(cwd, 'contract.test.js'), JEST_CONTRACT);
+  for (const args of [['--detectOpenHandles'], ['--runInBand'], ['--maxWorkers=2', '--ci']]) {
     const { printed, status } = runAnyway('npx', ['jest', ...args], cwd, process.execPath, {
       MAYFLY_URL: url,
     });
-    if (status !== 0 || !/2 passed/.test(printed) || /open handle|did not exit|force exited/i.test(printed))
+    if (status !== 0 || !/3 passed/.test(printed) || /open handle|did not exit|force exited/i.test(printed))
       throw new Error(printed);
   }
   say(`@mayfly/client in ${JEST}: waits end before the tests do, no open handle`);

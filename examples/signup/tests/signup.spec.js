@@ -7,7 +7,8 @@ test('a new customer confirms the account with a code', async ({ page, inbox }) 
   await page.getByLabel('Code').fill(await inbox.waitForCode({ subject: 'confirm' }));
   await page.getByRole('button', { name: 'Continue' }).click();
   await expect(page.getByRole('heading', { name: 'Welcome' })).toBeVisible();
-  await inbox.waitForMessage({ subject: 'Welcome to Shop' });
+  const welcome = await inbox.waitForMessage({ subject: 'Welcome to Shop' });
+  await expect(welcome).toMatchMail('welcome');
   await inbox.expectSilence({ within: 500 });
 });
 

@@ -12,6 +12,7 @@ import {
   type Transport,
 } from '@mayfly/client';
 import { type Page, type TestInfo, test } from '@playwright/test';
+import { openMail } from './open-mail.ts';
 
 const BOX = { box: true };
 
@@ -87,18 +88,7 @@ export class TestInbox extends Inbox {
       throw new Error(
         `There is no mail to open in ${this.address}. Wait for it with waitForMessage() first.`,
       );
-    const open = async () => {
-      const response = await page.goto(await shown.previewUrl());
-      // Playwright shows error pages as any other.
-      if (response && !response.ok())
-        throw new Error(
-          `The mail cannot be shown: ${response.url()} responded ${response.status()}. ${await response.text()}`,
-        );
-      // A mail program opens links in a new tab; a test goes on in its page.
-      await page.evaluate(
-        `document.querySelectorAll('[target]').forEach((element) => element.removeAttribute('target'))`,
-      );
-    };
+    const open = () => openMail(page, shown);
     await test.step(`Open the mail ${JSON.stringify(shown.subject)}`, open, BOX);
   }
 }

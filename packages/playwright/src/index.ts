@@ -16,6 +16,7 @@ import {
   type TestType,
 } from '@playwright/test';
 import { TestInbox } from './inbox.ts';
+import { mailMatchers } from './matchers.ts';
 import { attachMails } from './report.ts';
 
 /** Options of `use` in the configuration; these are the same for all tests of a worker. */
@@ -141,5 +142,5 @@ const allFixtures: Fixtures<TestFixtures & Hidden, WorkerFixtures, TestArgs, Wor
 export const fixtures = allFixtures as Fixtures<TestFixtures, WorkerFixtures, TestArgs, WorkerArgs>;
 export const test: TestType<TestArgs & TestFixtures, WorkerArgs & WorkerFixtures> = base.extend(fixtures);
 /** Playwright's own, with the matchers of inboxes and mails. */
-export const expect = baseExpect.extend(matchers);
+export const expect = baseExpect.extend({ ...matchers, ...mailMatchers });
 export { TestInbox } from './inbox.ts';

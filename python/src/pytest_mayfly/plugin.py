@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
 import warnings
 from collections.abc import Callable, Generator, Iterator
@@ -10,7 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from mayfly import AsyncInbox, Inbox, Mayfly, MayflyError
+from mayfly import AsyncInbox, Inbox, Mayfly, MayflyError, Message, MessageSummary
+from mayfly._snapshot import SnapshotInput, compare_snapshot, write_snapshot
 
 DEFAULT_TTL_MINUTES = 15
 DEFAULT_SMTP_PORT = 2525
@@ -30,6 +32,7 @@ IS_USED = pytest.StashKey[bool]()
 USED = "mayfly_used"
 
 InboxFactory = Callable[..., Inbox]
+MatchMail = Callable[..., None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,6 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--mayfly-keep", action="store_true", help="leave the inboxes of the run until they expire"
     )
+    group.addoption("--mail-update", action="store_true", help="write the snapshots of match_mail anew")
     parser.addini("mayfly_url", "URL of the Mayfly server")
     parser.addini("mayfly_smtp", "host:port of its SMTP listener")
 
@@ -134,6 +138,33 @@ def mayfly_smtp(pytestconfig: pytest.Config, mayfly: Mayfly) -> tuple[str, int]:
     setting = _setting(pytestconfig, "mayfly-smtp", "MAYFLY_SMTP")
     host, _, port = (setting or urlsplit(mayfly.url).hostname or "127.0.0.1").partition(":")
     return host, int(port or DEFAULT_SMTP_PORT)
+
+
+@pytest.fixture
+def match_mail(request: pytest.FixtureRequest) -> MatchMail:
+    """Compares what a mail says with its snapshot, or writes the snapshot where there is none.
+
+    match_mail(mail, "welcome", mask={"first": "Ada"}); the file is __snapshots__/<test file>/welcome.mail.txt.
+    `mask` are values that differ from run to run. `pytest --mail-update` writes all snapshots anew.
+    """
+
+    def match(mail: Message | MessageSummary, name: str, *, mask: dict[str, str] | None = None) -> None:
+        __tracebackhide__ = True
+        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_ .-]*", name):
+            raise ValueError(f'{name!r} is not a name for a snapshot. Use letters, digits, spaces, ".", "-" and "_".')
+        full = mail if isinstance(mail, Message) else mail.read()
+        given = SnapshotInput(full, full.lint(), mask or {})
+        path = request.node.path
+        file = path.parent / "__snapshots__" / path.name / f"{name}.mail.txt"
+        difference = compare_snapshot(file.read_text("utf-8"), given) if file.exists() else ""
+        if difference is None:
+            return
+        if difference and not request.config.getoption("--mail-update"):
+            pytest.fail(f"The mail differs from {file}:\n\n{difference}", pytrace=False)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(write_snapshot(given), "utf-8")
+
+    return match
 
 
 def _report_of(inbox: Inbox) -> str:

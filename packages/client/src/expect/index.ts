@@ -1,13 +1,29 @@
 /**
- * `@mayfly/client/expect`: matchers for Vitest, Jest and Playwright, by `expect.extend(matchers)`. `@mayfly/vitest` and
+ * `@mayfly/client/expect`: matchers for Vitest and Jest, by `expect.extend(matchers)`. `@mayfly/vitest` and
  * `@mayfly/playwright` have them already.
  */
-import { type Exactly, type Inbox, MayflyError } from '@mayfly/client';
+import { basename, dirname, join } from 'node:path';
+import { type Exactly, type Inbox, MayflyError, type Message } from '@mayfly/client';
+import {
+  fileNameOf,
+  type MatchMailOptions,
+  matchMailFile,
+  type Result,
+  type UpdateMode,
+} from './mail-file.ts';
 
-/** What the three runners take of a matcher. */
-export interface Result {
-  pass: boolean;
-  message: () => string;
+export {
+  fileNameOf,
+  type MatchMailOptions,
+  matchMailFile,
+  type Result,
+  type UpdateMode,
+} from './mail-file.ts';
+
+/** What Vitest and Jest tell a matcher. */
+interface Runner {
+  testPath?: string;
+  snapshotState?: { _updateSnapshot?: UpdateMode };
 }
 
 const EXPECTED = ['wait_timeout', 'unexpected_message'];
@@ -25,10 +41,26 @@ export const matchers = {
       return { pass: false, message: () => error.message };
     }
   },
+
+  /** Compares what a mail says with the snapshot of that name, or writes it as the runner does with snapshots. */
+  toMatchMail(this: unknown, mail: Message, name: string, options?: MatchMailOptions): Promise<Result> {
+    const { testPath, snapshotState } = this as Runner;
+    if (testPath === undefined)
+      throw new Error('toMatchMail needs a runner that tells the file of the test.');
+    const folder = join(dirname(testPath), '__snapshots__', basename(testPath));
+    return matchMailFile(
+      mail,
+      join(folder, fileNameOf(name)),
+      snapshotState?._updateSnapshot ?? 'new',
+      options,
+    );
+  },
 };
 
 /** For the types of `expect`. */
 export interface MailMatchers {
   /** Waits until exactly so many messages match, and for a time in which no further one may come. */
   toHaveReceivedExactly(count: number, exactly?: Exactly): Promise<void>;
+  /** Compares what a mail says with the snapshot of that name. */
+  toMatchMail(name: string, options?: MatchMailOptions): Promise<void>;
 }

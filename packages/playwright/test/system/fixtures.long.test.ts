@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium)(
         ([title, { status }]) => (status === 'passed') === title.startsWith('a customer'),
       );
       expect(wrong).toEqual([]);
-      expect(results.size).toBe(15);
+      expect(results.size).toBe(17);
     });
 
     it('show the explanation of a failed wait before the time of the test is over, at the line of the test', () => {

@@ -46,6 +46,7 @@ describe("the fixtures, in Vitest's own runner", () => {
       ['gets an inbox of its own, 2', 'passed'],
       ['gets an inbox of its own, 3', 'passed'],
       ['gets more inboxes', 'passed'],
+      ['a mail that is like its snapshot', 'passed'],
       ['of a mail that does not come', 'failed'],
       ['of a silence that does not fit', 'failed'],
       ['of a wait beside an application that hangs', 'failed'],
@@ -78,5 +79,40 @@ describe("the fixtures, in Vitest's own runner", () => {
       'of a wait beside an application that hangs',
     ]);
     for (const { address } of inboxes) expect(stdout).toContain(`${address}: ${app.url}/console/inboxes/`);
+  });
+
+  it('write a snapshot of a mail, show how a mail differs in words, and write it anew with -u', async () => {
+    const folder = join(import.meta.dirname, 'project/__snapshots__/waits.test.ts');
+    const file = join(folder, 'of-a-run.mail.txt');
+    const run = (words: string, ...more: string[]) =>
+      new Promise<{ code: unknown; out: string }>((resolve) => {
+        const args = [
+          'run',
+          '--root',
+          join(import.meta.dirname, 'project'),
+          '-t',
+          'like its snapshot',
+          ...more,
+        ];
+        const own = { MAYFLY_URL: app.url, SMTP_PORT: String(app.smtp.port), NO_COLOR: '1' };
+        const env = { ...process.env, ...own, MAIL_WORDS: words, MAIL_SNAPSHOT: 'of-a-run' };
+        execFile(
+          process.execPath,
+          [join(ROOT, 'node_modules/vitest/vitest.mjs'), ...args],
+          { env },
+          (error, out, err) => resolve({ code: error?.code ?? 0, out: out + err }),
+        );
+      });
+    try {
+      expect(await run('Your code is', '--update=new')).toMatchObject({ code: 0 });
+      expect(readFileSync(file, 'utf8')).toContain('  Hello {first},\n\n  Your code is {code}.\n');
+      expect((await run('The code is', '--update=none')).out).toMatch(
+        /The mail differs from .*of-a-run\.mail\.txt:\s+Text:\s+\[-Your-\]\{\+The\+\} code is \{code\}\./,
+      );
+      expect(await run('The code is', '-u')).toMatchObject({ code: 0 });
+      expect(readFileSync(file, 'utf8')).toContain('  The code is {code}.\n');
+    } finally {
+      rmSync(file, { force: true });
+    }
   });
 });

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createTransport } from 'nodemailer';
-import type { Inbox } from '../../../../client/src/index.ts';
+import type { Inbox, Message } from '../../../../client/src/index.ts';
 import { expect, type TestInbox, test } from '../../../src/index.ts';
 
 const transport = createTransport({ host: '127.0.0.1', port: Number(process.env.SMTP_PORT) });
@@ -22,6 +22,39 @@ for (const number of [1, 2, 3, 4, 5, 6]) {
     await inbox.expectSilence({ within: 100 });
   });
 }
+
+test('compares a mail with its snapshot', async ({ inbox }) => {
+  const code = String(100_000 + Math.floor(Math.random() * 900_000));
+  await send(
+    inbox.address,
+    'Hello Ada',
+    `Hello Ada,\n\nyour code is ${code}.`,
+    `<p>Your code is <b>${code}</b>.</p>`,
+  );
+  await expect(await inbox.waitForMessage()).toMatchMail('hello', { mask: { first: 'Ada' } });
+});
+
+test('compares the picture of a mail, narrow and dark', async ({ page, inbox }) => {
+  const style = '@media (prefers-color-scheme: dark) { body { background: #000; color: #fff } }';
+  const html = (first: string, code: string) =>
+    `<style>${style}</style><h1>Hello ${first}</h1><p>${code}</p>`;
+  await send(inbox.address, 'Your code', 'Hello', html('{first}', 'Your code is <b>000000</b>.'));
+  await send(inbox.address, 'Your code', 'Hello', html('Ada', 'Your code is <b>774411</b>.'));
+  await send(inbox.address, 'Your code', 'Hello', html('Ada', 'Your code is 774411.'));
+  const [masked, ada, other] = await inbox.waitForMessages(3);
+  // Pictures depend on the fonts of the machine, so none is kept with this test.
+  await page.setViewportSize({ width: 375, height: 800 });
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await inbox.open(page, masked);
+  await page.screenshot({ path: `${process.env.OUTPUT}/pictures/code.png`, fullPage: true });
+  await page.setViewportSize({ width: 800, height: 600 });
+  const look = { width: 375, dark: true, name: 'code', mask: { first: 'Ada' } };
+  await expect(page).toMatchMailScreenshot(ada as Message, look);
+  expect(page.viewportSize()?.width).toBe(375);
+  await expect(page.locator('body')).toHaveCSS('background-color', 'rgb(0, 0, 0)');
+  await expect(page).not.toMatchMailScreenshot(other as Message, { ...look, timeout: 2_000 });
+  await expect(page).not.toMatchMailScreenshot(ada as Message, { ...look, dark: false, timeout: 2_000 });
+});
 
 test('makes more inboxes', async ({ inbox, createInbox }) => {
   expect(inbox.data.ttlMinutes).toBe(15);

@@ -12,6 +12,7 @@ export default defineConfig<MayflyOptions>({
     ['json', { outputFile: `${process.env.OUTPUT}/report.json` }],
     ['html', { outputFolder: `${process.env.OUTPUT}/html`, open: 'never' }],
   ],
+  expect: { toHaveScreenshot: { pathTemplate: `${process.env.OUTPUT}/pictures/{arg}{ext}` } },
   use: {
     mayflyLabels: { suite: 'fixtures' },
     launchOptions: { executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] },

@@ -28,6 +28,17 @@ describe('those that pass', () => {
   });
 });
 
+test('a mail that is like its snapshot', LONG, async ({ inbox }) => {
+  const words = process.env.MAIL_WORDS ?? 'Your code is';
+  await send(
+    inbox.address,
+    'Hello Ada',
+    `Hello Ada,\n\n${words} ${100_000 + Math.floor(Math.random() * 900_000)}.`,
+  );
+  const mail = await inbox.waitForMessage();
+  await expect(mail).toMatchMail(process.env.MAIL_SNAPSHOT ?? 'hello', { mask: { first: 'Ada' } });
+});
+
 describe.concurrent('those that fail', () => {
   test('of a mail that does not come', SHORT, async ({ inbox }) => {
     await send(inbox.address, 'Welcome to Shop', 'Welcome!');
