@@ -282,6 +282,15 @@ export const COMMANDS: Record<string, Command> = {
       context.note(`Saved ${file}.\n`);
     },
   },
+  reply: {
+    usage: 'TEXT [ID]',
+    does: `replies to a mail; ${BY_ID}`,
+    words: 2,
+    async run(context, values, [text, id]) {
+      if (!text) throw new UsageError("Write what to reply: mf reply 'It works now'");
+      context.out(json(await (await messageOf(context, values, id)).reply(text)));
+    },
+  },
   timeline: {
     usage: '[ID]',
     does: `when what happened to a mail; ${BY_ID}`,
