@@ -50,6 +50,18 @@ METHODS: dict[str, Callable[[Mayfly, Inbox, Message], Any]] = {
     "POST /v1/inboxes/{id}/messages": lambda mayfly, inbox, mail: inbox.inject(b"Subject: Code\n\nYour code is 482913."),
     "DELETE /v1/inboxes/{id}/messages": lambda mayfly, inbox, mail: inbox.empty(),
     "DELETE /v1/inboxes/{id}/messages/{messageId}": lambda mayfly, inbox, mail: mail.delete(),
+    "PUT /v1/inboxes/{id}/outcomes": lambda mayfly, inbox, mail: inbox.set_outcomes({"outcome": "complaint"}),
+    "GET /v1/inboxes/{id}/outcomes": lambda mayfly, inbox, mail: inbox.outcomes(),
+    "DELETE /v1/inboxes/{id}/outcomes": lambda mayfly, inbox, mail: inbox.clear_outcomes(),
+    "POST /v1/inboxes/{id}/advance": lambda mayfly, inbox, mail: inbox.advance("3d"),
+    "GET /v1/inboxes/{id}/sent": lambda mayfly, inbox, mail: inbox.sent(),
+    "GET /v1/inboxes/{id}/threads": lambda mayfly, inbox, mail: inbox.threads(),
+    "POST /v1/inboxes/{id}/messages/{messageId}/reply": lambda mayfly, inbox, mail: mail.reply("Thanks!"),
+    "PUT /v1/providers/{name}": (
+        lambda mayfly, inbox, mail: mayfly.set_provider("N", webhook_url="https://shop.example/events")
+    ),
+    "GET /v1/providers/{name}": lambda mayfly, inbox, mail: mayfly.provider("N"),
+    "DELETE /v1/providers/{name}": lambda mayfly, inbox, mail: mayfly.delete_provider("N"),
     "POST /v1/inboxes/{id}/expire": lambda mayfly, inbox, mail: inbox.expire(),
     "GET /v1/inboxes/{id}/export": lambda mayfly, inbox, mail: inbox.export(),
     "POST /v1/inboxes/import": lambda mayfly, inbox, mail: mayfly.import_inbox(RECORDING),

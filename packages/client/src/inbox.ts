@@ -305,6 +305,57 @@ export class Inbox {
     return this.#send('DELETE', '/faults', options);
   }
 
+  /**
+   * What becomes of the next messages after they arrived: the rules in their order, each for `times` messages.
+   * Replaces the rules before. Needs an API key.
+   */
+  async setOutcomes(rules: api.OutcomeRule[], options?: RequestOptions): Promise<api.OutcomeState[]> {
+    return (await this.#send<api.Outcomes>('PUT', '/outcomes', { ...options, body: { rules } })).rules;
+  }
+
+  /** Lets the next messages bounce after they arrived. Replaces the outcomes before. Needs an API key. */
+  async bounceNext(times = 1, options?: RequestOptions): Promise<void> {
+    await this.setOutcomes([{ outcome: 'bounce', times }], options);
+  }
+
+  /** The outcomes, with how often each still applies. Needs an API key. */
+  async outcomes(options?: RequestOptions): Promise<api.OutcomeState[]> {
+    return (await this.#send<api.Outcomes>('GET', '/outcomes', options)).rules;
+  }
+
+  /** Removes the outcomes. Needs an API key. */
+  clearOutcomes(options?: RequestOptions): Promise<void> {
+    return this.#send('DELETE', '/outcomes', options);
+  }
+
+  /**
+   * Releases what an application scheduled within this span, such as `'3d'`, `'2h'` or `'30m'`; spans add up. Needs an
+   * API key. @returns how many mails became due
+   */
+  async advance(span: string, options?: RequestOptions): Promise<number> {
+    const [, count, unit] = /^(\d+)(m|h|d)$/.exec(span) ?? [];
+    if (!unit)
+      throw invalid(`The span ${shown(span)} must be a number with a unit, such as "3d", "2h" or "30m".`);
+    const minutes = Number(count) * { m: 1, h: 60, d: 1440 }[unit as 'm'];
+    const input = { ...options, body: { minutes } };
+    return (await this.#send<api.Advanced>('POST', '/advance', input)).released;
+  }
+
+  /** Replies, and the events and reports of outcomes, newest first, with what became of them. */
+  async sent({
+    before,
+    limit,
+    ...options
+  }: { before?: string; limit?: number } & RequestOptions = {}): Promise<api.SentRecord[]> {
+    const query = { ...(before !== undefined && { before }), ...(limit !== undefined && { limit }) };
+    return (await this.#send<api.SentList>('GET', '/sent', { ...options, query })).sent;
+  }
+
+  /** The messages and replies that belong together, newest thread first. */
+  async threads(options?: RequestOptions): Promise<api.Thread[]> {
+    return (await this.#send<api.ThreadList>('GET', '/threads', options)).threads;
+  }
+
   /** Ends its lifetime now, as if its time had come. Needs an API key. */
   expire(options?: RequestOptions): Promise<void> {
     return this.#send('POST', '/expire', options);

@@ -137,6 +137,23 @@ export class Mayfly {
     return this.call('POST /v1/addresses/generate', { ...options, body });
   }
 
+  /** Where the events and replies of a provider go. A URL that is not given is removed. */
+  setProvider(
+    name: api.ProviderSettings['name'],
+    { webhookUrl, inboundUrl, ...options }: api.SetProvider & RequestOptions,
+  ): Promise<api.ProviderSettings> {
+    const body = { ...(webhookUrl && { webhookUrl }), ...(inboundUrl && { inboundUrl }) };
+    return this.call('PUT /v1/providers/{name}', { ...options, path: { name }, body });
+  }
+
+  provider(name: api.ProviderSettings['name'], options?: RequestOptions): Promise<api.ProviderSettings> {
+    return this.call('GET /v1/providers/{name}', { ...options, path: { name } });
+  }
+
+  deleteProvider(name: api.ProviderSettings['name'], options?: RequestOptions): Promise<void> {
+    return this.call('DELETE /v1/providers/{name}', { ...options, path: { name } });
+  }
+
   usage(options?: RequestOptions): Promise<api.Usage> {
     return this.call('GET /v1/usage', options);
   }

@@ -76,6 +76,18 @@ export class MessageSummary {
     return new MessageSummary(this.#transport, await this.#send<api.MessageSummary>('PATCH', '', input));
   }
 
+  /**
+   * Replies to it from the inbox, as a mail program does. Needs an API key.
+   * @returns what `inbox.sent()` shows; it is on its way
+   */
+  reply(
+    text: string,
+    { html, all, attachments, style, to, ...options }: Omit<api.Reply, 'text'> & RequestOptions = {},
+  ): Promise<api.SentRecord> {
+    const body = { text, html, all, attachments, style, to };
+    return this.#send('POST', '/reply', { ...options, body });
+  }
+
   /** Needs an API key. */
   delete(options?: RequestOptions): Promise<void> {
     return this.#send('DELETE', '', options);

@@ -23,6 +23,7 @@ const COMMAND_OF: Record<string, string> = {
   'PUT /v1/inboxes/{id}/faults': 'faults',
   'GET /v1/inboxes/{id}/faults': 'faults',
   'GET /v1/reports/runs': 'report',
+  'POST /v1/inboxes/{id}/messages/{messageId}/reply': 'reply',
 };
 
 const read = (path: string) => readFileSync(`${ROOT}${path}`, 'utf8');

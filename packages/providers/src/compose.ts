@@ -16,6 +16,8 @@ export type MailFields = Pick<
   | 'alternatives'
   | 'attachments'
   | 'messageId'
+  | 'inReplyTo'
+  | 'references'
   | 'date'
 >;
 

@@ -62,6 +62,9 @@ const FIELD_NAME = /^[!-9;-~]{1,100}$/;
 export const isField = (name: string, value: string): boolean =>
   FIELD_NAME.test(name) && !/[\r\n\0]/.test(value);
 
+/** Header fields that a request states by fields of its own, and not as custom headers. */
+export const OWN_FIELD = /^(?:from|to|cc|bcc|reply-to|subject|message-id|mime-version|content-.*)$/i;
+
 /** A refusal that says by which name the provider knows it. */
 export class NamedRefusal extends Refused {
   readonly kind: string;

@@ -25,6 +25,8 @@ import { createLog, type Logger } from './log.ts';
 import { giveBackMemoryLater } from './memory.ts';
 import { addGauges, type GaugeSources, measureDisk, warnOfClock } from './operations/gauges.ts';
 import { createMetrics, type Metrics } from './operations/metrics.ts';
+import { Dispatcher } from './outgoing/dispatcher.ts';
+import { createRelay } from './outgoing/relay.ts';
 import { Parsing } from './reading/parsing.ts';
 import { Readings } from './reading/readings.ts';
 import { Authenticator } from './reading/sender-checks/authenticator.ts';
@@ -108,7 +110,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     const pop3 =
       http && config.pop3Port !== null ? await startPop3(base, http.server, config.pop3Port) : null;
     if (pop3) certified.push(pop3.server);
-    if (has('worker')) await startWorker(base);
+    if (has('worker')) await startWorker(base, receiving);
     const metrics = await startMetrics(base);
     giveBackMemoryLater();
     base.parsing.warmUp();
@@ -383,7 +385,7 @@ async function startHttp(
       receivesAll: smtp !== null && config.databaseUrl === null,
       repliedAt: (messageId) => receiver.repliedAt(messageId),
       injection: createInjection({ receiver, budget, clock }),
-      mailrooms: createMailrooms({ store, receiver, budget, clock }),
+      mailrooms: createMailrooms({ store, events, receiver, budget, clock }),
       replays,
       clock,
       log,
@@ -447,8 +449,8 @@ async function openRateLimit({ config, store, clock, log, opened }: Base): Promi
   return rate;
 }
 
-/** Starts the sweeper and the delivery of webhooks. */
-async function startWorker(base: Base): Promise<void> {
+/** Starts the sweeper, and the delivery of webhooks and of what inboxes send. */
+async function startWorker(base: Base, { receiver }: Receiving): Promise<void> {
   const { config, overrides, store, schedule, guard, events, metrics, clock, log, opened } = base;
   const sweeping = new AbortController();
   const swept = sweepUntil(sweeping.signal, { upkeep: store.upkeep, clock, log });
@@ -457,11 +459,13 @@ async function startWorker(base: Base): Promise<void> {
     return swept;
   });
   // Only one server uses the embedded store, so these leases belong to no running process.
-  if (config.databaseUrl === null) await store.deliveries.releaseAll(clock.now());
+  if (config.databaseUrl === null)
+    await Promise.all([store.deliveries.releaseAll(clock.now()), store.outgoing.releaseAll()]);
+  const sender = createSender({ ...guard, clock, userAgent: `Mayfly/${VERSION}` });
   const deliverer = new Deliverer({
     store,
     schedule,
-    sender: createSender({ ...guard, clock, userAgent: `Mayfly/${VERSION}` }),
+    sender,
     events,
     clock,
     log,
@@ -473,7 +477,16 @@ async function startWorker(base: Base): Promise<void> {
     retryDelays: overrides.retryDelays,
   });
   deliverer.start();
+  const hostname = config.smtpName ?? firstDomain(config);
+  const dispatcher = new Dispatcher({
+    ...{ store, schedule, sender, receiver, events, clock, log, hostname },
+    relay: config.replySmtp && createRelay(config.replySmtp, hostname),
+    random: randomFraction,
+    retryDelays: overrides.retryDelays,
+  });
+  dispatcher.start();
   opened.addListener(deliverer);
+  opened.addListener(dispatcher);
 }
 
 /** Adds gauges, and starts the listener for metrics. @returns null without that listener */

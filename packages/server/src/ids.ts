@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes, randomInt, randomUUID } from 'node:crypto';
 
-export type IdPrefix = 'inb' | 'msg' | 'att' | 'whk' | 'dlv' | 'evt' | 'key' | 'acc' | 'wai';
+export type IdPrefix = 'inb' | 'msg' | 'att' | 'whk' | 'dlv' | 'evt' | 'key' | 'acc' | 'wai' | 'out';
 
 /** Crockford's base 32 in lower case: its letters are in ASCII order, so ids sort by time. */
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';

@@ -16,6 +16,7 @@ import { imports } from './messages/sql/imports.ts';
 import { one } from './messages/sql/one.ts';
 import { pages } from './messages/sql/pages.ts';
 import { searching } from './messages/sql/search.ts';
+import { outgoing } from './outgoing/sql.ts';
 import { providerItems } from './providers/sql.ts';
 import { readings } from './reading/sql.ts';
 import { refusals } from './refusals/sql.ts';
@@ -41,6 +42,7 @@ const operations = {
   messages: { addBatch, ...pages, ...searching, ...one, ...ending, ...imports },
   readings,
   faults,
+  outgoing,
   providerItems,
   refusals,
   upkeep,

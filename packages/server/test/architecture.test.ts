@@ -48,14 +48,14 @@ const LEVELS = [
   ['reading'],
   ['messages'],
   ['inbound', 'waits', 'webhooks'],
-  ['smtp', 'reports', 'recordings'],
+  ['smtp', 'reports', 'recordings', 'outgoing'],
   ['retention'],
 ];
 /** Roots, which may import everything: what constructs the server, its commands, and all routes. `store.ts` lists the operations of all folders. */
 const ROOTS =
   /^(main|app|start-mayfly)\.ts$|^cli\/|(^|\/)([a-z]+-)?api\.ts$|^http\/(access|routes)\/|^http\/(server|context)\.ts$/;
 /** Transactions that cross nouns, with the SQL of nouns above them. */
-const CROSSING = ['inboxes/sql/changing.ts'];
+const CROSSING = ['inboxes/sql/changing.ts', 'messages/sql/adding.ts'];
 /** Arrows against the levels that have not been turned yet. */
 const KNOWN = [
   'config/values.ts imports webhooks/outbound/address-guard.ts',

@@ -191,6 +191,19 @@ class Mayfly:
         answer = self.request("POST", "/v1/addresses/generate", body=given(domain=domain))
         return api.GeneratedAddress.from_json(answer)
 
+    def set_provider(
+        self, name: str, *, webhook_url: str | None = None, inbound_url: str | None = None
+    ) -> api.ProviderSettings:
+        """Where the events and replies of a provider go. A URL that is not given is removed."""
+        body = given(webhook_url=webhook_url, inbound_url=inbound_url)
+        return api.ProviderSettings.from_json(self.request("PUT", path_of("v1", "providers", name), body=body))
+
+    def provider(self, name: str) -> api.ProviderSettings:
+        return api.ProviderSettings.from_json(self.request("GET", path_of("v1", "providers", name)))
+
+    def delete_provider(self, name: str) -> None:
+        self.request("DELETE", path_of("v1", "providers", name))
+
     def usage(self) -> api.Usage:
         return api.Usage.from_json(self.request("GET", "/v1/usage"))
 

@@ -272,6 +272,45 @@ class Inbox:
         """Removes the fault rules. Needs an API key."""
         self._call("DELETE", "faults")
 
+    def set_outcomes(self, *rules: dict[str, Any]) -> list[api.OutcomeState]:
+        """What becomes of the next messages after they arrived: set_outcomes({"outcome": "complaint", "times": 2}).
+        Replaces the rules before. Needs an API key.
+        """
+        answer = self._call("PUT", "outcomes", body={"rules": list(rules)})
+        return [api.OutcomeState.from_json(one) for one in answer["rules"]]
+
+    def bounce_next(self, times: int = 1) -> None:
+        """Lets the next messages bounce after they arrived. Replaces the outcomes before. Needs an API key."""
+        self.set_outcomes({"outcome": "bounce", "times": times})
+
+    def outcomes(self) -> list[api.OutcomeState]:
+        """The outcomes, with how often each still applies. Needs an API key."""
+        return [api.OutcomeState.from_json(one) for one in self._call("GET", "outcomes")["rules"]]
+
+    def clear_outcomes(self) -> None:
+        """Removes the outcomes. Needs an API key."""
+        self._call("DELETE", "outcomes")
+
+    def advance(self, span: str) -> int:
+        """Releases what an application scheduled within this span, such as "3d", "2h" or "30m"; spans add up.
+
+        Returns how many mails became due. Needs an API key.
+        """
+        units = {"m": 1, "h": 60, "d": 1440}
+        if not span[:-1].isdecimal() or span[-1] not in units:
+            raise MayflyError(f'The span {span!r} must be a number with a unit, such as "3d", "2h" or "30m".')
+        minutes = int(span[:-1]) * units[span[-1]]
+        return int(self._call("POST", "advance", body={"minutes": minutes})["released"])
+
+    def sent(self, *, before: str | None = None, limit: int | None = None) -> list[api.SentRecord]:
+        """Replies, and the events and reports of outcomes, newest first, with what became of them."""
+        answer = self._call("GET", "sent", query=given(before=before, limit=limit))
+        return [api.SentRecord.from_json(one) for one in answer["sent"]]
+
+    def threads(self) -> list[api.Thread]:
+        """The messages and replies that belong together, newest thread first."""
+        return [api.Thread.from_json(one) for one in self._call("GET", "threads")["threads"]]
+
     def expire(self) -> None:
         """Ends its lifetime now, as if its time had come. Needs an API key."""
         self._call("POST", "expire")

@@ -79,6 +79,13 @@ class MessageSummary(api.MessageSummary):
         assert self._transport is not None
         return MessageSummary.of(self._transport, self._call("PATCH", body=given(read=read, tags=tags)))
 
+    def reply(self, text: str, **options: Any) -> api.SentRecord:
+        """Replies to it from the inbox, as a mail program does. Needs an API key.
+
+        options: html, all, attachments, style ("gmail", "outlook", "apple"), to ("smtp" or a provider).
+        """
+        return api.SentRecord.from_json(self._call("POST", "reply", body={"text": text, **options}))
+
     def delete(self) -> None:
         """Needs an API key."""
         self._call("DELETE")

@@ -241,7 +241,7 @@ class Message(Result):
 class WaitCause(Result):
     """Why a wait failed, or may have failed."""
 
-    code: Literal["unexpected_message", "not_checked", "cut_short", "since_in_future", "before_since", "inbox_full", "too_large", "malformed", "too_many_recipients", "auth_failed", "fault_rule", "sender_left", "refused", "before_creation", "captured_elsewhere", "impossible_condition", "similar_address", "too_few", "not_matching", "deleted", "tls_failed", "other_recipient", "left_without_recipient", "nothing_connected", "nothing_arrived"]
+    code: Literal["unexpected_message", "not_checked", "cut_short", "since_in_future", "before_since", "inbox_full", "too_large", "malformed", "too_many_recipients", "auth_failed", "fault_rule", "sender_left", "refused", "before_creation", "captured_elsewhere", "impossible_condition", "similar_address", "too_few", "not_matching", "deleted", "scheduled", "tls_failed", "other_recipient", "left_without_recipient", "nothing_connected", "nothing_arrived"]
     """The kind of the cause."""
     certainty: Literal["certain", "likely", "possible"]
     """`certain`: it happened to mail for this inbox, or it holds for the wait itself."""
@@ -340,6 +340,8 @@ class RefusedMail(Result):
     """The host name that the client sent with HELO or EHLO."""
     remote_address: str
     """The IP address of the client."""
+    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun"] | None = None
+    """The provider through whose interface it came, which told its caller; missing for SMTP."""
 
 
 @dataclass(frozen=True)
@@ -544,7 +546,7 @@ class TimelineEvent(Result):
 
     at: datetime | None
     """When it happened, by the clock that `clock` names; null where the message does not say."""
-    event: Literal["date-header", "received-header", "earlier-attempt", "connected", "tls", "authenticated", "fault", "mail-from", "rcpt-to", "data", "injected", "provider-call", "imported", "end-of-data", "parsed", "sender-checked", "committed", "replied", "webhook-attempt"]
+    event: Literal["date-header", "received-header", "earlier-attempt", "connected", "tls", "authenticated", "fault", "mail-from", "rcpt-to", "data", "injected", "provider-call", "imported", "end-of-data", "parsed", "sender-checked", "committed", "replied", "webhook-attempt", "sent-back"]
     """`date-header`: the Date header."""
     clock: Literal["sender", "relay", "mayfly"]
     """Whose clock `at` was read from: that of the sender, of another mail server, or of Mayfly."""

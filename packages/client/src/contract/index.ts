@@ -19,6 +19,7 @@ export * from './messages/previews.ts';
 export * from './messages/refusals.ts';
 export * from './messages/timeline.ts';
 export * from './messages/waits.ts';
+export * from './outgoing.ts';
 export * from './problem.ts';
 export * from './providers.ts';
 export * from './ref.ts';

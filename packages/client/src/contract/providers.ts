@@ -5,5 +5,6 @@ export const PROVIDER_NAMES = ['ses', 'sendgrid', 'resend', 'postmark', 'mailgun
 
 export const ProviderName = Type.Enum([...PROVIDER_NAMES], {
   description: 'A provider whose interface Mayfly has.',
+  examples: ['resend'],
 });
 export type ProviderName = Static<typeof ProviderName>;

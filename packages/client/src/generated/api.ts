@@ -14,6 +14,18 @@ export interface AccountMessageList {
   searchedTo?: string;
 }
 
+/** A span of time. */
+export interface Advance {
+  /** How much earlier everything that the inbox waits for comes. */
+  minutes: number;
+}
+
+/** What an advance released. */
+export interface Advanced {
+  /** How many became due: scheduled messages, and attempts to send. */
+  released: number;
+}
+
 /** A fault rule that was applied. */
 export interface AppliedFault {
   /** Which rule it was, from 1 on. */
@@ -692,6 +704,30 @@ export interface OtherMail {
   inboxId: string | null;
 }
 
+/** What becomes of the next messages. */
+export interface OutcomeRule {
+  /** What becomes of the message after it was accepted: it bounces for good, bounces for now, is reported as spam, is delayed, or its recipient unsubscribes. */
+  outcome: "bounce" | "soft-bounce" | "complaint" | "delay" | "unsubscribe";
+  /** How many messages get it before the next rule applies. */
+  times?: number;
+}
+
+/** A rule and how often it still applies. */
+export interface OutcomeState {
+  /** What becomes of the message after it was accepted: it bounces for good, bounces for now, is reported as spam, is delayed, or its recipient unsubscribes. */
+  outcome: "bounce" | "soft-bounce" | "complaint" | "delay" | "unsubscribe";
+  /** How often the rule was to apply. */
+  times: number;
+  /** How often it still applies. */
+  left: number;
+}
+
+/** The outcomes of an inbox. */
+export interface Outcomes {
+  /** All rules in their order, also those of which nothing is left. */
+  rules: OutcomeState[];
+}
+
 /** Limits of a plan. */
 export interface PlanLimits {
   /** Requests per calendar month (UTC); null without a limit. */
@@ -756,6 +792,18 @@ export interface ProblemField {
   message: string;
 }
 
+/** The settings of a provider for an account. */
+export interface ProviderSettings {
+  /** A provider whose interface Mayfly has. */
+  name: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun";
+  /** Where events are posted; null if nowhere. */
+  webhookUrl: string | null;
+  /** Where replies are posted; null if nowhere. */
+  inboundUrl: string | null;
+  /** What the application needs to verify events: a signing secret, a public key or a user name with its password, by the name that the provider has for it. */
+  verification: Record<string, string>;
+}
+
 /** Mail that SMTP refused. */
 export interface RefusalList {
   /** Newest first. */
@@ -780,6 +828,8 @@ export interface RefusedMail {
   helo: string;
   /** The IP address of the client. */
   remoteAddress: string;
+  /** The provider through whose interface it came, which told its caller; missing for SMTP. */
+  via?: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun";
 }
 
 /** Which deliveries to replay. */
@@ -794,6 +844,29 @@ export interface ReplayDeliveries {
 export interface ReplayedDeliveries {
   /** How many deliveries are pending again. */
   replayed: number;
+}
+
+/** A reply. */
+export interface Reply {
+  /** What the recipient answers, without the quoted message. */
+  text: string;
+  /** The same as HTML. */
+  html?: string;
+  /** True replies to the other recipients (To, Cc), too. */
+  all?: boolean;
+  /** Files. */
+  attachments?: Array<{
+    /** Its name. */
+    filename: string;
+    /** Its media type. */
+    contentType?: string;
+    /** Its bytes in base64. */
+    content: string;
+  }>;
+  /** The mail program whose way of quoting the reply has. */
+  style?: "gmail" | "outlook" | "apple";
+  /** How the reply reaches the application: `smtp`, or in the inbound format of a provider at its `inboundUrl`. */
+  to?: "smtp" | "ses" | "sendgrid" | "resend" | "postmark" | "mailgun";
 }
 
 /** An inbox of a run. */
@@ -902,6 +975,46 @@ export interface SeenMessage {
   failed: FailedCondition[];
 }
 
+/** A page of what an inbox sent. */
+export interface SentList {
+  /** Newest first. */
+  sent: SentRecord[];
+  /** True if older entries match too: repeat the request with `before` set to the id of the last entry. */
+  hasMore: boolean;
+}
+
+/** What an inbox sent back. */
+export interface SentRecord {
+  /** Its id. */
+  id: string;
+  /** `event`: an event of a provider; `report`: a delivery status notification, a feedback report or a request to unsubscribe; `reply`: a reply. */
+  type: "event" | "report" | "reply";
+  /** Identifier of a message. */
+  messageId: string;
+  /** What it tells; null for a reply. */
+  outcome: "bounce" | "soft-bounce" | "complaint" | "delay" | "unsubscribe" | null;
+  /** The provider in whose format it is; null for mail. */
+  via: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" | null;
+  /** Addresses or the URL that it goes to; none until the first attempt. */
+  to: string[];
+  /** Of a reply; '' for others. */
+  subject: string;
+  /** Of a reply, without the quoted message; '' for others. */
+  text: string;
+  /** The Message-ID of a reply; null for others. */
+  rfcMessageId: string | null;
+  /** Whether it was taken. */
+  state: "pending" | "delivered" | "failed" | "cancelled";
+  /** Attempts so far. */
+  attempts: number;
+  /** Why the last attempt failed, or there is none. */
+  error: string | null;
+  /** When it was made. */
+  createdAt: string;
+  /** When the next attempt is due; null once it has ended. */
+  dueAt: string | null;
+}
+
 /** A domain that the account may use for inboxes. */
 export interface ServedDomain {
   /** The domain. */
@@ -916,6 +1029,20 @@ export interface ServedDomain {
 export interface SetFaults {
   /** Applied in this order, each `times` times. */
   rules: FaultRule[];
+}
+
+/** The outcomes of an inbox. They replace the ones before. */
+export interface SetOutcomes {
+  /** Applied in this order, each to `times` messages. */
+  rules: OutcomeRule[];
+}
+
+/** Where events and replies go. A URL that is not given is removed. */
+export interface SetProvider {
+  /** URL to which events are sent by POST: `http` or `https`, without a user name. */
+  webhookUrl?: string;
+  /** URL to which events are sent by POST: `http` or `https`, without a user name. */
+  inboundUrl?: string;
 }
 
 /** The data of an event: a new message. */
@@ -941,6 +1068,32 @@ export interface StructurePart {
   contentId: string | null;
 }
 
+/** Messages and replies that belong together. */
+export interface Thread {
+  /** The subject without prefixes such as `Re:`. */
+  subject: string;
+  /** Oldest first. */
+  entries: ThreadEntry[];
+}
+
+/** A message of a thread. */
+export interface ThreadEntry {
+  /** A message of the inbox, or a reply from it. */
+  kind: "received" | "sent";
+  /** Id of the message or of the sent record. */
+  id: string;
+  /** When it was received or made. */
+  at: string;
+  /** Its subject. */
+  subject: string;
+}
+
+/** The threads of an inbox. */
+export interface ThreadList {
+  /** The thread with the newest message first. */
+  threads: Thread[];
+}
+
 /** When what happened to a message. */
 export interface Timeline {
   /** In the order in which they must have happened: the Date header, the hops, the SMTP session, webhooks. */
@@ -952,7 +1105,7 @@ export interface TimelineEvent {
   /** When it happened, by the clock that `clock` names; null where the message does not say. */
   at: string | null;
   /** `date-header`: the Date header. */
-  event: "date-header" | "received-header" | "earlier-attempt" | "connected" | "tls" | "authenticated" | "fault" | "mail-from" | "rcpt-to" | "data" | "injected" | "provider-call" | "imported" | "end-of-data" | "parsed" | "sender-checked" | "committed" | "replied" | "webhook-attempt";
+  event: "date-header" | "received-header" | "earlier-attempt" | "connected" | "tls" | "authenticated" | "fault" | "mail-from" | "rcpt-to" | "data" | "injected" | "provider-call" | "imported" | "end-of-data" | "parsed" | "sender-checked" | "committed" | "replied" | "webhook-attempt" | "sent-back";
   /** Whose clock `at` was read from: that of the sender, of another mail server, or of Mayfly. */
   clock: "sender" | "relay" | "mayfly";
   /** Milliseconds since the event before that has a time; negative where the two clocks differ. */
@@ -1035,7 +1188,7 @@ export interface UsageDay {
 /** Why a wait failed, or may have failed. */
 export interface WaitCause {
   /** The kind of the cause. */
-  code: "unexpected_message" | "not_checked" | "cut_short" | "since_in_future" | "before_since" | "inbox_full" | "too_large" | "malformed" | "too_many_recipients" | "auth_failed" | "fault_rule" | "sender_left" | "refused" | "before_creation" | "captured_elsewhere" | "impossible_condition" | "similar_address" | "too_few" | "not_matching" | "deleted" | "tls_failed" | "other_recipient" | "left_without_recipient" | "nothing_connected" | "nothing_arrived";
+  code: "unexpected_message" | "not_checked" | "cut_short" | "since_in_future" | "before_since" | "inbox_full" | "too_large" | "malformed" | "too_many_recipients" | "auth_failed" | "fault_rule" | "sender_left" | "refused" | "before_creation" | "captured_elsewhere" | "impossible_condition" | "similar_address" | "too_few" | "not_matching" | "deleted" | "scheduled" | "tls_failed" | "other_recipient" | "left_without_recipient" | "nothing_connected" | "nothing_arrived";
   /** `certain`: it happened to mail for this inbox, or it holds for the wait itself. */
   certainty: "certain" | "likely" | "possible";
   /** The cause in one or more sentences. */
@@ -1171,6 +1324,16 @@ export interface Operations {
   'DELETE /v1/inboxes/{id}/faults': { path: { id: string }; result: undefined };
   'GET /v1/inboxes/{id}/faults': { path: { id: string }; result: Faults };
   'GET /v1/inboxes/{id}/export': { path: { id: string }; result: Uint8Array };
+  'PUT /v1/inboxes/{id}/outcomes': { path: { id: string }; body: SetOutcomes; result: Outcomes };
+  'GET /v1/inboxes/{id}/outcomes': { path: { id: string }; result: Outcomes };
+  'DELETE /v1/inboxes/{id}/outcomes': { path: { id: string }; result: undefined };
+  'POST /v1/inboxes/{id}/advance': { path: { id: string }; body: Advance; result: Advanced };
+  'POST /v1/inboxes/{id}/messages/{messageId}/reply': { path: { id: string; messageId: string }; body: Reply; result: SentRecord };
+  'GET /v1/inboxes/{id}/sent': { path: { id: string }; query?: { limit?: number; before?: string }; result: SentList };
+  'GET /v1/inboxes/{id}/threads': { path: { id: string }; result: ThreadList };
+  'PUT /v1/providers/{name}': { path: { name: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" }; body?: SetProvider; result: ProviderSettings };
+  'GET /v1/providers/{name}': { path: { name: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" }; result: ProviderSettings };
+  'DELETE /v1/providers/{name}': { path: { name: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" }; result: undefined };
   'GET /v1/labels': { query?: { name?: string; limit?: number }; result: LabelList };
   'GET /v1/reports/runs': { query?: { [label: `label.${string}`]: string | undefined }; result: RunReport };
   'POST /v1/addresses/generate': { body?: GenerateAddress; result: GeneratedAddress };

@@ -8,6 +8,7 @@ import {
   type Mailbox,
   mailboxOf,
   NamedRefusal,
+  OWN_FIELD,
   textOf,
 } from '../given.ts';
 import type { Mailroom, Sending } from '../provider.ts';
@@ -52,8 +53,6 @@ const MAX_KEPT_TEXT = 8 * 1024;
 /** More than an application sets, and few enough for what is kept for events. */
 const MAX_HEADERS = 100;
 const TAG = /^[A-Za-z0-9_-]{1,256}$/;
-/** Header fields that the request states by fields of its own. */
-const OWN_FIELD = /^(?:from|to|cc|bcc|reply-to|subject|message-id|mime-version|content-.*)$/i;
 
 /** @throws NamedRefusal for what Resend refuses */
 export async function readEmail(body: unknown, mailroom: Mailroom): Promise<Email> {

@@ -1,5 +1,15 @@
 import { compose, type MailFields } from '../compose.ts';
-import { bytesOf, type Given, isField, isGiven, listOf, type Mailbox, mailboxOf, textOf } from '../given.ts';
+import {
+  bytesOf,
+  type Given,
+  isField,
+  isGiven,
+  listOf,
+  type Mailbox,
+  mailboxOf,
+  OWN_FIELD,
+  textOf,
+} from '../given.ts';
 import { type Call, type Mailroom, Refused, type Sending } from '../provider.ts';
 import { valuesOf } from '../source.ts';
 import { refuse } from './errors.ts';
@@ -256,8 +266,8 @@ function sendingOf(
 
 function headerOf(value: unknown): [string, string] {
   const [name = '', content = ''] = [given(value).Name, given(value).Value].map(textOf);
-  if (isField(name, content)) return [name, content];
-  throw refuse('InvalidParameterValue', `The header ${name.slice(0, 100)} is not a valid header field.`);
+  if (isField(name, content) && !OWN_FIELD.test(name)) return [name, content];
+  throw refuse('InvalidParameterValue', `The header ${name.slice(0, 100)} is not valid as a custom header.`);
 }
 
 function attachmentOf(value: unknown): NonNullable<MailFields['attachments']>[0] {

@@ -7,6 +7,7 @@ import {
   folder,
   host,
   hostname,
+  hostPort,
   listOf,
   MIN_CHOSEN_KEY_LETTERS,
   NETWORKS,
@@ -252,6 +253,13 @@ export const SETTINGS = {
     ...NETWORKS,
     sentence:
       'Networks that webhooks may reach although they are not public. Public addresses are always allowed.',
+  }),
+  replySmtp: setting({
+    name: 'MAYFLY_REPLY_SMTP',
+    allowed: 'host:port, several separated by commas, of which the first that answers is used, or nothing',
+    sentence:
+      'The SMTP server of the application under test, to which replies and bounces go whose address is not of this server. Mail is never sent to any other host.',
+    parse: orNone(listOf(hostPort)),
   }),
   apiKey: setting({
     name: 'MAYFLY_API_KEY',

@@ -112,6 +112,19 @@ export function nameServer(text: string): string {
   return text;
 }
 
+export interface HostPort {
+  host: string;
+  port: number;
+}
+
+/** IPv6 in brackets. */
+export function hostPort(text: string): HostPort {
+  const [, bracketed, plain = bracketed, port = ''] =
+    /^(?:\[([0-9a-f:.]+)\]|([^\s:[\]]+)):(\d{1,5})$/i.exec(text) ?? [];
+  if (plain === undefined || PORT.parse(port) === 0) throw new Error('not a host with a port');
+  return { host: host(plain), port: Number(port) };
+}
+
 export const NETWORKS: Kind<string[]> = {
   allowed: 'networks in CIDR notation, separated by commas, or nothing',
   parse(text) {

@@ -121,6 +121,7 @@ const INBOXES = [
     emptied_up_to ${INT} default 0 not null, -- messages up to this time were deleted; 0 once their rows are freed
     faults text, -- JSON text of its fault rules
     faults_left ${INT} default 0 not null, -- how many faults are still to be applied
+    outcomes text, -- JSON text of what becomes of the next messages
     received_messages ${INT} default 0 not null, -- all so far, deleted ones included
     first_received_at ${INT} default 0 not null,
     replay_until ${INT} -- when the last message of its replay is due; 0 once that was cut
@@ -177,6 +178,30 @@ const PROVIDERS = [
   ) ${KEYED}`,
   sql`create index provider_items_of_account on provider_items (account_id)`,
   sql`create index provider_items_by_end on provider_items (expires_at)`,
+  // What is due later or goes out. Pending while it has due_at; leased_until while a node works on it.
+  // kind: scheduled, event, report, reply, handshake. state: pending, delivered, failed, cancelled
+  sql`create table outgoing (
+    id ${ID} primary key,
+    account_id ${ID} not null references accounts (id),
+    inbox_seq ${INT} references inboxes (seq) on delete cascade,
+    kind ${ID} not null,
+    state ${ID} not null,
+    message_id ${ID},
+    ref text, -- JSON text: the provider and its id of a scheduled mail
+    details text not null, -- JSON text
+    raw ${BYTES}, -- of mail, until it has ended
+    created_at ${INT} not null,
+    due_at ${INT},
+    leased_until ${INT},
+    ended_at ${INT},
+    attempts ${INT} not null,
+    error text
+  )`,
+  sql`create index outgoing_due on outgoing (due_at) where due_at is not null`,
+  sql`create index outgoing_leased on outgoing (leased_until) where leased_until is not null`,
+  sql`create index outgoing_by_end on outgoing (ended_at) where ended_at is not null`,
+  sql`create index outgoing_of_inbox on outgoing (inbox_seq, id)`,
+  sql`create index outgoing_of_ref on outgoing (account_id, ref) where ref is not null`,
 ];
 
 const MESSAGES = [

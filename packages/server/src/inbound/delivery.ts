@@ -30,6 +30,8 @@ export interface ReceivedMail {
   /** Null adds no Received line, as to an imported message. */
   trace: Trace | null;
   trail: Trail;
+  /** See {@link NewMail.outgoing}. */
+  outgoing?: string;
 }
 
 /** A recorded message for an inbox that does not exist yet. */
@@ -61,7 +63,7 @@ export class Delivery {
    * @throws AppError `message_too_large` or `inbox_full` for one recipient, `unknown_recipient` if none is left,
    *   `unavailable`
    */
-  async deliver({ recipients, received, envelope, trace, trail }: ReceivedMail): Promise<Placed[]> {
+  async deliver({ recipients, received, envelope, trace, trail, outgoing }: ReceivedMail): Promise<Placed[]> {
     for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
     const { hostname, clock, store } = this.#deps;
     const line = trace ? receivedLine({ hostname, trace, envelope, now: clock.now() }) : '';
@@ -72,7 +74,7 @@ export class Delivery {
     };
     const [{ accountId, inboxId } = { accountId: '', inboxId: '' }] = recipients;
     return this.#keep(mail, [accountId, inboxId], async (source, begun) => {
-      const all = [{ ...mail, source, recipients: byInbox(recipients) }];
+      const all = [{ ...mail, source, outgoing, recipients: byInbox(recipients) }];
       const [placed = []] = await store.messages.addBatch(all, clock.now());
       assertStored(placed);
       begun.committed(placed.some((place) => 'isRead' in place && place.isRead));

@@ -9,8 +9,9 @@ import {
 import { type Clock, DAY_MS } from '../clock.ts';
 import { sourceKey } from '../connection-limiter.ts';
 import { AppError } from '../errors.ts';
+import type { EventBus } from '../events.ts';
 import { statusOf } from '../http/response/problems.ts';
-import { newUuid } from '../ids.ts';
+import { MAX_TIME, newId, newUuid } from '../ids.ts';
 import { PERMANENT_UNTIL } from '../inboxes/records.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import type { ItemOwner } from '../providers/sql.ts';
@@ -26,6 +27,9 @@ const MAX_ITEM_BYTES = 1024 * 1024;
 const MAX_ITEM_NAME = 256;
 /** Of one mail; Amazon SES allows 50, Mailgun and SendGrid 1,000. */
 const MAX_RECIPIENTS = 1_000;
+
+/** Tags and metadata of one mail; SendGrid allows 10,000. */
+const MAX_GIVEN_BYTES = 64 * 1024;
 
 /** The caller of a provider's interface. */
 export interface ProviderCaller {
@@ -47,7 +51,8 @@ export interface ProviderCaller {
 export class Disconnected extends Error {}
 
 interface MailroomDeps {
-  store: Pick<Store, 'providerItems'>;
+  store: Pick<Store, 'providerItems' | 'outgoing'>;
+  events: Pick<EventBus, 'publishDeliveries'>;
   receiver: Pick<Receiver, 'accept' | 'deliver' | 'refused' | 'meetFault'>;
   /** Shared with SMTP. */
   budget: ByteBudget;
@@ -72,8 +77,8 @@ const refusedBy = (error: unknown): never => {
 };
 
 /** What providers do with mail, for one caller. It goes where SMTP would put it, but only into inboxes of the account. */
-export function createMailrooms({ store: { providerItems }, receiver, budget, clock }: MailroomDeps) {
-  const items = createItems(providerItems, clock);
+export function createMailrooms({ store, events, receiver, budget, clock }: MailroomDeps) {
+  const items = createItems(store.providerItems, clock);
 
   const of = (caller: ProviderCaller): Mailroom => {
     const { provider, title, accountId, target, remoteAddress, requestId, signal } = caller;
@@ -115,16 +120,19 @@ export function createMailrooms({ store: { providerItems }, receiver, budget, cl
     };
 
     const deliver = async (sending: Sending): Promise<void> => {
-      const { raw, mailFrom, providerId, recipients } = sending;
+      const { raw, mailFrom, providerId, recipients, given, sendAt = 0 } = sending;
+      if (JSON.stringify(given).length > MAX_GIVEN_BYTES)
+        throw new Refused(400, `Tags and metadata have at most ${MAX_GIVEN_BYTES} bytes together.`);
       if (recipients.length > MAX_RECIPIENTS)
         throw new Refused(400, `A mail has at most ${MAX_RECIPIENTS} recipients, not ${recipients.length}.`);
       const begun = clock.now();
       const envelope = {
         ...{ mailFrom, helo: '', remoteAddress, tls: false },
-        ...{ via: provider, providerMessageId: providerId },
+        ...{ via: provider, providerMessageId: providerId, given },
       };
       const accepted = await accept(sending, envelope);
       await meetFaults(accepted, envelope);
+      if (sendAt > begun) return hold(sending, sendAt, accepted);
       await receiver.deliver({
         envelope,
         recipients: accepted,
@@ -137,11 +145,37 @@ export function createMailrooms({ store: { providerItems }, receiver, budget, cl
       });
     };
 
+    /** Keeps a mail for each inbox until its time. It is stored there in one transaction with the end of its row. */
+    const hold = async (sending: Sending, sendAt: number, accepted: readonly Recipient[]): Promise<void> => {
+      if (sendAt > MAX_TIME) throw new Refused(400, 'The time to send is too far in the future.');
+      const { raw, mailFrom, providerId, given } = sending;
+      const inboxes = [...Map.groupBy(accepted, ({ inboxId }) => inboxId)];
+      const now = clock.now();
+      const details = { via: provider, mailFrom, providerId, given, remoteAddress, requestId, begunAt: now };
+      const added = await store.outgoing.add(
+        inboxes.map(([inboxId, recipients]) => ({
+          ...{ id: newId('out', now), accountId, inboxId, kind: 'scheduled', messageId: null },
+          ...{ ref: refOf(providerId), raw, dueAt: sendAt },
+          details: { ...details, to: recipients.map(({ rcptTo }) => rcptTo) },
+        })),
+        now,
+      );
+      if (added === 0)
+        throw new Refused(507, 'The inbox holds as many scheduled mails as it may, or has ended.');
+      events.publishDeliveries();
+    };
+
+    const refOf = (providerId: string): string => JSON.stringify([provider, providerId]);
+
     return {
       now: () => clock.now(),
       uuid: newUuid,
       send: (sending) => deliver(sending).catch(refusedBy),
-      reschedule: async () => false,
+      reschedule: (providerId, sendAt) => {
+        const owner = { accountId, inboxId: target?.inboxId ?? null };
+        const changed = store.outgoing.reschedule(owner, refOf(providerId), sendAt, clock.now());
+        return changed.catch(refusedBy).finally(() => events.publishDeliveries());
+      },
       ...items(caller),
     };
   };

@@ -74,4 +74,7 @@ export interface MailAuthentication {
 }
 
 /** Without recipients. */
-export type MailEnvelope = Omit<Envelope, 'rcptTo'>;
+export type MailEnvelope = Omit<Envelope, 'rcptTo'> & {
+  /** Tags and metadata that a provider gives back in events; not shown. */
+  given?: Readonly<Record<string, unknown>>;
+};

@@ -3,7 +3,13 @@ import type { TimelineEvent } from '@mayfly/client/contract';
 /** The events of a timeline that are stored with the mail; the contract says what they mean. */
 export type TrailEvent = Exclude<
   TimelineEvent['event'],
-  'date-header' | 'received-header' | 'earlier-attempt' | 'committed' | 'replied' | 'webhook-attempt'
+  | 'date-header'
+  | 'received-header'
+  | 'earlier-attempt'
+  | 'committed'
+  | 'replied'
+  | 'webhook-attempt'
+  | 'sent-back'
 >;
 
 export interface TrailStep {

@@ -10,6 +10,8 @@ export interface NewMail extends NewSource {
   checks: boolean;
   /** Set once it is made: the batch that takes the mail stores what it finds. */
   reading?: Reading | undefined;
+  /** The row of `outgoing` that this mail is of: it is stored if that is still pending, and the row ends with it. */
+  outgoing?: string | undefined;
   recipients: NewMailRecipient[];
 }
 
@@ -123,7 +125,8 @@ export interface CheckedPage {
 
 export interface FullMessageRecord extends MessageRecord {
   accountId: string;
-  envelope: MailEnvelope;
+  envelope: Omit<MailEnvelope, 'given'>;
+  given?: MailEnvelope['given'];
   /** Null if not checked. */
   authentication: MailAuthentication | null;
   /** Without the commit, which is at `receivedAt`. */

@@ -10,12 +10,15 @@ import { headersAt } from '../mail/fields.ts';
 import type { MailHeader, MailSummary } from '../mail/mail.ts';
 import { parseDate } from '../mail/mime/date.ts';
 import type { TrailEvent, TrailStep } from '../mail/trail.ts';
+import type { OutgoingRecord } from '../outgoing/sql.ts';
 import { REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
 import type { DeliveryRecord } from '../webhooks/sql/log.ts';
 import { findMessage } from './find-message.ts';
 import type { FullMessageRecord, MessageRow } from './records.ts';
 
+/** Outcomes and replies of one message. */
+const MAX_SENT = 50;
 /** Real headers are shorter. */
 const MAX_HEADER_READ = 64 * 1024;
 
@@ -61,7 +64,8 @@ export function timelineRoutes(
       );
       await refusalsWritten();
       const attempts = await earlierAttempts(store, inbox, message, now);
-      const events = timelineOf(message, { deliveries, attempts, repliedAt: repliedAt(messageId) });
+      const sent = await store.outgoing.list(inboxId, { before: null, limit: MAX_SENT, messageId }, now);
+      const events = timelineOf(message, { deliveries, attempts, sent, repliedAt: repliedAt(messageId) });
       return { events: events.map((event) => ({ ...event, at: toTimeOrNull(event.at) })) };
     },
   });
@@ -149,6 +153,8 @@ interface Facts {
   deliveries: readonly Pick<DeliveryRecord, 'id' | 'webhookId' | 'attempts'>[];
   /** Earlier attempts that were rejected or ended early, oldest first. */
   attempts: readonly Refusal[];
+  /** Outcomes and replies. */
+  sent?: readonly OutgoingRecord[];
   /** When the 250 reply was sent, epoch milliseconds; null if unknown. */
   repliedAt: number | null;
 }
@@ -156,7 +162,7 @@ interface Facts {
 /** In the order in which the events must have happened. */
 export function timelineOf(
   message: FullMessageRecord,
-  { deliveries, attempts, repliedAt }: Facts,
+  { deliveries, attempts, sent = [], repliedAt }: Facts,
 ): TimelineEvent[] {
   const { trail, receivedAt } = message;
   const arrived = trail.find(({ event }) => event === 'end-of-data')?.at ?? receivedAt;
@@ -171,6 +177,7 @@ export function timelineOf(
       ...ofReading.map((step) => stepEvent(step, message)),
       ...(repliedAt === null ? [] : [ownEvent(repliedAt, 'replied', 'The 250 reply was sent')]),
       ...deliveries.flatMap(attemptEvents),
+      ...sent.map(sentBack),
     ].sort((a, b) => (a.at ?? 0) - (b.at ?? 0)),
   ];
   noteSetBack(own);
@@ -316,6 +323,17 @@ function attemptEvents({ id, webhookId, attempts }: Facts['deliveries'][number])
       webhook: { webhookId, deliveryId: id, attempt, status, durationMs, error: error?.code ?? null },
     };
   });
+}
+
+function sentBack({ kind, details, createdAt, state, attempts, error }: OutgoingRecord): Draft {
+  const { outcome, via, to = [] } = details;
+  const what =
+    outcome === undefined
+      ? 'A reply'
+      : `The outcome ${outcome}, as ${kind === 'event' ? 'an event' : 'a report'}`;
+  const where = `${via ? ` of ${via}` : ''}${to.length > 0 ? ` to ${to.join(', ')}` : ''}`;
+  const became = `${state} after ${attempts} attempt${attempts === 1 ? '' : 's'}${error === null ? '' : `: ${error}`}`;
+  return ownEvent(createdAt, 'sent-back', cut(`${what}${where}: ${became}`));
 }
 
 /** Notes where the clock of a server was set back. */

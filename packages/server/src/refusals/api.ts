@@ -8,8 +8,8 @@ import { timeOf } from '../messages/cursor.ts';
 import type { Refusal } from './sql.ts';
 
 export const toRefusedMail = (refusal: Refusal): RefusedMail => {
-  const { at, address, reply, mailFrom, helo, remoteAddress, fault = null } = refusal;
-  return { at: toTime(at), address, reply, mailFrom, helo, remoteAddress, fault };
+  const { at, address, reply, mailFrom, helo, remoteAddress, fault = null, via } = refusal;
+  return { at: toTime(at), address, reply, mailFrom, helo, remoteAddress, fault, ...(via && { via }) };
 };
 
 export function refusalRoutes(app: App, { deps: { store, clock } }: RouteContext): void {

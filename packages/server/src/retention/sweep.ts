@@ -27,6 +27,7 @@ import { EXPLAINED_KEPT_MS, removeContentOf } from '../waits/sql.ts';
 import { takeWakes } from '../webhooks/sql/queue.ts';
 import {
   cancelOfInboxes,
+  DELIVERY_KEPT_MS,
   removeEndedWebhooks,
   removeOldDeliveries,
   trimLogs,
@@ -114,6 +115,7 @@ const CHORES: readonly Chore[] = [
   removeOld('deleted_inboxes', 'id', (now) => sql`deleted_at <= ${now - TOMBSTONE_MS}`),
   removeOld('idempotency', 'key_id, key_hash', (now) => sql`expires_at <= ${now}`),
   removeOld('provider_items', 'owner, provider, kind, name', (now) => sql`expires_at <= ${now}`),
+  removeOld('outgoing', 'id', (now) => sql`ended_at <= ${now - DELIVERY_KEPT_MS}`),
   removeOld('sessions', 'hash', (now) => sql`used_at <= ${now - SESSION_IDLE_MS}`),
   removeOld('usage_days', 'account_id, day', (now) => sql`day < ${dayOf(now - USAGE_KEPT_MS)}`),
   removeOld('usage_months', 'account_id, month', (now) => sql`month < ${monthOf(now - USAGE_KEPT_MS)}`),

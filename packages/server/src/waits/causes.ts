@@ -73,6 +73,7 @@ export function causesOf(facts: Facts): Cause[] {
     ...similarAddress(facts),
     ...unmatched(facts),
     ...deleted(facts),
+    ...scheduled(facts),
   ];
   const isOthers = matched.length + seenCount > 0 || own.some(isCertain);
   const found = isOthers ? own : [...own, ...handshake(facts)];
@@ -183,6 +184,9 @@ function refusals(facts: Facts): Cause[] {
   });
 }
 
+const throughOf = ({ via }: Refusal): string =>
+  via === undefined ? '' : ` that came through the interface of ${via}`;
+
 function refusal(one: Refusal, count: number, facts: Facts): readonly [Cause['code'], string] {
   const { address, at, reply, hadBegun = false } = one;
   const time = before(at, facts);
@@ -202,13 +206,16 @@ function refusal(one: Refusal, count: number, facts: Facts): readonly [Cause['co
   if (reply.startsWith('550 5.1.1') && age >= 0) {
     return [
       'before_creation',
-      `Mail for ${address} was refused${timesOf(count)}, ${duration(age)} before this inbox was created: create the inbox first.`,
+      `Mail for ${address}${throughOf(one)} was refused${timesOf(count)}, ${duration(age)} before this inbox was created: create the inbox first.`,
     ];
   }
   const [, code = 'refused', why, advice = ''] = REPLIES.find(([begin]) => reply.startsWith(begin)) ?? [];
   const whose = isUnnamed ? 'that named no recipient yet' : `for ${address}`;
   const reason = why === undefined ? quoted(reply) : `${why} (${quoted(reply)})`;
-  return [code, sentences(`Mail ${whose} was refused${timesOf(count)}${time}: ${reason}.`, advice)];
+  return [
+    code,
+    sentences(`Mail ${whose}${throughOf(one)} was refused${timesOf(count)}${time}: ${reason}.`, advice),
+  ];
 }
 
 function faultSentence({ reply, fault }: Refusal, count: number): string {
@@ -316,6 +323,13 @@ function deleted({ inbox, from, matched }: Facts): Cause[] {
   const which =
     messageCount > 0 ? `${counted(count, 'message')} of this inbox` : `${all} that this inbox has received`;
   return [likely('deleted', `${which} ${were} deleted.`)];
+}
+
+/** Mail that an application handed to a provider for a later time. */
+function scheduled({ evidence: { held }, now }: Facts): Cause[] {
+  if (held.firstAt === null) return [];
+  const text = `${counted(held.count, 'scheduled message')} for this inbox ${held.count === 1 ? 'is' : 'are'} held until ${held.count === 1 ? 'its' : 'their'} time, the first for ${duration(Math.max(0, held.firstAt - now))}: release it with POST /v1/inboxes/{id}/advance, as inbox.advance("3d") of the clients does.`;
+  return [certain('scheduled', text)];
 }
 
 /** The cause that a TLS handshake failed. A guess, because a handshake names no recipient. */

@@ -49,7 +49,7 @@ export interface ExplanationCaller {
 
 export interface EvidenceDeps {
   held: HeldDeps;
-  store: Pick<Store, 'accounts' | 'inboxes' | 'domains' | 'refusals'>;
+  store: Pick<Store, 'accounts' | 'inboxes' | 'domains' | 'refusals' | 'outgoing'>;
   /** Domains that all accounts share. */
   domains: readonly string[];
   /** SMTP clients of this process; null if it receives no mail. */
@@ -67,6 +67,8 @@ export interface Surroundings extends Evidence {
   inboxes: ReadonlyMap<string, InboxRecord>;
   /** An SMTP client that disconnected without naming a recipient; undefined if there is none. */
   leaver: Peer | undefined;
+  /** Mail that an application scheduled for this inbox: how many, and when the first is due. */
+  held: { count: number; firstAt: number | null };
   /** When an SMTP client was last active, epoch milliseconds; null before the first client, undefined if unknown. */
   lastClientAt: number | null | undefined;
 }
@@ -132,6 +134,7 @@ export class Investigation {
       ...{ sinkId, catchAllId, inboxes: await this.#inboxesOf([...nearMisses, ...otherMail]) },
       leaver: (await this.#visible(visits?.earlyLeavers(this.clientsAfter) ?? []))[0],
       lastClientAt: seesAllClients ? visits?.lastAt : undefined,
+      held: await store.outgoing.held(this.#inbox.id, this.now),
     };
   }
 

@@ -25,6 +25,7 @@ const LONG_READ_BYTES = 128 * 1024;
 const NO_EVIDENCE: Surroundings = {
   ...{ refused: [], nearMisses: [], otherMail: [], failedHandshakes: [] },
   ...{ sinkId: null, catchAllId: null, inboxes: new Map(), leaver: undefined, lastClientAt: undefined },
+  held: { count: 0, firstAt: null },
 };
 
 const STOPPING = 'The server is stopping. Repeat the wait with the cursor as since.';

@@ -34,6 +34,11 @@ export class Webhooks {
     this.#deps = deps;
   }
 
+  /** @returns the URL in its normal form @throws AppError `webhook_url_refused` */
+  checkUrl(url: string): Promise<string> {
+    return checkUrl(url, this.#deps.guard);
+  }
+
   /** The parts of a webhook that its owner does not choose. @throws AppError `webhook_url_refused` */
   async forNewInbox({ plan }: AccountRecord, url: string) {
     return {

@@ -19,7 +19,7 @@ async function ask(
   path: string,
   { key = TEST_KEY, body, headers }: Asked = {},
 ) {
-  const response = await fetch(`${app.url}/providers/plain${path}`, {
+  const response = await fetch(`${app.url}/providers/mailgun${path}`, {
     method,
     headers: { ...(key !== null && { 'x-plain-key': key }), ...headers },
     ...(body !== undefined && { body: body instanceof Uint8Array ? body : JSON.stringify(body) }),
@@ -54,7 +54,7 @@ describeOnEngines('the interface of a provider', (engine) => {
     expect(message).toMatchObject({
       subject: 'Your code',
       codes: [{ value: '482913' }],
-      envelope: { mailFrom: 'app@shop.example', via: 'plain', providerMessageId: sent.body.id },
+      envelope: { mailFrom: 'app@shop.example', via: 'mailgun', providerMessageId: sent.body.id },
     });
     expect(message.headers[0].value).toContain('with HTTP');
     const { body: timeline } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}/timeline`);

@@ -1,5 +1,6 @@
 import { type Call, PROVIDERS, type Provider, Refused } from '@mayfly/providers';
 import { compose, type MailFields } from '@mayfly/providers/compose';
+import { afterAll, beforeAll } from 'vitest';
 
 const json = (value: unknown, status = 200) => ({
   status,
@@ -17,8 +18,8 @@ const sentIn = ({ body }: Call): Sent => JSON.parse(Buffer.from(body).toString()
 
 /** A provider with the least between a request and what the server does with it. */
 const PLAIN: Provider = {
-  // A name that is free of real ones in the tests that use this provider.
-  name: 'plain' as Provider['name'],
+  // In the tests that use it there is no other one.
+  name: 'mailgun',
   title: 'Plain Mail',
   routes: [
     {
@@ -94,7 +95,12 @@ const PLAIN: Provider = {
   }),
 };
 
-/** Adds it to the providers of this process. */
+/** The only provider of this process during the tests of a file. */
 export function usePlainProvider(): void {
-  (PROVIDERS as Provider[]).push(PLAIN);
+  const all = PROVIDERS as Provider[];
+  let real: Provider[] = [];
+  beforeAll(() => {
+    real = all.splice(0, all.length, PLAIN);
+  });
+  afterAll(() => void all.splice(0, all.length, ...real));
 }

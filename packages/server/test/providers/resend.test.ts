@@ -1,16 +1,11 @@
 import { Resend } from 'resend';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { beforeAll, expect, it } from 'vitest';
+import { describeOnEngines, useServers } from '../support/nodes.ts';
+import { TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 let app: TestApp;
 let resend: Resend;
 const as = (key: string, url = app.url) => new Resend(key, { baseUrl: `${url}/providers/resend` });
-
-beforeAll(async () => {
-  app = await startApp();
-  resend = as(TEST_KEY);
-});
-afterAll(() => app.stop());
 
 async function newInbox() {
   const inbox = await app.createInbox();
@@ -31,7 +26,13 @@ async function newInbox() {
 
 const FROM = 'Shop <shop@acme.example>';
 
-describe('resend, unchanged but for its address', () => {
+describeOnEngines('resend, unchanged but for its address', (engine) => {
+  const servers = useServers(engine);
+  beforeAll(() => {
+    app = servers.first();
+    resend = as(TEST_KEY);
+  });
+
   it('sends a mail with all its fields to the inbox of each recipient', async () => {
     const [to, cc, bcc] = [await newInbox(), await newInbox(), await newInbox()];
     const { data, error } = await resend.emails.send({
@@ -151,7 +152,12 @@ describe('resend, unchanged but for its address', () => {
     const inbox = await newInbox();
     const send = (subject: string, idempotencyKey: string) =>
       resend.emails.send({ from: FROM, to: inbox.address, subject, text: 't' }, { idempotencyKey });
-    const both = await Promise.all([send('first', 'key-1'), send('first', 'key-1')]);
+    const second = as(TEST_KEY, servers.last().url);
+    const mail = { from: FROM, to: inbox.address, subject: 'first', text: 't' };
+    const both = await Promise.all([
+      send('first', 'key-1'),
+      second.emails.send(mail, { idempotencyKey: 'key-1' }),
+    ]);
     const ids = both.flatMap(({ data }) => (data ? [data.id] : []));
     for (const { error } of both) if (error) expect(error.name).toBe('concurrent_idempotent_requests');
     const again = await send('first', 'key-1');

@@ -301,6 +301,16 @@ describe('@aws-sdk/client-sesv2, unchanged but for its endpoint', () => {
     expect(await second.only()).toMatchObject({ subject: 'raw', from: { address: 'a@acme.example' } });
   });
 
+  it.each([
+    ['From', 'eve@example.com'],
+    ['X-A', 'b\r\nBcc: eve@example.com'],
+    ['X A', 'b'],
+  ])('refuses the custom header %s', async (Name, Value) => {
+    const { address } = await newInbox();
+    const Content = { Simple: { ...simple(), Headers: [{ Name, Value }] } };
+    expect(await error(send({ ...toOnly(address), Content }))).toMatchObject({ name: 'BadRequestException' });
+  });
+
   it('puts the region of the client into Message-ID, as SES does', async () => {
     const inbox = await newInbox();
     const client = new v2.SESv2Client(options(TEST_KEY, 'eu-central-1'));

@@ -49,10 +49,11 @@ export const TimelineEvent = Type.Object(
         'committed',
         'replied',
         'webhook-attempt',
+        'sent-back',
       ],
       {
         description:
-          '`date-header`: the Date header. `received-header`: a Received header of another server. `earlier-attempt`: mail of the same sender for the same address that was put off by a fault, a 4xx reply or the end of its connection, since the last message of that author, within 24 hours. `connected`, `tls`, `authenticated`, `mail-from`, `rcpt-to` (the last recipient was accepted), `data`, `end-of-data`: the SMTP session. `fault`: a fault that the inbox asked for, since the last message of the session. `injected`: the request that injected the message. `provider-call`: the request to the interface of a provider. `imported`: it was read from a recording. `parsed`: it was read. `sender-checked`: SPF, DKIM and DMARC were checked. `committed`: `receivedAt`, the time of the transaction that stored it. `replied`: the 250 reply was sent, when that was on the disk and the delays of faults were over; known on the server that received the message, for at least its newest 10,000. `webhook-attempt`: an attempt to deliver its event.',
+          '`date-header`: the Date header. `received-header`: a Received header of another server. `earlier-attempt`: mail of the same sender for the same address that was put off by a fault, a 4xx reply or the end of its connection, since the last message of that author, within 24 hours. `connected`, `tls`, `authenticated`, `mail-from`, `rcpt-to` (the last recipient was accepted), `data`, `end-of-data`: the SMTP session. `fault`: a fault that the inbox asked for, since the last message of the session. `injected`: the request that injected the message. `provider-call`: the request to the interface of a provider. `imported`: it was read from a recording. `parsed`: it was read. `sender-checked`: SPF, DKIM and DMARC were checked. `committed`: `receivedAt`, the time of the transaction that stored it. `replied`: the 250 reply was sent, when that was on the disk and the delays of faults were over; known on the server that received the message, for at least its newest 10,000. `webhook-attempt`: an attempt to deliver its event. `sent-back`: an outcome or a reply was made for it, with what became of that.',
       },
     ),
     clock: Type.Enum(['sender', 'relay', 'mayfly'], {

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { closed, InboxId, Timestamp, unit, WaitId } from '../common.ts';
 import { AppliedFault } from '../inboxes/faults.ts';
+import { PROVIDER_NAMES } from '../providers.ts';
 import { nullable, ref } from '../ref.ts';
 import { MAX_FILTER, MAX_SINCE, MAX_WAIT, Message, MessageSummary, messageFilters } from './messages.ts';
 
@@ -155,6 +156,11 @@ export const RefusedMail = Type.Object(
     mailFrom: Type.String({ description: "Reverse-path of the MAIL command; '' for a bounce." }),
     helo: Type.String({ description: 'The host name that the client sent with HELO or EHLO.' }),
     remoteAddress: Type.String({ description: 'The IP address of the client.' }),
+    via: Type.Optional(
+      Type.Enum([...PROVIDER_NAMES], {
+        description: 'The provider through whose interface it came, which told its caller; missing for SMTP.',
+      }),
+    ),
   },
   { $id: 'RefusedMail', description: 'Mail for the address of this inbox that was refused.' },
 );
@@ -243,6 +249,7 @@ export const WaitCause = Type.Object(
         'too_few',
         'not_matching',
         'deleted',
+        'scheduled',
         'tls_failed',
         'other_recipient',
         'left_without_recipient',

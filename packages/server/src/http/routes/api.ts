@@ -10,6 +10,8 @@ import { eventRoutes } from '../../messages/events-api.ts';
 import { accountMessageRoutes, messageListRoute } from '../../messages/list-api.ts';
 import { previewRoutes } from '../../messages/preview-api.ts';
 import { timelineRoutes } from '../../messages/timeline-api.ts';
+import { outgoingRoutes } from '../../outgoing/api.ts';
+import { providerSettingsRoutes } from '../../providers/api.ts';
 import { recordingRoutes } from '../../recordings/api.ts';
 import { refusalRoutes } from '../../refusals/api.ts';
 import { reportRoutes } from '../../reports/api.ts';
@@ -29,6 +31,8 @@ export function apiRoutes(app: App, context: RouteContext): void {
   inboxRoutes(app, context);
   faultRoutes(app, context);
   recordingRoutes(app, context);
+  outgoingRoutes(app, context);
+  providerSettingsRoutes(app, context);
   reportRoutes(app, context);
   addressRoutes(app, context);
   messageListRoute(app, context);

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { plainAddress } from '../../connection-limiter.ts';
 import { AppError } from '../../errors.ts';
 import { Disconnected, toRefused } from '../../inbound/mailroom.ts';
+import { findSettings } from '../../providers/settings.ts';
 import { callerOf } from '../access/guard.ts';
 import { admitTranslated } from '../access/translated.ts';
 import type { App, RouteContext } from '../context.ts';
@@ -15,6 +16,8 @@ import { INTERNAL_ERROR, toAppError } from '../response/problems.ts';
 const CREDENTIAL = /^[\w.~+/=-]{1,200}$/;
 /** Of the path, before the part that the provider knows. */
 const PREFIX = /^\/providers\/[^/?]+/;
+/** Below the `baseUrl` of the settings of an account. */
+const FILES = /^\/files\/(acc_\w{1,40})(\/.*)?$/;
 const NO_CREDENTIAL =
   'The request has no API key. Use an API key of Mayfly (mfk_…) or the read token of an inbox (mft_…) as the key of the provider; "dev" on the machine of "mayfly dev".';
 
@@ -78,8 +81,23 @@ export function providerRoutes(app: App, context: RouteContext): void {
   const { deps } = context;
   const find = createFind();
 
+  /** Files that are public: certificates, by which an application verifies events. */
+  const fileOf = async ({
+    provider,
+    url,
+  }: {
+    provider: Provider;
+    url: string;
+  }): Promise<Reply | undefined> => {
+    const [, accountId, path = ''] = FILES.exec(pathIn(url)) ?? [];
+    if (accountId === undefined || !provider.files) return undefined;
+    const settings = await findSettings(deps.store, accountId, provider.name, deps.clock.now());
+    return settings && provider.files(path, settings.secrets);
+  };
+
   const admit = async (request: FastifyRequest): Promise<void> => {
     const { provider } = await find(request);
+    if (request.method === 'GET' && FILES.test(pathIn(request.url))) return;
     const credential = provider.credentialOf(headersOf(request));
     if (credential === undefined) throw new AppError('unauthorized', NO_CREDENTIAL);
     const isPossible = CREDENTIAL.test(credential);
@@ -88,6 +106,11 @@ export function providerRoutes(app: App, context: RouteContext): void {
 
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { provider, routes } = await find(request);
+    if (request.method === 'GET' && FILES.test(pathIn(request.url))) {
+      const file = await fileOf({ provider, url: request.url });
+      if (!file) throw unknownPath(request.url);
+      return send(reply, file);
+    }
     const found = match(routes, request.method, pathIn(request.url));
     if (!found) throw unknownPath(request.url);
     const { account, key, inbox } = callerOf(request);

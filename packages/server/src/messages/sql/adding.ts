@@ -1,3 +1,4 @@
+import type { OutcomeState } from '@mayfly/client/contract';
 import { ConflictError } from '../../database/postgres/errors.ts';
 import {
   anyOf,
@@ -6,12 +7,14 @@ import {
   FOR_UPDATE,
   flight,
   KEEP,
+  parseOr,
   sql,
   type Tx,
   together,
   type Value,
 } from '../../database/sql.ts';
 import { newId } from '../../ids.ts';
+import { endDelivered, failDelivered, takeOutcome } from '../../outgoing/sql.ts';
 import {
   addReadings,
   addSources,
@@ -31,6 +34,8 @@ interface BatchInbox {
   messageCount: number;
   lastReceivedAt: number;
   hasWebhook: 0 | 1;
+  /** JSON text of the rules that are left. */
+  outcomes: string | null;
 }
 
 interface PlannedMessage {
@@ -52,18 +57,24 @@ interface BatchPlan {
 const isFull = ({ messageCount }: BatchInbox, { evictsOldest, maxMessages }: NewMailRecipient): boolean =>
   !evictsOldest && messageCount >= maxMessages;
 
-/** @param inboxes the live ones by id; their counters are updated */
+/**
+ * @param inboxes the live ones by id; their counters are updated
+ * @param ended rows of `outgoing` that end with their mail; that of others has been stored before
+ */
 function planBatch(
   mails: readonly NewMail[],
-  inboxes: ReadonlyMap<string, BatchInbox>,
+  { inboxes, ended }: Pick<Locked, 'inboxes' | 'ended'>,
   now: number,
 ): BatchPlan {
   const plan: BatchPlan = { mails: [], placed: [], changed: new Map(), overfull: [] };
   const limits = new Map<BatchInbox, number>();
 
-  function place({ source, reading }: NewMail, recipient: NewMailRecipient): PlannedMessage | undefined {
+  function place(
+    { source, reading, outgoing }: NewMail,
+    recipient: NewMailRecipient,
+  ): PlannedMessage | undefined {
     const inbox = inboxes.get(recipient.inboxId);
-    if (!inbox) return undefined;
+    if (!inbox || (outgoing !== undefined && !ended.includes(outgoing))) return undefined;
     inbox.messageCount += 1;
     inbox.lastReceivedAt = Math.max(now, inbox.lastReceivedAt + 1);
     plan.changed.set(inbox, (plan.changed.get(inbox) ?? 0) + 1);
@@ -108,6 +119,7 @@ interface Locked {
   places: Map<string, AccountPlace>;
   inboxes: Map<string, BatchInbox>;
   webhooks: Webhook[];
+  ended: string[];
 }
 
 interface Taken {
@@ -163,7 +175,7 @@ async function lockInboxes(tx: Tx, ids: readonly string[], now: number): Promise
   const found = lists.map((list) =>
     tx.all<BatchInbox>(
       sql`select id, account_id as "accountId", seq, message_count as "messageCount",
-          last_received_at as "lastReceivedAt", has_webhook as "hasWebhook"
+          last_received_at as "lastReceivedAt", has_webhook as "hasWebhook", outcomes
         from inboxes where id ${anyOf(list)} and expires_at > ${now} and freed = 0 order by id ${FOR_UPDATE}`,
     ),
   );
@@ -191,6 +203,7 @@ const webhooksOfInboxes = (
   );
 
 const NOT_SENT = Promise.resolve(null);
+const NONE_ENDED: Promise<string[]> = Promise.resolve([]);
 
 /** Locks the rows of each table in one order, so that no two batches deadlock. */
 async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Locked> {
@@ -200,11 +213,13 @@ async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Loc
   const owners = new Map(recipients.map(({ inboxId, accountId }) => [inboxId, accountId]));
   const inboxIds = [...owners.keys()];
   const accountIds = [...counts.keys()];
-  const [taken, inboxes, ofAccounts, sent] = await together([
+  const outgoing = mails.flatMap((mail) => mail.outgoing ?? []);
+  const [taken, inboxes, ofAccounts, sent, ended] = await together([
     takePlaces(tx, counts),
     lockInboxes(tx, inboxIds, now),
     webhooksOf(tx, accountIds, now),
     tx.engine === 'postgres' ? webhooksOfInboxes(tx, accountIds, inboxIds, now) : NOT_SENT,
+    outgoing.length === 0 ? NONE_ENDED : endDelivered(tx, outgoing, now),
   ]);
   const watched = inboxes.filter(({ hasWebhook }) => hasWebhook === 1);
   const ids = watched.map(({ id }) => id);
@@ -219,6 +234,7 @@ async function lock(tx: Tx, mails: readonly NewMail[], now: number): Promise<Loc
     places,
     inboxes: new Map(live.map((inbox) => [inbox.id, inbox])),
     webhooks: [...ofAccounts, ...ofInboxes],
+    ended,
   };
 }
 
@@ -345,6 +361,37 @@ async function moveInboxes(tx: Tx, { changed }: BatchPlan, now: number): Promise
   );
 }
 
+/** Takes the next outcome of each inbox for a mail, in its transaction, so that all nodes together never take it twice. */
+async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<void> {
+  const rows: Value[][] = [];
+  const rulesOf = new Map<BatchInbox, OutcomeState[]>();
+  for (const { mail, messages } of mails) {
+    const { via, mailFrom } = mail.envelope;
+    for (const { inbox, placed } of messages) {
+      // Nobody wants to know what becomes of a bounce.
+      if (inbox.outcomes === null || mailFrom === '') continue;
+      const rules = rulesOf.get(inbox) ?? parseOr<OutcomeState[]>(inbox.outcomes, []);
+      rulesOf.set(inbox, rules);
+      const outcome = takeOutcome(rules);
+      if (outcome === undefined) continue;
+      placed.deliveries = (placed.deliveries ?? 0) + 1;
+      const details = JSON.stringify({ outcome, via });
+      const kind = via === undefined ? 'report' : 'event';
+      rows.push([
+        ...[newId('out', now), inbox.accountId, inbox.seq, kind, 'pending'],
+        ...[placed.messageId, details, now, now, 0],
+      ]);
+    }
+  }
+  const columns = 'id, account_id, inbox_seq, kind, state, message_id, details, created_at, due_at, attempts';
+  await together([
+    insertRows(tx, `outgoing (${columns})`, rows),
+    ...[...rulesOf].map(([{ seq }, rules]) =>
+      tx.run(sql`update inboxes set outcomes = ${JSON.stringify(rules)} where seq = ${seq}`),
+    ),
+  ]);
+}
+
 /**
  * Stores a batch in one transaction, with a result for each recipient. An inbox that has ended does not affect the
  * others; if one is full, the mail is refused for all, because its sender can only repeat the whole (RFC 5321 section
@@ -358,7 +405,7 @@ export const addBatch = flight(
     const early = tx.engine === 'postgres' ? addSources(tx, mails) : undefined;
     if (mails.some(({ raw }) => raw.length > RAW_PIECE_BYTES)) await early;
     const [, locked] = await together([Promise.resolve(early), lock(tx, mails, now)]);
-    const plan = planBatch(mails, locked.inboxes, now);
+    const plan = planBatch(mails, locked, now);
     const kept = plan.mails.map(({ mail }) => mail);
     if (!early) await addSources(tx, kept);
     const refused = early && kept.length < mails.length ? mails.filter((mail) => !kept.includes(mail)) : [];
@@ -369,6 +416,11 @@ export const addBatch = flight(
       addDeliveries(tx, deliveries.flat(), now),
       addIndex(tx, plan, deliveries),
       moveInboxes(tx, plan, now),
+      addOutcomes(tx, plan, now),
+      failDelivered(
+        tx,
+        locked.ended.filter((id) => !kept.some(({ outgoing }) => outgoing === id)),
+      ),
       removeSources(
         tx,
         refused.map(({ source }) => source),

@@ -102,10 +102,11 @@ export const toRow = ({
 export function readEnvelope(
   text: string,
   reading: { trail: string; authentication: string | null },
-): Pick<FullMessageRecord, 'envelope' | 'authentication' | 'trail'> {
-  const { trail = '', ...envelope } = parse<MailEnvelope & { trail?: string }>(text);
+): Pick<FullMessageRecord, 'envelope' | 'authentication' | 'trail' | 'given'> {
+  const { trail = '', given, ...envelope } = parse<MailEnvelope & { trail?: string }>(text);
   return {
     envelope,
+    ...(given && { given }),
     authentication: parse(reading.authentication ?? 'null'),
     trail: [...decodeTrail(trail), ...decodeTrail(reading.trail)],
   };

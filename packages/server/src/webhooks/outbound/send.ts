@@ -30,10 +30,10 @@ export const CONNECTIONS_PER_ORIGIN = 768;
 
 interface Attempt {
   url: string;
-  /** Headers of the signature. The sender adds Content-Type, User-Agent and Accept-Encoding. */
+  /** In lower case: those of the signature, and Content-Type unless it is JSON. User-Agent and Accept-Encoding are added. */
   headers: Record<string, string>;
-  /** JSON, exactly as signed. */
-  body: string;
+  /** Exactly as signed. */
+  body: string | Uint8Array;
   signal?: AbortSignal;
 }
 
@@ -91,7 +91,6 @@ export function createSender({
     opened ??= openAgent({ allow, resolve });
     const { agent, request } = await opened;
     const own = {
-      'content-type': 'application/json',
       'user-agent': userAgent,
       // Bodies that are compressed nevertheless are not decompressed.
       'accept-encoding': 'identity',
@@ -99,7 +98,7 @@ export function createSender({
     const options = {
       dispatcher: agent,
       method: 'POST',
-      headers: { ...headers, ...own },
+      headers: { 'content-type': 'application/json', ...headers, ...own },
       body,
       signal,
     } as const;

@@ -96,6 +96,8 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
       values ('wai_1', 'acc_1', 'inb_1', 1, '{}', null)`);
     database.exec(`insert into provider_items (owner, provider, kind, name, account_id, value, bytes, expires_at)
       select id, 'ses', 'template', '"a"', id, '{}', 2, 1 from accounts`);
+    database.exec(`insert into outgoing (id, account_id, kind, state, details, raw, created_at, due_at, attempts)
+      select 'out_1', min(id), 'handshake', 'pending', '{}', x'00ff', 1, 2, 0 from accounts`);
     database.close();
   });
   afterAll(async () => {

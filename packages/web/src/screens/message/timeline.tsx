@@ -27,6 +27,7 @@ const TITLES: Record<api.TimelineEvent['event'], string> = {
   committed: 'Stored by Mayfly',
   replied: '250 reply',
   'webhook-attempt': 'Webhook',
+  'sent-back': 'Sent back',
 };
 const CLOCKS = { sender: 'by the sender', relay: 'by that server', mayfly: '' } as const;
 /** Below it a gap is shown in milliseconds. */

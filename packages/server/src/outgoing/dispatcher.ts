@@ -1,0 +1,343 @@
+import type { OutcomeEvent, Posting, Signing } from '@mayfly/providers/border';
+import type { Clock } from '../clock.ts';
+import { AppError, messageOf } from '../errors.ts';
+import type { EventBus } from '../events.ts';
+import type { Recipient } from '../inbound/delivery.ts';
+import type { Receiver } from '../inbound/receiver.ts';
+import type { Logger } from '../log.ts';
+import { domainOf } from '../mail/address.ts';
+import type { FullMessageRecord } from '../messages/records.ts';
+import { findSettings, type ProviderSettingsRecord, providerNamed } from '../providers/settings.ts';
+import type { Store } from '../store.ts';
+import type { AttemptOutcome } from '../webhooks/outbound/outcome.ts';
+import { ATTEMPT_TIMEOUT_MS, type Sender } from '../webhooks/outbound/send.ts';
+import { nextStep } from '../webhooks/schedule.ts';
+import type { ScheduleClock } from '../webhooks/schedule-clock.ts';
+import { type Relay, RelayRefused } from './relay.ts';
+import { reportMail, unsubscribeUrl } from './reports.ts';
+import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
+
+/** Longer than an attempt with its reads and writes, so only a crashed process lets a lease expire. */
+const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
+/** An event announces new rows; this poll finds those of other nodes and those whose time has come. */
+const POLL_MS = 1_000;
+const NOT_DELIVERED = { ok: false, status: null, retryAfter: null };
+
+export interface DispatcherDeps {
+  store: Pick<Store, 'outgoing' | 'messages' | 'providerItems'>;
+  schedule: ScheduleClock;
+  sender: Pick<Sender, 'send'>;
+  receiver: Pick<Receiver, 'accept' | 'deliver'>;
+  relay: Relay | null;
+  events: Pick<EventBus, 'onDeliveries'>;
+  clock: Clock;
+  log: Logger;
+  random(): number;
+  hostname: string;
+  /** Replaces the schedule's delays in tests, milliseconds. */
+  retryDelays?: readonly number[] | undefined;
+}
+
+/** An attempt came to an end that no further one changes. */
+class Ended extends Error {
+  readonly state: 'failed' | 'cancelled';
+  constructor(state: Ended['state'], message: string) {
+    super(message);
+    this.state = state;
+  }
+}
+
+const cancelled = (why: string): Ended => new Ended('cancelled', why);
+const failed = (why: string): Ended => new Ended('failed', why);
+
+/** What an attempt led to; undefined where the transaction that stored a mail has ended its row. */
+type Attempted =
+  | { outcome: Pick<AttemptOutcome, 'ok' | 'status' | 'retryAfter' | 'error'>; to: string[] }
+  | undefined;
+
+/** Sends what is due: scheduled mail into inboxes, and events, reports and replies to applications. */
+export class Dispatcher {
+  readonly #deps: DispatcherDeps;
+  readonly #stopping = new AbortController();
+  #wakeUp = new AbortController();
+  #loop = Promise.resolve();
+
+  constructor(deps: DispatcherDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#loop = this.#run();
+  }
+
+  /** Ends after the attempts in progress, which have a time limit. Safe to call twice. */
+  async stop(deadlineMs: number): Promise<void> {
+    this.#stopping.abort();
+    this.#wakeUp.abort();
+    await Promise.race([this.#loop, this.#deps.clock.sleep(deadlineMs)]);
+  }
+
+  async #run(): Promise<void> {
+    const { events, clock, log } = this.#deps;
+    const unsubscribe = events.onDeliveries(() => this.#wakeUp.abort());
+    let isFailing = false;
+    while (!this.#stopping.signal.aborted) {
+      // Created before the query, so that an event during the query ends the sleep that follows.
+      this.#wakeUp = new AbortController();
+      let wait = POLL_MS;
+      try {
+        wait = await this.#sendDue();
+        isFailing = false;
+      } catch (err) {
+        if (!isFailing) log.error({ err }, 'Outgoing mail could not be claimed; each second tries again');
+        isFailing = true;
+      }
+      if (wait > 0 && !this.#stopping.signal.aborted) await clock.sleep(wait, this.#wakeUp.signal);
+    }
+    unsubscribe();
+  }
+
+  /** @returns milliseconds to wait before the next call */
+  async #sendDue(): Promise<number> {
+    const { store, schedule, clock } = this.#deps;
+    const now = await schedule.read();
+    const nextAt = await store.outgoing.nextAt();
+    if (nextAt === null || nextAt > now) return Math.min(POLL_MS, (nextAt ?? now + POLL_MS) - now);
+    const claimed = await store.outgoing.claim(LEASE_MS, clock.now(), now);
+    const scheduled = Map.groupBy(
+      claimed.filter(({ kind }) => kind === 'scheduled'),
+      ({ inboxId }) => inboxId,
+    );
+    const inOrder = [...scheduled.values()].map(async (mails) => {
+      for (const mail of mails) await this.#send(mail);
+    });
+    const others = claimed.filter(({ kind }) => kind !== 'scheduled').map((one) => this.#send(one));
+    await Promise.all([...inOrder, ...others]);
+    return claimed.length > 0 ? 0 : POLL_MS;
+  }
+
+  async #send(claimed: ClaimedOutgoing): Promise<void> {
+    const { store, clock, log } = this.#deps;
+    const { id, kind, inboxId } = claimed;
+    try {
+      const attempted = await this.#attempt(claimed);
+      if (!attempted) return;
+      const result = this.#resultOf(claimed, attempted);
+      await store.outgoing.record(claimed, result, clock.now());
+      log.info(
+        { id, kind, inboxId, state: result.state, error: result.error },
+        'Outgoing mail was attempted',
+      );
+    } catch (error) {
+      await this.#recordFailure(claimed, error).catch((err) =>
+        log.error({ err, id }, 'An attempt to send could not be recorded'),
+      );
+    }
+  }
+
+  #resultOf({ attempts }: ClaimedOutgoing, { outcome, to }: NonNullable<Attempted>): OutgoingResult {
+    const { clock, schedule, random, retryDelays } = this.#deps;
+    const step = nextStep(attempts + 1, outcome, clock.now(), random(), retryDelays);
+    const error = outcome.error?.message ?? null;
+    if (step.kind === 'delivered') return { state: 'delivered', error: null, to };
+    if (step.kind === 'retry') return { state: 'pending', dueAt: schedule.now() + step.inMs, error, to };
+    return { state: 'failed', error, to };
+  }
+
+  async #recordFailure(claimed: ClaimedOutgoing, error: unknown): Promise<void> {
+    const { store, clock, log } = this.#deps;
+    const isKnown = error instanceof Ended || error instanceof AppError || error instanceof RelayRefused;
+    if (!isKnown) log.error({ err: error, id: claimed.id }, 'An attempt to send failed unexpectedly');
+    const message = isKnown ? messageOf(error) : 'The server failed; its log has the cause.';
+    const to = claimed.details.to ?? [];
+    const result: OutgoingResult =
+      error instanceof Ended
+        ? { state: error.state, error: message, to }
+        : error instanceof RelayRefused && error.isFinal
+          ? { state: 'failed', error: message, to }
+          : this.#resultOf(claimed, {
+              outcome: { ...NOT_DELIVERED, error: { code: 'connect_failed', message } },
+              to,
+            });
+    await store.outgoing.record(claimed, result, clock.now());
+  }
+
+  #attempt(claimed: ClaimedOutgoing): Promise<Attempted> {
+    switch (claimed.kind) {
+      case 'scheduled':
+        return this.#release(claimed);
+      case 'event':
+        return this.#event(claimed);
+      case 'report':
+        return this.#report(claimed);
+      case 'handshake':
+        return this.#handshake(claimed);
+      case 'reply':
+        return this.#reply(claimed);
+    }
+  }
+
+  async #raw({ id }: ClaimedOutgoing): Promise<Uint8Array> {
+    const raw = await this.#deps.store.outgoing.rawOf(id);
+    if (!raw) throw cancelled('It was cancelled.');
+    return raw;
+  }
+
+  async #release(claimed: ClaimedOutgoing): Promise<undefined> {
+    const { receiver, clock } = this.#deps;
+    const { details, accountId, inboxId, address } = claimed;
+    if (inboxId === null) throw cancelled('The inbox ended.');
+    const {
+      to = [],
+      mailFrom = '',
+      remoteAddress = '',
+      via,
+      providerId = '',
+      given = {},
+      begunAt = 0,
+    } = details;
+    const received = await this.#raw(claimed);
+    const target = { inboxId, accountId, address };
+    const recipients = await Promise.all(to.map((path) => receiver.accept(path, received.length, target)));
+    const title = via ? (await providerNamed(via)).title : '';
+    await receiver.deliver({
+      envelope: {
+        ...{ mailFrom, helo: '', remoteAddress, tls: false, given },
+        ...(via && { via, providerMessageId: providerId }),
+      },
+      ...{ recipients, received, outgoing: claimed.id },
+      trace: { id: details.requestId ?? claimed.id, protocol: 'HTTP' },
+      trail: [
+        { event: 'provider-call', at: begunAt, detail: title },
+        { event: 'end-of-data', at: clock.now() },
+      ],
+    });
+    return undefined;
+  }
+
+  async #message({ inboxId, messageId }: ClaimedOutgoing): Promise<FullMessageRecord> {
+    const { store, clock } = this.#deps;
+    const message =
+      inboxId === null || messageId === null
+        ? undefined
+        : await store.messages.find(inboxId, messageId, clock.now());
+    if (!message) throw cancelled('The message was deleted.');
+    return message;
+  }
+
+  async #settings({ accountId, details: { via } }: ClaimedOutgoing, name: 'webhookUrl' | 'inboundUrl') {
+    if (!via) throw failed('No provider is known.');
+    const { store, clock } = this.#deps;
+    const provider = await providerNamed(via);
+    const settings = await findSettings(store, accountId, via, clock.now());
+    const url = settings?.[name];
+    if (settings && url) return { provider, settings, url };
+    throw failed(`There is no "${name}" for ${provider.title}. Set it with PUT /v1/providers/${via}.`);
+  }
+
+  async #event(claimed: ClaimedOutgoing): Promise<Attempted> {
+    const message = await this.#message(claimed);
+    const { provider, settings, url } = await this.#settings(claimed, 'webhookUrl');
+    const { outcome = 'bounce' } = claimed.details;
+    const posting = provider.event(eventOf(claimed, message, outcome), this.#signing(settings, url));
+    if (!posting) throw cancelled(`${provider.title} has no event for the outcome ${outcome}.`);
+    return this.#post(url, posting);
+  }
+
+  async #handshake(claimed: ClaimedOutgoing): Promise<Attempted> {
+    const { provider, settings, url } = await this.#settings(claimed, 'webhookUrl');
+    if (claimed.details.to?.[0] !== url) throw cancelled('Another URL was set.');
+    const posting = provider.handshake?.(claimed.id, this.#signing(settings, url));
+    if (!posting) throw cancelled(`${provider.title} confirms no URL.`);
+    return this.#post(url, posting);
+  }
+
+  async #report(claimed: ClaimedOutgoing): Promise<Attempted> {
+    const { store, clock, hostname } = this.#deps;
+    const message = await this.#message(claimed);
+    const source = await store.messages.readRaw(message.inboxId, message.id, 0, clock.now());
+    const { outcome = 'bounce' } = claimed.details;
+    if (!source) throw cancelled('The message was deleted.');
+    if (outcome === 'unsubscribe') {
+      const found = unsubscribeUrl(source);
+      if ('why' in found) throw failed(found.why);
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      return this.#post(found.url, { headers, body: Buffer.from('List-Unsubscribe=One-Click') });
+    }
+    const { mailFrom } = message.envelope;
+    const [rcptTo = claimed.address] = message.rcptTo;
+    const facts = { outcome, id: claimed.id, hostname, mailFrom, rcptTo, source };
+    const raw = reportMail({ ...facts, at: claimed.createdAt, arrivedAt: message.receivedAt });
+    return this.#mail(claimed, raw, '', [mailFrom]);
+  }
+
+  async #reply(claimed: ClaimedOutgoing): Promise<Attempted> {
+    const raw = await this.#raw(claimed);
+    const { via, to = [], mailFrom = '' } = claimed.details;
+    if (!via) return this.#mail(claimed, raw, mailFrom, to);
+    const { provider, settings, url } = await this.#settings(claimed, 'inboundUrl');
+    // It loads what reads mail, which otherwise only workers do.
+    const { inboundMail } = await import('./inbound-mail.ts');
+    const mail = inboundMail(raw, claimed);
+    const attempted = await this.#post(url, provider.inbound(mail, this.#signing(settings, url)));
+    return attempted && { ...attempted, to };
+  }
+
+  /** Into inboxes of this server, exactly once, and for other addresses to the relay. */
+  async #mail(claimed: ClaimedOutgoing, raw: Uint8Array, mailFrom: string, to: string[]): Promise<Attempted> {
+    const { receiver, relay, clock } = this.#deps;
+    const own: Recipient[] = [];
+    const others: string[] = [];
+    for (const path of to) {
+      const recipient = await receiver.accept(path, raw.length).catch(unlessUnknown);
+      if (recipient) own.push(recipient);
+      else others.push(path);
+    }
+    if (others.length > 0) {
+      if (!relay) throw failed(notOurs(others));
+      await relay({ mailFrom, to: others, raw });
+    }
+    if (own.length === 0) return { outcome: { ok: true, status: null, retryAfter: null, error: null }, to };
+    await receiver.deliver({
+      envelope: { mailFrom, helo: '', remoteAddress: '127.0.0.1', tls: false },
+      ...{ recipients: own, received: raw, outgoing: claimed.id },
+      trace: null,
+      trail: [{ event: 'end-of-data', at: clock.now() }],
+    });
+    return undefined;
+  }
+
+  #signing(settings: ProviderSettingsRecord, url: string): Signing {
+    return { secrets: settings.secrets, now: this.#deps.clock.now(), baseUrl: settings.baseUrl, url };
+  }
+
+  async #post(url: string, { headers, body }: Posting): Promise<Attempted> {
+    const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+    const outcome = await this.#deps.sender.send({ url, headers: Object.fromEntries(named), body });
+    return { outcome, to: [url] };
+  }
+}
+
+function unlessUnknown(error: unknown): undefined {
+  if (error instanceof AppError && error.code === 'unknown_recipient') return undefined;
+  throw error;
+}
+
+const notOurs = (addresses: readonly string[]): string =>
+  addresses[0] === ''
+    ? 'The message has no return path.'
+    : `${addresses.join(', ')} is no address of this server, and MAYFLY_REPLY_SMTP names no server for mail to ${domainOf(addresses[0] ?? '')}.`;
+
+function eventOf(
+  { id, createdAt, address }: ClaimedOutgoing,
+  { envelope, given = {}, rcptTo, summary, receivedAt }: FullMessageRecord,
+  outcome: OutcomeEvent['outcome'],
+): OutcomeEvent {
+  const { mailFrom, providerMessageId: providerId = '' } = envelope;
+  const [recipient = address] = rcptTo;
+  const { subject } = summary;
+  return {
+    ...{ id, outcome, recipient, at: createdAt },
+    sending: { providerId, mailFrom, given, subject, recipients: rcptTo, sentAt: receivedAt },
+  };
+}

@@ -1,0 +1,355 @@
+import type { OutcomeState, ProviderName, SentRecord } from '@mayfly/client/contract';
+import {
+  anyOf,
+  FOR_UPDATE,
+  FOR_UPDATE_SKIP_LOCKED,
+  parseOr,
+  read,
+  type Sql,
+  sql,
+  type Tx,
+  write,
+} from '../database/sql.ts';
+
+/*
+ * Everything that is due later or goes out: scheduled mail, events, reports and replies. A row is pending while it has
+ * `due_at`; a claim leases it. What goes into an inbox ends in the transaction that stores it (messages/sql/adding.ts),
+ * so it arrives exactly once; what goes to other programs goes at least once, with the same id.
+ */
+
+/** Of one inbox, so that a client cannot fill the disk. */
+const MAX_PENDING = 1_000;
+/** Rows of one claim: mail is stored one after another, the rest at the same time. */
+const CLAIMED = 20;
+
+export type OutgoingKind = SentRecord['type'] | 'scheduled' | 'handshake';
+
+/** What a row needs beside its columns, by kind. */
+export interface OutgoingDetails {
+  outcome?: OutcomeState['outcome'];
+  via?: ProviderName;
+  /** Of mail. */
+  mailFrom?: string;
+  /** Addresses, or a URL. */
+  to?: string[];
+  /** Of a scheduled mail. */
+  providerId?: string;
+  given?: Readonly<Record<string, unknown>>;
+  remoteAddress?: string;
+  requestId?: string;
+  begunAt?: number;
+  /** Of a reply. */
+  subject?: string;
+  text?: string;
+  rfcMessageId?: string;
+}
+
+export interface NewOutgoing {
+  id: string;
+  accountId: string;
+  /** Null for what belongs to no inbox. */
+  inboxId: string | null;
+  kind: OutgoingKind;
+  messageId: string | null;
+  /** Finds a scheduled mail. */
+  ref: string | null;
+  details: OutgoingDetails;
+  raw: Uint8Array | null;
+  dueAt: number;
+}
+
+export interface ClaimedOutgoing {
+  id: string;
+  accountId: string;
+  kind: OutgoingKind;
+  messageId: string | null;
+  details: OutgoingDetails;
+  attempts: number;
+  createdAt: number;
+  /** Identifies the claim. */
+  leasedUntil: number;
+  /** Null for what belongs to no inbox, and for an inbox that has ended. */
+  inboxId: string | null;
+  address: string;
+}
+
+export interface OutgoingRecord
+  extends Omit<ClaimedOutgoing, 'leasedUntil' | 'inboxId' | 'address' | 'accountId'> {
+  state: SentRecord['state'];
+  error: string | null;
+  dueAt: number | null;
+}
+
+/** `to`: what the attempt found to be the recipients. */
+export type OutgoingResult = { error: string | null; to?: string[] | undefined } & (
+  | { state: 'pending'; dueAt: number }
+  | { state: Exclude<SentRecord['state'], 'pending'> }
+);
+
+type Stored<T> = Omit<T, 'details'> & { details: string };
+const decoded = <T extends { details: OutgoingDetails }>(row: Stored<T>): T =>
+  ({ ...row, details: parseOr<OutgoingDetails>(row.details, {}) }) as T;
+
+const IS_DUE = (now: number): Sql =>
+  sql`o.due_at <= ${now} and (o.leased_until is null or o.leased_until <= ${now})`;
+
+const lease = async (tx: Tx, which: Sql, leasedUntil: number): Promise<ClaimedOutgoing[]> => {
+  const rows = await tx.all<{ id: string }>(
+    sql`update outgoing set leased_until = ${leasedUntil} where id in (${which}) returning id`,
+  );
+  const found = await tx.all<Stored<ClaimedOutgoing>>(
+    sql`select o.id, o.account_id as "accountId", o.kind, o.message_id as "messageId", o.details, o.attempts,
+        o.created_at as "createdAt", o.leased_until as "leasedUntil", i.id as "inboxId", coalesce(i.address, '') as address
+      from outgoing o left join inboxes i on i.seq = o.inbox_seq
+      where o.id ${anyOf(rows.map(({ id }) => id))} order by o.due_at, o.id`,
+  );
+  return found.map((row) => decoded<ClaimedOutgoing>(row));
+};
+
+/** Scheduled mail of inboxes of which nobody delivers any, in its order. */
+async function claimScheduled(tx: Tx, now: number, leasedUntil: number): Promise<ClaimedOutgoing[]> {
+  const due = await tx.all<{ seq: number }>(
+    sql`select distinct inbox_seq as seq from outgoing o where kind = 'scheduled' and ${IS_DUE(now)} limit ${CLAIMED}`,
+  );
+  // The lock keeps other nodes from leasing later mail of the same inbox meanwhile.
+  const locked = await tx.all<{ seq: number }>(
+    sql`select seq from inboxes where seq ${anyOf(due.map(({ seq }) => seq))} order by seq ${FOR_UPDATE_SKIP_LOCKED}`,
+  );
+  const claimed: ClaimedOutgoing[] = [];
+  for (const { seq } of locked) {
+    const busy = await tx.first(
+      sql`select 1 from outgoing where inbox_seq = ${seq} and kind = 'scheduled' and leased_until > ${now} and due_at is not null`,
+    );
+    if (busy) continue;
+    const which = sql`select o.id from outgoing o where o.inbox_seq = ${seq} and o.kind = 'scheduled' and ${IS_DUE(now)}
+      order by o.due_at, o.id limit ${CLAIMED}`;
+    claimed.push(...(await lease(tx, which, leasedUntil)));
+  }
+  return claimed;
+}
+
+const liveSeq = async (
+  tx: Tx,
+  accountId: string,
+  inboxId: string,
+  now: number,
+): Promise<number | undefined> => {
+  const inbox = await tx.first<{ seq: number }>(
+    sql`select seq from inboxes where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now}
+      and freed = 0 ${FOR_UPDATE}`,
+  );
+  return inbox?.seq;
+};
+
+const leftOf = (rules: readonly OutcomeState[]): number => rules.reduce((sum, { left }) => sum + left, 0);
+
+export const outgoing = {
+  /** @returns how many were added: without those of ended inboxes, and of those with {@link MAX_PENDING} */
+  add: write(
+    async (tx, rows: NewOutgoing[], now: number): Promise<number> => {
+      let added = 0;
+      for (const { id, accountId, inboxId, kind, messageId, ref, details, raw, dueAt } of rows) {
+        const seq = inboxId === null ? null : await liveSeq(tx, accountId, inboxId, now);
+        if (seq === undefined) continue;
+        const pending = await tx.first<{ count: number }>(
+          sql`select count(*) as count from outgoing where inbox_seq = ${seq} and due_at is not null`,
+        );
+        if ((pending?.count ?? 0) >= MAX_PENDING) continue;
+        added += await tx.run(
+          sql`insert into outgoing (id, account_id, inbox_seq, kind, state, message_id, ref, details, raw, created_at,
+              due_at, attempts)
+            values (${id}, ${accountId}, ${seq}, ${kind}, 'pending', ${messageId}, ${ref}, ${JSON.stringify(details)},
+              ${raw}, ${now}, ${dueAt}, 0)`,
+        );
+      }
+      return added;
+    },
+    { keepsInboxes: true },
+  ),
+
+  /** When a claim may find something; null while nothing is pending. */
+  nextAt: read(async (db): Promise<number | null> => {
+    const first = await db.first<{ due: number | null; leased: number | null }>(
+      sql`select (select min(due_at) from outgoing where due_at is not null and leased_until is null) as due,
+        (select min(leased_until) from outgoing where due_at is not null and leased_until is not null) as leased`,
+    );
+    const times = [first?.due, first?.leased].filter((time) => typeof time === 'number');
+    return times.length === 0 ? null : Math.min(...times);
+  }),
+
+  /** Leases what is due, and cancels what belonged to ended inboxes. */
+  claim: write(
+    async (tx, leaseMs: number, wall: number, now: number): Promise<ClaimedOutgoing[]> => {
+      await tx.run(
+        sql`update outgoing set state = 'cancelled', due_at = null, raw = null, ended_at = ${wall},
+            error = 'The inbox ended.'
+          where due_at <= ${now} and exists (select 1 from inboxes i where i.seq = outgoing.inbox_seq and i.expires_at <= ${wall})`,
+      );
+      const others = sql`select o.id from outgoing o where o.kind <> 'scheduled' and ${IS_DUE(now)}
+        order by o.due_at, o.id limit ${CLAIMED} ${FOR_UPDATE_SKIP_LOCKED}`;
+      return [...(await claimScheduled(tx, now, now + leaseMs)), ...(await lease(tx, others, now + leaseMs))];
+    },
+    { keepsInboxes: true },
+  ),
+
+  /** Ends all leases. Only at the start of a single server, when no process can hold them. */
+  releaseAll: write(
+    async (tx): Promise<void> => {
+      await tx.run(sql`update outgoing set leased_until = null where leased_until is not null`);
+    },
+    { mayUseReserve: true },
+  ),
+
+  /** Records an attempt, unless the lease was lost. */
+  record: write(
+    async (
+      tx,
+      { id, leasedUntil, details }: Pick<ClaimedOutgoing, 'id' | 'leasedUntil' | 'details'>,
+      result: OutgoingResult,
+      now: number,
+    ): Promise<void> => {
+      const dueAt = result.state === 'pending' ? result.dueAt : null;
+      const shown = JSON.stringify(result.to ? { ...details, to: result.to } : details);
+      await tx.run(
+        sql`update outgoing set state = ${result.state}, due_at = ${dueAt}, leased_until = null, error = ${result.error},
+            attempts = attempts + 1, details = ${shown}, ended_at = ${dueAt === null ? now : null},
+            raw = ${dueAt === null ? sql`null` : sql`raw`}
+          where id = ${id} and leased_until = ${leasedUntil}`,
+      );
+    },
+    { keepsInboxes: true },
+  ),
+
+  rawOf: read(async (db, id: string): Promise<Uint8Array | undefined> => {
+    const row = await db.first<{ raw: Uint8Array | null }>(
+      sql`select raw from outgoing where id = ${id} and due_at is not null`,
+    );
+    return row?.raw ?? undefined;
+  }),
+
+  /** Brings all that is pending in an inbox nearer. @returns how much became due; undefined if the inbox is not live */
+  advance: write(
+    async (
+      tx,
+      accountId: string,
+      inboxId: string,
+      ms: number,
+      wall: number,
+      now: number,
+    ): Promise<number | undefined> => {
+      const seq = await liveSeq(tx, accountId, inboxId, wall);
+      if (seq === undefined) return undefined;
+      const released = await tx.first<{ count: number }>(
+        sql`select count(*) as count from outgoing where inbox_seq = ${seq} and due_at > ${now} and due_at <= ${now + ms}`,
+      );
+      await tx.run(
+        sql`update outgoing set due_at = due_at - ${ms} where inbox_seq = ${seq} and due_at is not null`,
+      );
+      return released?.count ?? 0;
+    },
+    { keepsInboxes: true },
+  ),
+
+  /** Gives a scheduled mail another time, or for null cancels it. @returns false if none is held */
+  reschedule: write(
+    async (
+      tx,
+      { accountId, inboxId }: { accountId: string; inboxId: string | null },
+      ref: string,
+      dueAt: number | null,
+      now: number,
+    ): Promise<boolean> => {
+      const which = sql`account_id = ${accountId} and ref = ${ref} and due_at is not null
+        and (leased_until is null or leased_until <= ${now})
+        ${inboxId === null ? sql`` : sql`and inbox_seq = (select seq from inboxes where id = ${inboxId})`}`;
+      const changed = await tx.run(
+        dueAt === null
+          ? sql`update outgoing set state = 'cancelled', due_at = null, raw = null, ended_at = ${now} where ${which}`
+          : sql`update outgoing set due_at = ${dueAt} where ${which}`,
+      );
+      return changed > 0;
+    },
+    { keepsInboxes: true },
+  ),
+
+  /** What a live inbox sent, newest first, without scheduled mail. `messageId`: only about this message. */
+  list: read(
+    async (
+      db,
+      inboxId: string,
+      {
+        before,
+        limit,
+        messageId = null,
+      }: { before: string | null; limit: number; messageId?: string | null },
+      now: number,
+    ): Promise<OutgoingRecord[]> => {
+      const rows = await db.all<Stored<OutgoingRecord>>(
+        sql`select o.id, o.kind, o.state, o.message_id as "messageId", o.details, o.attempts, o.error,
+            o.created_at as "createdAt", o.due_at as "dueAt"
+          from outgoing o join inboxes i on i.seq = o.inbox_seq
+          where i.id = ${inboxId} and i.expires_at > ${now} and o.kind in ('event', 'report', 'reply')
+            ${before === null ? sql`` : sql`and o.id < ${before}`}
+            ${messageId === null ? sql`` : sql`and o.message_id = ${messageId}`}
+          order by o.id desc limit ${limit}`,
+      );
+      return rows.map((row) => decoded<OutgoingRecord>(row));
+    },
+  ),
+
+  /** Scheduled mail that an inbox waits for, and when the first is due. */
+  held: read(async (db, inboxId: string, now: number): Promise<{ count: number; firstAt: number | null }> => {
+    const row = await db.first<{ count: number; firstAt: number | null }>(
+      sql`select count(*) as count, min(o.due_at) as "firstAt" from outgoing o join inboxes i on i.seq = o.inbox_seq
+        where i.id = ${inboxId} and i.expires_at > ${now} and o.kind = 'scheduled' and o.due_at is not null`,
+    );
+    return row ?? { count: 0, firstAt: null };
+  }),
+
+  /** Replaces the outcomes of an inbox. @returns false if it is not live */
+  setOutcomes: write(
+    async (tx, accountId: string, inboxId: string, rules: OutcomeState[], now: number): Promise<boolean> => {
+      const text = leftOf(rules) === 0 ? null : JSON.stringify(rules);
+      const changed = await tx.run(
+        sql`update inboxes set outcomes = ${text}
+          where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now} and freed = 0`,
+      );
+      return changed > 0;
+    },
+  ),
+
+  /** Undefined if the inbox is not live. */
+  readOutcomes: read(
+    async (db, accountId: string, inboxId: string, now: number): Promise<OutcomeState[] | undefined> => {
+      const row = await db.first<{ outcomes: string | null }>(
+        sql`select outcomes from inboxes where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now}`,
+      );
+      return row && parseOr<OutcomeState[]>(row.outcomes ?? '[]', []);
+    },
+  ),
+};
+
+/** Ends rows whose mail this transaction stores. @returns the ids of those that were pending; others have been stored */
+export async function endDelivered(tx: Tx, ids: readonly string[], now: number): Promise<string[]> {
+  const rows = await tx.all<{ id: string }>(
+    sql`update outgoing set state = 'delivered', due_at = null, leased_until = null, raw = null, error = null,
+        ended_at = ${now}, attempts = attempts + 1
+      where id ${anyOf(ids)} and state = 'pending' returning id`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** For mail that no inbox took after all. */
+export async function failDelivered(tx: Tx, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.run(
+    sql`update outgoing set state = 'failed', error = 'The inbox is full, or has ended.' where id ${anyOf(ids)}`,
+  );
+}
+
+/** Takes the next outcome of a rule. @returns undefined if none is left */
+export function takeOutcome(rules: OutcomeState[]): OutcomeState['outcome'] | undefined {
+  const rule = rules.find(({ left }) => left > 0);
+  if (rule) rule.left -= 1;
+  return rule?.outcome;
+}

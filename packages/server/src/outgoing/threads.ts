@@ -1,0 +1,65 @@
+import type { FullMessageRecord } from '../messages/records.ts';
+import { plainSubject } from './reply.ts';
+import type { OutgoingRecord } from './sql.ts';
+
+interface Entry {
+  kind: 'received' | 'sent';
+  id: string;
+  at: number;
+  subject: string;
+}
+
+interface Mail extends Entry {
+  /** Its own id and those it refers to, without brackets. */
+  ids: string[];
+}
+
+const bare = (id: string): string => id.replace(/^<|>$/g, '');
+
+const received = ({ id, receivedAt, summary, content }: FullMessageRecord): Mail => ({
+  ...{ kind: 'received', id, at: receivedAt, subject: summary.subject },
+  ids: [content.rfcMessageId, content.inReplyTo, ...content.references].flatMap((one) =>
+    one ? [bare(one)] : [],
+  ),
+});
+
+/** Groups mails that share an id of References or In-Reply-To, and then those with the same subject. */
+export function threadsOf(
+  messages: readonly FullMessageRecord[],
+  outgoing: readonly OutgoingRecord[],
+): { subject: string; entries: Entry[] }[] {
+  const mails = messages.map(received);
+  const idsOf = new Map(mails.map(({ id, ids }) => [id, ids]));
+  for (const { id, kind, messageId, createdAt, details } of outgoing) {
+    if (kind !== 'reply') continue;
+    const { rfcMessageId = '', subject = '' } = details;
+    const ids = [bare(rfcMessageId), ...(idsOf.get(messageId ?? '') ?? [])];
+    mails.push({ kind: 'sent', id, at: createdAt, subject, ids });
+  }
+  /** The first key of each group that was joined to another one leads there. */
+  const joined = new Map<string, string>();
+  const rootOf = (key: string): string => {
+    let root = key;
+    for (let next = joined.get(root); next !== undefined; next = joined.get(root)) root = next;
+    return root;
+  };
+  const keysOf = ({ id, subject, ids }: Mail): string[] => {
+    const plain = plainSubject(subject).toLowerCase();
+    return [`mail ${id}`, ...ids.map((one) => `id ${one}`), ...(plain === '' ? [] : [`subject ${plain}`])];
+  };
+  for (const mail of mails) {
+    const [first = '', ...others] = keysOf(mail);
+    for (const other of others) {
+      const [a, b] = [rootOf(first), rootOf(other)];
+      if (a !== b) joined.set(a, b);
+    }
+  }
+  const groups = Map.groupBy(mails, ({ id }) => rootOf(`mail ${id}`));
+  return [...groups.values()]
+    .map((group) => group.toSorted((a, b) => a.at - b.at))
+    .toSorted((a, b) => (b.at(-1)?.at ?? 0) - (a.at(-1)?.at ?? 0))
+    .map((group) => ({
+      subject: plainSubject(group[0]?.subject ?? ''),
+      entries: group.map(({ kind, id, at, subject }) => ({ kind, id, at, subject })),
+    }));
+}

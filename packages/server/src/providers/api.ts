@@ -1,0 +1,107 @@
+import { ProviderParams, ProviderSettings, ref, SetProvider } from '@mayfly/client/contract';
+import { keyCaller } from '../http/access/guard.ts';
+import type { App, RouteContext } from '../http/context.ts';
+import { empty, json } from '../http/openapi/responses.ts';
+import { baseUrl } from '../http/request/inputs.ts';
+import { newId } from '../ids.ts';
+import { PERMANENT_UNTIL } from '../inboxes/records.ts';
+import { findSettings, type ProviderSettingsRecord, providerNamed, settingsItem } from './settings.ts';
+
+const TAGS = ['Providers'];
+const URL = '/v1/providers/:name';
+
+type Name = ProviderSettings['name'];
+
+async function shown(name: Name, settings: ProviderSettingsRecord): Promise<ProviderSettings> {
+  const { webhookUrl, inboundUrl, secrets } = settings;
+  return { name, webhookUrl, inboundUrl, verification: (await providerNamed(name)).shown(secrets) };
+}
+
+export function providerSettingsRoutes(app: App, { options, deps }: RouteContext): void {
+  const { store, clock, webhooks, events } = deps;
+
+  app.route({
+    method: 'PUT',
+    url: URL,
+    config: { access: 'account:write', errors: ['webhook_url_refused'] },
+    schema: {
+      operationId: 'setProvider',
+      tags: TAGS,
+      summary: 'Set where the events of a provider go',
+      description:
+        'Sets the URL to which events of the provider are posted, signed as the provider signs them, and the URL for replies in its inbound format. The keys are made once; the response has what verifies them. Amazon SES first asks the URL to confirm the subscription, as SNS does.',
+      params: ProviderParams,
+      body: ref(SetProvider),
+      response: { 200: json(ProviderSettings, 'The settings.') },
+    },
+    handler: async (request) => {
+      const { id: accountId } = keyCaller(request).account;
+      const { name } = request.params;
+      const [webhookUrl, inboundUrl] = await Promise.all(
+        [request.body.webhookUrl, request.body.inboundUrl].map((url) =>
+          url === undefined ? null : webhooks.checkUrl(url),
+        ),
+      );
+      const provider = await providerNamed(name);
+      const before = await findSettings(store, accountId, name, clock.now());
+      const settings: ProviderSettingsRecord = {
+        webhookUrl: webhookUrl ?? null,
+        inboundUrl: inboundUrl ?? null,
+        secrets: before?.secrets ?? (await provider.makeSecrets()),
+        baseUrl: `${baseUrl(options.publicUrl, request)}/providers/${name}/files/${accountId}`,
+      };
+      await store.providerItems.keep(settingsItem(accountId, name), settings, PERMANENT_UNTIL);
+      if (provider.handshake && settings.webhookUrl !== null) {
+        const now = clock.now();
+        const row = { id: newId('out', now), accountId, inboxId: null, kind: 'handshake' as const };
+        const details = { via: name, to: [settings.webhookUrl] };
+        await store.outgoing.add(
+          [{ ...row, messageId: null, ref: null, raw: null, details, dueAt: now }],
+          now,
+        );
+        events.publishDeliveries();
+      }
+      return shown(name, settings);
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: URL,
+    config: { access: 'account:read' },
+    schema: {
+      operationId: 'getProvider',
+      tags: TAGS,
+      summary: 'Show where the events of a provider go',
+      description: 'The settings of a provider, with what verifies its events.',
+      params: ProviderParams,
+      response: { 200: json(ProviderSettings, 'The settings.') },
+    },
+    handler: async (request) => {
+      const { name } = request.params;
+      const settings = await findSettings(store, keyCaller(request).account.id, name, clock.now());
+      return settings
+        ? shown(name, settings)
+        : { name, webhookUrl: null, inboundUrl: null, verification: {} };
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: URL,
+    config: { access: 'account:write' },
+    schema: {
+      operationId: 'deleteProvider',
+      tags: TAGS,
+      summary: 'Remove the settings of a provider',
+      description: 'Removes the URLs and the keys. Events that are still to be sent fail.',
+      params: ProviderParams,
+      response: { 204: empty('There are no settings.') },
+    },
+    handler: async (request, reply) => {
+      const { name } = request.params;
+      await store.providerItems.remove(settingsItem(keyCaller(request).account.id, name));
+      return reply.code(204).send();
+    },
+  });
+}

@@ -1,0 +1,369 @@
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { usePlainProvider } from '../providers/plain-provider.ts';
+import type { Body } from '../support/api-client.ts';
+import { describeOnEngines, useServers } from '../support/nodes.ts';
+import { TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { type HttpReceiver, startHttp } from '../webhooks/receivers.ts';
+
+usePlainProvider();
+
+const DAY = 24 * 60;
+const MINUTE = 60_000;
+
+async function post(
+  app: TestApp,
+  path: string,
+  body: unknown,
+  method = 'POST',
+  key = TEST_KEY,
+): Promise<Body> {
+  const response = await fetch(`${app.url}/providers/mailgun${path}`, {
+    method,
+    headers: { 'x-plain-key': key },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, ...((await response.json()) as object) };
+}
+
+const mailTo = (address: string, more: object = {}) => ({
+  ...{ to: address, subject: 'Your order', text: 'Thanks for your order.', recipients: [address] },
+  ...more,
+});
+
+describeOnEngines('what goes out', (engine) => {
+  let receiver: HttpReceiver;
+  let answer = 200;
+  beforeAll(async () => {
+    receiver = await startHttp((response) => response.writeHead(answer).end());
+  });
+  afterAll(() => receiver.close());
+  const servers = useServers(engine, {
+    MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32',
+    MAYFLY_SIGNUP_PLAN: 'developer',
+    MAYFLY_SMTP_AUTH_PLAINTEXT: 'on',
+  });
+  let app: TestApp;
+  let inbox: { id: string; address: string; token: string; cursor: string };
+  beforeEach(async () => {
+    answer = 200;
+    receiver.requests.length = 0;
+    app = servers.first();
+    inbox = await app.createInbox();
+  });
+
+  const at = (path: string) => `/v1/inboxes/${inbox.id}${path}`;
+  const messages = async (wait = 0): Promise<Body[]> =>
+    (await app.api('GET', at(`/messages?wait=${wait}&limit=200`))).body.messages;
+  const sent = async (): Promise<Body[]> => (await app.api('GET', at('/sent'))).body.sent;
+  const useWebhook = (settings: object = { webhookUrl: `http://127.0.0.1:${receiver.port}/events` }) =>
+    app.api('PUT', '/v1/providers/mailgun', { body: settings });
+  const bodies = (): Body[] => receiver.requests.map(({ body }) => JSON.parse(body.toString()));
+  const until = <T>(check: () => T | Promise<T>) => vi.waitFor(check, { timeout: 20_000, interval: 50 });
+
+  it('a scheduled mail is held, and released by an advance in its order, exactly once on any number of servers', async () => {
+    const now = Date.now();
+    for (const n of [3, 1, 2])
+      await post(
+        app,
+        '/send',
+        mailTo(inbox.address, { subject: `day ${n}`, sendAt: now + n * DAY * MINUTE }),
+      );
+    await post(app, '/send', mailTo(inbox.address, { subject: 'day 9', sendAt: now + 9 * DAY * MINUTE }));
+    expect(await messages()).toEqual([]);
+    const waited = await app.api('POST', at('/wait'), { body: { timeoutSeconds: 0 } });
+    expect(waited.body.explanation.summary).toMatch(
+      /4 scheduled messages for this inbox are held .* \d+ h: .*advance/,
+    );
+    const advance = (server: TestApp, minutes: number) =>
+      server.api('POST', at('/advance'), { body: { minutes } });
+    expect((await advance(app, 60)).body).toEqual({ released: 0 });
+    const [one, two] = await Promise.all([advance(app, 2 * DAY), advance(servers.last(), 2 * DAY)]);
+    expect(one.body.released + two.body.released).toBe(3);
+    await until(async () => expect(await messages()).toHaveLength(3));
+    expect((await messages()).map(({ subject }) => subject)).toEqual(['day 3', 'day 2', 'day 1']);
+    const [{ id }] = await messages();
+    const { body: full } = await app.api('GET', at(`/messages/${id}`));
+    expect(full.envelope).toMatchObject({ via: 'mailgun', mailFrom: 'app@shop.example' });
+    expect(full.envelope.given).toBeUndefined();
+    expect((await app.api('GET', `/v1/inboxes/${inbox.id}`)).body.expiresAt).toBeDefined();
+  });
+
+  it('a scheduled mail is given another time, or cancelled, only by its owner', async () => {
+    const far = Date.now() + 30 * DAY * MINUTE;
+    const other = await app.createInbox();
+    const { id } = await post(app, '/send', mailTo(inbox.address, { sendAt: far }));
+    const patch = (path: string, key = TEST_KEY) => post(app, path, {}, 'PATCH', key);
+    expect(await patch(`/sent/${id}`, other.token)).toMatchObject({ found: false });
+    expect(await patch(`/sent/nothing?at=${far}`)).toMatchObject({ found: false });
+    expect(await patch(`/sent/${id}?at=${Date.now() - 1}`)).toMatchObject({ found: true });
+    expect(await messages(10)).toHaveLength(1);
+    const second = await post(app, '/send', mailTo(inbox.address, { sendAt: far }));
+    expect(await patch(`/sent/${second.id}`, inbox.token)).toMatchObject({ found: true });
+    await app.api('POST', at('/advance'), { body: { minutes: 60 * DAY } });
+    expect((await patch(`/sent/${second.id}`)).found).toBe(false);
+    expect(await messages()).toHaveLength(1);
+  });
+
+  it('outcomes become events of the provider for exactly as many mails as the rules say', async () => {
+    await useWebhook();
+    const rules = [{ outcome: 'bounce', times: 3 }, { outcome: 'complaint' }, { outcome: 'delay', times: 2 }];
+    const { body: set } = await app.api('PUT', at('/outcomes'), { body: { rules } });
+    expect(set.rules[1]).toEqual({ outcome: 'complaint', times: 1, left: 1 });
+    const ids = await Promise.all(
+      Array.from({ length: 12 }, async (_, n) => {
+        const server = n % 2 ? app : servers.last();
+        return (await post(server, '/send', mailTo(inbox.address))).id as string;
+      }),
+    );
+    await until(() => expect(receiver.requests.length).toBeGreaterThanOrEqual(6));
+    await until(async () =>
+      expect((await sent()).filter(({ state }) => state === 'delivered')).toHaveLength(6),
+    );
+    const counted = Map.groupBy(bodies(), ({ outcome }) => outcome);
+    expect(Object.fromEntries([...counted].map(([outcome, all]) => [outcome, all.length]))).toEqual({
+      bounce: 3,
+      complaint: 1,
+      delay: 2,
+    });
+    expect(new Set(bodies().map(({ mail }) => mail)).size).toBe(6);
+    for (const { mail, recipient, given } of bodies()) {
+      expect(ids).toContain(mail);
+      expect([recipient, given]).toEqual([inbox.address, { tag: 'a' }]);
+    }
+    expect((await app.api('GET', at('/outcomes'))).body.rules.map(({ left }: Body) => left)).toEqual([
+      0, 0, 0,
+    ]);
+  });
+
+  it('an event is retried with the same id until the application takes it', async () => {
+    await useWebhook();
+    answer = 503;
+    await app.api('PUT', at('/outcomes'), { body: { rules: [{ outcome: 'bounce' }] } });
+    await post(app, '/send', mailTo(inbox.address));
+    await until(async () =>
+      expect(await sent()).toMatchObject([
+        {
+          type: 'event',
+          outcome: 'bounce',
+          via: 'mailgun',
+          state: 'pending',
+          attempts: 1,
+          error: 'The endpoint answered 503.',
+        },
+      ]),
+    );
+    answer = 200;
+    // The retry is due within minutes.
+    expect((await app.api('POST', at('/advance'), { body: { minutes: 10 } })).body).toEqual({ released: 1 });
+    await until(async () =>
+      expect((await sent())[0]).toMatchObject({ state: 'delivered', attempts: 2, error: null }),
+    );
+    expect(new Set(bodies().map(({ id }) => id)).size).toBe(1);
+    const [{ id }] = await messages();
+    const { events } = (await app.api('GET', at(`/messages/${id}/timeline`))).body;
+    const detail = `The outcome bounce, as an event of mailgun to http://127.0.0.1:${receiver.port}/events: delivered after 2 attempts`;
+    expect(events).toContainEqual(expect.objectContaining({ event: 'sent-back', detail }));
+  });
+
+  it('says why an event was not sent: no URL, no such event, a deleted message', async () => {
+    await app.api('DELETE', '/v1/providers/mailgun');
+    await app.api('PUT', at('/outcomes'), { body: { rules: [{ outcome: 'bounce' }] } });
+    await post(app, '/send', mailTo(inbox.address));
+    await until(async () =>
+      expect((await sent())[0]).toMatchObject({
+        state: 'failed',
+        error: 'There is no "webhookUrl" for Plain Mail. Set it with PUT /v1/providers/mailgun.',
+      }),
+    );
+    await useWebhook();
+    await app.api('PUT', at('/outcomes'), { body: { rules: [{ outcome: 'unsubscribe' }] } });
+    await post(app, '/send', mailTo(inbox.address));
+    await until(async () => expect((await sent())[0]).toMatchObject({ state: 'cancelled' }));
+    expect(receiver.requests).toEqual([]);
+  });
+
+  it('settings of a provider show what verifies its events, and belong to the account', async () => {
+    const set = await useWebhook();
+    expect(set).toMatchObject({
+      status: 200,
+      body: { name: 'mailgun', inboundUrl: null, verification: { secret: 'whsec' } },
+    });
+    expect((await app.api('GET', '/v1/providers/mailgun')).body).toEqual(set.body);
+    const other = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'other' } });
+    expect((await app.api('GET', '/v1/providers/mailgun', { as: other.body.key })).body).toMatchObject({
+      ...{ webhookUrl: null, verification: {} },
+    });
+    const refused = await useWebhook({ webhookUrl: 'http://10.1.2.3/hook' });
+    expect([refused.status, refused.body.code]).toEqual([422, 'webhook_url_refused']);
+    expect((await app.api('DELETE', '/v1/providers/mailgun')).status).toBe(204);
+    const none = { webhookUrl: null, inboundUrl: null, verification: {} };
+    expect((await app.api('GET', '/v1/providers/mailgun')).body).toMatchObject(none);
+  });
+
+  it.each([
+    ['bounce', /report-type=delivery-status/, /Action: failed\r\nStatus: 5\.1\.1/],
+    ['soft-bounce', /report-type=delivery-status/, /Action: failed\r\nStatus: 4\.2\.2/],
+    ['delay', /report-type=delivery-status/, /Action: delayed\r\nStatus: 4\.4\.1/],
+    ['complaint', /report-type=feedback-report/, /Feedback-Type: abuse/],
+  ])('for SMTP mail the outcome %s is a report to its return path', async (outcome, type, field) => {
+    const sender = await app.createInbox();
+    await app.api('PUT', at('/outcomes'), { body: { rules: [{ outcome }] } });
+    await app.send({
+      from: sender.address,
+      to: inbox.address,
+      subject: 'Hello',
+      text: 'x',
+      messageId: '<one@shop.example>',
+    });
+    const [report] = (await app.api('GET', `/v1/inboxes/${sender.id}/messages?wait=10`)).body.messages;
+    const { body: raw } = await app.api('GET', `/v1/inboxes/${sender.id}/messages/${report.id}/raw`);
+    expect(raw).toMatch(type);
+    expect(raw).toMatch(field);
+    expect(raw).toContain('Message-ID: <one@shop.example>');
+    expect(raw).toContain(inbox.address);
+    await until(async () =>
+      expect(await sent()).toMatchObject([{ type: 'report', outcome, state: 'delivered' }]),
+    );
+    expect((await app.api('GET', `/v1/inboxes/${sender.id}/sent`)).body.sent).toEqual([]);
+  });
+
+  it('a report to an address that is not of this server is not relayed, and the list says why', async () => {
+    await app.api('PUT', at('/outcomes'), { body: { rules: [{ outcome: 'bounce' }] } });
+    await app.send({ from: 'app@shop.example', to: inbox.address, subject: 'Hello', text: 'x' });
+    await until(async () =>
+      expect((await sent())[0]).toMatchObject({
+        state: 'failed',
+        error: expect.stringContaining('MAYFLY_REPLY_SMTP'),
+      }),
+    );
+  });
+
+  it('one click unsubscribes where the mail offers it', async () => {
+    const rules = [{ outcome: 'unsubscribe', times: 2 }];
+    await app.api('PUT', at('/outcomes'), { body: { rules } });
+    const mail = { from: 'app@shop.example', to: inbox.address, subject: 'News', text: 'x' };
+    await app.send(mail);
+    await until(async () =>
+      expect((await sent())[0]).toMatchObject({
+        state: 'failed',
+        error: 'The message has no header List-Unsubscribe.',
+      }),
+    );
+    await app.send({
+      ...mail,
+      headers: {
+        'List-Unsubscribe': `<mailto:u@shop.example>, <http://127.0.0.1:${receiver.port}/u?x=1>`,
+        'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+      },
+    });
+    await until(() => expect(receiver.requests).toHaveLength(1));
+    expect(receiver.requests[0]).toMatchObject({ path: '/u?x=1', method: 'POST' });
+    expect(receiver.requests[0]?.body.toString()).toBe('List-Unsubscribe=One-Click');
+    expect(receiver.requests[0]?.headers['content-type']).toBe('application/x-www-form-urlencoded');
+  });
+
+  it('a reply goes into an inbox of this server as a mail program writes it, and both are one thread', async () => {
+    const support = await app.createInbox();
+    await app.send({
+      ...{
+        from: `Shop <${support.address}>`,
+        to: inbox.address,
+        cc: 'else@shop.example',
+        subject: 'Re: AW: Ticket 7',
+      },
+      ...{
+        text: 'How can we help?\n> quoted',
+        messageId: '<t7@shop.example>',
+        references: ['<t6@shop.example>'],
+      },
+    });
+    const [received] = await messages(10);
+    const body = { text: 'It works now.', attachments: [{ filename: 'log.txt', content: 'aGVsbG8=' }] };
+    const made = await app.api('POST', at(`/messages/${received.id}/reply`), { body });
+    expect(made).toMatchObject({
+      status: 201,
+      body: {
+        type: 'reply',
+        to: [support.address],
+        subject: 'Re: Ticket 7',
+        state: 'pending',
+        text: 'It works now.',
+      },
+    });
+    const [reply] = (await app.api('GET', `/v1/inboxes/${support.id}/messages?wait=10`)).body.messages;
+    const { body: full } = await app.api('GET', `/v1/inboxes/${support.id}/messages/${reply.id}`);
+    expect(full).toMatchObject({
+      from: { address: inbox.address },
+      inReplyTo: expect.stringContaining('t7@shop.example'),
+      references: [expect.stringContaining('t6@'), expect.stringContaining('t7@')],
+      attachments: [{ filename: 'log.txt', size: 5 }],
+    });
+    expect(full.text).toMatch(
+      /^It works now\.\r?\n\r?\nOn .* Shop <.*> wrote:\r?\n\r?\n> How can we help\?\r?\n>> quoted/,
+    );
+    await until(async () => expect((await sent())[0]).toMatchObject({ state: 'delivered', attempts: 1 }));
+    const { threads } = (await app.api('GET', at('/threads'))).body;
+    expect(threads).toMatchObject([
+      { subject: 'Ticket 7', entries: [{ kind: 'received' }, { kind: 'sent' }] },
+    ]);
+  });
+
+  it.each([
+    ['gmail', /On \w{3}, \w{3} \d+, \d{4} at .* wrote:/, 'gmail_quote'],
+    ['outlook', /_{32}\r?\nFrom: .*\r?\nSent: .*\r?\nTo: .*\r?\nSubject: Ticket/, 'divRplyFwdMsg'],
+    ['apple', /> On .* wrote:\r?\n> \r?\n> How/, 'type="cite"'],
+  ])('quotes in the style of %s', async (style, text, html) => {
+    const support = await app.createInbox();
+    await app.send({
+      from: support.address,
+      to: inbox.address,
+      subject: 'Ticket',
+      text: 'How?',
+      html: '<p>How?</p>',
+    });
+    const [received] = await messages(10);
+    await app.api('POST', at(`/messages/${received.id}/reply`), { body: { text: 'Fine <b>', style } });
+    const [reply] = (await app.api('GET', `/v1/inboxes/${support.id}/messages?wait=10`)).body.messages;
+    const { body: full } = await app.api('GET', `/v1/inboxes/${support.id}/messages/${reply.id}`);
+    expect(full.text).toMatch(text);
+    expect(full.html).toContain(html);
+    expect(full.html).toContain('Fine &lt;b&gt;');
+    expect(full.html).toContain('<p>How?</p>');
+  });
+
+  it('a reply to a mail of a provider is posted in its inbound format', async () => {
+    await useWebhook({ inboundUrl: `http://127.0.0.1:${receiver.port}/inbound` });
+    await post(app, '/send', mailTo(inbox.address));
+    const [received] = await messages(10);
+    const body = {
+      text: 'Yes.',
+      attachments: [{ filename: 'a.txt', contentType: 'text/plain', content: 'YQ==' }],
+    };
+    const made = await app.api('POST', at(`/messages/${received.id}/reply`), { body });
+    expect(made.body).toMatchObject({ via: 'mailgun', to: ['app@shop.example'] });
+    await until(() => expect(receiver.requests).toHaveLength(1));
+    expect(bodies()[0]).toMatchObject({
+      from: { address: inbox.address },
+      to: [{ address: 'app@shop.example' }],
+      ...{ subject: 'Re: Your order', reply: 'Yes.', rcptTo: 'app@shop.example', files: ['a.txt'] },
+    });
+  });
+
+  it('belongs to its inbox: other accounts, tokens and ended inboxes', async () => {
+    const other = await app.createInbox();
+    const { body: stranger } = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'other' } });
+    for (const [as, status] of [
+      [stranger.key, 404],
+      [other.token, 404],
+    ] as const)
+      for (const path of ['/sent', '/threads'])
+        expect([path, (await app.api('GET', at(path), { as })).status]).toEqual([path, status]);
+    expect((await app.api('GET', at('/sent'), { as: inbox.token })).status).toBe(200);
+    expect((await app.api('POST', at('/advance'), { as: inbox.token, body: { minutes: 1 } })).status).toBe(
+      403,
+    );
+    await post(app, '/send', mailTo(inbox.address, { sendAt: Date.now() + DAY * MINUTE }));
+    await app.api('POST', at('/expire'));
+    expect((await app.api('POST', at('/advance'), { body: { minutes: 2 * DAY } })).status).toBe(410);
+  });
+});
