@@ -4,8 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Mayfly } from '@mayfly/client';
 import { start } from '../app.js';
 
-const MAYFLY = process.env.MAYFLY_URL ?? 'http://127.0.0.1:8025';
-const KEY = process.env.MAYFLY_API_KEY ?? 'dev';
 const mayfly = new Mayfly();
 let server;
 let url;
@@ -14,14 +12,6 @@ let url;
 const ask = async (path, body) => {
   const response = await fetch(url + path, { method: 'POST', body: JSON.stringify(body) });
   assert.equal(response.status, 200, await response.clone().text());
-  return response.json();
-};
-
-/** A request to Mayfly's API. */
-const api = async (method, path, body) => {
-  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
-  const response = await fetch(MAYFLY + path, { method, headers, body: JSON.stringify(body) });
-  assert.ok(response.ok, await response.clone().text());
   return response.json();
 };
 
@@ -37,11 +27,11 @@ const until = async (path, body, isDone) => {
 
 before(async () => {
   let secret = '';
-  server = await start({ apiKey: KEY, webhookSecret: () => secret });
+  server = await start({ apiKey: process.env.MAYFLY_API_KEY ?? 'dev', webhookSecret: () => secret });
   url = `http://127.0.0.1:${server.address().port}`;
   // What the dashboard of Resend is for: where events and replies are posted, and the secret that signs them.
   const hook = `${url}/webhooks/resend`;
-  const { verification } = await api('PUT', '/v1/providers/resend', { webhookUrl: hook, inboundUrl: hook });
+  const { verification } = await mayfly.setProvider('resend', { webhookUrl: hook, inboundUrl: hook });
   secret = verification.signingSecret;
 });
 after(() => server.close());
@@ -57,14 +47,14 @@ test('the reply of a customer is a comment of the ticket', async () => {
   const inbox = await mayfly.createInbox();
   const { number } = await ask('/tickets', { email: inbox.address, question: 'Where is my parcel?' });
   const mail = await inbox.waitForMessage({ subject: `[#${number}]` });
-  await api('POST', `/v1/inboxes/${inbox.id}/messages/${mail.id}/reply`, { text: 'It has just come.' });
+  await mail.reply('It has just come.');
   const { comments } = await until('/ticket', { number }, (ticket) => ticket.comments.length === 2);
   assert.deepEqual(comments, ['Where is my parcel?', 'It has just come.']);
 });
 
 test('an address that bounces is not reachable', async () => {
   const inbox = await mayfly.createInbox();
-  await api('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { rules: [{ outcome: 'bounce' }] });
+  await inbox.bounceNext();
   await ask('/signup', { email: inbox.address });
   await until('/account', { email: inbox.address }, ({ isReachable }) => !isReachable);
 });
