@@ -19,7 +19,7 @@ import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
 
 /** Longer than an attempt with its reads and writes, so only a crashed process lets a lease expire. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
-/** Attempts at the same time, of which one account has at most {@link ATTEMPTS_PER_ACCOUNT}: slow endpoints delay no others. */
+/** Attempts at the same time, of which one account has a few: slow endpoints delay no others. */
 const MAX_ATTEMPTS_AT_ONCE = 64;
 /** Pause when something is due but none was claimed: no attempt is free, or another node has it. */
 const NOTHING_CLAIMED_MS = 100;

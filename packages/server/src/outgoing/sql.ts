@@ -22,7 +22,7 @@ const MAX_PENDING = 1_000;
 /** Rows of one claim for each inbox, and inboxes of one claim: a short transaction. */
 const CLAIMED = 20;
 /** Attempts of one account at the same time; a few more where nodes claim in the same moment. */
-export const ATTEMPTS_PER_ACCOUNT = 8;
+const ATTEMPTS_PER_ACCOUNT = 8;
 
 export type OutgoingKind = SentRecord['type'] | 'scheduled' | 'handshake';
 
