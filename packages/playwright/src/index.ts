@@ -7,6 +7,7 @@ import { matchers } from '@mayfly/client/expect';
 import {
   test as base,
   expect as baseExpect,
+  type Expect,
   type Fixtures,
   type PlaywrightTestArgs,
   type PlaywrightTestOptions,
@@ -142,5 +143,9 @@ const allFixtures: Fixtures<TestFixtures & Hidden, WorkerFixtures, TestArgs, Wor
 export const fixtures = allFixtures as Fixtures<TestFixtures, WorkerFixtures, TestArgs, WorkerArgs>;
 export const test: TestType<TestArgs & TestFixtures, WorkerArgs & WorkerFixtures> = base.extend(fixtures);
 /** Playwright's own, with the matchers of inboxes and mails. */
-export const expect = baseExpect.extend({ ...matchers, ...mailMatchers });
+export const expect: Expect<typeof matchers & typeof mailMatchers> = baseExpect.extend({
+  ...matchers,
+  ...mailMatchers,
+});
 export { TestInbox } from './inbox.ts';
+export type { MailScreenshotOptions } from './matchers.ts';

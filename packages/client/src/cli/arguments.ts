@@ -12,7 +12,7 @@ const flags = <Name extends string>(...names: Name[]) =>
   Object.fromEntries(names.map((name) => [name, FLAG])) as Record<Name, typeof FLAG>;
 const OPTIONS = {
   ...texts('ttl', 'domain', 'local-part', 'subject', 'from', 'to', 'body', 'timeout', 'within'),
-  ...texts('href', 'kind', 'pattern', 'inbox', 'run', 'expect'),
+  ...texts('href', 'kind', 'pattern', 'inbox', 'run', 'expect', 'save', 'compare', 'junit'),
   ...flags('env', 'export', 'all', 'text', 'html', 'raw', 'json', 'version'),
   label: { type: 'string', multiple: true },
   help: { type: 'boolean', short: 'h' },

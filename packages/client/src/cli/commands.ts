@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type api,
@@ -20,8 +20,10 @@ import {
   UsageError,
   type Values,
 } from './arguments.ts';
+import { compareRuns, toJunit, toMarkdown } from './compare-runs.ts';
 import { assertPlan, checkPlan } from './plan.ts';
 import { withProgress } from './progress.ts';
+import { parseRun, readRun } from './saved-run.ts';
 
 /** What a command may use of the process. */
 export interface Context {
@@ -153,6 +155,28 @@ async function comparePlan(context: Context, wanted: Record<string, string>, fil
   context.out(`Mails: ${mailCount}. Recipients: ${plan.recipients.length}. Differences: ${problemCount}.\n`);
   for (const problem of problems) context.out(`- ${problem}\n`);
   if (problemCount > 0) throw new MayflyError('plan_not_met', `The mails of the run differ from ${file}.`);
+}
+
+/** Writes what is known of a run into a file, and says what has changed since another one. */
+async function keepOrCompare(
+  context: Context,
+  wanted: Record<string, string>,
+  values: Values,
+): Promise<void> {
+  const { save, compare, junit } = values;
+  const before = compare === undefined ? undefined : parseRun(await readFile(compare, 'utf8'), compare);
+  const run = await withProgress(context, 'Reading the run', () => readRun(client(context), wanted));
+  if (save !== undefined) {
+    await writeFile(save, json(run));
+    context.note(`Saved ${save}.\n`);
+  }
+  if (!before) return;
+  const changes = compareRuns(before, run);
+  const markdown = toMarkdown(changes, before);
+  context.out(values.json ? json(changes) : markdown);
+  const { GITHUB_STEP_SUMMARY: summary } = context.env;
+  if (summary) await appendFile(summary, `${markdown}\n`);
+  if (junit !== undefined) await writeFile(junit, toJunit(changes));
 }
 
 export const COMMANDS: Record<string, Command> = {
@@ -351,7 +375,7 @@ export const COMMANDS: Record<string, Command> = {
     },
   },
   report: {
-    usage: '--run R | --label name=value [--expect plan.json]',
+    usage: '--run R | --label name=value [--expect PLAN | --save FILE --compare FILE --junit FILE]',
     does: 'what was wrong with the mail of a test run',
     async run(context, values) {
       const wanted = labels([
@@ -359,6 +383,8 @@ export const COMMANDS: Record<string, Command> = {
         ...(values.run === undefined ? [] : [`run=${values.run}`]),
       ]);
       if (values.expect !== undefined) return comparePlan(context, wanted, values.expect);
+      if (values.save !== undefined || values.compare !== undefined)
+        return keepOrCompare(context, wanted, values);
       const found = await client(context).report(wanted);
       if (values.json) return context.out(json(found));
       const { inboxes, inboxesWithoutMail, messages, waitsSucceeded, waitsFailed, refusals } = found.totals;

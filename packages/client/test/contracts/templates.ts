@@ -429,7 +429,7 @@ export function render(template: Template, random: () => number): Rendering {
   };
   const natural: Record<string, () => string> = {
     token: () => letters(22, BASE64),
-    uuid: () => crypto.randomUUID(),
+    uuid: () => [8, 4, 4, 4, 12].map((length) => letters(length, '0123456789abcdef')).join('-'),
     hex: () => letters(32, '0123456789abcdef'),
     long: () => letters(60, BASE64),
     digits: () => letters(7, '0123456789'),

@@ -1,5 +1,5 @@
-import type { OutcomeEvent, Posting, Signing } from '@mayfly/providers/border';
-import type { Clock } from '../clock.ts';
+import type { InboundMail, OutcomeEvent, Posting, Provider, Signing } from '@mayfly/providers/border';
+import { type Clock, DAY_MS } from '../clock.ts';
 import { AppError, messageOf } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import type { Recipient } from '../inbound/delivery.ts';
@@ -279,8 +279,25 @@ export class Dispatcher {
     // It loads what reads mail, which otherwise only workers do.
     const { inboundMail } = await import('./inbound-mail.ts');
     const mail = inboundMail(raw, claimed);
+    await this.#keepReceived(claimed, provider, mail);
     const attempted = await this.#post(url, provider.inbound(mail, this.#signing(settings, url)));
     return attempted && { ...attempted, to };
+  }
+
+  /** For the account and for the inbox, since the application's key may be the read token of the inbox. */
+  async #keepReceived(
+    { accountId, inboxId }: ClaimedOutgoing,
+    { name: provider, received }: Provider,
+    mail: InboundMail,
+  ): Promise<void> {
+    const value = received?.(mail);
+    if (value === undefined) return;
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    for (const id of [accountId, inboxId ?? accountId]) {
+      const item = { owner: { id, accountId }, provider, kind: 'received', name: mail.id } as const;
+      await store.providerItems.keepFirst(item, value, now + DAY_MS, now);
+    }
   }
 
   /** Into inboxes of this server, exactly once, and for other addresses to the relay. */

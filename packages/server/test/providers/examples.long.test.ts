@@ -7,7 +7,7 @@ import { startApp, TEST_KEY } from '../support/start-app.ts';
 const EXAMPLES = join(import.meta.dirname, '../../../../examples');
 
 it('the suite of examples/tickets passes', async () => {
-  const app = await startApp();
+  const app = await startApp({ MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' });
   onTestFinished(() => app.stop());
   const env = {
     ...{ ...process.env, MAYFLY_URL: app.url, MAYFLY_API_KEY: TEST_KEY, NODE_OPTIONS: '' },

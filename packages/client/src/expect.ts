@@ -10,7 +10,7 @@ import {
   matchMailFile,
   type Result,
   type UpdateMode,
-} from './mail-file.ts';
+} from './expect/mail-file.ts';
 
 export {
   fileNameOf,
@@ -18,7 +18,7 @@ export {
   matchMailFile,
   type Result,
   type UpdateMode,
-} from './mail-file.ts';
+} from './expect/mail-file.ts';
 
 /** What Vitest and Jest tell a matcher. */
 interface Runner {
