@@ -5,7 +5,7 @@
 import type { OpenApi, Schema } from './generate-api.ts';
 
 /** What methods of the client return, and what is in it. */
-const RESULTS = `Message WaitExplanation FailedWait Inbox Label GeneratedAddress FaultState TimelineEvent LintFinding RefusedMail RunReport
+const RESULTS = `Message WaitExplanation FailedWait Inbox Label GeneratedAddress FaultState OutcomeState SentRecord Thread ProviderSettings TimelineEvent LintFinding RefusedMail RunReport
   Usage ServedDomain CreatedKey Key Webhook WebhookWithSecret WebhookDelivery MessageSummary MessageReceivedEvent`;
 const HEAD = `"""What the API returns. Generated from openapi.json: run \`npm run openapi\` after a change of the contract."""
 
