@@ -65,6 +65,23 @@ export const isField = (name: string, value: string): boolean =>
 /** Header fields that a request states by fields of its own, and not as custom headers. */
 export const OWN_FIELD = /^(?:from|to|cc|bcc|reply-to|subject|message-id|mime-version|content-.*)$/i;
 
+export interface Field {
+  name: string;
+  value: string;
+}
+
+/** Amazon SES's own limit; what an application wants back in events are a few short fields. */
+const MAX_FIELDS_LENGTH = 10_000;
+
+/** The first header fields of a mail, as many as are kept for its events. */
+export function fieldsForEvents(fields: readonly Field[]): Field[] {
+  let length = 0;
+  return fields.filter(({ name, value }) => {
+    length += name.length + value.length;
+    return length <= MAX_FIELDS_LENGTH;
+  });
+}
+
 /** A refusal that says by which name the provider knows it. */
 export class NamedRefusal extends Refused {
   readonly kind: string;

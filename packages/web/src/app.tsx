@@ -22,6 +22,11 @@ const ROUTES: [pattern: string, screen: Screen, title: string][] = [
   ['/inboxes/:id', Inbox, 'Inbox'],
   ['/inboxes/:id/messages/:messageId', Inbox, 'Message'],
   ['/inboxes/:id/why', later(async () => (await import('./screens/why/why.tsx')).Why), 'Why nothing came'],
+  [
+    '/inboxes/:id/sent',
+    later(async () => (await import('./screens/inbox/sent.tsx')).Sent),
+    'Replies and bounces',
+  ],
   ['/why', later(async () => (await import('./screens/why/address.tsx')).WhyAddress), 'Why nothing came'],
   ['/runs', later(async () => (await import('./screens/runs/runs.tsx')).Runs), 'Test runs'],
   ['/live', Live, 'Live'],

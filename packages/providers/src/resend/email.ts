@@ -1,6 +1,7 @@
 import { compose, type MailFields } from '../compose.ts';
 import {
   bytesOf,
+  fieldsForEvents,
   type Given,
   isField,
   isGiven,
@@ -79,7 +80,7 @@ export async function readEmail(body: unknown, mailroom: Mailroom): Promise<Emai
     scheduled_at: sendAt === undefined ? null : new Date(sendAt).toISOString(),
     message_id: messageId,
   };
-  const headers = Object.entries(fields.headers).map(([name, value]) => ({ name, value }));
+  const headers = fieldsForEvents(Object.entries(fields.headers).map(([name, value]) => ({ name, value })));
   const template = isGiven(given.template) ? { template_id: given.template.id } : {};
   const sending = {
     ...{ raw, providerId: id, mailFrom: from.address, sendAt },

@@ -1,6 +1,8 @@
 import { compose, type MailFields } from '../compose.ts';
 import {
   bytesOf,
+  type Field,
+  fieldsForEvents,
   type Given,
   isField,
   isGiven,
@@ -20,9 +22,8 @@ import { type Content, contentOf, fill, findTemplate } from './templates.ts';
 export interface GivenOfSes {
   from: string;
   to: string[];
-  subject: string;
   messageId: string;
-  headers: { name: string; value: string }[];
+  headers: Field[];
   headersTruncated: boolean;
   tags: Record<string, string[]>;
   configurationSet?: string;
@@ -30,8 +31,6 @@ export interface GivenOfSes {
   topic?: string;
 }
 
-/** SES's own limit of what events say of the header. */
-const MAX_HEADERS_LENGTH = 10_000;
 /** SES's own limit. */
 const MAX_RECIPIENTS = 50;
 
@@ -194,7 +193,7 @@ async function composed(
     'Message-ID': messageId,
   };
   const facts = {
-    ...{ from: fields.From, to: to.map(shown), subject, messageId },
+    ...{ from: fields.From, to: to.map(shown), messageId },
     headers: [...Object.entries(fields), ...headers.map(headerOf)].map(([name, value]) => ({ name, value })),
   };
   const recipients = addresses([...to, ...cc, ...bcc]);
@@ -213,7 +212,6 @@ function rawSending(request: Given, { Data }: Given, { id, messageId }: Ids, now
   const recipients = stated.length > 0 ? stated : inHeader;
   const facts = {
     ...{ from: decodeWords(header), to: valuesOf(raw, 'to').map(decodeWords), messageId },
-    subject: decodeWords(valuesOf(raw, 'subject')[0] ?? ''),
     headers: raw.fields.map(({ name, value }) => ({ name, value })),
   };
   const [set] = valuesOf(raw, 'x-ses-configuration-set');
@@ -238,7 +236,7 @@ const addressesIn = (field: string): string[] =>
 function sendingOf(
   request: Given,
   mail: Pick<Sending, 'raw' | 'mailFrom' | 'recipients' | 'providerId'>,
-  facts: Pick<GivenOfSes, 'from' | 'to' | 'subject' | 'messageId' | 'headers'>,
+  facts: Pick<GivenOfSes, 'from' | 'to' | 'messageId' | 'headers'>,
   inHeader: { tags?: string[][]; set?: string | undefined },
 ): Sending {
   const { ContactListName: contactList, TopicName: topic } = given(request.ListManagementOptions);
@@ -248,11 +246,7 @@ function sendingOf(
   ]);
   const further = (inHeader.tags ?? []).map(([name = '', value = '']): [string, string[]] => [name, [value]]);
   const configurationSet = textOf(request.ConfigurationSetName) ?? inHeader.set;
-  let length = 0;
-  const headers = facts.headers.filter(({ name, value }) => {
-    length += name.length + value.length;
-    return length <= MAX_HEADERS_LENGTH;
-  });
+  const headers = fieldsForEvents(facts.headers);
   const kept: GivenOfSes = {
     ...{ ...facts, headers, headersTruncated: headers.length < facts.headers.length },
     tags: Object.fromEntries([...further, ...stated]),

@@ -1,5 +1,5 @@
-import type { OutcomeEvent, Posting, Signing } from '@mayfly/providers/border';
-import type { Clock } from '../clock.ts';
+import type { InboundMail, OutcomeEvent, Posting, Provider, Signing } from '@mayfly/providers/border';
+import { type Clock, DAY_MS } from '../clock.ts';
 import { AppError, messageOf } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import type { Recipient } from '../inbound/delivery.ts';
@@ -19,6 +19,10 @@ import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
 
 /** Longer than an attempt with its reads and writes, so only a crashed process lets a lease expire. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
+/** Attempts at the same time, of which one account has a few: slow endpoints delay no others. */
+const MAX_ATTEMPTS_AT_ONCE = 64;
+/** Pause when something is due but none was claimed: no attempt is free, or another node has it. */
+const NOTHING_CLAIMED_MS = 100;
 /** An event announces new rows; this poll finds those of other nodes and those whose time has come. */
 const POLL_MS = 1_000;
 const NOT_DELIVERED = { ok: false, status: null, retryAfter: null };
@@ -59,6 +63,7 @@ type Attempted =
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
   readonly #stopping = new AbortController();
+  readonly #inProgress = new Set<Promise<void>>();
   #wakeUp = new AbortController();
   #loop = Promise.resolve();
 
@@ -74,7 +79,10 @@ export class Dispatcher {
   async stop(deadlineMs: number): Promise<void> {
     this.#stopping.abort();
     this.#wakeUp.abort();
-    await Promise.race([this.#loop, this.#deps.clock.sleep(deadlineMs)]);
+    await this.#loop;
+    const ended = new AbortController();
+    void Promise.all(this.#inProgress).then(() => ended.abort());
+    await this.#deps.clock.sleep(deadlineMs, ended.signal);
   }
 
   async #run(): Promise<void> {
@@ -103,17 +111,26 @@ export class Dispatcher {
     const now = await schedule.read();
     const nextAt = await store.outgoing.nextAt();
     if (nextAt === null || nextAt > now) return Math.min(POLL_MS, (nextAt ?? now + POLL_MS) - now);
-    const claimed = await store.outgoing.claim(LEASE_MS, clock.now(), now);
+    const free = MAX_ATTEMPTS_AT_ONCE - this.#inProgress.size;
+    const claimed = await store.outgoing.claim({ limit: free, leaseMs: LEASE_MS }, clock.now(), now);
     const scheduled = Map.groupBy(
       claimed.filter(({ kind }) => kind === 'scheduled'),
       ({ inboxId }) => inboxId,
     );
-    const inOrder = [...scheduled.values()].map(async (mails) => {
+    const inOrder = async (mails: readonly ClaimedOutgoing[]): Promise<void> => {
       for (const mail of mails) await this.#send(mail);
+    };
+    for (const mails of scheduled.values()) this.#begin(inOrder(mails));
+    for (const one of claimed.filter(({ kind }) => kind !== 'scheduled')) this.#begin(this.#send(one));
+    return claimed.length > 0 ? 0 : NOTHING_CLAIMED_MS;
+  }
+
+  #begin(work: Promise<void>): void {
+    const running = work.finally(() => {
+      this.#inProgress.delete(running);
+      this.#wakeUp.abort();
     });
-    const others = claimed.filter(({ kind }) => kind !== 'scheduled').map((one) => this.#send(one));
-    await Promise.all([...inOrder, ...others]);
-    return claimed.length > 0 ? 0 : POLL_MS;
+    this.#inProgress.add(running);
   }
 
   async #send(claimed: ClaimedOutgoing): Promise<void> {
@@ -279,8 +296,25 @@ export class Dispatcher {
     // It loads what reads mail, which otherwise only workers do.
     const { inboundMail } = await import('./inbound-mail.ts');
     const mail = inboundMail(raw, claimed);
+    await this.#keepReceived(claimed, provider, mail);
     const attempted = await this.#post(url, provider.inbound(mail, this.#signing(settings, url)));
     return attempted && { ...attempted, to };
+  }
+
+  /** For the account and for the inbox, since the application's key may be the read token of the inbox. */
+  async #keepReceived(
+    { accountId, inboxId }: ClaimedOutgoing,
+    { name: provider, received }: Provider,
+    mail: InboundMail,
+  ): Promise<void> {
+    const value = received?.(mail);
+    if (value === undefined) return;
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    for (const id of [accountId, inboxId ?? accountId]) {
+      const item = { owner: { id, accountId }, provider, kind: 'received', name: mail.id } as const;
+      await store.providerItems.keepFirst(item, value, now + DAY_MS, now);
+    }
   }
 
   /** Into inboxes of this server, exactly once, and for other addresses to the relay. */

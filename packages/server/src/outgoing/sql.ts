@@ -19,8 +19,10 @@ import {
 
 /** Of one inbox, so that a client cannot fill the disk. */
 const MAX_PENDING = 1_000;
-/** Rows of one claim: mail is stored one after another, the rest at the same time. */
+/** Rows of one claim for each inbox, and inboxes of one claim: a short transaction. */
 const CLAIMED = 20;
+/** Attempts of one account at the same time; a few more where nodes claim in the same moment. */
+const ATTEMPTS_PER_ACCOUNT = 8;
 
 export type OutgoingKind = SentRecord['type'] | 'scheduled' | 'handshake';
 
@@ -179,14 +181,24 @@ export const outgoing = {
 
   /** Leases what is due, and cancels what belonged to ended inboxes. */
   claim: write(
-    async (tx, leaseMs: number, wall: number, now: number): Promise<ClaimedOutgoing[]> => {
+    async (
+      tx,
+      { limit, leaseMs }: { limit: number; leaseMs: number },
+      wall: number,
+      now: number,
+    ): Promise<ClaimedOutgoing[]> => {
       await tx.run(
         sql`update outgoing set state = 'cancelled', due_at = null, raw = null, ended_at = ${wall},
             error = 'The inbox ended.'
           where due_at <= ${now} and exists (select 1 from inboxes i where i.seq = outgoing.inbox_seq and i.expires_at <= ${wall})`,
       );
-      const others = sql`select o.id from outgoing o where o.kind <> 'scheduled' and ${IS_DUE(now)}
-        order by o.due_at, o.id limit ${CLAIMED} ${FOR_UPDATE_SKIP_LOCKED}`;
+      const others = sql`select o.id from outgoing o where o.id in (
+          select id from (select o.id, o.account_id,
+              row_number() over (partition by o.account_id order by o.due_at, o.id) as place
+            from outgoing o where o.kind <> 'scheduled' and ${IS_DUE(now)}) as due
+          where place <= ${ATTEMPTS_PER_ACCOUNT} - (select count(*) from outgoing b where b.account_id = due.account_id
+              and b.kind <> 'scheduled' and b.due_at is not null and b.leased_until > ${now}))
+        and ${IS_DUE(now)} order by o.due_at, o.id limit ${Math.min(limit, CLAIMED)} ${FOR_UPDATE_SKIP_LOCKED}`;
       return [...(await claimScheduled(tx, now, now + leaseMs)), ...(await lease(tx, others, now + leaseMs))];
     },
     { keepsInboxes: true },

@@ -176,7 +176,9 @@ async function removeInboxes(tx: Tx, accountId: string, limit: number, now: numb
 }
 
 async function removeAccount(tx: Tx, accountId: string): Promise<void> {
-  // First: it waits for mail that is being stored, whose order of the account is committed then.
+  // What belongs to no inbox: requests to confirm a URL.
+  await tx.run(sql`delete from outgoing where account_id = ${accountId}`);
+  // Before its order: it waits for mail that is being stored, whose order of the account is committed then.
   const account = await tx.first<{ seq: number }>(
     sql`delete from accounts where id = ${accountId} returning seq`,
   );
@@ -200,7 +202,6 @@ export const deleteAccount = steps(
     // All inboxes end before rows are deleted, which takes longer: the sweeper completes an interrupted deletion.
     await freeInSteps(transaction, (tx, limit) => endInboxes(tx, accountId, limit, now));
     await freeInSteps(transaction, (tx, limit) => forgetResponses(tx, accountId, limit));
-    await freeInSteps(transaction, removeProviderItems(accountId));
     await freeInSteps(
       transaction,
       inSequence(
@@ -211,6 +212,7 @@ export const deleteAccount = steps(
         freeAllParked,
       ),
     );
+    await freeInSteps(transaction, removeProviderItems(accountId));
     await transaction((tx) => removeAccount(tx, accountId));
     return 'deleted';
   },

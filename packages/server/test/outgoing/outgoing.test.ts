@@ -43,6 +43,12 @@ describeOnEngines('what goes out', (engine) => {
     MAYFLY_SMTP_AUTH_PLAINTEXT: 'on',
   });
   let app: TestApp;
+  /** The key of another account. */
+  let stranger: string;
+  beforeAll(async () => {
+    const made = await servers.first().api('POST', '/v1/accounts', { as: null, body: { name: 'other' } });
+    stranger = made.body.key;
+  });
   let inbox: { id: string; address: string; token: string; cursor: string };
   beforeEach(async () => {
     answer = 200;
@@ -189,8 +195,7 @@ describeOnEngines('what goes out', (engine) => {
       body: { name: 'mailgun', inboundUrl: null, verification: { secret: 'whsec' } },
     });
     expect((await app.api('GET', '/v1/providers/mailgun')).body).toEqual(set.body);
-    const other = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'other' } });
-    expect((await app.api('GET', '/v1/providers/mailgun', { as: other.body.key })).body).toMatchObject({
+    expect((await app.api('GET', '/v1/providers/mailgun', { as: stranger })).body).toMatchObject({
       ...{ webhookUrl: null, verification: {} },
     });
     const refused = await useWebhook({ webhookUrl: 'http://10.1.2.3/hook' });
@@ -349,11 +354,51 @@ describeOnEngines('what goes out', (engine) => {
     });
   });
 
+  it('a slow endpoint of one account delays neither its scheduled mail nor other accounts', async () => {
+    const slow = await startHttp(() => undefined);
+    const hook = `http://127.0.0.1:${slow.port}/`;
+    await app.api('PUT', '/v1/providers/mailgun', { as: stranger, body: { webhookUrl: hook } });
+    const theirs = (await app.api('POST', '/v1/inboxes', { as: stranger })).body;
+    const rules = [{ outcome: 'bounce', times: 30 }];
+    await app.api('PUT', `/v1/inboxes/${theirs.id}/outcomes`, { as: stranger, body: { rules } });
+    for (let n = 0; n < 30; n++) await post(app, '/send', mailTo(theirs.address), 'POST', stranger);
+    await until(() => expect(slow.requests.length).toBeGreaterThanOrEqual(8));
+    await useWebhook();
+    await app.api('PUT', at('/outcomes'), { body: { rules: [{ outcome: 'bounce' }] } });
+    await post(app, '/send', mailTo(inbox.address));
+    await until(() => expect(receiver.requests).toHaveLength(1));
+    await post(app, '/send', mailTo(theirs.address, { sendAt: Date.now() + 100 }), 'POST', stranger);
+    const list = `/v1/inboxes/${theirs.id}/messages?limit=200`;
+    await until(async () =>
+      expect((await app.api('GET', list, { as: stranger })).body.messages).toHaveLength(31),
+    );
+    expect(slow.requests.length).toBeLessThanOrEqual(8 * engine.nodes);
+    await slow.close();
+  });
+
+  it('reaches no address that is not public, whatever a mail or a setting names', async () => {
+    await app.api('PUT', at('/outcomes'), { body: { rules: [{ outcome: 'unsubscribe', times: 3 }] } });
+    const hosts = ['10.0.0.1', '169.254.169.254', '[::ffff:10.1.2.3]'];
+    for (const host of hosts)
+      await app.send({
+        ...{ from: 'app@shop.example', to: inbox.address, subject: 'News', text: 'x' },
+        headers: {
+          'List-Unsubscribe': `<http://${host}/u>`,
+          'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+        },
+      });
+    await until(async () => {
+      const all = await sent();
+      expect(all.map(({ attempts, error }) => [attempts, /not (?:public|allowed)/.test(error)])).toEqual(
+        hosts.map(() => [1, true]),
+      );
+    });
+  });
+
   it('belongs to its inbox: other accounts, tokens and ended inboxes', async () => {
     const other = await app.createInbox();
-    const { body: stranger } = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'other' } });
     for (const [as, status] of [
-      [stranger.key, 404],
+      [stranger, 404],
       [other.token, 404],
     ] as const)
       for (const path of ['/sent', '/threads'])

@@ -133,6 +133,14 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
     expect([bare.status, await bare.json()]).toMatchObject([401, { name: 'missing_api_key' }]);
   });
 
+  it('sends long headers, although events do not repeat them', async () => {
+    const inbox = await newInbox();
+    const headers = { 'X-Long': 'x '.repeat(50_000), 'X-Short': 'y' };
+    const mail = { from: FROM, to: inbox.address, subject: 's', text: 't', headers };
+    expect((await resend.emails.send(mail)).error).toBeNull();
+    await inbox.only();
+  });
+
   it('answers a fault rule as Resend limits its rate', async () => {
     const inbox = await newInbox();
     const rules = [{ at: 'api', reply: { code: 429, text: 'Too many requests' }, times: 1 }];

@@ -97,6 +97,14 @@ describe('@sendgrid/mail, unchanged but for the address', () => {
     expect(blind.to).toMatchObject([{ address: ada.address }]);
   });
 
+  it('drops the mail to an address that nobody has while another is delivered', async () => {
+    const inbox = await app.createInbox();
+    const to = ['nobody@mayfly.test', inbox.address];
+    const [answer] = await mail.sendMultiple({ to, from: FROM, subject: 'News', text: 'News' });
+    expect(answer.statusCode).toBe(202);
+    await messageIn(inbox);
+  });
+
   it('sends to many with sendMultiple, none of whom sees another', async () => {
     const [ada, bob] = await Promise.all([app.createInbox(), app.createInbox()]);
     await mail.sendMultiple({ to: [ada.address, bob.address], from: FROM, subject: 'News', text: 'News' });

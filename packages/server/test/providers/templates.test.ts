@@ -49,7 +49,7 @@ describe('templates', () => {
 
   it.each([
     ['a partial that calls itself twice', '{{#*inline "p"}}{{> p}}{{> p}}{{/inline}}{{> p}}'],
-    ['loops within loops', '{{#each a}}{{#each @root.a}}{{#each @root.a}}x{{/each}}{{/each}}{{/each}}'],
+    ['loops within loops', '{{#each a}}{{#each @root.a}}{{#each @root.a}}{{/each}}{{/each}}{{/each}}'],
     ['blocks nested 20,000 times', '{{#if a}}'.repeat(20_000) + '{{/if}}'.repeat(20_000)],
     ['a longer output than may be', `{{#each a}}${'x'.repeat(20_000)}{{/each}}`],
     ['a longer template than may be', 'x'.repeat(600_000)],

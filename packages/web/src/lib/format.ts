@@ -2,6 +2,15 @@ import type { api } from '@mayfly/client';
 
 const KIB = 1_024;
 
+/** Mail providers, as they are called. */
+export const PROVIDER_TITLES: Record<NonNullable<api.Envelope['via']>, string> = {
+  ses: 'Amazon SES',
+  sendgrid: 'SendGrid',
+  resend: 'Resend',
+  postmark: 'Postmark',
+  mailgun: 'Mailgun',
+};
+
 /** A size: `812 B`, `2.4 KB`, `13 MB`. */
 export function bytes(count: number): string {
   if (count < KIB) return `${count} B`;

@@ -371,9 +371,9 @@ async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<v
       // Nobody wants to know what becomes of a bounce.
       if (inbox.outcomes === null || mailFrom === '') continue;
       const rules = rulesOf.get(inbox) ?? parseOr<OutcomeState[]>(inbox.outcomes, []);
-      rulesOf.set(inbox, rules);
       const outcome = takeOutcome(rules);
       if (outcome === undefined) continue;
+      rulesOf.set(inbox, rules);
       placed.deliveries = (placed.deliveries ?? 0) + 1;
       const details = JSON.stringify({ outcome, via });
       const kind = via === undefined ? 'report' : 'event';

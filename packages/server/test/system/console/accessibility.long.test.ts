@@ -55,6 +55,7 @@ describe.skipIf(!CHROMIUM)(
         timeline: [`${message}?view=timeline`, 'Stored by Mayfly'],
         lint: [`${message}?view=lint`, 'Lint'],
         'lint, by mail client': [`${modern}?view=lint`, 'By mail client'],
+        'replies and bounces': [`/inboxes/${inbox.id}/sent`, 'Nothing yet'],
         why: [`/inboxes/${inbox.id}/why?subject=invoice`, 'as of now'],
         'why, address': ['/why?address=nobody@mayfly.test', 'No inbox has this address'],
         live: ['/live', 'Pause'],

@@ -221,4 +221,24 @@ describe.skipIf(!CHROMIUM)('further ways through the console (skipped where ther
     await app.api('DELETE', `/v1/webhooks/${webhook.id}`);
     endpoint.close();
   });
+
+  it('replies to a mail, and lists what went back and what becomes of the next mails', async () => {
+    const [inbox, shop] = [await app.createInbox(), await app.createInbox()];
+    await app.send({ ...signUpMail(inbox.address), from: shop.address });
+    const { context, page, open, complaints } = await openConsole(browser, app);
+    await open(`/inboxes/${inbox.id}`);
+    await page.getByRole('link', { name: /Please confirm your address/ }).click();
+    await page.getByRole('button', { name: 'Reply' }).click();
+    await page.getByRole('textbox', { name: new RegExp(shop.address) }).fill('Thanks, that helped.');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.getByRole('cell', { name: shop.address }).waitFor();
+    const { body: list } = await app.api('GET', `/v1/inboxes/${shop.id}/messages?wait=20`);
+    expect(list.messages[0].subject).toBe('Re: Please confirm your address');
+    await page.getByRole('button', { name: 'Add' }).click();
+    await page.getByText('1 mail: bounces.').waitFor();
+    const { body: outcomes } = await app.api('GET', `/v1/inboxes/${inbox.id}/outcomes`);
+    expect(outcomes.rules).toMatchObject([{ outcome: 'bounce', left: 1 }]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
 });

@@ -157,6 +157,17 @@ export function Head(props: HeadProps) {
         <a class="button" href={href(`/inboxes/${id}/why`)}>
           <Icon name="question" /> Why nothing came
         </a>
+        {inbox && (
+          <a
+            class="button verb"
+            href={href(`/inboxes/${id}/sent`)}
+            data-tip="Replies and bounces"
+            aria-label="Replies and bounces"
+          >
+            <Icon name="reply" />
+            <span class="verb-label">Replies and bounces</span>
+          </a>
+        )}
         {mayWrite.value && inbox && <Verbs {...props} inbox={inbox} />}
       </div>
     </header>

@@ -2,7 +2,7 @@ import type { api } from '@mayfly/client';
 import type { ComponentType } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { setHidden } from '../../lib/actions.ts';
-import { bytes, count, person, showOverrides } from '../../lib/format.ts';
+import { bytes, count, PROVIDER_TITLES, person, showOverrides } from '../../lib/format.ts';
 import { useKeys } from '../../lib/keys.ts';
 import { mark, marksOf } from '../../lib/marks.ts';
 import { isGone, useQuery } from '../../lib/query.ts';
@@ -68,8 +68,9 @@ const RESULTS: Record<string, 'ok' | 'bad' | 'warn'> = {
 /** How the mail came where that is worth knowing; what is so for every local mail stands with the details. */
 function Badges({ message }: { message: api.Message }) {
   const { envelope, authentication, from, parseError } = message;
+  const { via } = envelope;
   const isOther = from !== null && envelope.mailFrom !== from.address;
-  if (!authentication && !isOther && !parseError) return null;
+  if (!authentication && !isOther && !parseError && !via) return null;
   return (
     <div class="badges">
       {(['spf', 'dkim', 'dmarc'] as const).map(
@@ -80,6 +81,7 @@ function Badges({ message }: { message: api.Message }) {
             </Badge>
           ),
       )}
+      {via && <Badge kind="info">via {PROVIDER_TITLES[via]}</Badge>}
       {isOther && <Badge kind="info">envelope from {envelope.mailFrom || 'nobody (bounce)'}</Badge>}
       {parseError && <Badge kind="bad">not read in full</Badge>}
     </div>
@@ -191,6 +193,7 @@ export function MessagePane({ inboxId, messageId, onBack, onNext, onPrevious, on
       if (!tabs || tabs.includes(view)) setQuery({ view: view === tabs?.[0] ? null : view });
     },
   ]);
+  const [isReplying, setReplying] = useState(false);
   useKeys({ e: toggleRead, ...Object.fromEntries(views) });
   // Somebody else deleted it: its row goes as well.
   useEffect(() => {
@@ -223,6 +226,7 @@ export function MessagePane({ inboxId, messageId, onBack, onNext, onPrevious, on
                       label={isRead ? 'Mark as unread' : 'Mark as read'}
                       onClick={toggleRead}
                     />
+                    <IconButton icon="reply" label="Reply" onClick={() => setReplying(true)} />
                     <IconButton icon="trash" label="Delete the message" onClick={onDelete} />
                   </>
                 )}
@@ -232,6 +236,7 @@ export function MessagePane({ inboxId, messageId, onBack, onNext, onPrevious, on
               <Finds message={data} />
             </header>
             <Body message={data} />
+            {isReplying && <ReplyDialog message={data} onClose={() => setReplying(false)} />}
           </>
         )}
       </Loaded>
@@ -239,6 +244,7 @@ export function MessagePane({ inboxId, messageId, onBack, onNext, onPrevious, on
   );
 }
 
+const ReplyDialog = later(async () => (await rare()).ReplyDialog);
 const AttachmentDialog = later(async () => (await rare()).AttachmentDialog);
 
 /** Attachments as buttons that show them. */

@@ -4,5 +4,6 @@ export { Headers } from './headers.tsx';
 export { Json } from './json.tsx';
 export { Lint } from './lint.tsx';
 export { Parts } from './parts.tsx';
+export { ReplyDialog } from './reply.tsx';
 export { Source } from './source.tsx';
 export { Timeline } from './timeline.tsx';

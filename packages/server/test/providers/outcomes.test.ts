@@ -1,0 +1,185 @@
+import { createHmac } from 'node:crypto';
+import sgClient from '@sendgrid/client';
+import { EventWebhook } from '@sendgrid/eventwebhook';
+import sgMail from '@sendgrid/mail';
+import Mailgun from 'mailgun.js';
+import { ServerClient } from 'postmark';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Body } from '../support/api-client.ts';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { type HttpReceiver, startHttp } from '../webhooks/receivers.ts';
+
+let app: TestApp;
+let receiver: HttpReceiver;
+beforeAll(async () => {
+  app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test', MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' });
+  receiver = await startHttp((response) => response.writeHead(200).end());
+});
+afterAll(async () => {
+  await receiver.close();
+  await app.stop();
+});
+
+function useSendGrid(): void {
+  sgClient.setApiKey(`SG.${TEST_KEY}`);
+  sgClient.setDefaultRequest('baseUrl', `${app.url}/providers/sendgrid/`);
+  sgMail.setClient(sgClient);
+}
+
+/** Sends with the SDK and resolves with the id in its response. */
+const SENDS: Record<string, (to: string) => Promise<unknown>> = {
+  async sendgrid(to) {
+    useSendGrid();
+    const [answer] = await sgMail.send({
+      to,
+      from: 'a@b.example',
+      subject: 'Hi',
+      text: 'Hi',
+      customArgs: { n: '1' },
+    });
+    return answer.headers['x-message-id'];
+  },
+  async postmark(to) {
+    const requestHost = `${new URL(app.url).host}/providers/postmark`;
+    const client = new ServerClient(TEST_KEY, { requestHost, useHttps: false });
+    const mail = { To: to, From: 'a@b.example', Subject: 'Hi', TextBody: 'Hi', Metadata: { n: '1' } };
+    return (await client.sendEmail(mail)).MessageID;
+  },
+  async mailgun(to) {
+    const client = new Mailgun(FormData).client({
+      username: 'api',
+      key: TEST_KEY,
+      url: `${app.url}/providers/mailgun`,
+    });
+    const mail = { to, from: 'a@b.example', subject: 'Hi', text: 'Hi', 'v:n': '1' };
+    return (await client.messages.create('b.example', mail)).id;
+  },
+};
+
+type Verify = (body: string, headers: Record<string, unknown>, verification: Body) => boolean;
+const VERIFIES: Record<string, Verify> = {
+  sendgrid(body, headers, { publicKey }) {
+    const webhook = new EventWebhook();
+    const [signature, timestamp] = ['signature', 'timestamp'].map((name) =>
+      String(headers[`x-twilio-email-event-webhook-${name}`]),
+    );
+    return webhook.verifySignature(
+      webhook.convertPublicKeyToECDSA(publicKey),
+      body,
+      signature ?? '',
+      timestamp ?? '',
+    );
+  },
+  postmark: (_body, headers, { username, password }) =>
+    headers.authorization === `Basic ${btoa(`${username}:${password}`)}`,
+  mailgun(body, _headers, { signingKey }) {
+    const { timestamp, token, signature } = JSON.parse(body).signature;
+    return (
+      createHmac('sha256', signingKey)
+        .update(timestamp + token)
+        .digest('hex') === signature
+    );
+  },
+};
+
+describe.each(['sendgrid', 'postmark', 'mailgun'])('an outcome of a mail that came by %s', (name) => {
+  it('is told once, by a signed event with the id of the response and what the application gave', async () => {
+    receiver.requests.length = 0;
+    const inbox = await app.createInbox();
+    const settings = { webhookUrl: `http://127.0.0.1:${receiver.port}/events` };
+    const { body: set } = await app.api('PUT', `/v1/providers/${name}`, { body: settings });
+    await app.api('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { body: { rules: [{ outcome: 'bounce' }] } });
+    const id = String(await SENDS[name]?.(inbox.address));
+    await SENDS[name]?.(inbox.address);
+    await vi.waitFor(() => expect(receiver.requests).toHaveLength(1), { timeout: 20_000, interval: 50 });
+    const [request] = receiver.requests;
+    const body = String(request?.body);
+    expect(VERIFIES[name]?.(body, request?.headers ?? {}, set.verification)).toBe(true);
+    expect(body).toContain(inbox.address);
+    expect(body).toContain(id.replaceAll(/[<>]/g, ''));
+    expect(body).toContain('"n":"1"'.replace('"1"', name === 'mailgun' ? '1' : '"1"'));
+    const { body: sent } = await app.api('GET', `/v1/inboxes/${inbox.id}/sent`);
+    expect(sent.sent).toHaveLength(1);
+  });
+});
+
+describe('scheduled mail', () => {
+  const inAnHour = (): number => Date.now() + 3_600_000;
+  const subjects = async ({ id }: { id: string }) =>
+    (await app.api('GET', `/v1/inboxes/${id}/messages`)).body.messages.map(({ subject }: Body) => subject);
+
+  it.each([
+    [
+      'send_at of SendGrid',
+      (to: string) => {
+        useSendGrid();
+        const sendAt = Math.floor(inAnHour() / 1000);
+        return sgMail.send({ to, from: 'a@b.example', subject: 'Later', text: 'Hi', sendAt });
+      },
+    ],
+    [
+      'o:deliverytime of Mailgun',
+      (to: string) => {
+        const client = new Mailgun(FormData).client({
+          username: 'api',
+          key: TEST_KEY,
+          url: `${app.url}/providers/mailgun`,
+        });
+        const time = { 'o:deliverytime': new Date(inAnHour()).toUTCString() };
+        return client.messages.create('b.example', {
+          to,
+          from: 'a@b.example',
+          subject: 'Later',
+          text: 'Hi',
+          ...time,
+        });
+      },
+    ],
+  ])('by %s is held until its time or an advance', async (_what, send) => {
+    const inbox = await app.createInbox();
+    await send(inbox.address);
+    expect(await subjects(inbox)).toEqual([]);
+    const early = await app.api('POST', `/v1/inboxes/${inbox.id}/advance`, { body: { minutes: 30 } });
+    expect(early.body).toEqual({ released: 0 });
+    const { body } = await app.api('POST', `/v1/inboxes/${inbox.id}/advance`, { body: { minutes: 31 } });
+    expect(body).toEqual({ released: 1 });
+    await vi.waitFor(async () => expect(await subjects(inbox)).toEqual(['Later']), {
+      timeout: 20_000,
+      interval: 50,
+    });
+  });
+});
+
+describe.each(['sendgrid', 'postmark', 'mailgun'])('a reply to a mail that came by %s', (name) => {
+  it('comes in its inbound format, with the thread and the attachment', async () => {
+    receiver.requests.length = 0;
+    const inbox = await app.createInbox();
+    await app.api('PUT', `/v1/providers/${name}`, {
+      body: { inboundUrl: `http://127.0.0.1:${receiver.port}/inbound` },
+    });
+    await SENDS[name]?.(inbox.address);
+    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages?wait=5`);
+    const attachments = [{ filename: 'photo.txt', contentType: 'text/plain', content: btoa('a photo') }];
+    const made = await app.api('POST', `/v1/inboxes/${inbox.id}/messages/${body.messages[0].id}/reply`, {
+      body: { text: 'It is broken', attachments },
+    });
+    expect(made.status).toBe(201);
+    await vi.waitFor(() => expect(receiver.requests).toHaveLength(1), { timeout: 20_000, interval: 50 });
+    const [request] = receiver.requests;
+    const type = String(request?.headers['content-type']);
+    const given =
+      name === 'postmark'
+        ? JSON.parse(String(request?.body))
+        : Object.fromEntries(
+            await new Response(new Uint8Array(request?.body ?? []), {
+              headers: { 'content-type': type },
+            }).formData(),
+          );
+    const text = given.StrippedTextReply ?? given['stripped-text'] ?? given.text;
+    expect(text).toContain('It is broken');
+    expect(given.Subject ?? given.subject).toBe('Re: Hi');
+    expect(JSON.stringify(given)).toMatch(/In-Reply-To/i);
+    const file = given['attachment-1'] ?? given.attachment1;
+    expect(file ? await file.text() : atob(given.Attachments[0].Content)).toBe('a photo');
+  });
+});
