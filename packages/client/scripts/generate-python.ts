@@ -5,8 +5,9 @@
 import type { OpenApi, Schema } from './generate-api.ts';
 
 /** What methods of the client return, and what is in it. */
-const RESULTS = `Message WaitExplanation FailedWait Inbox Label GeneratedAddress FaultState OutcomeState SentRecord Thread ProviderSettings TimelineEvent LintFinding RefusedMail RunReport
-  Usage ServedDomain CreatedKey Key Webhook WebhookWithSecret WebhookDelivery MessageSummary MessageReceivedEvent`;
+const RESULTS = `Message WaitExplanation FailedWait Inbox Label GeneratedAddress FaultState TimelineEvent LintFinding RefusedMail RunReport
+  Usage ServedDomain CreatedKey Key Webhook WebhookWithSecret WebhookDelivery MessageSummary MessageReceivedEvent
+  SentRecord OutcomeState Thread ProviderSettings`;
 const HEAD = `"""What the API returns. Generated from openapi.json: run \`npm run openapi\` after a change of the contract."""
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ const snake = (name: string) =>
   name === 'from' ? 'from_' : name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const firstSentence = (text = '') => text.split(/(?<=[.!?]) (?=[A-Z`])/)[0]?.replaceAll('"""', "'''") ?? '';
 const literal = (values: unknown[]) =>
-  `Literal[${values.map((value) => (value === true ? 'True' : JSON.stringify(value))).join(', ')}]`;
+  `Literal[${values.map((value) => (value === true ? 'True' : value === null ? 'None' : JSON.stringify(value))).join(', ')}]`;
 
 /** The whole module. */
 export function generatePython({ components: { schemas } }: OpenApi): string {

@@ -1,7 +1,11 @@
 import { type Mailbox, mailboxOf } from './given.ts';
 
+/** Of a list: 1,000 recipients with long names. */
+const MAX_LENGTH = 256 * 1024;
+
 /** `Ada <ada@example.com>, bob@example.com`: what is between commas outside quotes, each undefined if it is no address. */
 export function addressList(text: string): (Mailbox | undefined)[] {
+  if (text.length > MAX_LENGTH) return [undefined];
   const parts = [''];
   let isQuoted = false;
   for (const piece of text.split(/(\\.|[",])/s)) {

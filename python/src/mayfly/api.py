@@ -1098,3 +1098,87 @@ class MessageReceivedEvent(Result):
     """The inbox and the message."""
     test: bool | None = None
     """Only in test events, whose inbox and message do not exist."""
+
+
+@dataclass(frozen=True)
+class SentRecord(Result):
+    """What an inbox sent back."""
+
+    id: str
+    """Its id."""
+    type: Literal["event", "report", "reply"]
+    """`event`: an event of a provider; `report`: a delivery status notification, a feedback report or a request to unsubscribe; `reply`: a reply."""
+    message_id: str
+    """Identifier of a message."""
+    outcome: Literal["bounce", "soft-bounce", "complaint", "delay", "unsubscribe", None]
+    """What it tells; null for a reply."""
+    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun", None]
+    """The provider in whose format it is; null for mail."""
+    to: list[str]
+    """Addresses or the URL that it goes to; none until the first attempt."""
+    subject: str
+    """Of a reply; '' for others."""
+    text: str
+    """Of a reply, without the quoted message; '' for others."""
+    rfc_message_id: str | None
+    """The Message-ID of a reply; null for others."""
+    state: Literal["pending", "delivered", "failed", "cancelled"]
+    """Whether it was taken."""
+    attempts: int
+    """Attempts so far."""
+    error: str | None
+    """Why the last attempt failed, or there is none."""
+    created_at: datetime
+    """When it was made."""
+    due_at: datetime | None
+    """When the next attempt is due; null once it has ended."""
+
+
+@dataclass(frozen=True)
+class OutcomeState(Result):
+    """A rule and how often it still applies."""
+
+    outcome: Literal["bounce", "soft-bounce", "complaint", "delay", "unsubscribe"]
+    """What becomes of the message after it was accepted: it bounces for good, bounces for now, is reported as spam, is delayed, or its recipient unsubscribes."""
+    times: int
+    """How often the rule was to apply."""
+    left: int
+    """How often it still applies."""
+
+
+@dataclass(frozen=True)
+class ThreadEntry(Result):
+    """A message of a thread."""
+
+    kind: Literal["received", "sent"]
+    """A message of the inbox, or a reply from it."""
+    id: str
+    """Id of the message or of the sent record."""
+    at: datetime
+    """When it was received or made."""
+    subject: str
+    """Its subject."""
+
+
+@dataclass(frozen=True)
+class Thread(Result):
+    """Messages and replies that belong together."""
+
+    subject: str
+    """The subject without prefixes such as `Re:`."""
+    entries: list[ThreadEntry]
+    """Oldest first."""
+
+
+@dataclass(frozen=True)
+class ProviderSettings(Result):
+    """The settings of a provider for an account."""
+
+    name: Literal["ses", "sendgrid", "resend", "postmark", "mailgun"]
+    """A provider whose interface Mayfly has."""
+    webhook_url: str | None
+    """Where events are posted; null if nowhere."""
+    inbound_url: str | None
+    """Where replies are posted; null if nowhere."""
+    verification: dict[str, str]
+    """What the application needs to verify events: a signing secret, a public key or a user name with its password, by the name that the provider has for it."""

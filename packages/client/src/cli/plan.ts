@@ -27,7 +27,6 @@ interface Expected {
   subject: string;
   texts: string[];
   link: string | undefined;
-  count: number;
 }
 
 /** Requests for mails in full at the same time: each response has up to 8 MiB. */
@@ -98,7 +97,6 @@ function expectedOf(plan: Plan, recipient: Recipient): Expected[] {
       subject: fill(subject, recipient),
       texts: [text].flat().map((part) => fill(part, recipient)),
       link: link && fill(link, recipient),
-      count: 0,
     };
   });
   const subjects = expected.map(({ subject }) => subject);
@@ -122,14 +120,17 @@ const shapeOf = (template: string): string =>
 /** Compares the mails of a run with a plan. Keeps numbers of mails, and no mail. */
 export class PlanCheck {
   readonly #plan: Plan;
-  readonly #expected: Map<string, Expected[]>;
+  /** Each with how often each of its mails came, by the name of the mail. */
+  readonly #recipients: Map<string, { recipient: Recipient; counts: Record<string, number> }>;
   readonly problems: string[] = [];
   problemCount = 0;
   mailCount = 0;
 
   constructor(plan: Plan) {
     this.#plan = plan;
-    this.#expected = new Map(plan.recipients.map((one) => [keyOf(one.to), expectedOf(plan, one)]));
+    // What is wrong with the plan is said before anything is read.
+    for (const one of plan.recipients) expectedOf(plan, one);
+    this.#recipients = new Map(plan.recipients.map((one) => [keyOf(one.to), { recipient: one, counts: {} }]));
   }
 
   problem(text: string): void {
@@ -140,15 +141,16 @@ export class PlanCheck {
   /** Counts a mail of a recipient. @returns what compares the mail in full; undefined where its summary decides */
   count(to: string, mail: api.MessageSummary): ((mail: api.Message) => void) | undefined {
     this.mailCount++;
-    const expected = this.#expected.get(keyOf(to));
+    const known = this.#recipients.get(keyOf(to));
+    const expected = known && expectedOf(this.#plan, known.recipient);
     const subject = asText(mail.subject);
     const one = expected?.find((wanted) => wanted.subject === subject) ?? this.#like(expected, subject);
-    if (!one) {
+    if (!known || !one) {
       const why = expected ? 'is not in the plan' : 'came, and the plan does not have the address';
       this.problem(`${to}: ${JSON.stringify(mail.subject)} ${why}.`);
       return undefined;
     }
-    one.count++;
+    known.counts[one.name] = (known.counts[one.name] ?? 0) + 1;
     if (one.subject !== subject)
       this.problem(`${to}: the subject is ${JSON.stringify(subject)}, not ${JSON.stringify(one.subject)}.`);
     // The preview is the beginning of the text.
@@ -185,10 +187,11 @@ export class PlanCheck {
 
   /** Adds what did not come, or came more than once. */
   finish(): void {
-    for (const { to } of this.#plan.recipients)
-      for (const { subject, count } of this.#expected.get(keyOf(to)) ?? []) {
-        if (count === 0) this.problem(`${to}: ${JSON.stringify(subject)} did not come.`);
-        if (count > 1) this.problem(`${to}: ${JSON.stringify(subject)} came ${count} times.`);
+    for (const { recipient, counts } of this.#recipients.values())
+      for (const { name, subject } of expectedOf(this.#plan, recipient)) {
+        const count = counts[name] ?? 0;
+        if (count === 0) this.problem(`${recipient.to}: ${JSON.stringify(subject)} did not come.`);
+        if (count > 1) this.problem(`${recipient.to}: ${JSON.stringify(subject)} came ${count} times.`);
       }
   }
 }

@@ -189,6 +189,9 @@ describe("errors in Mailgun's shape", () => {
     ['nothing', '', 'multipart/form-data; boundary=x'],
     ['no form', 'not a form', 'multipart/form-data; boundary=x'],
     ['JSON', '{"from":"a@b.example"}', 'application/json'],
+    ['more parts than a form has', '--x\r\n'.repeat(500_000), 'multipart/form-data; boundary=x'],
+    ['more fields than a form has', 'a=b&'.repeat(500_000), 'application/x-www-form-urlencoded'],
+    ['an encoded form that is too large', 'a=%20'.repeat(1_000_000), 'application/x-www-form-urlencoded'],
     [
       'half a form',
       '--x\r\nContent-Disposition: form-data; name="from"\r\n\r\n',
