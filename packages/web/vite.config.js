@@ -56,7 +56,8 @@ export default defineConfig({
           groups: [
             { name: 'index', tags: ['$initial'], priority: 1 },
             { name: 'why', test: /screens\/(why\/|runs\/(runs|failures))/ },
-            { name: 'account', test: /screens\/(webhooks|keys|usage|domains)|ui\/(shown|bars)/ },
+            { name: 'inboxes', test: /screens\/(inboxes\/(inboxes|create)|sign-in|palette)/ },
+            { name: 'account', test: /screens\/(webhooks|keys|usage|domains|inbox\/sent)|ui\/(shown|bars)/ },
           ],
         },
       },

@@ -231,7 +231,7 @@ describe.skipIf(!CHROMIUM)('further ways through the console (skipped where ther
     await page.getByRole('button', { name: 'Reply' }).click();
     await page.getByRole('textbox', { name: new RegExp(shop.address) }).fill('Thanks, that helped.');
     await page.getByRole('button', { name: 'Send' }).click();
-    await page.getByRole('cell', { name: shop.address }).waitFor();
+    await page.getByText(`Thanks, that helped. · ${shop.address}`).waitFor();
     const { body: list } = await app.api('GET', `/v1/inboxes/${shop.id}/messages?wait=20`);
     expect(list.messages[0].subject).toBe('Re: Please confirm your address');
     await page.getByRole('button', { name: 'Add' }).click();

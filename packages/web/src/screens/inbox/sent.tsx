@@ -82,80 +82,44 @@ function Outcomes({ id, outcomes }: { id: string; outcomes: Query<api.Outcomes> 
 }
 
 function Row({ id, one }: { id: string; one: api.SentRecord }) {
-  const { type, outcome, via, to, subject, text, state, attempts, error, createdAt, messageId } = one;
-  const what = outcome === null ? subject : `The mail ${OUTCOMES[outcome]}`;
+  const { outcome, via, to, subject, text, state, attempts, error, createdAt, messageId } = one;
   return (
-    <tr>
-      <th scope="row">
-        <a href={href(`/inboxes/${id}/messages/${messageId}`)}>{what}</a>
-        {text && <p class="small muted cut">{text}</p>}
-      </th>
-      <td data-name="Kind">{via === null ? type : `${type}, ${PROVIDER_TITLES[via]}`}</td>
-      <td data-name="To" class="cell-long">
-        {to.join(', ') || '–'}
-      </td>
-      <td data-name="State">
+    <li>
+      <a href={href(`/inboxes/${id}/messages/${messageId}`)}>
+        {outcome === null ? subject : `The mail ${OUTCOMES[outcome]}`}
+      </a>
+      <span class="badges small">
         <Badge kind={KINDS[state]}>{state}</Badge>
-        {attempts > 1 && <span class="small muted"> {attempts} attempts</span>}
-        {error && <p class="small cell-long">{error}</p>}
-      </td>
-      <td data-name="Made">
         <Ago time={createdAt} />
-      </td>
-    </tr>
-  );
-}
-
-function SentTable({ id, list }: { id: string; list: api.SentList }) {
-  if (list.sent.length === 0)
-    return <p>Nothing yet. Reply to a mail, or let the next one bounce: what goes back is listed here.</p>;
-  return (
-    <div class="table-box">
-      <table class="stacked">
-        <thead>
-          <tr>
-            <th scope="col">What</th>
-            <th scope="col">Kind</th>
-            <th scope="col">To</th>
-            <th scope="col">State</th>
-            <th scope="col">Made</th>
-          </tr>
-        </thead>
-        <tbody>
-          {list.sent.map((one) => (
-            <Row key={one.id} id={id} one={one} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+      </span>
+      <p class="target small muted">
+        {[text, via && PROVIDER_TITLES[via], to.join(', '), attempts > 1 && `${attempts} attempts`, error]
+          .filter(Boolean)
+          .join(' · ')}
+      </p>
+    </li>
   );
 }
 
 /** Conversations: a mail alone is none. */
 function Threads({ id, threads }: { id: string; threads: readonly api.Thread[] }) {
-  const shown = threads.filter(({ entries }) => entries.length > 1);
-  if (shown.length === 0) return null;
-  return (
-    <section>
-      <h2>Conversations</h2>
-      {shown.map(({ subject, entries }) => (
-        <details key={entries[0]?.id}>
-          <summary>
-            {subject || '(no subject)'} <span class="tab-count">{entries.length}</span>
-          </summary>
-          <ul>
-            {entries.map(({ kind, id: entry, at, subject: title }) => (
-              <li key={entry}>
-                <Badge kind={kind === 'sent' ? 'info' : undefined}>{kind}</Badge>{' '}
-                {kind === 'sent' ? title : <a href={href(`/inboxes/${id}/messages/${entry}`)}>{title}</a>}{' '}
-                <Ago time={at} />
-              </li>
-            ))}
-          </ul>
-        </details>
-      ))}
-    </section>
-  );
+  return threads
+    .filter(({ entries }) => entries.length > 1)
+    .map(({ subject, entries }) => (
+      <details key={entries[0]?.id}>
+        <summary>
+          {subject} <span class="tab-count">{entries.length}</span>
+        </summary>
+        <ul class="link-list">
+          {entries.map(({ kind, id: entry, at, subject: title }) => (
+            <li key={entry}>
+              {kind === 'sent' ? title : <a href={href(`/inboxes/${id}/messages/${entry}`)}>{title}</a>}
+              <Ago time={at} />
+            </li>
+          ))}
+        </ul>
+      </details>
+    ));
 }
 
 /** What comes back from an inbox: bounces and other outcomes, replies, and what waits for its time. */
@@ -204,10 +168,23 @@ export function Sent({ id }: { id: string }) {
             <section>
               <h2>Sent</h2>
               <Loaded query={sent} rows={3}>
-                {(list) => <SentTable id={id} list={list} />}
+                {({ sent: all }) =>
+                  all.length === 0 ? (
+                    <p>Nothing yet. Reply to a mail, or let the next one bounce.</p>
+                  ) : (
+                    <ul class="link-list">
+                      {all.map((one) => (
+                        <Row key={one.id} id={id} one={one} />
+                      ))}
+                    </ul>
+                  )
+                }
               </Loaded>
             </section>
-            {threads.data && <Threads id={id} threads={threads.data.threads} />}
+            <section>
+              <h2>Conversations</h2>
+              <Threads id={id} threads={threads.data?.threads ?? []} />
+            </section>
           </div>
         )}
       </Loaded>
