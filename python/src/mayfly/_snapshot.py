@@ -103,7 +103,7 @@ def _one_of(sources: Sequence[str]) -> str:
 
 def _forms(value: str) -> list[str]:
     """A value as a text, and as a part of a URL."""
-    encoded = quote(value, safe="!~*'()")
+    encoded = quote(value, safe="!~*'()", errors="replace")
     return list(dict.fromkeys([value, encoded, encoded.replace("%20", "+")]))
 
 
@@ -130,12 +130,16 @@ def _masks(given: SnapshotInput) -> Masks:
 def _mask_text(text: str, masks: Masks) -> str:
     """Replaces what differs from run to run by placeholders: the first match, and of several the longest."""
     masked, at = "", 0
+    # The next match of each mask, so that a text is searched once for each.
+    found = {index: expression.search(text) for index, (_, expression) in enumerate(masks)}
     while True:
         best: tuple[int, int, str] | None = None
-        for name, expression in masks:
-            found = expression.search(text, at)
-            if found and found.group() and (best is None or (found.start(), -len(found.group())) < best[:2]):
-                best = (found.start(), -len(found.group()), name)
+        for index, (name, expression) in enumerate(masks):
+            match = found[index]
+            if match and match.start() < at:
+                match = found[index] = expression.search(text, at)
+            if match and match.group() and (best is None or (match.start(), -len(match.group())) < best[:2]):
+                best = (match.start(), -len(match.group()), name)
         if best is None:
             return masked + text[at:]
         masked += f"{text[at : best[0]]}{{{best[2]}}}"

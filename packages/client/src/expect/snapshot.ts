@@ -14,6 +14,8 @@ interface Section {
 
 const INDENT = '  ';
 const PLACEHOLDER = /\{([\w-]+)\}/;
+/** Characters of an expression. */
+const MAX_SOURCE = 50_000;
 /** Cells of the table of a comparison; a larger one would take seconds. What is longer differs as a whole. */
 const MAX_TABLE = 1_000_000;
 
@@ -66,9 +68,10 @@ function whole(text: string): string {
 const grouped = (code: string) => [...code.replace(/[\s-]/g, '')].map(escaped).join('[\\s-]?');
 const oneOf = (sources: string[]) => `(?:${sources.join('|')})`;
 /** A value as a text, and as a part of a URL. */
-const forms = (value: string) => [
-  ...new Set([value, encodeURIComponent(value), encodeURIComponent(value).replaceAll('%20', '+')]),
-];
+function forms(value: string): string[] {
+  const encoded = encodeURIComponent(value.toWellFormed());
+  return [...new Set([value, encoded, encoded.replaceAll('%20', '+')])];
+}
 
 /** What the masks of a mail are, in the order of their precedence where two match the same text. */
 function masksOf({ mail, names }: SnapshotInput): Array<[name: string, expression: RegExp]> {
@@ -97,20 +100,25 @@ const addressesOf = (mail: api.Message): string[] => [
 
 /** Replaces what differs from run to run by placeholders: the first match, and of several the longest. */
 function maskText(text: string, masks: ReturnType<typeof masksOf>): string {
+  /** The next match of each mask, so that a text is searched once for each. */
+  const next = masks.map(([name, expression]) => ({ name, expression, index: -1, length: 0 }));
   let masked = '';
   for (let at = 0; ; ) {
-    let next: { index: number; length: number; name: string } | undefined;
-    for (const [name, expression] of masks) {
-      expression.lastIndex = at;
-      const found = expression.exec(text);
-      if (!found || found[0] === '') continue;
-      const [{ length }, { index }] = [found[0], found];
-      if (!next || index < next.index || (index === next.index && length > next.length))
-        next = { index, length, name };
+    let best: (typeof next)[number] | undefined;
+    for (const mask of next) {
+      if (mask.index < at) {
+        mask.expression.lastIndex = at;
+        const found = mask.expression.exec(text);
+        mask.index = found?.[0] ? found.index : Number.POSITIVE_INFINITY;
+        mask.length = found?.[0].length ?? 0;
+      }
+      if (mask.index === Number.POSITIVE_INFINITY) continue;
+      if (!best || mask.index < best.index || (mask.index === best.index && mask.length > best.length))
+        best = mask;
     }
-    if (!next) return masked + text.slice(at);
-    masked += `${text.slice(at, next.index)}{${next.name}}`;
-    at = next.index + next.length;
+    if (!best) return masked + text.slice(at);
+    masked += `${text.slice(at, best.index)}{${best.name}}`;
+    at = best.index + best.length;
   }
 }
 
@@ -248,10 +256,10 @@ function parseSnapshot(snapshot: string): Section[] {
 }
 
 /** Whether a unit has the words of the snapshot, and at each placeholder what it stands for. */
-function matcherOf(unit: string, { mail, names }: SnapshotInput): (actual: string) => boolean {
-  // An expression has a largest length; texts that long have no placeholder.
-  if (!PLACEHOLDER.test(unit))
-    return (actual) => actual.split(/\s+/).join(' ') === unit.split(/\s+/).join(' ');
+function matcherOf(unit: string, input: SnapshotInput): (actual: string) => boolean {
+  const { mail, names } = input;
+  const spacedOnce = (text: string) => text.split(/\s+/).join(' ');
+  if (!PLACEHOLDER.test(unit)) return (actual) => spacedOnce(actual) === spacedOnce(unit);
   const known: Record<string, string> = {
     ...NATURAL,
     inbox: oneOf(addressesOf(mail).flatMap(forms).map(escaped)),
@@ -263,10 +271,13 @@ function matcherOf(unit: string, { mail, names }: SnapshotInput): (actual: strin
   const source = unit
     .split(PLACEHOLDER)
     .map((part, index) => {
-      if (index % 2 === 1) return known[part] ?? escaped(`{${part}}`);
+      if (index % 2 === 1) return Object.hasOwn(known, part) ? known[part] : escaped(`{${part}}`);
       return escaped(part).replace(/\s+/g, '\\s+');
     })
     .join('');
+  // An expression has a largest length. So long a paragraph is compared by its masked text.
+  if (source.length > MAX_SOURCE)
+    return (actual) => spacedOnce(maskUnit(actual, input, masksOf(input))) === spacedOnce(unit);
   const expression = new RegExp(`^${source}$`);
   return (actual) => expression.test(actual);
 }
@@ -337,7 +348,9 @@ function sectionDiff(title: string, expected: string[], actual: string[], input:
   const matchers = expected.map((unit) => matcherOf(unit, input));
   const masks = masksOf(input);
   const filled = (unit: string) =>
-    unit.replace(/\{([\w-]+)\}/g, (whole, name: string) => input.names[name] ?? whole);
+    unit.replace(/\{([\w-]+)\}/g, (whole, name: string) =>
+      Object.hasOwn(input.names, name) ? (input.names[name] ?? '') : whole,
+    );
   const pairs = common(expected.length, actual.length, (l, r) => matchers[l]?.(actual[r] ?? '') ?? false);
   const found = [...gaps(expected, actual, pairs)].flatMap(({ removed, added }) =>
     Array.from({ length: Math.max(removed.length, added.length) }, (_, at) => {
