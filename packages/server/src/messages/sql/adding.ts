@@ -68,13 +68,11 @@ function planBatch(
 ): BatchPlan {
   const plan: BatchPlan = { mails: [], placed: [], changed: new Map(), overfull: [] };
   const limits = new Map<BatchInbox, number>();
+  const toStore = new Set(ended);
 
-  function place(
-    { source, reading, outgoing }: NewMail,
-    recipient: NewMailRecipient,
-  ): PlannedMessage | undefined {
+  function place({ source, reading }: NewMail, recipient: NewMailRecipient): PlannedMessage | undefined {
     const inbox = inboxes.get(recipient.inboxId);
-    if (!inbox || (outgoing !== undefined && !ended.includes(outgoing))) return undefined;
+    if (!inbox) return undefined;
     inbox.messageCount += 1;
     inbox.lastReceivedAt = Math.max(now, inbox.lastReceivedAt + 1);
     plan.changed.set(inbox, (plan.changed.get(inbox) ?? 0) + 1);
@@ -93,7 +91,10 @@ function planBatch(
       const inbox = inboxes.get(recipient.inboxId);
       return inbox !== undefined && isFull(inbox, recipient);
     });
-    const planned = recipients.map((recipient) => (isRefused ? undefined : place(mail, recipient)));
+    const wasStored = mail.outgoing !== undefined && !toStore.delete(mail.outgoing);
+    const planned = recipients.map((recipient) =>
+      isRefused || wasStored ? undefined : place(mail, recipient),
+    );
     const refused = isRefused ? 'full' : 'gone';
     plan.placed.push(
       recipients.map(

@@ -15,6 +15,7 @@ import { describeCheck } from './messages/suite-check.ts';
 import { describeEmptying } from './messages/suite-emptying.ts';
 import { describeExplain } from './messages/suite-explain.ts';
 import { describeMessages } from './messages/suite-messages.ts';
+import { describeOutgoing } from './messages/suite-outgoing.ts';
 import { describeSearch } from './messages/suite-search.ts';
 import { describeTakers } from './messages/suite-takers.ts';
 import { describeTimeline } from './messages/suite-timeline.ts';
@@ -62,6 +63,7 @@ const EVERY_DAY = [
   describeTakers,
   describeSink,
   describeMessages,
+  describeOutgoing,
   describeAccountPages,
   describeSearch,
   describeCheck,
