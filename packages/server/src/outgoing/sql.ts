@@ -353,7 +353,6 @@ export async function endDelivered(tx: Tx, ids: readonly string[], now: number):
 
 /** For mail that no inbox took after all. */
 export async function failDelivered(tx: Tx, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return;
   await tx.run(
     sql`update outgoing set state = 'failed', error = 'The inbox is full, or has ended.' where id ${anyOf(ids)}`,
   );

@@ -409,6 +409,7 @@ export const addBatch = flight(
     const plan = planBatch(mails, locked, now);
     const kept = plan.mails.map(({ mail }) => mail);
     if (!early) await addSources(tx, kept);
+    const unstored = locked.ended.filter((id) => !kept.some(({ outgoing }) => outgoing === id));
     const refused = early && kept.length < mails.length ? mails.filter((mail) => !kept.includes(mail)) : [];
     const deliveries = planDeliveries(plan, locked.webhooks, now);
     // All are sent in this turn: COMMIT follows.
@@ -418,10 +419,7 @@ export const addBatch = flight(
       addIndex(tx, plan, deliveries),
       moveInboxes(tx, plan, now),
       addOutcomes(tx, plan, now),
-      failDelivered(
-        tx,
-        locked.ended.filter((id) => !kept.some(({ outgoing }) => outgoing === id)),
-      ),
+      unstored.length === 0 ? NOT_SENT : failDelivered(tx, unstored),
       removeSources(
         tx,
         refused.map(({ source }) => source),
