@@ -9,6 +9,7 @@ import { domainOf } from '../mail/address.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 import { findSettings, type ProviderSettingsRecord, providerNamed } from '../providers/settings.ts';
 import type { Store } from '../store.ts';
+import { DueLoop } from '../webhooks/due-loop.ts';
 import type { AttemptOutcome } from '../webhooks/outbound/outcome.ts';
 import { ATTEMPT_TIMEOUT_MS, type Sender } from '../webhooks/outbound/send.ts';
 import { nextStep } from '../webhooks/schedule.ts';
@@ -21,10 +22,6 @@ import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
 /** Attempts at the same time, of which one account has a few: slow endpoints delay no others. */
 const MAX_ATTEMPTS_AT_ONCE = 64;
-/** Pause when something is due but none was claimed: no attempt is free, or another node has it. */
-const NOTHING_CLAIMED_MS = 100;
-/** An event announces new rows; this poll finds those of other nodes and those whose time has come. */
-const POLL_MS = 1_000;
 const NOT_DELIVERED = { ok: false, status: null, retryAfter: null };
 
 export interface DispatcherDeps {
@@ -62,75 +59,38 @@ type Attempted =
 /** Sends what is due: scheduled mail into inboxes, and events, reports and replies to applications. */
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
-  readonly #stopping = new AbortController();
-  readonly #inProgress = new Set<Promise<void>>();
-  #wakeUp = new AbortController();
-  #loop = Promise.resolve();
+  readonly #loop: DueLoop;
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
+    this.#loop = new DueLoop(deps, {
+      what: 'Outgoing mail',
+      nextAt: () => deps.store.outgoing.nextAt(),
+      claim: (now) => this.#claim(now),
+    });
   }
 
   start(): void {
-    this.#loop = this.#run();
+    this.#loop.start();
   }
 
-  /** Ends after the attempts in progress, which have a time limit. Safe to call twice. */
-  async stop(deadlineMs: number): Promise<void> {
-    this.#stopping.abort();
-    this.#wakeUp.abort();
-    await this.#loop;
-    const ended = new AbortController();
-    void Promise.all(this.#inProgress).then(() => ended.abort());
-    await this.#deps.clock.sleep(deadlineMs, ended.signal);
+  /** Stops claiming, waits for attempts in progress, and aborts them at the deadline. Safe to call twice. */
+  stop(deadlineMs: number): Promise<void> {
+    return this.#loop.stop(deadlineMs);
   }
 
-  async #run(): Promise<void> {
-    const { events, clock, log } = this.#deps;
-    const unsubscribe = events.onDeliveries(() => this.#wakeUp.abort());
-    let isFailing = false;
-    while (!this.#stopping.signal.aborted) {
-      // Created before the query, so that an event during the query ends the sleep that follows.
-      this.#wakeUp = new AbortController();
-      let wait = POLL_MS;
-      try {
-        wait = await this.#sendDue();
-        isFailing = false;
-      } catch (err) {
-        if (!isFailing) log.error({ err }, 'Outgoing mail could not be claimed; each second tries again');
-        isFailing = true;
-      }
-      if (wait > 0 && !this.#stopping.signal.aborted) await clock.sleep(wait, this.#wakeUp.signal);
-    }
-    unsubscribe();
+  async #claim(now: number): Promise<number> {
+    const { store, clock } = this.#deps;
+    const limit = MAX_ATTEMPTS_AT_ONCE - this.#loop.inProgress;
+    const claimed = await store.outgoing.claim({ limit, leaseMs: LEASE_MS }, clock.now(), now);
+    // Scheduled mail of an inbox keeps its order.
+    const flows = Map.groupBy(claimed, ({ kind, inboxId, id }) => (kind === 'scheduled' ? inboxId : id));
+    for (const flow of flows.values()) this.#loop.begin(this.#sendInOrder(flow));
+    return claimed.length;
   }
 
-  /** @returns milliseconds to wait before the next call */
-  async #sendDue(): Promise<number> {
-    const { store, schedule, clock } = this.#deps;
-    const now = await schedule.read();
-    const nextAt = await store.outgoing.nextAt();
-    if (nextAt === null || nextAt > now) return Math.min(POLL_MS, (nextAt ?? now + POLL_MS) - now);
-    const free = MAX_ATTEMPTS_AT_ONCE - this.#inProgress.size;
-    const claimed = await store.outgoing.claim({ limit: free, leaseMs: LEASE_MS }, clock.now(), now);
-    const scheduled = Map.groupBy(
-      claimed.filter(({ kind }) => kind === 'scheduled'),
-      ({ inboxId }) => inboxId,
-    );
-    const inOrder = async (mails: readonly ClaimedOutgoing[]): Promise<void> => {
-      for (const mail of mails) await this.#send(mail);
-    };
-    for (const mails of scheduled.values()) this.#begin(inOrder(mails));
-    for (const one of claimed.filter(({ kind }) => kind !== 'scheduled')) this.#begin(this.#send(one));
-    return claimed.length > 0 ? 0 : NOTHING_CLAIMED_MS;
-  }
-
-  #begin(work: Promise<void>): void {
-    const running = work.finally(() => {
-      this.#inProgress.delete(running);
-      this.#wakeUp.abort();
-    });
-    this.#inProgress.add(running);
+  async #sendInOrder(rows: readonly ClaimedOutgoing[]): Promise<void> {
+    for (const row of rows) await this.#send(row);
   }
 
   async #send(claimed: ClaimedOutgoing): Promise<void> {
@@ -138,7 +98,8 @@ export class Dispatcher {
     const { id, kind, inboxId } = claimed;
     try {
       const attempted = await this.#attempt(claimed);
-      if (!attempted) return;
+      // An aborted attempt says nothing about the endpoint: the row is claimed again.
+      if (!attempted || attempted.outcome.error?.code === 'aborted') return;
       const result = this.#resultOf(claimed, attempted);
       await store.outgoing.record(claimed, result, clock.now());
       log.info(
@@ -347,7 +308,8 @@ export class Dispatcher {
 
   async #post(url: string, { headers, body }: Posting): Promise<Attempted> {
     const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-    const outcome = await this.#deps.sender.send({ url, headers: Object.fromEntries(named), body });
+    const { signal } = this.#loop;
+    const outcome = await this.#deps.sender.send({ url, headers: Object.fromEntries(named), body, signal });
     return { outcome, to: [url] };
   }
 }

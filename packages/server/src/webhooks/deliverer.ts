@@ -4,6 +4,7 @@ import type { Logger } from '../log.ts';
 import { Batcher } from '../messages/batcher.ts';
 import type { WebhookMetrics } from '../operations/metrics.ts';
 import type { Store } from '../store.ts';
+import { DueLoop } from './due-loop.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
 import { ATTEMPT_TIMEOUT_MS, type Sender } from './outbound/send.ts';
 import { type EventBodyDeps, eventBody } from './payload.ts';
@@ -20,14 +21,6 @@ const OTHER_SLOTS = 512;
 export const MAX_CONCURRENT_ATTEMPTS = PROMPT_SLOTS + OTHER_SLOTS;
 /** Longer than any attempt with its reads and writes, so only a crashed process lets a lease expire. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
-/** An event announces due deliveries. This poll finds those whose event was lost; it reads a few rows by index. */
-const IDLE_POLL_MS = 1_000;
-/** Pause when deliveries are due but none was claimed: no slot is free, or they are being cancelled. */
-const NOTHING_CLAIMED_MS = 100;
-/** Pause after a failure of the store. */
-const STORAGE_PAUSE_MS = 1_000;
-/** How long a stop waits for attempts in progress. The whole process has ten seconds. */
-const STOP_GRACE_MS = 5_000;
 
 interface DelivererDeps extends EventBodyDeps {
   store: Pick<Store, 'inboxes' | 'messages' | 'webhooks' | 'deliveries'>;
@@ -46,82 +39,46 @@ interface DelivererDeps extends EventBodyDeps {
 export class Deliverer {
   readonly #deps: DelivererDeps;
   readonly #recorder: Batcher<AttemptResult, FailureStreak | undefined>;
-  readonly #stopping = new AbortController();
-  readonly #aborting = new AbortController();
   readonly #free = { prompt: PROMPT_SLOTS, other: OTHER_SLOTS };
-  readonly #inProgress = new Set<Promise<void>>();
-  #wakeUp = new AbortController();
-  #loop = Promise.resolve();
+  readonly #loop: DueLoop;
 
   constructor(deps: DelivererDeps) {
     const { store, schedule, clock } = deps;
     this.#deps = deps;
     this.#recorder = new Batcher((results) => store.deliveries.record(results, clock.now(), schedule.now()));
+    this.#loop = new DueLoop(deps, {
+      what: 'Webhook deliveries',
+      nextAt: (now) => store.deliveries.nextAt(now),
+      claim: async (now) => {
+        const claimed = await store.deliveries.claim({ ...this.#free, leaseMs: LEASE_MS }, clock.now(), now);
+        for (const delivery of claimed) this.#begin(delivery);
+        return claimed.length;
+      },
+    });
   }
 
   start(): void {
-    this.#loop = this.#run();
+    this.#loop.start();
   }
 
   /** Stops claiming, waits for attempts in progress, and aborts them at the deadline. Safe to call twice. */
   async stop(deadlineMs: number): Promise<void> {
-    this.#stopping.abort();
-    this.#wakeUp.abort();
-    await this.#loop;
-    const ended = new AbortController();
-    const allEnded = Promise.all(this.#inProgress).then(() => ended.abort());
-    await this.#deps.clock.sleep(Math.min(deadlineMs, STOP_GRACE_MS), ended.signal);
-    this.#aborting.abort();
-    await allEnded;
+    await this.#loop.stop(deadlineMs);
     await this.#deps.sender.close();
-  }
-
-  async #run(): Promise<void> {
-    const { events, clock, log } = this.#deps;
-    const unsubscribe = events.onDeliveries(() => this.#wakeUp.abort());
-    let isFailing = false;
-    while (!this.#stopping.signal.aborted) {
-      // Created before the query, so that an event during the query ends the sleep that follows.
-      this.#wakeUp = new AbortController();
-      let wait = STORAGE_PAUSE_MS;
-      try {
-        wait = await this.#startDue();
-        isFailing = false;
-      } catch (err) {
-        if (!isFailing)
-          log.error({ err }, 'Webhook deliveries could not be claimed; each second tries again');
-        isFailing = true;
-      }
-      if (wait > 0 && !this.#stopping.signal.aborted) await clock.sleep(wait, this.#wakeUp.signal);
-    }
-    unsubscribe();
-  }
-
-  /** Starts the attempts that are due. @returns milliseconds to wait before the next call */
-  async #startDue(): Promise<number> {
-    const { store, schedule, clock } = this.#deps;
-    const now = await schedule.read();
-    const nextAt = await store.deliveries.nextAt(now);
-    if (nextAt === null || nextAt > now) return Math.min(IDLE_POLL_MS, (nextAt ?? now + IDLE_POLL_MS) - now);
-    const claimed = await store.deliveries.claim({ ...this.#free, leaseMs: LEASE_MS }, clock.now(), now);
-    for (const delivery of claimed) this.#begin(delivery);
-    return claimed.length > 0 ? 0 : NOTHING_CLAIMED_MS;
   }
 
   #begin(claimed: ClaimedDelivery): void {
     const slot = claimed.prompt ? 'prompt' : 'other';
     this.#free[slot] -= 1;
     const { id: deliveryId, webhookId } = claimed;
-    const work = this.#attempt(claimed)
+    const attempt = this.#attempt(claimed)
       .catch((err) =>
         this.#deps.log.error({ err, deliveryId, webhookId }, 'A webhook attempt could not be recorded'),
       )
       .finally(() => {
         this.#free[slot] += 1;
-        this.#inProgress.delete(work);
-        this.#wakeUp.abort();
       });
-    this.#inProgress.add(work);
+    this.#loop.begin(attempt);
   }
 
   async #attempt(claimed: ClaimedDelivery): Promise<void> {
@@ -141,7 +98,7 @@ export class Deliverer {
       body: body.json,
       secrets: claimed.secrets,
     });
-    const signal = this.#aborting.signal;
+    const { signal } = this.#loop;
     const outcome = await sender.send({ url: claimed.url, headers, body: body.json, signal });
     // An aborted attempt says nothing about the endpoint: it is not recorded, and the delivery is claimed again.
     if (outcome.error?.code !== 'aborted') await this.#conclude(claimed, outcome, at);

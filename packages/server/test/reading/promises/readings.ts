@@ -180,6 +180,15 @@ const SINGLE: Reading[] = [
     const { findings } = await ok(place.api('GET', `${await messagePath(place)}/lint`));
     expect(findings.length).toBeGreaterThan(0);
   }),
+  row('replyToMessage', 'subject and sender', async (place) => {
+    const body = { text: 'Thanks.' };
+    const reply = await ok(place.api('POST', `${await messagePath(place)}/reply`, { body }), 201);
+    expect(reply).toMatchObject({ subject: `Re: ${place.mail}`, to: ['shop@example.org'] });
+  }),
+  row('listThreads', 'subjects', async (place) => {
+    const { threads } = await ok(place.api('GET', `${inboxPath(place)}/threads`));
+    expect(threads).toMatchObject([{ subject: place.mail, entries: [{ subject: place.mail }] }]);
+  }),
   row('getTimeline', 'with the Date of the mail', async (place) => {
     const { events } = await ok(place.api('GET', `${await messagePath(place)}/timeline`));
     expect(events.map(({ event }: Body) => event)).toEqual(
@@ -256,5 +265,7 @@ export const SHOW_NO_MAIL: readonly string[] = [
   ...['setFaults', 'getFaults', 'deleteFaults', 'listLabels', 'deleteMessages', 'deleteMessage'],
   ...['listRefusals', 'listWebhooks', 'getWebhook', 'updateWebhook', 'deleteWebhook', 'rotateWebhookSecret'],
   ...['testWebhook', 'listWebhookDeliveries', 'replayWebhookDelivery', 'replayWebhookDeliveries'],
+  ...['setOutcomes', 'getOutcomes', 'deleteOutcomes', 'advanceInbox', 'listSent'],
+  ...['setProvider', 'getProvider', 'deleteProvider'],
   ...['createKey', 'listKeys', 'deleteKey', 'getUsage', 'listDomains', 'createAccount'],
 ];

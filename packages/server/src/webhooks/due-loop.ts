@@ -1,0 +1,107 @@
+import type { Clock } from '../clock.ts';
+import type { EventBus } from '../events.ts';
+import type { Logger } from '../log.ts';
+import type { ScheduleClock } from './schedule-clock.ts';
+
+/** An event announces due rows. This poll finds those whose event was lost; it reads a few rows by index. */
+const IDLE_POLL_MS = 1_000;
+/** Pause when rows are due but none was claimed: no attempt is free, or they are being cancelled. */
+const NOTHING_CLAIMED_MS = 100;
+/** Pause after a failure of the store. */
+const STORAGE_PAUSE_MS = 1_000;
+/** How long a stop waits for attempts in progress. The whole process has ten seconds. */
+const STOP_GRACE_MS = 5_000;
+
+interface DueLoopDeps {
+  events: Pick<EventBus, 'onDeliveries'>;
+  schedule: ScheduleClock;
+  clock: Clock;
+  log: Logger;
+}
+
+interface Due {
+  /** Begins a sentence of the log. */
+  what: string;
+  /** When the next row is due, or earlier; null if none is. */
+  nextAt(now: number): Promise<number | null>;
+  /** Claims rows that are due, and calls {@link DueLoop.begin} for their attempts. @returns how many were claimed */
+  claim(now: number): Promise<number>;
+}
+
+/** Claims rows of the database as they become due, and keeps their attempts in progress. */
+export class DueLoop {
+  readonly #deps: DueLoopDeps;
+  readonly #due: Due;
+  readonly #stopping = new AbortController();
+  readonly #aborting = new AbortController();
+  readonly #inProgress = new Set<Promise<void>>();
+  #wakeUp = new AbortController();
+  #loop = Promise.resolve();
+
+  constructor(deps: DueLoopDeps, due: Due) {
+    this.#deps = deps;
+    this.#due = due;
+  }
+
+  /** Aborts when attempts must end. */
+  get signal(): AbortSignal {
+    return this.#aborting.signal;
+  }
+
+  get inProgress(): number {
+    return this.#inProgress.size;
+  }
+
+  start(): void {
+    this.#loop = this.#run();
+  }
+
+  /** Stops claiming, waits for attempts in progress, and aborts them at the deadline. Safe to call twice. */
+  async stop(deadlineMs: number): Promise<void> {
+    this.#stopping.abort();
+    this.#wakeUp.abort();
+    await this.#loop;
+    const ended = new AbortController();
+    const allEnded = Promise.all(this.#inProgress).then(() => ended.abort());
+    await this.#deps.clock.sleep(Math.min(deadlineMs, STOP_GRACE_MS), ended.signal);
+    this.#aborting.abort();
+    await allEnded;
+  }
+
+  /** @param attempt never rejects; its end may free a place for another one */
+  begin(attempt: Promise<void>): void {
+    const running = attempt.finally(() => {
+      this.#inProgress.delete(running);
+      this.#wakeUp.abort();
+    });
+    this.#inProgress.add(running);
+  }
+
+  async #run(): Promise<void> {
+    const { events, clock, log } = this.#deps;
+    const unsubscribe = events.onDeliveries(() => this.#wakeUp.abort());
+    let isFailing = false;
+    while (!this.#stopping.signal.aborted) {
+      // Created before the query, so that an event during the query ends the sleep that follows.
+      this.#wakeUp = new AbortController();
+      let wait = STORAGE_PAUSE_MS;
+      try {
+        wait = await this.#claimDue();
+        isFailing = false;
+      } catch (err) {
+        if (!isFailing) log.error({ err }, `${this.#due.what} could not be claimed; each second tries again`);
+        isFailing = true;
+      }
+      if (wait > 0 && !this.#stopping.signal.aborted) await clock.sleep(wait, this.#wakeUp.signal);
+    }
+    unsubscribe();
+  }
+
+  /** @returns milliseconds to wait before the next call */
+  async #claimDue(): Promise<number> {
+    const now = await this.#deps.schedule.read();
+    const nextAt = await this.#due.nextAt(now);
+    if (nextAt === null || nextAt > now) return Math.min(IDLE_POLL_MS, (nextAt ?? now + IDLE_POLL_MS) - now);
+    return (await this.#due.claim(now)) > 0 ? 0 : NOTHING_CLAIMED_MS;
+  }
+}
