@@ -125,7 +125,7 @@ export class Delivery {
     const { events, onStored } = this.#deps;
     for (const place of placed) {
       if (!('messageId' in place)) continue;
-      if (place.deliveries && place.isRead) events.publishDeliveries();
+      if (place.hasOutcome || (place.deliveries && place.isRead)) events.publishDeliveries();
       const { accountId, inboxId } = place;
       const recipient = recipients.find((one) => one.inboxId === inboxId);
       if (recipient) onStored(recipient.address);

@@ -36,6 +36,8 @@ export type Placed =
       isRead: boolean;
       /** Number of webhook deliveries, if any. */
       deliveries?: number;
+      /** Whether an outcome of the message is to be sent. */
+      hasOutcome?: true;
     }
   | { inboxId: string; accountId: string; refused: 'gone' | 'full' };
 

@@ -375,7 +375,7 @@ async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<v
       const outcome = takeOutcome(rules);
       if (outcome === undefined) continue;
       rulesOf.set(inbox, rules);
-      placed.deliveries = (placed.deliveries ?? 0) + 1;
+      placed.hasOutcome = true;
       const details = JSON.stringify({ outcome, via });
       const kind = via === undefined ? 'report' : 'event';
       rows.push([
