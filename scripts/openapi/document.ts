@@ -47,9 +47,24 @@ const TAGS = [
   { name: 'Messages', description: 'List, wait for, read and delete messages.' },
   { name: 'Addresses', description: 'Addresses without an inbox, and the domains for addresses.' },
   { name: 'Webhooks', description: 'Requests that Mayfly sends for new messages, signed.' },
+  {
+    name: 'Outgoing',
+    description: 'What comes after sending: bounces and other outcomes, replies, mail that was scheduled.',
+  },
+  { name: 'Providers', description: 'Where events and replies in the format of a mail provider go.' },
   { name: 'Accounts', description: 'API keys and usage of the account.' },
   { name: EVENTS_TAG, description: 'What the requests to webhooks contain.' },
 ];
+
+/** @throws Error for an operation whose tag would be in no section of the reference and docs/api.md */
+function declared(paths: Operations['paths']): typeof TAGS {
+  const names = TAGS.map(({ name }) => name);
+  for (const methods of Object.values(paths))
+    for (const { operationId, tags } of Object.values(methods) as { operationId: string; tags: string[] }[])
+      if (!tags.every((tag) => names.includes(tag)))
+        throw new Error(`${operationId} has a tag that TAGS does not describe`);
+  return TAGS;
+}
 
 const header = (description: string, schema: object, required = true) => ({ description, required, schema });
 
@@ -90,7 +105,7 @@ export async function openapiDocument(): Promise<Json> {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'This server.' }],
-    tags: TAGS,
+    tags: declared(paths),
     paths,
     webhooks: WEBHOOKS,
     components: {
