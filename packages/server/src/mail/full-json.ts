@@ -1,7 +1,6 @@
 import type { StructurePart } from '@mayfly/client/contract';
-import type { MailAttachment, MailContent } from './mail.ts';
+import type { MailAttachment, MailContent, ParsedMail } from './mail.ts';
 import type { PartIndex } from './mime/part-index.ts';
-import { parseMail } from './parse.ts';
 
 /**
  * Bytes of all strings of one message: enough for the largest in any charset. Control characters need six times theirs.
@@ -16,8 +15,10 @@ export interface FullJson {
 }
 
 /** The JSON of a mail's message in full. Runs on a parser worker. */
-export function fullJson(raw: Uint8Array, { head, attachmentsUrl }: FullJson): readonly Uint8Array[] {
-  const { content, index } = parseMail(raw);
+export function fullJson(
+  { content, index }: Pick<ParsedMail, 'content' | 'index'>,
+  { head, attachmentsUrl }: FullJson,
+): readonly Uint8Array[] {
   const json = new JsonPieces(MAX_STRING_BYTES);
   json.add(`${head.slice(0, -1)},`);
   json.writeFields(contentFields(content, index, attachmentsUrl));
@@ -178,8 +179,7 @@ export interface AttachmentList {
 }
 
 /** JSON for {@link readAttachmentList}. Runs on a parser worker. */
-export function attachmentListJson(raw: Uint8Array): string {
-  const { content, index } = parseMail(raw);
+export function attachmentListJson({ content, index }: Pick<ParsedMail, 'content' | 'index'>): string {
   const attachments = content.attachments.map(({ parameters, message, ...listed }) => listed);
   return JSON.stringify({ attachments, index } satisfies AttachmentList);
 }
