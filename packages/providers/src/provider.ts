@@ -1,5 +1,5 @@
 /** The providers, by the names in their addresses: `/providers/{name}`. */
-export type ProviderName = 'ses' | 'sendgrid' | 'resend' | 'postmark' | 'mailgun';
+export type ProviderName = 'ses' | 'sendgrid' | 'resend' | 'postmark' | 'mailgun' | 'twilio';
 
 /** A mail that an application hands to a provider. */
 export interface Sending {
@@ -28,6 +28,8 @@ export interface Mailroom {
   now(): number;
   /** A random UUID. */
   uuid(): string;
+  /** The default domain of the server, where an inbox for SMS has its number as its local part. */
+  domain: string;
   /**
    * Stores a mail where SMTP would have put it, or until its time.
    * @throws Refused 401 unknown credential, 404 no such recipient, 413 too large, 429 too many requests, 507 inbox full,

@@ -142,7 +142,7 @@ class Envelope(Result):
     """The IP address of the SMTP or HTTP client."""
     tls: bool
     """Whether the SMTP connection used TLS."""
-    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun"] | None = None
+    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun", "twilio"] | None = None
     """The provider through whose interface the message was sent; missing for SMTP and injected messages."""
     provider_message_id: str | None = None
     """The id of the message in responses and events of that provider."""
@@ -340,7 +340,7 @@ class RefusedMail(Result):
     """The host name that the client sent with HELO or EHLO."""
     remote_address: str
     """The IP address of the client."""
-    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun"] | None = None
+    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun", "twilio"] | None = None
     """The provider through whose interface it came, which told its caller; missing for SMTP."""
 
 
@@ -439,6 +439,8 @@ class Inbox(Result):
     """Identifier of an inbox."""
     address: str
     """The email address of the inbox."""
+    phone_number: str | None
+    """The telephone number at which the inbox takes SMS, in E.164 format: the local part of an address at the default domain that is a number."""
     catch_all: bool
     """Whether it takes mail for more than `address`: a catch-all inbox for every local part of its domain, the sink for every address that no other inbox takes."""
     domain: str
@@ -1028,7 +1030,7 @@ class SentRecord(Result):
     """Identifier of a message."""
     outcome: Literal["bounce", "soft-bounce", "complaint", "delay", "unsubscribe", None]
     """What it tells; null for a reply."""
-    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun", None]
+    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun", "twilio", None]
     """The provider in whose format it is; null for mail."""
     to: list[str]
     """Addresses or the URL that it goes to; none until the first attempt."""
@@ -1090,7 +1092,7 @@ class Thread(Result):
 class ProviderSettings(Result):
     """The settings of a provider for an account."""
 
-    name: Literal["ses", "sendgrid", "resend", "postmark", "mailgun"]
+    name: Literal["ses", "sendgrid", "resend", "postmark", "mailgun", "twilio"]
     """A provider whose interface Mayfly has."""
     webhook_url: str | None
     """Where events are posted; null if nowhere."""

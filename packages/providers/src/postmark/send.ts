@@ -1,9 +1,19 @@
 import { addressList } from '../address-list.ts';
 import type { MailFields } from '../compose.ts';
 import { type Draft, sendDrafts } from '../drafts.ts';
-import { bytesOf, type Given, isField, isGiven, listOf, type Mailbox, parseJson, textOf } from '../given.ts';
+import {
+  bytesOf,
+  type Given,
+  isField,
+  isGiven,
+  json,
+  listOf,
+  type Mailbox,
+  parseJson,
+  textOf,
+} from '../given.ts';
 import { type Call, type Mailroom, Refused, type Reply } from '../provider.ts';
-import { errorOf, json, wrong } from './errors.ts';
+import { errorOf, wrong } from './errors.ts';
 import { fillTemplate } from './templates.ts';
 
 const MAX_RECIPIENTS = 50;

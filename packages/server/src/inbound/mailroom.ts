@@ -57,6 +57,8 @@ interface MailroomDeps {
   /** Shared with SMTP. */
   budget: ByteBudget;
   clock: Clock;
+  /** The default one of the server. */
+  domain: string;
 }
 
 export type Mailrooms = ReturnType<typeof createMailrooms>;
@@ -77,7 +79,7 @@ const refusedBy = (error: unknown): never => {
 };
 
 /** What providers do with mail, for one caller. It goes where SMTP would put it, but only into inboxes of the account. */
-export function createMailrooms({ store, events, receiver, budget, clock }: MailroomDeps) {
+export function createMailrooms({ store, events, receiver, budget, clock, domain }: MailroomDeps) {
   const items = createItems(store.providerItems, clock);
 
   const of = (caller: ProviderCaller): Mailroom => {
@@ -170,6 +172,7 @@ export function createMailrooms({ store, events, receiver, budget, clock }: Mail
     return {
       now: () => clock.now(),
       uuid: newUuid,
+      domain,
       send: (sending) => deliver(sending).catch(refusedBy),
       reschedule: (providerId, sendAt) => {
         const owner = { accountId, inboxId: target?.inboxId ?? null };
