@@ -128,7 +128,7 @@ describe.each([
         await vi.waitFor(async () => expect(await subjectsOf(inbox.id)).toHaveLength(SCHEDULED), 60_000);
         for (let n = 0; n < count; n++) expect(await subjectsOf(inbox.id)).toEqual(names);
       },
-      timeLimit(180_000),
+      timeLimit(900_000),
     );
 
     it('releases mail by an advance whose server is killed as soon as it has answered', async () => {
@@ -165,7 +165,7 @@ describe.each([
         const { sent } = await call('GET', `/v1/inboxes/${inbox.id}/sent?limit=100`);
         expect(new Set(sent.map(({ id }: Body) => id))).toEqual(events());
       },
-      timeLimit(180_000),
+      timeLimit(900_000),
     );
 
     it(
@@ -193,7 +193,7 @@ describe.each([
         expect(sent.map((one: Body) => one.id)).toEqual(expect.arrayContaining(made));
         await vi.waitFor(async () => expect((await arrived()).toSorted()).toEqual(all), 60_000);
       },
-      timeLimit(180_000),
+      timeLimit(900_000),
     );
   });
 });
