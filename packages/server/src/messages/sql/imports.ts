@@ -24,7 +24,10 @@ export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
   tx.run(sql`update parked_sources set stage = null where stage < ${newId('msg', time)}`);
 
 export const imports = {
-  /** Its source is to be read before its inbox is created. @param stage for one inbox: `newId('msg', now)` */
+  /**
+   * Stores a source without a message; the caller has it parsed before it creates the inbox.
+   * @param stage one name for all mails of an inbox: `newId('msg', now)`
+   */
   stage: write(
     async (tx, mail: NewSource, accountId: string, stage: string): Promise<void> => {
       const { source } = mail;
