@@ -18,7 +18,7 @@ type LinkKind = MailLink['kind'];
 
 /** Real mail has tens. */
 export const MAX_LINKS = 200;
-/** Characters; a longer one contains data. */
+/** Characters; a longer one is data and no page. */
 const MAX_HREF = 16 * 1024;
 const MAX_READ = 1024 * 1024;
 /** Characters on each side of a bare link that may say its purpose. */

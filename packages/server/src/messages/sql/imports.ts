@@ -49,7 +49,7 @@ export const imports = {
   ),
 };
 
-/** @throws AppError `unavailable` unless exactly these sources were under the name */
+/** @throws AppError `unavailable` unless exactly these sources are staged under the name */
 async function takeOver(tx: Tx, { stage, mails }: StagedMails): Promise<void> {
   const taken = await tx.all<{ source: number }>(
     sql`delete from parked_sources where stage = ${stage} returning source_seq as source`,
