@@ -10,6 +10,435 @@ from ._json import Result
 
 
 @dataclass(frozen=True)
+class Key(Result):
+    """An API key, without its secret."""
+
+    id: str
+    """Identifier of an API key; not the key itself."""
+    name: str
+    """What the key is for."""
+    scope: Literal["full", "read"]
+    """`full`: all operations of the account."""
+    prefix: str
+    """The first characters of the key, to tell keys apart."""
+    created_at: datetime
+    """When the key was created."""
+    expires_at: datetime | None
+    """When the key expires; null for never."""
+    last_used_at: datetime | None
+    """When the key was last used, to within a minute; null if it was never used."""
+
+
+@dataclass(frozen=True)
+class Webhook(Result):
+    """A webhook."""
+
+    id: str
+    """Identifier of a webhook."""
+    url: str
+    """URL to which events are sent by POST: `http` or `https`, without a user name."""
+    inbox_id: str | None
+    """The inbox whose messages it sends; null for all inboxes of the account."""
+    description: str
+    """Your note; '' without one."""
+    enabled: bool
+    """Whether new messages are delivered."""
+    disabled_reason: str | None
+    """Why the server disabled it: a 410 response, only failures for five days, or its inbox ended."""
+    failing_since: datetime | None
+    """The first failed attempt since the last success; null if the last attempt succeeded."""
+    created_at: datetime
+    """When the webhook was registered."""
+
+
+@dataclass(frozen=True)
+class DeliveryAttemptError(Result):
+    """Why the attempt failed; null after a 2xx response."""
+
+    code: str
+    """The kind of failure, for programs."""
+    message: str
+    """The failure in words, for people."""
+
+
+@dataclass(frozen=True)
+class DeliveryAttempt(Result):
+    """One request to an endpoint."""
+
+    at: datetime
+    """When the attempt began."""
+    status: int | None
+    """Status of the response; null if there was none."""
+    duration_ms: int
+    """Duration of the attempt in milliseconds."""
+    error: DeliveryAttemptError | None
+    """Why the attempt failed; null after a 2xx response."""
+    response_start: str
+    """The first kilobyte of the response body; '' without one."""
+
+
+@dataclass(frozen=True)
+class WebhookDelivery(Result):
+    """One event for one webhook."""
+
+    id: str
+    """Identifier of the delivery."""
+    event_id: str
+    """Identifier of the event, sent as `webhook-id`; the same for every attempt."""
+    inbox_id: str | None
+    """The inbox of the message; null for a test event."""
+    message_id: str | None
+    """The message; null for a test event."""
+    state: Literal["pending", "delivered", "failed", "cancelled"]
+    """`pending`: to be attempted."""
+    reason: str | None
+    """Why it failed or was cancelled, for example `The inbox ended.`; null otherwise."""
+    created_at: datetime
+    """When it was recorded, in one transaction with its message."""
+    next_attempt_at: datetime | None
+    """When the next attempt is due; null after the last one, and during an attempt."""
+    attempts: list[DeliveryAttempt]
+    """All attempts, oldest first."""
+
+
+@dataclass(frozen=True)
+class WebhookWithSecret(Result):
+    """A webhook with its new secret."""
+
+    id: str
+    """Identifier of a webhook."""
+    url: str
+    """URL to which events are sent by POST: `http` or `https`, without a user name."""
+    inbox_id: str | None
+    """The inbox whose messages it sends; null for all inboxes of the account."""
+    description: str
+    """Your note; '' without one."""
+    enabled: bool
+    """Whether new messages are delivered."""
+    disabled_reason: str | None
+    """Why the server disabled it: a 410 response, only failures for five days, or its inbox ended."""
+    failing_since: datetime | None
+    """The first failed attempt since the last success; null if the last attempt succeeded."""
+    created_at: datetime
+    """When the webhook was registered."""
+    secret: str
+    """The signing secret (Standard Webhooks)."""
+
+
+@dataclass(frozen=True)
+class CreatedKey(Result):
+    """A new API key with its secret."""
+
+    id: str
+    """Identifier of an API key; not the key itself."""
+    name: str
+    """What the key is for."""
+    scope: Literal["full", "read"]
+    """`full`: all operations of the account."""
+    prefix: str
+    """The first characters of the key, to tell keys apart."""
+    created_at: datetime
+    """When the key was created."""
+    expires_at: datetime | None
+    """When the key expires; null for never."""
+    last_used_at: datetime | None
+    """When the key was last used, to within a minute; null if it was never used."""
+    key: str
+    """The API key."""
+
+
+@dataclass(frozen=True)
+class AppliedFault(Result):
+    """A fault rule that was applied."""
+
+    rule: int
+    """Which rule it was, from 1 on."""
+    at: Literal["rcpt", "data", "end-of-data", "api"]
+    """Where the rule applies: over SMTP `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot; `api` in place of the response of a provider."""
+    delay_ms: int
+    """Milliseconds for which the reply was delayed; 0 for none."""
+    disconnect: bool
+    """Whether the connection was closed."""
+
+
+@dataclass(frozen=True)
+class RefusedMail(Result):
+    """Mail for the address of this inbox that was refused."""
+
+    at: datetime
+    """When it was refused."""
+    address: str
+    """The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient, and for an inbox id that was refused at AUTH."""
+    reply: str
+    """The SMTP reply to the sender; '' where a fault rule delayed the reply or closed the connection without one, and, without a fault rule, where the connection ended in the middle of the message."""
+    fault: AppliedFault | None
+    """The fault rule of the inbox that caused it; null where there was none."""
+    mail_from: str
+    """Reverse-path of the MAIL command; '' for a bounce."""
+    helo: str
+    """The host name that the client sent with HELO or EHLO."""
+    remote_address: str
+    """The IP address of the client."""
+    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun", "twilio"] | None = None
+    """The provider through whose interface it came, which told its caller; missing for SMTP."""
+
+
+@dataclass(frozen=True)
+class HeldCounts(Result):
+    """How many ended, by whether they had a message."""
+
+    with_messages: int
+    """Those that returned at least one message."""
+    empty: int
+    """Those that ended without a message."""
+
+
+@dataclass(frozen=True)
+class RunReportTotals(Result):
+    """Sums over all inboxes of the run, also those that `inboxes` leaves out."""
+
+    inboxes: int
+    """Inboxes of the run."""
+    inboxes_without_mail: int
+    """Inboxes that received nothing."""
+    messages: int
+    """Messages received."""
+    waits_succeeded: int
+    """Waits that succeeded."""
+    waits_failed: int
+    """Waits that failed."""
+    lists: HeldCounts
+    streams: HeldCounts
+    refusals: int
+    """Refused mails."""
+
+
+@dataclass(frozen=True)
+class ReportedWait(Result):
+    """A wait that failed."""
+
+    wait_id: str
+    """Identifier of a wait that failed."""
+    ended_at: datetime
+    """When the wait ended."""
+    waited_ms: int
+    """How long it was held, milliseconds."""
+    count: int
+    """How many messages were wanted; 0 for silence."""
+    match: dict[str, str]
+    """The conditions of the wait as texts, cut after 100 characters."""
+    reason: Literal["timeout", "unexpected_message"]
+    """`unexpected_message`: a message came although none was wanted."""
+    seen_count: int
+    """How many messages arrived that did not match."""
+    summary: str
+    """Why it failed, in one or more sentences."""
+
+
+@dataclass(frozen=True)
+class ReportedInboxWaits(Result):
+    """Ended waits of `POST /v1/inboxes/{id}/wait`; `lists` are those with `wait`, `streams` those of the inbox."""
+
+    succeeded: int
+    """Waits that succeeded."""
+    failed: int
+    """Waits that failed."""
+    lists: HeldCounts
+    streams: HeldCounts
+    failures: list[ReportedWait]
+    """The first 10 that failed, oldest first."""
+
+
+@dataclass(frozen=True)
+class ReportedRefusal(Result):
+    """Mail for an inbox of the run that was refused."""
+
+    at: datetime
+    """When it was refused."""
+    reply: str
+    """The SMTP reply to the sender."""
+    mail_from: str
+    """Reverse-path of the MAIL command; '' for a bounce."""
+    remote_address: str
+    """The IP address of the client."""
+
+
+@dataclass(frozen=True)
+class ReportedInboxRefusals(Result):
+    """Refused mail, also after the end of the inbox; not what faults of the inbox refused."""
+
+    count: int
+    """How often SMTP refused mail for the address, within the last 24 hours."""
+    last: ReportedRefusal | None
+    """The last one; null without any."""
+
+
+@dataclass(frozen=True)
+class ReportedInbox(Result):
+    """An inbox of a run."""
+
+    id: str
+    """Identifier of an inbox."""
+    address: str
+    """The email address of the inbox."""
+    labels: dict[str, str]
+    created_at: datetime
+    """When the inbox was created."""
+    state: Literal["live", "expired", "deleted"]
+    """Whether and how the inbox ended."""
+    ended_at: datetime | None
+    """When it ended; null for a live one."""
+    message_count: int
+    """Messages received so far, deleted ones included."""
+    first_message_at: datetime | None
+    """When the first message arrived; null before it."""
+    first_message_after_ms: int | None
+    """Milliseconds from the creation of the inbox to its first message; null before it."""
+    waits: ReportedInboxWaits
+    """Ended waits of `POST /v1/inboxes/{id}/wait`; `lists` are those with `wait`, `streams` those of the inbox."""
+    refusals: ReportedInboxRefusals
+    """Refused mail, also after the end of the inbox; not what faults of the inbox refused."""
+
+
+@dataclass(frozen=True)
+class RunReport(Result):
+    """What became of the mail of a test run."""
+
+    labels: dict[str, str]
+    totals: RunReportTotals
+    """Sums over all inboxes of the run, also those that `inboxes` leaves out."""
+    problems: list[str]
+    """What was wrong, in sentences that begin with the address: failed waits, then lists and streams of which none had a message, then refused mail."""
+    inboxes: list[ReportedInbox]
+    """Newest first, at most 1,000: those with a problem, then the newest others."""
+    has_more: bool
+    """True if `inboxes` leaves some out."""
+
+
+@dataclass(frozen=True)
+class Label(Result):
+    """A label of live inboxes."""
+
+    name: str
+    """Name of the label."""
+    value: str
+    """Value of the label."""
+    inboxes: int
+    """Live inboxes with this label."""
+    newest_at: datetime
+    """When the newest of them was created."""
+
+
+@dataclass(frozen=True)
+class GeneratedAddress(Result):
+    """A free address without an inbox."""
+
+    address: str
+    """The address."""
+    local_part: str
+    """The part before the @."""
+    domain: str
+    """The part after the @."""
+    held_until: datetime
+    """Until then only your account can create an inbox with this address."""
+
+
+@dataclass(frozen=True)
+class ProviderSettings(Result):
+    """The settings of a provider for an account."""
+
+    name: Literal["ses", "sendgrid", "resend", "postmark", "mailgun", "twilio"]
+    """A provider whose interface Mayfly has."""
+    webhook_url: str | None
+    """Where events are posted; null if nowhere."""
+    inbound_url: str | None
+    """Where replies are posted; null if nowhere."""
+    verification: dict[str, str]
+    """What the application needs to verify events: a signing secret, a public key or a user name with its password, by the name that the provider has for it."""
+
+
+@dataclass(frozen=True)
+class PlanLimits(Result):
+    """Limits of a plan."""
+
+    requests_per_month: int | None
+    """Requests per calendar month (UTC); null without a limit."""
+    requests_per_second: int | None
+    """Sustained requests per second; null without a limit."""
+    burst: int | None
+    """Requests that may be sent at once after a pause; null without a limit."""
+    max_ttl_minutes: int
+    """Longest lifetime of an inbox in minutes."""
+    max_live_inboxes: int | None
+    """Number of live inboxes; null without a limit."""
+    max_messages_per_inbox: int
+    """Number of messages that an inbox holds."""
+    max_message_bytes: int
+    """Size of the largest message in bytes."""
+    max_webhooks: int | None
+    """Number of webhooks, those of single inboxes included; null without a limit."""
+
+
+@dataclass(frozen=True)
+class UsagePeriod(Result):
+    """The current calendar month."""
+
+    start: datetime
+    """Beginning of the month (UTC)."""
+    end: datetime
+    """Beginning of the next month (UTC), when the count starts again."""
+
+
+@dataclass(frozen=True)
+class UsageThreshold(Result):
+    percent: int
+    """Share of the monthly quota in percent: 80 or 100."""
+    reached_at: datetime | None
+    """When it was reached; null if it was not."""
+
+
+@dataclass(frozen=True)
+class UsageDay(Result):
+    """The requests of one day."""
+
+    day: str
+    """A day in UTC."""
+    requests: int
+    """Number of counted requests."""
+
+
+@dataclass(frozen=True)
+class Usage(Result):
+    """What the account has used of its plan."""
+
+    plan: str
+    """The plan's name."""
+    limits: PlanLimits
+    period: UsagePeriod
+    """The current calendar month."""
+    used: int
+    """Counted requests of this month: all but 304, 429 and 5xx."""
+    remaining: int | None
+    """Requests left this month; null without a limit."""
+    thresholds: list[UsageThreshold]
+    """When 80 % and 100 % of the quota were reached."""
+    days: list[UsageDay]
+    """The last 31 days, newest first, including days without requests."""
+
+
+@dataclass(frozen=True)
+class ServedDomain(Result):
+    """A domain that the account may use for inboxes."""
+
+    domain: str
+    """The domain."""
+    default: bool
+    """Whether new inboxes use this domain if the request names none."""
+    shared: bool
+    """True if every account may use it, false if only yours may."""
+
+
+@dataclass(frozen=True)
 class MailAddress(Result):
     """A mailbox of a header (RFC 5322 section 3.4)."""
 
@@ -27,6 +456,44 @@ class MailCode(Result):
     """The code."""
     context: str
     """The words around the code."""
+
+
+@dataclass(frozen=True)
+class MessageSummary(Result):
+    """A message in a list."""
+
+    id: str
+    """Identifier of a message."""
+    inbox_id: str
+    """Identifier of an inbox."""
+    from_: MailAddress | None
+    """The first author of the From header; null without one."""
+    to: list[MailAddress]
+    """Recipients of the To header."""
+    cc: list[MailAddress]
+    """Recipients of the Cc header."""
+    subject: str
+    """The decoded Subject header; '' without one."""
+    preview: str
+    """The first 200 characters of the visible text."""
+    received_at: datetime
+    """When the message was stored."""
+    size: int
+    """Size of the raw source in bytes."""
+    attachment_count: int
+    """How many parts have disposition `attachment`."""
+    inline_count: int
+    """How many parts have disposition `inline`: pictures of the page, calendar entries, further alternatives."""
+    has_attachments: bool
+    """Whether `attachmentCount` is above 0."""
+    codes: list[MailCode]
+    """One-time codes in the message, best first; empty when unsure."""
+    read_at: datetime | None
+    """When the message was marked as read; null if it is not."""
+    tags: list[str]
+    """The tags of the message, as `PATCH` set them."""
+    rcpt_to: list[str] | None = None
+    """The envelope recipients of this inbox as given in RCPT TO, where they are not just its address: with a tag, or in a sink or a catch-all inbox."""
 
 
 @dataclass(frozen=True)
@@ -238,56 +705,6 @@ class Message(Result):
 
 
 @dataclass(frozen=True)
-class WaitCause(Result):
-    """Why a wait failed, or may have failed."""
-
-    code: Literal["unexpected_message", "not_checked", "cut_short", "since_in_future", "before_since", "inbox_full", "too_large", "malformed", "too_many_recipients", "auth_failed", "fault_rule", "sender_left", "refused", "before_creation", "captured_elsewhere", "impossible_condition", "similar_address", "too_few", "not_matching", "deleted", "scheduled", "tls_failed", "other_recipient", "left_without_recipient", "nothing_connected", "nothing_arrived"]
-    """The kind of the cause."""
-    certainty: Literal["certain", "likely", "possible"]
-    """`certain`: it happened to mail for this inbox, or it holds for the wait itself."""
-    text: str
-    """The cause in one or more sentences."""
-
-
-@dataclass(frozen=True)
-class MessageSummary(Result):
-    """A message in a list."""
-
-    id: str
-    """Identifier of a message."""
-    inbox_id: str
-    """Identifier of an inbox."""
-    from_: MailAddress | None
-    """The first author of the From header; null without one."""
-    to: list[MailAddress]
-    """Recipients of the To header."""
-    cc: list[MailAddress]
-    """Recipients of the Cc header."""
-    subject: str
-    """The decoded Subject header; '' without one."""
-    preview: str
-    """The first 200 characters of the visible text."""
-    received_at: datetime
-    """When the message was stored."""
-    size: int
-    """Size of the raw source in bytes."""
-    attachment_count: int
-    """How many parts have disposition `attachment`."""
-    inline_count: int
-    """How many parts have disposition `inline`: pictures of the page, calendar entries, further alternatives."""
-    has_attachments: bool
-    """Whether `attachmentCount` is above 0."""
-    codes: list[MailCode]
-    """One-time codes in the message, best first; empty when unsure."""
-    read_at: datetime | None
-    """When the message was marked as read; null if it is not."""
-    tags: list[str]
-    """The tags of the message, as `PATCH` set them."""
-    rcpt_to: list[str] | None = None
-    """The envelope recipients of this inbox as given in RCPT TO, where they are not just its address: with a tag, or in a sink or a catch-all inbox."""
-
-
-@dataclass(frozen=True)
 class FailedCondition(Result):
     """A condition of a wait that a message did not meet."""
 
@@ -306,42 +723,6 @@ class SeenMessage(Result):
     message: MessageSummary
     failed: list[FailedCondition]
     """All conditions that it did not meet."""
-
-
-@dataclass(frozen=True)
-class AppliedFault(Result):
-    """A fault rule that was applied."""
-
-    rule: int
-    """Which rule it was, from 1 on."""
-    at: Literal["rcpt", "data", "end-of-data", "api"]
-    """Where the rule applies: over SMTP `rcpt` in place of the reply to RCPT, `data` in place of the 354, `end-of-data` in place of the 250 to the final dot; `api` in place of the response of a provider."""
-    delay_ms: int
-    """Milliseconds for which the reply was delayed; 0 for none."""
-    disconnect: bool
-    """Whether the connection was closed."""
-
-
-@dataclass(frozen=True)
-class RefusedMail(Result):
-    """Mail for the address of this inbox that was refused."""
-
-    at: datetime
-    """When it was refused."""
-    address: str
-    """The recipient, in lower case and without a tag; '' for a mail that was refused at MAIL for its size, before it named a recipient, and for an inbox id that was refused at AUTH."""
-    reply: str
-    """The SMTP reply to the sender; '' where a fault rule delayed the reply or closed the connection without one, and, without a fault rule, where the connection ended in the middle of the message."""
-    fault: AppliedFault | None
-    """The fault rule of the inbox that caused it; null where there was none."""
-    mail_from: str
-    """Reverse-path of the MAIL command; '' for a bounce."""
-    helo: str
-    """The host name that the client sent with HELO or EHLO."""
-    remote_address: str
-    """The IP address of the client."""
-    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun", "twilio"] | None = None
-    """The provider through whose interface it came, which told its caller; missing for SMTP."""
 
 
 @dataclass(frozen=True)
@@ -372,6 +753,18 @@ class OtherMail(Result):
     """`same-recipient`: it was sent to the address of this inbox, but another inbox has it: its sender had authenticated for that one by SMTP AUTH, or this inbox did not exist yet and the sink took it."""
     inbox_id: str | None
     """The inbox that has the mail; null for refused mail."""
+
+
+@dataclass(frozen=True)
+class WaitCause(Result):
+    """Why a wait failed, or may have failed."""
+
+    code: Literal["unexpected_message", "not_checked", "cut_short", "since_in_future", "before_since", "inbox_full", "too_large", "malformed", "too_many_recipients", "auth_failed", "fault_rule", "sender_left", "refused", "before_creation", "captured_elsewhere", "impossible_condition", "similar_address", "too_few", "not_matching", "deleted", "scheduled", "tls_failed", "other_recipient", "left_without_recipient", "nothing_connected", "nothing_arrived"]
+    """The kind of the cause."""
+    certainty: Literal["certain", "likely", "possible"]
+    """`certain`: it happened to mail for this inbox, or it holds for the wait itself."""
+    text: str
+    """The cause in one or more sentences."""
 
 
 @dataclass(frozen=True)
@@ -408,27 +801,6 @@ class WaitExplanation(Result):
     """Up to 5 mails of the account that this inbox did not get and that may be meant for it."""
     failed_handshakes: list[FailedHandshake]
     """The newest 20 TLS handshakes that failed after `since`, since 30 s before the wait began and since the inbox was created, newest first."""
-
-
-@dataclass(frozen=True)
-class FailedWait(Result):
-    """What a failed wait has explained."""
-
-    id: str
-    """Identifier of a wait that failed."""
-    inbox_id: str
-    """Identifier of an inbox."""
-    ended_at: datetime
-    """When the wait ended."""
-    waited_ms: int
-    """How long it was held, milliseconds."""
-    count: int
-    """How many messages were wanted; 0 for silence."""
-    match: dict[str, str]
-    """The conditions of the wait as texts, cut after 100 characters."""
-    has_content: bool
-    """False once the inbox has ended: then nothing that a message said is left."""
-    explanation: WaitExplanation
 
 
 @dataclass(frozen=True)
@@ -469,31 +841,24 @@ class Inbox(Result):
 
 
 @dataclass(frozen=True)
-class Label(Result):
-    """A label of live inboxes."""
+class FailedWait(Result):
+    """What a failed wait has explained."""
 
-    name: str
-    """Name of the label."""
-    value: str
-    """Value of the label."""
-    inboxes: int
-    """Live inboxes with this label."""
-    newest_at: datetime
-    """When the newest of them was created."""
-
-
-@dataclass(frozen=True)
-class GeneratedAddress(Result):
-    """A free address without an inbox."""
-
-    address: str
-    """The address."""
-    local_part: str
-    """The part before the @."""
-    domain: str
-    """The part after the @."""
-    held_until: datetime
-    """Until then only your account can create an inbox with this address."""
+    id: str
+    """Identifier of a wait that failed."""
+    inbox_id: str
+    """Identifier of an inbox."""
+    ended_at: datetime
+    """When the wait ended."""
+    waited_ms: int
+    """How long it was held, milliseconds."""
+    count: int
+    """How many messages were wanted; 0 for silence."""
+    match: dict[str, str]
+    """The conditions of the wait as texts, cut after 100 characters."""
+    has_content: bool
+    """False once the inbox has ended: then nothing that a message said is left."""
+    explanation: WaitExplanation
 
 
 @dataclass(frozen=True)
@@ -522,6 +887,76 @@ class FaultState(Result):
     """How often the rule was to apply."""
     left: int
     """How often it still applies."""
+
+
+@dataclass(frozen=True)
+class OutcomeState(Result):
+    """A rule and how often it still applies."""
+
+    outcome: Literal["bounce", "soft-bounce", "complaint", "delay", "unsubscribe"]
+    """What becomes of the message after it was accepted: it bounces for good, bounces for now, is reported as spam, is delayed, or its recipient unsubscribes."""
+    times: int
+    """How often the rule was to apply."""
+    left: int
+    """How often it still applies."""
+
+
+@dataclass(frozen=True)
+class SentRecord(Result):
+    """What an inbox sent back."""
+
+    id: str
+    """Its id."""
+    type: Literal["event", "report", "reply"]
+    """`event`: an event of a provider; `report`: a delivery status notification, a feedback report or a request to unsubscribe; `reply`: a reply."""
+    message_id: str
+    """Identifier of a message."""
+    outcome: Literal["bounce", "soft-bounce", "complaint", "delay", "unsubscribe", None]
+    """What it tells; null for a reply."""
+    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun", "twilio", None]
+    """The provider in whose format it is; null for mail."""
+    to: list[str]
+    """Addresses or the URL that it goes to; none until the first attempt."""
+    subject: str
+    """Of a reply; '' for others."""
+    text: str
+    """Of a reply, without the quoted message; '' for others."""
+    rfc_message_id: str | None
+    """The Message-ID of a reply; null for others."""
+    state: Literal["pending", "delivered", "failed", "cancelled"]
+    """Whether it was taken."""
+    attempts: int
+    """Attempts so far."""
+    error: str | None
+    """Why the last attempt failed, or there is none."""
+    created_at: datetime
+    """When it was made."""
+    due_at: datetime | None
+    """When the next attempt is due; null once it has ended."""
+
+
+@dataclass(frozen=True)
+class ThreadEntry(Result):
+    """A message of a thread."""
+
+    kind: Literal["received", "sent"]
+    """A message of the inbox, or a reply from it."""
+    id: str
+    """Id of the message or of the sent record."""
+    at: datetime
+    """When it was received or made."""
+    subject: str
+    """Its subject."""
+
+
+@dataclass(frozen=True)
+class Thread(Result):
+    """Messages and replies that belong together."""
+
+    subject: str
+    """The subject without prefixes such as `Re:`."""
+    entries: list[ThreadEntry]
+    """Oldest first."""
 
 
 @dataclass(frozen=True)
@@ -578,357 +1013,6 @@ class LintFinding(Result):
     """How often the message breaks the rule, of images and addresses in its first 1,000."""
     reference: str
     """Where the rule comes from: a section of a standard, or a data set."""
-
-
-@dataclass(frozen=True)
-class HeldCounts(Result):
-    """How many ended, by whether they had a message."""
-
-    with_messages: int
-    """Those that returned at least one message."""
-    empty: int
-    """Those that ended without a message."""
-
-
-@dataclass(frozen=True)
-class RunReportTotals(Result):
-    """Sums over all inboxes of the run, also those that `inboxes` leaves out."""
-
-    inboxes: int
-    """Inboxes of the run."""
-    inboxes_without_mail: int
-    """Inboxes that received nothing."""
-    messages: int
-    """Messages received."""
-    waits_succeeded: int
-    """Waits that succeeded."""
-    waits_failed: int
-    """Waits that failed."""
-    lists: HeldCounts
-    streams: HeldCounts
-    refusals: int
-    """Refused mails."""
-
-
-@dataclass(frozen=True)
-class ReportedWait(Result):
-    """A wait that failed."""
-
-    wait_id: str
-    """Identifier of a wait that failed."""
-    ended_at: datetime
-    """When the wait ended."""
-    waited_ms: int
-    """How long it was held, milliseconds."""
-    count: int
-    """How many messages were wanted; 0 for silence."""
-    match: dict[str, str]
-    """The conditions of the wait as texts, cut after 100 characters."""
-    reason: Literal["timeout", "unexpected_message"]
-    """`unexpected_message`: a message came although none was wanted."""
-    seen_count: int
-    """How many messages arrived that did not match."""
-    summary: str
-    """Why it failed, in one or more sentences."""
-
-
-@dataclass(frozen=True)
-class ReportedInboxWaits(Result):
-    """Ended waits of `POST /v1/inboxes/{id}/wait`; `lists` are those with `wait`, `streams` those of the inbox."""
-
-    succeeded: int
-    """Waits that succeeded."""
-    failed: int
-    """Waits that failed."""
-    lists: HeldCounts
-    streams: HeldCounts
-    failures: list[ReportedWait]
-    """The first 10 that failed, oldest first."""
-
-
-@dataclass(frozen=True)
-class ReportedRefusal(Result):
-    """Mail for an inbox of the run that was refused."""
-
-    at: datetime
-    """When it was refused."""
-    reply: str
-    """The SMTP reply to the sender."""
-    mail_from: str
-    """Reverse-path of the MAIL command; '' for a bounce."""
-    remote_address: str
-    """The IP address of the client."""
-
-
-@dataclass(frozen=True)
-class ReportedInboxRefusals(Result):
-    """Refused mail, also after the end of the inbox; not what faults of the inbox refused."""
-
-    count: int
-    """How often SMTP refused mail for the address, within the last 24 hours."""
-    last: ReportedRefusal | None
-    """The last one; null without any."""
-
-
-@dataclass(frozen=True)
-class ReportedInbox(Result):
-    """An inbox of a run."""
-
-    id: str
-    """Identifier of an inbox."""
-    address: str
-    """The email address of the inbox."""
-    labels: dict[str, str]
-    created_at: datetime
-    """When the inbox was created."""
-    state: Literal["live", "expired", "deleted"]
-    """Whether and how the inbox ended."""
-    ended_at: datetime | None
-    """When it ended; null for a live one."""
-    message_count: int
-    """Messages received so far, deleted ones included."""
-    first_message_at: datetime | None
-    """When the first message arrived; null before it."""
-    first_message_after_ms: int | None
-    """Milliseconds from the creation of the inbox to its first message; null before it."""
-    waits: ReportedInboxWaits
-    """Ended waits of `POST /v1/inboxes/{id}/wait`; `lists` are those with `wait`, `streams` those of the inbox."""
-    refusals: ReportedInboxRefusals
-    """Refused mail, also after the end of the inbox; not what faults of the inbox refused."""
-
-
-@dataclass(frozen=True)
-class RunReport(Result):
-    """What became of the mail of a test run."""
-
-    labels: dict[str, str]
-    totals: RunReportTotals
-    """Sums over all inboxes of the run, also those that `inboxes` leaves out."""
-    problems: list[str]
-    """What was wrong, in sentences that begin with the address: failed waits, then lists and streams of which none had a message, then refused mail."""
-    inboxes: list[ReportedInbox]
-    """Newest first, at most 1,000: those with a problem, then the newest others."""
-    has_more: bool
-    """True if `inboxes` leaves some out."""
-
-
-@dataclass(frozen=True)
-class PlanLimits(Result):
-    """Limits of a plan."""
-
-    requests_per_month: int | None
-    """Requests per calendar month (UTC); null without a limit."""
-    requests_per_second: int | None
-    """Sustained requests per second; null without a limit."""
-    burst: int | None
-    """Requests that may be sent at once after a pause; null without a limit."""
-    max_ttl_minutes: int
-    """Longest lifetime of an inbox in minutes."""
-    max_live_inboxes: int | None
-    """Number of live inboxes; null without a limit."""
-    max_messages_per_inbox: int
-    """Number of messages that an inbox holds."""
-    max_message_bytes: int
-    """Size of the largest message in bytes."""
-    max_webhooks: int | None
-    """Number of webhooks, those of single inboxes included; null without a limit."""
-
-
-@dataclass(frozen=True)
-class UsagePeriod(Result):
-    """The current calendar month."""
-
-    start: datetime
-    """Beginning of the month (UTC)."""
-    end: datetime
-    """Beginning of the next month (UTC), when the count starts again."""
-
-
-@dataclass(frozen=True)
-class UsageThreshold(Result):
-    percent: int
-    """Share of the monthly quota in percent: 80 or 100."""
-    reached_at: datetime | None
-    """When it was reached; null if it was not."""
-
-
-@dataclass(frozen=True)
-class UsageDay(Result):
-    """The requests of one day."""
-
-    day: str
-    """A day in UTC."""
-    requests: int
-    """Number of counted requests."""
-
-
-@dataclass(frozen=True)
-class Usage(Result):
-    """What the account has used of its plan."""
-
-    plan: str
-    """The plan's name."""
-    limits: PlanLimits
-    period: UsagePeriod
-    """The current calendar month."""
-    used: int
-    """Counted requests of this month: all but 304, 429 and 5xx."""
-    remaining: int | None
-    """Requests left this month; null without a limit."""
-    thresholds: list[UsageThreshold]
-    """When 80 % and 100 % of the quota were reached."""
-    days: list[UsageDay]
-    """The last 31 days, newest first, including days without requests."""
-
-
-@dataclass(frozen=True)
-class ServedDomain(Result):
-    """A domain that the account may use for inboxes."""
-
-    domain: str
-    """The domain."""
-    default: bool
-    """Whether new inboxes use this domain if the request names none."""
-    shared: bool
-    """True if every account may use it, false if only yours may."""
-
-
-@dataclass(frozen=True)
-class CreatedKey(Result):
-    """A new API key with its secret."""
-
-    id: str
-    """Identifier of an API key; not the key itself."""
-    name: str
-    """What the key is for."""
-    scope: Literal["full", "read"]
-    """`full`: all operations of the account."""
-    prefix: str
-    """The first characters of the key, to tell keys apart."""
-    created_at: datetime
-    """When the key was created."""
-    expires_at: datetime | None
-    """When the key expires; null for never."""
-    last_used_at: datetime | None
-    """When the key was last used, to within a minute; null if it was never used."""
-    key: str
-    """The API key."""
-
-
-@dataclass(frozen=True)
-class Key(Result):
-    """An API key, without its secret."""
-
-    id: str
-    """Identifier of an API key; not the key itself."""
-    name: str
-    """What the key is for."""
-    scope: Literal["full", "read"]
-    """`full`: all operations of the account."""
-    prefix: str
-    """The first characters of the key, to tell keys apart."""
-    created_at: datetime
-    """When the key was created."""
-    expires_at: datetime | None
-    """When the key expires; null for never."""
-    last_used_at: datetime | None
-    """When the key was last used, to within a minute; null if it was never used."""
-
-
-@dataclass(frozen=True)
-class Webhook(Result):
-    """A webhook."""
-
-    id: str
-    """Identifier of a webhook."""
-    url: str
-    """URL to which events are sent by POST: `http` or `https`, without a user name."""
-    inbox_id: str | None
-    """The inbox whose messages it sends; null for all inboxes of the account."""
-    description: str
-    """Your note; '' without one."""
-    enabled: bool
-    """Whether new messages are delivered."""
-    disabled_reason: str | None
-    """Why the server disabled it: a 410 response, only failures for five days, or its inbox ended."""
-    failing_since: datetime | None
-    """The first failed attempt since the last success; null if the last attempt succeeded."""
-    created_at: datetime
-    """When the webhook was registered."""
-
-
-@dataclass(frozen=True)
-class WebhookWithSecret(Result):
-    """A webhook with its new secret."""
-
-    id: str
-    """Identifier of a webhook."""
-    url: str
-    """URL to which events are sent by POST: `http` or `https`, without a user name."""
-    inbox_id: str | None
-    """The inbox whose messages it sends; null for all inboxes of the account."""
-    description: str
-    """Your note; '' without one."""
-    enabled: bool
-    """Whether new messages are delivered."""
-    disabled_reason: str | None
-    """Why the server disabled it: a 410 response, only failures for five days, or its inbox ended."""
-    failing_since: datetime | None
-    """The first failed attempt since the last success; null if the last attempt succeeded."""
-    created_at: datetime
-    """When the webhook was registered."""
-    secret: str
-    """The signing secret (Standard Webhooks)."""
-
-
-@dataclass(frozen=True)
-class DeliveryAttemptError(Result):
-    """Why the attempt failed; null after a 2xx response."""
-
-    code: str
-    """The kind of failure, for programs."""
-    message: str
-    """The failure in words, for people."""
-
-
-@dataclass(frozen=True)
-class DeliveryAttempt(Result):
-    """One request to an endpoint."""
-
-    at: datetime
-    """When the attempt began."""
-    status: int | None
-    """Status of the response; null if there was none."""
-    duration_ms: int
-    """Duration of the attempt in milliseconds."""
-    error: DeliveryAttemptError | None
-    """Why the attempt failed; null after a 2xx response."""
-    response_start: str
-    """The first kilobyte of the response body; '' without one."""
-
-
-@dataclass(frozen=True)
-class WebhookDelivery(Result):
-    """One event for one webhook."""
-
-    id: str
-    """Identifier of the delivery."""
-    event_id: str
-    """Identifier of the event, sent as `webhook-id`; the same for every attempt."""
-    inbox_id: str | None
-    """The inbox of the message; null for a test event."""
-    message_id: str | None
-    """The message; null for a test event."""
-    state: Literal["pending", "delivered", "failed", "cancelled"]
-    """`pending`: to be attempted."""
-    reason: str | None
-    """Why it failed or was cancelled, for example `The inbox ended.`; null otherwise."""
-    created_at: datetime
-    """When it was recorded, in one transaction with its message."""
-    next_attempt_at: datetime | None
-    """When the next attempt is due; null after the last one, and during an attempt."""
-    attempts: list[DeliveryAttempt]
-    """All attempts, oldest first."""
 
 
 @dataclass(frozen=True)
@@ -1016,87 +1100,3 @@ class MessageReceivedEvent(Result):
     """The inbox and the message."""
     test: bool | None = None
     """Only in test events, whose inbox and message do not exist."""
-
-
-@dataclass(frozen=True)
-class SentRecord(Result):
-    """What an inbox sent back."""
-
-    id: str
-    """Its id."""
-    type: Literal["event", "report", "reply"]
-    """`event`: an event of a provider; `report`: a delivery status notification, a feedback report or a request to unsubscribe; `reply`: a reply."""
-    message_id: str
-    """Identifier of a message."""
-    outcome: Literal["bounce", "soft-bounce", "complaint", "delay", "unsubscribe", None]
-    """What it tells; null for a reply."""
-    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun", "twilio", None]
-    """The provider in whose format it is; null for mail."""
-    to: list[str]
-    """Addresses or the URL that it goes to; none until the first attempt."""
-    subject: str
-    """Of a reply; '' for others."""
-    text: str
-    """Of a reply, without the quoted message; '' for others."""
-    rfc_message_id: str | None
-    """The Message-ID of a reply; null for others."""
-    state: Literal["pending", "delivered", "failed", "cancelled"]
-    """Whether it was taken."""
-    attempts: int
-    """Attempts so far."""
-    error: str | None
-    """Why the last attempt failed, or there is none."""
-    created_at: datetime
-    """When it was made."""
-    due_at: datetime | None
-    """When the next attempt is due; null once it has ended."""
-
-
-@dataclass(frozen=True)
-class OutcomeState(Result):
-    """A rule and how often it still applies."""
-
-    outcome: Literal["bounce", "soft-bounce", "complaint", "delay", "unsubscribe"]
-    """What becomes of the message after it was accepted: it bounces for good, bounces for now, is reported as spam, is delayed, or its recipient unsubscribes."""
-    times: int
-    """How often the rule was to apply."""
-    left: int
-    """How often it still applies."""
-
-
-@dataclass(frozen=True)
-class ThreadEntry(Result):
-    """A message of a thread."""
-
-    kind: Literal["received", "sent"]
-    """A message of the inbox, or a reply from it."""
-    id: str
-    """Id of the message or of the sent record."""
-    at: datetime
-    """When it was received or made."""
-    subject: str
-    """Its subject."""
-
-
-@dataclass(frozen=True)
-class Thread(Result):
-    """Messages and replies that belong together."""
-
-    subject: str
-    """The subject without prefixes such as `Re:`."""
-    entries: list[ThreadEntry]
-    """Oldest first."""
-
-
-@dataclass(frozen=True)
-class ProviderSettings(Result):
-    """The settings of a provider for an account."""
-
-    name: Literal["ses", "sendgrid", "resend", "postmark", "mailgun", "twilio"]
-    """A provider whose interface Mayfly has."""
-    webhook_url: str | None
-    """Where events are posted; null if nowhere."""
-    inbound_url: str | None
-    """Where replies are posted; null if nowhere."""
-    verification: dict[str, str]
-    """What the application needs to verify events: a signing secret, a public key or a user name with its password, by the name that the provider has for it."""

@@ -128,11 +128,11 @@ export async function sendMessage(call: Call): Promise<Reply> {
   const sid = `SM${mailroom.uuid().replaceAll('-', '')}`;
   const resource = resourceOf(sms, sid, accountSid, mailroom.now());
   const kept: Kept = { resource, sendAt: sms.sendAt ?? null };
+  // First: a message that was sent is always shown. Of one that was refused nobody knows the sid.
   await mailroom.keepFirst('sent', sid, kept);
   try {
     await mailroom.send(await mailOf(sms, sid, accountSid, mailroom));
   } catch (error) {
-    await mailroom.keep('sent', sid, null);
     if (!(error instanceof Refused) || error.status !== 404) throw error;
     throw new TwilioError(
       21608,

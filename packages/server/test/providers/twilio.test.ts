@@ -147,6 +147,8 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
       });
       const { body: timeline } = await app.api('GET', at(`/messages/${message.id}/timeline`));
       expect(JSON.stringify(timeline.events)).toContain('Sent through the interface of Twilio');
+      const { body: lint } = await app.api('GET', at(`/messages/${message.id}/lint`));
+      expect(lint.findings).toEqual([]);
       const found = await app.api('POST', at('/wait'), {
         body: { timeoutSeconds: 5, match: { text: 'your code', from: FROM.slice(1) } },
       });
