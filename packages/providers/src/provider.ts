@@ -36,6 +36,12 @@ export interface Mailroom {
    *   503 for a while, and the status of a fault rule
    */
   send(sending: Sending): Promise<void>;
+  /**
+   * Sends a few mails in their order. None is stored before all have met what `send` checks.
+   * @param refused is called for each mail for which `send` would throw; what it throws is thrown, and nothing stored
+   *   unless the mail was refused by the store
+   */
+  sendTogether(sendings: readonly Sending[], refused: (error: unknown, index: number) => void): Promise<void>;
   /** A scheduled mail that is still held is given another time, or for `null` is cancelled. @returns false if none is */
   reschedule(providerId: string, sendAt: number | null): Promise<boolean>;
   /** What `keep` stored, undefined for an unknown name. */

@@ -121,7 +121,8 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
       }
     };
 
-    const deliver = async (sending: Sending): Promise<void> => {
+    /** Looks up the recipients. @returns what comes after that */
+    const admit = async (sending: Sending) => {
       const { raw, mailFrom, providerId, recipients, given, sendAt = 0 } = sending;
       if (JSON.stringify(given).length > MAX_GIVEN_BYTES)
         throw new Refused(400, `Tags and metadata have at most ${MAX_GIVEN_BYTES} bytes together.`);
@@ -133,18 +134,38 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
         ...{ via: provider, providerMessageId: providerId, given },
       };
       const accepted = await accept(sending, envelope);
-      await meetFaults(accepted, envelope);
-      if (sendAt > begun) return hold(sending, sendAt, accepted);
-      await receiver.deliver({
-        envelope,
-        recipients: accepted,
-        received: raw,
-        trace: { id: requestId, protocol: 'HTTP' },
-        trail: [
-          { event: 'provider-call', at: begun, detail: title },
-          { event: 'end-of-data', at: clock.now() },
-        ],
-      });
+      const store = async (): Promise<void> => {
+        if (sendAt > begun) return hold(sending, sendAt, accepted);
+        await receiver.deliver({
+          envelope,
+          recipients: accepted,
+          received: raw,
+          trace: { id: requestId, protocol: 'HTTP' },
+          trail: [
+            { event: 'provider-call', at: begun, detail: title },
+            { event: 'end-of-data', at: clock.now() },
+          ],
+        });
+      };
+      return { meetFaults: () => meetFaults(accepted, envelope), store };
+    };
+
+    const sendTogether: Mailroom['sendTogether'] = async (sendings, refused) => {
+      const found = await Promise.allSettled(sendings.map((sending) => admit(sending).catch(refusedBy)));
+      const stores: { index: number; stored: () => Promise<void> }[] = [];
+      for (const [index, one] of found.entries()) {
+        try {
+          if (one.status === 'rejected') throw one.reason;
+          // In order: a rule applies to the first mails.
+          await one.value.meetFaults().catch(refusedBy);
+          stores.push({ index, stored: one.value.store });
+        } catch (error) {
+          refused(error, index);
+        }
+      }
+      const ended = await Promise.allSettled(stores.map(({ stored }) => stored().catch(refusedBy)));
+      for (const [place, one] of ended.entries())
+        if (one.status === 'rejected') refused(one.reason, stores[place]?.index ?? place);
     };
 
     /** Keeps a mail for each inbox until its time. It is stored there in one transaction with the end of its row. */
@@ -173,7 +194,11 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
       now: () => clock.now(),
       uuid: newUuid,
       domain,
-      send: (sending) => deliver(sending).catch(refusedBy),
+      send: (sending) =>
+        sendTogether([sending], (error) => {
+          throw error;
+        }),
+      sendTogether,
       reschedule: (providerId, sendAt) => {
         const owner = { accountId, inboxId: target?.inboxId ?? null };
         const changed = store.outgoing.reschedule(owner, refOf(providerId), sendAt, clock.now());

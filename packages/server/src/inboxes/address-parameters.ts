@@ -92,7 +92,7 @@ export const anyAddress = (domain: string): Wanted => ({
 });
 
 /**
- * All addresses of the account's own domain, or of a new sub-domain of a shared one. That has only one more label,
+ * All addresses of the account's own domain, or of a new sub-domain of a shared one. The sub-domain adds only one label,
  * because a wildcard MX record must cover it.
  */
 async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {

@@ -3,7 +3,8 @@ import type { MailAttachment, MailContent, ParsedMail } from './mail.ts';
 import type { PartIndex } from './mime/part-index.ts';
 
 /**
- * Bytes of all strings of one message: enough for the largest in any charset. Control characters need six times theirs.
+ * Bytes of all strings of one message: enough for the largest one in any charset, unless it is full of control
+ * characters, which JSON writes as six bytes.
  */
 export const MAX_STRING_BYTES = 128 * 1024 * 1024;
 
@@ -75,7 +76,7 @@ export function structureOf(index: PartIndex, attachments: readonly MailAttachme
   });
 }
 
-/** A larger piece would make strings as long as the value. */
+/** Strings are converted in pieces, so that no copy of a whole one is in memory. */
 const PIECE_CHARACTERS = 256 * 1024;
 /** UTF-8 JSON takes at most six bytes for a UTF-16 code unit, as in `\\u0001`. */
 const MAX_CHARACTER_BYTES = 6;

@@ -28,7 +28,7 @@ const REMOTE = /^\s*(?:https?:)?\/\//i;
 const STYLE_URL = /(?:url\(\s{0,9}["']?|@import\s{1,9}["'])(?:https?:)?\/\//gi;
 const DOCTYPE = '<!doctype';
 const BLANKS = ' \t\r\n\f';
-/** Applies to unchanged links as well. */
+/** Makes the links that are not changed open in a new tab too. */
 const HEAD = '<base target="_blank">';
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '"': '&quot;', '<': '&lt;' };
