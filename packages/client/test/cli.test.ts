@@ -147,6 +147,12 @@ describe('mf', () => {
     expect(notes).toContain('Waited 0.2 s for a mail to ');
   });
 
+  it('prints the telephone number of an inbox for SMS', async () => {
+    expect((await mf(['new', '--sms'])).out).toMatch(/^\+1\d{10}\n$/);
+    const { INBOX_PHONE_NUMBER = '', INBOX_ADDRESS } = await newInbox(['--sms']);
+    expect(`${INBOX_PHONE_NUMBER.slice(1)}@mayfly.test`).toBe(INBOX_ADDRESS);
+  });
+
   it('reads with the token of the inbox alone', async () => {
     const { out } = await mf(['new', '--export']);
     expect(out).toMatch(/^export INBOX_ID=inb_\w+\nexport INBOX_ADDRESS=\S+\nexport INBOX_TOKEN=mft_\w+\n$/);

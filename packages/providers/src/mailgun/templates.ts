@@ -1,8 +1,8 @@
-import { isGiven, parseJson, textOf } from '../given.ts';
+import { type Form, readForm } from '../form.ts';
+import { isGiven, json, parseJson, textOf } from '../given.ts';
 import { type Call, type Mailroom, Refused, type Reply, type Route } from '../provider.ts';
 import { parseTemplate, TemplateError } from '../template-parser.ts';
 import { type Helper, render } from '../templates.ts';
-import { type Form, json, readForm } from './form.ts';
 
 interface Version {
   id: string;

@@ -1,8 +1,8 @@
-import { type Given, isGiven, parseJson, textOf } from '../given.ts';
+import { type Given, isGiven, json, parseJson, textOf } from '../given.ts';
 import type { Call, Mailroom, Reply, Route } from '../provider.ts';
 import { parseTemplate, TemplateError } from '../template-parser.ts';
 import { render } from '../templates.ts';
-import { json, wrong } from './errors.ts';
+import { wrong } from './errors.ts';
 
 /** As `GET /templates/{id}` shows it. */
 interface Template {

@@ -1,16 +1,10 @@
-import { type Given, isGiven, parseJson } from '../given.ts';
-import type { Call, Reply, Route } from '../provider.ts';
+import { type Given, isGiven, json, parseJson } from '../given.ts';
+import type { Call, Route } from '../provider.ts';
 import { refuse } from './errors.ts';
 import { dataOf, sendBulk, sendEmail } from './send.ts';
 import { contentOf, fill, findTemplate, listTemplates, saveTemplate } from './templates.ts';
 
 // Version 2 of the API: REST and JSON.
-
-export const json = (value: unknown, status = 200): Reply => ({
-  status,
-  type: 'application/json',
-  body: JSON.stringify(value),
-});
 
 type Answer = (call: Call, body: Given) => Promise<unknown> | unknown;
 

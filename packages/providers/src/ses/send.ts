@@ -1,4 +1,5 @@
 import { compose, type MailFields } from '../compose.ts';
+import { sendMany } from '../drafts.ts';
 import {
   bytesOf,
   type Field,
@@ -34,20 +35,34 @@ export interface GivenOfSes {
 /** SES's own limit. */
 const MAX_RECIPIENTS = 50;
 
+type Caller = Pick<Call, 'mailroom' | 'headers'>;
+
+interface BulkResult {
+  Status: string;
+  MessageId?: string;
+  Error?: string;
+}
+
 const given = (value: unknown): Given => (isGiven(value) ? value : {});
 
 /** The region of the client, which is a part of the credential's scope. */
 const regionOf = ({ authorization = '' }: Call['headers']): string =>
   /Credential=[^/]+\/\d+\/([a-z0-9-]{1,30})\//.exec(authorization)?.[1] ?? 'us-east-1';
 
-function newIds({ mailroom, headers }: Pick<Call, 'mailroom' | 'headers'>) {
+function newIds({ mailroom, headers }: Caller) {
   const id = `0100${mailroom.now().toString(16).padStart(12, '0')}-${mailroom.uuid()}-000000`;
   const region = regionOf(headers);
   return { id, messageId: `<${id}@${region === 'us-east-1' ? 'email' : region}.amazonses.com>` };
 }
 
 /** A request of `SendEmail` in the form of version 2. @returns the message's id */
-export async function sendEmail(call: Pick<Call, 'mailroom' | 'headers'>, request: Given): Promise<string> {
+export async function sendEmail(caller: Caller, request: Given): Promise<string> {
+  const sending = await readEmail(caller, request);
+  await caller.mailroom.send(sending);
+  return sending.providerId;
+}
+
+async function readEmail(call: Caller, request: Given): Promise<Sending> {
   const { mailroom } = call;
   const { Simple, Raw, Template } = given(request.Content);
   const ids = newIds(call);
@@ -59,38 +74,38 @@ export async function sendEmail(call: Pick<Call, 'mailroom' | 'headers'>, reques
   // RFC 6761: no address there exists. Nodemailer's verify() sends to one and expects this error.
   const unverified = sending.recipients.find((address) => /[@.]invalid$/i.test(address));
   if (unverified) throw refuse('MessageRejected', `Email address is not verified: ${unverified}`);
-  await mailroom.send(sending);
-  return ids.id;
+  return sending;
 }
 
 /** A result for each entry, in the words of version 2. */
-export async function sendBulk(call: Pick<Call, 'mailroom' | 'headers'>, request: Given) {
+export async function sendBulk(call: Caller, request: Given): Promise<BulkResult[]> {
   const defaults = given(given(request.DefaultContent).Template);
   const entries = listOf(request.BulkEmailEntries).map(given);
   if (entries.length < 1 || entries.length > MAX_RECIPIENTS)
     throw refuse('InvalidParameterValue', `The request must have 1 to ${MAX_RECIPIENTS} destinations.`);
   if (!defaults.TemplateContent) await findTemplate(call.mailroom, defaults.TemplateName);
-  const results: { Status: string; MessageId?: string; Error?: string }[] = [];
-  for (const entry of entries) {
+  const results: BulkResult[] = [];
+  const make = async ({ entry, index }: { entry: Given; index: number }): Promise<Sending> => {
     const replaced = given(given(entry.ReplacementEmailContent).ReplacementTemplate);
     const data = { ...dataOf(defaults.TemplateData), ...dataOf(replaced.ReplacementTemplateData) };
-    try {
-      const MessageId = await sendEmail(call, {
-        ...{ ...request, Destination: entry.Destination },
-        EmailTags: [...listOf(request.DefaultEmailTags), ...listOf(entry.ReplacementTags)],
-        Content: {
-          Template: {
-            ...{ ...defaults, TemplateData: JSON.stringify(data) },
-            Headers: [...listOf(defaults.Headers), ...listOf(entry.ReplacementHeaders)],
-          },
+    const sending = await readEmail(call, {
+      ...{ ...request, Destination: entry.Destination },
+      EmailTags: [...listOf(request.DefaultEmailTags), ...listOf(entry.ReplacementTags)],
+      Content: {
+        Template: {
+          ...{ ...defaults, TemplateData: JSON.stringify(data) },
+          Headers: [...listOf(defaults.Headers), ...listOf(entry.ReplacementHeaders)],
         },
-      });
-      results.push({ Status: 'SUCCESS', MessageId });
-    } catch (error) {
-      if (!(error instanceof Refused) || error.status === 401) throw error;
-      results.push({ Status: statusOf(error), Error: error.message });
-    }
-  }
+      },
+    });
+    results[index] = { Status: 'SUCCESS', MessageId: sending.providerId };
+    return sending;
+  };
+  const all = entries.map((entry, index) => ({ entry, index }));
+  await sendMany(call.mailroom, all, make, (error, index) => {
+    if (!(error instanceof Refused) || error.status === 401) throw error;
+    results[index] = { Status: statusOf(error), Error: error.message };
+  });
   return results;
 }
 

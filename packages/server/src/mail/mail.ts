@@ -78,3 +78,12 @@ export type MailEnvelope = Omit<Envelope, 'rcptTo'> & {
   /** Tags and metadata that a provider gives back in events; not shown. */
   given?: Readonly<Record<string, unknown>>;
 };
+
+/** None of these types can contain a script. */
+export const IMAGE_TYPES: ReadonlySet<string> = new Set([
+  'image/png',
+  'image/jpeg',
+  'image/gif',
+  'image/webp',
+  'image/bmp',
+]);

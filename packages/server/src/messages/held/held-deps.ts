@@ -8,7 +8,7 @@ import type { CheckRange } from '../records.ts';
 import { createTurns } from '../turns.ts';
 import { type WaitDeps, WakeQueue } from './change-signal.ts';
 
-/** At this number all are dropped. A page of summaries takes about 50 KB. */
+/** Cached results: at this number all are dropped. A page of summaries takes about 50 KB. */
 const MAX_RESULTS = 100;
 /** Most rows of a read that several callers share. A default page has 51. */
 const MAX_SHARED_ROWS = 60;
