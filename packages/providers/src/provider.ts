@@ -174,6 +174,8 @@ export interface Provider {
   inbound(mail: InboundMail, signing: Signing): Posting;
   /** What the application fetches after `inbound` has announced a mail: it is kept as `received` by the mail's id. */
   received?(mail: InboundMail): unknown;
+  /** What changes in a mail that is kept as `sent`, where the provider shows what became of it. */
+  became?(outcome: Outcome | 'delivered'): object | undefined;
   /** What is posted to a webhook URL when it is set, before all events: SNS's request to confirm a subscription. */
   handshake?(id: string, signing: Signing): Posting;
   /** Files that need no credential, by path below `baseUrl`, with its slash: SNS's certificate. */

@@ -30,7 +30,8 @@ export interface SentEmail {
   bcc: string[];
   cc: string[];
   reply_to: string[];
-  last_event: 'delivered' | 'scheduled' | 'canceled';
+  /** `scheduled`, `delivered`, `canceled`, or what became of it. */
+  last_event: string;
   scheduled_at: string | null;
   tags: Tag[];
   message_id: string;

@@ -1,5 +1,5 @@
 import { Resend } from 'resend';
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { TEST_KEY, type TestApp } from '../support/start-app.ts';
 
@@ -232,6 +232,31 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
     expect((await resend.templates.list()).data?.data).toMatchObject([{ id, alias: 'order' }]);
     expect((await resend.templates.remove(id)).data).toMatchObject({ deleted: true });
     expect((await resend.templates.get(id)).error?.name).toBe('not_found');
+  });
+
+  it.each([
+    ['bounce', 'bounced'],
+    ['complaint', 'complained'],
+    ['delay', 'delivery_delayed'],
+  ])('shows what became of a mail after the outcome %s, also to a read token', async (outcome, event) => {
+    const inbox = await newInbox();
+    const rules = [{ outcome, times: 2 }];
+    await app.api('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { body: { rules } });
+    for (const client of [resend, as(inbox.token)]) {
+      const { data } = await client.emails.send({ from: FROM, to: inbox.address, subject: 'Hi', text: 'x' });
+      const shown = async () => (await client.emails.get(data?.id ?? '')).data?.last_event;
+      await vi.waitFor(async () => expect(await shown()).toBe(event), { timeout: 20_000, interval: 50 });
+    }
+  });
+
+  it('shows a scheduled mail as delivered after an advance', async () => {
+    const inbox = await newInbox();
+    const mail = { from: FROM, to: inbox.address, subject: 'Hi', text: 'x', scheduledAt: 'in 3 days' };
+    const { data } = await resend.emails.send(mail);
+    const shown = async () => (await resend.emails.get(data?.id ?? '')).data?.last_event;
+    expect(await shown()).toBe('scheduled');
+    await app.api('POST', `/v1/inboxes/${inbox.id}/advance`, { body: { minutes: 4 * 24 * 60 } });
+    await vi.waitFor(async () => expect(await shown()).toBe('delivered'), { timeout: 20_000, interval: 50 });
   });
 
   it('takes a read token as key: that inbox gets all mail, and no other inbox is seen', async () => {
