@@ -96,16 +96,6 @@ export function describeInboxes(given: Given): void {
       expect(await given.store.inboxes.find(owner, id, T)).toBeDefined();
     });
 
-    it('fifty creations at once at a limit of ten make exactly ten', async () => {
-      const owner = await given.account();
-      const results = await Promise.allSettled(
-        Array.from({ length: 50 }, () => given.store.inboxes.create(owner, inboxAt(), 10, null)),
-      );
-      const failures = results.filter((result) => result.status === 'rejected');
-      expect(results.length - failures.length).toBe(10);
-      for (const { reason } of failures) expect(reason).toMatchObject({ code: 'limit_reached' });
-    });
-
     it('expired and deleted inboxes do not count against the limit', async () => {
       const owner = await given.account();
       const first = await given.inbox(owner, { expiresAt: T + 10 });
