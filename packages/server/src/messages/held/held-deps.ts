@@ -43,8 +43,13 @@ function createQueue(): <T>(key: string, read: () => Promise<T>) => Promise<T> {
 /**
  * Caches results until the next write (`store.generation()`): a thousand waits on one inbox cost one query. If
  * other processes write too, only callers at the same time share a read. Callers must not change results.
+ * @param maxResults all are dropped at this number
  */
-function createSharing(generationOf: Store['generation'], clock: Pick<Clock, 'monotonic'>) {
+export function createSharing(
+  generationOf: Store['generation'],
+  clock: Pick<Clock, 'monotonic'>,
+  maxResults = MAX_RESULTS,
+) {
   const results = new Map<string, Promise<unknown>>();
   const queued = createQueue();
   let generation: number | null = null;
@@ -52,7 +57,7 @@ function createSharing(generationOf: Store['generation'], clock: Pick<Clock, 'mo
   return <T>(key: string, read: () => Promise<T>): Promise<T> => {
     const [current, now] = [generationOf(), clock.monotonic()];
     if (current === null) return queued(key, read);
-    if (current !== generation || now >= until || results.size >= MAX_RESULTS) {
+    if (current !== generation || now >= until || results.size >= maxResults) {
       results.clear();
       generation = current;
       until = now + CACHE_TTL_MS;
