@@ -6,8 +6,7 @@ import { AppError } from '../../errors.ts';
 import { hashCredential } from '../../ids.ts';
 import type { InboxRecord } from '../../inboxes/records.ts';
 import { liveInbox } from '../../inboxes/records.ts';
-import { createSharing } from '../../messages/held/held-deps.ts';
-import type { Store } from '../../store.ts';
+import { createSharing, type Store } from '../../store.ts';
 import type { ProblemCode } from '../response/problems.ts';
 import type { Admitted } from './admission.ts';
 import {
@@ -124,7 +123,7 @@ export class Guard {
 
   constructor(deps: GuardDeps) {
     this.#deps = deps;
-    this.#shared = createSharing(() => deps.store.generation(), deps.clock, CACHED_INBOXES);
+    this.#shared = createSharing(deps.store, deps.clock, CACHED_INBOXES);
   }
 
   /**
