@@ -1,3 +1,4 @@
+import type { Mailroom } from './provider.ts';
 import {
   type Block,
   type Call,
@@ -43,6 +44,19 @@ interface Scope {
 export function render(source: string, data: unknown, options: RenderOptions): string {
   return new Renderer(data, options).render(parseTemplate(source));
 }
+
+/** @param refused makes what is thrown for a template that cannot be parsed or rendered */
+export function orRefused<T>(work: () => T, refused: (message: string) => Error): T {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof TemplateError ? refused(error.message) : error;
+  }
+}
+
+/** The templates that an application keeps at its provider. */
+export const keptTemplates = async <T>(mailroom: Mailroom): Promise<T[]> =>
+  (await mailroom.keptOf('template')).map(({ value }) => value as T);
 
 class Renderer {
   readonly #root: unknown;

@@ -1,6 +1,7 @@
-import { type Given, isGiven, listOf, textOf } from '../given.ts';
+import { type Given, isGiven, json, listOf, textOf } from '../given.ts';
 import type { Call, Mailroom, Reply, Route } from '../provider.ts';
-import { invalid, json, missing, notFound } from './errors.ts';
+import { keptTemplates } from '../templates.ts';
+import { invalid, missing, notFound } from './errors.ts';
 import { bodyOf, page } from './requests.ts';
 
 /** What a template says; `published` is the version that is sent. */
@@ -35,13 +36,10 @@ const VARIABLE = /\{\{\{\s*([A-Za-z0-9_]{1,50})\s*\}\}\}/g;
 async function find(mailroom: Mailroom, idOrAlias: string): Promise<Template> {
   const found =
     (await mailroom.kept('template', idOrAlias)) ??
-    (await all(mailroom)).find(({ alias }) => alias === idOrAlias);
+    (await keptTemplates<Template>(mailroom)).find(({ alias }) => alias === idOrAlias);
   if (!found) throw notFound('Template');
   return found as Template;
 }
-
-const all = async (mailroom: Mailroom): Promise<Template[]> =>
-  (await mailroom.keptOf('template')).map(({ value }) => value as Template);
 
 /** The request with what its template says, where it does not say it itself. @throws NamedRefusal */
 export async function fillTemplate(given: Given, mailroom: Mailroom): Promise<Given> {
@@ -141,7 +139,7 @@ export const TEMPLATE_ROUTES: readonly Route[] = [
     method: 'GET',
     url: '/templates',
     answer: async ({ mailroom, query }) => {
-      const rows = (await all(mailroom)).map(shown);
+      const rows = (await keptTemplates<Template>(mailroom)).map(shown);
       return json(
         page(rows, query, ({ id, name, alias, status, created_at, updated_at, published_at }) => ({
           ...{ id, name, alias, status, created_at, updated_at, published_at },
