@@ -57,7 +57,7 @@ export async function fillTemplate(
       `template ${name.slice(0, 100)} not found for ${domain}. Create it with POST /v3/${domain}/templates`,
     );
   const filled = (source: string, isHtml: boolean): string =>
-    render(source, variables, { escape: isHtml, helpers: HELPERS });
+    render(source, variables, { escape: isHtml, helpers: HELPERS, request: mailroom });
   const subject = textOf(version.headers.Subject);
   return orRefused(
     () => ({ html: filled(version.template, true), ...(subject && { subject: filled(subject, false) }) }),

@@ -39,14 +39,20 @@ export async function fillTemplate(given: Given, mailroom: Mailroom): Promise<Gi
   );
   const layout = LayoutTemplate ? await found(mailroom, LayoutTemplate) : undefined;
   const filled = (field: (typeof SOURCES)[number]): string =>
-    renderField(field, template[field], given.TemplateModel, layout?.[field]);
+    renderField(mailroom, field, template[field], given.TemplateModel, layout?.[field]);
   const [Subject, HtmlBody, TextBody] = SOURCES.map(filled);
   return { ...given, Subject, HtmlBody, TextBody };
 }
 
 /** @throws NamedRefusal for a template that cannot be rendered */
-function renderField(field: string, source: string, model: unknown, layout?: string): string {
-  const options = { escape: field === 'HtmlBody' };
+function renderField(
+  request: Mailroom,
+  field: string,
+  source: string,
+  model: unknown,
+  layout?: string,
+): string {
+  const options = { escape: field === 'HtmlBody', request };
   return orWrong(field, () => {
     const content = render(source, model, options);
     const isInLayout = layout && content && field !== 'Subject';
@@ -100,7 +106,12 @@ function validate(call: Call): Reply {
   const given = bodyOf(call);
   const parts = SOURCES.map((field) => {
     try {
-      const RenderedContent = renderField(field, textOf(given[field]) ?? '', given.TestRenderModel ?? {});
+      const RenderedContent = renderField(
+        call.mailroom,
+        field,
+        textOf(given[field]) ?? '',
+        given.TestRenderModel ?? {},
+      );
       return [field, { ContentIsValid: true, ValidationErrors: [], RenderedContent }] as const;
     } catch (error) {
       const Message = error instanceof Error ? error.message : String(error);

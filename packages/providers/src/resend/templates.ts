@@ -1,6 +1,6 @@
 import { type Given, isGiven, json, listOf, textOf } from '../given.ts';
 import type { Call, Mailroom, Reply, Route } from '../provider.ts';
-import { keptTemplates } from '../templates.ts';
+import { countOutput, keptTemplates, orRefused } from '../templates.ts';
 import { invalid, missing, notFound } from './errors.ts';
 import { bodyOf, page } from './requests.ts';
 
@@ -51,12 +51,13 @@ export async function fillTemplate(given: Given, mailroom: Mailroom): Promise<Gi
   const { published } = await find(mailroom, id);
   if (!published) throw invalid(`The template \`${id}\` is not published. Publish it before it is sent.`);
   const values = valuesOf(published.variables, isGiven(template.variables) ? template.variables : {});
-  const fill = (text: string): string =>
-    text.replace(VARIABLE, (_all, key: string) => {
-      const value = values.get(key);
-      if (value === undefined) throw invalid(`The template variable \`${key}\` has no value.`);
-      return value;
-    });
+  const replacement = (_all: string, key: string): string => {
+    const value = values.get(key);
+    if (value === undefined) throw invalid(`The template variable \`${key}\` has no value.`);
+    countOutput(mailroom, value.length);
+    return value;
+  };
+  const fill = (text: string): string => orRefused(() => text.replace(VARIABLE, replacement), invalid);
   const { subject, html, text, from, reply_to } = published;
   return {
     ...(from !== null && { from }),

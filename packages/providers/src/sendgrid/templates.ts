@@ -88,7 +88,7 @@ export async function renderTemplate(
   const version = template?.versions.find(({ active }) => active === 1);
   if (!version) return undefined;
   const filled = (source: string, isHtml: boolean): string =>
-    render(source, data, { escape: isHtml, helpers: HELPERS });
+    render(source, data, { escape: isHtml, helpers: HELPERS, request: mailroom });
   return orRefused(
     () => {
       const subject = filled(version.subject, false).replace(/[\r\n]+/g, ' ');

@@ -144,7 +144,7 @@ async function composableOf(mailroom: Mailroom, simple: unknown, template: unkno
   const content = isGiven(template.TemplateContent)
     ? contentOf(template.TemplateContent)
     : await findTemplate(mailroom, template.TemplateName);
-  return { ...fill(content, dataOf(template.TemplateData)), ...further };
+  return { ...fill(mailroom, content, dataOf(template.TemplateData)), ...further };
 }
 
 /** Names may be encoded already (RFC 2047), since SES takes them so. */

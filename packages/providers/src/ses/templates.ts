@@ -56,10 +56,12 @@ export const listTemplates = async (mailroom: Mailroom): Promise<{ name: string;
  * The content with the data in its place.
  * @throws NamedRefusal for an attribute that the data lacks: SES takes such a mail, and never sends it
  */
-export function fill({ subject, text, html }: Content, data: Given): Content {
+export function fill(mailroom: Mailroom, { subject, text, html }: Content, data: Given): Content {
   // SES does not escape values in HTML either.
   const filled = (source: string | undefined): string | undefined =>
-    source === undefined ? undefined : render(source, data, { escape: false, strict: true });
+    source === undefined
+      ? undefined
+      : render(source, data, { escape: false, strict: true, request: mailroom });
   return orRefused(
     () => ({ subject: filled(subject) ?? '', text: filled(text), html: filled(html) }),
     (message) => {
@@ -71,7 +73,7 @@ export function fill({ subject, text, html }: Content, data: Given): Content {
 
 /** What the calls that test a template answer. */
 export async function renderedTemplate(mailroom: Mailroom, name: unknown, data: Given) {
-  const { subject, text, html } = fill(await findTemplate(mailroom, name), data);
+  const { subject, text, html } = fill(mailroom, await findTemplate(mailroom, name), data);
   return { RenderedTemplate: `Subject: ${subject}\n\n${text ?? ''}\n\n${html ?? ''}` };
 }
 
