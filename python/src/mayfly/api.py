@@ -492,6 +492,8 @@ class MessageSummary(Result):
     """When the message was marked as read; null if it is not."""
     tags: list[str]
     """The tags of the message, as `PATCH` set them."""
+    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun", "twilio"] | None = None
+    """The provider through whose interface the message was sent; missing for SMTP and injected messages."""
     rcpt_to: list[str] | None = None
     """The envelope recipients of this inbox as given in RCPT TO, where they are not just its address: with a tag, or in a sink or a catch-all inbox."""
 
@@ -698,6 +700,8 @@ class Message(Result):
     """URL of the raw source."""
     parse_error: str | None
     """Why the message could not be read in full; null if it could."""
+    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun", "twilio"] | None = None
+    """The provider through whose interface the message was sent; missing for SMTP and injected messages."""
     rcpt_to: list[str] | None = None
     """The envelope recipients of this inbox as given in RCPT TO, where they are not just its address: with a tag, or in a sink or a catch-all inbox."""
     truncated: bool | None = None
@@ -1072,6 +1076,8 @@ class MessageReceivedEventDataMessage(Result):
     """True if something was left out: `html` and `text` have at most 256 KiB together, each list 64 KiB."""
     url: str
     """URL of the message in full; a path where the server has no `MAYFLY_PUBLIC_URL`."""
+    via: Literal["ses", "sendgrid", "resend", "postmark", "mailgun", "twilio"] | None = None
+    """The provider through whose interface the message was sent; missing for SMTP and injected messages."""
     rcpt_to: list[str] | None = None
     """The envelope recipients of this inbox as given in RCPT TO, where they are not just its address: with a tag, or in a sink or a catch-all inbox."""
 

@@ -678,6 +678,8 @@ export interface MessageSummary {
   readAt: string | null;
   /** The tags of the message, as `PATCH` set them. */
   tags: string[];
+  /** The provider through whose interface the message was sent; missing for SMTP and injected messages. */
+  via?: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" | "twilio";
   /** The envelope recipients of this inbox as given in RCPT TO, where they are not just its address: with a tag, or in a sink or a catch-all inbox. */
   rcptTo?: string[];
 }

@@ -17,8 +17,8 @@ export type MailAttachment = Omit<Attachment, 'url' | 'content'>;
 
 type Contained = 'from' | 'to' | 'cc' | 'subject' | 'preview' | 'attachmentCount' | 'inlineCount' | 'codes';
 
-/** Small (see limits.ts), because lists return it. */
-export type MailSummary = Pick<MessageSummary, Contained>;
+/** Small (see limits.ts), because lists return it. `via` comes from the envelope. */
+export type MailSummary = Pick<MessageSummary, Contained | 'via'>;
 
 type Headers =
   | 'replyTo'
