@@ -6,6 +6,9 @@ export type Given = Readonly<Record<string, unknown>>;
 export const isGiven = (value: unknown): value is Given =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** An object as it is, and anything else as an empty one. */
+export const objectOf = (value: unknown): Given => (isGiven(value) ? value : {});
+
 /** @returns undefined for what is no JSON */
 export function parseJson(body: Uint8Array | string): unknown {
   try {

@@ -1,4 +1,4 @@
-import { NamedRefusal } from '../given.ts';
+import { json, NamedRefusal } from '../given.ts';
 import type { Call, Refused, Reply } from '../provider.ts';
 
 export const invalid = (message: string): NamedRefusal => new NamedRefusal(422, 'validation_error', message);
@@ -35,12 +35,6 @@ export function refusal(error: Refused, call: Pick<Call, 'headers'>): Reply {
     error instanceof NamedRefusal ? error : known(error, credentialOf(call.headers) !== undefined);
   return json({ statusCode: status, name: kind, message }, status);
 }
-
-export const json = (value: unknown, status = 200): Reply => ({
-  status,
-  type: 'application/json; charset=utf-8',
-  body: JSON.stringify(value),
-});
 
 export const credentialOf = ({ authorization }: Call['headers']): string | undefined =>
   /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1];

@@ -1,7 +1,7 @@
-import { isGiven, parseJson } from '../given.ts';
+import { isGiven, json, parseJson } from '../given.ts';
 import { type Call, type Mailroom, type Provider, Refused, type Reply, type Route } from '../provider.ts';
 import { type Email, readEmail, type SentEmail } from './email.ts';
-import { credentialOf, invalid, json, notFound, refusal } from './errors.ts';
+import { credentialOf, invalid, notFound, refusal } from './errors.ts';
 import { became, event, inbound, makeSecrets } from './events.ts';
 import { RECEIVING_ROUTES, received } from './receiving.ts';
 import { bodyOf, once, page } from './requests.ts';

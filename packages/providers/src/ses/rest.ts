@@ -1,8 +1,8 @@
-import { type Given, isGiven, json, parseJson } from '../given.ts';
+import { type Given, isGiven, json, objectOf, parseJson } from '../given.ts';
 import type { Call, Route } from '../provider.ts';
 import { refuse } from './errors.ts';
 import { dataOf, sendBulk, sendEmail } from './send.ts';
-import { contentOf, fill, findTemplate, listTemplates, saveTemplate } from './templates.ts';
+import { contentOf, findTemplate, listTemplates, renderedTemplate, saveTemplate } from './templates.ts';
 
 // Version 2 of the API: REST and JSON.
 
@@ -17,8 +17,6 @@ const route = (method: Route['method'], path: string, answer: Answer): Route => 
     return json((await answer(call, body)) ?? {});
   },
 });
-
-const given = (value: unknown): Given => (isGiven(value) ? value : {});
 
 const [DEFAULT_PAGE, MAX_PAGE] = [10, 100];
 
@@ -50,7 +48,7 @@ export const REST_ROUTES: readonly Route[] = [
     BulkEmailEntryResults: await sendBulk(call, body),
   })),
   route('POST', 'templates', ({ mailroom }, { TemplateName, TemplateContent }) =>
-    saveTemplate(mailroom, TemplateName, contentOf(given(TemplateContent)), true),
+    saveTemplate(mailroom, TemplateName, contentOf(objectOf(TemplateContent)), true),
   ),
   route('GET', 'templates', templates),
   route('GET', 'templates/:name', async ({ mailroom, path }) => {
@@ -58,16 +56,14 @@ export const REST_ROUTES: readonly Route[] = [
     return { TemplateName: path.name, TemplateContent: { Subject, Text, Html } };
   }),
   route('PUT', 'templates/:name', ({ mailroom, path }, { TemplateContent }) =>
-    saveTemplate(mailroom, path.name, contentOf(given(TemplateContent)), false),
+    saveTemplate(mailroom, path.name, contentOf(objectOf(TemplateContent)), false),
   ),
   route('DELETE', 'templates/:name', ({ mailroom, path }) =>
     mailroom.keep('template', path.name ?? '', null),
   ),
-  route('POST', 'templates/:name/render', async ({ mailroom, path }, { TemplateData }) => {
-    const content = await findTemplate(mailroom, path.name);
-    const { subject, text, html } = await fill(content, dataOf(TemplateData));
-    return { RenderedTemplate: `Subject: ${subject}\n\n${text ?? ''}\n\n${html ?? ''}` };
-  }),
+  route('POST', 'templates/:name/render', ({ mailroom, path }, { TemplateData }) =>
+    renderedTemplate(mailroom, path.name, dataOf(TemplateData)),
+  ),
   route('POST', 'identities', (_call, { EmailIdentity }) => verified(String(EmailIdentity))),
   route('GET', 'identities', () => ({ EmailIdentities: [] })),
   route('GET', 'identities/:identity', ({ path }) => verified(path.identity ?? '')),

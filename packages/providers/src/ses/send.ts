@@ -1,3 +1,4 @@
+import { shownMailbox } from '../address-list.ts';
 import { compose, type MailFields } from '../compose.ts';
 import { sendMany } from '../drafts.ts';
 import {
@@ -11,6 +12,7 @@ import {
   type Mailbox,
   mailboxOf,
   OWN_FIELD,
+  objectOf,
   textOf,
 } from '../given.ts';
 import { type Call, type Mailroom, Refused, type Sending } from '../provider.ts';
@@ -43,8 +45,6 @@ interface BulkResult {
   Error?: string;
 }
 
-const given = (value: unknown): Given => (isGiven(value) ? value : {});
-
 /** The region of the client, which is a part of the credential's scope. */
 const regionOf = ({ authorization = '' }: Call['headers']): string =>
   /Credential=[^/]+\/\d+\/([a-z0-9-]{1,30})\//.exec(authorization)?.[1] ?? 'us-east-1';
@@ -64,10 +64,10 @@ export async function sendEmail(caller: Caller, request: Given): Promise<string>
 
 async function readEmail(call: Caller, request: Given): Promise<Sending> {
   const { mailroom } = call;
-  const { Simple, Raw, Template } = given(request.Content);
+  const { Simple, Raw, Template } = objectOf(request.Content);
   const ids = newIds(call);
   const sending = Raw
-    ? rawSending(request, given(Raw), ids, mailroom.now())
+    ? rawSending(request, objectOf(Raw), ids, mailroom.now())
     : await composed(request, await composableOf(mailroom, Simple, Template), ids, mailroom.now());
   if (sending.recipients.length < 1 || sending.recipients.length > MAX_RECIPIENTS)
     throw refuse('InvalidParameterValue', `The message must have 1 to ${MAX_RECIPIENTS} recipients.`);
@@ -79,14 +79,14 @@ async function readEmail(call: Caller, request: Given): Promise<Sending> {
 
 /** A result for each entry, in the words of version 2. */
 export async function sendBulk(call: Caller, request: Given): Promise<BulkResult[]> {
-  const defaults = given(given(request.DefaultContent).Template);
-  const entries = listOf(request.BulkEmailEntries).map(given);
+  const defaults = objectOf(objectOf(request.DefaultContent).Template);
+  const entries = listOf(request.BulkEmailEntries).map(objectOf);
   if (entries.length < 1 || entries.length > MAX_RECIPIENTS)
     throw refuse('InvalidParameterValue', `The request must have 1 to ${MAX_RECIPIENTS} destinations.`);
   if (!defaults.TemplateContent) await findTemplate(call.mailroom, defaults.TemplateName);
   const results: BulkResult[] = [];
   const make = async ({ entry, index }: { entry: Given; index: number }): Promise<Sending> => {
-    const replaced = given(given(entry.ReplacementEmailContent).ReplacementTemplate);
+    const replaced = objectOf(objectOf(entry.ReplacementEmailContent).ReplacementTemplate);
     const data = { ...dataOf(defaults.TemplateData), ...dataOf(replaced.ReplacementTemplateData) };
     const sending = await readEmail(call, {
       ...{ ...request, Destination: entry.Destination },
@@ -130,11 +130,11 @@ interface Composable extends Content {
 }
 
 async function composableOf(mailroom: Mailroom, simple: unknown, template: unknown): Promise<Composable> {
-  const { Headers, Attachments } = given(simple ?? template);
+  const { Headers, Attachments } = objectOf(simple ?? template);
   const further = { headers: listOf(Headers), attachments: listOf(Attachments) };
   if (isGiven(simple)) {
-    const { Text, Html } = given(simple.Body);
-    const [subject, text, html] = [simple.Subject, Text, Html].map((part) => textOf(given(part).Data));
+    const { Text, Html } = objectOf(simple.Body);
+    const [subject, text, html] = [simple.Subject, Text, Html].map((part) => textOf(objectOf(part).Data));
     if (text === undefined && html === undefined)
       throw refuse('InvalidParameterValue', 'The body must have a text or an HTML part.');
     return { subject: subject ?? '', text, html, ...further };
@@ -144,7 +144,7 @@ async function composableOf(mailroom: Mailroom, simple: unknown, template: unkno
   const content = isGiven(template.TemplateContent)
     ? contentOf(template.TemplateContent)
     : await findTemplate(mailroom, template.TemplateName);
-  return { ...(await fill(content, dataOf(template.TemplateData))), ...further };
+  return { ...fill(mailroom, content, dataOf(template.TemplateData)), ...further };
 }
 
 /** Names may be encoded already (RFC 2047), since SES takes them so. */
@@ -171,7 +171,7 @@ function mailbox(value: unknown, what: string): Mailbox {
 const mailboxes = (value: unknown, what: string): Mailbox[] => listOf(value).map((one) => mailbox(one, what));
 
 function destinationOf(request: Given) {
-  const { ToAddresses, CcAddresses, BccAddresses } = given(request.Destination);
+  const { ToAddresses, CcAddresses, BccAddresses } = objectOf(request.Destination);
   return {
     to: mailboxes(ToAddresses, 'ToAddresses'),
     cc: mailboxes(CcAddresses, 'CcAddresses'),
@@ -180,7 +180,6 @@ function destinationOf(request: Given) {
 }
 
 const addresses = (list: readonly Mailbox[]): string[] => list.map(({ address }) => address);
-const shown = ({ name, address }: Mailbox): string => (name ? `${name} <${address}>` : address);
 
 type Ids = ReturnType<typeof newIds>;
 
@@ -202,13 +201,13 @@ async function composed(
     attachments: attachments.map(attachmentOf),
   });
   const fields = {
-    From: shown(from),
-    To: to.map(shown).join(', '),
+    From: shownMailbox(from),
+    To: to.map(shownMailbox).join(', '),
     Subject: subject,
     'Message-ID': messageId,
   };
   const facts = {
-    ...{ from: fields.From, to: to.map(shown), messageId },
+    ...{ from: fields.From, to: to.map(shownMailbox), messageId },
     headers: [...Object.entries(fields), ...headers.map(headerOf)].map(([name, value]) => ({ name, value })),
   };
   const recipients = addresses([...to, ...cc, ...bcc]);
@@ -254,10 +253,10 @@ function sendingOf(
   facts: Pick<GivenOfSes, 'from' | 'to' | 'messageId' | 'headers'>,
   inHeader: { tags?: string[][]; set?: string | undefined },
 ): Sending {
-  const { ContactListName: contactList, TopicName: topic } = given(request.ListManagementOptions);
+  const { ContactListName: contactList, TopicName: topic } = objectOf(request.ListManagementOptions);
   const stated = listOf(request.EmailTags).map((tag): [string, string[]] => [
-    String(given(tag).Name),
-    [String(given(tag).Value)],
+    String(objectOf(tag).Name),
+    [String(objectOf(tag).Value)],
   ]);
   const further = (inHeader.tags ?? []).map(([name = '', value = '']): [string, string[]] => [name, [value]]);
   const configurationSet = textOf(request.ConfigurationSetName) ?? inHeader.set;
@@ -274,13 +273,13 @@ function sendingOf(
 }
 
 function headerOf(value: unknown): [string, string] {
-  const [name = '', content = ''] = [given(value).Name, given(value).Value].map(textOf);
+  const [name = '', content = ''] = [objectOf(value).Name, objectOf(value).Value].map(textOf);
   if (isField(name, content) && !OWN_FIELD.test(name)) return [name, content];
   throw refuse('InvalidParameterValue', `The header ${name.slice(0, 100)} is not valid as a custom header.`);
 }
 
 function attachmentOf(value: unknown): NonNullable<MailFields['attachments']>[0] {
-  const { RawContent, FileName, ContentType, ContentId, ContentDisposition } = given(value);
+  const { RawContent, FileName, ContentType, ContentId, ContentDisposition } = objectOf(value);
   const content = typeof RawContent === 'string' ? bytesOf(RawContent) : undefined;
   const [filename, contentType, cid] = [FileName, ContentType, ContentId].map(textOf);
   if (!content || !filename)

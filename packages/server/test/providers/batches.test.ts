@@ -104,6 +104,28 @@ describeOnEngines('a batch', (engine) => {
     expect(await subjects(inbox)).toEqual(names(99).filter((_, n) => n % 3 !== 0));
   });
 
+  it('whose templates write more than a request may is refused before it is in memory', async () => {
+    const ask = (path: string, body: object) =>
+      fetch(`${app.url}/providers/sendgrid/v3${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${TEST_KEY}` },
+        body: JSON.stringify(body),
+      });
+    await ask('/templates', { id: 'd-large', name: 'large' });
+    const html_content = `{{#each all}}${'x'.repeat(200_000)}{{/each}}`;
+    const version = { name: 'first', subject: 'Large', html_content };
+    expect((await ask('/templates/d-large/versions', version)).status).toBe(201);
+    const one = { to: [{ email: inbox.address }], dynamic_template_data: { all: Array(40).fill(1) } };
+    const mail = { from: { email: 'a@b.example' }, template_id: 'd-large' };
+    const refused = await ask('/mail/send', { ...mail, personalizations: Array(12).fill(one) });
+    expect([refused.status, await refused.text()]).toEqual([
+      400,
+      expect.stringContaining('fewer recipients'),
+    ]);
+    expect(await subjects(inbox)).toEqual([]);
+    expect((await ask('/mail/send', { ...mail, personalizations: [one] })).status).toBe(202);
+  });
+
   it('of SendGrid drops recipients that nobody has, and is refused when nobody is left', async () => {
     const some = await send(
       'sendgrid',

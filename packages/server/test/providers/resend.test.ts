@@ -248,6 +248,23 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
     expect((await resend.templates.get(id)).error?.name).toBe('not_found');
   });
 
+  it('refuses a template that writes more than a request may', async () => {
+    const inbox = await newInbox();
+    const variables = [{ key: 'A', type: 'string' as const }];
+    const made = await resend.templates.create({ name: 'big', html: '{{{A}}}'.repeat(50_000), variables });
+    const id = made.data?.id ?? '';
+    await resend.templates.publish(id);
+    const mail = (A: string) => ({
+      from: FROM,
+      to: inbox.address,
+      subject: 'Hi',
+      template: { id, variables: { A } },
+    });
+    const { error } = await resend.emails.send(mail('x'.repeat(1_900)));
+    expect(error).toMatchObject({ statusCode: 422, message: expect.stringContaining('too large together') });
+    expect((await resend.emails.send(mail('x'))).error).toBeNull();
+  });
+
   it.each([
     ['bounce', 'bounced'],
     ['complaint', 'complained'],
