@@ -5,7 +5,13 @@ import { describeMatch, type Match } from './match.ts';
 import { type LinkMatch, Message, MessageSummary } from './message.ts';
 import { follow, type StreamOptions, toSince } from './stream.ts';
 import { allowedTime, type TestTime } from './test-time.ts';
-import type { ListOptions, Milliseconds, RequestOptions, Transport } from './transport.ts';
+import {
+  type ListOptions,
+  type Milliseconds,
+  type RequestOptions,
+  splitOptions,
+  type Transport,
+} from './transport.ts';
 import { waitForMessages } from './wait.ts';
 
 export interface WaitOptions {
@@ -281,9 +287,10 @@ export class Inbox {
   /** Puts a message into the inbox without SMTP. @param source raw, as it would be sent */
   async inject(
     source: string | Uint8Array,
-    { mailFrom, rcptTo, ...options }: RequestOptions & { mailFrom?: string; rcptTo?: string } = {},
+    given: RequestOptions & { mailFrom?: string; rcptTo?: string } = {},
   ): Promise<Message> {
-    const input = { ...options, query: { mailFrom, rcptTo }, body: source };
+    const [options, query] = splitOptions(given);
+    const input = { ...options, query, body: source };
     return new Message(this.#transport, await this.#send('POST', '/messages', input));
   }
 
@@ -352,12 +359,8 @@ export class Inbox {
   }
 
   /** Replies, and the events and reports of outcomes, newest first, with what became of them. */
-  async sent({
-    before,
-    limit,
-    ...options
-  }: { before?: string; limit?: number } & RequestOptions = {}): Promise<api.SentRecord[]> {
-    const query = { ...(before !== undefined && { before }), ...(limit !== undefined && { limit }) };
+  async sent(given: { before?: string; limit?: number } & RequestOptions = {}): Promise<api.SentRecord[]> {
+    const [options, query] = splitOptions(given);
     return (await this.#send<api.SentList>('GET', '/sent', { ...options, query })).sent;
   }
 

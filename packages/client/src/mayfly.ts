@@ -140,9 +140,9 @@ export class Mayfly {
   /** Where the events and replies of a provider go. A URL that is not given is removed. */
   setProvider(
     name: api.ProviderSettings['name'],
-    { webhookUrl, inboundUrl, ...options }: api.SetProvider & RequestOptions,
+    given: api.SetProvider & RequestOptions,
   ): Promise<api.ProviderSettings> {
-    const body = { ...(webhookUrl && { webhookUrl }), ...(inboundUrl && { inboundUrl }) };
+    const [options, body] = splitOptions(given);
     return this.call('PUT /v1/providers/{name}', { ...options, path: { name }, body });
   }
 

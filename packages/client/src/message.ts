@@ -1,6 +1,6 @@
 import { AmbiguousError, invalid, NoCodeError } from './errors.ts';
 import type * as api from './generated/api.ts';
-import type { RequestOptions, Transport } from './transport.ts';
+import { type RequestOptions, splitOptions, type Transport } from './transport.ts';
 
 /** Conditions of one link. A string must be contained, and case is ignored. */
 export interface LinkMatch {
@@ -48,11 +48,8 @@ export class MessageSummary {
   }
 
   /** A link to the message as a browser shows it, valid for some minutes. */
-  async previewUrl({
-    remoteContent,
-    ...options
-  }: RequestOptions & { remoteContent?: boolean } = {}): Promise<string> {
-    const body = remoteContent === undefined ? {} : { remoteContent };
+  async previewUrl(given: RequestOptions & { remoteContent?: boolean } = {}): Promise<string> {
+    const [options, body] = splitOptions(given);
     const preview = await this.#send<api.Preview>('POST', '/preview', { ...options, body });
     // A server that does not know its public URL knows neither the scheme nor the folder that a proxy has for it.
     const own = this.#transport.url;
@@ -71,8 +68,9 @@ export class MessageSummary {
   }
 
   /** Marks it as read or unread, or replaces its tags. Needs an API key. @returns it with its marks */
-  async mark({ read, tags, ...options }: api.MarkMessage & RequestOptions): Promise<MessageSummary> {
-    const input = { ...options, body: { read, tags } };
+  async mark(given: api.MarkMessage & RequestOptions): Promise<MessageSummary> {
+    const [options, body] = splitOptions(given);
+    const input = { ...options, body };
     return new MessageSummary(this.#transport, await this.#send<api.MessageSummary>('PATCH', '', input));
   }
 
@@ -80,12 +78,9 @@ export class MessageSummary {
    * Replies to it from the inbox, as a mail program does. Needs an API key.
    * @returns what `inbox.sent()` shows; it is on its way
    */
-  reply(
-    text: string,
-    { html, all, attachments, style, to, ...options }: Omit<api.Reply, 'text'> & RequestOptions = {},
-  ): Promise<api.SentRecord> {
-    const body = { text, html, all, attachments, style, to };
-    return this.#send('POST', '/reply', { ...options, body });
+  reply(text: string, given: Omit<api.Reply, 'text'> & RequestOptions = {}): Promise<api.SentRecord> {
+    const [options, rest] = splitOptions(given);
+    return this.#send('POST', '/reply', { ...options, body: { ...rest, text } });
   }
 
   /** Needs an API key. */

@@ -9,6 +9,7 @@ import {
   Inbox,
   Mayfly,
   MayflyError,
+  type Message,
   NotFoundError,
   ScopeError,
   UnexpectedMessageError,
@@ -28,12 +29,36 @@ const send = (to: string, subject: string, text = 'hello', html?: string) =>
 
 const CONFIRM = '<p>Your code is 482913.</p><a href="https://a.example/confirm?t=1">Confirm</a>';
 
+/** As untyped JavaScript passes it. */
+const mistyped = (name: string, value: unknown): object => ({ [name]: value });
+
 /** The error of a promise that must reject. */
 const failureOf = async (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => expect.fail('it resolved'),
     (error: unknown) => error,
   );
+
+describe('a mistyped name in an argument', () => {
+  it.each<[string, string, (inbox: Inbox, mail: Message) => Promise<unknown>]>([
+    [
+      'webhookURL',
+      'webhookUrl',
+      () => mayfly.setProvider('sendgrid', mistyped('webhookURL', 'https://a.example')),
+    ],
+    ['raed', 'read', (_, mail) => mail.mark(mistyped('raed', true))],
+    ['stlye', 'style', (_, mail) => mail.reply('Thanks', mistyped('stlye', 'gmail'))],
+    ['remoteContents', 'remoteContent', (_, mail) => mail.previewUrl(mistyped('remoteContents', true))],
+    ['limti', 'limit', (inbox) => inbox.sent(mistyped('limti', 1))],
+    ['rcptT', 'rcptTo', (inbox) => inbox.inject('Subject: x\r\n\r\nx', mistyped('rcptT', 'a@b.example'))],
+  ])('is refused: %s', async (name, meant, call) => {
+    const inbox = await mayfly.createInbox();
+    const mail = await inbox.inject('From: a@shop.example\r\nSubject: Hi\r\n\r\nHello');
+    const error = await failureOf(call(inbox, mail));
+    expect(String(error)).toContain(`"${name}" is not a known `);
+    expect(String(error)).toContain(`Did you mean "${meant}"?`);
+  });
+});
 
 describe('an inbox of the client', () => {
   it('takes a code out of the first message that has one', async () => {
