@@ -387,7 +387,11 @@ export const COMMANDS: Record<string, Command> = {
         ...(values.label ?? []),
         ...(values.run === undefined ? [] : [`run=${values.run}`]),
       ]);
-      if (values.expect !== undefined) return comparePlan(context, wanted, values.expect);
+      if (values.expect !== undefined) {
+        if ((values.save ?? values.compare ?? values.junit) !== undefined)
+          throw new UsageError('Call mf report --expect on its own, without --save, --compare and --junit.');
+        return comparePlan(context, wanted, values.expect);
+      }
       if (values.save !== undefined || values.compare !== undefined)
         return keepOrCompare(context, wanted, values);
       const found = await client(context).report(wanted);
@@ -397,6 +401,8 @@ export const COMMANDS: Record<string, Command> = {
         `Inboxes: ${inboxes}, ${inboxesWithoutMail} without mail. Messages: ${messages}, ${refusals} refused. Waits: ${waitsSucceeded} succeeded, ${waitsFailed} failed.\n`,
       );
       for (const problem of found.problems) context.out(`- ${problem}\n`);
+      if (inboxes === 0)
+        context.note('No inbox of the last 24 hours has these labels: check the name of the run.\n');
       if (found.hasMore) context.note('More inboxes have these labels than a report shows. Add a --label.\n');
     },
   },

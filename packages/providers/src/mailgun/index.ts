@@ -4,9 +4,9 @@ import { sendMessage, sendMime } from './send.ts';
 import { TEMPLATE_ROUTES } from './templates.ts';
 import { event, inbound, makeSecrets } from './webhooks.ts';
 
-/** Mailgun answers a wrong key with one word, which its SDK shows. */
+/** Mailgun answers a wrong key with a text that is no JSON. */
 const refusal = ({ status, message }: Refused): Reply =>
-  status === 401 ? { status, type: 'text/plain', body: 'Forbidden' } : json({ message }, status);
+  status === 401 ? { status, type: 'text/plain', body: `Forbidden. ${message}` } : json({ message }, status);
 
 /** https://documentation.mailgun.com/docs/mailgun/api-reference */
 export const MAILGUN: Provider = {

@@ -22,7 +22,7 @@ const KINDS: Readonly<Record<number, string>> = {
 function known({ status, message }: Refused, hasKey: boolean): NamedRefusal {
   if (status === 401 && !hasKey)
     return new NamedRefusal(401, 'missing_api_key', 'Missing API key in the authorization header.');
-  if (status === 401) return new NamedRefusal(403, 'invalid_api_key', 'API key is invalid.');
+  if (status === 401) return new NamedRefusal(403, 'invalid_api_key', `API key is invalid. ${message}`);
   // Of a recipient; of an email it is named already.
   if (status === 404) return invalid(message);
   if (status === 507) return new NamedRefusal(429, 'daily_quota_exceeded', message);

@@ -294,14 +294,14 @@ export class Dispatcher {
     }
   }
 
-  /** Into inboxes of this server, exactly once, and for other addresses to the relay. */
+  /** Into inboxes of this server, exactly once, and for other addresses to the relay, or without one to the sink. */
   async #mail(claimed: ClaimedOutgoing, raw: Uint8Array, mailFrom: string, to: string[]): Promise<Attempted> {
     const { receiver, relay, clock } = this.#deps;
     const own: Recipient[] = [];
     const others: string[] = [];
     for (const path of to) {
       const recipient = await receiver.accept(path, raw.length).catch(unlessUnknown);
-      if (recipient) own.push(recipient);
+      if (recipient && !(relay && isSink(recipient))) own.push(recipient);
       else others.push(path);
     }
     if (others.length > 0) {
@@ -333,6 +333,9 @@ export class Dispatcher {
 /** The account and the inbox, since the application's key may be the read token of the inbox. */
 const ownersOf = ({ accountId, inboxId }: ClaimedOutgoing) =>
   [accountId, inboxId ?? accountId].map((id) => ({ id, accountId }));
+
+/** Only the sink evicts at delivery. */
+const isSink = ({ evictsOldest }: Recipient): boolean => evictsOldest === true;
 
 function unlessUnknown(error: unknown): undefined {
   if (error instanceof AppError && error.code === 'unknown_recipient') return undefined;

@@ -127,10 +127,24 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
   it('answers a wrong key and a missing one in the shape of Resend', async () => {
     const mail = { from: FROM, to: 'a@example.com', subject: 's', text: 't' };
     expect((await as('re_wrong').emails.send(mail)).error).toEqual({
-      ...{ statusCode: 403, name: 'invalid_api_key', message: 'API key is invalid.' },
+      ...{
+        statusCode: 403,
+        name: 'invalid_api_key',
+        message: expect.stringMatching(/^API key is invalid\. .*the key "dev"/),
+      },
     });
     const bare = await fetch(`${app.url}/providers/resend/emails`, { method: 'POST', body: '{}' });
     expect([bare.status, await bare.json()]).toMatchObject([401, { name: 'missing_api_key' }]);
+  });
+
+  it.each([
+    ['resend/', 'one that ends with "/providers/resend", without a slash'],
+    ['resend/v1', 'one that ends with "/providers/resend"'],
+    ['resent', 'The address of a provider begins with /providers/'],
+  ])('says how to correct the base URL /providers/%s', async (base, advice) => {
+    const wrong = new Resend(TEST_KEY, { baseUrl: `${app.url}/providers/${base}` });
+    const { error } = await wrong.emails.send({ from: FROM, to: 'a@example.com', subject: 's', text: 't' });
+    expect(JSON.stringify(error)).toContain(JSON.stringify(advice).slice(1, -1));
   });
 
   it('sends long headers, although events do not repeat them', async () => {

@@ -376,8 +376,9 @@ async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<v
       if (outcome === undefined) continue;
       rulesOf.set(inbox, rules);
       placed.hasOutcome = true;
-      const details = JSON.stringify({ outcome, via });
       const kind = via === undefined ? 'report' : 'event';
+      const isMailed = kind === 'report' && outcome !== 'unsubscribe';
+      const details = JSON.stringify({ outcome, via, ...(isMailed && { to: [mailFrom] }) });
       rows.push([
         ...[newId('out', now), inbox.accountId, inbox.seq, kind, 'pending'],
         ...[placed.messageId, details, now, now, 0],
