@@ -111,6 +111,10 @@ async function write(folder, input, plugins) {
     input,
     platform: 'node',
     plugins,
+    // Such as that a part is not loaded later as it should be, but at each start.
+    onLog(level, { message }) {
+      if (level === 'warn') throw new Error(message);
+    },
     // Nothing of ours is imported for its effects.
     treeshake: { moduleSideEffects: [{ test: /packages\/(?:client|server)\/src\//, sideEffects: false }] },
   });

@@ -267,6 +267,13 @@ def test_deletes_and_extends(mayfly: Mayfly) -> None:
         mayfly.get_inbox(inbox.id)
 
 
+def test_an_inbox_has_a_telephone_number_if_it_was_asked_for(mayfly: Mayfly, mail_inbox: Inbox) -> None:
+    with mayfly.create_inbox(sms=True) as inbox:
+        assert inbox.address.startswith(f"{inbox.phone_number[1:]}@")
+    with pytest.raises(MayflyError, match="create the inbox with sms=True"):
+        _ = mail_inbox.phone_number
+
+
 def test_names_what_to_do_when_no_server_responds() -> None:
     with pytest.raises(ConnectionFailedError, match="did not respond in 2 attempts.*Start one with"):
         Mayfly("http://127.0.0.1:9", "x", retries=1).request("GET", "/v1/usage")

@@ -1,12 +1,14 @@
 /*
- * Writes docs/api.md from openapi.json: the page of the HTTP API, for the site and for repository browsers. The calls
- * of the clients are those of their tests of all operations. `npm run openapi` runs it; a test compares the page.
+ * Writes docs/api.md from openapi.json: the page of the HTTP API, for the site and for repository browsers; and the
+ * table of operations in docs/client.md. The calls of the clients are those of their tests of all operations. `npm run
+ * openapi` runs it; a test compares the pages.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export const ROOT = join(import.meta.dirname, '../..');
 const PAGE = 'docs/api.md';
+const CLIENT_PAGE = 'docs/client.md';
 
 export interface Schema {
   $ref?: string;
@@ -264,4 +266,53 @@ export function apiPage(): string {
   return `${[INTRODUCTION, ...sections.filter(Boolean), '## Objects', ...objects].join('\n\n')}\n`;
 }
 
-if (process.argv[1] === import.meta.filename) writeFileSync(join(ROOT, PAGE), apiPage());
+/** The command of `mf` for each operation; `call` makes those that scripts rarely need. */
+export const COMMAND_OF: Record<string, string> = {
+  'POST /v1/inboxes': 'new',
+  'GET /v1/inboxes': 'list',
+  'DELETE /v1/inboxes': 'rm',
+  'GET /v1/inboxes/{id}': 'open',
+  'DELETE /v1/inboxes/{id}': 'rm',
+  'GET /v1/inboxes/{id}/messages': 'list',
+  'GET /v1/inboxes/{id}/messages/{messageId}': 'read',
+  'GET /v1/inboxes/{id}/messages/{messageId}/raw': 'save',
+  'GET /v1/inboxes/{id}/messages/{messageId}/lint': 'lint',
+  'GET /v1/inboxes/{id}/messages/{messageId}/timeline': 'timeline',
+  'POST /v1/inboxes/{id}/wait': 'code',
+  'GET /v1/inboxes/{id}/events': 'tail',
+  'GET /v1/events': 'tail',
+  'PUT /v1/inboxes/{id}/faults': 'faults',
+  'GET /v1/inboxes/{id}/faults': 'faults',
+  'GET /v1/reports/runs': 'report',
+  'POST /v1/inboxes/{id}/messages/{messageId}/reply': 'reply',
+};
+
+/** The method of a call, as a cell. */
+const methodOf = (call: string | undefined): string =>
+  call === undefined ? '–' : `\`${call.replace(/\(.*/s, '')}()\``;
+
+/** One row for each operation: how each client makes it. */
+function clientTable(): string {
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  const rows = operations.map((operation) => {
+    const command = COMMAND_OF[operation] ?? 'call';
+    const cells = [methodOf(TYPESCRIPT.get(operation)), methodOf(PYTHON.get(operation)), `\`mf ${command}\``];
+    return `| \`${operation}\` | ${cells.join(' | ')} |`;
+  });
+  return ['| operation | TypeScript | Python | `mf` |', '|---|---|---|---|', ...rows].join('\n');
+}
+
+/** @returns the text of docs/client.md with the table of all operations */
+export function clientPage(): string {
+  const page = read(CLIENT_PAGE);
+  const table = /^\| operation \| TypeScript .*(?:\n\|.*)*/m;
+  if (!table.test(page)) throw new Error(`${CLIENT_PAGE} has no table of the operations`);
+  return page.replace(table, () => clientTable());
+}
+
+if (process.argv[1] === import.meta.filename) {
+  writeFileSync(join(ROOT, PAGE), apiPage());
+  writeFileSync(join(ROOT, CLIENT_PAGE), clientPage());
+}

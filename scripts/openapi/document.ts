@@ -122,6 +122,25 @@ export async function openapiDocument(): Promise<Json> {
 /** The committed file. */
 export const COMMITTED = fileURLToPath(new URL('../../openapi.json', import.meta.url));
 
+const MAX_COLUMNS = 110;
+
+/** JSON with indentation, where what fits into a line is one: a third of the file would be indentation else. */
+function printed(value: unknown, indent: string, columns: number): string {
+  const flat = JSON.stringify(value, null, 1).replace(/\n */g, ' ');
+  if (typeof value !== 'object' || value === null || flat.length <= columns) return flat;
+  const inner = `${indent}  `;
+  const entries = Array.isArray(value)
+    ? value.map((one) => printed(one, inner, MAX_COLUMNS - inner.length))
+    : Object.entries(value).map(([name, one]) => {
+        const key = `${JSON.stringify(name)}: `;
+        return key + printed(one, inner, MAX_COLUMNS - inner.length - key.length);
+      });
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  return `${open}\n${inner}${entries.join(`,\n${inner}`)}\n${indent}${close}`;
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  writeFileSync(COMMITTED, `${JSON.stringify(await openapiDocument(), null, 2)}\n`);
+  // Through JSON once, so that what JSON leaves out is left out.
+  const document: unknown = JSON.parse(JSON.stringify(await openapiDocument()));
+  writeFileSync(COMMITTED, `${printed(document, '', 0)}\n`);
 }

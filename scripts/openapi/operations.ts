@@ -231,8 +231,9 @@ export class Operations {
     );
   }
 
+  /** A list that was held has no ETag. */
   #header(name: string, { description, ...schema }: Json): void {
-    named(this.#headers, 'headers', name, { description, required: true, schema });
+    named(this.#headers, 'headers', name, { description, required: name !== 'ETag', schema });
   }
 
   #errorsOf(route: Route): Record<string, Json> {

@@ -2,12 +2,17 @@
  * The results of the API as dataclasses of the Python client, from openapi.json. generate-api.ts writes them to
  * python/src/mayfly/api.py.
  */
+import { readdirSync, readFileSync } from 'node:fs';
 import type { OpenApi, Schema } from './generate-api.ts';
 
-/** What methods of the client return, and what is in it. */
-const RESULTS = `Message WaitExplanation FailedWait Inbox Label GeneratedAddress FaultState TimelineEvent LintFinding RefusedMail RunReport
-  Usage ServedDomain CreatedKey Key Webhook WebhookWithSecret WebhookDelivery MessageSummary MessageReceivedEvent
-  SentRecord OutcomeState Thread ProviderSettings`;
+const CLIENT = new URL('../../../python/src/mayfly/', import.meta.url);
+/** The names that the modules of the Python client use of api.py: `api.Message` and others. */
+const RESULTS = new Set(
+  readdirSync(CLIENT)
+    .filter((file) => file.endsWith('.py') && file !== 'api.py')
+    .toSorted()
+    .flatMap((file) => readFileSync(new URL(file, CLIENT), 'utf8').match(/(?<=\bapi\.)[A-Z]\w*/g) ?? []),
+);
 const HEAD = `"""What the API returns. Generated from openapi.json: run \`npm run openapi\` after a change of the contract."""
 
 from __future__ import annotations
@@ -86,6 +91,14 @@ export function generatePython({ components: { schemas } }: OpenApi): string {
     return name;
   }
 
-  for (const name of RESULTS.split(/\s+/)) declare(name, whole(schemas[name] ?? {}));
+  for (const name of RESULTS) {
+    const schema = schemas[name];
+    if (schema) declare(name, whole(schema));
+  }
+  const unknown = [...RESULTS].filter((name) => !classes.has(name));
+  if (unknown.length > 0)
+    throw new Error(
+      `python/src/mayfly uses ${unknown.join(', ')} of api.py, which openapi.json does not have`,
+    );
   return `${HEAD}${[...classes.values()].join('')}`;
 }

@@ -127,6 +127,16 @@ export class Inbox {
     return this.data.address;
   }
 
+  /**
+   * The telephone number that takes SMS: `+15125550123`.
+   * @throws MayflyError for an inbox without one; `data.phoneNumber` is null there
+   */
+  get phoneNumber(): string {
+    const { phoneNumber } = this.data;
+    if (phoneNumber) return phoneNumber;
+    throw invalid(`${this.name} has no telephone number: create the inbox with { sms: true }.`);
+  }
+
   get expiresAt(): Date {
     return new Date(this.data.expiresAt);
   }

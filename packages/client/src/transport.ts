@@ -86,7 +86,7 @@ export class Transport {
     if (!SERVER_URL.test(this.url)) {
       throw new MayflyError(
         'invalid_url',
-        `"${this.url}" is not the URL of a server. Write http://127.0.0.1:8025, without /v1.`,
+        `"${this.url}" is not the URL of a server. Write it like ${DEFAULT_URL}, without /v1.`,
       );
     }
     if (options.session) return;

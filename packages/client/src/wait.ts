@@ -200,7 +200,7 @@ function whyUrl(
 function sinceLine({ match, since, last }: WaitFor): string {
   // Two waits for the code and the link of one mail: the second begins behind it.
   if (last && meets(last, match))
-    return `${JSON.stringify(last.subject)} matches, but the wait before returned it. Take both from one mail: const mail = await inbox.waitForMessage(…), then mail.code() and mail.link().`;
+    return `${last.subject ? JSON.stringify(last.subject) : 'A message without a subject'} matches, but the wait before returned it. Take both from one mail: const mail = await inbox.waitForMessage(…), then mail.code() and mail.link().`;
   const position = last ? 'the message that the wait before returned' : since;
   return `It began after ${position}: pass since: 'start' to include what came before.`;
 }

@@ -44,6 +44,24 @@ async function newInbox(args: string[] = []) {
 }
 
 describe('mf', () => {
+  it('report says that no inbox belongs to the run', async () => {
+    expect(await mf(['report', '--run', 'mistyped'])).toMatchObject({
+      exitCode: 0,
+      notes: expect.stringContaining('check the name of the run'),
+    });
+  });
+
+  it.each([
+    [['--expect', 'none.json'], "no such file or directory, open 'none.json'"],
+    [['--compare', 'none.json'], "no such file or directory, open 'none.json'"],
+    [['--expect', 'plan.json', '--compare', 'main.json'], 'Call mf report --expect on its own'],
+  ])('report %j is a usage error with its reason', async (args, reason) => {
+    expect(await mf(['report', '--run', '1', ...args])).toMatchObject({
+      exitCode: 1,
+      notes: expect.stringContaining(reason),
+    });
+  });
+
   it('prints the value alone: the address, the code, the link, the id', async () => {
     const created = await mf(['new', '--ttl', '10', '--label', 'run=1']);
     expect(created).toMatchObject({ exitCode: 0, out: expect.stringMatching(/^\S+@mayfly\.test\n$/) });
@@ -145,6 +163,12 @@ describe('mf', () => {
     const env = await newInbox();
     const { notes } = await mf(['wait', '--timeout', '0.2'], env);
     expect(notes).toContain('Waited 0.2 s for a mail to ');
+  });
+
+  it('prints the telephone number of an inbox for SMS', async () => {
+    expect((await mf(['new', '--sms'])).out).toMatch(/^\+1\d{10}\n$/);
+    const { INBOX_PHONE_NUMBER = '', INBOX_ADDRESS } = await newInbox(['--sms']);
+    expect(`${INBOX_PHONE_NUMBER.slice(1)}@mayfly.test`).toBe(INBOX_ADDRESS);
   });
 
   it('reads with the token of the inbox alone', async () => {

@@ -92,6 +92,16 @@ describe('an inbox of the client', () => {
     expect(String(error)).toContain('Invoice 2');
   });
 
+  it('gives an inbox a telephone number, and says how where there is none', async () => {
+    const inbox = await mayfly.createInbox({ sms: true });
+    expect(`${inbox.phoneNumber.slice(1)}@mayfly.test`).toBe(inbox.address);
+    const other = await mayfly.createInbox();
+    expect(other.data.phoneNumber).toBeNull();
+    expect(() => other.phoneNumber).toThrow(
+      `${other.address} has no telephone number: create the inbox with { sms: true }.`,
+    );
+  });
+
   it('says in a table why a wait failed', async () => {
     const inbox = await mayfly.createInbox({ localPart: 'brave.otter' });
     await send(inbox.address, 'Welcome to Shop');

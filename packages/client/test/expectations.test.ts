@@ -139,13 +139,17 @@ describe('mf report --run R --expect plan.json', () => {
     });
     await receipt(bob, '1001');
     await send(eve.address, 'Welcome, Ada');
+    await send(eve.address, 'Hello');
+    await welcome(bob, 'Ada', 'Lovelace', '1001');
     const { lines, notes } = await report(plan);
     expect(lines.sort()).toEqual(
       [
         `- ${bob.address}: "Your receipt" lacks a link with /receipts/1002. It has https://shop.example/receipts/1001.`,
         `- ${bob.address}: "Your receipt" came 2 times.`,
-        `- ${eve.address}: "Welcome, Ada" is not in the plan.`,
-        'Mails: 6. Recipients: 3. Differences: 3.',
+        `- ${eve.address}: "Welcome, Ada" came, which the plan has for ${ada.address.toUpperCase()}.`,
+        `- ${eve.address}: "Hello" is not in the plan.`,
+        `- ${bob.address}: "Welcome, Ada" came, which the plan has for ${ada.address.toUpperCase()}.`,
+        'Mails: 8. Recipients: 3. Differences: 5.',
       ].sort(),
     );
     expect(notes).toBe(`The mails of the run differ from ${join(folder, 'plan.json')}.\n`);

@@ -31,8 +31,8 @@ export function createTasks(options: MayflyOptions = {}) {
     'mayfly:createInbox': async (create: CreateOptions | null): Promise<CypressInbox> => {
       const inbox = await mayfly.createInbox(create ?? {});
       handles.set(inbox.id, inbox);
-      const { id, address, expiresAt } = inbox.data;
-      return { id, address, expiresAt };
+      const { id, address, phoneNumber, expiresAt } = inbox.data;
+      return { id, address, phoneNumber, expiresAt };
     },
     'mayfly:waitForMessage': async ({ inboxId, wait }: WaitArguments): Promise<api.Message> => ({
       ...(await handle(inboxId).waitForMessage(fromJson(wait) as object)),

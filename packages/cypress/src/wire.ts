@@ -5,6 +5,8 @@ import type { CodeWait, LinkWait, MessageWait, Silence } from '@mayfly/client';
 export interface CypressInbox {
   id: string;
   address: string;
+  /** Of an inbox that was created with `sms: true`. */
+  phoneNumber: string | null;
   expiresAt: string;
 }
 

@@ -17,13 +17,14 @@ function expectation({ type, enum: values, minimum, maximum }: Property): string
   if (values) return `one of ${values.map((value) => JSON.stringify(value)).join(', ')}`;
   if (type === 'object') return 'an object of names and texts';
   if (type === 'string') return 'a text';
+  if (type === 'boolean') return 'true or false';
   const range = maximum === undefined ? `${minimum} or more` : `from ${minimum} to ${maximum}`;
   return `a whole number, ${range}`;
 }
 
 function fits(value: unknown, { type, enum: values, minimum = 0, maximum = Infinity }: Property): boolean {
   if (values) return values.some((one) => one === value);
-  if (type === 'string') return typeof value === 'string';
+  if (type === 'string' || type === 'boolean') return typeof value === type;
   if (type === 'integer')
     return Number.isInteger(value) && Number(value) >= minimum && Number(value) <= maximum;
   return (

@@ -65,12 +65,13 @@ export const SCHEMAS = {
         description: 'Names and values, to find and delete it again.',
       },
       localPart: text('The part of the address before the @. Default: a random one.'),
+      sms: { type: 'boolean', description: 'Also a telephone number, which takes SMS sent through Twilio.' },
       key: text('A name of your own for this call: repeated with it, it returns the same inbox.'),
     }),
-    output: output({ inboxId: text(), address: text(), expiresAt: text(), cursor: text() }, [
-      'inboxId',
-      'address',
-    ]),
+    output: output(
+      { inboxId: text(), address: text(), phoneNumber: text(), expiresAt: text(), cursor: text() },
+      ['inboxId', 'address'],
+    ),
   },
   wait_for_code: {
     input: object(waiting, ['inboxId']),

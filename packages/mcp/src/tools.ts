@@ -50,18 +50,20 @@ export const TOOLS: Tool[] = [
     description:
       'Creates a disposable inbox with a real email address, for one test. Mail for it arrives by SMTP.',
     annotations: { destructiveHint: false, idempotentHint: false },
-    async run(mayfly, { ttlMinutes, labels, localPart, key }, signal) {
+    async run(mayfly, { ttlMinutes, labels, localPart, sms, key }, signal) {
       const { data } = await mayfly.createInbox({
         ...(ttlMinutes !== undefined && { ttlMinutes }),
         ...(labels && { labels }),
         ...(localPart !== undefined && { localPart }),
+        ...(sms !== undefined && { sms }),
         ...(key !== undefined && { idempotencyKey: key }),
         signal,
       });
-      const { id: inboxId, address, expiresAt, cursor } = data;
+      const { id: inboxId, address, phoneNumber, expiresAt, cursor } = data;
+      const number = phoneNumber === null ? '' : `Telephone number: ${phoneNumber}\n`;
       return {
-        text: `Address: ${address}\ninboxId: ${inboxId}\nExpires: ${expiresAt}`,
-        data: { inboxId, address, expiresAt, cursor },
+        text: `Address: ${address}\n${number}inboxId: ${inboxId}\nExpires: ${expiresAt}`,
+        data: { inboxId, address, ...(phoneNumber !== null && { phoneNumber }), expiresAt, cursor },
       };
     },
   },

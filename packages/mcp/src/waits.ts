@@ -25,6 +25,7 @@ export interface Args {
   key?: string;
   ttlMinutes?: number;
   localPart?: string;
+  sms?: boolean;
   subject?: string;
   from?: string;
   text?: string;

@@ -115,6 +115,24 @@ describe.each(['modern', 'legacy'] as const)(
       await client.close();
     });
 
+    it('gives a telephone number, and the code of an SMS that Twilio would send there', async () => {
+      const client = await connect(era);
+      const { text, data } = await call(client, 'create_inbox', { sms: true });
+      expect(data.phoneNumber).toMatch(/^\+1\d{10}$/);
+      expect(text).toContain(`Telephone number: ${data.phoneNumber}\n`);
+      const body = { From: '+15005550006', To: String(data.phoneNumber), Body: 'Your code is 482913.' };
+      const url = `${app.url}/providers/twilio/2010-04-01/Accounts/AC1/Messages.json`;
+      const authorization = `Basic ${btoa(`AC1:${TEST_KEY}`)}`;
+      const sent = await fetch(url, {
+        method: 'POST',
+        headers: { authorization },
+        body: new URLSearchParams(body),
+      });
+      expect(sent.status).toBe(201);
+      expect((await call(client, 'wait_for_code', { inboxId: data.inboxId })).data.code).toBe('482913');
+      await client.close();
+    });
+
     it('marks what comes from mails', async () => {
       const client = await connect(era);
       const { data } = await call(client, 'create_inbox');
@@ -262,6 +280,7 @@ describe('a model that knows the descriptions of the tools only', () => {
       '"kind" must be one of "verify", "reset", "sign-in", "unsubscribe", "other", not "confirm".',
     ],
     ['create_inbox', { labels: ['run'] }, '"labels" must be an object of names and texts, not ["run"].'],
+    ['create_inbox', { sms: 'yes' }, '"sms" must be true or false, not "yes".'],
     ['create_inbox', { ttlMinutes: '5' }, '"ttlMinutes" must be a whole number, 1 or more, not "5".'],
     ['read_message', { inboxId: 'inb_1', messageId: 5 }, '"messageId" must be a text, not 5.'],
   ])('is told what is right: %s(%j)', async (name, args, problem) => {

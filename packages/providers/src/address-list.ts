@@ -16,6 +16,9 @@ export function addressList(text: string): (Mailbox | undefined)[] {
   return parts.filter((part) => part.trim() !== '').map(mailboxOf);
 }
 
+/** As applications show it. */
+export const shownMailbox = ({ name, address }: Mailbox): string => (name ? `${name} <${address}>` : address);
+
 /** As a header field has it, but not encoded. */
 export const writtenMailbox = ({ name, address }: Mailbox): string =>
   name

@@ -11,6 +11,7 @@ export type MailFields = Pick<
   | 'replyTo'
   | 'subject'
   | 'text'
+  | 'encoding'
   | 'html'
   | 'headers'
   | 'alternatives'

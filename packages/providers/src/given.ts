@@ -1,10 +1,13 @@
-import { Refused } from './provider.ts';
+import { type Call, Refused, type Reply } from './provider.ts';
 
 /** A JSON object from outside, of which every field may be missing or of another type. */
 export type Given = Readonly<Record<string, unknown>>;
 
 export const isGiven = (value: unknown): value is Given =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** An object as it is, and anything else as an empty one. */
+export const objectOf = (value: unknown): Given => (isGiven(value) ? value : {});
 
 /** @returns undefined for what is no JSON */
 export function parseJson(body: Uint8Array | string): unknown {
@@ -14,6 +17,13 @@ export function parseJson(body: Uint8Array | string): unknown {
     return undefined;
   }
 }
+
+/** A response in JSON. */
+export const json = (value: unknown, status = 200): Reply => ({
+  status,
+  type: 'application/json',
+  body: JSON.stringify(value),
+});
 
 /** More than a provider allows of anything; a list is read on the thread that serves everybody. */
 const MAX_ITEMS = 1_000;
@@ -90,4 +100,12 @@ export class NamedRefusal extends Refused {
     super(status, message);
     this.kind = kind;
   }
+}
+
+/** The password of basic authentication (RFC 7617), where some providers' SDKs put the key; undefined without one. */
+export function basicPassword({ authorization = '' }: Call['headers']): string | undefined {
+  const encoded = /^Basic +(.*)$/i.exec(authorization)?.[1];
+  return encoded === undefined
+    ? undefined
+    : Buffer.from(encoded, 'base64').toString().split(':').slice(1).join(':');
 }

@@ -4,8 +4,9 @@ import type { Provider } from './provider.ts';
 import { RESEND } from './resend/index.ts';
 import { SENDGRID } from './sendgrid/index.ts';
 import { SES } from './ses/index.ts';
+import { TWILIO } from './twilio/index.ts';
 
 export * from './provider.ts';
 
 /** All of them. The server loads this module with the first request to one. */
-export const PROVIDERS: readonly Provider[] = [SES, SENDGRID, RESEND, POSTMARK, MAILGUN];
+export const PROVIDERS: readonly Provider[] = [SES, SENDGRID, RESEND, POSTMARK, MAILGUN, TWILIO];

@@ -1,5 +1,5 @@
 /** The providers, by the names in their addresses: `/providers/{name}`. */
-export type ProviderName = 'ses' | 'sendgrid' | 'resend' | 'postmark' | 'mailgun';
+export type ProviderName = 'ses' | 'sendgrid' | 'resend' | 'postmark' | 'mailgun' | 'twilio';
 
 /** A mail that an application hands to a provider. */
 export interface Sending {
@@ -28,12 +28,20 @@ export interface Mailroom {
   now(): number;
   /** A random UUID. */
   uuid(): string;
+  /** The default domain of the server, where an inbox for SMS has its number as its local part. */
+  domain: string;
   /**
    * Stores a mail where SMTP would have put it, or until its time.
    * @throws Refused 401 unknown credential, 404 no such recipient, 413 too large, 429 too many requests, 507 inbox full,
    *   503 for a while, and the status of a fault rule
    */
   send(sending: Sending): Promise<void>;
+  /**
+   * Sends a few mails in their order. None is stored before all have met what `send` checks.
+   * @param refused is called for each mail for which `send` would throw; what it throws is thrown, and nothing stored
+   *   unless the mail was refused by the store
+   */
+  sendTogether(sendings: readonly Sending[], refused: (error: unknown, index: number) => void): Promise<void>;
   /** A scheduled mail that is still held is given another time, or for `null` is cancelled. @returns false if none is */
   reschedule(providerId: string, sendAt: number | null): Promise<boolean>;
   /** What `keep` stored, undefined for an unknown name. */
@@ -166,6 +174,8 @@ export interface Provider {
   inbound(mail: InboundMail, signing: Signing): Posting;
   /** What the application fetches after `inbound` has announced a mail: it is kept as `received` by the mail's id. */
   received?(mail: InboundMail): unknown;
+  /** What changes in a mail that is kept as `sent`, where the provider shows what became of it. */
+  became?(outcome: Outcome | 'delivered'): object | undefined;
   /** What is posted to a webhook URL when it is set, before all events: SNS's request to confirm a subscription. */
   handshake?(id: string, signing: Signing): Posting;
   /** Files that need no credential, by path below `baseUrl`, with its slash: SNS's certificate. */

@@ -1,3 +1,4 @@
+import type { Mailroom } from './provider.ts';
 import {
   type Block,
   type Call,
@@ -19,12 +20,17 @@ export interface RenderOptions {
   strict?: boolean;
   /** Values of `@name`. */
   variables?: Readonly<Record<string, unknown>>;
+  /** All that is rendered for one request has a limit: it is in memory until its mails are sent. */
+  request?: Mailroom;
 }
 
 // What rendering may cost, because it happens on the thread that serves everybody.
 const MAX_STEPS = 100_000;
 const MAX_DEPTH = 64;
 const MAX_OUTPUT_LENGTH = 8 * 1024 * 1024;
+/** Of one request. 1,000 recipients of 60 KB stay below. */
+const MAX_OUTPUT_OF_REQUEST = 64 * 1024 * 1024;
+const outputs = new WeakMap<Mailroom, number>();
 
 interface Scope {
   value: unknown;
@@ -41,8 +47,33 @@ interface Scope {
  * @throws TemplateError for what cannot be parsed, calls an unknown helper or is too large
  */
 export function render(source: string, data: unknown, options: RenderOptions): string {
-  return new Renderer(data, options).render(parseTemplate(source));
+  const output = new Renderer(data, options).render(parseTemplate(source));
+  if (options.request) countOutput(options.request, output.length);
+  return output;
 }
+
+/** @throws TemplateError when a request writes too much */
+export function countOutput(request: Mailroom, length: number): void {
+  const total = (outputs.get(request) ?? 0) + length;
+  outputs.set(request, total);
+  if (total > MAX_OUTPUT_OF_REQUEST)
+    throw new TemplateError(
+      'The templates of this request are too large together. Send to fewer recipients at once.',
+    );
+}
+
+/** @param refused makes what is thrown for a template that cannot be parsed or rendered */
+export function orRefused<T>(work: () => T, refused: (message: string) => Error): T {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof TemplateError ? refused(error.message) : error;
+  }
+}
+
+/** The templates that an application keeps at its provider. */
+export const keptTemplates = async <T>(mailroom: Mailroom): Promise<T[]> =>
+  (await mailroom.keptOf('template')).map(({ value }) => value as T);
 
 class Renderer {
   readonly #root: unknown;

@@ -385,7 +385,10 @@ async function startHttp(
       receivesAll: smtp !== null && config.databaseUrl === null,
       repliedAt: (messageId) => receiver.repliedAt(messageId),
       injection: createInjection({ receiver, budget, clock }),
-      mailrooms: createMailrooms({ store, events, receiver, budget, clock }),
+      mailrooms: createMailrooms({
+        ...{ store, events, receiver, budget, clock },
+        domain: firstDomain(config),
+      }),
       replays,
       clock,
       log,

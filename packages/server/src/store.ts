@@ -1,4 +1,5 @@
 import { accounts, domains, keys } from './accounts/sql.ts';
+import { CACHE_TTL_MS, type Clock } from './clock.ts';
 import { sessions } from './console/sql.ts';
 import { mayDependOnItem } from './database/failures.ts';
 import type { Hint } from './database/postgres/change-signal.ts';
@@ -152,6 +153,59 @@ export function storeOf(
       await mails.flushed();
       await own.close();
     },
+  };
+}
+
+/** Makes one read of a key at a time. Callers during a read share the next one, which begins after their call. */
+function createQueue(): <T>(key: string, read: () => Promise<T>) => Promise<T> {
+  const running = new Map<string, Promise<unknown>>();
+  const next = new Map<string, Promise<unknown>>();
+  const run = <T>(key: string, read: () => Promise<T>): Promise<T> => {
+    const current = running.get(key);
+    if (!current) {
+      const result = read().finally(() => running.delete(key));
+      running.set(key, result);
+      return result;
+    }
+    const begin = () => {
+      next.delete(key);
+      return run(key, read);
+    };
+    const queued = next.get(key) ?? current.then(begin, begin);
+    next.set(key, queued);
+    return queued as Promise<T>;
+  };
+  return run;
+}
+
+/**
+ * Caches results of reads until the next write: a thousand waits on one inbox cost one query. If other processes write
+ * too, only callers at the same time share a read. Callers must not change results.
+ * @param maxResults all are dropped at this number
+ */
+export function createSharing(
+  store: Pick<Store, 'generation'>,
+  clock: Pick<Clock, 'monotonic'>,
+  maxResults: number,
+) {
+  const results = new Map<string, Promise<unknown>>();
+  const queued = createQueue();
+  let generation: number | null = null;
+  let until = 0;
+  return <T>(key: string, read: () => Promise<T>): Promise<T> => {
+    const [current, now] = [store.generation(), clock.monotonic()];
+    if (current === null) return queued(key, read);
+    if (current !== generation || now >= until || results.size >= maxResults) {
+      results.clear();
+      generation = current;
+      until = now + CACHE_TTL_MS;
+    }
+    const known = results.get(key);
+    if (known) return known as Promise<T>;
+    const result = read();
+    results.set(key, result);
+    result.catch(() => results.delete(key));
+    return result;
   };
 }
 

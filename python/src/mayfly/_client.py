@@ -95,6 +95,7 @@ class Mayfly:
         address: str | None = None,
         labels: dict[str, str] | None = None,
         catch_all: bool | None = None,
+        sms: bool | None = None,
         webhook_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> Inbox:
@@ -106,6 +107,7 @@ class Mayfly:
             address=address,
             labels=labels,
             catch_all=catch_all,
+            sms=sms,
             webhook_url=webhook_url,
         )
         headers = {"idempotency-key": idempotency_key or str(uuid.uuid4())}

@@ -73,6 +73,14 @@ class Inbox:
         return self.data.address
 
     @property
+    def phone_number(self) -> str:
+        """The telephone number that takes SMS: "+15125550123". Raises MayflyError for an inbox without one."""
+        number = self.data.phone_number
+        if number is None:
+            raise MayflyError(f"{self.address} has no telephone number: create the inbox with sms=True.")
+        return number
+
+    @property
     def labels(self) -> dict[str, str]:
         return dict(self.data.labels)
 

@@ -166,7 +166,7 @@ def _since_line(wanted: WaitFor) -> str:
     if last and meets(last, wanted.match):
         # Two waits for the code and the link of one mail: the second begins behind it.
         return (
-            f"{json.dumps(last.subject)} matches, but the wait before returned it. Take both from one mail: "
+            f"{json.dumps(last.subject) if last.subject else 'A message without a subject'} matches, but the wait before returned it. Take both from one mail: "
             "mail = inbox.wait_for_message(…), then mail.code() and mail.link()."
         )
     position = "the message that the wait before returned" if last else wanted.since

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Mapping
 
-from .api import MessageReceivedEvent
+from . import api
 from .errors import WebhookVerificationError
 
 TOLERANCE = 300
@@ -27,7 +27,7 @@ def _bytes_of(text: str) -> bytes:
 
 def verify(
     body: bytes | str, headers: Mapping[str, str], secret: str, *, now: float | None = None
-) -> MessageReceivedEvent:
+) -> api.MessageReceivedEvent:
     """The event of a request. Raises WebhookVerificationError: respond with 400 or 401.
 
     body: exactly as received, not parsed JSON. headers: as any framework has them. secret: whsec_…
@@ -57,5 +57,5 @@ def verify(
     for signature in signatures.split(" "):
         version, _, value = signature.partition(",")
         if version == "v1" and hmac.compare_digest(_bytes_of(value), wanted):
-            return MessageReceivedEvent.from_json(json.loads(content))
+            return api.MessageReceivedEvent.from_json(json.loads(content))
     raise WebhookVerificationError("The signature does not match: another secret, or a changed body.")

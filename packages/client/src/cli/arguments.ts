@@ -13,7 +13,7 @@ const flags = <Name extends string>(...names: Name[]) =>
 const OPTIONS = {
   ...texts('ttl', 'domain', 'local-part', 'subject', 'from', 'to', 'body', 'timeout', 'within'),
   ...texts('href', 'kind', 'pattern', 'inbox', 'run', 'expect', 'save', 'compare', 'junit'),
-  ...flags('env', 'export', 'all', 'text', 'html', 'raw', 'json', 'version'),
+  ...flags('env', 'export', 'sms', 'all', 'text', 'html', 'raw', 'json', 'version'),
   label: { type: 'string', multiple: true },
   help: { type: 'boolean', short: 'h' },
 } as const;

@@ -123,17 +123,18 @@ async function untilReady(url: string, timeout: Milliseconds, signal: AbortSigna
   }
 }
 
-/** Prints a new inbox: its address, or what scripts read. */
+/** Prints a new inbox: its address or telephone number, or what scripts read. */
 function printCreated(context: Context, values: Values, inbox: Inbox): void {
   const { id, address, token } = inbox;
   if (values.json) context.out(json({ ...inbox.data, token }));
   else if (values.env || values.export) {
-    const variables = Object.entries({ INBOX_ID: id, INBOX_ADDRESS: address, INBOX_TOKEN: token });
+    const number = values.sms && { INBOX_PHONE_NUMBER: inbox.phoneNumber };
+    const variables = Object.entries({ INBOX_ID: id, INBOX_ADDRESS: address, INBOX_TOKEN: token, ...number });
     const prefix = values.export ? 'export ' : '';
     context.out(variables.map(([name, value]) => `${prefix}${name}=${value}\n`).join(''));
   } else {
     context.note(`INBOX_ID=${id} until ${inbox.expiresAt.toISOString()}\n`);
-    context.out(`${address}\n`);
+    context.out(`${values.sms ? inbox.phoneNumber : address}\n`);
   }
 }
 
@@ -181,10 +182,14 @@ async function keepOrCompare(
 
 export const COMMANDS: Record<string, Command> = {
   new: {
-    usage: '[--ttl 15] [--label name=value] [--domain D] [--local-part L] [--env | --export]',
-    does: 'a new inbox; prints its address',
+    usage: '[--ttl 15] [--label name=value] [--domain D] [--local-part L] [--sms] [--env | --export]',
+    does: 'a new inbox; prints its address, with --sms its telephone number',
     async run(context, values) {
-      const options = { ...optionsOf(values), labels: labels(values.label) };
+      const options = {
+        ...optionsOf(values),
+        labels: labels(values.label),
+        ...(values.sms && { sms: true }),
+      };
       printCreated(context, values, await client(context).createInbox(options));
     },
   },
@@ -382,7 +387,11 @@ export const COMMANDS: Record<string, Command> = {
         ...(values.label ?? []),
         ...(values.run === undefined ? [] : [`run=${values.run}`]),
       ]);
-      if (values.expect !== undefined) return comparePlan(context, wanted, values.expect);
+      if (values.expect !== undefined) {
+        if ((values.save ?? values.compare ?? values.junit) !== undefined)
+          throw new UsageError('Call mf report --expect on its own, without --save, --compare and --junit.');
+        return comparePlan(context, wanted, values.expect);
+      }
       if (values.save !== undefined || values.compare !== undefined)
         return keepOrCompare(context, wanted, values);
       const found = await client(context).report(wanted);
@@ -392,6 +401,8 @@ export const COMMANDS: Record<string, Command> = {
         `Inboxes: ${inboxes}, ${inboxesWithoutMail} without mail. Messages: ${messages}, ${refusals} refused. Waits: ${waitsSucceeded} succeeded, ${waitsFailed} failed.\n`,
       );
       for (const problem of found.problems) context.out(`- ${problem}\n`);
+      if (inboxes === 0)
+        context.note('No inbox of the last 24 hours has these labels: check the name of the run.\n');
       if (found.hasMore) context.note('More inboxes have these labels than a report shows. Add a --label.\n');
     },
   },

@@ -122,6 +122,8 @@ export class PlanCheck {
   readonly #plan: Plan;
   /** Each with how often each of its mails came, by the name of the mail. */
   readonly #recipients: Map<string, { recipient: Recipient; counts: Record<string, number> }>;
+  /** By a subject that one recipient alone expects, the address of that recipient; '' for a subject of several. */
+  readonly #meantFor = new Map<string, string>();
   readonly problems: string[] = [];
   problemCount = 0;
   mailCount = 0;
@@ -129,7 +131,9 @@ export class PlanCheck {
   constructor(plan: Plan) {
     this.#plan = plan;
     // What is wrong with the plan is said before anything is read.
-    for (const one of plan.recipients) expectedOf(plan, one);
+    for (const one of plan.recipients)
+      for (const { subject } of expectedOf(plan, one))
+        this.#meantFor.set(subject, this.#meantFor.has(subject) ? '' : one.to);
     this.#recipients = new Map(plan.recipients.map((one) => [keyOf(one.to), { recipient: one, counts: {} }]));
   }
 
@@ -144,7 +148,13 @@ export class PlanCheck {
     const known = this.#recipients.get(keyOf(to));
     const expected = known && expectedOf(this.#plan, known.recipient);
     const subject = asText(mail.subject);
-    const one = expected?.find((wanted) => wanted.subject === subject) ?? this.#like(expected, subject);
+    const exact = expected?.find((wanted) => wanted.subject === subject);
+    const meantFor = exact ? undefined : this.#meantFor.get(subject);
+    if (meantFor) {
+      this.problem(`${to}: ${JSON.stringify(mail.subject)} came, which the plan has for ${meantFor}.`);
+      return undefined;
+    }
+    const one = exact ?? this.#like(expected, subject);
     if (!known || !one) {
       const why = expected ? 'is not in the plan' : 'came, and the plan does not have the address';
       this.problem(`${to}: ${JSON.stringify(mail.subject)} ${why}.`);

@@ -42,6 +42,10 @@ async function execute(args: string[], context: Context): Promise<void> {
   await command.run(context, values, rest);
 }
 
+/** A file that the caller named cannot be read or written; the message of Node.js has its path. */
+const isFileError = (error: unknown): error is Error =>
+  error instanceof Error && 'syscall' in error && 'path' in error;
+
 /**
  * Runs one command.
  * @param args without the program
@@ -53,6 +57,10 @@ export async function run(args: string[], context: Context): Promise<number> {
     return 0;
   } catch (error) {
     if (context.signal.aborted) return 130;
+    if (isFileError(error)) {
+      context.note(`${error.message}\n`);
+      return 1;
+    }
     if (!(error instanceof UsageError) && !MayflyError.is(error)) throw error;
     context.note(`${error.message}\n`);
     return error instanceof UsageError ? 1 : (EXIT_CODES[error.code] ?? 2);

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 
 /** The providers whose interfaces the server has. */
-export const PROVIDER_NAMES = ['ses', 'sendgrid', 'resend', 'postmark', 'mailgun'] as const;
+export const PROVIDER_NAMES = ['ses', 'sendgrid', 'resend', 'postmark', 'mailgun', 'twilio'] as const;
 
 export const ProviderName = Type.Enum([...PROVIDER_NAMES], {
   description: 'A provider whose interface Mayfly has.',

@@ -91,6 +91,8 @@ export interface CreateInbox {
   address?: string;
   /** Take mail for every local part of a domain: of a new sub-domain of its own (`*@brave-otter482136701.mayfly.test`), or, when `domain` names a domain that belongs to your account, of that whole domain, which can have one such inbox. */
   catchAll?: boolean;
+  /** Give the inbox a random telephone number, `phoneNumber`, which takes the SMS that an application sends through `/providers/twilio`. */
+  sms?: boolean;
   labels?: Labels;
   /** URL to which events are sent by POST: `http` or `https`, without a user name. */
   webhookUrl?: string;
@@ -188,7 +190,7 @@ export interface Envelope {
   /** Whether the SMTP connection used TLS. */
   tls: boolean;
   /** The provider through whose interface the message was sent; missing for SMTP and injected messages. */
-  via?: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun";
+  via?: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" | "twilio";
   /** The id of the message in responses and events of that provider. */
   providerMessageId?: string;
 }
@@ -315,6 +317,8 @@ export interface Inbox {
   id: string;
   /** The email address of the inbox. */
   address: string;
+  /** The telephone number at which the inbox takes SMS, in E.164 format: the local part of an address at the default domain that is a number. */
+  phoneNumber: string | null;
   /** Whether it takes mail for more than `address`: a catch-all inbox for every local part of its domain, the sink for every address that no other inbox takes. */
   catchAll: boolean;
   /** The domain of the address. */
@@ -674,6 +678,8 @@ export interface MessageSummary {
   readAt: string | null;
   /** The tags of the message, as `PATCH` set them. */
   tags: string[];
+  /** The provider through whose interface the message was sent; missing for SMTP and injected messages. */
+  via?: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" | "twilio";
   /** The envelope recipients of this inbox as given in RCPT TO, where they are not just its address: with a tag, or in a sink or a catch-all inbox. */
   rcptTo?: string[];
 }
@@ -795,7 +801,7 @@ export interface ProblemField {
 /** The settings of a provider for an account. */
 export interface ProviderSettings {
   /** A provider whose interface Mayfly has. */
-  name: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun";
+  name: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" | "twilio";
   /** Where events are posted; null if nowhere. */
   webhookUrl: string | null;
   /** Where replies are posted; null if nowhere. */
@@ -829,7 +835,7 @@ export interface RefusedMail {
   /** The IP address of the client. */
   remoteAddress: string;
   /** The provider through whose interface it came, which told its caller; missing for SMTP. */
-  via?: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun";
+  via?: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" | "twilio";
 }
 
 /** Which deliveries to replay. */
@@ -866,7 +872,7 @@ export interface Reply {
   /** The mail program whose way of quoting the reply has. */
   style?: "gmail" | "outlook" | "apple";
   /** How the reply reaches the application: `smtp`, or in the inbound format of a provider at its `inboundUrl`. */
-  to?: "smtp" | "ses" | "sendgrid" | "resend" | "postmark" | "mailgun";
+  to?: "smtp" | "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" | "twilio";
 }
 
 /** An inbox of a run. */
@@ -994,7 +1000,7 @@ export interface SentRecord {
   /** What it tells; null for a reply. */
   outcome: "bounce" | "soft-bounce" | "complaint" | "delay" | "unsubscribe" | null;
   /** The provider in whose format it is; null for mail. */
-  via: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" | null;
+  via: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" | "twilio" | null;
   /** Addresses or the URL that it goes to; none until the first attempt. */
   to: string[];
   /** Of a reply; '' for others. */
@@ -1331,9 +1337,9 @@ export interface Operations {
   'POST /v1/inboxes/{id}/messages/{messageId}/reply': { path: { id: string; messageId: string }; body: Reply; result: SentRecord };
   'GET /v1/inboxes/{id}/sent': { path: { id: string }; query?: { limit?: number; before?: string }; result: SentList };
   'GET /v1/inboxes/{id}/threads': { path: { id: string }; result: ThreadList };
-  'PUT /v1/providers/{name}': { path: { name: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" }; body?: SetProvider; result: ProviderSettings };
-  'GET /v1/providers/{name}': { path: { name: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" }; result: ProviderSettings };
-  'DELETE /v1/providers/{name}': { path: { name: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" }; result: undefined };
+  'PUT /v1/providers/{name}': { path: { name: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" | "twilio" }; body?: SetProvider; result: ProviderSettings };
+  'GET /v1/providers/{name}': { path: { name: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" | "twilio" }; result: ProviderSettings };
+  'DELETE /v1/providers/{name}': { path: { name: "ses" | "sendgrid" | "resend" | "postmark" | "mailgun" | "twilio" }; result: undefined };
   'GET /v1/labels': { query?: { name?: string; limit?: number }; result: LabelList };
   'GET /v1/reports/runs': { query?: { [label: `label.${string}`]: string | undefined }; result: RunReport };
   'POST /v1/addresses/generate': { body?: GenerateAddress; result: GeneratedAddress };

@@ -1,22 +1,12 @@
+import { basicPassword, json } from '../given.ts';
 import type { Provider, Refused, Reply } from '../provider.ts';
-import { json } from './form.ts';
 import { sendMessage, sendMime } from './send.ts';
 import { TEMPLATE_ROUTES } from './templates.ts';
 import { event, inbound, makeSecrets } from './webhooks.ts';
 
-/** Mailgun answers a wrong key with one word, which its SDK shows. */
+/** Mailgun answers a wrong key with a text that is no JSON. */
 const refusal = ({ status, message }: Refused): Reply =>
-  status === 401 ? { status, type: 'text/plain', body: 'Forbidden' } : json({ message }, status);
-
-/** Basic authentication: the name is `api`, the key is the password. */
-const credentialOf = ({
-  authorization = '',
-}: Readonly<Record<string, string | undefined>>): string | undefined => {
-  const encoded = /^Basic +(.*)$/i.exec(authorization)?.[1];
-  return encoded === undefined
-    ? undefined
-    : Buffer.from(encoded, 'base64').toString().split(':').slice(1).join(':');
-};
+  status === 401 ? { status, type: 'text/plain', body: `Forbidden. ${message}` } : json({ message }, status);
 
 /** https://documentation.mailgun.com/docs/mailgun/api-reference */
 export const MAILGUN: Provider = {
@@ -27,7 +17,7 @@ export const MAILGUN: Provider = {
     { method: 'POST', url: '/v3/:domain/messages.mime', answer: sendMime },
     ...TEMPLATE_ROUTES,
   ],
-  credentialOf,
+  credentialOf: basicPassword,
   refusal,
   makeSecrets,
   shown: ({ signingKey = '' }) => ({ signingKey }),

@@ -1,11 +1,11 @@
 import { addressList } from '../address-list.ts';
 import type { MailFields } from '../compose.ts';
 import { type Draft, sendDrafts } from '../drafts.ts';
-import { isField, isGiven, type Mailbox, parseJson } from '../given.ts';
+import { type Form, readForm } from '../form.ts';
+import { isField, isGiven, json, type Mailbox, parseJson } from '../given.ts';
 import { type Call, type Mailroom, Refused, type Reply } from '../provider.ts';
 import { readSource, valuesOf } from '../source.ts';
 import { createSubstitute, type Substitute } from '../substitute.ts';
-import { type Form, json, readForm } from './form.ts';
 import { fillTemplate } from './templates.ts';
 
 const MAX_RECIPIENTS = 1_000;

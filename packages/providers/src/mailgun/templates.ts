@@ -1,8 +1,8 @@
-import { isGiven, parseJson, textOf } from '../given.ts';
+import { type Form, readForm } from '../form.ts';
+import { isGiven, json, parseJson, textOf } from '../given.ts';
 import { type Call, type Mailroom, Refused, type Reply, type Route } from '../provider.ts';
-import { parseTemplate, TemplateError } from '../template-parser.ts';
-import { type Helper, render } from '../templates.ts';
-import { type Form, json, readForm } from './form.ts';
+import { parseTemplate } from '../template-parser.ts';
+import { type Helper, orRefused, render } from '../templates.ts';
 
 interface Version {
   id: string;
@@ -57,14 +57,12 @@ export async function fillTemplate(
       `template ${name.slice(0, 100)} not found for ${domain}. Create it with POST /v3/${domain}/templates`,
     );
   const filled = (source: string, isHtml: boolean): string =>
-    render(source, variables, { escape: isHtml, helpers: HELPERS });
-  try {
-    const subject = textOf(version.headers.Subject);
-    return { html: filled(version.template, true), ...(subject && { subject: filled(subject, false) }) };
-  } catch (error) {
-    if (error instanceof TemplateError) throw new Refused(400, error.message);
-    throw error;
-  }
+    render(source, variables, { escape: isHtml, helpers: HELPERS, request: mailroom });
+  const subject = textOf(version.headers.Subject);
+  return orRefused(
+    () => ({ html: filled(version.template, true), ...(subject && { subject: filled(subject, false) }) }),
+    (message) => new Refused(400, message),
+  );
 }
 
 const timestamp = ({ mailroom }: Call): string =>
@@ -73,12 +71,10 @@ const timestamp = ({ mailroom }: Call): string =>
 /** @throws Refused 400 for a source that cannot be parsed */
 function versionOf(form: Form, call: Call, isFirst: boolean): Version {
   const template = form.text('template') ?? '';
-  try {
-    parseTemplate(template);
-  } catch (error) {
-    if (error instanceof TemplateError) throw new Refused(400, error.message);
-    throw error;
-  }
+  orRefused(
+    () => parseTemplate(template),
+    (message) => new Refused(400, message),
+  );
   const headers = parseJson(form.text('headers') ?? '{}');
   return {
     ...{

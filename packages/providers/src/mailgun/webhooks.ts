@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { writtenMailbox } from '../address-list.ts';
-import { type FormPart, writeForm } from '../form.ts';
+import { contentIdsOf, filesOf, writeForm } from '../form.ts';
 import type { InboundMail, Outcome, OutcomeEvent, Posting, Signing } from '../provider.ts';
 
 /** https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-payloads */
@@ -87,19 +87,14 @@ export function event({ id, outcome, recipient, at, sending }: OutcomeEvent, sig
 /** A route's `forward()`: parsed, or as it is for a URL that ends with `mime`. */
 export function inbound(mail: InboundMail, signing: Signing): Posting {
   const isRaw = new URL(signing.url).pathname.endsWith('mime');
-  const files = isRaw
-    ? []
-    : mail.attachments.map((file, index) => ({ ...file, field: `attachment-${index + 1}` }));
-  const contentIds = files
-    .filter(({ contentId }) => contentId)
-    .map(({ contentId, field }) => [`<${contentId}>`, field]);
+  const files = isRaw ? [] : filesOf(mail, 'attachment-');
   const parsed = {
     ...Object.fromEntries(mail.headers.map(({ name, value }) => [name, value])),
     'message-headers': JSON.stringify(mail.headers.map(({ name, value }) => [name, value])),
     ...{ 'body-plain': mail.text, 'stripped-text': mail.reply, 'stripped-signature': '' },
     ...(mail.html && { 'body-html': mail.html, 'stripped-html': mail.html }),
     ...(files.length > 0 && { 'attachment-count': String(files.length) }),
-    ...(contentIds.length > 0 && { 'content-id-map': JSON.stringify(Object.fromEntries(contentIds)) }),
+    ...contentIdsOf('content-id-map', files, (id) => `<${id}>`),
   };
   const fields = {
     ...(isRaw ? { 'body-mime': Buffer.from(mail.raw).toString() } : parsed),
@@ -111,15 +106,6 @@ export function inbound(mail: InboundMail, signing: Signing): Posting {
     },
     ...signatureOf(mail.id, signing),
   };
-  const parts: FormPart[] = [
-    ...Object.entries(fields).map(([name, value]) => ({ name, value })),
-    ...files.map(({ field, filename, contentType, content }) => ({
-      name: field,
-      value: content,
-      filename,
-      type: contentType,
-    })),
-  ];
-  const { type, body } = writeForm(parts, `mailgun${mail.id.replaceAll(/[^\w]/g, '')}`);
+  const { type, body } = writeForm(fields, files, mail.id);
   return { headers: { 'content-type': type, 'user-agent': 'mailgun/treq' }, body };
 }

@@ -1,4 +1,4 @@
-import { NamedRefusal } from '../given.ts';
+import { json, NamedRefusal } from '../given.ts';
 import type { Refused, Reply } from '../provider.ts';
 
 /** https://postmarkapp.com/developer/api/overview#error-codes */
@@ -26,11 +26,5 @@ export function errorOf(error: Refused): { ErrorCode: number; Message: string } 
   const message = error.status === 401 ? `${WRONG_TOKEN} ${error.message}` : error.message;
   return { ErrorCode: code, Message: message };
 }
-
-export const json = (value: unknown, status = 200): Reply => ({
-  status,
-  type: 'application/json',
-  body: JSON.stringify(value),
-});
 
 export const refusal = (error: Refused): Reply => json(errorOf(error), error.status);

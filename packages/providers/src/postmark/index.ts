@@ -1,8 +1,9 @@
+import { makePassword, shownPassword } from '../basic-authentication.ts';
 import type { Provider } from '../provider.ts';
 import { refusal } from './errors.ts';
 import { sendBatch, sendOne, sendTemplateBatch } from './send.ts';
 import { TEMPLATE_ROUTES } from './templates.ts';
-import { event, inbound, makeSecrets, shown } from './webhooks.ts';
+import { event, inbound } from './webhooks.ts';
 
 /** https://postmarkapp.com/developer */
 export const POSTMARK: Provider = {
@@ -17,8 +18,8 @@ export const POSTMARK: Provider = {
   ],
   credentialOf: (headers) => headers['x-postmark-server-token'],
   refusal,
-  makeSecrets,
-  shown,
+  makeSecrets: async () => makePassword(),
+  shown: shownPassword,
   event,
   inbound,
 };

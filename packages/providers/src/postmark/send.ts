@@ -1,9 +1,19 @@
 import { addressList } from '../address-list.ts';
 import type { MailFields } from '../compose.ts';
-import { type Draft, sendDrafts } from '../drafts.ts';
-import { bytesOf, type Given, isField, isGiven, listOf, type Mailbox, parseJson, textOf } from '../given.ts';
-import { type Call, type Mailroom, Refused, type Reply } from '../provider.ts';
-import { errorOf, json, wrong } from './errors.ts';
+import { composeDraft, type Draft, sendMany } from '../drafts.ts';
+import {
+  bytesOf,
+  type Given,
+  isField,
+  isGiven,
+  json,
+  listOf,
+  type Mailbox,
+  parseJson,
+  textOf,
+} from '../given.ts';
+import { type Call, type Mailroom, Refused, type Reply, type Sending } from '../provider.ts';
+import { errorOf, wrong } from './errors.ts';
 import { fillTemplate } from './templates.ts';
 
 const MAX_RECIPIENTS = 50;
@@ -14,23 +24,28 @@ const FORBIDDEN_FILE =
 /** Header fields that the request states by fields of its own. */
 const OWN_FIELD = /^(?:from|to|cc|bcc|reply-to|subject|date|mime-version|content-.*)$/i;
 
-/** The mail of a request, and what Postmark answers for it. */
-async function sendEmail(given: unknown, mailroom: Mailroom): Promise<object> {
+/** The mail of a request. */
+async function sendingOf(given: unknown, mailroom: Mailroom): Promise<Sending> {
   if (!isGiven(given))
     throw wrong(403, 'The input you provided was not a JSON object as Postmark expects it.');
   const isTemplate = given.TemplateId !== undefined || given.TemplateAlias !== undefined;
-  const id = mailroom.uuid();
-  const draft = draftOf(isTemplate ? await fillTemplate(given, mailroom) : given, id);
-  await sendDrafts(mailroom, [draft]).catch((error: unknown) => {
-    // What an account on trial gets for recipients of others.
-    throw error instanceof Refused && error.status === 404 ? wrong(412, error.message) : error;
-  });
-  const copies = (field: string) => (textOf(given[field]) ? { [field]: given[field] } : {});
-  return {
-    ...{ To: textOf(given.To) ?? '', ...copies('Cc'), ...copies('Bcc') },
-    ...{ SubmittedAt: new Date(mailroom.now()).toISOString(), MessageID: id, ErrorCode: 0, Message: 'OK' },
-  };
+  const mail = isTemplate ? await fillTemplate(given, mailroom) : given;
+  return composeDraft(mailroom, draftOf(mail, mailroom.uuid()));
 }
+
+/** What Postmark answers for a mail. */
+function answerOf(given: unknown, id: string | undefined, mailroom: Mailroom): object {
+  const fields = ['To', 'Cc', 'Bcc'].flatMap((field) => {
+    const text = isGiven(given) ? textOf(given[field]) : undefined;
+    return text || field === 'To' ? [[field, text ?? '']] : [];
+  });
+  const SubmittedAt = new Date(mailroom.now()).toISOString();
+  return { ...Object.fromEntries(fields), SubmittedAt, MessageID: id, ErrorCode: 0, Message: 'OK' };
+}
+
+/** What an account on trial gets for recipients of others. */
+const refused = (error: unknown): unknown =>
+  error instanceof Refused && error.status === 404 ? wrong(412, error.message) : error;
 
 function bodyOf(call: Call): unknown {
   const given = parseJson(call.body);
@@ -38,25 +53,36 @@ function bodyOf(call: Call): unknown {
   return given;
 }
 
-export const sendOne = async (call: Call): Promise<Reply> =>
-  json(await sendEmail(bodyOf(call), call.mailroom));
+export async function sendOne(call: Call): Promise<Reply> {
+  const { mailroom } = call;
+  const given = bodyOf(call);
+  const sending = await sendingOf(given, mailroom);
+  await mailroom.send(sending).catch((error) => {
+    throw refused(error);
+  });
+  return json(answerOf(given, sending.providerId, mailroom));
+}
 
 /** Each mail succeeds or fails alone: the response has an answer for each. */
 async function answers(mails: unknown, mailroom: Mailroom): Promise<object[]> {
   if (!Array.isArray(mails)) throw wrong(403, 'The input you provided was not a list of messages.');
   if (mails.length > MAX_BATCH)
     throw wrong(410, `A batch has at most ${MAX_BATCH} messages, you provided ${mails.length}.`);
-  const made: object[] = [];
-  for (const mail of mails)
-    made.push(
-      await sendEmail(mail, mailroom).catch((error: unknown) => {
-        // A key or a rate that is refused concerns the request as a whole; so does what is no refusal.
-        if (error instanceof Refused && error.status < 500 && error.status !== 401 && error.status !== 429)
-          return errorOf(error);
-        throw error;
-      }),
-    );
-  return made;
+  const ids = new Map<unknown, string>();
+  const errors = new Map<number, object>();
+  const make = async (mail: unknown): Promise<Sending> => {
+    const sending = await sendingOf(mail, mailroom);
+    ids.set(mail, sending.providerId);
+    return sending;
+  };
+  await sendMany(mailroom, mails, make, (thrown, index) => {
+    const error = refused(thrown);
+    // A key or a rate that is refused concerns the request as a whole; so does what is no refusal.
+    const isOwn = error instanceof Refused && error.status < 500 && ![401, 429].includes(error.status);
+    if (!isOwn) throw error;
+    errors.set(index, errorOf(error));
+  });
+  return mails.map((mail, index) => errors.get(index) ?? answerOf(mail, ids.get(mail), mailroom));
 }
 
 export async function sendBatch(call: Call): Promise<Reply> {

@@ -1,8 +1,8 @@
-import { type Given, isGiven, parseJson, textOf } from '../given.ts';
+import { type Given, isGiven, json, parseJson, textOf } from '../given.ts';
 import type { Call, Mailroom, Reply, Route } from '../provider.ts';
-import { parseTemplate, TemplateError } from '../template-parser.ts';
-import { render } from '../templates.ts';
-import { json, wrong } from './errors.ts';
+import { parseTemplate } from '../template-parser.ts';
+import { keptTemplates, orRefused, render } from '../templates.ts';
+import { wrong } from './errors.ts';
 
 /** As `GET /templates/{id}` shows it. */
 interface Template {
@@ -21,13 +21,11 @@ interface Template {
 const NOT_FOUND = `The 'TemplateId' or 'TemplateAlias' associated with this request is not valid or was not found. Create it with POST /templates.`;
 const SOURCES = ['Subject', 'HtmlBody', 'TextBody'] as const;
 
-const all = async (mailroom: Mailroom): Promise<Template[]> =>
-  (await mailroom.keptOf('template')).map(({ value }) => value as Template);
-
 /** By id or alias. @throws NamedRefusal */
 async function found(mailroom: Mailroom, idOrAlias: string): Promise<Template> {
   const direct = (await mailroom.kept('template', idOrAlias)) as Template | undefined;
-  const template = direct ?? (await all(mailroom)).find(({ Alias }) => Alias === idOrAlias);
+  const template =
+    direct ?? (await keptTemplates<Template>(mailroom)).find(({ Alias }) => Alias === idOrAlias);
   if (template) return template;
   throw wrong(1101, NOT_FOUND);
 }
@@ -41,23 +39,29 @@ export async function fillTemplate(given: Given, mailroom: Mailroom): Promise<Gi
   );
   const layout = LayoutTemplate ? await found(mailroom, LayoutTemplate) : undefined;
   const filled = (field: (typeof SOURCES)[number]): string =>
-    renderField(field, template[field], given.TemplateModel, layout?.[field]);
+    renderField(mailroom, field, template[field], given.TemplateModel, layout?.[field]);
   const [Subject, HtmlBody, TextBody] = SOURCES.map(filled);
   return { ...given, Subject, HtmlBody, TextBody };
 }
 
 /** @throws NamedRefusal for a template that cannot be rendered */
-function renderField(field: string, source: string, model: unknown, layout?: string): string {
-  const isHtml = field === 'HtmlBody';
-  try {
-    const content = render(source, model, { escape: isHtml });
+function renderField(
+  request: Mailroom,
+  field: string,
+  source: string,
+  model: unknown,
+  layout?: string,
+): string {
+  const options = { escape: field === 'HtmlBody', request };
+  return orWrong(field, () => {
+    const content = render(source, model, options);
     const isInLayout = layout && content && field !== 'Subject';
-    return isInLayout ? render(layout, model, { escape: isHtml, variables: { content } }) : content;
-  } catch (error) {
-    if (error instanceof TemplateError) throw wrong(1106, `${field}: ${error.message}`);
-    throw error;
-  }
+    return isInLayout ? render(layout, model, { ...options, variables: { content } }) : content;
+  });
 }
+
+const orWrong = <T>(field: string, work: () => T): T =>
+  orRefused(work, (message) => wrong(1106, `${field}: ${message}`));
 
 function bodyOf(call: Call): Given {
   const given = parseJson(call.body);
@@ -74,22 +78,15 @@ async function changed(call: Call, template: Template): Promise<Reply> {
     made[field] = given[field] === undefined ? made[field] : (textOf(given[field]) ?? null);
   if (given.TemplateType === 'Layout') made.TemplateType = 'Layout';
   if (!made.Name) throw wrong(1104, `The 'Name' of the template is required.`);
-  for (const field of SOURCES) renderable(field, made[field]);
-  const others = (await all(call.mailroom)).filter(({ TemplateId }) => TemplateId !== made.TemplateId);
+  for (const field of SOURCES) orWrong(field, () => parseTemplate(made[field]));
+  const others = (await keptTemplates<Template>(call.mailroom)).filter(
+    ({ TemplateId }) => TemplateId !== made.TemplateId,
+  );
   if (made.Alias !== null && others.some(({ Alias }) => Alias === made.Alias))
     throw wrong(1106, `The alias '${made.Alias}' is already used by another template.`);
   await call.mailroom.keep('template', String(made.TemplateId), made);
   const { TemplateId, Name, Active, Alias, TemplateType, LayoutTemplate } = made;
   return json({ TemplateId, Name, Active, Alias, TemplateType, LayoutTemplate });
-}
-
-function renderable(field: string, source: string): void {
-  try {
-    parseTemplate(source);
-  } catch (error) {
-    if (error instanceof TemplateError) throw wrong(1106, `${field}: ${error.message}`);
-    throw error;
-  }
 }
 
 function createTemplate(call: Call): Promise<Reply> {
@@ -109,7 +106,12 @@ function validate(call: Call): Reply {
   const given = bodyOf(call);
   const parts = SOURCES.map((field) => {
     try {
-      const RenderedContent = renderField(field, textOf(given[field]) ?? '', given.TestRenderModel ?? {});
+      const RenderedContent = renderField(
+        call.mailroom,
+        field,
+        textOf(given[field]) ?? '',
+        given.TestRenderModel ?? {},
+      );
       return [field, { ContentIsValid: true, ValidationErrors: [], RenderedContent }] as const;
     } catch (error) {
       const Message = error instanceof Error ? error.message : String(error);
@@ -132,7 +134,7 @@ export const TEMPLATE_ROUTES: readonly Route[] = [
     method: 'GET',
     url: '/templates',
     async answer({ mailroom }) {
-      const templates = await all(mailroom);
+      const templates = await keptTemplates<Template>(mailroom);
       return json({ TotalCount: templates.length, Templates: templates });
     },
   },

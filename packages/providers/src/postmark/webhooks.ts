@@ -1,7 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { writtenMailbox } from '../address-list.ts';
+import { basicAuthorization } from '../basic-authentication.ts';
 import type { Mailbox } from '../given.ts';
-import type { InboundMail, Outcome, OutcomeEvent, Posting, Secrets, Signing } from '../provider.ts';
+import type { InboundMail, Outcome, OutcomeEvent, Posting, Signing } from '../provider.ts';
 
 /** https://postmarkapp.com/developer/webhooks/bounce-webhook */
 const BOUNCES: Record<Exclude<Outcome, 'unsubscribe'>, object> = {
@@ -41,28 +42,13 @@ const BOUNCES: Record<Exclude<Outcome, 'unsubscribe'>, object> = {
   },
 };
 
-export const makeSecrets = async (): Promise<Record<string, string>> => ({
-  username: 'mayfly',
-  password: randomBytes(24).toString('base64url'),
-});
-
-/** Postmark signs nothing; a webhook has a name and a password, in the URL or beside it. */
-function posting(value: object, { secrets, url }: Signing): Posting {
-  const { username, password } = new URL(url);
-  const own = [username, password].map(decodeURIComponent);
-  const pair = username ? own : [secrets.username ?? '', secrets.password ?? ''];
-  return {
-    headers: {
-      ...{ 'content-type': 'application/json', 'user-agent': 'Postmark' },
-      authorization: `Basic ${Buffer.from(pair.join(':')).toString('base64')}`,
-    },
-    body: Buffer.from(JSON.stringify(value)),
-  };
-}
-
-export const shown = ({ username = '', password = '' }: Secrets): Record<string, string> => ({
-  username,
-  password,
+/** Postmark signs nothing; a webhook has a name and a password. */
+const posting = (value: object, { secrets }: Signing): Posting => ({
+  headers: {
+    ...{ 'content-type': 'application/json', 'user-agent': 'Postmark' },
+    ...basicAuthorization(secrets),
+  },
+  body: Buffer.from(JSON.stringify(value)),
 });
 
 export function event({ id, outcome, recipient, at, sending }: OutcomeEvent, signing: Signing): Posting {

@@ -1,3 +1,4 @@
+import { shownMailbox } from '../address-list.ts';
 import { compose, type MailFields } from '../compose.ts';
 import {
   bytesOf,
@@ -30,7 +31,8 @@ export interface SentEmail {
   bcc: string[];
   cc: string[];
   reply_to: string[];
-  last_event: 'delivered' | 'scheduled' | 'canceled';
+  /** `scheduled`, `delivered`, `canceled`, or what became of it. */
+  last_event: string;
   scheduled_at: string | null;
   tags: Tag[];
   message_id: string;
@@ -72,9 +74,9 @@ export async function readEmail(body: unknown, mailroom: Mailroom): Promise<Emai
   const kept = (text: unknown): string | null =>
     typeof text === 'string' && text.length <= MAX_KEPT_TEXT ? text : null;
   const sent: SentEmail = {
-    ...{ object: 'email', id, to: to.map(written), from: written(from), subject: fields.subject },
+    ...{ object: 'email', id, to: to.map(shownMailbox), from: shownMailbox(from), subject: fields.subject },
     ...{ html: kept(fields.html), text: kept(fields.text) },
-    ...{ bcc: bcc.map(written), cc: cc.map(written), reply_to: replyTo.map(written), tags },
+    ...{ bcc: bcc.map(shownMailbox), cc: cc.map(shownMailbox), reply_to: replyTo.map(shownMailbox), tags },
     created_at: new Date(now).toISOString(),
     last_event: sendAt === undefined ? 'delivered' : 'scheduled',
     scheduled_at: sendAt === undefined ? null : new Date(sendAt).toISOString(),
@@ -127,8 +129,6 @@ function mailbox(value: unknown, field: string): Mailbox {
 
 const mailboxes = (given: Given, field: string): Mailbox[] =>
   listOf(given[field]).map((value) => mailbox(value, field));
-
-const written = ({ name, address }: Mailbox): string => (name ? `${name} <${address}>` : address);
 
 function headersOf(value: unknown): Record<string, string> {
   if (value === undefined || value === null) return {};

@@ -1,4 +1,4 @@
-import { NamedRefusal } from '../given.ts';
+import { json, NamedRefusal } from '../given.ts';
 import type { Call, Refused, Reply } from '../provider.ts';
 
 export const invalid = (message: string): NamedRefusal => new NamedRefusal(422, 'validation_error', message);
@@ -22,7 +22,7 @@ const KINDS: Readonly<Record<number, string>> = {
 function known({ status, message }: Refused, hasKey: boolean): NamedRefusal {
   if (status === 401 && !hasKey)
     return new NamedRefusal(401, 'missing_api_key', 'Missing API key in the authorization header.');
-  if (status === 401) return new NamedRefusal(403, 'invalid_api_key', 'API key is invalid.');
+  if (status === 401) return new NamedRefusal(403, 'invalid_api_key', `API key is invalid. ${message}`);
   // Of a recipient; of an email it is named already.
   if (status === 404) return invalid(message);
   if (status === 507) return new NamedRefusal(429, 'daily_quota_exceeded', message);
@@ -35,12 +35,6 @@ export function refusal(error: Refused, call: Pick<Call, 'headers'>): Reply {
     error instanceof NamedRefusal ? error : known(error, credentialOf(call.headers) !== undefined);
   return json({ statusCode: status, name: kind, message }, status);
 }
-
-export const json = (value: unknown, status = 200): Reply => ({
-  status,
-  type: 'application/json; charset=utf-8',
-  body: JSON.stringify(value),
-});
 
 export const credentialOf = ({ authorization }: Call['headers']): string | undefined =>
   /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1];

@@ -23,6 +23,11 @@ const TYPES: Readonly<Partial<Record<Outcome, string>>> = {
   delay: 'email.delivery_delayed',
 };
 
+export function became(outcome: Outcome | 'delivered'): { last_event: string } | undefined {
+  const type = outcome === 'delivered' ? 'email.delivered' : TYPES[outcome];
+  return type === undefined ? undefined : { last_event: type.replace('email.', '') };
+}
+
 export const makeSecrets = async (): Promise<Record<string, string>> => ({
   signingSecret: `whsec_${randomBytes(24).toString('base64')}`,
 });

@@ -1,8 +1,8 @@
-import { isGiven, parseJson } from '../given.ts';
+import { isGiven, json, parseJson } from '../given.ts';
 import { type Call, type Mailroom, type Provider, Refused, type Reply, type Route } from '../provider.ts';
 import { type Email, readEmail, type SentEmail } from './email.ts';
-import { credentialOf, invalid, json, notFound, refusal } from './errors.ts';
-import { event, inbound, makeSecrets } from './events.ts';
+import { credentialOf, invalid, notFound, refusal } from './errors.ts';
+import { became, event, inbound, makeSecrets } from './events.ts';
 import { RECEIVING_ROUTES, received } from './receiving.ts';
 import { bodyOf, once, page } from './requests.ts';
 import { timeOf } from './schedule.ts';
@@ -11,15 +11,35 @@ import { TEMPLATE_ROUTES } from './templates.ts';
 /** Resend's own limit. */
 const MAX_BATCH = 100;
 
-async function send({ sending, sent }: Email, mailroom: Mailroom): Promise<{ id: string }> {
-  await mailroom.keepFirst('sent', sent.id, sent);
+/** Sends mails. @param refused as in `sendTogether` @returns the ids of those that were sent */
+async function send(
+  emails: readonly Email[],
+  mailroom: Mailroom,
+  refused: (error: unknown, index: number) => void,
+): Promise<{ id: string }[]> {
+  await Promise.all(emails.map(({ sent }) => mailroom.keepFirst('sent', sent.id, sent)));
+  let lost = new Set(emails.keys());
   try {
-    await mailroom.send(sending);
-  } catch (error) {
-    await mailroom.keep('sent', sent.id, null);
-    throw error;
+    const unsent = new Set<number>();
+    const sendings = emails.map(({ sending }) => sending);
+    await mailroom.sendTogether(sendings, (error, index) => {
+      refused(error, index);
+      unsent.add(index);
+    });
+    lost = unsent;
+  } finally {
+    const names = [...lost].map((index) => emails[index]?.sent.id ?? '');
+    await Promise.all(names.map((name) => mailroom.keep('sent', name, null)));
   }
-  return { id: sent.id };
+  return emails.filter((_, index) => !lost.has(index)).map(({ sent: { id } }) => ({ id }));
+}
+
+async function sendOne({ body, mailroom }: Call): Promise<Reply> {
+  const email = await readEmail(bodyOf(body), mailroom);
+  const [sent] = await send([email], mailroom, (error) => {
+    throw error;
+  });
+  return json(sent);
 }
 
 async function sendBatch({ headers, body, mailroom }: Call): Promise<Reply> {
@@ -29,14 +49,9 @@ async function sendBatch({ headers, body, mailroom }: Call): Promise<Reply> {
     throw invalid(`A batch has at least one and at most ${MAX_BATCH} emails.`);
   const isPermissive = headers['x-batch-validation'] === 'permissive';
   const errors: { index: number; message: string }[] = [];
-  const step = async <T>(index: number, action: () => Promise<T>): Promise<T | undefined> => {
-    try {
-      return await action();
-    } catch (error) {
-      if (!isPermissive || !(error instanceof Refused)) throw error;
-      errors.push({ index, message: error.message });
-      return undefined;
-    }
+  const refused = (error: unknown, index: number): void => {
+    if (!isPermissive || !(error instanceof Refused)) throw error;
+    errors.push({ index, message: error.message });
   };
   const read = async (item: unknown): Promise<Email> => {
     if (isGiven(item) && item.attachments !== undefined)
@@ -44,13 +59,12 @@ async function sendBatch({ headers, body, mailroom }: Call): Promise<Reply> {
     return readEmail(item, mailroom);
   };
   // All are read before the first is sent: one that is not valid stops a strict batch.
-  const emails: (Email | undefined)[] = [];
-  for (const [index, item] of items.entries()) emails.push(await step(index, () => read(item)));
-  const data: { id: string }[] = [];
-  for (const [index, email] of emails.entries()) {
-    const sent = email && (await step(index, () => send(email, mailroom)));
-    if (sent) data.push(sent);
-  }
+  const made = await Promise.allSettled(items.map(read));
+  const emails: (Email & { index: number })[] = [];
+  for (const [index, one] of made.entries())
+    if (one.status === 'fulfilled') emails.push({ ...one.value, index });
+    else refused(one.reason, index);
+  const data = await send(emails, mailroom, (error, place) => refused(error, emails[place]?.index ?? place));
   return json(isPermissive ? { data, errors } : { data });
 }
 
@@ -82,10 +96,7 @@ const ROUTES: readonly Route[] = [
   {
     method: 'POST',
     url: '/emails',
-    answer: (call) =>
-      once(call, async () =>
-        json(await send(await readEmail(bodyOf(call.body), call.mailroom), call.mailroom)),
-      ),
+    answer: (call) => once(call, () => sendOne(call)),
   },
   { method: 'POST', url: '/emails/batch', answer: (call) => once(call, () => sendBatch(call)) },
   {
@@ -118,4 +129,5 @@ export const RESEND: Provider = {
   event,
   inbound,
   received,
+  became,
 };

@@ -1,5 +1,7 @@
+import { shownMailbox } from '../address-list.ts';
+import { json } from '../given.ts';
 import type { Call, InboundMail, Route } from '../provider.ts';
-import { json, notFound } from './errors.ts';
+import { notFound } from './errors.ts';
 
 /** Contents of attachments that are kept with a mail, whose record has a limit. */
 const MAX_CONTENT_BYTES = 256 * 1024;
@@ -8,12 +10,15 @@ type Received = ReturnType<typeof received>;
 
 /** What `GET /emails/receiving/{id}` answers. */
 export function received(mail: InboundMail) {
-  const written = ({ name, address }: { name: string; address: string }) =>
-    name ? `${name} <${address}>` : address;
   let left = MAX_CONTENT_BYTES;
   return {
     ...{ object: 'email', id: mail.id, created_at: new Date(mail.at).toISOString() },
-    ...{ from: written(mail.from), to: mail.to.map(written), cc: mail.cc.map(written), bcc: [] },
+    ...{
+      from: shownMailbox(mail.from),
+      to: mail.to.map(shownMailbox),
+      cc: mail.cc.map(shownMailbox),
+      bcc: [],
+    },
     ...{ received_for: [mail.rcptTo], reply_to: [], message_id: mail.messageId, subject: mail.subject },
     ...{ html: mail.html || null, text: mail.text || null, raw: null },
     headers: Object.fromEntries(mail.headers.map(({ name, value }) => [name.toLowerCase(), value])),

@@ -1,6 +1,7 @@
-import { type Given, isGiven, listOf, textOf } from '../given.ts';
+import { type Given, isGiven, json, listOf, textOf } from '../given.ts';
 import type { Call, Mailroom, Reply, Route } from '../provider.ts';
-import { invalid, json, missing, notFound } from './errors.ts';
+import { countOutput, keptTemplates, orRefused } from '../templates.ts';
+import { invalid, missing, notFound } from './errors.ts';
 import { bodyOf, page } from './requests.ts';
 
 /** What a template says; `published` is the version that is sent. */
@@ -35,13 +36,10 @@ const VARIABLE = /\{\{\{\s*([A-Za-z0-9_]{1,50})\s*\}\}\}/g;
 async function find(mailroom: Mailroom, idOrAlias: string): Promise<Template> {
   const found =
     (await mailroom.kept('template', idOrAlias)) ??
-    (await all(mailroom)).find(({ alias }) => alias === idOrAlias);
+    (await keptTemplates<Template>(mailroom)).find(({ alias }) => alias === idOrAlias);
   if (!found) throw notFound('Template');
   return found as Template;
 }
-
-const all = async (mailroom: Mailroom): Promise<Template[]> =>
-  (await mailroom.keptOf('template')).map(({ value }) => value as Template);
 
 /** The request with what its template says, where it does not say it itself. @throws NamedRefusal */
 export async function fillTemplate(given: Given, mailroom: Mailroom): Promise<Given> {
@@ -53,12 +51,13 @@ export async function fillTemplate(given: Given, mailroom: Mailroom): Promise<Gi
   const { published } = await find(mailroom, id);
   if (!published) throw invalid(`The template \`${id}\` is not published. Publish it before it is sent.`);
   const values = valuesOf(published.variables, isGiven(template.variables) ? template.variables : {});
-  const fill = (text: string): string =>
-    text.replace(VARIABLE, (_all, key: string) => {
-      const value = values.get(key);
-      if (value === undefined) throw invalid(`The template variable \`${key}\` has no value.`);
-      return value;
-    });
+  const replacement = (_all: string, key: string): string => {
+    const value = values.get(key);
+    if (value === undefined) throw invalid(`The template variable \`${key}\` has no value.`);
+    countOutput(mailroom, value.length);
+    return value;
+  };
+  const fill = (text: string): string => orRefused(() => text.replace(VARIABLE, replacement), invalid);
   const { subject, html, text, from, reply_to } = published;
   return {
     ...(from !== null && { from }),
@@ -141,7 +140,7 @@ export const TEMPLATE_ROUTES: readonly Route[] = [
     method: 'GET',
     url: '/templates',
     answer: async ({ mailroom, query }) => {
-      const rows = (await all(mailroom)).map(shown);
+      const rows = (await keptTemplates<Template>(mailroom)).map(shown);
       return json(
         page(rows, query, ({ id, name, alias, status, created_at, updated_at, published_at }) => ({
           ...{ id, name, alias, status, created_at, updated_at, published_at },

@@ -1,3 +1,4 @@
+import { shownPassword } from '../basic-authentication.ts';
 import type { Provider } from '../provider.ts';
 import { refusal } from './errors.ts';
 import { sendMail } from './send.ts';
@@ -13,7 +14,7 @@ export const SENDGRID: Provider = {
   credentialOf: ({ authorization }) => /^Bearer +(?:SG\.)?(.*)$/i.exec(authorization ?? '')?.[1],
   refusal,
   makeSecrets,
-  shown: ({ publicKey = '' }) => ({ publicKey }),
+  shown: (secrets) => ({ publicKey: secrets.publicKey ?? '', ...shownPassword(secrets) }),
   event,
   inbound,
 };

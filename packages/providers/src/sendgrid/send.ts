@@ -8,6 +8,7 @@ import {
   listOf,
   type Mailbox,
   mailboxOf,
+  objectOf,
   parseJson,
   textOf,
 } from '../given.ts';
@@ -143,8 +144,6 @@ async function draftOf(personalization: Personalization): Promise<Draft> {
     },
   };
 }
-
-const objectOf = (value: unknown): Given => (isGiven(value) ? value : {});
 
 function mailbox(value: unknown, field: string): Mailbox {
   const { email, name } = objectOf(value);

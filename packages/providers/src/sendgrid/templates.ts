@@ -1,7 +1,7 @@
-import { type Given, isGiven, listOf, parseJson, textOf } from '../given.ts';
+import { type Given, isGiven, json, parseJson, textOf } from '../given.ts';
 import { type Call, type Mailroom, Refused, type Reply, type Route } from '../provider.ts';
-import { parseTemplate, TemplateError } from '../template-parser.ts';
-import { type Helper, render } from '../templates.ts';
+import { parseTemplate } from '../template-parser.ts';
+import { type Helper, keptTemplates, orRefused, render } from '../templates.ts';
 import { wrongField } from './errors.ts';
 
 interface Version {
@@ -88,23 +88,17 @@ export async function renderTemplate(
   const version = template?.versions.find(({ active }) => active === 1);
   if (!version) return undefined;
   const filled = (source: string, isHtml: boolean): string =>
-    render(source, data, { escape: isHtml, helpers: HELPERS });
-  try {
-    const subject = filled(version.subject, false).replace(/[\r\n]+/g, ' ');
-    const html = filled(version.html_content, true);
-    const text = filled(version.plain_content, false);
-    return { subject, ...(html && { html }), ...(text && { text }) };
-  } catch (error) {
-    if (error instanceof TemplateError) throw wrongField('template_id', error.message);
-    throw error;
-  }
+    render(source, data, { escape: isHtml, helpers: HELPERS, request: mailroom });
+  return orRefused(
+    () => {
+      const subject = filled(version.subject, false).replace(/[\r\n]+/g, ' ');
+      const html = filled(version.html_content, true);
+      const text = filled(version.plain_content, false);
+      return { subject, ...(html && { html }), ...(text && { text }) };
+    },
+    (message) => wrongField('template_id', message),
+  );
 }
-
-const json = (value: unknown, status = 200): Reply => ({
-  status,
-  type: 'application/json',
-  body: value === undefined ? '' : JSON.stringify(value),
-});
 
 function bodyOf(call: Call): Given {
   const given = parseJson(call.body);
@@ -137,51 +131,28 @@ async function createTemplate(call: Call): Promise<Reply> {
   return json(await keep(call, { id, name, generation, updated_at: '', versions: [] }), 201);
 }
 
-function checked(given: Given, version: Version): Version {
-  const made = { ...version };
-  for (const field of ['name', 'subject', 'html_content', 'plain_content'] as const) {
-    made[field] = textOf(given[field]) ?? made[field];
-    try {
-      parseTemplate(made[field]);
-    } catch (error) {
-      if (error instanceof TemplateError) throw wrongField(field, error.message);
-      throw error;
-    }
-  }
-  if (given.active !== undefined) made.active = given.active === 1 || given.active === true ? 1 : 0;
-  return made;
-}
-
-/** Stores a version among the others; at most one is active. */
-async function keepVersion(call: Call, template: Template, version: Version): Promise<Version> {
-  const others = template.versions.filter(({ id }) => id !== version.id);
-  if (version.active === 1) for (const other of others) other.active = 0;
-  const kept = { ...version, updated_at: timestamp(call) };
-  await keep(call, { ...template, versions: [kept, ...others] });
-  return kept;
-}
-
+/** Adds a version, which is the active one unless it says otherwise. */
 async function createVersion(call: Call): Promise<Reply> {
   const template = await found(call);
   const given = bodyOf(call);
   if (!textOf(given.name)) throw wrongField('name', 'The name is required.');
-  const made = checked(given, {
-    ...{ id: call.mailroom.uuid(), template_id: template.id, active: 1 as const },
-    ...{ name: '', subject: '', html_content: '', plain_content: '', updated_at: '' },
-  });
-  return json(await keepVersion(call, template, made), 201);
-}
-
-async function foundVersion(call: Call): Promise<[Template, Version]> {
-  const template = await found(call);
-  const version = template.versions.find(({ id }) => id === call.path.version);
-  if (!version) throw new Refused(404, 'template version not found');
-  return [template, version];
-}
-
-async function changeVersion(call: Call, given: Given): Promise<Reply> {
-  const [template, version] = await foundVersion(call);
-  return json(await keepVersion(call, template, checked(given, version)));
+  const source = (field: string): string => {
+    const text = textOf(given[field]) ?? '';
+    orRefused(
+      () => parseTemplate(text),
+      (message) => wrongField(field, message),
+    );
+    return text;
+  };
+  const version: Version = {
+    ...{ id: call.mailroom.uuid(), template_id: template.id, updated_at: timestamp(call) },
+    ...{ name: source('name'), subject: source('subject') },
+    ...{ html_content: source('html_content'), plain_content: source('plain_content') },
+    active: given.active === 0 || given.active === false ? 0 : 1,
+  };
+  if (version.active === 1) for (const other of template.versions) other.active = 0;
+  await keep(call, { ...template, versions: [version, ...template.versions] });
+  return json(version, 201);
 }
 
 /** Templates and their versions: what a test needs to set them up. */
@@ -191,52 +162,18 @@ export const TEMPLATE_ROUTES: readonly Route[] = [
     method: 'GET',
     url: '/v3/templates',
     async answer({ mailroom }) {
-      const templates = listOf(await mailroom.keptOf('template')).map(
-        (one) => (one as { value: Template }).value,
-      );
+      const templates = await keptTemplates<Template>(mailroom);
       return json({ result: templates, templates, _metadata: { count: templates.length } });
     },
   },
   { method: 'GET', url: '/v3/templates/:id', answer: async (call) => json(await found(call)) },
   {
-    method: 'PATCH',
-    url: '/v3/templates/:id',
-    async answer(call) {
-      const template = await found(call);
-      return json(await keep(call, { ...template, name: textOf(bodyOf(call).name) ?? template.name }));
-    },
-  },
-  {
     method: 'DELETE',
     url: '/v3/templates/:id',
     async answer(call) {
       await call.mailroom.keep('template', (await found(call)).id, null);
-      return json(undefined, 204);
+      return { status: 204, type: 'application/json', body: '' };
     },
   },
   { method: 'POST', url: '/v3/templates/:id/versions', answer: createVersion },
-  {
-    method: 'GET',
-    url: '/v3/templates/:id/versions/:version',
-    answer: async (call) => json((await foundVersion(call))[1]),
-  },
-  {
-    method: 'PATCH',
-    url: '/v3/templates/:id/versions/:version',
-    answer: (call) => changeVersion(call, bodyOf(call)),
-  },
-  {
-    method: 'POST',
-    url: '/v3/templates/:id/versions/:version/activate',
-    answer: (call) => changeVersion(call, { active: 1 }),
-  },
-  {
-    method: 'DELETE',
-    url: '/v3/templates/:id/versions/:version',
-    async answer(call) {
-      const [template, version] = await foundVersion(call);
-      await keep(call, { ...template, versions: template.versions.filter(({ id }) => id !== version.id) });
-      return json(undefined, 204);
-    },
-  },
 ];

@@ -1,7 +1,8 @@
 import { createPrivateKey, generateKeyPair, sign } from 'node:crypto';
 import { promisify } from 'node:util';
 import { writtenMailbox } from '../address-list.ts';
-import { type FormPart, writeForm } from '../form.ts';
+import { basicAuthorization, makePassword } from '../basic-authentication.ts';
+import { contentIdsOf, filesOf, writeForm } from '../form.ts';
 import type { InboundMail, Outcome, OutcomeEvent, Posting, Secrets, Signing } from '../provider.ts';
 
 /** What SendGrid says of an outcome: https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event */
@@ -27,7 +28,7 @@ export async function makeSecrets(): Promise<Record<string, string>> {
     publicKeyEncoding: { type: 'spki', format: 'der' },
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   });
-  return { privateKey, publicKey: publicKey.toString('base64') };
+  return { privateKey, publicKey: publicKey.toString('base64'), ...makePassword() };
 }
 
 /** The signature covers the time and the body. */
@@ -73,55 +74,40 @@ export function event(
   return signed('application/json', Buffer.from(JSON.stringify(body)), secrets, now);
 }
 
-const CHARSETS = JSON.stringify({
-  to: 'UTF-8',
-  from: 'UTF-8',
-  subject: 'UTF-8',
-  text: 'UTF-8',
-  html: 'UTF-8',
-  cc: 'UTF-8',
-});
+const CHARSETS = JSON.stringify(
+  Object.fromEntries(['to', 'from', 'subject', 'text', 'html', 'cc'].map((field) => [field, 'UTF-8'])),
+);
 
-/** Inbound Parse, without "Send Raw". */
-export function inbound(mail: InboundMail, { secrets, now }: Signing): Posting {
-  const named = mail.attachments.map((attachment, index) => ({
-    ...attachment,
-    field: `attachment${index + 1}`,
-  }));
-  const info = named.map(({ field, filename, contentType: type, contentId }) => [
+/** Inbound Parse. SendGrid's "Send Raw" is `send_raw=true` in the query of the URL. */
+export function inbound(mail: InboundMail, { secrets, now, url }: Signing): Posting {
+  const isRaw = new URL(url).searchParams.get('send_raw') === 'true';
+  const files = isRaw ? [] : filesOf(mail, 'attachment');
+  const info = files.map(({ field, filename, contentType: type, contentId }) => [
     field,
     { filename, name: filename, charset: 'UTF-8', type, ...(contentId && { 'content-id': contentId }) },
   ]);
-  const contentIds = named
-    .filter(({ contentId }) => contentId)
-    .map(({ contentId, field }) => [contentId, field]);
-  const fields: Record<string, string> = {
+  const parsed = {
     headers: mail.headers.map(({ name, value }) => `${name}: ${value}\n`).join(''),
+    text: mail.text,
+    ...(mail.html && { html: mail.html }),
+    attachments: String(files.length),
+    ...(files.length > 0 && { 'attachment-info': JSON.stringify(Object.fromEntries(info)) }),
+    ...contentIdsOf('content-ids', files),
+  };
+  const fields = {
+    ...(isRaw ? { email: Buffer.from(mail.raw).toString() } : parsed),
     dkim: 'none',
     to: mail.to.map(writtenMailbox).join(', '),
     ...(mail.cc.length > 0 && { cc: mail.cc.map(writtenMailbox).join(', ') }),
     from: writtenMailbox(mail.from),
     subject: mail.subject,
-    text: mail.text,
-    ...(mail.html && { html: mail.html }),
     sender_ip: '127.0.0.1',
     SPF: 'none',
     spam_score: '0.0',
     envelope: JSON.stringify({ to: [mail.rcptTo], from: mail.mailFrom }),
     charsets: CHARSETS,
-    attachments: String(named.length),
-    ...(named.length > 0 && { 'attachment-info': JSON.stringify(Object.fromEntries(info)) }),
-    ...(contentIds.length > 0 && { 'content-ids': JSON.stringify(Object.fromEntries(contentIds)) }),
   };
-  const parts: FormPart[] = [
-    ...Object.entries(fields).map(([name, value]) => ({ name, value })),
-    ...named.map(({ field, filename, contentType, content }) => ({
-      name: field,
-      value: content,
-      filename,
-      type: contentType,
-    })),
-  ];
-  const { type, body } = writeForm(parts, `xYzZY${mail.id.replaceAll(/[^\w]/g, '')}`);
-  return signed(type, body, secrets, now);
+  const { type, body } = writeForm(fields, files, mail.id);
+  const posting = signed(type, body, secrets, now);
+  return { ...posting, headers: { ...posting.headers, ...basicAuthorization(secrets) } };
 }

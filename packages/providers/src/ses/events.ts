@@ -1,3 +1,4 @@
+import { shownMailbox } from '../address-list.ts';
 import type { InboundMail, OutcomeEvent, Posting, Signing } from '../provider.ts';
 import type { GivenOfSes } from './send.ts';
 import { AWS_ACCOUNT, notification, TOPIC } from './sns.ts';
@@ -97,9 +98,7 @@ export function event(given: OutcomeEvent, signing: Signing): Posting | undefine
 /** As the SNS action of a receipt rule, with the mail in base64. */
 export function inbound(mail: InboundMail, signing: Signing): Posting {
   const pass = { status: 'PASS' };
-  const shown = ({ name, address }: { name: string; address: string }) =>
-    name ? `${name} <${address}>` : address;
-  const [from, to, cc] = [[shown(mail.from)], mail.to.map(shown), mail.cc.map(shown)];
+  const [from, to, cc] = [[mail.from], mail.to, mail.cc].map((list) => list.map(shownMailbox));
   const { subject, messageId } = mail;
   const date = mail.headers.find(({ name }) => name.toLowerCase() === 'date')?.value;
   const message = {

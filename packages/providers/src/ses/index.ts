@@ -1,8 +1,9 @@
+import { json } from '../given.ts';
 import type { Call, Provider, Refused, Reply } from '../provider.ts';
 import { known } from './errors.ts';
 import { event, inbound } from './events.ts';
 import { QUERY_ROUTES } from './query.ts';
-import { json, REST_ROUTES } from './rest.ts';
+import { REST_ROUTES } from './rest.ts';
 import { files, handshake, makeSecrets } from './sns.ts';
 import { xml } from './xml.ts';
 

@@ -1,9 +1,9 @@
-import { type Given, isGiven, listOf } from '../given.ts';
+import { type Given, isGiven, listOf, objectOf } from '../given.ts';
 import type { Call, Route } from '../provider.ts';
 import { refuse } from './errors.ts';
 import { dataOf, sendBulk, sendEmail } from './send.ts';
 import { SUBSCRIPTION } from './sns.ts';
-import { contentOf, fill, findTemplate, listTemplates, saveTemplate } from './templates.ts';
+import { contentOf, findTemplate, listTemplates, renderedTemplate, saveTemplate } from './templates.ts';
 import { Entries, xml } from './xml.ts';
 
 // Version 1 of the API: the query protocol, with a form as request and XML as response.
@@ -46,8 +46,6 @@ function readValue(branch: Branch | string): unknown {
 
 type Action = (call: Call, form: Given) => Promise<Given> | Given;
 
-const given = (value: unknown): Given => (isGiven(value) ? value : {});
-
 /** What the requests to send have in common, in the words of version 2. */
 const common = (form: Given): Given => ({
   ...{
@@ -70,7 +68,7 @@ const STATUSES: Readonly<Record<string, string>> = {
 const save =
   (isNew: boolean): Action =>
   async ({ mailroom }, { Template }) => {
-    const { TemplateName, SubjectPart: Subject, TextPart: Text, HtmlPart: Html } = given(Template);
+    const { TemplateName, SubjectPart: Subject, TextPart: Text, HtmlPart: Html } = objectOf(Template);
     await saveTemplate(mailroom, TemplateName, contentOf({ Subject, Text, Html }), isNew);
     return {};
   };
@@ -80,12 +78,12 @@ const verified = (identities: unknown, value: Given): Entries =>
 
 const ACTIONS: Readonly<Record<string, Action>> = {
   SendEmail: async (call, form) => {
-    const { Subject, Body } = given(form.Message);
+    const { Subject, Body } = objectOf(form.Message);
     return { MessageId: await sendEmail(call, { ...common(form), Content: { Simple: { Subject, Body } } }) };
   },
   SendRawEmail: async (call, form) => {
     const Destination = { ToAddresses: form.Destinations };
-    const request = { ...common(form), Destination, Content: { Raw: given(form.RawMessage) } };
+    const request = { ...common(form), Destination, Content: { Raw: objectOf(form.RawMessage) } };
     return { MessageId: await sendEmail(call, request) };
   },
   SendTemplatedEmail: async (call, form) => ({
@@ -93,7 +91,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   }),
   SendBulkTemplatedEmail: async (call, form) => {
     const { DefaultTemplateData: TemplateData, DefaultTags, Destinations, Template } = form;
-    const entries = listOf(Destinations).map(given);
+    const entries = listOf(Destinations).map(objectOf);
     const results = await sendBulk(call, {
       ...{ ...common(form), DefaultEmailTags: DefaultTags },
       DefaultContent: { Template: { TemplateName: Template, TemplateData } },
@@ -119,13 +117,8 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     await mailroom.keep('template', String(TemplateName), null);
     return {};
   },
-  TestRenderTemplate: async ({ mailroom }, { TemplateName, TemplateData }) => {
-    const { subject, text, html } = await fill(
-      await findTemplate(mailroom, TemplateName),
-      dataOf(TemplateData),
-    );
-    return { RenderedTemplate: `Subject: ${subject}\n\n${text ?? ''}\n\n${html ?? ''}` };
-  },
+  TestRenderTemplate: ({ mailroom }, { TemplateName, TemplateData }) =>
+    renderedTemplate(mailroom, TemplateName, dataOf(TemplateData)),
   VerifyEmailIdentity: () => ({}),
   VerifyEmailAddress: () => ({}),
   VerifyDomainIdentity: () => ({ VerificationToken: 'mayfly' }),

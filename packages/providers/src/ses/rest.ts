@@ -1,16 +1,10 @@
-import { type Given, isGiven, parseJson } from '../given.ts';
-import type { Call, Reply, Route } from '../provider.ts';
+import { type Given, isGiven, json, objectOf, parseJson } from '../given.ts';
+import type { Call, Route } from '../provider.ts';
 import { refuse } from './errors.ts';
 import { dataOf, sendBulk, sendEmail } from './send.ts';
-import { contentOf, fill, findTemplate, listTemplates, saveTemplate } from './templates.ts';
+import { contentOf, findTemplate, listTemplates, renderedTemplate, saveTemplate } from './templates.ts';
 
 // Version 2 of the API: REST and JSON.
-
-export const json = (value: unknown, status = 200): Reply => ({
-  status,
-  type: 'application/json',
-  body: JSON.stringify(value),
-});
 
 type Answer = (call: Call, body: Given) => Promise<unknown> | unknown;
 
@@ -23,8 +17,6 @@ const route = (method: Route['method'], path: string, answer: Answer): Route => 
     return json((await answer(call, body)) ?? {});
   },
 });
-
-const given = (value: unknown): Given => (isGiven(value) ? value : {});
 
 const [DEFAULT_PAGE, MAX_PAGE] = [10, 100];
 
@@ -56,7 +48,7 @@ export const REST_ROUTES: readonly Route[] = [
     BulkEmailEntryResults: await sendBulk(call, body),
   })),
   route('POST', 'templates', ({ mailroom }, { TemplateName, TemplateContent }) =>
-    saveTemplate(mailroom, TemplateName, contentOf(given(TemplateContent)), true),
+    saveTemplate(mailroom, TemplateName, contentOf(objectOf(TemplateContent)), true),
   ),
   route('GET', 'templates', templates),
   route('GET', 'templates/:name', async ({ mailroom, path }) => {
@@ -64,16 +56,14 @@ export const REST_ROUTES: readonly Route[] = [
     return { TemplateName: path.name, TemplateContent: { Subject, Text, Html } };
   }),
   route('PUT', 'templates/:name', ({ mailroom, path }, { TemplateContent }) =>
-    saveTemplate(mailroom, path.name, contentOf(given(TemplateContent)), false),
+    saveTemplate(mailroom, path.name, contentOf(objectOf(TemplateContent)), false),
   ),
   route('DELETE', 'templates/:name', ({ mailroom, path }) =>
     mailroom.keep('template', path.name ?? '', null),
   ),
-  route('POST', 'templates/:name/render', async ({ mailroom, path }, { TemplateData }) => {
-    const content = await findTemplate(mailroom, path.name);
-    const { subject, text, html } = await fill(content, dataOf(TemplateData));
-    return { RenderedTemplate: `Subject: ${subject}\n\n${text ?? ''}\n\n${html ?? ''}` };
-  }),
+  route('POST', 'templates/:name/render', ({ mailroom, path }, { TemplateData }) =>
+    renderedTemplate(mailroom, path.name, dataOf(TemplateData)),
+  ),
   route('POST', 'identities', (_call, { EmailIdentity }) => verified(String(EmailIdentity))),
   route('GET', 'identities', () => ({ EmailIdentities: [] })),
   route('GET', 'identities/:identity', ({ path }) => verified(path.identity ?? '')),

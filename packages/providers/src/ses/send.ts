@@ -1,4 +1,6 @@
+import { shownMailbox } from '../address-list.ts';
 import { compose, type MailFields } from '../compose.ts';
+import { sendMany } from '../drafts.ts';
 import {
   bytesOf,
   type Field,
@@ -10,6 +12,7 @@ import {
   type Mailbox,
   mailboxOf,
   OWN_FIELD,
+  objectOf,
   textOf,
 } from '../given.ts';
 import { type Call, type Mailroom, Refused, type Sending } from '../provider.ts';
@@ -34,63 +37,75 @@ export interface GivenOfSes {
 /** SES's own limit. */
 const MAX_RECIPIENTS = 50;
 
-const given = (value: unknown): Given => (isGiven(value) ? value : {});
+type Caller = Pick<Call, 'mailroom' | 'headers'>;
+
+interface BulkResult {
+  Status: string;
+  MessageId?: string;
+  Error?: string;
+}
 
 /** The region of the client, which is a part of the credential's scope. */
 const regionOf = ({ authorization = '' }: Call['headers']): string =>
   /Credential=[^/]+\/\d+\/([a-z0-9-]{1,30})\//.exec(authorization)?.[1] ?? 'us-east-1';
 
-function newIds({ mailroom, headers }: Pick<Call, 'mailroom' | 'headers'>) {
+function newIds({ mailroom, headers }: Caller) {
   const id = `0100${mailroom.now().toString(16).padStart(12, '0')}-${mailroom.uuid()}-000000`;
   const region = regionOf(headers);
   return { id, messageId: `<${id}@${region === 'us-east-1' ? 'email' : region}.amazonses.com>` };
 }
 
 /** A request of `SendEmail` in the form of version 2. @returns the message's id */
-export async function sendEmail(call: Pick<Call, 'mailroom' | 'headers'>, request: Given): Promise<string> {
+export async function sendEmail(caller: Caller, request: Given): Promise<string> {
+  const sending = await readEmail(caller, request);
+  await caller.mailroom.send(sending);
+  return sending.providerId;
+}
+
+async function readEmail(call: Caller, request: Given): Promise<Sending> {
   const { mailroom } = call;
-  const { Simple, Raw, Template } = given(request.Content);
+  const { Simple, Raw, Template } = objectOf(request.Content);
   const ids = newIds(call);
   const sending = Raw
-    ? rawSending(request, given(Raw), ids, mailroom.now())
+    ? rawSending(request, objectOf(Raw), ids, mailroom.now())
     : await composed(request, await composableOf(mailroom, Simple, Template), ids, mailroom.now());
   if (sending.recipients.length < 1 || sending.recipients.length > MAX_RECIPIENTS)
     throw refuse('InvalidParameterValue', `The message must have 1 to ${MAX_RECIPIENTS} recipients.`);
   // RFC 6761: no address there exists. Nodemailer's verify() sends to one and expects this error.
   const unverified = sending.recipients.find((address) => /[@.]invalid$/i.test(address));
   if (unverified) throw refuse('MessageRejected', `Email address is not verified: ${unverified}`);
-  await mailroom.send(sending);
-  return ids.id;
+  return sending;
 }
 
 /** A result for each entry, in the words of version 2. */
-export async function sendBulk(call: Pick<Call, 'mailroom' | 'headers'>, request: Given) {
-  const defaults = given(given(request.DefaultContent).Template);
-  const entries = listOf(request.BulkEmailEntries).map(given);
+export async function sendBulk(call: Caller, request: Given): Promise<BulkResult[]> {
+  const defaults = objectOf(objectOf(request.DefaultContent).Template);
+  const entries = listOf(request.BulkEmailEntries).map(objectOf);
   if (entries.length < 1 || entries.length > MAX_RECIPIENTS)
     throw refuse('InvalidParameterValue', `The request must have 1 to ${MAX_RECIPIENTS} destinations.`);
   if (!defaults.TemplateContent) await findTemplate(call.mailroom, defaults.TemplateName);
-  const results: { Status: string; MessageId?: string; Error?: string }[] = [];
-  for (const entry of entries) {
-    const replaced = given(given(entry.ReplacementEmailContent).ReplacementTemplate);
+  const results: BulkResult[] = [];
+  const make = async ({ entry, index }: { entry: Given; index: number }): Promise<Sending> => {
+    const replaced = objectOf(objectOf(entry.ReplacementEmailContent).ReplacementTemplate);
     const data = { ...dataOf(defaults.TemplateData), ...dataOf(replaced.ReplacementTemplateData) };
-    try {
-      const MessageId = await sendEmail(call, {
-        ...{ ...request, Destination: entry.Destination },
-        EmailTags: [...listOf(request.DefaultEmailTags), ...listOf(entry.ReplacementTags)],
-        Content: {
-          Template: {
-            ...{ ...defaults, TemplateData: JSON.stringify(data) },
-            Headers: [...listOf(defaults.Headers), ...listOf(entry.ReplacementHeaders)],
-          },
+    const sending = await readEmail(call, {
+      ...{ ...request, Destination: entry.Destination },
+      EmailTags: [...listOf(request.DefaultEmailTags), ...listOf(entry.ReplacementTags)],
+      Content: {
+        Template: {
+          ...{ ...defaults, TemplateData: JSON.stringify(data) },
+          Headers: [...listOf(defaults.Headers), ...listOf(entry.ReplacementHeaders)],
         },
-      });
-      results.push({ Status: 'SUCCESS', MessageId });
-    } catch (error) {
-      if (!(error instanceof Refused) || error.status === 401) throw error;
-      results.push({ Status: statusOf(error), Error: error.message });
-    }
-  }
+      },
+    });
+    results[index] = { Status: 'SUCCESS', MessageId: sending.providerId };
+    return sending;
+  };
+  const all = entries.map((entry, index) => ({ entry, index }));
+  await sendMany(call.mailroom, all, make, (error, index) => {
+    if (!(error instanceof Refused) || error.status === 401) throw error;
+    results[index] = { Status: statusOf(error), Error: error.message };
+  });
   return results;
 }
 
@@ -115,11 +130,11 @@ interface Composable extends Content {
 }
 
 async function composableOf(mailroom: Mailroom, simple: unknown, template: unknown): Promise<Composable> {
-  const { Headers, Attachments } = given(simple ?? template);
+  const { Headers, Attachments } = objectOf(simple ?? template);
   const further = { headers: listOf(Headers), attachments: listOf(Attachments) };
   if (isGiven(simple)) {
-    const { Text, Html } = given(simple.Body);
-    const [subject, text, html] = [simple.Subject, Text, Html].map((part) => textOf(given(part).Data));
+    const { Text, Html } = objectOf(simple.Body);
+    const [subject, text, html] = [simple.Subject, Text, Html].map((part) => textOf(objectOf(part).Data));
     if (text === undefined && html === undefined)
       throw refuse('InvalidParameterValue', 'The body must have a text or an HTML part.');
     return { subject: subject ?? '', text, html, ...further };
@@ -129,7 +144,7 @@ async function composableOf(mailroom: Mailroom, simple: unknown, template: unkno
   const content = isGiven(template.TemplateContent)
     ? contentOf(template.TemplateContent)
     : await findTemplate(mailroom, template.TemplateName);
-  return { ...(await fill(content, dataOf(template.TemplateData))), ...further };
+  return { ...fill(mailroom, content, dataOf(template.TemplateData)), ...further };
 }
 
 /** Names may be encoded already (RFC 2047), since SES takes them so. */
@@ -156,7 +171,7 @@ function mailbox(value: unknown, what: string): Mailbox {
 const mailboxes = (value: unknown, what: string): Mailbox[] => listOf(value).map((one) => mailbox(one, what));
 
 function destinationOf(request: Given) {
-  const { ToAddresses, CcAddresses, BccAddresses } = given(request.Destination);
+  const { ToAddresses, CcAddresses, BccAddresses } = objectOf(request.Destination);
   return {
     to: mailboxes(ToAddresses, 'ToAddresses'),
     cc: mailboxes(CcAddresses, 'CcAddresses'),
@@ -165,7 +180,6 @@ function destinationOf(request: Given) {
 }
 
 const addresses = (list: readonly Mailbox[]): string[] => list.map(({ address }) => address);
-const shown = ({ name, address }: Mailbox): string => (name ? `${name} <${address}>` : address);
 
 type Ids = ReturnType<typeof newIds>;
 
@@ -187,13 +201,13 @@ async function composed(
     attachments: attachments.map(attachmentOf),
   });
   const fields = {
-    From: shown(from),
-    To: to.map(shown).join(', '),
+    From: shownMailbox(from),
+    To: to.map(shownMailbox).join(', '),
     Subject: subject,
     'Message-ID': messageId,
   };
   const facts = {
-    ...{ from: fields.From, to: to.map(shown), messageId },
+    ...{ from: fields.From, to: to.map(shownMailbox), messageId },
     headers: [...Object.entries(fields), ...headers.map(headerOf)].map(([name, value]) => ({ name, value })),
   };
   const recipients = addresses([...to, ...cc, ...bcc]);
@@ -239,10 +253,10 @@ function sendingOf(
   facts: Pick<GivenOfSes, 'from' | 'to' | 'messageId' | 'headers'>,
   inHeader: { tags?: string[][]; set?: string | undefined },
 ): Sending {
-  const { ContactListName: contactList, TopicName: topic } = given(request.ListManagementOptions);
+  const { ContactListName: contactList, TopicName: topic } = objectOf(request.ListManagementOptions);
   const stated = listOf(request.EmailTags).map((tag): [string, string[]] => [
-    String(given(tag).Name),
-    [String(given(tag).Value)],
+    String(objectOf(tag).Name),
+    [String(objectOf(tag).Value)],
   ]);
   const further = (inHeader.tags ?? []).map(([name = '', value = '']): [string, string[]] => [name, [value]]);
   const configurationSet = textOf(request.ConfigurationSetName) ?? inHeader.set;
@@ -259,13 +273,13 @@ function sendingOf(
 }
 
 function headerOf(value: unknown): [string, string] {
-  const [name = '', content = ''] = [given(value).Name, given(value).Value].map(textOf);
+  const [name = '', content = ''] = [objectOf(value).Name, objectOf(value).Value].map(textOf);
   if (isField(name, content) && !OWN_FIELD.test(name)) return [name, content];
   throw refuse('InvalidParameterValue', `The header ${name.slice(0, 100)} is not valid as a custom header.`);
 }
 
 function attachmentOf(value: unknown): NonNullable<MailFields['attachments']>[0] {
-  const { RawContent, FileName, ContentType, ContentId, ContentDisposition } = given(value);
+  const { RawContent, FileName, ContentType, ContentId, ContentDisposition } = objectOf(value);
   const content = typeof RawContent === 'string' ? bytesOf(RawContent) : undefined;
   const [filename, contentType, cid] = [FileName, ContentType, ContentId].map(textOf);
   if (!content || !filename)

@@ -14,12 +14,14 @@ const DAY_MS = 86_400_000;
 /** No environment for tests is kept longer with the same key. */
 const CERTIFICATE_DAYS = 3_650;
 
-/** A key with a certificate of its own: verifiers read the name in it, and not who issued it. */
+/** A key with a certificate of its own. Some verifiers look whether Amazon is named as its issuer, none at the chain. */
 export async function makeSecrets(): Promise<Record<string, string>> {
   // Loaded when first used: a start does not need it.
   const { generate } = await import('selfsigned');
   const now = Date.now();
-  const made = await generate([{ name: 'commonName', value: 'sns.amazonaws.com' }], {
+  const names = { commonName: 'sns.amazonaws.com', organizationName: 'Amazon' };
+  const attributes = Object.entries(names).map(([name, value]) => ({ name, value }));
+  const made = await generate(attributes, {
     ...{ keyType: 'rsa', keySize: 2048, algorithm: 'sha256' },
     notBeforeDate: new Date(now - DAY_MS),
     notAfterDate: new Date(now + CERTIFICATE_DAYS * DAY_MS),

@@ -1,7 +1,7 @@
 import { type Given, textOf } from '../given.ts';
 import type { Mailroom } from '../provider.ts';
-import { TemplateError } from '../template-parser.ts';
-import { render } from '../templates.ts';
+
+import { orRefused, render } from '../templates.ts';
 import { refuse } from './errors.ts';
 
 export interface Content {
@@ -56,17 +56,25 @@ export const listTemplates = async (mailroom: Mailroom): Promise<{ name: string;
  * The content with the data in its place.
  * @throws NamedRefusal for an attribute that the data lacks: SES takes such a mail, and never sends it
  */
-export async function fill({ subject, text, html }: Content, data: Given): Promise<Content> {
+export function fill(mailroom: Mailroom, { subject, text, html }: Content, data: Given): Content {
   // SES does not escape values in HTML either.
-  const filled = async (source: string | undefined): Promise<string | undefined> =>
-    source === undefined ? undefined : render(source, data, { escape: false, strict: true });
-  try {
-    return { subject: (await filled(subject)) ?? '', text: await filled(text), html: await filled(html) };
-  } catch (error) {
-    if (!(error instanceof TemplateError)) throw error;
-    const isMissing = /is not present in the rendering data/.test(error.message);
-    throw refuse(isMissing ? 'MissingRenderingAttribute' : 'InvalidTemplate', error.message);
-  }
+  const filled = (source: string | undefined): string | undefined =>
+    source === undefined
+      ? undefined
+      : render(source, data, { escape: false, strict: true, request: mailroom });
+  return orRefused(
+    () => ({ subject: filled(subject) ?? '', text: filled(text), html: filled(html) }),
+    (message) => {
+      const isMissing = /is not present in the rendering data/.test(message);
+      return refuse(isMissing ? 'MissingRenderingAttribute' : 'InvalidTemplate', message);
+    },
+  );
+}
+
+/** What the calls that test a template answer. */
+export async function renderedTemplate(mailroom: Mailroom, name: unknown, data: Given) {
+  const { subject, text, html } = fill(mailroom, await findTemplate(mailroom, name), data);
+  return { RenderedTemplate: `Subject: ${subject}\n\n${text ?? ''}\n\n${html ?? ''}` };
 }
 
 export const contentOf = ({ Subject, Text, Html }: Given): Content => ({

@@ -217,7 +217,7 @@ const MESSAGES = [
     envelope text not null, -- JSON text of a MailEnvelope and the trail until the end of the data
     raw ${BYTES} not null -- piece 0; nearly every mail has no other
   )`,
-  // What a source says: an index of it, made after the commit of the mail and before anybody is answered from it.
+  // The parsed content of each source. Written after the commit of the mail, before any response that contains it.
   sql`create table readings (
     source_seq ${INT} primary key,
     size ${INT} not null, -- as in sources

@@ -71,7 +71,7 @@ export function createHttpServer(options: HttpOptions, deps: HttpDeps) {
     get heldRequests() {
       return built?.held.count ?? 0;
     },
-    /** After `start`: what other listeners translate to. */
+    /** The HTTP application, to which the POP3 listener passes its requests. Undefined before `start`. */
     get built() {
       return built;
     },

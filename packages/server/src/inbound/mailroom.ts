@@ -57,6 +57,8 @@ interface MailroomDeps {
   /** Shared with SMTP. */
   budget: ByteBudget;
   clock: Clock;
+  /** The default one of the server. */
+  domain: string;
 }
 
 export type Mailrooms = ReturnType<typeof createMailrooms>;
@@ -77,7 +79,7 @@ const refusedBy = (error: unknown): never => {
 };
 
 /** What providers do with mail, for one caller. It goes where SMTP would put it, but only into inboxes of the account. */
-export function createMailrooms({ store, events, receiver, budget, clock }: MailroomDeps) {
+export function createMailrooms({ store, events, receiver, budget, clock, domain }: MailroomDeps) {
   const items = createItems(store.providerItems, clock);
 
   const of = (caller: ProviderCaller): Mailroom => {
@@ -119,7 +121,8 @@ export function createMailrooms({ store, events, receiver, budget, clock }: Mail
       }
     };
 
-    const deliver = async (sending: Sending): Promise<void> => {
+    /** Looks up the recipients. @returns what comes after that */
+    const admit = async (sending: Sending) => {
       const { raw, mailFrom, providerId, recipients, given, sendAt = 0 } = sending;
       if (JSON.stringify(given).length > MAX_GIVEN_BYTES)
         throw new Refused(400, `Tags and metadata have at most ${MAX_GIVEN_BYTES} bytes together.`);
@@ -131,18 +134,38 @@ export function createMailrooms({ store, events, receiver, budget, clock }: Mail
         ...{ via: provider, providerMessageId: providerId, given },
       };
       const accepted = await accept(sending, envelope);
-      await meetFaults(accepted, envelope);
-      if (sendAt > begun) return hold(sending, sendAt, accepted);
-      await receiver.deliver({
-        envelope,
-        recipients: accepted,
-        received: raw,
-        trace: { id: requestId, protocol: 'HTTP' },
-        trail: [
-          { event: 'provider-call', at: begun, detail: title },
-          { event: 'end-of-data', at: clock.now() },
-        ],
-      });
+      const store = async (): Promise<void> => {
+        if (sendAt > begun) return hold(sending, sendAt, accepted);
+        await receiver.deliver({
+          envelope,
+          recipients: accepted,
+          received: raw,
+          trace: { id: requestId, protocol: 'HTTP' },
+          trail: [
+            { event: 'provider-call', at: begun, detail: title },
+            { event: 'end-of-data', at: clock.now() },
+          ],
+        });
+      };
+      return { meetFaults: () => meetFaults(accepted, envelope), store };
+    };
+
+    const sendTogether: Mailroom['sendTogether'] = async (sendings, refused) => {
+      const found = await Promise.allSettled(sendings.map((sending) => admit(sending).catch(refusedBy)));
+      const stores: { index: number; stored: () => Promise<void> }[] = [];
+      for (const [index, one] of found.entries()) {
+        try {
+          if (one.status === 'rejected') throw one.reason;
+          // In order: a rule applies to the first mails.
+          await one.value.meetFaults().catch(refusedBy);
+          stores.push({ index, stored: one.value.store });
+        } catch (error) {
+          refused(error, index);
+        }
+      }
+      const ended = await Promise.allSettled(stores.map(({ stored }) => stored().catch(refusedBy)));
+      for (const [place, one] of ended.entries())
+        if (one.status === 'rejected') refused(one.reason, stores[place]?.index ?? place);
     };
 
     /** Keeps a mail for each inbox until its time. It is stored there in one transaction with the end of its row. */
@@ -170,7 +193,12 @@ export function createMailrooms({ store, events, receiver, budget, clock }: Mail
     return {
       now: () => clock.now(),
       uuid: newUuid,
-      send: (sending) => deliver(sending).catch(refusedBy),
+      domain,
+      send: (sending) =>
+        sendTogether([sending], (error) => {
+          throw error;
+        }),
+      sendTogether,
       reschedule: (providerId, sendAt) => {
         const owner = { accountId, inboxId: target?.inboxId ?? null };
         const changed = store.outgoing.reschedule(owner, refOf(providerId), sendAt, clock.now());

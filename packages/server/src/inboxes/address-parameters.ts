@@ -5,6 +5,7 @@ import { ADDRESS_ATTEMPTS } from '../http/limits.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { inboxAddress, isChosenLocalPart, isReservedLocalPart, parseAddress } from '../mail/address.ts';
 import { newLocalPart } from '../mail/local-part.ts';
+import { newPhoneLocalPart } from '../mail/phone-number.ts';
 import type { Store } from '../store.ts';
 import { didYouMean, quoted } from '../text/nearest.ts';
 import type { InboxKind } from './records.ts';
@@ -91,7 +92,7 @@ export const anyAddress = (domain: string): Wanted => ({
 });
 
 /**
- * All addresses of the account's own domain, or of a new sub-domain of a shared one. That has only one more label,
+ * All addresses of the account's own domain, or of a new sub-domain of a shared one. The sub-domain adds only one label,
  * because a wildcard MX record must cover it.
  */
 async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
@@ -107,14 +108,22 @@ async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wa
   };
 }
 
+/** A telephone number at the default domain, where providers of SMS deliver. */
+function wantedNumber(body: CreateInbox, { configured: [domain = ''] }: DomainsOf): Wanted {
+  const why = `"sms": the inbox has a random telephone number at ${domain}. Leave one of the two out.`;
+  assertLeftOut(body, ['localPart', 'address', 'domain', 'catchAll'], why);
+  return { kind: 'address', parts: () => partsOf(newPhoneLocalPart(), domain), isRandom: true };
+}
+
 function assertLeftOut(body: CreateInbox, names: readonly (keyof CreateInbox)[], why: string): void {
-  const given = names.find((name) => body[name] !== undefined);
+  const given = names.find((name) => body[name] !== undefined && body[name] !== false);
   if (given) throw invalidField(`/${given}`, `"${given}" cannot be given together with ${why}`);
 }
 
 /** The mail that a new inbox receives. @throws AppError `invalid_request` */
 export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
   const { address, localPart, domain } = body;
+  if (body.sms) return wantedNumber(body, domains);
   if (body.catchAll) return wantedCatchAll(body, domains);
   if (address === undefined) {
     const served = await servedDomain(domain, domains);

@@ -58,7 +58,7 @@ function creation(app: App, context: RouteContext): void {
       tags: TAGS,
       summary: 'Create an inbox',
       description:
-        'Creates a disposable inbox. Only this response shows the read token, and the secret of the webhook that `webhookUrl` registers for this inbox. With `catchAll: true` the inbox takes mail for every local part: of a new sub-domain below a shared domain, or of a whole domain that belongs to your account. Inboxes with an address of their own on that domain come first, and an address whose inbox ended is refused with 550 for 7 days.',
+        'Creates a disposable inbox. Only this response shows the read token, and the secret of the webhook that `webhookUrl` registers for this inbox. With `sms: true` the inbox has a telephone number, to which providers of SMS deliver. With `catchAll: true` the inbox takes mail for every local part: of a new sub-domain below a shared domain, or of a whole domain that belongs to your account. Inboxes with an address of their own on that domain come first, and an address whose inbox ended is refused with 550 for 7 days.',
       headers: IdempotencyHeaders,
       body: ref(CreateInbox),
       response: { 201: created(CreatedInbox, 'The new inbox.') },
@@ -73,7 +73,7 @@ function creation(app: App, context: RouteContext): void {
   });
 }
 
-function listing(app: App, { deps: { store, clock, plans } }: RouteContext): void {
+function listing(app: App, { options, deps: { store, clock, plans } }: RouteContext): void {
   app.route({
     method: 'GET',
     url: '/v1/inboxes',
@@ -97,7 +97,10 @@ function listing(app: App, { deps: { store, clock, plans } }: RouteContext): voi
       };
       const { account } = keyCaller(request);
       const { inboxes, hasMore } = await store.inboxes.list(account.id, page, clock.now());
-      return { inboxes: inboxes.map((inbox) => toInbox(inbox, plans.named(account.plan))), hasMore };
+      return {
+        inboxes: inboxes.map((inbox) => toInbox(inbox, plans.named(account.plan), options.domains)),
+        hasMore,
+      };
     },
   });
 }
@@ -132,7 +135,7 @@ function deletionByLabels(app: App, { deps: { store, clock, events } }: RouteCon
   });
 }
 
-function fetching(app: App, { deps: { plans } }: RouteContext): void {
+function fetching(app: App, { options, deps: { plans } }: RouteContext): void {
   app.route({
     method: 'GET',
     url: '/v1/inboxes/:id',
@@ -148,12 +151,12 @@ function fetching(app: App, { deps: { plans } }: RouteContext): void {
     },
     handler: async (request) => {
       const inbox = callersInbox(request);
-      return toInbox(inbox, plans.named(callerOf(request).account.plan));
+      return toInbox(inbox, plans.named(callerOf(request).account.plan), options.domains);
     },
   });
 }
 
-function extension(app: App, { deps }: RouteContext): void {
+function extension(app: App, { options, deps }: RouteContext): void {
   const { clock, plans } = deps;
 
   app.route({
@@ -180,7 +183,7 @@ function extension(app: App, { deps }: RouteContext): void {
       const expiresAt = Math.min(now + ttlMinutes * MINUTE_MS, inbox.maxExpiresAt);
       const changed = await setExpiry(deps, inbox, { ttlMinutes, expiresAt }, now);
       // Another request may have ended it since `now` was read.
-      return toInbox(liveInbox(changed, clock.now(), inbox.id), plan);
+      return toInbox(liveInbox(changed, clock.now(), inbox.id), plan, options.domains);
     },
   });
 }

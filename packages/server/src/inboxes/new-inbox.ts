@@ -8,6 +8,7 @@ import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime } from '../http/response/time.ts';
 import { deriveReadToken, hashCredential, newCredential, newId } from '../ids.ts';
 import { newLocalPart } from '../mail/local-part.ts';
+import { phoneNumberOf } from '../mail/phone-number.ts';
 import { cursorAt } from '../messages/cursor.ts';
 import type { Store } from '../store.ts';
 import { quoted } from '../text/nearest.ts';
@@ -113,7 +114,7 @@ export async function createInbox(
   );
   const { inbox, nonce, webhook: registered } = created;
   return {
-    ...toInbox(inbox, plan),
+    ...toInbox(inbox, plan, options.domains),
     token: repeat && nonce ? repeat.readToken(nonce) : token,
     ...(registered && { webhook: registered }),
   };
@@ -137,11 +138,13 @@ export function lifetime(ttlMinutes: number, maximum: number, planName: string):
   );
 }
 
-/** @param plan of the account of the inbox */
-export function toInbox(inbox: InboxRecord, plan: Plan): Inbox {
+/** @param plan of the account of the inbox @param domains shared by all accounts, the default first */
+export function toInbox(inbox: InboxRecord, plan: Plan, domains: readonly string[]): Inbox {
   return {
     id: inbox.id,
     address: inbox.address,
+    phoneNumber:
+      inbox.kind === 'address' && inbox.domain === domains[0] ? phoneNumberOf(inbox.localPart) : null,
     catchAll: inbox.kind !== 'address',
     domain: inbox.domain,
     labels: inbox.labels,

@@ -123,7 +123,7 @@ export function stillLiveInbox(inbox: InboxRecord | undefined, now: number, id: 
   );
 }
 
-/** For an inbox that may have ended during the request. @throws its `inbox_expired` or `not_found`; else `missing` */
+/** For an inbox that may have ended meanwhile. @throws AppError `inbox_expired` or `not_found` if it did, else `missing` */
 export async function throwEnded(
   inboxes: { find(accountId: string, id: string, now: number): Promise<InboxRecord | undefined> },
   { accountId, id }: Pick<InboxRecord, 'accountId' | 'id'>,

@@ -1,10 +1,10 @@
 import type { StructurePart } from '@mayfly/client/contract';
-import type { MailAttachment, MailContent } from './mail.ts';
+import type { MailAttachment, MailContent, ParsedMail } from './mail.ts';
 import type { PartIndex } from './mime/part-index.ts';
-import { parseMail } from './parse.ts';
 
 /**
- * Bytes of all strings of one message: enough for the largest in any charset. Control characters need six times theirs.
+ * Bytes of all strings of one message: enough for the largest one in any charset, unless it is full of control
+ * characters, which JSON writes as six bytes.
  */
 export const MAX_STRING_BYTES = 128 * 1024 * 1024;
 
@@ -16,8 +16,10 @@ export interface FullJson {
 }
 
 /** The JSON of a mail's message in full. Runs on a parser worker. */
-export function fullJson(raw: Uint8Array, { head, attachmentsUrl }: FullJson): readonly Uint8Array[] {
-  const { content, index } = parseMail(raw);
+export function fullJson(
+  { content, index }: Pick<ParsedMail, 'content' | 'index'>,
+  { head, attachmentsUrl }: FullJson,
+): readonly Uint8Array[] {
   const json = new JsonPieces(MAX_STRING_BYTES);
   json.add(`${head.slice(0, -1)},`);
   json.writeFields(contentFields(content, index, attachmentsUrl));
@@ -74,7 +76,7 @@ export function structureOf(index: PartIndex, attachments: readonly MailAttachme
   });
 }
 
-/** A larger piece would make strings as long as the value. */
+/** Strings are converted in pieces, so that no copy of a whole one is in memory. */
 const PIECE_CHARACTERS = 256 * 1024;
 /** UTF-8 JSON takes at most six bytes for a UTF-16 code unit, as in `\\u0001`. */
 const MAX_CHARACTER_BYTES = 6;
@@ -178,8 +180,7 @@ export interface AttachmentList {
 }
 
 /** JSON for {@link readAttachmentList}. Runs on a parser worker. */
-export function attachmentListJson(raw: Uint8Array): string {
-  const { content, index } = parseMail(raw);
+export function attachmentListJson({ content, index }: Pick<ParsedMail, 'content' | 'index'>): string {
   const attachments = content.attachments.map(({ parameters, message, ...listed }) => listed);
   return JSON.stringify({ attachments, index } satisfies AttachmentList);
 }

@@ -17,7 +17,7 @@ const fitting = (words: readonly string[]) =>
 export const ADJECTIVES: readonly string[] = fitting(adjectives);
 export const NOUNS: readonly string[] = fitting(nouns);
 
-/** Nine digits carry 29.9 bits; the words bring the rest of the 40 promised. */
+/** Nine digits carry 29.9 bits; with the words, an address has at least 40. */
 export const LOCAL_PART_DIGITS = 9;
 
 /** 64 bits more than are used, so that the modulo bias is negligible. */

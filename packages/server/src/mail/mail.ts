@@ -17,8 +17,8 @@ export type MailAttachment = Omit<Attachment, 'url' | 'content'>;
 
 type Contained = 'from' | 'to' | 'cc' | 'subject' | 'preview' | 'attachmentCount' | 'inlineCount' | 'codes';
 
-/** Small (see limits.ts), because lists return it. */
-export type MailSummary = Pick<MessageSummary, Contained>;
+/** Small (see limits.ts), because lists return it. `via` comes from the envelope. */
+export type MailSummary = Pick<MessageSummary, Contained | 'via'>;
 
 type Headers =
   | 'replyTo'
@@ -78,3 +78,12 @@ export type MailEnvelope = Omit<Envelope, 'rcptTo'> & {
   /** Tags and metadata that a provider gives back in events; not shown. */
   given?: Readonly<Record<string, unknown>>;
 };
+
+/** None of these types can contain a script. */
+export const IMAGE_TYPES: ReadonlySet<string> = new Set([
+  'image/png',
+  'image/jpeg',
+  'image/gif',
+  'image/webp',
+  'image/bmp',
+]);

@@ -27,7 +27,7 @@ import { type Limit, MAX_DEPTH, MAX_PARTS, type Part, type Parts, readParts } fr
 
 /** Characters of text read for the preview. */
 const PREVIEW_SOURCE = 4_096;
-/** {@link parseHeaderOnly} may run on the main thread. */
+/** Bytes that {@link parseHeaderOnly} reads; few, because it may run on the main thread. */
 const HEADER_LOOK_BYTES = 16 * 1024;
 
 const LIMIT_NOTES: Readonly<Record<Limit, string>> = {

@@ -34,7 +34,7 @@ export const MAX_STORED_BYTES = 2 * 1024 * 1024;
 export const MAY_LACK_TEXT_BYTES = (MAX_STORED_BYTES - STORED_ALLOWANCE_BYTES) / MAX_STORED_RATIO;
 /** Characters of a body that is not stored, which webhooks send. */
 const MAX_BEGINNING = 256 * 1024;
-/** Without control characters, quotes and backslashes. */
+/** UTF-8 bytes of a character in JSON, but for control characters, quotes and backslashes. */
 const MAX_LETTER_BYTES = 3;
 
 type FromSource = 'html' | 'htmlText' | 'images' | 'text' | 'headers';

@@ -28,7 +28,7 @@ const TAGS = ['Messages'];
 const RAW_TYPE = 'message/rfc822';
 const OCTETS = 'application/octet-stream';
 
-/** For clients, such as generated ones, that accept only this type (RFC 9110 section 12.5.1). */
+/** Some clients, such as generated ones, accept only `application/octet-stream` (RFC 9110 section 12.5.1). */
 const wantsOctets = (accept = ''): boolean =>
   accept.includes(OCTETS) && !accept.includes(RAW_TYPE) && !accept.includes('*/*');
 

@@ -66,7 +66,7 @@ export class Batcher<Item, Result> {
 
   async #writeAll(): Promise<void> {
     this.#pausing = new AbortController();
-    // After the other items of this turn, even without a pause.
+    // Even without a pause, wait for the other items of this turn of the event loop.
     await this.#options.pause?.(this.#pausing.signal);
     while (this.#waiting.length > 0) await this.#writeBatch(this.#takeBatch());
     this.#idle = undefined;
@@ -145,7 +145,7 @@ export class MailBatcher {
     return this.#during(call, sources, batcher.add(call));
   }
 
-  /** Stores a mail by another operation. Its reading waits until that has ended, as that of a mail in a batch. */
+  /** Stores a mail by another operation than a batch. Its reading is stored after that operation. */
   alone<T>(source: number, store: () => Promise<T>): Promise<T> {
     return this.#during({ mails: [], now: 0, isWritten: true }, [source], store());
   }
@@ -163,7 +163,7 @@ export class MailBatcher {
     await Promise.all([this.#small.flushed(), this.#large.flushed()]);
   }
 
-  /** Stores readings together: those of mails that wait with their mails, the others after a batch in progress. */
+  /** Stores readings together: each with its mail while that waits for a batch, otherwise after the batch of the mail. */
   keeping(keep: Keep): Keep {
     const batcher = new Batcher(
       async (all: ReadingOf[]) => {
@@ -176,7 +176,7 @@ export class MailBatcher {
       const { call, ended } = this.#calls.get(reading.source) ?? {};
       const mail = call?.isWritten ? undefined : call?.mails.find(({ source }) => source === reading.source);
       if (mail) mail.reading = reading;
-      // What the call throws is told to its caller; a source that is not there is dropped.
+      // The caller of that call gets its error; the store ignores readings whose source does not exist.
       await ended?.catch(() => undefined);
       return mail ? 0 : batcher.add(reading);
     };

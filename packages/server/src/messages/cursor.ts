@@ -79,7 +79,7 @@ export function timeOfRfc3339(text: string): number | undefined {
   return Math.max(0, Date.parse(`${date}T${hours}:${minutes}:${seconds}.${millis}${zone}`));
 }
 
-/** The place that `before` names. @throws AppError `invalid_request` for anything but a cursor of this account */
+/** The place in the account's order for which `before` stands. @throws AppError `invalid_request` for anything but a cursor of this account */
 export function placeOfAccountBefore(accountId: string, before: string): number {
   const order = orderOfCursor(accountId, before);
   if (order !== undefined) return order;

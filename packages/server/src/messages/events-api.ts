@@ -143,7 +143,7 @@ const comment = (text: string): string => `: ${text}\n\n`;
 /**
  * Sends every message once and in order. The next page is read when the client has taken the last one, which limits its
  * memory. Ends with the signal, or when the client stops reading; it can resume. `recheck` throws AppError if the caller
- * may no longer read. @throws as it and {@link Followable.next}
+ * may no longer read. @throws the errors of `recheck` and {@link Followable.next}
  */
 async function writeEvents(
   raw: ServerResponse,

@@ -6,7 +6,7 @@ import type { FullMessageRecord } from './records.ts';
 
 type Admitted = Pick<InboxRecord, 'id' | 'accountId'>;
 
-/** @throws AppError `not_found` for the message, or the error of an inbox that has ended since the admission */
+/** @throws AppError `not_found` for the message, or the error of an inbox that has ended since the request was admitted */
 export const throwMissing = (
   inboxes: Pick<Store['inboxes'], 'find'>,
   inbox: Admitted,

@@ -92,7 +92,7 @@ async function findNewest(
   return foundUpTo(place, false);
 }
 
-/** What a list reads at a time: the newest place, which it fixes first, and the page after a place up to that. */
+/** One read of a list: its upper bound, which is fixed first, and the page between a place and that bound. */
 interface Head<Page> {
   newest: number;
   /** Epoch ms. */
@@ -103,7 +103,7 @@ interface Head<Page> {
 /**
  * Waits up to `waitMs` while nothing matches. Messages that did not match before never will, so each page begins after
  * the one before.
- * @param isFixed whether no new message can appear, below `before`
+ * @param isFixed true with `before`, below which no new message can appear
  */
 async function listUntil<Page extends MessagePage<unknown>>(
   deps: HeldDeps & { source: ChangeSource; signal: AbortSignal },

@@ -9,7 +9,7 @@ import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
 import { baseUrl } from '../http/request/inputs.ts';
 import { toTime } from '../http/response/time.ts';
-import { IMAGE_TYPES } from '../mail/preview/preview.ts';
+import { IMAGE_TYPES } from '../mail/mail.ts';
 import { sendAttachment } from './attachments-api.ts';
 import { findMessage, throwMissing } from './find-message.ts';
 import type { FullMessageRecord } from './records.ts';

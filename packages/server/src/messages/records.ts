@@ -8,9 +8,9 @@ import type { NewSource, Reading } from '../reading/sql.ts';
 export interface NewMail extends NewSource {
   /** Whether the sender is to be checked by the reading. */
   checks: boolean;
-  /** Set once it is made: the batch that takes the mail stores what it finds. */
+  /** Set when it is made. The batch stores it with the mail if it was made in time. */
   reading?: Reading | undefined;
-  /** The row of `outgoing` that this mail is of: it is stored if that is still pending, and the row ends with it. */
+  /** Id of the row of `outgoing` that is this mail: stored only while the row is pending, in the transaction that ends it. */
   outgoing?: string | undefined;
   recipients: NewMailRecipient[];
 }
@@ -131,7 +131,7 @@ export interface FullMessageRecord extends MessageRecord {
   given?: MailEnvelope['given'];
   /** Null if not checked. */
   authentication: MailAuthentication | null;
-  /** Without the commit, which is at `receivedAt`. */
+  /** All steps but the commit, whose time is `receivedAt`. */
   trail: Trail;
   content: MailContent;
   /** The store reads only a part of a large message: bodies may be null or cut, and lists empty. */

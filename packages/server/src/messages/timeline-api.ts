@@ -135,10 +135,10 @@ const TOLERANCE_MS = 1_000;
 /** Possible before the sender has written the mail, because connections are reused. */
 const BEFORE_THE_MAIL: ReadonlySet<TrailEvent> = new Set(['connected', 'tls', 'authenticated', 'fault']);
 
-/** Where a mail got our Received line. */
+/** Events after which our Received line was added. */
 const OWN_LINE: ReadonlySet<TrailEvent> = new Set(['connected', 'injected', 'provider-call']);
 
-/** A mail is read beside its commit, or after it. */
+/** Parsing runs during the commit or after it. */
 const BESIDE_THE_COMMIT: ReadonlySet<TrailEvent> = new Set(['parsed', 'sender-checked']);
 
 type Draft = Omit<TimelineEvent, 'sincePreviousMs'>;

@@ -253,7 +253,7 @@ interface CopiedTable {
 const sizeOf = (value: Value): number =>
   typeof value === 'string' || value instanceof Uint8Array ? value.length : 8;
 
-/** @param digest of the rows as they are read */
+/** @param digest receives each row that is read */
 async function copyTable(source: Source, target: Target, table: Table, digest: TableDigest): Promise<void> {
   let batch: Value[][] = [];
   let bytes = 0;

@@ -154,6 +154,8 @@ function replyRoute(app: App, { deps }: RouteContext): void {
     if (to === 'smtp') return undefined;
     if (to !== undefined) return to;
     const { via } = message.envelope;
+    // The sender of an SMS has no address that takes mail.
+    if (isSms(message)) return via;
     const settings = via && (await findSettings(store, message.accountId, via, clock.now()));
     return settings?.inboundUrl ? via : undefined;
   };
@@ -195,6 +197,8 @@ function replyRoute(app: App, { deps }: RouteContext): void {
   });
 }
 
+const isSms = ({ envelope }: FullMessageRecord): boolean => envelope.via === 'twilio';
+
 const TOO_MANY = 'The inbox has as much to send as it may. Wait until it is sent, or delete the inbox.';
 
 async function composeReply({
@@ -210,8 +214,9 @@ async function composeReply({
   via: SentRecord['via'] | undefined;
   now: number;
 }): Promise<NewOutgoing> {
-  // To a sink or a catch-all inbox the mail came under another address.
-  const own = inbox.kind === 'address' ? inbox.address : (message.rcptTo[0] ?? inbox.address);
+  // To a sink or a catch-all inbox the mail came under another address, an SMS to its number.
+  const isOwn = inbox.kind === 'address' && !isSms(message);
+  const own = isOwn ? inbox.address : (message.rcptTo[0] ?? inbox.address);
   const written = writeReply(message, reply, own);
   const to = [...written.to, ...written.cc].map(({ address }) => address);
   if (to.length === 0)

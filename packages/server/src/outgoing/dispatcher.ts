@@ -175,6 +175,7 @@ export class Dispatcher {
       begunAt = 0,
     } = details;
     const received = await this.#raw(claimed);
+    if (via) await this.#became(claimed, await providerNamed(via), providerId, 'delivered');
     const target = { inboxId, accountId, address };
     const recipients = await Promise.all(to.map((path) => receiver.accept(path, received.length, target)));
     const title = via ? (await providerNamed(via)).title : '';
@@ -215,8 +216,10 @@ export class Dispatcher {
 
   async #event(claimed: ClaimedOutgoing): Promise<Attempted> {
     const message = await this.#message(claimed);
+    const { outcome = 'bounce', via } = claimed.details;
+    const { providerMessageId = '' } = message.envelope;
+    if (via) await this.#became(claimed, await providerNamed(via), providerMessageId, outcome);
     const { provider, settings, url } = await this.#settings(claimed, 'webhookUrl');
-    const { outcome = 'bounce' } = claimed.details;
     const posting = provider.event(eventOf(claimed, message, outcome), this.#signing(settings, url));
     if (!posting) throw cancelled(`${provider.title} has no event for the outcome ${outcome}.`);
     return this.#post(url, posting);
@@ -262,30 +265,43 @@ export class Dispatcher {
     return attempted && { ...attempted, to };
   }
 
-  /** For the account and for the inbox, since the application's key may be the read token of the inbox. */
-  async #keepReceived(
-    { accountId, inboxId }: ClaimedOutgoing,
-    { name: provider, received }: Provider,
-    mail: InboundMail,
-  ): Promise<void> {
-    const value = received?.(mail);
+  async #keepReceived(claimed: ClaimedOutgoing, provider: Provider, mail: InboundMail): Promise<void> {
+    const value = provider.received?.(mail);
     if (value === undefined) return;
     const { store, clock } = this.#deps;
     const now = clock.now();
-    for (const id of [accountId, inboxId ?? accountId]) {
-      const item = { owner: { id, accountId }, provider, kind: 'received', name: mail.id } as const;
+    for (const owner of ownersOf(claimed)) {
+      const item = { owner, provider: provider.name, kind: 'received', name: mail.id } as const;
       await store.providerItems.keepFirst(item, value, now + DAY_MS, now);
     }
   }
 
-  /** Into inboxes of this server, exactly once, and for other addresses to the relay. */
+  /** Changes what the provider shows of a mail, if that is kept. */
+  async #became(
+    claimed: ClaimedOutgoing,
+    provider: Provider,
+    providerId: string,
+    outcome: OutcomeEvent['outcome'] | 'delivered',
+  ): Promise<void> {
+    const change = provider.became?.(outcome);
+    if (!change) return;
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    for (const owner of ownersOf(claimed)) {
+      const item = { owner, provider: provider.name, kind: 'sent', name: providerId } as const;
+      const kept = await store.providerItems.find(item, now);
+      if (kept) await store.providerItems.keep(item, { ...(kept.value as object), ...change }, now + DAY_MS);
+    }
+  }
+
+  /** Into inboxes of this server, exactly once, and for other addresses to the relay, or without one to the sink. */
   async #mail(claimed: ClaimedOutgoing, raw: Uint8Array, mailFrom: string, to: string[]): Promise<Attempted> {
     const { receiver, relay, clock } = this.#deps;
     const own: Recipient[] = [];
     const others: string[] = [];
     for (const path of to) {
       const recipient = await receiver.accept(path, raw.length).catch(unlessUnknown);
-      if (recipient) own.push(recipient);
+      if (recipient && !(relay && isSink(recipient))) own.push(recipient);
       else others.push(path);
     }
     if (others.length > 0) {
@@ -313,6 +329,13 @@ export class Dispatcher {
     return { outcome, to: [url] };
   }
 }
+
+/** The account and the inbox, since the application's key may be the read token of the inbox. */
+const ownersOf = ({ accountId, inboxId }: ClaimedOutgoing) =>
+  [accountId, inboxId ?? accountId].map((id) => ({ id, accountId }));
+
+/** Only the sink evicts at delivery. */
+const isSink = ({ evictsOldest }: Recipient): boolean => evictsOldest === true;
 
 function unlessUnknown(error: unknown): undefined {
   if (error instanceof AppError && error.code === 'unknown_recipient') return undefined;

@@ -53,7 +53,7 @@ export interface NewOutgoing {
   inboxId: string | null;
   kind: OutgoingKind;
   messageId: string | null;
-  /** Finds a scheduled mail. */
+  /** The id by which the application changes or cancels a scheduled mail; null for all else. */
   ref: string | null;
   details: OutgoingDetails;
   raw: Uint8Array | null;

@@ -92,7 +92,10 @@ export const providerItems = {
     { keepsInboxes: true },
   ),
 
-  /** Stores a value unless there is one, in one step over all nodes. @returns what was stored before */
+  /**
+   * Stores a value unless a live one exists, atomically also between nodes.
+   * @returns the existing value; undefined if this one was stored
+   */
   keepFirst: write(
     async (
       tx,

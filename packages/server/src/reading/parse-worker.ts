@@ -28,12 +28,12 @@ export const TASKS = {
     };
   },
   lint: (raw: Uint8Array) => encoded(JSON.stringify(lintMail(raw))),
-  attachments: (raw: Uint8Array) => encoded(attachmentListJson(raw)),
+  attachments: (raw: Uint8Array) => encoded(attachmentListJson(parseMail(raw))),
   preview(raw: Uint8Array, imagesUrl: string) {
     const { html, ...about } = previewMail(raw, imagesUrl);
     return { page: encoded(html), ...about };
   },
-  fullJson: (raw: Uint8Array, about: FullJson) => joined(fullJson(raw, about)),
+  fullJson: (raw: Uint8Array, about: FullJson) => joined(fullJson(parseMail(raw), about)),
   jsonLines(document: Uint8Array, array: string) {
     try {
       return { lines: encoded(jsonLines(document, array)), problem: '' };

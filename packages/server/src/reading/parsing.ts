@@ -27,14 +27,14 @@ const IDLE_WORKER_MS = 30_000;
 export const LARGE_MAIL_BYTES = 1024 * 1024;
 /** SLOW_PARSE_MS for large mails, whose worker has no small mails that would wait. */
 const SLOW_LARGE_PARSE_MS = 1_000;
-/** Jobs that a worker has, so that it need not wait for the main thread between two. */
+/** Jobs that are posted to a worker ahead, so that it starts the next one without waiting for the main thread. */
 const JOBS_PER_WORKER = 8;
 /** Bytes of these jobs: 2 ms of work, 10 ms at worst. A larger job is alone at its worker. */
 const MAX_BYTES_PER_WORKER = 64 * 1024;
 /** Workers that may be busy with slow mails while others continue. */
 const MAX_SLOW = 3;
 
-/** Places in the shared numbers of {@link WorkerData}. */
+/** Indexes of `numbers` in {@link WorkerData}: the last job that was begun, and the last one that may begin. */
 const BEGUN = 0;
 const LAST = 1;
 
@@ -68,11 +68,11 @@ interface Thread {
   jobs: Job[];
   /** Of these, those that are not posted yet. */
   outbox: Job[];
-  /** Resolves when earlier jobs were posted: large inputs are copied before. */
+  /** Resolves when all earlier jobs are posted. Posting is asynchronous, because large inputs are copied first. */
   posted: Promise<void>;
-  /** Jobs that have ended. */
+  /** Number of results received from this worker. */
   results: number;
-  /** Numbers of jobs, see {@link WorkerData}. */
+  /** Shared with the worker, see {@link WorkerData}. */
   numbers: Int32Array;
   /** Busy with a slow mail; receives no job until it finishes. */
   isSlow: boolean;

@@ -308,7 +308,8 @@ export class Readings {
       ]);
       // A stop ends the workers, so the result may be incomplete; the mail is parsed after the next start.
       if (this.#stopped.signal.aborted) throw unavailable('closed');
-      return { ...content, authentication, trail: encodeTrail(trail) };
+      const summary = withVia(content.summary, envelope);
+      return { ...content, summary, authentication, trail: encodeTrail(trail) };
     };
     return { promise: make(), hasten: () => hastening.abort() };
   }
@@ -338,3 +339,7 @@ export class Readings {
       });
   }
 }
+
+/** Adds the provider of a mail to the JSON of its summary. */
+const withVia = (summary: Uint8Array, { via }: MailEnvelope): Uint8Array =>
+  via === undefined ? summary : Buffer.concat([Buffer.from(`{"via":"${via}",`), summary.subarray(1)]);

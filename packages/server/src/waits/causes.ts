@@ -135,10 +135,14 @@ function sinceCauses({ from, now, earlier }: Facts): Cause[] {
   const time =
     age > 0
       ? `arrived ${duration(age)} before this wait's since`
-      : "arrived right before this wait's since, which is the position after it";
+      : "arrived directly before this wait's since, which is the position after that message";
   const make = age > 0 ? certain : likely;
   return [
-    make('before_since', `${subjectOf(earlier)} matches, but ${time}.`, `A message that matches ${time}.`),
+    make(
+      'before_since',
+      `${subjectOf(earlier).replace(/^a/, 'A')} matches, but ${time}.`,
+      `A message that matches ${time}.`,
+    ),
   ];
 }
 

@@ -11,7 +11,7 @@ import type { HeldDeps } from '../messages/held/held-deps.ts';
 import type { CheckedMessage, CheckedPage, CheckRange, MessageRecord } from '../messages/records.ts';
 import { likenessOf } from './closest.ts';
 
-/** Messages that are checked before yielding to the event loop, which takes a millisecond or two. */
+/** Messages that are checked before yielding to the event loop: a millisecond or two. */
 const SCAN_PAGE = 50;
 /** An explanation contains at most this many messages, the newest ones. */
 const MAX_SEEN = 20;

@@ -37,8 +37,8 @@ export interface ExplainedWait {
 }
 
 /**
- * A held request that has ended, of an inbox with labels. `failed` is null if the wait succeeded. `continues` is what a
- * client waits for that makes one wait of several requests, after the first of them.
+ * A held request that has ended, of an inbox with labels. `failed` is null if the wait succeeded. `continues`
+ * has the conditions if a client made one wait of several requests and this is not the first of them.
  */
 export type EndedWait = { accountId: string; inboxId: string } & (
   | { kind: 'wait'; failed: FailedWait | null; continues?: Pick<FailedWait, 'match' | 'count'> | undefined }

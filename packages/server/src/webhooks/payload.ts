@@ -54,7 +54,7 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
     url: `${url}/attachments/${encodeURIComponent(part.id)}`,
   }));
   const { id, inboxId, size } = message;
-  const { from, preview, attachmentCount, inlineCount } = summary;
+  const { from, preview, attachmentCount, inlineCount, via } = summary;
   const fields = {
     ...{ id, inboxId, receivedAt, size, from, preview, attachmentCount, inlineCount },
     to: note(cutList(summary.to)),
@@ -64,6 +64,7 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
     codes: note(cutList(summary.codes)),
     // Send the initial values: the body must be the same in all attempts.
     ...{ readAt: null, tags: [] },
+    ...(via && { via }),
     ...(message.isToOther && { rcptTo: note(cutList(message.rcptTo)) }),
     ...bodies,
     links: note(cutList(content.links)),

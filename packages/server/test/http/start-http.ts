@@ -212,7 +212,7 @@ export async function startHttp(
       refusalsWritten: () => hooks.refusalsWritten(),
       repliedAt: () => null,
       injection: createInjection({ receiver, clock, budget }),
-      mailrooms: createMailrooms({ store, events, receiver, clock, budget }),
+      mailrooms: createMailrooms({ store, events, receiver, clock, budget, domain: 'mayfly.test' }),
       replays: createReplays({ clock, log }),
       clock,
       log,

@@ -22,6 +22,7 @@ describe('inboxes', () => {
     const now = http.clock.now();
     expect(rest).toEqual({
       address: expect.stringMatching(/^[a-z]+\.[a-z]+\d+@mayfly\.test$/),
+      phoneNumber: null,
       catchAll: false,
       eviction: 'none',
       replay: 'none',

@@ -1,142 +1,199 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Body } from '../support/api-client.ts';
 import { inForm, timeLimit } from '../support/form.ts';
+import { hasPostgres } from '../support/postgres.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { type Nodes, startNodes } from '../system/nodes/nodes.ts';
 import { type HttpReceiver, startHttp } from '../webhooks/receivers.ts';
 
 const KILLS = inForm(6, 40);
 const SCHEDULED = 60;
 const BOUNCES = 40;
-const KEY = 'outgoing_kill_key_0123456789';
-const ENTRY = fileURLToPath(new URL('../system/webhooks/server-entry.ts', import.meta.url));
+const REPLIES = 30;
+const DAY = 24 * 60;
+const ENV = { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' };
+const HAS_POSTGRES = await hasPostgres();
 
-interface Server {
-  process: ChildProcess;
-  url: string;
-}
+type Database = Pick<Nodes, 'nodes' | 'close'> & {
+  startNode(place: number): Promise<unknown>;
+  /** What an hour does to the leases of a node that was killed. */
+  endLeases(): Promise<unknown>;
+};
 
-let dataDir: string;
-let receiver: HttpReceiver;
-let server: Server;
-
-async function start(): Promise<Server> {
-  const child = spawn(process.execPath, [ENTRY], {
-    env: {
-      PATH: process.env.PATH,
-      MAYFLY_HTTP_PORT: '0',
-      MAYFLY_SMTP_PORT: '0',
-      MAYFLY_DATA_DIR: dataDir,
-      MAYFLY_API_KEY: KEY,
-      MAYFLY_LOG_LEVEL: 'silent',
-      MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32',
+async function sqlite(): Promise<Database> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'mayfly-outgoing-kill-'));
+  const nodes: ServerProcess[] = [];
+  return {
+    nodes,
+    startNode: async (place) => {
+      nodes[place] = await startServer({ dataDir, env: ENV });
     },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    // A single server ends them when it starts.
+    endLeases: async () => undefined,
+    async close() {
+      for (const node of nodes) await node.end('SIGKILL');
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function postgres(): Promise<Database> {
+  const nodes = await startNodes();
+  return {
+    nodes: nodes.nodes,
+    startNode: (place) => nodes.startNode({ env: ENV }, place),
+    endLeases: () =>
+      nodes.query(
+        'update outgoing set leased_until = leased_until - 3600000 where leased_until is not null and due_at is not null',
+      ),
+    close: () => nodes.close(),
+  };
+}
+
+describe.each([
+  { name: 'one server on SQLite', isThere: true, count: 1, open: sqlite },
+  { name: 'three servers on PostgreSQL', isThere: HAS_POSTGRES, count: 3, open: postgres },
+])('$name', ({ isThere, count, open }) => {
+  describe.skipIf(!isThere)(`of which one is killed, ${KILLS} times`, () => {
+    let database: Database;
+    let receiver: HttpReceiver;
+    let turn = 0;
+    beforeAll(async () => {
+      receiver = await startHttp();
+      database = await open();
+      for (let place = 0; place < count; place++) await database.startNode(place);
+    });
+    afterAll(async () => {
+      await database.close();
+      await receiver.close();
+    });
+
+    const kill = (place: number): Promise<unknown> | undefined => database.nodes[place]?.end('SIGKILL');
+    /** Requests go to one node after the other. */
+    const nextNode = (): ServerProcess => {
+      const node = database.nodes[turn++ % count];
+      if (!node) throw new Error('There is no node.');
+      return node;
+    };
+
+    /** Kills one node after the other and starts it again; each time something must have gone on. */
+    async function killWhile(progress: () => number | Promise<number>, all: number): Promise<void> {
+      for (let n = 0; n < KILLS; n++) {
+        const before = await progress();
+        const goesOn = async () => {
+          const now = await progress();
+          expect(now > before || now >= all).toBe(true);
+        };
+        await vi.waitFor(goesOn, { timeout: 20_000, interval: 5 });
+        await kill(n % count);
+        await database.endLeases();
+        await database.startNode(n % count);
+      }
+    }
+
+    /** Repeated until a node has answered. */
+    async function call(method: string, path: string, body?: object): Promise<Body> {
+      for (;;) {
+        const response = await nextNode()
+          .request(method, path, body)
+          .catch(() => undefined);
+        if (response && response.status < 500) return response.json().catch(() => undefined);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+
+    const send = (to: string, subject: string, more: object = {}): Promise<Body> =>
+      call('POST', '/providers/resend/emails', { from: 'app@shop.example', to, subject, text: 'x', ...more });
+
+    const subjectsOf = async (inbox: string): Promise<string[]> => {
+      const { messages } = await call('GET', `/v1/inboxes/${inbox}/messages?limit=200`);
+      return messages.map(({ subject }: Body) => subject).toReversed();
+    };
+
+    it(
+      'loses and doubles no scheduled mail that is released meanwhile, and keeps its order',
+      async () => {
+        const inbox = await call('POST', '/v1/inboxes', {});
+        const names = Array.from({ length: SCHEDULED }, (_, n) => `mail ${String(n).padStart(3, '0')}`);
+        for (const [n, name] of names.entries()) {
+          const scheduled_at = new Date(Date.now() + (DAY + n + 1) * 60_000).toISOString();
+          await send(inbox.address, name, { scheduled_at });
+        }
+        expect(await subjectsOf(inbox.id)).toEqual([]);
+        await call('POST', `/v1/inboxes/${inbox.id}/advance`, { minutes: 2 * DAY });
+        await killWhile(async () => (await subjectsOf(inbox.id)).length, SCHEDULED);
+        await vi.waitFor(async () => expect(await subjectsOf(inbox.id)).toHaveLength(SCHEDULED), 60_000);
+        for (let n = 0; n < count; n++) expect(await subjectsOf(inbox.id)).toEqual(names);
+      },
+      timeLimit(900_000),
+    );
+
+    it('releases mail by an advance whose server is killed as soon as it has answered', async () => {
+      const inbox = await call('POST', '/v1/inboxes', {});
+      const scheduled_at = new Date(Date.now() + DAY * 60_000).toISOString();
+      await send(inbox.address, 'later', { scheduled_at });
+      const first = database.nodes[0];
+      const advanced = await first?.request('POST', `/v1/inboxes/${inbox.id}/advance`, { minutes: 2 * DAY });
+      await kill(0);
+      expect(await advanced?.json()).toEqual({ released: 1 });
+      await database.endLeases();
+      if (count === 1) await database.startNode(0);
+      await vi.waitFor(async () => expect(await subjectsOf(inbox.id)).toEqual(['later']), 20_000);
+      if (count > 1) await database.startNode(0);
+    });
+
+    it(
+      'loses no outcome, and applies a rule to exactly as many mails as it says',
+      async () => {
+        const webhookUrl = `http://127.0.0.1:${receiver.port}/events`;
+        await call('PUT', '/v1/providers/resend', { webhookUrl });
+        const inbox = await call('POST', '/v1/inboxes', {});
+        const rules = [{ outcome: 'bounce', times: BOUNCES }];
+        await call('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { rules });
+        const sending = (async () => {
+          for (let n = 0; n < 2 * BOUNCES; n++) await send(inbox.address, `mail ${n}`);
+        })();
+        const events = () => new Set(receiver.requests.map(({ headers }) => headers['svix-id']));
+        await killWhile(() => events().size, BOUNCES);
+        await sending;
+        await vi.waitFor(() => expect(events().size).toBe(BOUNCES), 60_000);
+        const { rules: left } = await call('GET', `/v1/inboxes/${inbox.id}/outcomes`);
+        expect(left).toMatchObject([{ left: 0 }]);
+        const { sent } = await call('GET', `/v1/inboxes/${inbox.id}/sent?limit=100`);
+        expect(new Set(sent.map(({ id }: Body) => id))).toEqual(events());
+      },
+      timeLimit(900_000),
+    );
+
+    it(
+      'delivers each reply once',
+      async () => {
+        const support = await call('POST', '/v1/inboxes', {});
+        const inbox = await call('POST', '/v1/inboxes', {});
+        await send(inbox.address, 'Ticket', { from: support.address });
+        const [{ id }] = (await call('GET', `/v1/inboxes/${inbox.id}/messages`)).messages;
+        const made: string[] = [];
+        const replying = (async () => {
+          for (let n = 0; n < REPLIES; n++) {
+            const body = { text: `Reply ${n}.`, to: 'smtp' };
+            made.push((await call('POST', `/v1/inboxes/${inbox.id}/messages/${id}/reply`, body)).id);
+          }
+        })();
+        const arrived = async (): Promise<string[]> => {
+          const { messages } = await call('GET', `/v1/inboxes/${support.id}/messages?limit=200`);
+          return messages.map(({ preview }: Body) => /^Reply \d+\./.exec(preview)?.[0]);
+        };
+        await killWhile(async () => (await arrived()).length, REPLIES);
+        await replying;
+        const { sent } = await call('GET', `/v1/inboxes/${inbox.id}/sent?limit=100`);
+        const all = sent.map(({ text }: Body) => text).toSorted();
+        expect(sent.map((one: Body) => one.id)).toEqual(expect.arrayContaining(made));
+        await vi.waitFor(async () => expect((await arrived()).toSorted()).toEqual(all), 60_000);
+      },
+      timeLimit(900_000),
+    );
   });
-  const [line] = await once(createInterface({ input: child.stdout }), 'line');
-  return { process: child, ...JSON.parse(line) };
-}
-
-async function kill({ process: child }: Server): Promise<void> {
-  const exited = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exited;
-}
-
-async function call(method: string, path: string, body?: object): Promise<Body> {
-  const response = await fetch(server.url + path, {
-    method,
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  return response.json();
-}
-
-/** As an SDK of Resend: repeated until the server has taken it; a repetition has the same idempotency key. */
-async function send(to: string, subject: string, more: object = {}): Promise<void> {
-  for (;;) {
-    const sent = await fetch(`${server.url}/providers/resend/emails`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ from: 'app@shop.example', to, subject, text: 'x', ...more }),
-    }).catch(() => undefined);
-    if (sent?.ok) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}
-
-beforeAll(async () => {
-  dataDir = mkdtempSync(join(tmpdir(), 'mayfly-outgoing-kill-'));
-  receiver = await startHttp();
-  server = await start();
 });
-afterAll(async () => {
-  await kill(server);
-  await receiver.close();
-  rmSync(dataDir, { recursive: true, force: true });
-});
-
-const subjectsOf = async (inbox: string): Promise<string[]> =>
-  (await call('GET', `/v1/inboxes/${inbox}/messages?limit=200`)).messages.map(({ subject }: Body) => subject);
-
-it(
-  `${KILLS} kills lose and double no scheduled mail that is released meanwhile, and keep its order`,
-  async () => {
-    const inbox = await call('POST', '/v1/inboxes', {});
-    const day = 24 * 60;
-    const names = Array.from({ length: SCHEDULED }, (_, n) => `mail ${String(n).padStart(3, '0')}`);
-    for (const [n, name] of names.entries()) {
-      const scheduled_at = new Date(Date.now() + (n + 1) * 60_000 + day * 60_000).toISOString();
-      await send(inbox.address, name, { scheduled_at });
-    }
-    expect(await subjectsOf(inbox.id)).toEqual([]);
-    await call('POST', `/v1/inboxes/${inbox.id}/advance`, { minutes: 2 * day });
-    for (let n = 0; n < KILLS; n++) {
-      const before = (await subjectsOf(inbox.id)).length;
-      await vi.waitFor(async () => {
-        const { length } = await subjectsOf(inbox.id);
-        expect(length > before || length === SCHEDULED).toBe(true);
-      }, 20_000);
-      await kill(server);
-      server = await start();
-    }
-    await vi.waitFor(async () => expect(await subjectsOf(inbox.id)).toHaveLength(SCHEDULED), 60_000);
-    expect((await subjectsOf(inbox.id)).toReversed()).toEqual(names);
-  },
-  timeLimit(180_000),
-);
-
-it(
-  'kills lose no outcome, and apply a rule to exactly as many mails as it says',
-  async () => {
-    const webhookUrl = `http://127.0.0.1:${receiver.port}/events`;
-    await call('PUT', '/v1/providers/resend', { webhookUrl });
-    const inbox = await call('POST', '/v1/inboxes', {});
-    const rules = [{ outcome: 'bounce', times: BOUNCES }];
-    await call('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { rules });
-    const sending = (async () => {
-      for (let n = 0; n < 2 * BOUNCES; n++) await send(inbox.address, `mail ${n}`);
-    })();
-    for (let n = 0; n < KILLS; n++) {
-      const before = receiver.requests.length;
-      await vi.waitFor(() => {
-        const { length } = receiver.requests;
-        expect(length > before || length >= BOUNCES).toBe(true);
-      }, 20_000);
-      await kill(server);
-      server = await start();
-    }
-    await sending;
-    const eventsById = () =>
-      new Set(receiver.requests.map(({ headers }) => headers['svix-id'] ?? '').filter(Boolean));
-    await vi.waitFor(() => expect(eventsById().size).toBe(BOUNCES), 90_000);
-    const { rules: left } = await call('GET', `/v1/inboxes/${inbox.id}/outcomes`);
-    expect(left).toMatchObject([{ left: 0 }]);
-  },
-  timeLimit(180_000),
-);

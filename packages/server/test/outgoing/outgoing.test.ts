@@ -227,7 +227,9 @@ describeOnEngines('what goes out', (engine) => {
     expect(raw).toContain('Message-ID: <one@shop.example>');
     expect(raw).toContain(inbox.address);
     await until(async () =>
-      expect(await sent()).toMatchObject([{ type: 'report', outcome, state: 'delivered' }]),
+      expect(await sent()).toMatchObject([
+        { type: 'report', outcome, state: 'delivered', to: [sender.address] },
+      ]),
     );
     expect((await app.api('GET', `/v1/inboxes/${sender.id}/sent`)).body.sent).toEqual([]);
   });

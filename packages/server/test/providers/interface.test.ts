@@ -49,7 +49,9 @@ describeOnEngines('the interface of a provider', (engine) => {
     const inbox = await app.createInbox();
     const sent = await ask(app, 'POST', '/send', { body: mailTo(inbox.address.replace('@', '+tag@')) });
     expect(sent.status).toBe(202);
-    const [{ id }] = await messagesOf(inbox);
+    await app.send({ from: 'app@shop.example', to: inbox.address, subject: 'by SMTP', text: 'x' });
+    const [bySmtp, { id, via }] = await messagesOf(inbox);
+    expect([bySmtp.via, via]).toEqual([undefined, 'mailgun']);
     const { body: message } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}`);
     expect(message).toMatchObject({
       subject: 'Your code',

@@ -1,5 +1,5 @@
 import { Resend } from 'resend';
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { TEST_KEY, type TestApp } from '../support/start-app.ts';
 
@@ -127,10 +127,24 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
   it('answers a wrong key and a missing one in the shape of Resend', async () => {
     const mail = { from: FROM, to: 'a@example.com', subject: 's', text: 't' };
     expect((await as('re_wrong').emails.send(mail)).error).toEqual({
-      ...{ statusCode: 403, name: 'invalid_api_key', message: 'API key is invalid.' },
+      ...{
+        statusCode: 403,
+        name: 'invalid_api_key',
+        message: expect.stringMatching(/^API key is invalid\. .*the key "dev"/),
+      },
     });
     const bare = await fetch(`${app.url}/providers/resend/emails`, { method: 'POST', body: '{}' });
     expect([bare.status, await bare.json()]).toMatchObject([401, { name: 'missing_api_key' }]);
+  });
+
+  it.each([
+    ['resend/', 'one that ends with "/providers/resend", without a slash'],
+    ['resend/v1', 'one that ends with "/providers/resend"'],
+    ['resent', 'The address of a provider begins with /providers/'],
+  ])('says how to correct the base URL /providers/%s', async (base, advice) => {
+    const wrong = new Resend(TEST_KEY, { baseUrl: `${app.url}/providers/${base}` });
+    const { error } = await wrong.emails.send({ from: FROM, to: 'a@example.com', subject: 's', text: 't' });
+    expect(JSON.stringify(error)).toContain(JSON.stringify(advice).slice(1, -1));
   });
 
   it('sends long headers, although events do not repeat them', async () => {
@@ -232,6 +246,48 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
     expect((await resend.templates.list()).data?.data).toMatchObject([{ id, alias: 'order' }]);
     expect((await resend.templates.remove(id)).data).toMatchObject({ deleted: true });
     expect((await resend.templates.get(id)).error?.name).toBe('not_found');
+  });
+
+  it('refuses a template that writes more than a request may', async () => {
+    const inbox = await newInbox();
+    const variables = [{ key: 'A', type: 'string' as const }];
+    const made = await resend.templates.create({ name: 'big', html: '{{{A}}}'.repeat(50_000), variables });
+    const id = made.data?.id ?? '';
+    await resend.templates.publish(id);
+    const mail = (A: string) => ({
+      from: FROM,
+      to: inbox.address,
+      subject: 'Hi',
+      template: { id, variables: { A } },
+    });
+    const { error } = await resend.emails.send(mail('x'.repeat(1_900)));
+    expect(error).toMatchObject({ statusCode: 422, message: expect.stringContaining('too large together') });
+    expect((await resend.emails.send(mail('x'))).error).toBeNull();
+  });
+
+  it.each([
+    ['bounce', 'bounced'],
+    ['complaint', 'complained'],
+    ['delay', 'delivery_delayed'],
+  ])('shows what became of a mail after the outcome %s, also to a read token', async (outcome, event) => {
+    const inbox = await newInbox();
+    const rules = [{ outcome, times: 2 }];
+    await app.api('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { body: { rules } });
+    for (const client of [resend, as(inbox.token)]) {
+      const { data } = await client.emails.send({ from: FROM, to: inbox.address, subject: 'Hi', text: 'x' });
+      const shown = async () => (await client.emails.get(data?.id ?? '')).data?.last_event;
+      await vi.waitFor(async () => expect(await shown()).toBe(event), { timeout: 20_000, interval: 50 });
+    }
+  });
+
+  it('shows a scheduled mail as delivered after an advance', async () => {
+    const inbox = await newInbox();
+    const mail = { from: FROM, to: inbox.address, subject: 'Hi', text: 'x', scheduledAt: 'in 3 days' };
+    const { data } = await resend.emails.send(mail);
+    const shown = async () => (await resend.emails.get(data?.id ?? '')).data?.last_event;
+    expect(await shown()).toBe('scheduled');
+    await app.api('POST', `/v1/inboxes/${inbox.id}/advance`, { body: { minutes: 4 * 24 * 60 } });
+    await vi.waitFor(async () => expect(await shown()).toBe('delivered'), { timeout: 20_000, interval: 50 });
   });
 
   it('takes a read token as key: that inbox gets all mail, and no other inbox is seen', async () => {

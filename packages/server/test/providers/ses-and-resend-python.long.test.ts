@@ -1,21 +1,29 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OutcomeEvent, Posting } from '../../../providers/src/provider.ts';
 import { RESEND } from '../../../providers/src/resend/index.ts';
 import { SES } from '../../../providers/src/ses/index.ts';
+import { selfSignedCertificate } from '../../src/smtp/tls.ts';
 import { findProgramWith } from '../support/find-program.ts';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 const PROGRAM = join(import.meta.dirname, 'python/ses_and_resend.py');
 /** What .ci/python-tests installed. */
 const VENV = join(import.meta.dirname, '../../../../node_modules/.cache/python-tests/bin/python');
-const python = await findProgramWith([VENV, 'python3'], ['-c', 'import anymail, boto3, resend, svix']);
+const python = await findProgramWith(
+  [VENV, 'python3'],
+  ['-c', 'import anymail, aws_sns_verifier, boto3, resend, sns_message_validator, svix'],
+);
 if (!python)
   process.stderr.write(
-    'Skipped: boto3, resend and anymail are not installed (.ci/python-tests installs them).\n',
+    'Skipped: boto3, resend, anymail and verifiers of SNS are not installed (.ci/python-tests installs them).\n',
   );
 
 async function run(name: string, env: Record<string, string> = {}, input = '') {
@@ -135,5 +143,44 @@ describe.skipIf(!python)('webhook views of anymail', () => {
     const other = await RESEND.makeSecrets();
     const wrong = await post('webhook_resend', posting, 'tracking', RESEND.shown(other).signingSecret);
     expect(wrong).toEqual({ status: 400, seen: [] });
+  });
+
+  describe('verifiers of SNS, which fetch its certificate by HTTPS', () => {
+    let folder: string;
+    let secrets: Record<string, string>;
+    const site = createServer(({ url = '' }, response) =>
+      response.end(SES.files?.(url.replace(/^\/ses/, ''), secrets)?.body),
+    );
+    beforeAll(async () => {
+      secrets = await SES.makeSecrets();
+      const pair = await selfSignedCertificate('localhost', Date.now());
+      folder = mkdtempSync(join(tmpdir(), 'mayfly-sns-'));
+      writeFileSync(join(folder, 'ca.pem'), pair.cert);
+      site.setSecureContext(pair);
+      await once(site.listen(0, '127.0.0.1'), 'listening');
+    });
+    afterAll(() => {
+      site.close();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    it.each(['1', '2'])('accept SignatureVersion %s, and nothing that was changed', async (version) => {
+      const trusted = join(folder, 'ca.pem');
+      const env = { SSL_CERT_FILE: trusted, REQUESTS_CA_BUNDLE: trusted };
+      const how = {
+        ...signing(secrets),
+        baseUrl: `https://localhost:${(site.address() as AddressInfo).port}/ses`,
+        url: `https://app.test/hook?SignatureVersion=${version}`,
+      };
+      const validated = (posting: Posting | undefined, change = (body: string) => body) => {
+        const body = change(Buffer.from(posting?.body ?? '').toString());
+        return run('validate_sns', env, JSON.stringify({ body }));
+      };
+      expect(await validated(SES.handshake?.('one', how))).toEqual({ type: 'SubscriptionConfirmation' });
+      const event = SES.event(outcome, how);
+      expect(await validated(event)).toEqual({ type: 'Notification' });
+      const changed = await validated(event, (body) => body.replaceAll('ada@', 'eve@'));
+      expect(changed).toEqual({ error: expect.any(String) });
+    });
   });
 });

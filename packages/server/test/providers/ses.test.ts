@@ -2,7 +2,8 @@ import * as v1 from '@aws-sdk/client-ses';
 import * as v2 from '@aws-sdk/client-sesv2';
 import { createTransport } from 'nodemailer';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { describeOnEngines, useServers } from '../support/nodes.ts';
+import { TEST_KEY, type TestApp } from '../support/start-app.ts';
 
 let app: TestApp;
 let ses: v1.SESClient;
@@ -12,17 +13,6 @@ const options = (accessKeyId: string, region = 'us-east-1') => ({
   endpoint: `${app.url}/providers/ses`,
   credentials: { accessKeyId, secretAccessKey: 'any' },
   region,
-});
-
-beforeAll(async () => {
-  app = await startApp();
-  ses = new v1.SESClient(options(TEST_KEY));
-  sesv2 = new v2.SESv2Client(options(TEST_KEY));
-});
-afterAll(async () => {
-  ses.destroy();
-  sesv2.destroy();
-  await app.stop();
 });
 
 async function newInbox() {
@@ -55,404 +45,424 @@ const error = async (promise: Promise<unknown>) =>
     ({ name, message, $metadata }) => ({ name, status: $metadata?.httpStatusCode, message }),
   );
 
-describe('@aws-sdk/client-ses, unchanged but for its endpoint', () => {
-  it('sends a mail with all its fields', async () => {
-    const [to, cc, bcc] = [await newInbox(), await newInbox(), await newInbox()];
-    const { MessageId } = await ses.send(
-      new v1.SendEmailCommand({
-        Source: '=?UTF-8?B?R3LDtsOfZQ==?= <shop@acme.example>',
-        Destination: {
-          ToAddresses: [`"Lovelace, Ada" <${to.address}>`],
-          CcAddresses: [cc.address],
-          BccAddresses: [bcc.address],
-        },
-        ReplyToAddresses: ['help@acme.example'],
-        Message: simple('Grüße 👋 & <more>'),
-        Tags: [{ Name: 'campaign', Value: 'welcome' }],
-        ConfigurationSetName: 'any',
-      }),
-    );
-    expect(MessageId).toMatch(/^0100[0-9a-f]{12}-[0-9a-f-]{36}-000000$/);
-    expect(await to.only()).toMatchObject({
-      envelope: { via: 'ses', providerMessageId: MessageId },
-      subject: 'Grüße 👋 & <more>',
-      rfcMessageId: `<${MessageId}@email.amazonses.com>`,
-      from: { name: 'Größe', address: 'shop@acme.example' },
-      to: [{ name: 'Lovelace, Ada', address: to.address }],
-    });
-    expect((await cc.only()).codes[0].value).toBe('482913');
-    expect(await bcc.raw()).not.toContain(bcc.address.split('@')[0]);
+describeOnEngines('Amazon SES', (engine) => {
+  const servers = useServers(engine);
+  beforeAll(() => {
+    app = servers.first();
+    ses = new v1.SESClient(options(TEST_KEY));
+    sesv2 = new v2.SESv2Client(options(TEST_KEY));
+  });
+  afterAll(() => {
+    ses.destroy();
+    sesv2.destroy();
   });
 
-  it('sends a raw mail to the destinations, or to those of its header, as SES rewrites it', async () => {
-    const [to, bcc] = [await newInbox(), await newInbox()];
-    const mail = (recipient: string, hidden: string) =>
-      Buffer.from(
-        `From: Shop <shop@acme.example>\nTo: "a, b" <${recipient}>\nBcc: ${hidden}\nSubject: Raw\nMessage-ID: <own@x>\nX-SES-CONFIGURATION-SET: set\nX-Kept:\n folded\n\nBody\n.\nend\n`,
-      );
-    const { MessageId } = await ses.send(
-      new v1.SendRawEmailCommand({ RawMessage: { Data: mail(to.address, bcc.address) } }),
-    );
-    const raw = await to.raw();
-    expect(raw).toContain(`Message-ID: <${MessageId}@email.amazonses.com>\r\n`);
-    expect(raw).toContain('X-Kept:\r\n folded\r\n');
-    expect(raw).toMatch(/\r\n\r\nBody\r\n\.\r\nend\r\n$/);
-    expect(raw).not.toMatch(/^(?:Bcc|X-SES|.*own@x)/im);
-    await bcc.only();
-    const other = await newInbox();
-    await ses.send(
-      new v1.SendRawEmailCommand({
-        ...{ Destinations: [other.address], Source: 'bounces@acme.example' },
-        RawMessage: { Data: mail(to.address, bcc.address) },
-      }),
-    );
-    expect((await other.only()).envelope.mailFrom).toBe('bounces@acme.example');
-    expect(await to.messages()).toHaveLength(1);
-  });
-
-  it('keeps templates, renders them, and sends them one by one and in bulk', async () => {
-    const [one, two] = [await newInbox(), await newInbox()];
-    const Template = {
-      TemplateName: 'v1-greeting',
-      SubjectPart: 'Hi {{name}}',
-      TextPart: 'Dear {{name}}{{#if vip}}, our best{{/if}}',
-      HtmlPart: '<p>{{name}}</p>',
-    };
-    await ses.send(new v1.CreateTemplateCommand({ Template }));
-    expect(await error(ses.send(new v1.CreateTemplateCommand({ Template })))).toMatchObject({
-      name: 'AlreadyExistsException',
-      status: 400,
-    });
-    expect(await ses.send(new v1.GetTemplateCommand({ TemplateName: 'v1-greeting' }))).toMatchObject({
-      Template,
-    });
-    const listed = await ses.send(new v1.ListTemplatesCommand({}));
-    expect(listed.TemplatesMetadata).toMatchObject([
-      { Name: 'v1-greeting', CreatedTimestamp: expect.any(Date) },
-    ]);
-    const templated = (TemplateData: string) =>
-      ses.send(
-        new v1.SendTemplatedEmailCommand({
-          ...{ Source: SOURCE, Destination: { ToAddresses: [one.address] }, Template: 'v1-greeting' },
-          TemplateData,
+  describe('@aws-sdk/client-ses, unchanged but for its endpoint', () => {
+    it('sends a mail with all its fields', async () => {
+      const [to, cc, bcc] = [await newInbox(), await newInbox(), await newInbox()];
+      const { MessageId } = await ses.send(
+        new v1.SendEmailCommand({
+          Source: '=?UTF-8?B?R3LDtsOfZQ==?= <shop@acme.example>',
+          Destination: {
+            ToAddresses: [`"Lovelace, Ada" <${to.address}>`],
+            CcAddresses: [cc.address],
+            BccAddresses: [bcc.address],
+          },
+          ReplyToAddresses: ['help@acme.example'],
+          Message: simple('Grüße 👋 & <more>'),
+          Tags: [{ Name: 'campaign', Value: 'welcome' }],
+          ConfigurationSetName: 'any',
         }),
       );
-    await templated('{"name":"Ada <3","vip":true}');
-    expect(await one.only()).toMatchObject({ subject: 'Hi Ada <3', text: 'Dear Ada <3, our best' });
-    expect(await error(templated('{}'))).toMatchObject({
-      name: 'MissingRenderingAttributeException',
-      status: 400,
-      message: expect.stringContaining("'name'"),
+      expect(MessageId).toMatch(/^0100[0-9a-f]{12}-[0-9a-f-]{36}-000000$/);
+      expect(await to.only()).toMatchObject({
+        envelope: { via: 'ses', providerMessageId: MessageId },
+        subject: 'Grüße 👋 & <more>',
+        rfcMessageId: `<${MessageId}@email.amazonses.com>`,
+        from: { name: 'Größe', address: 'shop@acme.example' },
+        to: [{ name: 'Lovelace, Ada', address: to.address }],
+      });
+      expect((await cc.only()).codes[0].value).toBe('482913');
+      expect(await bcc.raw()).not.toContain(bcc.address.split('@')[0]);
     });
-    expect(await error(templated('{'))).toMatchObject({
-      name: 'InvalidRenderingParameterException',
-      status: 400,
-    });
-    const bulk = await ses.send(
-      new v1.SendBulkTemplatedEmailCommand({
-        ...{ Source: SOURCE, Template: 'v1-greeting', DefaultTemplateData: '{"name":"friend"}' },
-        Destinations: [
-          { Destination: { ToAddresses: [two.address] }, ReplacementTemplateData: '{"name":"Bob"}' },
-          { Destination: { ToAddresses: ['nobody@unknown.example'] } },
-          { Destination: { ToAddresses: [two.address] } },
-        ],
-      }),
-    );
-    expect(bulk.Status).toMatchObject([
-      { Status: 'Success', MessageId: expect.any(String) },
-      { Status: 'MessageRejected', Error: expect.any(String) },
-      { Status: 'Success' },
-    ]);
-    const subjects = (await two.messages()).map(({ subject }: { subject: string }) => subject);
-    expect(subjects.toSorted()).toEqual(['Hi Bob', 'Hi friend']);
-    await ses.send(new v1.UpdateTemplateCommand({ Template: { ...Template, SubjectPart: 'Bye {{name}}' } }));
-    const rendered = await ses.send(
-      new v1.TestRenderTemplateCommand({ TemplateName: 'v1-greeting', TemplateData: '{"name":"Eve"}' }),
-    );
-    expect(rendered.RenderedTemplate).toContain('Subject: Bye Eve');
-    await ses.send(new v1.DeleteTemplateCommand({ TemplateName: 'v1-greeting' }));
-    expect(await error(templated('{}'))).toMatchObject({
-      name: 'TemplateDoesNotExistException',
-      status: 400,
-    });
-  });
 
-  it('answers questions about identities and quotas as a verified account', async () => {
-    const Identities = ['acme.example', 'a&b@acme.example'];
-    const { VerificationAttributes } = await ses.send(
-      new v1.GetIdentityVerificationAttributesCommand({ Identities }),
-    );
-    expect(VerificationAttributes).toEqual({
-      'acme.example': { VerificationStatus: 'Success' },
-      'a&b@acme.example': { VerificationStatus: 'Success' },
-    });
-    expect(await ses.send(new v1.GetSendQuotaCommand({}))).toMatchObject({ MaxSendRate: 14 });
-    expect(await ses.send(new v1.GetAccountSendingEnabledCommand({}))).toMatchObject({ Enabled: true });
-    await ses.send(new v1.VerifyEmailIdentityCommand({ EmailAddress: 'a@acme.example' }));
-    expect(await error(ses.send(new v1.ListReceiptFiltersCommand({})))).toMatchObject({
-      name: 'InvalidAction',
-      status: 400,
-      message: expect.stringContaining('ListReceiptFilters'),
-    });
-  });
-
-  it('answers a wrong key and bad mail with the errors of SES', async () => {
-    const { address } = await newInbox();
-    const send = (client: v1.SESClient, Source: string, ToAddresses: string[]) =>
-      error(
-        client.send(new v1.SendEmailCommand({ Source, Destination: { ToAddresses }, Message: simple() })),
+    it('sends a raw mail to the destinations, or to those of its header, as SES rewrites it', async () => {
+      const [to, bcc] = [await newInbox(), await newInbox()];
+      const mail = (recipient: string, hidden: string) =>
+        Buffer.from(
+          `From: Shop <shop@acme.example>\nTo: "a, b" <${recipient}>\nBcc: ${hidden}\nSubject: Raw\nMessage-ID: <own@x>\nX-SES-CONFIGURATION-SET: set\nX-Kept:\n folded\n\nBody\n.\nend\n`,
+        );
+      const { MessageId } = await ses.send(
+        new v1.SendRawEmailCommand({ RawMessage: { Data: mail(to.address, bcc.address) } }),
       );
-    const stranger = new v1.SESClient(options('AKIAIOSFODNN7EXAMPLE'));
-    expect(await send(stranger, SOURCE, [address])).toEqual({
-      name: 'InvalidClientTokenId',
-      status: 403,
-      message: 'The security token included in the request is invalid.',
+      const raw = await to.raw();
+      expect(raw).toContain(`Message-ID: <${MessageId}@email.amazonses.com>\r\n`);
+      expect(raw).toContain('X-Kept:\r\n folded\r\n');
+      expect(raw).toMatch(/\r\n\r\nBody\r\n\.\r\nend\r\n$/);
+      expect(raw).not.toMatch(/^(?:Bcc|X-SES|.*own@x)/im);
+      await bcc.only();
+      const other = await newInbox();
+      await ses.send(
+        new v1.SendRawEmailCommand({
+          ...{ Destinations: [other.address], Source: 'bounces@acme.example' },
+          RawMessage: { Data: mail(to.address, bcc.address) },
+        }),
+      );
+      expect((await other.only()).envelope.mailFrom).toBe('bounces@acme.example');
+      expect(await to.messages()).toHaveLength(1);
     });
-    stranger.destroy();
-    expect(await send(ses, SOURCE, ['nobody@unknown.example'])).toMatchObject({
-      name: 'MessageRejected',
-      status: 400,
+
+    it('keeps templates, renders them, and sends them one by one and in bulk', async () => {
+      const [one, two] = [await newInbox(), await newInbox()];
+      const Template = {
+        TemplateName: 'v1-greeting',
+        SubjectPart: 'Hi {{name}}',
+        TextPart: 'Dear {{name}}{{#if vip}}, our best{{/if}}',
+        HtmlPart: '<p>{{name}}</p>',
+      };
+      await ses.send(new v1.CreateTemplateCommand({ Template }));
+      expect(await error(ses.send(new v1.CreateTemplateCommand({ Template })))).toMatchObject({
+        name: 'AlreadyExistsException',
+        status: 400,
+      });
+      expect(await ses.send(new v1.GetTemplateCommand({ TemplateName: 'v1-greeting' }))).toMatchObject({
+        Template,
+      });
+      const listed = await ses.send(new v1.ListTemplatesCommand({}));
+      expect(listed.TemplatesMetadata).toMatchObject([
+        { Name: 'v1-greeting', CreatedTimestamp: expect.any(Date) },
+      ]);
+      const templated = (TemplateData: string) =>
+        ses.send(
+          new v1.SendTemplatedEmailCommand({
+            ...{ Source: SOURCE, Destination: { ToAddresses: [one.address] }, Template: 'v1-greeting' },
+            TemplateData,
+          }),
+        );
+      await templated('{"name":"Ada <3","vip":true}');
+      expect(await one.only()).toMatchObject({ subject: 'Hi Ada <3', text: 'Dear Ada <3, our best' });
+      expect(await error(templated('{}'))).toMatchObject({
+        name: 'MissingRenderingAttributeException',
+        status: 400,
+        message: expect.stringContaining("'name'"),
+      });
+      expect(await error(templated('{'))).toMatchObject({
+        name: 'InvalidRenderingParameterException',
+        status: 400,
+      });
+      const bulk = await ses.send(
+        new v1.SendBulkTemplatedEmailCommand({
+          ...{ Source: SOURCE, Template: 'v1-greeting', DefaultTemplateData: '{"name":"friend"}' },
+          Destinations: [
+            { Destination: { ToAddresses: [two.address] }, ReplacementTemplateData: '{"name":"Bob"}' },
+            { Destination: { ToAddresses: ['nobody@unknown.example'] } },
+            { Destination: { ToAddresses: [two.address] } },
+          ],
+        }),
+      );
+      expect(bulk.Status).toMatchObject([
+        { Status: 'Success', MessageId: expect.any(String) },
+        { Status: 'MessageRejected', Error: expect.any(String) },
+        { Status: 'Success' },
+      ]);
+      const subjects = (await two.messages()).map(({ subject }: { subject: string }) => subject);
+      expect(subjects.toSorted()).toEqual(['Hi Bob', 'Hi friend']);
+      await ses.send(
+        new v1.UpdateTemplateCommand({ Template: { ...Template, SubjectPart: 'Bye {{name}}' } }),
+      );
+      const rendered = await ses.send(
+        new v1.TestRenderTemplateCommand({ TemplateName: 'v1-greeting', TemplateData: '{"name":"Eve"}' }),
+      );
+      expect(rendered.RenderedTemplate).toContain('Subject: Bye Eve');
+      await ses.send(new v1.DeleteTemplateCommand({ TemplateName: 'v1-greeting' }));
+      expect(await error(templated('{}'))).toMatchObject({
+        name: 'TemplateDoesNotExistException',
+        status: 400,
+      });
     });
-    for (const to of [[], ['ada'], ['a@b\r\nBcc: c@d'], Array(51).fill(address)])
-      expect(await send(ses, SOURCE, to), String(to)).toMatchObject({
+
+    it('answers questions about identities and quotas as a verified account', async () => {
+      const Identities = ['acme.example', 'a&b@acme.example'];
+      const { VerificationAttributes } = await ses.send(
+        new v1.GetIdentityVerificationAttributesCommand({ Identities }),
+      );
+      expect(VerificationAttributes).toEqual({
+        'acme.example': { VerificationStatus: 'Success' },
+        'a&b@acme.example': { VerificationStatus: 'Success' },
+      });
+      expect(await ses.send(new v1.GetSendQuotaCommand({}))).toMatchObject({ MaxSendRate: 14 });
+      expect(await ses.send(new v1.GetAccountSendingEnabledCommand({}))).toMatchObject({ Enabled: true });
+      await ses.send(new v1.VerifyEmailIdentityCommand({ EmailAddress: 'a@acme.example' }));
+      expect(await error(ses.send(new v1.ListReceiptFiltersCommand({})))).toMatchObject({
+        name: 'InvalidAction',
+        status: 400,
+        message: expect.stringContaining('ListReceiptFilters'),
+      });
+    });
+
+    it('answers a wrong key and bad mail with the errors of SES', async () => {
+      const { address } = await newInbox();
+      const send = (client: v1.SESClient, Source: string, ToAddresses: string[]) =>
+        error(
+          client.send(new v1.SendEmailCommand({ Source, Destination: { ToAddresses }, Message: simple() })),
+        );
+      const stranger = new v1.SESClient(options('AKIAIOSFODNN7EXAMPLE'));
+      expect(await send(stranger, SOURCE, [address])).toEqual({
+        name: 'InvalidClientTokenId',
+        status: 403,
+        message: 'The security token included in the request is invalid.',
+      });
+      stranger.destroy();
+      expect(await send(ses, SOURCE, ['nobody@unknown.example'])).toMatchObject({
+        name: 'MessageRejected',
+        status: 400,
+      });
+      for (const to of [[], ['ada'], ['a@b\r\nBcc: c@d'], Array(51).fill(address)])
+        expect(await send(ses, SOURCE, to), String(to)).toMatchObject({
+          name: 'InvalidParameterValue',
+          status: 400,
+        });
+      expect(await send(ses, 'Shop', [address])).toMatchObject({
         name: 'InvalidParameterValue',
         status: 400,
       });
-    expect(await send(ses, 'Shop', [address])).toMatchObject({ name: 'InvalidParameterValue', status: 400 });
-    expect(
-      await error(ses.send(new v1.SendRawEmailCommand({ RawMessage: { Data: Buffer.from('x') } }))),
-    ).toMatchObject({
-      name: 'InvalidParameterValue',
-      status: 400,
-      message: "Missing required header 'From'.",
+      expect(
+        await error(ses.send(new v1.SendRawEmailCommand({ RawMessage: { Data: Buffer.from('x') } }))),
+      ).toMatchObject({
+        name: 'InvalidParameterValue',
+        status: 400,
+        message: "Missing required header 'From'.",
+      });
     });
   });
-});
 
-describe('clients of AWS', () => {
-  it.each(['AWS_ENDPOINT_URL_SES', 'AWS_ENDPOINT_URL_SESV2'])('take the address of %s', async (name) => {
-    vi.stubEnv(name, `${app.url}/providers/ses`);
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const { endpoint: _endpoint, ...rest } = options(TEST_KEY);
-    if (name.endsWith('V2')) {
-      const client = new v2.SESv2Client(rest);
-      expect(await client.send(new v2.GetAccountCommand({}))).toMatchObject({ SendingEnabled: true });
-    } else {
-      const client = new v1.SESClient(rest);
-      expect(await client.send(new v1.GetSendQuotaCommand({}))).toMatchObject({ MaxSendRate: 14 });
-    }
-  });
-
-  it('meet the throttling of a fault rule, and send when they try again', async () => {
-    const inbox = await newInbox();
-    const rules = [{ at: 'api', reply: { code: 429, text: 'Maximum sending rate exceeded.' }, times: 1 }];
-    const Destination = { ToAddresses: [inbox.address] };
-    const once = [
-      () => new v1.SESClient({ ...options(TEST_KEY), maxAttempts: 1 }),
-      () => new v2.SESv2Client({ ...options(TEST_KEY), maxAttempts: 1 }),
-    ] as const;
-    const email = { Source: SOURCE, Destination, Message: simple() };
-    const email2 = { FromEmailAddress: SOURCE, Destination, Content: { Simple: simple() } };
-    const setFault = () => app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
-    await setFault();
-    expect(await error(once[0]().send(new v1.SendEmailCommand(email)))).toMatchObject({
-      ...{ name: 'Throttling', status: 400, message: 'Maximum sending rate exceeded.' },
+  describe('clients of AWS', () => {
+    it.each(['AWS_ENDPOINT_URL_SES', 'AWS_ENDPOINT_URL_SESV2'])('take the address of %s', async (name) => {
+      vi.stubEnv(name, `${app.url}/providers/ses`);
+      onTestFinished(() => void vi.unstubAllEnvs());
+      const { endpoint: _endpoint, ...rest } = options(TEST_KEY);
+      if (name.endsWith('V2')) {
+        const client = new v2.SESv2Client(rest);
+        expect(await client.send(new v2.GetAccountCommand({}))).toMatchObject({ SendingEnabled: true });
+      } else {
+        const client = new v1.SESClient(rest);
+        expect(await client.send(new v1.GetSendQuotaCommand({}))).toMatchObject({ MaxSendRate: 14 });
+      }
     });
-    await setFault();
-    expect(await error(once[1]().send(new v2.SendEmailCommand(email2)))).toMatchObject({
-      ...{ name: 'TooManyRequestsException', status: 429 },
+
+    it('meet the throttling of a fault rule, and send when they try again', async () => {
+      const inbox = await newInbox();
+      const rules = [{ at: 'api', reply: { code: 429, text: 'Maximum sending rate exceeded.' }, times: 1 }];
+      const Destination = { ToAddresses: [inbox.address] };
+      const once = [
+        () => new v1.SESClient({ ...options(TEST_KEY), maxAttempts: 1 }),
+        () => new v2.SESv2Client({ ...options(TEST_KEY), maxAttempts: 1 }),
+      ] as const;
+      const email = { Source: SOURCE, Destination, Message: simple() };
+      const email2 = { FromEmailAddress: SOURCE, Destination, Content: { Simple: simple() } };
+      const setFault = () => app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
+      await setFault();
+      expect(await error(once[0]().send(new v1.SendEmailCommand(email)))).toMatchObject({
+        ...{ name: 'Throttling', status: 400, message: 'Maximum sending rate exceeded.' },
+      });
+      await setFault();
+      expect(await error(once[1]().send(new v2.SendEmailCommand(email2)))).toMatchObject({
+        ...{ name: 'TooManyRequestsException', status: 429 },
+      });
+      expect(await inbox.messages()).toEqual([]);
+      await setFault();
+      await ses.send(new v1.SendEmailCommand(email));
+      await inbox.only();
     });
-    expect(await inbox.messages()).toEqual([]);
-    await setFault();
-    await ses.send(new v1.SendEmailCommand(email));
-    await inbox.only();
-  });
-});
-
-describe('@aws-sdk/client-sesv2, unchanged but for its endpoint', () => {
-  const send = (request: Partial<v2.SendEmailCommandInput>, client = sesv2) =>
-    client.send(new v2.SendEmailCommand({ FromEmailAddress: SOURCE, Content: {}, ...request }));
-  const toOnly = (address: string) => ({ Destination: { ToAddresses: [address] } });
-
-  it('sends simple mails with attachments and headers, and raw ones', async () => {
-    const [inbox, second] = [await newInbox(), await newInbox()];
-    const { MessageId } = await send({
-      ...toOnly(inbox.address),
-      Content: {
-        Simple: {
-          ...simple(),
-          Headers: [{ Name: 'X-Campaign', Value: 'spring' }],
-          Attachments: [
-            { FileName: 'terms.txt', RawContent: Buffer.from('The terms'), ContentType: 'text/plain' },
-            {
-              ...{ FileName: 'logo.png', RawContent: Buffer.from('png'), ContentType: 'image/png' },
-              ...{ ContentId: 'logo', ContentDisposition: 'INLINE' },
-            },
-          ],
-        },
-      },
-      EmailTags: [{ Name: 'a', Value: 'b' }],
-    });
-    expect(await inbox.only()).toMatchObject({ envelope: { via: 'ses', providerMessageId: MessageId } });
-    expect(await inbox.raw()).toContain('X-Campaign: spring');
-    expect((await inbox.only()).attachments).toHaveLength(2);
-    const Data = Buffer.from(`From: a@acme.example\r\nSubject: raw\r\n\r\nHi\r\n`);
-    await send({ ...toOnly(second.address), FromEmailAddress: undefined, Content: { Raw: { Data } } });
-    expect(await second.only()).toMatchObject({ subject: 'raw', from: { address: 'a@acme.example' } });
   });
 
-  it.each([
-    ['From', 'eve@example.com'],
-    ['X-A', 'b\r\nBcc: eve@example.com'],
-    ['X A', 'b'],
-  ])('refuses the custom header %s', async (Name, Value) => {
-    const { address } = await newInbox();
-    const Content = { Simple: { ...simple(), Headers: [{ Name, Value }] } };
-    expect(await error(send({ ...toOnly(address), Content }))).toMatchObject({ name: 'BadRequestException' });
-  });
+  describe('@aws-sdk/client-sesv2, unchanged but for its endpoint', () => {
+    const send = (request: Partial<v2.SendEmailCommandInput>, client = sesv2) =>
+      client.send(new v2.SendEmailCommand({ FromEmailAddress: SOURCE, Content: {}, ...request }));
+    const toOnly = (address: string) => ({ Destination: { ToAddresses: [address] } });
 
-  it('puts the region of the client into Message-ID, as SES does', async () => {
-    const inbox = await newInbox();
-    const client = new v2.SESv2Client(options(TEST_KEY, 'eu-central-1'));
-    const { MessageId } = await send({ ...toOnly(inbox.address), Content: { Simple: simple() } }, client);
-    expect((await inbox.only()).rfcMessageId).toBe(`<${MessageId}@eu-central-1.amazonses.com>`);
-    client.destroy();
-  });
-
-  it('keeps templates, and sends them one by one, inline and in bulk', async () => {
-    const inbox = await newInbox();
-    const TemplateContent = { Subject: 'Hi {{name}}', Text: 'Dear {{name}}' };
-    const named = { TemplateName: 'v2-greeting', TemplateContent };
-    await sesv2.send(new v2.CreateEmailTemplateCommand(named));
-    expect(await error(sesv2.send(new v2.CreateEmailTemplateCommand(named)))).toMatchObject({
-      name: 'AlreadyExistsException',
-      status: 400,
-    });
-    const got = await sesv2.send(new v2.GetEmailTemplateCommand({ TemplateName: 'v2-greeting' }));
-    expect(got).toMatchObject(named);
-    const template = (Template: v2.Template) => send({ ...toOnly(inbox.address), Content: { Template } });
-    await template({ TemplateName: 'v2-greeting', TemplateData: '{"name":"Ada"}' });
-    await template({ TemplateContent, TemplateData: '{"name":"Bob"}' });
-    const { BulkEmailEntryResults } = await sesv2.send(
-      new v2.SendBulkEmailCommand({
-        FromEmailAddress: SOURCE,
-        DefaultContent: { Template: { TemplateName: 'v2-greeting', TemplateData: '{"name":"friend"}' } },
-        BulkEmailEntries: [
-          {
-            ...toOnly(inbox.address),
-            ReplacementEmailContent: { ReplacementTemplate: { ReplacementTemplateData: '{"name":"Eve"}' } },
+    it('sends simple mails with attachments and headers, and raw ones', async () => {
+      const [inbox, second] = [await newInbox(), await newInbox()];
+      const { MessageId } = await send({
+        ...toOnly(inbox.address),
+        Content: {
+          Simple: {
+            ...simple(),
+            Headers: [{ Name: 'X-Campaign', Value: 'spring' }],
+            Attachments: [
+              { FileName: 'terms.txt', RawContent: Buffer.from('The terms'), ContentType: 'text/plain' },
+              {
+                ...{ FileName: 'logo.png', RawContent: Buffer.from('png'), ContentType: 'image/png' },
+                ...{ ContentId: 'logo', ContentDisposition: 'INLINE' },
+              },
+            ],
           },
-          toOnly('nobody@unknown.example'),
-        ],
-      }),
-    );
-    expect(BulkEmailEntryResults).toMatchObject([{ Status: 'SUCCESS' }, { Status: 'MESSAGE_REJECTED' }]);
-    const subjects = (await inbox.messages()).map(({ subject }: { subject: string }) => subject);
-    expect(subjects.toSorted()).toEqual(['Hi Ada', 'Hi Bob', 'Hi Eve']);
-    const listed = await sesv2.send(new v2.ListEmailTemplatesCommand({}));
-    expect(listed.TemplatesMetadata).toContainEqual({
-      ...{ TemplateName: 'v2-greeting', CreatedTimestamp: expect.any(Date) },
+        },
+        EmailTags: [{ Name: 'a', Value: 'b' }],
+      });
+      expect(await inbox.only()).toMatchObject({ envelope: { via: 'ses', providerMessageId: MessageId } });
+      expect(await inbox.raw()).toContain('X-Campaign: spring');
+      expect((await inbox.only()).attachments).toHaveLength(2);
+      const Data = Buffer.from(`From: a@acme.example\r\nSubject: raw\r\n\r\nHi\r\n`);
+      await send({ ...toOnly(second.address), FromEmailAddress: undefined, Content: { Raw: { Data } } });
+      expect(await second.only()).toMatchObject({ subject: 'raw', from: { address: 'a@acme.example' } });
     });
-    await sesv2.send(new v2.DeleteEmailTemplateCommand({ TemplateName: 'v2-greeting' }));
-    expect(await error(template({ TemplateName: 'v2-greeting' }))).toMatchObject({
-      name: 'NotFoundException',
-      status: 404,
+
+    it.each([
+      ['From', 'eve@example.com'],
+      ['X-A', 'b\r\nBcc: eve@example.com'],
+      ['X A', 'b'],
+    ])('refuses the custom header %s', async (Name, Value) => {
+      const { address } = await newInbox();
+      const Content = { Simple: { ...simple(), Headers: [{ Name, Value }] } };
+      expect(await error(send({ ...toOnly(address), Content }))).toMatchObject({
+        name: 'BadRequestException',
+      });
+    });
+
+    it('puts the region of the client into Message-ID, as SES does', async () => {
+      const inbox = await newInbox();
+      const client = new v2.SESv2Client(options(TEST_KEY, 'eu-central-1'));
+      const { MessageId } = await send({ ...toOnly(inbox.address), Content: { Simple: simple() } }, client);
+      expect((await inbox.only()).rfcMessageId).toBe(`<${MessageId}@eu-central-1.amazonses.com>`);
+      client.destroy();
+    });
+
+    it('keeps templates, and sends them one by one, inline and in bulk', async () => {
+      const inbox = await newInbox();
+      const TemplateContent = { Subject: 'Hi {{name}}', Text: 'Dear {{name}}' };
+      const named = { TemplateName: 'v2-greeting', TemplateContent };
+      await sesv2.send(new v2.CreateEmailTemplateCommand(named));
+      expect(await error(sesv2.send(new v2.CreateEmailTemplateCommand(named)))).toMatchObject({
+        name: 'AlreadyExistsException',
+        status: 400,
+      });
+      const got = await sesv2.send(new v2.GetEmailTemplateCommand({ TemplateName: 'v2-greeting' }));
+      expect(got).toMatchObject(named);
+      const template = (Template: v2.Template) => send({ ...toOnly(inbox.address), Content: { Template } });
+      await template({ TemplateName: 'v2-greeting', TemplateData: '{"name":"Ada"}' });
+      await template({ TemplateContent, TemplateData: '{"name":"Bob"}' });
+      const { BulkEmailEntryResults } = await sesv2.send(
+        new v2.SendBulkEmailCommand({
+          FromEmailAddress: SOURCE,
+          DefaultContent: { Template: { TemplateName: 'v2-greeting', TemplateData: '{"name":"friend"}' } },
+          BulkEmailEntries: [
+            {
+              ...toOnly(inbox.address),
+              ReplacementEmailContent: { ReplacementTemplate: { ReplacementTemplateData: '{"name":"Eve"}' } },
+            },
+            toOnly('nobody@unknown.example'),
+          ],
+        }),
+      );
+      expect(BulkEmailEntryResults).toMatchObject([{ Status: 'SUCCESS' }, { Status: 'MESSAGE_REJECTED' }]);
+      const subjects = (await inbox.messages()).map(({ subject }: { subject: string }) => subject);
+      expect(subjects.toSorted()).toEqual(['Hi Ada', 'Hi Bob', 'Hi Eve']);
+      const listed = await sesv2.send(new v2.ListEmailTemplatesCommand({}));
+      expect(listed.TemplatesMetadata).toContainEqual({
+        ...{ TemplateName: 'v2-greeting', CreatedTimestamp: expect.any(Date) },
+      });
+      await sesv2.send(new v2.DeleteEmailTemplateCommand({ TemplateName: 'v2-greeting' }));
+      expect(await error(template({ TemplateName: 'v2-greeting' }))).toMatchObject({
+        name: 'NotFoundException',
+        status: 404,
+      });
+    });
+
+    it('answers questions about identities and the account, and errors in the shape of version 2', async () => {
+      expect(await sesv2.send(new v2.GetAccountCommand({}))).toMatchObject({ SendingEnabled: true });
+      expect(
+        await sesv2.send(new v2.GetEmailIdentityCommand({ EmailIdentity: 'acme.example' })),
+      ).toMatchObject({ IdentityType: 'DOMAIN', VerifiedForSendingStatus: true });
+      const stranger = new v2.SESv2Client(options('AKIAIOSFODNN7EXAMPLE'));
+      const Content = { Simple: simple() };
+      expect(await error(send({ ...toOnly('a@example.com'), Content }, stranger))).toMatchObject({
+        name: 'UnrecognizedClientException',
+        status: 403,
+      });
+      stranger.destroy();
+      expect(await error(send({ ...toOnly('nobody@unknown.example'), Content }))).toMatchObject({
+        name: 'MessageRejected',
+        status: 400,
+      });
+      expect(await error(send({ ...toOnly('ada'), Content }))).toMatchObject({
+        name: 'BadRequestException',
+        status: 400,
+      });
+    });
+
+    it('takes a read token as access key id: that inbox gets all mail', async () => {
+      const inbox = await newInbox();
+      const client = new v2.SESv2Client(options(inbox.token));
+      await send({ ...toOnly('ada@gmail.com'), Content: { Simple: simple() } }, client);
+      expect(await inbox.only()).toMatchObject({ subject: 'Hello' });
+      client.destroy();
     });
   });
 
-  it('answers questions about identities and the account, and errors in the shape of version 2', async () => {
-    expect(await sesv2.send(new v2.GetAccountCommand({}))).toMatchObject({ SendingEnabled: true });
-    expect(await sesv2.send(new v2.GetEmailIdentityCommand({ EmailIdentity: 'acme.example' }))).toMatchObject(
-      { IdentityType: 'DOMAIN', VerifiedForSendingStatus: true },
-    );
-    const stranger = new v2.SESv2Client(options('AKIAIOSFODNN7EXAMPLE'));
-    const Content = { Simple: simple() };
-    expect(await error(send({ ...toOnly('a@example.com'), Content }, stranger))).toMatchObject({
-      name: 'UnrecognizedClientException',
-      status: 403,
-    });
-    stranger.destroy();
-    expect(await error(send({ ...toOnly('nobody@unknown.example'), Content }))).toMatchObject({
-      name: 'MessageRejected',
-      status: 400,
-    });
-    expect(await error(send({ ...toOnly('ada'), Content }))).toMatchObject({
-      name: 'BadRequestException',
-      status: 400,
+  describe('nodemailer with its SES transport', () => {
+    it('sends, and its verify() succeeds without a mail', async () => {
+      const inbox = await newInbox();
+      // A read token, whose inbox takes mail for any address.
+      const sesClient = new v2.SESv2Client(options(inbox.token));
+      const transport = createTransport({ SES: { sesClient, SendEmailCommand: v2.SendEmailCommand } });
+      expect(await transport.verify()).toBe(true);
+      expect(await inbox.messages()).toEqual([]);
+      const info = await transport.sendMail({
+        ...{
+          from: 'Größe <shop@acme.example>',
+          to: inbox.address,
+          subject: 'Über',
+          text: 'Your code is 482913',
+        },
+        attachments: [{ filename: 'a.txt', content: 'a' }],
+      });
+      expect(await inbox.only()).toMatchObject({
+        ...{ subject: 'Über', rfcMessageId: info.messageId, from: { name: 'Größe' } },
+      });
     });
   });
 
-  it('takes a read token as access key id: that inbox gets all mail', async () => {
-    const inbox = await newInbox();
-    const client = new v2.SESv2Client(options(inbox.token));
-    await send({ ...toOnly('ada@gmail.com'), Content: { Simple: simple() } }, client);
-    expect(await inbox.only()).toMatchObject({ subject: 'Hello' });
-    client.destroy();
-  });
-});
+  describe('hostile requests', () => {
+    const authorization = () => `AWS4-HMAC-SHA256 Credential=${TEST_KEY}/20260101/us-east-1/ses/aws4_request`;
+    const post = (path: string, body: string, headers = { authorization: authorization() }) =>
+      fetch(`${app.url}/providers/ses${path}`, { method: 'POST', headers, body });
 
-describe('nodemailer with its SES transport', () => {
-  it('sends, and its verify() succeeds without a mail', async () => {
-    const inbox = await newInbox();
-    // A read token, whose inbox takes mail for any address.
-    const sesClient = new v2.SESv2Client(options(inbox.token));
-    const transport = createTransport({ SES: { sesClient, SendEmailCommand: v2.SendEmailCommand } });
-    expect(await transport.verify()).toBe(true);
-    expect(await inbox.messages()).toEqual([]);
-    const info = await transport.sendMail({
-      ...{
-        from: 'Größe <shop@acme.example>',
-        to: inbox.address,
-        subject: 'Über',
-        text: 'Your code is 482913',
+    it.each([
+      '',
+      'Action=constructor',
+      'Action=__proto__',
+      'Action=SendEmail&Source.member.1=x',
+      'Action=SendEmail&__proto__.a=b&Source=a@b.c&Destination=x',
+      `Action=SendEmail&${'a.'.repeat(1_000)}=b`,
+      `Action=SendRawEmail&RawMessage.Data=${'a=b&'.repeat(5_000)}`,
+      'Action=SendRawEmail&RawMessage.Data=%25',
+      `Action=GetTemplate&TemplateName=${encodeURIComponent('</x>\u0000<![CDATA[')}`,
+    ])('answers the form %.60s with 400 and well-formed XML', async (body) => {
+      const response = await post('/', body);
+      expect(response.status).toBe(400);
+      const text = await response.text();
+      expect(text).toMatch(/^<ErrorResponse xmlns="[^"]+"><Error><Type>Sender<\/Type><Code>\w+<\/Code>/);
+      expect(text).not.toContain('<!');
+    });
+
+    it.each(['[]', '{', '1', '{"Content":{"Simple":[]}}', '{"Content":{"Raw":{"Data":5}}}', '{"Content":1}'])(
+      'answers the JSON %s with 400',
+      async (body) => {
+        const response = await post('/v2/email/outbound-emails', body);
+        expect([response.status, response.headers.get('x-amzn-errortype')]).toEqual([
+          400,
+          'BadRequestException',
+        ]);
       },
-      attachments: [{ filename: 'a.txt', content: 'a' }],
-    });
-    expect(await inbox.only()).toMatchObject({
-      ...{ subject: 'Über', rfcMessageId: info.messageId, from: { name: 'Größe' } },
-    });
-  });
-});
+    );
 
-describe('hostile requests', () => {
-  const authorization = () => `AWS4-HMAC-SHA256 Credential=${TEST_KEY}/20260101/us-east-1/ses/aws4_request`;
-  const post = (path: string, body: string, headers = { authorization: authorization() }) =>
-    fetch(`${app.url}/providers/ses${path}`, { method: 'POST', headers, body });
-
-  it.each([
-    '',
-    'Action=constructor',
-    'Action=__proto__',
-    'Action=SendEmail&Source.member.1=x',
-    'Action=SendEmail&__proto__.a=b&Source=a@b.c&Destination=x',
-    `Action=SendEmail&${'a.'.repeat(1_000)}=b`,
-    `Action=SendRawEmail&RawMessage.Data=${'a=b&'.repeat(5_000)}`,
-    'Action=SendRawEmail&RawMessage.Data=%25',
-    `Action=GetTemplate&TemplateName=${encodeURIComponent('</x>\u0000<![CDATA[')}`,
-  ])('answers the form %.60s with 400 and well-formed XML', async (body) => {
-    const response = await post('/', body);
-    expect(response.status).toBe(400);
-    const text = await response.text();
-    expect(text).toMatch(/^<ErrorResponse xmlns="[^"]+"><Error><Type>Sender<\/Type><Code>\w+<\/Code>/);
-    expect(text).not.toContain('<!');
-  });
-
-  it.each(['[]', '{', '1', '{"Content":{"Simple":[]}}', '{"Content":{"Raw":{"Data":5}}}', '{"Content":1}'])(
-    'answers the JSON %s with 400',
-    async (body) => {
-      const response = await post('/v2/email/outbound-emails', body);
-      expect([response.status, response.headers.get('x-amzn-errortype')]).toEqual([
-        400,
-        'BadRequestException',
+    it('answers a request without a signature with MissingAuthenticationToken', async () => {
+      const response = await post('/', 'Action=SendEmail', {} as never);
+      expect([response.status, await response.text()]).toEqual([
+        403,
+        expect.stringContaining('<Code>MissingAuthenticationToken</Code>'),
       ]);
-    },
-  );
-
-  it('answers a request without a signature with MissingAuthenticationToken', async () => {
-    const response = await post('/', 'Action=SendEmail', {} as never);
-    expect([response.status, await response.text()]).toEqual([
-      403,
-      expect.stringContaining('<Code>MissingAuthenticationToken</Code>'),
-    ]);
+    });
   });
 });

@@ -82,7 +82,6 @@ const ARGUMENTS: Record<string, unknown[]> = {
   'outgoing.readOutcomes': ['acc_1', 'inb_1', T],
   'upkeep.measure': [T],
   'upkeep.time': [],
-  'deliveries.listByState': ['acc_1', 'whk_1', { limit: 1, before: 'dlv_1', state: 'failed' }, T],
   'deliveries.list': ['acc_1', 'whk_1', { limit: 1, before: 'dlv_1' }, T],
   'deliveries.listOfMessage': ['acc_1', { inboxId: 'inb_1', messageId: 'msg_1', from: T, to: T }, T],
 };

@@ -53,23 +53,6 @@ function start(fails = false) {
 }
 
 describe('the log of waits', () => {
-  it('writes what ended within 100 ms at once', async () => {
-    const { clock, batches, log } = start();
-    for (let n = 0; n < 5; n++) log.add(labelled, expectation, ...succeeded);
-    await clock.untilSleeping(1);
-    expect(batches).toEqual([]);
-    await clock.advance(100);
-    await log.flushed();
-    expect(batches.map(({ length }) => length)).toEqual([5]);
-    log.add(labelled, expectation, ...failed('timeout'));
-    await log.flushed();
-    expect(failureIn(batches[1])).toMatchObject({
-      waitedMs: 5,
-      reason: 'timeout',
-      summary: 'No message arrived.',
-    });
-  });
-
   it('stores what a wait has explained, also without labels, and bounds what messages said in it', async () => {
     const { batches, explained, log } = start();
     const seen = { message: { subject: 'x'.repeat(10_000) }, failed: [] } as unknown as SeenMessage;

@@ -42,6 +42,7 @@ function message(content: Partial<PayloadMessage['content']> = {}, subject = 'We
       attachmentCount: 1,
       inlineCount: 0,
       codes: [code],
+      via: 'ses',
     },
     content: { html: '<p>Hi</p>', text: 'Hi', links: [link], attachments: [attachment], ...content },
   };
@@ -82,6 +83,7 @@ describe('the body of a message.received delivery', () => {
           codes: [code],
           readAt: null,
           tags: [],
+          via: 'ses',
           rcptTo: ['calm.otter17+reset@mayfly.test'],
           html: '<p>Hi</p>',
           text: 'Hi',
@@ -113,10 +115,6 @@ describe('the body of a message.received delivery', () => {
       messageReceived({ eventId: 'evt_1', inbox: owner, message: record, publicUrl: '' }),
     );
     expect(json).not.toMatch(/acc_1|hash|secret-host|version/);
-  });
-
-  it('is the same bytes on every attempt', () => {
-    expect(JSON.stringify(eventOf())).toBe(JSON.stringify(eventOf()));
   });
 
   it('keeps null for a mail without text or without html', () => {

@@ -9,6 +9,7 @@ export const PROVIDER_TITLES: Record<NonNullable<api.Envelope['via']>, string> =
   resend: 'Resend',
   postmark: 'Postmark',
   mailgun: 'Mailgun',
+  twilio: 'Twilio',
 };
 
 /** A size: `812 B`, `2.4 KB`, `13 MB`. */

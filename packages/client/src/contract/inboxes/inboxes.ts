@@ -77,6 +77,12 @@ export const CreateInbox = Type.Object(
           'Take mail for every local part of a domain: of a new sub-domain of its own (`*@brave-otter482136701.mayfly.test`), or, when `domain` names a domain that belongs to your account, of that whole domain, which can have one such inbox. Not together with `localPart` or `address`.',
       }),
     ),
+    sms: Type.Optional(
+      Type.Boolean({
+        description:
+          'Give the inbox a random telephone number, `phoneNumber`, which takes the SMS that an application sends through `/providers/twilio`. It is the local part of the address, so mail arrives too. Not together with `localPart`, `address`, `domain` or `catchAll`.',
+      }),
+    ),
     labels: Type.Optional(ref(Labels)),
     webhookUrl: Type.Optional(WebhookUrl),
   },
@@ -88,6 +94,7 @@ export const CreateInbox = Type.Object(
       { ttlMinutes: 30, labels: { run: '4711' } },
       {},
       { catchAll: true },
+      { sms: true },
       { ttlMinutes: 30, webhookUrl: EXAMPLE_HOOK },
     ],
   },
@@ -110,6 +117,10 @@ const metadata = {
   address: Type.String({
     description: 'The email address of the inbox. Mail with a `+tag` after the local part arrives too.',
     examples: ['brave.otter48213377@mayfly.test'],
+  }),
+  phoneNumber: nullable(Type.String({ examples: ['+15125550123'] }), {
+    description:
+      'The telephone number at which the inbox takes SMS, in E.164 format: the local part of an address at the default domain that is a number. Null for others. A number of `"sms": true` belongs to nobody.',
   }),
   catchAll: Type.Boolean({
     description:

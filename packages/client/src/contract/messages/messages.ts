@@ -38,6 +38,13 @@ const MAX_HTML_TEXT = 256 * 1024;
 const MAX_IMAGES = 200;
 const MAX_PARTS = 1_000;
 
+const via = Type.Optional(
+  Type.Enum([...PROVIDER_NAMES], {
+    description:
+      'The provider through whose interface the message was sent; missing for SMTP and injected messages.',
+  }),
+);
+
 export const Envelope = Type.Object(
   {
     mailFrom: Type.String({ description: "Reverse-path of the MAIL command; '' for a bounce." }),
@@ -50,12 +57,7 @@ export const Envelope = Type.Object(
     }),
     remoteAddress: Type.String({ description: 'The IP address of the SMTP or HTTP client.' }),
     tls: Type.Boolean({ description: 'Whether the SMTP connection used TLS.' }),
-    via: Type.Optional(
-      Type.Enum([...PROVIDER_NAMES], {
-        description:
-          'The provider through whose interface the message was sent; missing for SMTP and injected messages.',
-      }),
-    ),
+    via,
     providerMessageId: Type.Optional(
       Type.String({
         description: 'The id of the message in responses and events of that provider.',
@@ -149,6 +151,7 @@ const summary = {
     description: 'When the message was marked as read; null if it is not. Reading it here does not mark it.',
   }),
   tags: Tags('The tags of the message, as `PATCH` set them.'),
+  via,
   rcptTo: Type.Optional(
     Type.Array(Type.String(), {
       description:

@@ -407,7 +407,10 @@ export class Transactions {
     }
   }
 
-  /** Outside of a transaction. Without a sync, a commit is durable after the next one with it. */
+  /**
+   * Call it between transactions. A commit with `synchronous = normal` is not synced, and becomes durable with the
+   * next commit that is.
+   */
   #sync(full: boolean): void {
     if (full === this.#syncs || !this.#isDurable) return;
     this.#database.exec(`pragma synchronous = ${full ? 'full' : 'normal'}`);

@@ -6,7 +6,7 @@ import { AppError } from '../../errors.ts';
 import { hashCredential } from '../../ids.ts';
 import type { InboxRecord } from '../../inboxes/records.ts';
 import { liveInbox } from '../../inboxes/records.ts';
-import type { Store } from '../../store.ts';
+import { createSharing, type Store } from '../../store.ts';
 import type { ProblemCode } from '../response/problems.ts';
 import type { Admitted } from './admission.ts';
 import {
@@ -77,7 +77,9 @@ declare module 'fastify' {
 /** Least time between recorded uses of a session: each is a write, and a session stays valid for hours. */
 const SESSION_USE_EVERY_MS = 10 * MINUTE_MS;
 
-const CACHED_RECORDS = { max: 10_000 };
+const CACHED_ACCOUNTS = { max: 10_000 };
+/** Clients poll an inbox many times between two messages. */
+const CACHED_INBOXES = 1_000;
 
 const tokenNotEnough = () =>
   new AppError(
@@ -114,14 +116,14 @@ export class Guard {
   readonly #deps: GuardDeps;
   readonly #readCredential = createCredentialReader();
   /** Cached accounts by id. `until`: monotonic milliseconds. */
-  readonly #accounts = new LRUCache<string, { account: AccountRecord; until: number }>(CACHED_RECORDS);
-  readonly #inboxes: ReturnType<typeof createInboxCache>;
+  readonly #accounts = new LRUCache<string, { account: AccountRecord; until: number }>(CACHED_ACCOUNTS);
+  readonly #shared: ReturnType<typeof createSharing>;
   /** Number of calls of `forget`; results of queries that began before the last one are not reused. */
   #forgotten = 0;
 
   constructor(deps: GuardDeps) {
     this.#deps = deps;
-    this.#inboxes = createInboxCache(deps.store, deps.clock);
+    this.#shared = createSharing(deps.store, deps.clock, CACHED_INBOXES);
   }
 
   /**
@@ -144,7 +146,8 @@ export class Guard {
   }
 
   findInbox(accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> {
-    return this.#inboxes.find(accountId, inboxId, now);
+    const { inboxes } = this.#deps.store;
+    return this.#shared(`${accountId} ${inboxId}`, () => inboxes.find(accountId, inboxId, now));
   }
 
   async #findKey(credential: Credential, now: number): Promise<KeyCaller> {
@@ -176,7 +179,7 @@ export class Guard {
 
   async #withToken(hash: string, { access, inboxId, isDialect }: Asking, admit: Admit): Promise<Caller> {
     const now = this.#deps.clock.now();
-    const inbox = await this.#inboxes.findByToken(hash, now);
+    const inbox = await this.#shared(hash, () => this.#deps.store.inboxes.findByToken(hash, now));
     if (!inbox) throw unknownCredential();
     const account = await this.#findAccount(inbox.accountId);
     await admit(account, null);
@@ -194,7 +197,7 @@ export class Guard {
     if (key.scope === 'read' && access.endsWith(':write')) throw keyReadsOnly();
     const needsInbox = access.startsWith('inbox:') && access !== 'inbox:read-ended';
     if (!needsInbox || inboxId === undefined) return { account, key: caller, inbox: null };
-    const inbox = await this.#inboxes.find(account.id, inboxId, now);
+    const inbox = await this.findInbox(account.id, inboxId, now);
     return { account, key: caller, inbox: liveInbox(inbox, now, inboxId) };
   }
 
@@ -208,40 +211,6 @@ export class Guard {
       ? this.#withToken(hash, asking, admit)
       : this.#withKey({ text: '', hash, known: undefined }, asking, admit);
   }
-}
-
-/** Caches inboxes until the next write of this process, because clients poll many times between two messages. */
-function createInboxCache({ inboxes, generation }: GuardDeps['store'], clock: Clock) {
-  /** By id, shared by all credentials, so that none sees an older state than another one has seen. */
-  const known = new LRUCache<string, { inbox: InboxRecord; until: number; written: number }>(CACHED_RECORDS);
-  const idsByToken = new LRUCache<string, string>(CACHED_RECORDS);
-
-  function cached(inboxId: string | undefined): InboxRecord | undefined {
-    const entry = inboxId === undefined ? undefined : known.get(inboxId);
-    return entry?.written === generation() && clock.monotonic() < entry.until ? entry.inbox : undefined;
-  }
-
-  async function read(find: () => Promise<InboxRecord | undefined>): Promise<InboxRecord | undefined> {
-    const written = generation();
-    const inbox = await find();
-    if (inbox && written !== null)
-      known.set(inbox.id, { inbox, until: clock.monotonic() + CACHE_TTL_MS, written });
-    return inbox;
-  }
-
-  return {
-    /** As `store.inboxes.find`, but no request sees an older state than the one before it. */
-    async find(accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> {
-      const inbox = cached(inboxId);
-      if (inbox?.accountId === accountId) return inbox;
-      return read(() => inboxes.find(accountId, inboxId, now));
-    },
-    async findByToken(hash: string, now: number): Promise<InboxRecord | undefined> {
-      const inbox = cached(idsByToken.get(hash)) ?? (await read(() => inboxes.findByToken(hash, now)));
-      if (inbox) idsByToken.set(hash, inbox.id);
-      return inbox;
-    },
-  };
 }
 
 /** @throws Error on a public route */

@@ -37,8 +37,8 @@ function pathOf(url: string): string {
 }
 
 /** The error for a path without a route. */
-export const unknownPath = (url: string): AppError =>
-  new AppError('not_found', `Nothing is at the path ${quoted(pathOf(url))}. The API is described at /docs.`);
+export const unknownPath = (url: string, advice = 'The API is described at /docs.'): AppError =>
+  new AppError('not_found', `Nothing is at the path ${quoted(pathOf(url))}. ${advice}`);
 
 /** For a request that no route matches: no such path, or none with that method (RFC 9110 section 15.5.6). */
 export function nothingThere({ url, method }: Pick<FastifyRequest, 'url' | 'method'>, known: KnownPaths) {

@@ -21,6 +21,9 @@ const FILES = /^\/files\/(acc_\w{1,40})(\/.*)?$/;
 const NO_CREDENTIAL =
   'The request has no API key. Use an API key of Mayfly (mfk_…) or the read token of an inbox (mft_…) as the key of the provider; "dev" on the machine of "mayfly dev".';
 
+const baseAdvice = ({ name }: Provider): string =>
+  `Check the base URL of the client: nearly all need one that ends with "/providers/${name}", without a slash (docs/providers.md).`;
+
 interface Found {
   route: Route;
   path: Record<string, string>;
@@ -42,7 +45,7 @@ function createFind() {
   return async ({ params, url }: Pick<FastifyRequest, 'params' | 'url'>) => {
     loaded ??= load();
     const found = (await loaded).get((params as { provider: string }).provider);
-    if (!found) throw unknownPath(url);
+    if (!found) throw unknownPath(url, 'The address of a provider begins with /providers/ and its name.');
     return found;
   };
 }
@@ -112,7 +115,7 @@ export function providerRoutes(app: App, context: RouteContext): void {
       return send(reply, file);
     }
     const found = match(routes, request.method, pathIn(request.url));
-    if (!found) throw unknownPath(request.url);
+    if (!found) throw unknownPath(request.url, baseAdvice(provider));
     const { account, key, inbox } = callerOf(request);
     const remoteAddress = plainAddress(request.ip);
     const leaving = new AbortController();

@@ -72,7 +72,7 @@ export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, no
   }
 }
 
-/** Moves the end of the entries with the expiry. @returns false if the address is no longer that of the inbox */
+/** Sets the end of the inbox's entries to its new expiry. @returns false if the address is no longer that of the inbox */
 export async function moveAddressEnd(tx: Tx, tenancy: Omit<Tenancy, 'accountId'>): Promise<boolean> {
   const { address, inboxId, expiresAt } = tenancy;
   const moved = await tx.all<{ address: string }>(

@@ -140,7 +140,7 @@ export const changing = {
 
   /**
    * Sets a live inbox's expiry, at most `maxExpiresAt`; undefined if it is not live. An expiry of `now` also sets
-   * `maxExpiresAt`: a later call with an earlier `now` returns the inbox with that expiry.
+   * `maxExpiresAt`, so that no later call extends the inbox, even with an earlier `now`.
    */
   setExpiry: write(
     async (

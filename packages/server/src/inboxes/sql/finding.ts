@@ -22,7 +22,7 @@ export interface InboxRow extends Omit<InboxRecord, 'labels' | 'localPart' | 'do
   replayUntil: number | null;
 }
 
-/** @param now epoch milliseconds; a swept inbox has ended, even if the clock was set back before its end */
+/** A swept inbox has ended, even if the clock was set back before its end. @param now epoch milliseconds */
 export function toInbox({ labels, freed, replayUntil, ...row }: InboxRow, now: number): InboxRecord {
   const at = row.address.lastIndexOf('@');
   return {
@@ -102,7 +102,7 @@ export const finding = {
     },
   ),
 
-  /** The same by {@link hashCredential} of its read token. */
+  /** As `find`, by the {@link hashCredential} of its read token. */
   findByToken: read(async (db, tokenHash: string, now: number): Promise<InboxRecord | undefined> => {
     const row = await db.first<InboxRow>(
       sql`select ${INBOX} from inboxes where token_hash = ${tokenHash} and expires_at > ${now - TOMBSTONE_MS}`,
@@ -118,7 +118,7 @@ export const finding = {
     return row?.hash;
   }),
 
-  /** Live inboxes with all `labels` and `words`, newest first; with `address` (lower case, no tag) its recipient or none. */
+  /** Live inboxes with all `labels` and `words`, newest first; `address` (lower case, no tag) selects its recipient. */
   list: read(
     async (
       db,

@@ -1,6 +1,6 @@
 /** A text with more is a table of numbers and contains no code. */
 const MAX_CANDIDATES = 200;
-/** So many different numbers of one length, without a word between them, are a list. */
+/** This many different numbers of one length, without a word between them, are a list. */
 const LIST_FROM = 3;
 
 /** What distinguishes a token from a plain word. */
@@ -46,7 +46,7 @@ const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^\d[\d-]*$/, undefined],
   [/^[a-z]{3,12}(?:-[a-z]{3,12}){2,5}$/, 'words'],
   [/^[A-Z]-\d{4,8}$/, 'mixed'],
-  // With more letters it may be the key of an issue.
+  // With more letters it may be the key of an issue, such as "ABCD-1234".
   [/^(?:[A-Z]{2,3}|[A-Z]\d)-\d{4,8}$/, 'loose'],
   // "SHA-256", "ISO-8859": a standard or a product.
   [/^[A-Z]{2,5}-\d{1,4}$/, undefined],
@@ -67,7 +67,7 @@ function isPartOfMore(text: string, start: number, end: number): boolean {
   if (before.endsWith('[') && text.charAt(end) === ']' && /[A-Z]-/.test(text.slice(start, end))) return true;
   // After "12-", "12 " or "Input > ".
   if (/\d\s?[:–-]$|\d $|[\dA-Za-z\u00c0-\u04ff] ?> ?$/.test(before)) return true;
-  // The last digits of a masked number, and no bold type.
+  // "**4821" is the end of a masked number, "**4821**" is bold type.
   if (before.endsWith('**') && text.charAt(end) !== '*') return true;
   const following = text.slice(end, end + 2);
   return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);

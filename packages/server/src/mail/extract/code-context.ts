@@ -2,7 +2,10 @@ import type { Candidate } from './code-candidates.ts';
 import { BARE_CODE_SIGN, CODE_SIGNS, DIRECT, KEY, OTHER_SIGNS, SALUTATION, VERB } from './code-phrases.ts';
 import { kindOfWord, type WordKind } from './code-words.ts';
 
-/* Evidence from the words around a candidate, in points from 0 to about 100; code-rules.ts uses it. */
+/*
+ * Evidence from the words around a candidate, in points from 0 to about 100; code-rules.ts uses it. Words before the
+ * candidate that say what it is, such as "your code:", are its announcement.
+ */
 
 /** Largest distance of a code word from a candidate, in characters, and in words for each case. */
 const REACH = 240;
@@ -128,7 +131,7 @@ function kindAt(words: readonly string[], at: number): WordKind {
   return kind === 'other' && SALUTATION.test(words[at - 1] ?? '') ? 'plain' : kind;
 }
 
-/** The word behind a code word, across the "of" of Romance languages: "código de barras". */
+/** The word after a code word, across the "of" of Romance languages: "código de barras". */
 function nextNoun(words: readonly string[], at: number): string {
   const next = words[at + 1] ?? '';
   return (/^(?:de|di|da|do|del|des)$/i.test(next) ? words[at + 2] : next) ?? '';

@@ -1,6 +1,6 @@
 /* Phrases that distinguish a one-time code from other numbers, where single words (code-words.ts) do not. */
 
-/** "One-time" in several words; scripts apart, because most texts have none of their letters. */
+/** "One-time" in several words; other scripts have a pattern of their own, because most texts have none of their letters. */
 export const ONE_TIME =
   /\b(?:one[- ]time\b|us(?:age unique|o [uú]nico|a e getta)|un(?: sol(?:o uso| ús)|ică folosință)|tek kullanımlık|dùng (?:một|1) lần|sekali (?:pakai|guna)|isang beses|egyszer(?:i| használatos)|mara moja)/gi;
 export const ONE_TIME_SIGNS =
@@ -46,7 +46,7 @@ export const ENTERED_AFTER = /^[”"」】 ]*(?:(?:を|と|을|를|이라고)[^�
 export const COUNTED =
   /(?<![a-z\u00c0-\u04ff])(?:[4-8]|four|five|six|seven|eight|vier|fünf|sechs|acht|quatre|cinq|sept|huit|cuatro|cinco|seis|siete|ocho|quatro|sete|oito|quattro|cinque|sei|sette|otto|vijf|zes|zeven|fyra|fire|fem|sex|seks|sju|syv|åtta|åtte|otte|neljä|viisi|kuusi|cztery|pięć|sześć|osiem|čtyři|štyri|pět|päť|šest|šesť|osm|osem|négy|öt|hat|nyolc|patru|cinci|șase|opt|τέσσερα|πέντε|έξι|οκτώ|четыре|пять|шесть|восемь|чотири|п[ʼ’]ять|шість|вісім|dört|beş|altı|sekiz|empat|lima|enam|delapan|bốn|năm|sáu|tám)[\s-](?:digits?|characters|ziffern|zeichen|chiffres|caractères|dígitos|caracteres|cifre|caratteri|cijfers|tekens|siffror|tecken|siffer|cifre|numeroa|cyfry?|cyfr|číslice?|cifier|számjegy|ψηφία|цифры?|rakam|angka|chữ số)(?![a-z\u00c0-\u04ff])[^\n.!?]{0,60}\s*$/i;
 
-/** "Key" names a code only beside letters and digits. */
+/** "Key" means a code only where the value has letters and digits. */
 export const KEY =
   /^(?:keys?|\p{L}*(?:schlüssel|sleutel|nyckeln?|nøgle|nøkkel|avain)|cl[ée]f?|chiave|chave|chei[ea]|klucz|klíč|kľúč|kulcs\p{L}{0,3}|ключ|κλειδί|anahtar\p{L}{0,4}|(?:ال)?مفتاح|کلید|מפתח|कुंजी)$/iu;
 
@@ -93,6 +93,6 @@ export const BARE_CODE_SIGN = /^(?:コード|코드|รหัส)$/;
 export const DIRECT =
   /(?:[:：=՝]|(?<=\s)(?:is|ist|lautet|est|es|è|é|is:|är|er|on|to|jest|là|adalah|ni|je|van|este|és|yra|ir|ialah|ay|është|е|је|είναι|הוא|היא|هي|হল|হলো|է)(?:\s(?:the|der|die|das|le|la|el|il|o|a|het|de))?|-|–|—|→|are|этo|это|वह|هو|は|为|是|為|은|는|คือ)[\s"'«„“(*「【]*$/iu;
 
-/** Before "customer": an address to the reader. */
+/** Words before "customer" that make it a salutation. */
 export const SALUTATION =
   /^(?:dear|valued|hi|hello|estimad[oa]|querid[oa]|hola|gentile|cher|chère|bonjour|geehrte[rs]?|liebe[rs]?|hallo|prezad[oa]|car[oa]|olá|beste|geachte)$/i;

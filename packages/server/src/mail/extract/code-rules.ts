@@ -33,14 +33,15 @@ export interface MailFacts {
 /** Returns points from 0 to about 100, {@link SOMETHING_ELSE}, or undefined where the rule does not apply. */
 type CodeRule = (setting: Setting, mail: MailFacts) => number | undefined;
 
-/** Points of evidence that is no announcement. */
+/** Points of evidence other than an announcement. */
 const HINT = 60;
-/** Points that an announcement needs to make a loose shape a code, and a chain of words. */
+/** Points of an announcement that make a loose shape a code where only a colon or "is" stands between them. */
 const SURE_ENOUGH = 85;
+/** The same with other words between them, and for a chain of words. */
 const SURE_IN_SENTENCE = 97;
 /** Words on each side of a number that may say that it is something else. */
 const WORDS_NEAR = 7;
-/** A shorter number at a checkout is a coupon, unless it proves something. */
+/** A shorter number at a checkout is a coupon, unless the text speaks of verifying. */
 const MIN_CHECKOUT_DIGITS = 6;
 
 const when = (condition: boolean, points: number): number | undefined => (condition ? points : undefined);
@@ -111,7 +112,7 @@ const HINTS: readonly CodeRule[] = [
   },
   // It stands alone below a subject that speaks of a code.
   ({ alone }, { subjectSaysCode }) => when(alone && subjectSaysCode, HINT),
-  // The body sends its reader to the subject.
+  // The body says that the code is in the subject.
   (_, { isPointedAt }) => when(isPointedAt, HINT),
 ];
 

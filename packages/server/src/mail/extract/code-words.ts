@@ -10,11 +10,11 @@ import WORD_RULES from './code-words.json' with { type: 'json' };
 /**
  * What a word says about the number beside it:
  * - `promo`: the sentence is advertising, and its code is the same for everybody;
- * - `cart`: the same for a code with letters; digits are typed at a checkout to prove who pays;
+ * - `cart`: the same for a code with letters; digits may prove at a checkout who pays;
  * - `other`: the number is something else, and a code word beside it names that ("order code");
  * - `label`: the number behind it is something else, but "SMS code" and "the code on this page" are codes;
  * - `stale`: the code is an earlier one;
- * - `number`: "number": of a code beside a code word, of something else otherwise;
+ * - `number`: "number" and its translations: beside a code word they name a code, otherwise something else;
  * - `code`: the number is a one-time code;
  * - `enter`: the number is to be typed, if the sentence says what for;
  * - `unit`: the number before it is a quantity.

@@ -21,15 +21,15 @@ import { NOT_VERIFY } from './link-words.ts';
 
 /** Characters searched: a code is near the top. */
 const MAX_READ = 32 * 1024;
-/** With more, the numbers are a list. */
+/** Codes that are returned at most: the best ones. */
 const MAX_CODES = 5;
 /** Characters of context on each side of a code. */
 const CONTEXT_SIDE = 40;
 /** Characters searched for a reference to the subject line. */
 const MAX_POINTER = 2_048;
-/** Characters of a line that may be wrapped. */
+/** A line of at least this many characters may have been wrapped. */
 const MIN_WRAPPED = 50;
-/** Characters of a mail that consists of one sentence. */
+/** A mail of fewer characters is one short sentence. */
 const MAX_SHORT = 40;
 /** Candidates with a lower score are not reported. */
 const SURE = 45;
@@ -40,8 +40,8 @@ const ZEROS =
 const FOREIGN_DIGIT = [...ZEROS]
   .map((zero) => `${zero}-${String.fromCharCode(zero.charCodeAt(0) + 9)}`)
   .join('');
-/** Characters that people do not type: other digits and hyphens, and the marks of keycaps (4\ufe0f\u20e3). */
 const HYPHENS = '\u2010\u2011\u2012\u2013';
+/** Characters that people do not type: other digits and hyphens, and the marks of keycaps (4\ufe0f\u20e3). */
 const NOT_TYPED = new RegExp(
   `[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]|(?<=[0-9A-Za-z])[${HYPHENS}](?=[0-9A-Za-z])`,
   'gv',

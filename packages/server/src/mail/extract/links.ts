@@ -18,7 +18,7 @@ type LinkKind = MailLink['kind'];
 
 /** Real mail has tens. */
 export const MAX_LINKS = 200;
-/** Characters; longer addresses are data. */
+/** Characters; a longer one is data and no page. */
 const MAX_HREF = 16 * 1024;
 const MAX_READ = 1024 * 1024;
 /** Characters on each side of a bare link that may say its purpose. */
@@ -94,7 +94,7 @@ function tellingQuery(query: string): string {
 function kindOfPath(href: string): LinkKind | undefined {
   const [beforeQuery = '', query = ''] = href.slice(0, MAX_HREF_JUDGED).split(/[?#](.*)/s, 2);
   const scheme = /^(https?:\/\/[^/]*)|^[a-z][a-z0-9+.-]*:(?:\/\/)?/i.exec(beforeQuery);
-  // An app link has no host: its place names the screen to open.
+  // An app link has no host: what follows its scheme names the screen to open.
   const path = beforeQuery.slice(scheme?.[0].length ?? 0);
   const isArticle = ARTICLE_PATH.test(path);
   for (const place of [path, tellingQuery(query)]) {
@@ -119,7 +119,7 @@ function kindOf(href: string, text: string, around: Around | undefined): LinkKin
   return kind !== 'unsubscribe' && NO_PAGE.test(href) ? 'other' : kind;
 }
 
-/** The text of a link comes before its path, which may be the same for several purposes. */
+/** The text of a link takes precedence over its path, which may be the same for several purposes. */
 function kindOfWeb(href: string, text: string, around: Around | undefined): LinkKind {
   if (ARTICLE_TEXT.test(text)) return 'other';
   const own = text === href || FILE_PATH.test(text) ? undefined : kindOfText(text);

@@ -19,16 +19,16 @@ interface Open {
   size: number | null;
   isBold: boolean;
   isSmallByNature: boolean;
-  /** What must have a name: a link, a button; or a table for layout. */
+  /** What the content of this element must meet: links and buttons need a name, tables without a role a header. */
   asked: { rule: 'layout-table-role' | 'link-name' | 'button-name'; place: string; isMet: boolean } | null;
 }
 
-/** Bounds of what is kept; pages of people have less. */
+/** Limits of memory; real pages stay below them. */
 const MAX_OPEN = 500;
 const MAX_PLACES = 1_000;
 const MAX_SHEET = 256 * 1024;
 const MAX_STYLE = 4_096;
-/** End tags close one of so many open elements. */
+/** An end tag is compared with this many open elements, the innermost ones. */
 const MAX_CLOSED = 40;
 const MAX_PLACE = 60;
 
@@ -168,7 +168,7 @@ class AccessibilityReader extends TagReader {
   private seeImage(src: string, alt: string): void {
     if (!/^(?:https?|cid|data):/i.test(src)) this.add('relative-image', src);
     const name = /([^/?#]*?)(?:\.\w+)?(?:[?#].*)?$/.exec(src.slice(0, MAX_STYLE))?.[1];
-    // A name with a digit or an underscore is one that no person writes for people.
+    // A name with a digit or an underscore was not written as a description.
     if (IMAGE_FILE.test(alt) || (alt === name && /[_\d]/.test(alt))) this.add('image-alt-file-name', alt);
   }
 
@@ -203,7 +203,7 @@ class AccessibilityReader extends TagReader {
     };
   }
 
-  /** Names, headings and cells of an element. */
+  /** Notes what an element contributes: a name, a header of a table, a level of headings. */
   private see(tag: string, attributes: ReadonlyMap<string, string>): void {
     const names = [
       attributes.get('aria-label'),
@@ -221,7 +221,7 @@ class AccessibilityReader extends TagReader {
     this.level = level;
   }
 
-  /** Marks the links and buttons around, or the nearest table. */
+  /** Marks the enclosing links and buttons, or the nearest enclosing table, as correct. */
   private meet(what: 'name' | 'layout-table-role'): void {
     for (let at = this.open.length - 1; at >= 0; at--) {
       const asked = this.open[at]?.asked;

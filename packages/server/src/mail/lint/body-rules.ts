@@ -5,7 +5,7 @@ import { bodyBytes } from '../mime/part-index.ts';
 import type { Part } from '../mime/parts.ts';
 import type { LintedMail, Rule } from './finding.ts';
 
-/** Gmail shows so many bytes of HTML, and a link to the rest. */
+/** Gmail shows this many bytes of HTML, and a link to the rest. */
 const CLIPPED_BYTES = 102 * 1024;
 /** Fewer words say nothing about whether two bodies are the same. */
 const MIN_WORDS = 20;
@@ -85,7 +85,7 @@ export const BODY_RULES: readonly Rule[] = [
       if (!content.text?.trim() || content.htmlText === null) return false;
       const shown = wordsOf(content.htmlText);
       if (shown.size < MIN_WORDS) return false;
-      // htmlText is cut at MAX_HTML_TEXT. The text is cut at the same length, so that like is compared with like.
+      // htmlText is cut at MAX_HTML_TEXT, so the text is cut at the same length.
       const text = wordsOf(content.text.slice(0, MAX_HTML_TEXT));
       const shared = [...shown].filter((word) => text.has(word)).length / shown.size;
       return (
@@ -115,7 +115,7 @@ export const BODY_RULES: readonly Rule[] = [
     severity: 'warning',
     reference: 'RFC 2183 section 2.3',
     check: ({ mail: { content }, parts }) =>
-      // The parts of an encrypted message are nothing to store (RFC 3156 section 4).
+      // The parts of an encrypted message are not files to be saved (RFC 3156 section 4).
       (parts.root.type === 'multipart/encrypted' ? [] : content.attachments)
         .filter(
           ({ disposition, filename, contentType, parameters }) =>

@@ -47,7 +47,9 @@ export const HEADER_RULES: readonly Rule[] = [
     severity: 'warning',
     reference: 'RFC 5322 section 3.6.5',
     check: ({ mail: { summary } }) =>
-      summary.subject.trim() === '' && {
+      summary.subject.trim() === '' &&
+      // An SMS has no subject.
+      !summary.from?.address.endsWith('@sms.invalid') && {
         message: 'The subject is empty. Lists of mails show nothing else of it, and filters distrust it.',
         where: 'Subject',
       },

@@ -29,8 +29,8 @@ const MAX_TEXT = 1_000;
 const ORDER: readonly string[] = ['error', 'warning', 'info'];
 
 /**
- * One finding a rule, the most severe first, and what mail clients support. Never throws. Costs twice as much as parsing, so it runs on a parse
- * worker.
+ * One finding for each rule, the most severe first, and what mail clients support. Never throws. Costs twice as much as
+ * parsing, so it runs on a parser worker.
  * @param raw as sent, without the Received line of this server
  */
 export function lintMail(raw: Uint8Array): LintReport {

@@ -24,7 +24,7 @@ const FEATURES: ReadonlyMap<string, Omit<UsedFeature, 'lines'>> = new Map(
     .flatMap((feature) => feature.keys.map((key) => [key, feature])),
 );
 
-/** Of a feature that is used more often. */
+/** Line numbers that are listed for one feature. */
 const MAX_LINES = 5;
 const MAX_KEPT = 1_000;
 const MAX_CSS = 256 * 1024;

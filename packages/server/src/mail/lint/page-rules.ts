@@ -31,7 +31,7 @@ function shareOf({ support: letters }: UsedFeature): number {
 const clientsOf = ({ support: letters }: UsedFeature, letter: string): string[] =>
   support.clients.filter((_, index) => letters[index] === letter);
 
-/** More would fill the report; a mail of a builder uses about thirty. */
+/** Features that are listed; mail made with a page builder uses about thirty. */
 const MAX_FEATURES = 60;
 /** Hosts of development and of documentation (RFC 2606, RFC 6761), for which no public certificate exists. */
 const LOCAL_HOST =
@@ -151,10 +151,10 @@ function decoded(id: string): string {
   }
 }
 
-/** Placeholders of Mustache and its kin, Jinja, ERB, JavaScript, PHP mailers and Mailchimp; and a printed object. */
+/** Placeholders of Mustache, Jinja, ERB, JavaScript, PHP mailers and Mailchimp; and a JavaScript object as a string. */
 const PLACEHOLDER =
   /\{\{[^{}\n]{1,60}\}\}|\{%[^%\n]{1,60}%\}|<%[^%\n]{1,60}%>|\$\{[\w.]{1,60}\}|%%[\w ]{1,40}%%|\*\|[\w:]{1,40}\|\*|\[object Object\]/;
-/** The same in an address, as sent or percent-encoded; and a value that JavaScript did not have. */
+/** The same in a URL, as sent or percent-encoded; and `undefined` of JavaScript. */
 const IN_ADDRESS =
   /\{\{[^{}]{1,60}\}\}|%7B%7B.{1,60}?%7D%7D|\$\{[\w.]{1,60}\}|\*\|[\w:]{1,40}\|\*|\[object(?: |%20)Object\]|^https?:\/\/undefined\b|\/undefined(?=[/?#]|$)/i;
 /** A line that greets one person by name. */

@@ -119,7 +119,7 @@ class Recipient {
 
 export type RecipientList = readonly Recipient[];
 
-/** @param lines one a mail: epoch milliseconds, a space, and its recipients as JSON */
+/** @param lines one for each mail: epoch milliseconds, a space, and its recipients as JSON */
 export function listRecipients(lines: string): RecipientList {
   const mails = lines === '' ? [] : lines.split('\n').map((line) => `[${line.replace(' ', ',')}]`);
   const parsed: [at: number, recipients: string | string[]][] = JSON.parse(`[${mails.join(',')}]`);

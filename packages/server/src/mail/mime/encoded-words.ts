@@ -13,7 +13,7 @@ const BLANKS = /^[ \t\r\n]*$/;
 const SPACE = 0x20;
 const EQUALS = 0x3d;
 const UNDERSCORE = 0x5f;
-/** Base64 that Node decodes as mail needs it. */
+/** Base64 that Node's decoder reads to its end: padding only at the end, and no other characters. */
 const PLAIN_BASE64 = /^[A-Za-z0-9+/]*=*$/;
 const REPLACEMENT = '\ufffd';
 

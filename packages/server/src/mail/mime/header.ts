@@ -87,7 +87,7 @@ export function fieldValue(source: Buffer, field: FieldRange, maxBytes = Number.
   return unfold(raw);
 }
 
-/** Replaces a line break by a blank where its fold lost it. */
+/** Removes the line breaks of folds. One whose blank was lost becomes a blank. */
 function unfold(raw: string): string {
   const line = raw.includes('\n') ? raw.replace(/\r?\n(?=[ \t])/g, '').replace(/\r?\n/g, ' ') : raw;
   return trimBlanks(line);

@@ -11,7 +11,7 @@ const HYPHEN = 0x2d;
 const EQUALS = 0x3d;
 const UNDERSCORE = 0x5f;
 
-/** Table marks above every digit. */
+/** Values of the tables for bytes that are no digits; larger than every digit. */
 const NO_DIGIT = 255;
 const PADDING = 254;
 

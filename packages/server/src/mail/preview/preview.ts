@@ -1,5 +1,6 @@
 import { textLinks } from '../extract/links.ts';
 import { TagReader } from '../extract/tag-reader.ts';
+import { IMAGE_TYPES } from '../mail.ts';
 import { readBodies } from '../parse.ts';
 
 /*
@@ -27,7 +28,7 @@ const REMOTE = /^\s*(?:https?:)?\/\//i;
 const STYLE_URL = /(?:url\(\s{0,9}["']?|@import\s{1,9}["'])(?:https?:)?\/\//gi;
 const DOCTYPE = '<!doctype';
 const BLANKS = ' \t\r\n\f';
-/** Applies to unchanged links as well. */
+/** Makes the links that are not changed open in a new tab too. */
 const HEAD = '<base target="_blank">';
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '"': '&quot;', '<': '&lt;' };
@@ -192,15 +193,6 @@ function textPage(source: string): PreviewPage {
   const html = `<!doctype html>${HEAD}<title>Mayfly</title>${noteOfCut(source)}<pre style="font:14px monospace;margin:24px;white-space:pre-wrap">${shown}${escaped(text.slice(at))}</pre>`;
   return { html, remoteCount: 0 };
 }
-
-/** None of these types can contain a script. */
-export const IMAGE_TYPES: ReadonlySet<string> = new Set([
-  'image/png',
-  'image/jpeg',
-  'image/gif',
-  'image/webp',
-  'image/bmp',
-]);
 
 const note = (text: string): PreviewPage => ({
   html: `<!doctype html><title>Mayfly</title><p style="font:14px system-ui,sans-serif;margin:24px">${text}</p>`,

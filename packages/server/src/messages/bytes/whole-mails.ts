@@ -6,10 +6,10 @@ import type { FullMessageRecord } from '../records.ts';
 import { createTurns } from '../turns.ts';
 import { rawRange } from './raw-source.ts';
 
-/** Each has up to 50 MiB. At most two are of one account, so that others do not wait for it. */
+/** Mails of up to 50 MiB that are read at the same time, at most two of one account, so that others do not wait for it. */
 const MAX_WHOLE_MAILS = 3;
 
-/** On workers, to which the bytes are transferred. */
+/** Parses on workers, to which the bytes are transferred. */
 export type WholeMailParsing = Pick<Parsing, 'fullJson' | 'attachments' | 'preview' | 'lint'>;
 
 export type WholeMails = ReturnType<typeof createWholeMails>;

@@ -46,7 +46,7 @@ export class WakeQueue {
   }
 }
 
-/** Changes resume the requests of the account in its turn. */
+/** Changes for which requests of the account wait. */
 export interface ChangeSource {
   accountId: string;
   /** Returns a function that ends the subscription. */

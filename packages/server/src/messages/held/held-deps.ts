@@ -1,14 +1,14 @@
-import { CACHE_TTL_MS, type Clock } from '../../clock.ts';
+import type { Clock } from '../../clock.ts';
 import type { EventBus } from '../../events.ts';
 import type { InboxRecord } from '../../inboxes/records.ts';
 import type { Filters } from '../../mail/matching/filters.ts';
 import { listRecipients } from '../../mail/matching/similar-addresses.ts';
-import type { Store } from '../../store.ts';
+import { createSharing, type Store } from '../../store.ts';
 import type { CheckRange } from '../records.ts';
 import { createTurns } from '../turns.ts';
 import { type WaitDeps, WakeQueue } from './change-signal.ts';
 
-/** At this number all are dropped. A page of summaries takes about 50 KB. */
+/** Cached results: at this number all are dropped. A page of summaries takes about 50 KB. */
 const MAX_RESULTS = 100;
 /** Most rows of a read that several callers share. A default page has 51. */
 const MAX_SHARED_ROWS = 60;
@@ -17,54 +17,6 @@ const MAX_SEARCHES = 3;
 
 /** For searches without a signal, which are short and run to their end. */
 const NEVER = new AbortController().signal;
-
-/** Makes one read of a key at a time. Callers during a read share the next one, which begins after their call. */
-function createQueue(): <T>(key: string, read: () => Promise<T>) => Promise<T> {
-  const running = new Map<string, Promise<unknown>>();
-  const next = new Map<string, Promise<unknown>>();
-  const run = <T>(key: string, read: () => Promise<T>): Promise<T> => {
-    const current = running.get(key);
-    if (!current) {
-      const result = read().finally(() => running.delete(key));
-      running.set(key, result);
-      return result;
-    }
-    const begin = () => {
-      next.delete(key);
-      return run(key, read);
-    };
-    const queued = next.get(key) ?? current.then(begin, begin);
-    next.set(key, queued);
-    return queued as Promise<T>;
-  };
-  return run;
-}
-
-/**
- * Caches results until the next write (`store.generation()`): a thousand waits on one inbox cost one query. If
- * other processes write too, only callers at the same time share a read. Callers must not change results.
- */
-function createSharing(generationOf: Store['generation'], clock: Pick<Clock, 'monotonic'>) {
-  const results = new Map<string, Promise<unknown>>();
-  const queued = createQueue();
-  let generation: number | null = null;
-  let until = 0;
-  return <T>(key: string, read: () => Promise<T>): Promise<T> => {
-    const [current, now] = [generationOf(), clock.monotonic()];
-    if (current === null) return queued(key, read);
-    if (current !== generation || now >= until || results.size >= MAX_RESULTS) {
-      results.clear();
-      generation = current;
-      until = now + CACHE_TTL_MS;
-    }
-    const known = results.get(key);
-    if (known) return known as Promise<T>;
-    const result = read();
-    results.set(key, result);
-    result.catch(() => results.delete(key));
-    return result;
-  };
-}
 
 export type SharedReads = ReturnType<typeof createSharedReads>;
 
@@ -80,7 +32,7 @@ export function createSharedReads(
   clock: Pick<Clock, 'monotonic'>,
 ) {
   const { messages, refusals } = store;
-  const shared = createSharing(() => store.generation(), clock);
+  const shared = createSharing(store, clock, MAX_RESULTS);
   const inTurn = createTurns(MAX_SEARCHES);
   const paged = <T>(name: string, read: () => Promise<T>, id: string, range: Range): Promise<T> => {
     const { after, before, limit } = range;

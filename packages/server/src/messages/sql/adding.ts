@@ -59,7 +59,7 @@ const isFull = ({ messageCount }: BatchInbox, { evictsOldest, maxMessages }: New
 
 /**
  * @param inboxes the live ones by id; their counters are updated
- * @param ended rows of `outgoing` that end with their mail; that of others has been stored before
+ * @param ended rows of `outgoing` that this batch ends; mail of any other row was stored before and is left out
  */
 function planBatch(
   mails: readonly NewMail[],
@@ -264,11 +264,11 @@ interface NewDelivery {
   eventId: string;
   inboxId: string;
   messageId: string;
-  /** That of an unread mail is due with its reading. */
+  /** If false, the delivery becomes due when the reading is stored. */
   isRead: boolean;
 }
 
-/** One event of a message, for these webhooks. */
+/** Deliveries of one event of a message to these webhooks. */
 export function deliveriesOf(
   message: Pick<NewDelivery, 'inboxId' | 'messageId' | 'isRead'>,
   webhooks: readonly Pick<Webhook, 'id'>[],
@@ -279,7 +279,7 @@ export function deliveriesOf(
   return webhooks.map(({ id: webhookId }) => ({ ...message, id: newId('dlv', now), webhookId, eventId }));
 }
 
-/** Wakes count all of them: those of unread mails wake their webhooks once more. */
+/** Adds deliveries and the wakes of their webhooks. A reading that is stored later wakes them again. */
 export async function addDeliveries(tx: Tx, deliveries: readonly NewDelivery[], now: number): Promise<void> {
   const rows = deliveries.map(({ id, webhookId, eventId, inboxId, messageId, isRead }) => [
     ...[id, webhookId, eventId, inboxId, messageId, 'pending', now, isRead ? now : null, 0, 0],
@@ -295,7 +295,7 @@ export async function addDeliveries(tx: Tx, deliveries: readonly NewDelivery[], 
   ]);
 }
 
-/** By mail. Tells each message the number of its deliveries. */
+/** The deliveries of each mail. Sets `deliveries` of each placed message. */
 const planDeliveries = ({ mails }: BatchPlan, webhooks: readonly Webhook[], now: number): NewDelivery[][] =>
   mails.map(({ messages }) =>
     messages.flatMap(({ placed }) => {
@@ -369,15 +369,16 @@ async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<v
   for (const { mail, messages } of mails) {
     const { via, mailFrom } = mail.envelope;
     for (const { inbox, placed } of messages) {
-      // Nobody wants to know what becomes of a bounce.
+      // Without a sender, as in a bounce, there is nobody to send an outcome to.
       if (inbox.outcomes === null || mailFrom === '') continue;
       const rules = rulesOf.get(inbox) ?? parseOr<OutcomeState[]>(inbox.outcomes, []);
       const outcome = takeOutcome(rules);
       if (outcome === undefined) continue;
       rulesOf.set(inbox, rules);
       placed.hasOutcome = true;
-      const details = JSON.stringify({ outcome, via });
       const kind = via === undefined ? 'report' : 'event';
+      const isMailed = kind === 'report' && outcome !== 'unsubscribe';
+      const details = JSON.stringify({ outcome, via, ...(isMailed && { to: [mailFrom] }) });
       rows.push([
         ...[newId('out', now), inbox.accountId, inbox.seq, kind, 'pending'],
         ...[placed.messageId, details, now, now, 0],

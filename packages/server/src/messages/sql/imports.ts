@@ -24,7 +24,10 @@ export const giveUpStagedBefore = (tx: Tx, time: number): Promise<number> =>
   tx.run(sql`update parked_sources set stage = null where stage < ${newId('msg', time)}`);
 
 export const imports = {
-  /** Its source is to be read before its inbox is created. @param stage for one inbox: `newId('msg', now)` */
+  /**
+   * Stores a source without a message; the caller has it parsed before it creates the inbox.
+   * @param stage one name for all mails of an inbox: `newId('msg', now)`
+   */
   stage: write(
     async (tx, mail: NewSource, accountId: string, stage: string): Promise<void> => {
       const { source } = mail;
@@ -46,7 +49,7 @@ export const imports = {
   ),
 };
 
-/** @throws AppError `unavailable` unless exactly these sources were under the name */
+/** @throws AppError `unavailable` unless exactly these sources are staged under the name */
 async function takeOver(tx: Tx, { stage, mails }: StagedMails): Promise<void> {
   const taken = await tx.all<{ source: number }>(
     sql`delete from parked_sources where stage = ${stage} returning source_seq as source`,

@@ -49,7 +49,7 @@ const sourceOf = (inboxId: string, messageId: string, now: number): Sql =>
       and m.id = ${messageId} and m.received_at > i.emptied_up_to`;
 
 export const one = {
-  /** The ids that messages of the live inbox have. */
+  /** Those of the ids that messages of the live inbox have. */
   existing: read(
     async (db, inboxId: string, messageIds: readonly string[], now: number): Promise<string[]> => {
       const times = messageIds.flatMap((id) => timeOfId('msg', id) ?? []);
@@ -133,7 +133,7 @@ export const one = {
     },
   ),
 
-  /** Missing changes stay as they are. Raises the version of the inbox if anything changes. Undefined without the message. */
+  /** Changes only the given marks; a change increments the inbox's version. Undefined if there is no such message. */
   mark: write(
     async (
       tx,

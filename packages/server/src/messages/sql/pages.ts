@@ -20,7 +20,7 @@ import {
   WITH_READING,
 } from './rows.ts';
 
-/** Without an upper bound, but for pages that are read again. */
+/** `before` is set only when a page is read again after its mails were parsed. */
 type Following = Omit<Range, 'before'> & { before?: number };
 
 const timeOf = ({ receivedAt }: { receivedAt: number }): number => receivedAt;
@@ -40,7 +40,7 @@ export const emptyPage = (before: number): NewestPage => ({
   isComplete: true,
 });
 
-/** How much times may contradict the account's order, because the clocks of nodes differ. */
+/** By how much the times of messages may contradict the account's order, because the clocks of nodes differ. */
 const MAX_DISORDER_MS = 60_000;
 
 /**

@@ -54,7 +54,7 @@ export async function readContents(
   return found;
 }
 
-/** Those of `readings r` are null while a mail is unread. */
+/** Columns of `readings r` are null until the mail is parsed. */
 export const WITH_READING: Sql = constant('left join readings r on r.source_seq = m.source_seq');
 /** Columns for lists of messages. The query must select from `messages m` joined by {@link WITH_READING}. */
 export const LISTED_COLUMNS: Sql = constant(

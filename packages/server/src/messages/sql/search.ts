@@ -60,7 +60,7 @@ export const INVISIBLE_SET =
 
 /** About ten milliseconds, fifty if the content of each is parsed. */
 const ROWS_PER_CALL = 500;
-/** In addition to the first message. */
+/** Of the messages after the first, which is read whatever its size. */
 const BYTES_PER_CALL = 8 * 1024 * 1024;
 /** Fewer letters match nearly every message. */
 const MIN_LETTERS = 3;
@@ -69,11 +69,12 @@ const MIN_LETTERS = 3;
 const PATTERN_CHARACTERS = 16;
 const PIECES = new RegExp(`[a-z0-9@.+-]{1,${PATTERN_CHARACTERS}}`, 'g');
 
+/** Consecutive messages that one call reads. */
 interface Stretch {
-  /** Of the last of these messages. */
+  /** Of the last one. */
   place: number;
   rows: number;
-  /** Whether the range has no other messages. */
+  /** Whether no message of the searched range is left. */
   isComplete: boolean;
 }
 

@@ -47,7 +47,7 @@ interface DeliveredMessage {
 interface LogPage {
   limit: number;
   before: string | null;
-  state?: DeliveryState;
+  state?: DeliveryState | undefined;
 }
 
 /** Margin for searches by time: a delivery's id contains a time slightly before `receivedAt`, and clocks of nodes may differ. */
@@ -85,21 +85,6 @@ const ofWebhook = (accountId: string, webhookId: string, now: number): Sql =>
   sql`select d.* from deliveries d join webhooks w on w.id = d.webhook_id
     where d.webhook_id = ${webhookId} and w.account_id = ${accountId} and w.ends_at > ${now - TOMBSTONE_MS}`;
 
-async function readPage(
-  db: Db,
-  accountId: string,
-  webhookId: string,
-  { limit, before, state }: LogPage,
-  now: number,
-): Promise<{ deliveries: DeliveryRecord[]; hasMore: boolean }> {
-  const found = await readDeliveries(
-    db,
-    sql`${ofWebhook(accountId, webhookId, now)} ${before === null ? EMPTY : sql`and d.id < ${before}`}
-      ${state === undefined ? EMPTY : sql`and d.state = ${state}`} order by d.id desc limit ${limit + 1}`,
-  );
-  return { deliveries: found.slice(0, limit), hasMore: found.length > limit };
-}
-
 async function findOn(db: Db, accountId: string, webhookId: string, id: string, now: number) {
   const [found] = await readDeliveries(db, sql`${ofWebhook(accountId, webhookId, now)} and d.id = ${id}`);
   return found;
@@ -123,13 +108,16 @@ const newRound = (now: number): Sql =>
   sql`state = 'pending', reason = null, due_at = ${now}, ended_at = null, round = 0`;
 
 export const log = {
-  list: read((db, accountId: string, webhookId: string, page: Omit<LogPage, 'state'>, now: number) =>
-    readPage(db, accountId, webhookId, page, now),
-  ),
-
-  /** An operation of the kind `search`, because it may read the whole log. */
-  listByState: search((db, accountId: string, webhookId: string, page: Required<LogPage>, now: number) =>
-    readPage(db, accountId, webhookId, page, now),
+  /** An operation of the kind `search`, because with a state it may read the whole log. */
+  list: search(
+    async (db, accountId: string, webhookId: string, { limit, before, state }: LogPage, now: number) => {
+      const found = await readDeliveries(
+        db,
+        sql`${ofWebhook(accountId, webhookId, now)} ${before === null ? EMPTY : sql`and d.id < ${before}`}
+          ${state === undefined ? EMPTY : sql`and d.state = ${state}`} order by d.id desc limit ${limit + 1}`,
+      );
+      return { deliveries: found.slice(0, limit), hasMore: found.length > limit };
+    },
   ),
 
   /** Newest first. Searches the logs by the message's time: an index by message would cost a write per delivery. */

@@ -95,25 +95,19 @@ export async function takeWakes(tx: Tx, until: number, now: number): Promise<num
   );
   if (woken.length === 0) return 0;
   const ids = woken.map(({ id }) => id);
-  const taken = await tx.all<{ id: string; at: number; added: number }>(
+  const taken = await tx.all<{ id: string; added: number }>(
     sql`delete from wakes
       where seq in (select seq from (${oldest}) as w where webhook_id ${anyOf(ids)})
-      returning webhook_id as id, at, added`,
+      returning webhook_id as id, added`,
   );
   const wakes = [...Map.groupBy(taken, ({ id }) => id)].map(([id, of]) => ({
     id,
     added: of.reduce((sum, { added }) => sum + added, 0),
-    at: Math.max(...of.map(({ at }) => at)),
   }));
-  const ofClockAhead = wakes.filter(({ at }) => at > now);
   // The first attempt is due at once, even if the clock of the node that added it is ahead.
-  if (ofClockAhead.length > 0)
-    await tx.run(
-      sql`update deliveries set due_at = ${now}
-        from (select r.value ->> 'id' as webhook, cast(r.value ->> 'at' as bigint) as at
-          from ${eachOf(ofClockAhead)} as r) as wake
-        where webhook_id = wake.webhook and due_at > ${now} and due_at <= wake.at and round = 0`,
-    );
+  await tx.run(
+    sql`update deliveries set due_at = ${now} where webhook_id ${anyOf(ids)} and due_at > ${now} and round = 0`,
+  );
   await tx.run(
     sql`update webhooks
       set kept = kept + wake.added,

@@ -91,7 +91,10 @@ async function insertAttempts(
       select r.value ->> 'deliveryId', cast(r.value ->> 'number' as bigint), cast(r.value ->> 'at' as bigint),
         cast(r.value ->> 'status' as bigint), cast(r.value ->> 'durationMs' as bigint), r.value ->> 'error',
         r.value ->> 'response'
-      from ${eachOf(rows)} as r`,
+      from ${eachOf(rows)} as r
+      where true -- Without it, SQLite reads "on conflict" as a join.
+      -- One delivery has two results here if its lease expired while the storage was down.
+      on conflict do nothing`,
   );
 }
 
@@ -107,39 +110,6 @@ async function updateStreaks(tx: Tx, webhooks: readonly LockedWebhook[]): Promis
   );
 }
 
-/** @param results not more than one per delivery */
-async function recordSome(
-  tx: Tx,
-  results: readonly AttemptResult[],
-  wall: number,
-  schedule: number,
-): Promise<(FailureStreak | undefined)[]> {
-  // Lock order by id prevents deadlocks.
-  const locked = await tx.all<LockedWebhook>(
-    sql`select id, prompt, failing_since as "failingSince", failed_attempts as "failedAttempts" from webhooks
-      where id ${anyOf([...new Set(results.map(({ webhookId }) => webhookId))])} order by id ${FOR_UPDATE}`,
-  );
-  if (locked.length === 0) return results.map(() => undefined);
-  const webhooks = new Map(locked.map((webhook) => [webhook.id, webhook]));
-  const numbers = await updateDeliveries(tx, results, wall);
-  await insertAttempts(tx, results, numbers);
-  const streaks = results.map(({ webhookId, deliveryId, attempt }): FailureStreak | undefined => {
-    const before = webhooks.get(webhookId);
-    if (!before) return undefined;
-    const webhook = attempt && numbers.has(deliveryId) ? after(before, attempt) : before;
-    webhooks.set(webhookId, webhook);
-    return { failingSince: webhook.failingSince, failedAttempts: webhook.failedAttempts };
-  });
-  const changed = locked.flatMap((before) => {
-    const now = webhooks.get(before.id) ?? before;
-    const isSame = now.prompt === before.prompt && now.failedAttempts + before.failedAttempts === 0;
-    return isSame ? [] : [now];
-  });
-  await updateStreaks(tx, changed);
-  await reschedule(tx, [...webhooks.keys()], schedule, PAUSE_MS);
-  return streaks;
-}
-
 /**
  * Stores attempts and new states in one transaction. A delivery whose lease expired keeps its state, but the attempt
  * is logged. @returns the failures of each result's webhook, undefined if that no longer exists
@@ -148,22 +118,32 @@ export const record = write(
   async (
     tx,
     results: AttemptResult[],
-    now: number,
-    schedule: number = now,
+    wall: number,
+    schedule: number = wall,
   ): Promise<(FailureStreak | undefined)[]> => {
-    const streaks: (FailureStreak | undefined)[] = [];
-    // An UPDATE changes a row once, but after an expired lease one delivery may have two results here.
-    const rounds = new Map<string, number>();
-    const roundOf = ({ deliveryId }: AttemptResult) => {
-      const round = rounds.get(deliveryId) ?? 0;
-      rounds.set(deliveryId, round + 1);
-      return round;
-    };
-    for (const [, part] of Map.groupBy(results.entries(), ([, result]) => roundOf(result))) {
-      const some = part.map(([, result]) => result);
-      for (const [place, streak] of (await recordSome(tx, some, now, schedule)).entries())
-        streaks[part[place]?.[0] ?? 0] = streak;
-    }
+    // Lock order by id prevents deadlocks.
+    const locked = await tx.all<LockedWebhook>(
+      sql`select id, prompt, failing_since as "failingSince", failed_attempts as "failedAttempts" from webhooks
+        where id ${anyOf([...new Set(results.map(({ webhookId }) => webhookId))])} order by id ${FOR_UPDATE}`,
+    );
+    if (locked.length === 0) return results.map(() => undefined);
+    const webhooks = new Map(locked.map((webhook) => [webhook.id, webhook]));
+    const numbers = await updateDeliveries(tx, results, wall);
+    await insertAttempts(tx, results, numbers);
+    const streaks = results.map(({ webhookId, deliveryId, attempt }): FailureStreak | undefined => {
+      const before = webhooks.get(webhookId);
+      if (!before) return undefined;
+      const webhook = attempt && numbers.has(deliveryId) ? after(before, attempt) : before;
+      webhooks.set(webhookId, webhook);
+      return { failingSince: webhook.failingSince, failedAttempts: webhook.failedAttempts };
+    });
+    const changed = locked.flatMap((before) => {
+      const now = webhooks.get(before.id) ?? before;
+      const isSame = now.prompt === before.prompt && now.failedAttempts + before.failedAttempts === 0;
+      return isSame ? [] : [now];
+    });
+    await updateStreaks(tx, changed);
+    await reschedule(tx, [...webhooks.keys()], schedule, PAUSE_MS);
     return streaks;
   },
   { keepsInboxes: true, mayUseReserve: true },

@@ -3,6 +3,7 @@ import { NO_CONTENT } from '../../../src/mail/mail.ts';
 import { ComparedContent } from '../../../src/mail/matching/compared-content.ts';
 import { type Filters, failedConditions, failedContent } from '../../../src/mail/matching/filters.ts';
 import type { FullMessageRecord } from '../../../src/messages/records.ts';
+import { SILENT_SUMMARY } from '../../support/mail/silent-mail.ts';
 
 const MESSAGE: FullMessageRecord = {
   id: 'msg_1',
@@ -16,14 +17,13 @@ const MESSAGE: FullMessageRecord = {
   readAt: null,
   tags: [],
   summary: {
+    ...SILENT_SUMMARY,
     from: { address: 'no-reply@shop.example', name: 'Müller & Söhne' },
     to: [{ address: 'ada@mayfly.test', name: 'Ada' }],
     cc: [{ address: 'bob@mayfly.test', name: '' }],
     subject: 'Bitte BESTÄTIGEN: Caf\u00e9',
     preview: 'Your code is 482913',
     attachmentCount: 1,
-    inlineCount: 0,
-    codes: [],
   },
   envelope: { mailFrom: '', helo: '', remoteAddress: '', tls: false },
   authentication: null,

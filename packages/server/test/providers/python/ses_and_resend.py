@@ -121,12 +121,33 @@ def anymail_webhook(backend):
     return {"status": response.status_code, "seen": seen}
 
 
+def validate_sns():
+    """Verifies the SNS message of stdin by the library that knows its SignatureVersion, which fetches the certificate."""
+    message = json.loads(json.load(sys.stdin)["body"])
+    host = r"^https://localhost:\d+/"
+    try:
+        if message["SignatureVersion"] == "1":
+            from sns_message_validator import SNSMessageValidator
+
+            SNSMessageValidator(cert_url_regex=host).validate_message(message)
+        else:
+            from aws_sns_verifier import validator
+
+            # It has no setting for the host.
+            validator._DEFAULT_CERTIFICATE_URL_REGEX = host
+            validator.validate_sns_signature(message, auto_confirm_subscription=False)
+    except Exception as error:
+        return {"error": type(error).__name__}
+    return {"type": message["Type"]}
+
+
 RUNS = {
     "boto3_ses": boto3_ses,
     "boto3_sesv2": boto3_sesv2,
     "resend": resend_sdk,
     "anymail_ses": lambda: anymail("amazon_ses"),
     "anymail_resend": lambda: anymail("resend"),
+    "validate_sns": validate_sns,
     "webhook_ses": lambda: anymail_webhook("amazon_ses"),
     "webhook_resend": lambda: anymail_webhook("resend"),
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Lease, type MonthUsage, USAGE_KEPT_MS, type UsageReport } from '../../../src/usage/sql.ts';
+import { USAGE_KEPT_MS, type UsageReport } from '../../../src/usage/sql.ts';
 import { T } from '../builders.ts';
 import type { Given } from './suite.ts';
 
@@ -13,9 +13,7 @@ const reportOf = (accountId: string, changes: Partial<UsageReport> = {}): UsageR
   ...changes,
 });
 
-const total = (leases: Lease[]): number => leases.reduce((sum, { granted }) => sum + granted, 0);
-
-/** The part of the contract in `usage-contract.ts`. */
+/** What the contract promises about stored usage, beside what suite-usage-meter.ts does with it. */
 export function describeUsage(given: Given): void {
   const lease = (owner: string, want: number, limit: number | null = 100, now = T) =>
     given.store.usage.lease(owner, MONTH, { want, limit }, now);
@@ -24,67 +22,6 @@ export function describeUsage(given: Given): void {
   const read = (owner: string, since = '2027-01-01') => given.store.usage.read(owner, MONTH, since);
 
   describe('the quota of a month', () => {
-    it('nodes that lease at once never get more than it, and get all of it', async () => {
-      const on = await given.freshServer();
-      const another = await on.openAnother();
-      const owner = await given.account(on);
-      const leases = await Promise.all(
-        Array.from({ length: 50 }, (_, n) =>
-          (n % 2 ? on.store : another).usage.lease(owner, MONTH, { want: 7, limit: 100 }, T),
-        ),
-      );
-      expect(total(leases)).toBe(100);
-      expect(Math.max(...leases.map(({ granted }) => granted))).toBe(7);
-      expect(Math.max(...leases.map(({ taken }) => taken))).toBe(100);
-      expect((await on.store.usage.read(owner, MONTH, DAY)).taken).toBe(100);
-    });
-
-    it('is granted in full, then what is left, then nothing', async () => {
-      const owner = await given.account();
-      expect(await lease(owner, 60)).toMatchObject({ granted: 60, taken: 60 });
-      expect(await lease(owner, 60)).toMatchObject({ granted: 40, taken: 100 });
-      expect(await lease(owner, 60)).toMatchObject({ granted: 0, taken: 100 });
-      expect(await lease(await given.account(), 300)).toMatchObject({ granted: 100, taken: 100 });
-    });
-
-    it('follows the plan: a larger one has more left, a smaller one nothing, and never takes back', async () => {
-      const owner = await given.account();
-      await lease(owner, 80);
-      expect(await lease(owner, 10, 50)).toMatchObject({ granted: 0, taken: 80 });
-      expect(await lease(owner, 30)).toMatchObject({ granted: 20, taken: 100 });
-      expect(await lease(owner, 30, 200)).toMatchObject({ granted: 30, taken: 130 });
-    });
-
-    it('without a limit is granted whatever is wanted, and passes no threshold', async () => {
-      const owner = await given.account();
-      for (const taken of [1000, 2000]) {
-        expect(await lease(owner, 1000, null)).toEqual({ granted: 1000, taken, passed: [] });
-      }
-      expect(await read(owner)).toMatchObject({ taken: 2000, passed: [] });
-    });
-
-    it('is one for each account and month', async () => {
-      const [owner, other] = [await given.account(), await given.account()];
-      await lease(owner, 100);
-      expect(await lease(other, 100)).toMatchObject({ granted: 100 });
-      expect(await given.store.usage.lease(owner, '2027-02', { want: 9, limit: 100 }, T)).toMatchObject({
-        granted: 9,
-        taken: 9,
-      });
-    });
-
-    it('stays taken when the store is opened again, whether it was used or not', async () => {
-      const on = await given.freshServer();
-      const owner = await given.account(on);
-      await on.store.usage.lease(owner, MONTH, { want: 60, limit: 100 }, T);
-      await on.store.close();
-      const again = await on.openAnother();
-      expect(await again.usage.lease(owner, MONTH, { want: 60, limit: 100 }, T)).toMatchObject({
-        granted: 40,
-        taken: 100,
-      });
-    });
-
     it('gets back what a node returns, and never more than was taken', async () => {
       const owner = await given.account();
       await lease(owner, 100);
@@ -104,20 +41,6 @@ export function describeUsage(given: Given): void {
   });
 
   describe('the thresholds of a month', () => {
-    it('are passed by what was taken before a lease, each by one lease only', async () => {
-      const owner = await given.account();
-      const passed: unknown[] = [];
-      for (const want of [79, 1, 1, 19, 1, 1]) passed.push((await lease(owner, want)).passed);
-      expect(passed).toEqual([[], [], [80], [], [100], []]);
-    });
-
-    it('are all passed by the first lease that gets nothing', async () => {
-      const owner = await given.account();
-      await lease(owner, 100);
-      expect(await lease(owner, 1)).toEqual({ granted: 0, taken: 100, passed: [80, 100] });
-      expect(await lease(owner, 1)).toEqual({ granted: 0, taken: 100, passed: [] });
-    });
-
     it('are remembered with the time at which they were first passed, whatever goes back', async () => {
       const owner = await given.account();
       await lease(owner, 80);
@@ -148,31 +71,6 @@ export function describeUsage(given: Given): void {
   });
 
   describe('the days', () => {
-    it('add up what every node tells, those with requests, oldest first', async () => {
-      const on = await given.freshServer();
-      const another = await on.openAnother();
-      const [owner, other] = [await given.account(on), await given.account(on)];
-      const days = [
-        { day: DAY, requests: 3 },
-        { day: '2027-01-02', requests: 1 },
-        { day: '2027-01-03', requests: 0 },
-      ];
-      await Promise.all(
-        Array.from({ length: 10 }, (_, n) =>
-          (n % 2 ? on.store : another).usage.report([reportOf(owner, { days })]),
-        ),
-      );
-      const counted = (since: string) => on.store.usage.read(owner, MONTH, since);
-      expect((await counted('2026-12-01')).days).toEqual([
-        { day: '2027-01-02', requests: 10 },
-        { day: DAY, requests: 30 },
-      ]);
-      expect((await counted(DAY)).days).toEqual([{ day: DAY, requests: 30 }]);
-      expect((await counted('2027-01-16')).days).toEqual([]);
-      const nothing: MonthUsage = { taken: 0, passed: [], days: [] };
-      expect(await on.store.usage.read(other, MONTH, '2026-12-01')).toEqual(nothing);
-    });
-
     it('go down by what is told to have cost nothing after all, and never below zero', async () => {
       const owner = await given.account();
       const tell = (requests: number) => report(owner, { days: [{ day: DAY, requests }] });

@@ -9,7 +9,7 @@ const LEASE = 60_000;
 const RETRY = 5_000;
 const limits = { prompt: 100, other: 100, leaseMs: LEASE };
 
-/** What webhooks promise whatever the clocks do: nodes with different ones, and one that is set back. */
+/** What webhooks promise on nodes with different clocks. */
 export function describeWebhookClocks(given: Given): void {
   const start = async () => {
     const on = await given.fresh();
@@ -47,26 +47,6 @@ export function describeWebhookClocks(given: Given): void {
         (await store.deliveries.list(owner, webhook, { limit: 200, before: null }, now)).deliveries,
     };
   };
-
-  describe('webhooks after a restart by which the clock was set back by an hour', () => {
-    it('attempt at once what was not attempted, and retry what was at the time that was set', async () => {
-      const { store, mail, claim, record, log } = await start();
-      await mail(T + HOUR);
-      await record(await claim(T + HOUR), 500, T + HOUR);
-      await mail(T + HOUR + 2_000);
-      await mail(T + HOUR + 2_000);
-      const underWay = await claim(T + HOUR + 2_000);
-      expect(underWay).toHaveLength(1);
-      await store.deliveries.releaseAll(T);
-      const [first, ...others] = await claim(T);
-      expect([first?.attemptNumber, others]).toEqual([1, []]);
-      await record(first ? [first] : [], 200, T);
-      await mail(T);
-      // Prompt by now.
-      expect((await claim(T)).map(({ attemptNumber }) => attemptNumber)).toEqual([1, 1]);
-      expect(await log(T)).toContainEqual(expect.objectContaining({ nextAttemptAt: T + HOUR + RETRY }));
-    });
-  });
 
   describe('webhooks on nodes with different clocks', () => {
     it('attempt at once what a node an hour ahead, or behind, has received', async () => {

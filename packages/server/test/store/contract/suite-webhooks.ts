@@ -218,6 +218,16 @@ export function describeWebhooks(given: Given): void {
       ]);
     });
 
+    it('the result of a claim that ran out, together with that of the next one, does not move the delivery', async () => {
+      const { store, mail, log } = await start();
+      await mail();
+      const [slow] = (await store.deliveries.claim(limits, T)) as [ClaimedDelivery];
+      const [quick] = (await store.deliveries.claim(limits, T + LEASE)) as [ClaimedDelivery];
+      const late = result(slow, { attempt: failed(T), next: { state: 'pending', at: T + 9 } });
+      await store.deliveries.record([late, result(quick, {})], T + LEASE);
+      expect(await log()).toMatchObject([{ state: 'delivered', nextAttemptAt: null }]);
+    });
+
     it('claims of a dead process can be given up at once', async () => {
       const { store, mail } = await start();
       await mail();
@@ -320,7 +330,7 @@ export function describeWebhooks(given: Given): void {
       await mail(T + 4);
       const listed = async (state: DeliveryState, limit = 9) => {
         const page = { limit, before: null, state };
-        const { deliveries, hasMore } = await store.deliveries.listByState(owner, webhook, page, T + 9);
+        const { deliveries, hasMore } = await store.deliveries.list(owner, webhook, page, T + 9);
         return { ids: deliveries.map(({ id }) => id), hasMore };
       };
       const failures = await listed('failed');

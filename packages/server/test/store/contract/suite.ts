@@ -24,6 +24,7 @@ import { describeReading } from './suite-reading.ts';
 import { describeLargeReports, describeReports } from './suite-reports.ts';
 import { describeTwoWriters } from './suite-two-writers.ts';
 import { describeUsage } from './suite-usage.ts';
+import { describeUsageMeter } from './suite-usage-meter.ts';
 import { describeWebhookClocks } from './suite-webhook-clocks.ts';
 import { describeWebhooks } from './suite-webhooks.ts';
 
@@ -56,6 +57,7 @@ const EVERY_DAY = [
   describeAccounts,
   describeDeletion,
   describeUsage,
+  describeUsageMeter,
   describeLimits,
   describeInboxes,
   describeStaged,

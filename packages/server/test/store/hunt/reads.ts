@@ -5,7 +5,7 @@ import type { Works } from './writes.ts';
 
 /** One work for each method that only reads: whatever others change meanwhile, it must not fail. */
 export function readWorks(scene: Scene): Works {
-  const { pick, now } = scene;
+  const { pick, oneIn, now } = scene;
   const page = { limit: 20, before: null };
   const labels = { run: '1' };
   const inbox = () => pick(scene.inboxes);
@@ -68,11 +68,12 @@ export function readWorks(scene: Scene): Works {
     'deliveries.nextAt': (node) => node.deliveries.nextAt(now()),
     'deliveries.list': (node) => {
       const { accountId, id } = pick(scene.hooks);
-      return node.deliveries.list(accountId, id, page, now());
-    },
-    'deliveries.listByState': (node) => {
-      const { accountId, id } = pick(scene.hooks);
-      return node.deliveries.listByState(accountId, id, { ...page, state: 'delivered' }, now());
+      return node.deliveries.list(
+        accountId,
+        id,
+        { ...page, ...(oneIn(2) && { state: 'delivered' as const }) },
+        now(),
+      );
     },
     'deliveries.listOfMessage': (node) => {
       const { accountId, inboxId, messageId } = message();

@@ -54,24 +54,6 @@ describe.skipIf(!IS_THERE)('recording attempts on PostgreSQL', () => {
     expect(query.mock.calls.length).toBe(2 * ofOne);
   });
 
-  it('logs both attempts of a delivery that was claimed again, in one call', async () => {
-    const [first] = await claimed();
-    if (!first) throw new Error('Nothing was claimed.');
-    const { webhookId, deliveryId } = first;
-    const [streak, again] = await on.store.deliveries.record(
-      [{ ...first, leasedUntil: first.leasedUntil - 1, next: { state: 'failed', reason: 'late' } }, first],
-      T,
-    );
-    expect([streak, again]).toEqual([
-      { failingSince: null, failedAttempts: 0 },
-      { failingSince: null, failedAttempts: 0 },
-    ]);
-    const page = { limit: 9, before: null };
-    const { deliveries } = await on.store.deliveries.list(owner, webhookId, page, T);
-    const found = deliveries.find(({ id }) => id === deliveryId);
-    expect(found).toMatchObject({ state: 'delivered', attempts: [{ status: 500 }, { status: 500 }] });
-  });
-
   it('leaves out results of webhooks that do not exist any more', async () => {
     const all = await claimed();
     const [first] = all;

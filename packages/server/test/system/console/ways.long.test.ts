@@ -5,7 +5,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
 import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
-import { LOOKS, openConsole, signUpMail } from './console.ts';
+import { expectAccessible, LOOKS, openConsole, signUpMail } from './console.ts';
 
 describe.skipIf(!CHROMIUM)('further ways through the console (skipped where there is no Chromium)', () => {
   let app: TestApp;
@@ -220,6 +220,34 @@ describe.skipIf(!CHROMIUM)('further ways through the console (skipped where ther
     await context.close();
     await app.api('DELETE', `/v1/webhooks/${webhook.id}`);
     endpoint.close();
+  });
+
+  it('creates an inbox with a telephone number, and shows the SMS that it gets', async () => {
+    const { context, page, open, complaints } = await openConsole(browser, app, LOOKS[1]);
+    await open('/inboxes');
+    await page.getByRole('button', { name: 'New inbox' }).first().click();
+    await page.getByLabel('Address').selectOption('Telephone number (SMS)');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByText('Telephone number', { exact: true }).waitFor();
+    const { body } = await app.api('GET', '/v1/inboxes?limit=1');
+    const [{ phoneNumber }] = body.inboxes;
+    const sent = await fetch(`${app.url}/providers/twilio/2010-04-01/Accounts/AC1/Messages.json`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`AC1:${TEST_KEY}`)}` },
+      body: new URLSearchParams({ From: '+15005550006', To: phoneNumber, Body: 'Your code is 482913' }),
+    });
+    expect(sent.status).toBe(201);
+    await page.getByRole('button', { name: 'Open the inbox' }).click();
+    await page.getByText(phoneNumber).first().waitFor();
+    const row = page.getByRole('link', { name: /\+15005550006.*\(no subject\).*Your code is 482913/s });
+    await row.waitFor();
+    await expectAccessible(page, 'an inbox with a telephone number');
+    await row.click();
+    await page.getByRole('heading', { name: '(no subject)' }).waitFor();
+    await page.getByText('Twilio').first().waitFor();
+    await expectAccessible(page, 'an SMS');
+    expect(complaints).toEqual([]);
+    await context.close();
   });
 
   it('replies to a mail, and lists what went back and what becomes of the next mails', async () => {

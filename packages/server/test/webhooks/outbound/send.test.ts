@@ -296,17 +296,6 @@ describe('a bad receiver', () => {
     expect(responseStart.endsWith('€')).toBe(true);
   });
 
-  it('does not hold up another: a hundred silent ones, and one that is well', async () => {
-    const silent = await startRaw(() => {});
-    const well = keep(await startHttp());
-    const waiting = Array.from({ length: 100 }, (_, i) => send(at(silent, `silent${i}.test`)));
-    expect(await send(at(well))).toMatchObject({ ok: true });
-    await sender.close();
-    for (const outcome of await Promise.all(waiting)) {
-      expect(outcome).toMatchObject({ ok: false, error: { code: 'aborted' } });
-    }
-  });
-
   it('gets a bounded number of connections, and what waits for one ends in time', async () => {
     const full = Promise.withResolvers<void>();
     let held = 0;

@@ -4,7 +4,7 @@ import { createResolve } from '../../../src/webhooks/outbound/resolve.ts';
 import { createSender, type Sender } from '../../../src/webhooks/outbound/send.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type NameServer, startNameServer } from '../../support/name-server.ts';
-import { type HttpReceiver, type Receiver, startHttp, startTcp } from '../receivers.ts';
+import { type Receiver, startHttp, startTcp } from '../receivers.ts';
 import { corpus, corpusNote } from './corpus.ts';
 
 /** Stands for a public address in answers; none of these tests lets anything be sent there. */
@@ -117,19 +117,6 @@ describe('an inner address', () => {
       'AAAA pinned.test',
     ]);
     expect(neighbour.connections()).toBe(0);
-  });
-
-  it('is not reached through a redirect of a receiver that is allowed', async () => {
-    const allow = parseCidrs('127.0.0.1/32');
-    const hidden = await startTcp(undefined, { host: '127.0.0.2' });
-    const redirecting: HttpReceiver = await startHttp((response) =>
-      response.writeHead(302, { location: `http://127.0.0.2:${hidden.port}/` }).end(),
-    );
-    open.push(hidden, redirecting);
-    expect(await send(`http://127.0.0.1:${redirecting.port}/`, allow)).toMatchObject({
-      error: { code: 'redirect' },
-    });
-    expect(hidden.connections()).toBe(0);
   });
 
   it('inside a network that the operator allows is reached, and its neighbours are not', async () => {

@@ -135,6 +135,11 @@ export function Head(props: HeadProps) {
         {!inbox && <div class="lead small">&nbsp;</div>}
         {inbox && (
           <div class="lead badges small">
+            {inbox.phoneNumber && (
+              <span class="badges">
+                {inbox.phoneNumber} <CopyButton value={inbox.phoneNumber} what="the telephone number" />
+              </span>
+            )}
             <span>{plural(inbox.messageCount, 'mail')}</span>
             <span title={exact(inbox.expiresAt)} class="badges separated">
               <TimeLeft inbox={inbox} />

@@ -63,6 +63,9 @@ function Created({ inbox, onClose }: { inbox: api.CreatedInbox; onClose: () => v
     <Dialog title="The inbox is ready" onClose={onClose}>
       <div class="dialog-body">
         <Shown label="Address" what="the address" value={inbox.address} />
+        {inbox.phoneNumber && (
+          <Shown label="Telephone number" what="the telephone number" value={inbox.phoneNumber} />
+        )}
         <Shown label="Read token, shown only now" what="the read token" value={inbox.token} />
         <Shown label="Link that opens this inbox and nothing else" what="the link" value={open} />
         {inbox.webhook && (
@@ -86,7 +89,7 @@ function Created({ inbox, onClose }: { inbox: api.CreatedInbox; onClose: () => v
 /** Creates an inbox with all options of the API. */
 export function CreateInbox({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
   const domains = useQuery('domains', (signal) => mayfly.call('GET /v1/domains', { signal }));
-  const [kind, setKind] = useState<'random' | 'chosen' | 'catch-all'>('random');
+  const [kind, setKind] = useState<'random' | 'chosen' | 'catch-all' | 'sms'>('random');
   const [localPart, setLocalPart] = useState('');
   const [domain, setDomain] = useState('');
   const [ttl, setTtl] = useState(60);
@@ -99,9 +102,10 @@ export function CreateInbox({ onCreated, onClose }: { onCreated: () => void; onC
     const labels = Object.fromEntries(pairs.filter(([name]) => name !== ''));
     const body: api.CreateInbox = {
       ttlMinutes: ttl,
-      ...(domain && { domain }),
+      ...(domain && kind !== 'sms' && { domain }),
       ...(kind === 'chosen' && localPart && { localPart }),
       ...(kind === 'catch-all' && { catchAll: true }),
+      ...(kind === 'sms' && { sms: true }),
       ...(Object.keys(labels).length > 0 && { labels }),
       ...(webhookUrl && { webhookUrl }),
     };
@@ -130,10 +134,15 @@ export function CreateInbox({ onCreated, onClose }: { onCreated: () => void; onC
               <option value="random">Random</option>
               <option value="chosen">Chosen</option>
               <option value="catch-all">All of a domain (catch-all)</option>
+              <option value="sms">Telephone number (SMS)</option>
             </select>
           </Field>
           <Field label="Domain">
-            <select value={domain} onChange={(event) => setDomain(event.currentTarget.value)}>
+            <select
+              disabled={kind === 'sms'}
+              value={domain}
+              onChange={(event) => setDomain(event.currentTarget.value)}
+            >
               {(domains.data?.domains ?? []).map((one) => (
                 <option key={one.domain} value={one.default ? '' : one.domain}>
                   {one.domain}

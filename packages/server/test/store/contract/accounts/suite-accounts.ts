@@ -52,19 +52,6 @@ export function describeAccounts(given: Given): void {
       expect((await keys.findByHash(key.hash, T))?.account.id).toBe(owner);
     });
 
-    it('are listed oldest first, page by page', async () => {
-      const { accounts } = (await given.fresh()).store;
-      const all = [4, 1, 3, 0, 2].map((n) => accountAt(T + n));
-      for (const account of all) await accounts.create(account, null);
-      const [a, b, c, d, e] = all.toSorted((x, y) => x.createdAt - y.createdAt);
-      const list = (after: string | undefined, limit = 2) => accounts.list({ limit, after: after ?? null });
-      expect(await list(undefined)).toEqual({ accounts: [a, b], hasMore: true });
-      expect(await list(b?.id)).toEqual({ accounts: [c, d], hasMore: true });
-      expect(await list(d?.id)).toEqual({ accounts: [e], hasMore: false });
-      expect(await list(e?.id)).toEqual({ accounts: [], hasMore: false });
-      expect(await list(undefined, 5)).toMatchObject({ hasMore: false });
-    });
-
     it('a new plan is in force from the next look at the account, however one looks', async () => {
       const { accounts, keys, inboxes } = given.store;
       const account = accountAt();
@@ -150,39 +137,6 @@ export function describeAccounts(given: Given): void {
       }
     });
 
-    it("another account's key cannot be revoked", async () => {
-      const { keys } = given.store;
-      const [owner, stranger] = [await given.account(), await given.account()];
-      const key = keyOf(owner);
-      await keys.create(key);
-      await keys.create(keyOf(stranger));
-      expect(await keys.revoke(stranger, key.id, false, T)).toBe('unknown');
-      expect((await keys.findByHash(key.hash, T))?.key.id).toBe(key.id);
-    });
-
-    it('the last live key that may do everything is kept when one shall be', async () => {
-      const { keys } = given.store;
-      const owner = await given.account();
-      const last = keyOf(owner);
-      const reading = keyOf(owner, { scope: 'read' });
-      for (const key of [last, reading, keyOf(owner, { expiresAt: T + 5 })]) await keys.create(key);
-      // What only reads, or has expired, is nobody to go on with.
-      expect(await keys.revoke(owner, last.id, true, T + 5)).toBe('last');
-      expect(await keys.findByHash(last.hash, T + 5)).toBeDefined();
-      expect(await keys.revoke(owner, reading.id, true, T + 5)).toBe('revoked');
-      await keys.create(keyOf(await given.account()));
-      expect(await keys.revoke(owner, last.id, true, T + 5)).toBe('last');
-      expect(await keys.revoke(owner, last.id, true, T + 4)).toBe('revoked');
-    });
-
-    it('the last key can be revoked when none must be kept', async () => {
-      const { keys } = given.store;
-      const owner = await given.account();
-      const key = keyOf(owner);
-      await keys.create(key);
-      expect(await keys.revoke(owner, key.id, false, T)).toBe('revoked');
-    });
-
     it('two that revoke the last two keys at once leave one', async () => {
       const on = await given.freshServer();
       const operator = await on.openAnother();
@@ -238,21 +192,6 @@ export function describeAccounts(given: Given): void {
   });
 
   describe('domains', () => {
-    it('a domain has one owner, until it is taken away', async () => {
-      const { domains } = given.store;
-      const [owner, other] = [await given.account(), await given.account()];
-      const mine = { domain: 'one-owner.test', accountId: owner, createdAt: T };
-      expect(await domains.find(mine.domain)).toBeUndefined();
-      expect(await domains.add(mine)).toBe(true);
-      expect(await domains.add({ ...mine, createdAt: T + 1 })).toBe(false);
-      expect(await domains.add({ ...mine, accountId: other })).toBe(false);
-      expect(await domains.find(mine.domain)).toEqual(mine);
-      expect(await domains.remove(mine.domain)).toBe(true);
-      expect(await domains.remove(mine.domain)).toBe(false);
-      expect(await domains.find(mine.domain)).toBeUndefined();
-      expect(await domains.add({ ...mine, accountId: other })).toBe(true);
-    });
-
     it('goes to no account that is not there', async () => {
       const { domains } = given.store;
       const domain = 'of-nobody.test';
@@ -272,22 +211,6 @@ export function describeAccounts(given: Given): void {
       );
       expect(added.filter(Boolean)).toHaveLength(1);
       expect((await on.store.domains.find(domain))?.accountId).toBe(owners[added.indexOf(true)]);
-    });
-
-    it("are listed by name, an account's or everybody's", async () => {
-      const on = await given.fresh();
-      const { domains } = on.store;
-      const [owner, other] = [await given.account(on), await given.account(on)];
-      for (const name of ['c', 'a', 'b']) {
-        const accountId = name === 'b' ? other : owner;
-        await domains.add({ domain: `${name}.test`, accountId, createdAt: T });
-      }
-      const names = async (accountId: string | null) =>
-        (await domains.list(accountId)).map(({ domain }) => domain);
-      expect(await names(owner)).toEqual(['a.test', 'c.test']);
-      expect(await names(null)).toEqual(['a.test', 'b.test', 'c.test']);
-      expect(await names('acc_none')).toEqual([]);
-      expect(await domains.list(other)).toEqual([{ domain: 'b.test', accountId: other, createdAt: T }]);
     });
 
     it("refused addresses on another account's domain are not shown", async () => {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Placed } from '../../../../src/messages/records.ts';
 import { inForm } from '../../../support/form.ts';
-import { everything, inboxAt, mailTo, onlyPlaced, rawOf, T } from '../../builders.ts';
+import { everything, mailTo, onlyPlaced, rawOf, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 
 const isPlaced = (placed: Placed) => 'messageId' in placed;
@@ -36,44 +36,6 @@ export function describeEmptying(given: Given): void {
       const inOther = shared.find(({ inboxId }) => inboxId === other.id);
       const messageId = inOther && 'messageId' in inOther ? inOther.messageId : '';
       expect((await rawOf(on.store, other.id, messageId, T)).length).toBeGreaterThan(0);
-    });
-
-    it('keeps the inbox and its newest time, and what comes later is newer', async () => {
-      const owner = await given.account();
-      const inbox = await given.inbox(owner);
-      await onlyPlaced(given.store, mailTo([inbox]), T + 5);
-      const { messageId } = await onlyPlaced(given.store, mailTo([inbox]), T + 9);
-      const before = await given.store.inboxes.find(owner, inbox.id, T);
-      expect(await given.store.messages.deleteAll(inbox.id, T)).toBe(true);
-      const { version, ...after } = (await given.store.inboxes.find(owner, inbox.id, T)) ?? inbox;
-      expect({ ...after, version: before?.version }).toEqual({ ...before, messageCount: 0 });
-      expect(version).toBeGreaterThan(before?.version ?? 0);
-      expect(await given.store.messages.delete(inbox.id, messageId, T)).toBe(false);
-      expect((await onlyPlaced(given.store, mailTo([inbox]), T)).receivedAt).toBe(T + 10);
-      expect(await given.store.messages.listRows(inbox.id, everything, T)).toHaveLength(1);
-      expect(await given.store.inboxes.find(owner, inbox.id, T)).toMatchObject({ messageCount: 1 });
-    });
-
-    it('makes room in a full inbox', async () => {
-      const inbox = await given.inbox(await given.account());
-      const small = { maxMessages: 2 };
-      for (let n = 0; n < 2; n++) await onlyPlaced(given.store, mailTo([inbox], small), T);
-      const [refused] = await given.store.messages.addBatch([mailTo([inbox], small)], T);
-      expect(refused).toMatchObject([{ refused: 'full' }]);
-      await given.store.messages.deleteAll(inbox.id, T);
-      for (let n = 0; n < 2; n++) await onlyPlaced(given.store, mailTo([inbox], small), T);
-    });
-
-    it('succeeds for an empty inbox, again and again; an expired, deleted or unknown one is not there', async () => {
-      const owner = await given.account();
-      const inbox = await given.inbox(owner, { expiresAt: T + 5 });
-      for (let n = 0; n < 3; n++) expect(await given.store.messages.deleteAll(inbox.id, T)).toBe(true);
-      await onlyPlaced(given.store, mailTo([inbox]), T);
-      expect(await given.store.messages.deleteAll(inbox.id, T + 5)).toBe(false);
-      expect(await given.store.messages.listRows(inbox.id, everything, T)).toHaveLength(1);
-      await given.store.inboxes.delete(owner, inbox.id, T);
-      expect(await given.store.messages.deleteAll(inbox.id, T)).toBe(false);
-      expect(await given.store.messages.deleteAll(inboxAt().id, T)).toBe(false);
     });
 
     it('of a large inbox lets other calls in between, and shows all of it or nothing meanwhile', async () => {

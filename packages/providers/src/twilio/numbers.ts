@@ -1,0 +1,58 @@
+import { TwilioError } from './errors.ts';
+
+/** E.164, with its plus. */
+const NUMBER = /^\+[1-9]\d{6,14}$/;
+const SHORT_CODE = /^\d{3,8}$/;
+const SENDER_NAME = /^(?=.*[A-Za-z])[\w &+-]{1,11}$/;
+/** What people write between digits. */
+const SEPARATORS = /[\s().-]/g;
+/** Enough to recognize what was sent. */
+const MAX_SHOWN = 100;
+
+export const shortened = (text: string): string => text.slice(0, MAX_SHOWN);
+
+const numberIn = (text: string): string | undefined => {
+  const digits = text.replaceAll(SEPARATORS, '');
+  return NUMBER.test(digits) ? digits : undefined;
+};
+
+/** @throws TwilioError */
+export function recipientOf(text: string | undefined): string {
+  if (!text) throw new TwilioError(21604, "A 'To' phone number is required.");
+  const number = numberIn(text);
+  if (number) return number;
+  throw new TwilioError(
+    21211,
+    `The 'To' number ${shortened(text)} is not a valid phone number. Write it in E.164 format, such as +15125550123.`,
+  );
+}
+
+/** A number, a short code or a sender name. @throws TwilioError */
+export function senderOf(text: string): string {
+  const sender = numberIn(text) ?? text;
+  if (NUMBER.test(sender) || SHORT_CODE.test(sender) || SENDER_NAME.test(sender)) return sender;
+  throw new TwilioError(
+    21212,
+    `The 'From' number ${shortened(text)} is not a valid phone number, short code or alphanumeric sender ID.`,
+  );
+}
+
+/** An address of an SMS that is no mail address: mail to it goes nowhere (RFC 6761 section 6.4). */
+export const mailboxOfSender = (sender: string) => ({
+  name: sender,
+  address: `${sender.replaceAll(/[^A-Za-z0-9]/g, '').toLowerCase()}@sms.invalid`,
+});
+
+/** `+15125550123` for `15125550123@mayfly.test`. */
+export const numberOfAddress = (address: string): string => `+${address.slice(0, address.lastIndexOf('@'))}`;
+
+const GSM = /^[@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&'()*+,\-./0-9:;<=>?¡A-ZÄÖÑÜ§¿a-zäöñüà\f^{}\\[~\]|€]*$/;
+const GSM_EXTENSION = /[\f^{}\\[~\]|€]/g;
+
+/** How many SMS a text takes: 3GPP TS 23.038, where some letters count twice, else UTF-16. */
+export function segmentsOf(text: string): number {
+  const isGsm = GSM.test(text);
+  const length = isGsm ? text.length + (text.match(GSM_EXTENSION)?.length ?? 0) : text.length;
+  const [single, part] = isGsm ? [160, 153] : [70, 67];
+  return length <= single ? 1 : Math.ceil(length / part);
+}

@@ -1,0 +1,145 @@
+import { beforeAll, beforeEach, expect, it } from 'vitest';
+import type { Body } from '../support/api-client.ts';
+import { describeOnEngines, useServers } from '../support/nodes.ts';
+import { TEST_KEY, type TestApp } from '../support/start-app.ts';
+
+/** More than two times what is stored at once. */
+const MANY = 120;
+
+/** Of each provider: the path of its batches, the header with the key, and the body for mails to these addresses. */
+const BATCHES: Record<
+  string,
+  [string, Record<string, string>, (mails: { to: string; n: number }[]) => object]
+> = {
+  sendgrid: [
+    '/v3/mail/send',
+    { authorization: `Bearer ${TEST_KEY}` },
+    (mails) => ({
+      ...{ from: { email: 'a@b.example' }, content: [{ type: 'text/plain', value: 'x' }] },
+      personalizations: mails.map(({ to, n }) => ({ to: [{ email: to }], subject: `mail ${n}` })),
+    }),
+  ],
+  resend: [
+    '/emails/batch',
+    { authorization: `Bearer ${TEST_KEY}` },
+    (mails) =>
+      mails.slice(0, 100).map(({ to, n }) => ({ from: 'a@b.example', to, subject: `mail ${n}`, text: 'x' })),
+  ],
+  postmark: [
+    '/email/batch',
+    { 'x-postmark-server-token': TEST_KEY },
+    (mails) =>
+      mails.map(({ to, n }) => ({ From: 'a@b.example', To: to, Subject: `mail ${n}`, TextBody: 'x' })),
+  ],
+};
+
+describeOnEngines('a batch', (engine) => {
+  const servers = useServers(engine);
+  let app: TestApp;
+  let inbox: { id: string; address: string };
+  beforeAll(() => {
+    app = servers.first();
+  });
+  beforeEach(async () => {
+    inbox = await app.createInbox();
+  });
+
+  const subjects = async ({ id }: { id: string }): Promise<string[]> =>
+    (await app.api('GET', `/v1/inboxes/${id}/messages?limit=200`)).body.messages
+      .map(({ subject }: Body) => subject)
+      .toReversed();
+  const names = (count: number) => Array.from({ length: count }, (_, n) => `mail ${n}`);
+  const mailsTo = (to: (n: number) => string, count = MANY) =>
+    Array.from({ length: count }, (_, n) => ({ to: to(n), n }));
+
+  async function send(provider: string, mails: { to: string; n: number }[]) {
+    const [path = '', headers, body] = BATCHES[provider] ?? [];
+    const response = await fetch(`${app.url}/providers/${provider}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body?.(mails)),
+    });
+    return { status: response.status, body: await response.text() };
+  }
+
+  it.each(Object.keys(BATCHES))('of %s arrives in its order', async (provider) => {
+    const count = provider === 'resend' ? 100 : MANY;
+    expect(
+      (
+        await send(
+          provider,
+          mailsTo(() => inbox.address),
+        )
+      ).status,
+    ).toBeLessThan(300);
+    expect(await subjects(inbox)).toEqual(names(count));
+  });
+
+  it.each([
+    // The first mail alone, and then groups of 50.
+    ['sendgrid', 51],
+    ['postmark', 51],
+    ['resend', 0],
+  ])(
+    'of %s that meets a rate limit sends nothing of that group, after %i mails',
+    async (provider, before) => {
+      const other = await app.createInbox();
+      const rules = [{ at: 'api', reply: { code: 429, text: 'Too many requests' }, times: 1 }];
+      expect((await app.api('PUT', `/v1/inboxes/${other.id}/faults`, { body: { rules } })).status).toBe(200);
+      const mails = mailsTo((n) => (n === 60 ? other.address : inbox.address), 90);
+      expect((await send(provider, mails)).status).toBe(429);
+      expect(await subjects(inbox)).toEqual(names(before));
+      expect((await send(provider, mails)).status).toBeLessThan(300);
+      expect(await subjects(other)).toEqual(['mail 60']);
+      expect(await subjects(inbox)).toHaveLength(before + 89);
+    },
+  );
+
+  it('of Postmark has an answer for each mail in its place, and sends the others', async () => {
+    const mails = mailsTo((n) => (n % 3 === 0 ? 'nobody@mayfly.test' : inbox.address), 99);
+    const answers = JSON.parse((await send('postmark', mails)).body);
+    expect(answers.map(({ ErrorCode }: Body) => ErrorCode)).toEqual(
+      mails.map(({ n }) => (n % 3 === 0 ? 412 : 0)),
+    );
+    expect(await subjects(inbox)).toEqual(names(99).filter((_, n) => n % 3 !== 0));
+  });
+
+  it('whose templates write more than a request may is refused before it is in memory', async () => {
+    const ask = (path: string, body: object) =>
+      fetch(`${app.url}/providers/sendgrid/v3${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${TEST_KEY}` },
+        body: JSON.stringify(body),
+      });
+    await ask('/templates', { id: 'd-large', name: 'large' });
+    const html_content = `{{#each all}}${'x'.repeat(200_000)}{{/each}}`;
+    const version = { name: 'first', subject: 'Large', html_content };
+    expect((await ask('/templates/d-large/versions', version)).status).toBe(201);
+    const one = { to: [{ email: inbox.address }], dynamic_template_data: { all: Array(40).fill(1) } };
+    const mail = { from: { email: 'a@b.example' }, template_id: 'd-large' };
+    const refused = await ask('/mail/send', { ...mail, personalizations: Array(12).fill(one) });
+    expect([refused.status, await refused.text()]).toEqual([
+      400,
+      expect.stringContaining('fewer recipients'),
+    ]);
+    expect(await subjects(inbox)).toEqual([]);
+    expect((await ask('/mail/send', { ...mail, personalizations: [one] })).status).toBe(202);
+  });
+
+  it('of SendGrid drops recipients that nobody has, and is refused when nobody is left', async () => {
+    const some = await send(
+      'sendgrid',
+      mailsTo((n) => (n === 5 ? inbox.address : 'nobody@mayfly.test')),
+    );
+    expect(some.status).toBe(202);
+    expect(await subjects(inbox)).toEqual(['mail 5']);
+    expect(
+      (
+        await send(
+          'sendgrid',
+          mailsTo(() => 'nobody@mayfly.test'),
+        )
+      ).status,
+    ).toBe(400);
+  });
+});
