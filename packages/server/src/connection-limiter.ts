@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 export interface LimitedConnection {
@@ -131,10 +131,13 @@ const NETWORK_BYTES = 8;
 export const plainAddress = (address = ''): string => address.replace(MAPPED_IPV4, '');
 
 export const isLoopback = (address: string): boolean =>
-  ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback';
+  isIPv4(address)
+    ? address.startsWith('127.')
+    : ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback';
 
 /** Loopback connections are local programs, whose senders are not checked: SPF does not apply to them. */
-export const isOutside = (address: string): boolean => ipaddr.isValid(address) && !isLoopback(address);
+export const isOutside = (address: string): boolean =>
+  (isIPv4(address) || ipaddr.isValid(address)) && !isLoopback(address);
 
 /** Key of a client in limits: its IPv4 address or IPv6 /64 network; any other text is its own key. */
 export function sourceKey(address = ''): string {

@@ -1,6 +1,7 @@
 import { accounts, domains, keys } from './accounts/sql.ts';
 import { CACHE_TTL_MS, type Clock } from './clock.ts';
 import { sessions } from './console/sql.ts';
+import { mayDependOnItem } from './database/failures.ts';
 import type { Hint } from './database/postgres/change-signal.ts';
 import { type Calls, callRead, callsOf, type Kit, type Operation, runOn } from './database/sql.ts';
 import { AppError } from './errors.ts';
@@ -71,16 +72,8 @@ export interface Store extends Calls<typeof operations> {
 /** The tables must exist (`migrate`). Closing the store closes the database. */
 export function createStore(kit: Kit): Store {
   const calls = callsOf(operations, (_path, operation, args) => runOn(operation, args, kit));
-  const mails = new MailBatcher(calls.messages.addBatch, kit.mayDependOnContent);
-  const { keep, keepChecked } = calls.readings;
   return {
     ...calls,
-    messages: {
-      ...calls.messages,
-      addBatch: (all, now) => mails.add(all, now),
-      stage: (mail, ...of) => mails.alone(mail.source, () => calls.messages.stage(mail, ...of)),
-    },
-    readings: { ...calls.readings, keep: mails.keeping(keep), keepChecked: mails.keeping(keepChecked) },
     ping: () => calls.upkeep.ping(),
     generation: () => null,
     close: () => kit.close(),
@@ -137,16 +130,28 @@ export function storeOf(
   const calls = callsOf(operations, (path, operation, args) =>
     callRead((next) => invoke(path, operation, next), args, read).catch(failed),
   );
+  const mails = new MailBatcher(calls.messages.addBatch, mayDependOnItem);
+  const { keep, keepChecked } = calls.readings;
   let pinging: Promise<void> | undefined;
   return {
     ...calls,
     ...own,
+    messages: {
+      ...calls.messages,
+      addBatch: (all, now) => mails.add(all, now),
+      stage: (mail, ...of) => mails.alone(mail.source, () => calls.messages.stage(mail, ...of)),
+    },
+    readings: { ...calls.readings, keep: mails.keeping(keep), keepChecked: mails.keeping(keepChecked) },
     async ping() {
       for (const damage of damages.values()) throw damage;
       pinging ??= calls.upkeep.ping().finally(() => {
         pinging = undefined;
       });
       return pinging;
+    },
+    async close() {
+      await mails.flushed();
+      await own.close();
     },
   };
 }

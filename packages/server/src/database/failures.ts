@@ -31,3 +31,9 @@ export const outcomeUnknown = (cause?: unknown): AppError =>
     RETRY,
     { cause },
   );
+
+const FULL = unavailable('full').message;
+
+/** Whether an error of a batch may be about one of its items, such as a mail that is larger than the free space. */
+export const mayDependOnItem = (error: unknown): boolean =>
+  !(error instanceof AppError) || error.message === FULL || error.message.startsWith(DAMAGED_PAGE);

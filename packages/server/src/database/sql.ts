@@ -231,8 +231,6 @@ export interface Kit {
   db: Db;
   transaction: Transaction;
   flight: Flights;
-  /** True if one part of the transaction may be the cause, such as a message larger than the free space. */
-  mayDependOnContent(error: unknown): boolean;
   close(): Promise<void>;
 }
 

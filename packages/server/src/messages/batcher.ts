@@ -116,7 +116,7 @@ interface Call {
 const sizeOf = ({ mails }: Call): number => mails.reduce((sum, { raw }) => sum + raw.byteLength, 0);
 
 /**
- * Group commit: calls that arrive while a batch is written are joined into the next one, and share its transaction and
+ * Group commit, before the store: calls that arrive while a batch is written are joined into the next one, and share its transaction and
  * its sync. Small messages do not share batches with large ones; both are written at the same time.
  */
 export class MailBatcher {
@@ -156,6 +156,11 @@ export class MailBatcher {
     });
     for (const source of sources) this.#calls.set(source, { call, ended });
     return ended;
+  }
+
+  /** Resolves when all calls have ended. */
+  async flushed(): Promise<void> {
+    await Promise.all([this.#small.flushed(), this.#large.flushed()]);
   }
 
   /** Stores readings together: each with its mail while that waits for a batch, otherwise after the batch of the mail. */

@@ -1,8 +1,7 @@
 import { Client, type ClientConfig, Pool, type PoolClient, types } from 'pg';
-import { AppError } from '../../errors.ts';
 import type { Kit, Tx } from '../sql.ts';
 import { compile, type Sql } from '../sql.ts';
-import { isConflict, StandbyError, toUnavailable } from './errors.ts';
+import { StandbyError } from './errors.ts';
 import { runFlights, runTransaction } from './transactions.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -158,10 +157,6 @@ export function postgresEngine(pool: Pool): Kit {
         tx.end();
         return flight;
       }),
-    mayDependOnContent(error) {
-      const known = error instanceof AppError ? error : toUnavailable(error);
-      return known ? known.code === 'storage_damaged' : !isConflict(error);
-    },
     close: () => pool.end(),
   };
 }

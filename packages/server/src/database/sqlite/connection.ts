@@ -209,10 +209,13 @@ const MAX_STATEMENTS = 500;
 export class SqliteDb implements Tx {
   readonly engine = 'sqlite';
   readonly #database: DatabaseSync;
+  readonly #isTransaction: boolean;
   readonly #statements = new LRUCache<string, StatementSync>({ max: MAX_STATEMENTS });
 
-  constructor(database: DatabaseSync) {
+  /** @param isTransaction whether statements outside of a transaction throw */
+  constructor(database: DatabaseSync, isTransaction = false) {
     this.#database = database;
+    this.#isTransaction = isTransaction;
   }
 
   async all<Row extends object>(query: Sql): Promise<Row[]> {
@@ -231,6 +234,8 @@ export class SqliteDb implements Tx {
   }
 
   #prepare(query: Sql): { statement: StatementSync; values: Value[] } {
+    // SQLite ends the transaction of a statement that finds the disk full; the next ones would be committed alone.
+    if (this.#isTransaction && !this.#database.isTransaction) throw new Error('The transaction has ended.');
     const { text, values } = compile(query, 'sqlite');
     const known = this.#statements.get(text);
     const statement = known ?? this.#database.prepare(text);
@@ -239,18 +244,15 @@ export class SqliteDb implements Tx {
   }
 }
 
-const mayDependOnContent = (error: unknown): boolean =>
-  !isBusy(error) && !isBroken(error) && !isRemoved(error);
-
 const closing = (database: DatabaseSync) => async (): Promise<void> => {
   if (database.isOpen) database.close();
 };
 
 export function writingEngine(database: DatabaseSync, transactions: Transactions): Kit {
   // There is one connection, so every query during a transaction is part of it.
-  const tx = new SqliteDb(database);
+  const tx = new SqliteDb(database, true);
   return {
-    db: tx,
+    db: new SqliteDb(database),
     transaction: (work, of) =>
       of === 'step' ? transactions.step(() => work(tx)) : transactions.run(() => work(tx), of === 'relaxed'),
     flight: (work) =>
@@ -259,7 +261,6 @@ export function writingEngine(database: DatabaseSync, transactions: Transactions
         await written;
         return result;
       }),
-    mayDependOnContent,
     close: closing(database),
   };
 }
@@ -268,7 +269,7 @@ const refuse = (): Promise<never> => Promise.reject(unavailable('read-only'));
 
 export function readingEngine(database: DatabaseSync): Kit {
   const db = new SqliteDb(database);
-  return { db, transaction: refuse, flight: refuse, mayDependOnContent, close: closing(database) };
+  return { db, transaction: refuse, flight: refuse, close: closing(database) };
 }
 
 /** They take a few milliseconds, during which later calls wait. */

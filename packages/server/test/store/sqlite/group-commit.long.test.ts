@@ -88,6 +88,18 @@ describe('mails that wait at the same time', () => {
     expect(await store.messages.listRows(inbox.id, everything, T)).toHaveLength(3);
   });
 
+  it('do not fail with one of the same transaction that the disk has no room for', async () => {
+    const { store, inbox } = await openWithInbox({ maxPages: 400 });
+    const add = (bytes: number) =>
+      store.messages.addBatch([mailTo([inbox], { raw: new Uint8Array(bytes) })], T);
+    const statuses = async (...sizes: number[]) =>
+      (await Promise.allSettled(sizes.map(add))).map(({ status }) => status);
+    while ((await statuses(30_000))[0] === 'fulfilled');
+    const [{ id = '' } = {}] = await store.messages.listRows(inbox.id, everything, T);
+    await store.messages.delete(inbox.id, id, T);
+    expect(await statuses(100, 60_000, 100)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  });
+
   it('share a transaction with other writes that wait', async () => {
     const { store, path, inbox } = await openWithInbox();
     const before = commitsIn(path);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/ids.ts';
-import { ADDRESS_QUARANTINE_MS, IDEMPOTENCY_MS, TOMBSTONE_MS } from '../../../../src/inboxes/records.ts';
+import { ADDRESS_QUARANTINE_MS, TOMBSTONE_MS } from '../../../../src/inboxes/records.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T, ttl } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 
@@ -141,21 +141,6 @@ export function describeInboxes(given: Given): void {
       expect(later).toEqual(first);
     });
 
-    it('an idempotency key with another body is refused, and forgotten after 24 hours', async () => {
-      const owner = await given.account();
-      const request = { keyHash: 'k', bodyHash: 'b', nonce: 'n' };
-      const other = { ...request, bodyHash: 'c' };
-      await given.store.inboxes.create(owner, inboxAt(), 10, request);
-      const before = inboxAt({ createdAt: T + IDEMPOTENCY_MS - 1 });
-      await expect(given.store.inboxes.create(owner, before, 10, other)).rejects.toMatchObject({
-        code: 'idempotency_key_reused',
-      });
-      const after = inboxAt({ createdAt: T + IDEMPOTENCY_MS });
-      const made = await given.store.inboxes.create(owner, after, 10, other);
-      expect(made.inbox.id).toBe(after.id);
-      expect(await given.store.inboxes.create(owner, inboxAt(after), 10, other)).toEqual(made);
-    });
-
     it('a list holds the inboxes that carry all labels, newest first', async () => {
       const owner = await given.account();
       const both = await given.inbox(owner, {
@@ -232,17 +217,6 @@ export function describeInboxes(given: Given): void {
       expect(
         await given.store.inboxes.setExpiry(owner, id, { ttlMinutes: 9, expiresAt: T + 90 }, T + 50),
       ).toBeUndefined();
-    });
-
-    it('one that was set to expire stays expired, also for a change that began before', async () => {
-      const owner = await given.account();
-      const { id, address } = await given.inbox(owner, { expiresAt: T + 90 });
-      const ttl = { ttlMinutes: 9 };
-      await given.store.inboxes.setExpiry(owner, id, { ...ttl, expiresAt: T + 20 }, T + 20);
-      const late = await given.store.inboxes.setExpiry(owner, id, { ...ttl, expiresAt: T + 80 }, T + 10);
-      expect(late?.expiresAt).toBe(T + 20);
-      expect(await given.store.inboxes.find(owner, id, T + 30)).toMatchObject({ expiresAt: T + 20 });
-      expect(await given.store.inboxes.findByAddress(address, T + 30)).toBeUndefined();
     });
 
     it('one whose address a new inbox has since stays expired, also for a change that began before', async () => {

@@ -123,15 +123,6 @@ export function describeTakers(given: Given): void {
       await on.store.upkeep.sweep(T + 90 * ADDRESS_QUARANTINE_MS, 1000);
       expect(await on.counts()).toEqual(before);
     });
-
-    it('is replayed as it was created', async () => {
-      const owner = await given.account();
-      const request = { keyId: newId('key', T), keyHash: 'k', bodyHash: 'b', nonce: 'n' };
-      const wish = inboxAt({ kind: 'catch-all', address: `inbox@${newDomain()}` });
-      const first = await given.store.inboxes.create(owner, wish, 9, request);
-      const again = await given.store.inboxes.create(owner, inboxAt(), 9, { ...request, nonce: 'other' });
-      expect(again).toEqual(first);
-    });
   });
 
   describe('an address', () => {
