@@ -275,7 +275,7 @@ def test_an_inbox_has_a_telephone_number_if_it_was_asked_for(mayfly: Mayfly, mai
 
 
 def test_names_what_to_do_when_no_server_responds() -> None:
-    with pytest.raises(ConnectionFailedError, match="did not respond in 2 attempts.*Start one with"):
+    with pytest.raises(ConnectionFailedError, match="did not respond in 2 attempts.*Start a server with"):
         Mayfly("http://127.0.0.1:9", "x", retries=1).request("GET", "/v1/usage")
 
 

@@ -107,7 +107,7 @@ export class ConnectionError extends MayflyError {
     const { message, code } = inner as { message?: string; code?: string };
     const why = (message || code || String(inner)).trim().replace(/\.$/, '');
     const known = ADVICE.find(([pattern]) => pattern.test(`${why} ${code}`));
-    const advice = known?.[1] ?? 'Start one with "npx mayfly dev", or set MAYFLY_URL.';
+    const advice = known?.[1] ?? 'Start a server with "npx mayfly dev", or set MAYFLY_URL.';
     const times = attempts === 1 ? '1 attempt' : `${attempts} attempts`;
     super('connection_failed', `${url} did not respond in ${times}: ${why}. ${advice}`, { cause });
     this.url = url;

@@ -79,7 +79,7 @@ class ConnectionFailedError(MayflyError):
         text = f"{type(cause).__name__} {why}"
         advice = next(
             (advice for pattern, advice in ADVICE if re.search(pattern, text, re.IGNORECASE)),
-            'Start one with "npx mayfly dev", or set MAYFLY_URL.',
+            'Start a server with "npx mayfly dev", or set MAYFLY_URL.',
         )
         super().__init__(f"{url} did not respond in {times}: {why}. {advice}")
 

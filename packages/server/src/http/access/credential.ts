@@ -224,7 +224,7 @@ function assertNoProxy(headers: FastifyRequest['headers'], httpVersion: string):
 const refused = (what: string): AppError =>
   new AppError(
     'cross_site_request',
-    `A request ${what} cannot use the development key, which is for programs of this machine. Send an API key.`,
+    `A request ${what} cannot use the development key, which is for programs of this machine. Send an API key: set MAYFLY_API_KEY for the server and for the client.`,
   );
 
 const unknownHost = (name: string): AppError =>

@@ -124,7 +124,7 @@ describe('the development key', () => {
     const { status, body } = await usage({ [name]: value });
     expect([status, body.code]).toEqual([403, 'cross_site_request']);
     expect(body.detail).toBe(
-      `A request with the header "${name}" of a proxy cannot use the development key, which is for programs of this machine. Send an API key.`,
+      `A request with the header "${name}" of a proxy cannot use the development key, which is for programs of this machine. Send an API key: set MAYFLY_API_KEY for the server and for the client.`,
     );
   });
 
