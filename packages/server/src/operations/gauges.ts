@@ -148,7 +148,11 @@ function addQueues(gauge: AddGauge, sources: GaugeSources): void {
     sources.parserJobs,
   );
   count('mayfly_sender_checks', 'Messages whose sender is being checked.', sources.senderChecks);
-  count('mayfly_store_writes_pending', 'Writes that the database has not completed.', sources.writes);
+  count(
+    'mayfly_store_writes_pending',
+    'Writes that the database has not completed. Mails that are stored together are one write.',
+    sources.writes,
+  );
   count('mayfly_http_connections_open', 'Connections to the API that are open.', sources.httpConnections);
   count('mayfly_http_requests_held', 'Waits and event streams that are held open.', sources.heldRequests);
 }
