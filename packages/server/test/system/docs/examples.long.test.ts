@@ -11,9 +11,12 @@ import { ROOT } from './code-blocks.ts';
 
 const EXAMPLES = join(ROOT, 'docs/examples');
 
+/** What .ci/python-tests installed. */
+const INSTALLED = join(ROOT, 'node_modules/.cache/python-tests/bin/python');
+
 /** The first Python that has these modules; null where none has. */
 function pythonWith(...modules: string[]): string | null {
-  for (const python of ['python3', '/usr/bin/python3']) {
+  for (const python of [INSTALLED, 'python3', '/usr/bin/python3']) {
     try {
       execFileSync(python, ['-c', `import ${modules.join(', ')}`], { stdio: 'ignore' });
       return python;
@@ -221,7 +224,7 @@ describe('the receivers of docs/webhooks.md', () => {
 
   const python = pythonWith('flask', 'standardwebhooks');
   it.skipIf(python === null)(
-    'verify and print the event: Python (skipped without flask and standardwebhooks from PyPI)',
+    'verify and print the event: Python (skipped without flask and standardwebhooks: .ci/python-tests)',
     async () => {
       const args = (port: number) => [
         '-m',
