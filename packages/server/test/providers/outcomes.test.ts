@@ -4,17 +4,13 @@ import { EventWebhook } from '@sendgrid/eventwebhook';
 import sgMail from '@sendgrid/mail';
 import Mailgun from 'mailgun.js';
 import { ServerClient } from 'postmark';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import type { Body } from '../support/api-client.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
-import { type HttpReceiver, startHttp } from '../webhooks/receivers.ts';
+import { startApp, TEST_KEY } from '../support/start-app.ts';
+import { startHttp } from '../webhooks/receivers.ts';
 
-let app: TestApp;
-let receiver: HttpReceiver;
-beforeAll(async () => {
-  app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test', MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' });
-  receiver = await startHttp((response) => response.writeHead(200).end());
-});
+const app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test', MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' });
+const receiver = await startHttp((response) => response.writeHead(200).end());
 afterAll(async () => {
   await receiver.close();
   await app.stop();

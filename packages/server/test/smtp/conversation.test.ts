@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { playSmtp, type Step, smtpClient } from '../support/smtp-script.ts';
-import { type StartedSmtp, startSmtp, upToData } from './start-smtp.ts';
+import { startSmtp, upToData } from './start-smtp.ts';
 
-let smtp: StartedSmtp;
-beforeAll(async () => {
-  smtp = await startSmtp({ postmaster: 'log' });
-});
+const smtp = await startSmtp({ postmaster: 'log' });
 afterAll(() => smtp.stop());
 beforeEach(() => {
   smtp.receiver.mails.length = 0;

@@ -1,0 +1,31 @@
+import { expect } from 'vitest';
+import type { Body } from '../support/api-client.ts';
+import type { TestApp } from '../support/start-app.ts';
+
+/** A new inbox for what an SDK sends. */
+export async function newInbox(app: TestApp) {
+  const inbox = await app.createInbox();
+  const path = `/v1/inboxes/${inbox.id}`;
+  const get = async (below: string): Promise<Body> => (await app.api('GET', path + below)).body;
+  /** All its messages in full, newest first. */
+  const messages = async (): Promise<Body[]> => {
+    const list = await get('/messages');
+    return Promise.all(list.messages.map(({ id }: Body) => get(`/messages/${id}`)));
+  };
+  const only = async (): Promise<Body> => {
+    const all = await messages();
+    expect(all).toHaveLength(1);
+    return all[0];
+  };
+  return {
+    ...inbox,
+    messages,
+    only,
+    raw: async () => String(await get(`/messages/${(await only()).id}/raw`)),
+    /** The next request that sends to it meets a rate limit with this text. */
+    async limitOnce(text: string): Promise<void> {
+      const rules = [{ at: 'api', reply: { code: 429, text }, times: 1 }];
+      expect((await app.api('PUT', `${path}/faults`, { body: { rules } })).status).toBe(200);
+    },
+  };
+}
