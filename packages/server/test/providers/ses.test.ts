@@ -4,7 +4,7 @@ import { createTransport } from 'nodemailer';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { TEST_KEY, type TestApp } from '../support/start-app.ts';
-import { newInbox } from './sdk-inbox.ts';
+import { newInbox } from './sdks.ts';
 
 let app: TestApp;
 let ses: v1.SESClient;
