@@ -52,33 +52,10 @@ describe('the inbox that an address refers to', () => {
 
 describe('texts that are not an address', () => {
   it.each([
-    '',
-    '<>',
-    '@',
-    'postmaster',
-    '<postmaster>',
-    'a@',
-    '@b',
-    '<a@b',
-    'a@b>',
-    'a@b@c',
-    'a b@c',
-    'a..b@c',
-    '.a@c',
-    'a.@c',
-    'a@-b.c',
-    'a@b-.c',
-    'a@b..c',
-    'a@b.',
-    'a@b_c.d',
-    'a@[1.2.3]',
-    'a@[IPv6:fe80::1%eth0]',
-    'a@our.example\r\nDATA',
-    'a@b\0',
-    '"a@b',
-    '"a"b@c',
-    '(comment)a@b',
-    'a@b (comment)',
+    ...['', '<>', '@', 'postmaster', '<postmaster>', 'a@', '@b', '<a@b', 'a@b>', 'a@b@c', 'a b@c', 'a..b@c'],
+    ...['.a@c', 'a.@c', 'a@-b.c', 'a@b-.c', 'a@b..c', 'a@b.', 'a@b_c.d', 'a@[1.2.3]'],
+    ...['a@[IPv6:fe80::1%eth0]', 'a@our.example\r\nDATA', 'a@b\0', '"a@b', '"a"b@c', '(comment)a@b'],
+    ...['a@b (comment)'],
   ])('%j', (text) => {
     expect(parseAddress(text)).toBeUndefined();
     expect(parseAddress(text, { smtputf8: true })).toBeUndefined();

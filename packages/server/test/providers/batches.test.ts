@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Body } from '../support/api-client.ts';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { TEST_KEY, type TestApp } from '../support/start-app.ts';
-import { newInbox } from './sdk-inbox.ts';
+import { newInbox } from './sdks.ts';
 
 /** More than two times what is stored at once. */
 const MANY = 120;

@@ -1,16 +1,11 @@
-import Mailgun from 'mailgun.js';
 import { afterAll, describe, expect, it } from 'vitest';
 import { startApp, TEST_KEY } from '../support/start-app.ts';
-import { newInbox } from './sdk-inbox.ts';
+import { mailgunSdk, newInbox } from './sdks.ts';
 
 const DOMAIN = 'mg.example.com';
 
-/** The SDK as an application sets it up, and the one option for the address. */
-const sdk = (key: string) =>
-  new Mailgun(FormData).client({ username: 'api', key, url: `${app.url}/providers/mailgun` });
-
 const app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test' });
-const mailgun = sdk(TEST_KEY);
+const mailgun = mailgunSdk(app.url, TEST_KEY);
 afterAll(() => app.stop());
 
 const refusalOf = (sending: Promise<unknown>) =>
@@ -132,7 +127,7 @@ describe('mailgun.js, unchanged but for its url', () => {
 describe("errors in Mailgun's shape", () => {
   const send = (wrong: object, key = TEST_KEY) =>
     refusalOf(
-      sdk(key).messages.create(DOMAIN, {
+      mailgunSdk(app.url, key).messages.create(DOMAIN, {
         from: FROM,
         to: 'ada@mayfly.test',
         subject: 'Hi',

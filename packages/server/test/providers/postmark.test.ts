@@ -1,17 +1,9 @@
-import { ServerClient } from 'postmark';
 import { afterAll, describe, expect, it } from 'vitest';
 import { startApp, TEST_KEY } from '../support/start-app.ts';
-import { newInbox } from './sdk-inbox.ts';
-
-/** The SDK as an application sets it up, and the two options for the address. */
-const sdk = (token: string): ServerClient =>
-  new ServerClient(token, {
-    requestHost: `${new URL(app.url).host}/providers/postmark`,
-    useHttps: false,
-  });
+import { newInbox, postmarkSdk } from './sdks.ts';
 
 const app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test' });
-const postmark = sdk(TEST_KEY);
+const postmark = postmarkSdk(app.url, TEST_KEY);
 afterAll(() => app.stop());
 
 const refusalOf = (sending: Promise<unknown>) =>
@@ -131,7 +123,13 @@ describe('postmark, unchanged but for requestHost', () => {
 describe("errors in Postmark's shape", () => {
   const send = (wrong: object, token = TEST_KEY) =>
     refusalOf(
-      sdk(token).sendEmail({ From: FROM, To: 'ada@mayfly.test', Subject: 'Hi', TextBody: 'Hi', ...wrong }),
+      postmarkSdk(app.url, token).sendEmail({
+        From: FROM,
+        To: 'ada@mayfly.test',
+        Subject: 'Hi',
+        TextBody: 'Hi',
+        ...wrong,
+      }),
     );
 
   it('is 401 with code 10 for a wrong token, which the SDK calls InvalidAPIKeyError', async () => {

@@ -2,7 +2,7 @@ import { Resend } from 'resend';
 import { beforeAll, expect, it, vi } from 'vitest';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { TEST_KEY, type TestApp } from '../support/start-app.ts';
-import { newInbox } from './sdk-inbox.ts';
+import { newInbox } from './sdks.ts';
 
 let app: TestApp;
 let resend: Resend;

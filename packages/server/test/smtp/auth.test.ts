@@ -163,22 +163,6 @@ describe('AUTH is rejected', () => {
     expect(smtp.receiver.mails[0]?.recipients).toMatchObject([{ inboxId: 'inb_a' }]);
   });
 
-  test('twice: a session has one identity', async () => {
-    await begin();
-    await client.play([
-      `AUTH PLAIN ${RIGHT} → 235`,
-      `AUTH PLAIN ${RIGHT} → 503 5.5.1`,
-      'RSET → 250',
-      `AUTH LOGIN → 503 5.5.1`,
-    ]);
-  });
-
-  test('before EHLO', async () => {
-    smtp = await startSmtp({ auth: 'inbox' });
-    client = await smtpClient(smtp.port);
-    await client.play(['→ 220', `AUTH PLAIN ${RIGHT} → 503 5.5.1`]);
-  });
-
   test('with 454 while the storage is down, and for a defect, whose text stays secret', async () => {
     await begin();
     expect(await client.say(`AUTH PLAIN ${plain('inbox', 'down')}`)).toMatch(/^454 4\.7\.0 (?!.*secret)/);

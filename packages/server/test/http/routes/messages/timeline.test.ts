@@ -134,13 +134,4 @@ describe('GET /v1/inboxes/{id}/messages/{messageId}/timeline', () => {
     const [date] = await timelineOf(await messagePath(inbox.id));
     expect(date).toMatchObject({ event: 'date-header', at: '2026-03-04T05:06:07.000Z' });
   });
-
-  it('is gone with the message', async () => {
-    const inbox = await app.createInbox();
-    await send(mailTo(inbox.address));
-    const path = await messagePath(inbox.id);
-    await timelineOf(path);
-    await app.api('DELETE', path);
-    expect((await app.api('GET', `${path}/timeline`)).status).toBe(404);
-  });
 });
