@@ -14,7 +14,10 @@ export const unavailable = (state: string, cause?: unknown): AppError =>
 export const DAMAGED_PAGE =
   'A page of the database is damaged. What needs that page cannot be read or changed; all else works.';
 
-/** Only the operator can resolve it. A write may or may not have taken effect. @param what a full sentence */
+/**
+ * The storage is damaged, so only the operator can help. A write may or may not have taken effect. @param
+ * what a full sentence
+ */
 export const damaged = (what: string, cause?: unknown): AppError =>
   new AppError(
     'storage_damaged',
@@ -23,7 +26,7 @@ export const damaged = (what: string, cause?: unknown): AppError =>
     { cause },
   );
 
-/** The error of a write that may or may not be on stable storage. */
+/** The error of a write that may or may not be durable. */
 export const outcomeUnknown = (cause?: unknown): AppError =>
   new AppError(
     'outcome_unknown',
@@ -34,6 +37,8 @@ export const outcomeUnknown = (cause?: unknown): AppError =>
 
 const FULL = unavailable('full').message;
 
-/** Whether an error of a batch may be about one of its items, such as a mail that is larger than the free space. */
+/**
+ * Whether one item of a batch may have caused an error, such as a mail that is larger than the free space.
+ */
 export const mayDependOnItem = (error: unknown): boolean =>
   !(error instanceof AppError) || error.message === FULL || error.message.startsWith(DAMAGED_PAGE);

@@ -3,11 +3,13 @@ import { tablesOf } from './schema.ts';
 import type { Tx } from './sql.ts';
 import { type Engine, sql } from './sql.ts';
 
-/** A change of the tables since schema 1. A released one is never changed. */
+/** A change of the tables since schema 1. Released migrations are never changed. */
 export interface Migration {
-  /** The number of the schema that it leads to. */
+  /** The number of the resulting schema. */
   schema: number;
-  /** The oldest schema whose servers can use the tables after it; they keep running during an upgrade. */
+  /**
+   * The oldest schema version whose servers can use the changed tables; they keep running during an upgrade.
+   */
   usableFrom: number;
   up(tx: Tx): Promise<void>;
 }
@@ -19,7 +21,7 @@ export const VERSIONS_TABLE = 'schema_versions';
 
 /** While a migration waits for a table lock, all later statements on the table wait behind it. */
 const LOCK_TIMEOUT_MS = 2_000;
-/** The advisory lock of servers that start at the same time: any number, the same in all versions. */
+/** Key of the advisory lock for servers that start at the same time. Must be the same in all versions. */
 const LOCK_KEY = 6_292_392;
 
 interface Version {

@@ -3,10 +3,10 @@ import { AppError, codeOf } from '../errors.ts';
 
 export type Engine = 'sqlite' | 'postgres';
 
-/** What both engines store. Booleans are 0 and 1, lists and objects JSON text. */
+/** Types that both engines can store. Booleans are 0 and 1, lists and objects JSON text. */
 export type Value = string | number | bigint | null | Uint8Array;
 
-/** SQL with its values. Only this module creates it, so that no value becomes SQL text. */
+/** SQL with its values. Only this module creates it, so that values never become SQL text. */
 export class Sql {
   readonly strings: readonly string[];
   readonly pieces: readonly Piece[];
@@ -36,7 +36,7 @@ class AnyOf {
 
 export type Piece = Value | Sql | PerEngine | AnyOf;
 
-/** Values become parameters; pieces of SQL are inserted. */
+/** Builds SQL: values become parameters, pieces of SQL are inserted. */
 export function sql(strings: TemplateStringsArray, ...pieces: readonly Piece[]): Sql {
   return new Sql(strings, pieces);
 }
@@ -54,7 +54,10 @@ export const perEngine = (texts: Readonly<Record<Engine, string | Sql>>): PerEng
   return new PerEngine({ sqlite: toSql(texts.sqlite), postgres: toSql(texts.postgres) });
 };
 
-/** The time by which nodes agree, epoch milliseconds: the database's clock. SQLite has one node, so it is `now`. */
+/**
+ * The time on which all nodes agree, epoch milliseconds: the database's clock. SQLite has one node, so it is
+ * `now`.
+ */
 export const databaseTime = (now: number | null): PerEngine =>
   perEngine({
     sqlite: sql`${now}`,
@@ -68,7 +71,7 @@ export const databaseTime = (now: number | null): PerEngine =>
 export const eachOf = (rows: readonly object[]): Sql =>
   sql`${perEngine({ sqlite: 'json_each', postgres: 'json_array_elements' })}(${JSON.stringify(rows)})`;
 
-/** Ignores at least the case of ASCII letters. */
+/** Case-insensitive at least for ASCII letters. */
 export const LIKE = perEngine({ sqlite: 'like', postgres: 'ilike' });
 
 /** Locks rows until the transaction ends. Not `for update`, which blocks inserts that reference the rows. */
@@ -80,7 +83,7 @@ export const KEEP = perEngine({ sqlite: '', postgres: 'for key share' });
 
 const inserts = new Map<string, readonly string[]>();
 
-/** `insert into … values (…), (…)`. @param into,returning constant SQL */
+/** Builds `insert into … values (…), (…)`. @param into,returning constant SQL */
 export function inserted(into: string, rows: readonly (readonly Value[])[], returning: string): Sql {
   const columns = rows[0]?.length ?? 0;
   const key = `${into} ${rows.length} ${returning}`;
@@ -96,10 +99,10 @@ export function inserted(into: string, rows: readonly (readonly Value[])[], retu
 /** For `where id ${anyOf(ids)}`. An empty list matches nothing. */
 export const anyOf = (values: readonly (string | number)[]): AnyOf => new AnyOf(values);
 
-/** @param text never made of input */
+/** Constant SQL. @param text never derived from input */
 export const constant = (text: string): Sql => new Sql([text], []);
 
-/** Lists are parameters of PostgreSQL only. */
+/** Compiled SQL. Lists are passed as parameters on PostgreSQL only. */
 export interface Compiled {
   text: string;
   values: (Value | readonly (string | number)[])[];
@@ -110,7 +113,7 @@ interface Known {
   constants: readonly Piece[];
 }
 
-/** `single`: SQLite queries whose lists have one value each; `=` takes half the time of a list. */
+/** `single`: SQLite queries whose lists have one value each, because `=` takes half the time of a list. */
 const known: Readonly<Record<Engine | 'single', WeakMap<readonly string[], Known>>> = {
   sqlite: new WeakMap(),
   single: new WeakMap(),
@@ -202,7 +205,10 @@ export interface Tx extends Db {
 /** SQLSTATE of statements that follow a failed one in its transaction. */
 const TRANSACTION_FAILED = '25P02';
 
-/** Waits for pipelined statements. @throws the error of the one that failed, not of those that fail because of it */
+/**
+ * Waits for pipelined statements. @throws the error of the first that failed, not those of statements that
+ * failed because of it
+ */
 export async function together<T extends readonly unknown[]>(
   statements: readonly [...{ [K in keyof T]: Promise<T[K]> }],
 ): Promise<T> {
@@ -213,12 +219,14 @@ export async function together<T extends readonly unknown[]>(
 }
 
 /**
- * Runs `work` in a transaction, more than once after a deadlock or a full disk. `step` marks a part of a long
- * operation: on SQLite, the calls that wait are run before it. For `relaxed` see {@link Traits}.
+ * Runs `work` in a transaction, repeatedly after a deadlock or a full disk. `step` marks a part of a long
+ * operation: SQLite runs waiting calls before it. For `relaxed` see {@link Traits}.
  */
 export type Transaction = <T>(work: (tx: Tx) => Promise<T>, of?: 'step' | 'relaxed') => Promise<T>;
 
-/** `written`: the last statements, whose results are not needed. COMMIT is sent without waiting for them. */
+/**
+ * `written`: the last statements, whose results are not needed, so COMMIT is sent without waiting for them.
+ */
 export interface Flight<T> {
   result: T;
   written: Promise<unknown>;
@@ -235,29 +243,31 @@ export interface Kit {
 }
 
 /**
- * `read` (short) runs on the main thread, `search` (long) on the search thread. On SQLite the others run on the writer
- * thread: `write` and `flight` in one transaction, shared by the calls that wait, `steps` in several short ones.
+ * `read` (short) runs on the main thread, `search` (long) on the search thread. On SQLite the others run on
+ * the writer thread: `write` and `flight` in one transaction, shared with other waiting calls, `steps` in
+ * several short ones.
  */
 type Kind = 'read' | 'search' | 'write' | 'flight' | 'steps';
 
 export const isReading = (kind: Kind): boolean => kind === 'read' || kind === 'search';
 
 export interface Traits {
-  /** Frees space, overwrites existing rows or is needed to delete. */
+  /** The operation frees space, overwrites existing rows or is needed for deletions. */
   mayUseReserve?: true;
-  /** Changes no inbox, address or owner except by adding messages. */
+  /** The operation changes no inbox, address or owner except by adding messages. */
   keepsInboxes?: true;
-  /** Only tries whether a write is possible. */
+  /** The operation only tests whether a write is possible. */
   changesNothing?: true;
-  /** Its commit may be lost in a crash of the machine, because what it writes can be made again. */
+  /** A crash of the machine may lose the commit, because the data can be recreated. */
   relaxed?: true;
-  /** What it adds is indexed later, in as many bytes at most. */
+  /** The added data is indexed later, which takes at most as many bytes. */
   isIndexed?: true;
 }
 
 /**
- * Returned instead of a result if the operation met mails without a reading: once `sources` are read, it is called
- * again with `again`, the same arguments with an upper bound, so that mails which arrive meanwhile do not delay it.
+ * Returned instead of a result if an operation needs mails that are not parsed yet. After `sources` are
+ * parsed, the operation is called again with the arguments `again`. These have an upper bound, so that newly
+ * arriving mails cannot delay it further.
  */
 export interface Unread {
   readonly unread: readonly number[];
@@ -265,8 +275,8 @@ export interface Unread {
 }
 
 /**
- * @param rows of one page; without a size where the reading is missing
- * @param again the arguments of the next call, given the place after the last of these rows
+ * @param rows of one page; `size` is null for unparsed mails @param again returns the arguments of the next
+ * call, given the place of the last of these rows
  */
 export function unreadOf<Row extends { source: number; size: number | null }>(
   rows: readonly Row[],
@@ -281,10 +291,13 @@ export function unreadOf<Row extends { source: number; size: number | null }>(
 const isUnread = (result: unknown): result is Unread =>
   typeof result === 'object' && result !== null && 'unread' in result && 'again' in result;
 
-/** Far more than happen: each time, messages were deleted and older ones took their places. */
+/** Far more rounds than occur: each means that messages were deleted and older ones took their places. */
 const MAX_ROUNDS = 1_000;
 
-/** The gate that every operation passes. @param read resolves when these sources have readings, or are gone */
+/**
+ * Runs an operation, and parses mails that it needs. Every operation is called through it. @param read
+ * resolves when these sources are parsed or deleted
+ */
 export async function callRead(
   call: (args: readonly unknown[]) => Promise<unknown>,
   args: readonly unknown[],
@@ -302,7 +315,7 @@ export async function callRead(
 export interface Operation<Args extends readonly unknown[], Result> {
   readonly kind: Kind;
   readonly traits: Traits;
-  /** @param on a {@link Db}, {@link Tx} or {@link Transaction}, depending on the kind */
+  /** @param on a {@link Db}, {@link Tx} or {@link Transaction}, depending on `kind` */
   readonly run: (on: never, ...args: Args) => Promise<Result>;
 }
 
@@ -326,7 +339,10 @@ export const flight = <Args extends readonly unknown[], Result>(
 
 export type Operations = Readonly<Record<string, Readonly<Record<string, Operation<never, unknown>>>>>;
 
-/** The operations without `on`. A homomorphic type, so that go-to-definition leads to the SQL. */
+/**
+ * The operations without the parameter `on`. A homomorphic mapped type, so that go-to-definition leads to the
+ * SQL.
+ */
 export type Calls<Table> = {
   [Noun in keyof Table]: {
     [Name in keyof Table[Noun]]: Table[Noun][Name] extends Operation<infer Args, infer Result>
@@ -335,7 +351,7 @@ export type Calls<Table> = {
   };
 };
 
-/** @param call gets the path of an operation in the table, such as `messages.addBatch` */
+/** @param call receives the path of an operation in the table, such as `messages.addBatch` */
 export function callsOf<Table extends Operations>(
   table: Table,
   call: (path: string, operation: Operation<never, unknown>, args: readonly unknown[]) => Promise<unknown>,
@@ -355,7 +371,7 @@ export function runOn(
   args: readonly unknown[],
   { db, transaction, flight }: Kit,
 ): Promise<unknown> {
-  // TypeScript has checked the arguments at the caller.
+  // TypeScript has checked the arguments at the call site.
   const call = run as (on: unknown, ...args: readonly unknown[]) => Promise<unknown>;
   if (kind === 'write') {
     return transaction((tx) => call(tx, ...args), traits.relaxed ? 'relaxed' : undefined);
@@ -364,13 +380,16 @@ export function runOn(
   return call(kind === 'steps' ? transaction : db, ...args);
 }
 
-/** One or two milliseconds per transaction, during which other writes wait. */
+/** Rows deleted per transaction: one or two milliseconds, during which other writes wait. */
 const ROWS_PER_STEP = 100;
 
 /** Deletes about `limit` rows and returns the count; fewer than `limit` means that nothing is left. */
 export type FreeStep = (tx: Tx, limit: number) => Promise<number>;
 
-/** Repeats a step until nothing is left. @param first `step` unless the first may share a transaction */
+/**
+ * Repeats a step until nothing is left. @param first undefined if the first step may share a transaction with
+ * other calls
+ */
 export async function freeInSteps(transaction: Transaction, step: FreeStep, first?: 'step'): Promise<void> {
   for (let of = first; ; of = 'step') {
     const freed = await transaction((tx) => step(tx, ROWS_PER_STEP), of);

@@ -21,7 +21,7 @@ export const bytesIn = (args: readonly unknown[]): Uint8Array[] =>
     .flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []))
     .filter((value) => value instanceof Uint8Array);
 
-/** Resizable buffers are transferred with a call, and the thread frees them after it. */
+/** Resizable buffers are transferred with a call; the thread frees them afterwards. */
 function memoryGiven({ args }: Call): ArrayBuffer[] {
   return bytesIn(args)
     .map(({ buffer }) => buffer)
@@ -57,7 +57,10 @@ function receiveError({ code, message, details, stack }: SentError): Error {
 }
 
 export interface ThreadClient {
-  /** Throws what the method throws. If the thread dies, sent writes throw `outcome_unknown`, others `unavailable`. */
+  /**
+   * Runs a method on the thread and rethrows its error. If the thread dies, writes that were sent fail with
+   * `outcome_unknown`, other calls with `unavailable`.
+   */
   call(path: string, args: readonly unknown[]): Promise<unknown>;
   /** Finishes the running calls first. Later calls throw `unavailable`. */
   close(): Promise<void>;
@@ -71,7 +74,10 @@ interface Pending {
 
 interface ThreadInstance {
   worker: Worker;
-  /** Sent as one message per turn of the event loop: a message costs nearly as much as its calls. */
+  /**
+   * Calls are sent as one message per turn of the event loop, because a message costs nearly as much as its
+   * calls.
+   */
   outbox: Call[];
   pending: Map<number, Pending>;
   /** Resolves when the database is open. */
@@ -121,7 +127,7 @@ function send({ worker, outbox, pending }: ThreadInstance): void {
   try {
     if (calls.length > 0) worker.postMessage({ calls } satisfies ToThread, calls.flatMap(memoryGiven));
   } catch (error) {
-    // DataCloneError: no call of this message was sent.
+    // DataCloneError: nothing of this message was sent.
     for (const { id } of calls) {
       pending.get(id)?.reject(error as Error);
       pending.delete(id);
@@ -130,8 +136,8 @@ function send({ worker, outbox, pending }: ThreadInstance): void {
 }
 
 /**
- * If the thread dies, the next call starts a new one, and throws `unavailable` if the database cannot be opened again.
- * @throws Error when the database does not open the first time
+ * Opens a database thread. If it dies, the next call starts a new one, and fails with `unavailable` if the
+ * database cannot be opened again. @throws Error if the database cannot be opened the first time
  */
 export async function openThread(
   start: () => Worker,
@@ -170,7 +176,7 @@ export async function openThread(
     },
     close() {
       closing ??= (async () => {
-        // Calls that were made before are sent first.
+        // First send calls that were made before.
         await setImmediate();
         if (!instance) return;
         send(instance);
@@ -205,22 +211,25 @@ export function openWhenCalled(start: () => Worker, onCrash: (error: Error) => v
 export interface Served {
   store: Store;
   run(call: Call, method: () => Promise<unknown>): Promise<unknown>;
-  /** Undefined for errors that are not of the engine. */
+  /** Undefined for errors that do not come from the engine. */
   toUnavailable(error: unknown): AppError | undefined;
 }
 
-/** Serves the calls of the main thread. @param open gets a function that rejects the calls still in the message queue */
+/**
+ * Serves the calls of the main thread. @param open receives a function that rejects the calls still in the
+ * message queue
+ */
 export async function serveThread(
   open: (rejectSent: (error: unknown) => void) => Promise<Served>,
 ): Promise<void> {
   if (!parentPort) throw new Error('This module runs only as a worker thread.');
   const port = parentPort;
   const post = (message: FromThread): void => port.postMessage(message);
-  /** Sent as one message: a message costs nearly as much as its answers. */
+  /** Results are sent as one message, because a message costs nearly as much as its results. */
   const outbox: Answer[] = [];
   const postAnswer = (answer: Answer): void => {
     outbox.push(answer);
-    // After the other answers of the same transaction.
+    // Deferred, so that all results of a transaction are sent together.
     if (outbox.length === 1) queueMicrotask(() => post({ answers: outbox.splice(0) }));
   };
   /** Rejects the calls that were sent while this thread was blocked. */

@@ -27,7 +27,7 @@ const DOT_STRING_UTF8 =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u{80}-\u{10FFFF}-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u{80}-\u{10FFFF}-]+)*$/u;
 const QUOTED = /^"((?:[ !#-[\]-~]|\\[ -~])*)"$/;
 const QUOTED_UTF8 = /^"((?:[ !#-[\]-~\u{80}-\u{10FFFF}]|\\[ -~])*)"$/u;
-/** Characters that no mail address holds, whatever the extension: controls, separators, halves of a pair. */
+/** Characters that no mail address may contain: controls, separators, lone surrogates. */
 const NEVER = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u;
 const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/;
 /** A source route, `@one,@two:`, to be accepted and ignored (RFC 5321 section 4.1.1.3). */
@@ -40,7 +40,10 @@ function readLocal(text: string, smtputf8: boolean): string | undefined {
   return quoted?.replaceAll(/\\(.)/g, '$1').normalize('NFC');
 }
 
-/** RFC 5321 section 4.1.3; the grammar's general form needs a registered tag, and none is registered. */
+/**
+ * An address literal (RFC 5321 section 4.1.3). The general form needs a registered tag, and none is
+ * registered.
+ */
 function isAddressLiteral(inner: string): boolean {
   if (isIPv4(inner)) return true;
   return /^ipv6:[^%]*$/i.test(inner) && isIPv6(inner.slice('ipv6:'.length));
@@ -128,7 +131,10 @@ const RESERVED_LOCAL_PARTS: ReadonlySet<string> = new Set([
 
 const CHOSEN = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 
-/** True for a local part that a client may choose: 1 to 64 of `a-z 0-9 . _ -`, dots only inside and single. */
+/**
+ * True for a local part that a client may choose: 1 to 64 of `a-z 0-9 . _ -`, where dots are single and not
+ * at the ends.
+ */
 export function isChosenLocalPart(localPart: string): boolean {
   return localPart.length <= MAX_LOCAL_OCTETS && CHOSEN.test(localPart);
 }

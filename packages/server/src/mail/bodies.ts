@@ -16,7 +16,7 @@ export interface Bodies {
 type BodyKind = 'text' | 'html';
 
 const HTML = new Set(['text/html', 'application/xhtml+xml']);
-/** The type that is used where a multipart/alternative has several of one kind. */
+/** The preferred type if a multipart/alternative has several of one kind. */
 const PREFERRED: Readonly<Record<BodyKind, string>> = { text: 'text/plain', html: 'text/html' };
 /** Subtypes of text that hold data; all others are shown as text (RFC 2046 section 4.1.4). */
 const DATA_SUBTYPES = new Set(
@@ -25,10 +25,10 @@ const DATA_SUBTYPES = new Set(
     'ecmascript xml xsl rtf cache-manifest vtt x-patch x-diff'
   ).split(' '),
 );
-/** An encoded body up to this size is decoded to see whether it is empty. */
+/** Encoded bodies up to this size are decoded to see whether they are empty. */
 const MAYBE_EMPTY_BYTES = 1_024;
 
-/** @param source the raw mail that the parts are ranges of */
+/** @param source the raw mail, of which the parts are ranges */
 export function sortParts(source: Buffer, root: Part): Bodies {
   const bodies: Bodies = { text: [], html: [], attachments: [] };
   sort(root, false);
@@ -54,7 +54,7 @@ export function sortParts(source: Buffer, root: Part): Bodies {
 function kindOf(part: Part): BodyKind | undefined {
   const { type, oddType } = part;
   if (HTML.has(type) || oddType === 'html') return 'html';
-  // RFC 2045 section 5.2 takes a type that cannot be read for text; a file is not.
+  // RFC 2045 section 5.2 treats an invalid type as text, except for a file.
   if (oddType !== '') return part.filename === '' && part.encoding !== 'base64' ? 'text' : undefined;
   if (type.startsWith('multipart/')) return wasTakenApart(part) ? 'text' : undefined;
   return type.startsWith('text/') && !DATA_SUBTYPES.has(type.slice(5)) ? 'text' : undefined;
@@ -68,11 +68,11 @@ function isBody(part: Part, kind: BodyKind, hasBody: boolean): boolean {
   if (parent === null) return true;
   if (parent.type === 'multipart/alternative') return part.type === notationOf(parent, kind);
   if (part.filename === '' || parent.type === 'multipart/related') return true;
-  // A named or empty text after the body is a file; the body itself may have a name.
+  // A text after the body is a file if it has a name or is empty; the body itself may have a name.
   return part.bodyEnd > part.bodyStart && (!hasBody || parent.children[0] === part);
 }
 
-/** Of several types of one kind, only one is the body: the others have the same content. */
+/** The type that is shown among several of one kind, because the others have the same content. */
 function notationOf(alternative: Part, kind: BodyKind): string {
   const types = alternative.children
     .filter(
@@ -106,8 +106,8 @@ function relatedRoot({ children, parameters }: Part): Part | undefined {
 const isShowable = (part: Part): boolean => part.children.length > 0 || kindOf(part) !== undefined;
 
 /**
- * Some senders put text and HTML side by side in a multipart/related: a part of the kind that the root lacks, without a
- * name or Content-ID, is a body as well.
+ * Some senders put text and HTML next to each other in a multipart/related: a part of the kind that the root
+ * lacks, without a name or Content-ID, is also a body.
  */
 function completes(part: Part, root: Part): boolean {
   const kind = part.children.length === 0 ? kindOf(part) : undefined;
@@ -120,7 +120,8 @@ function holds(part: Part, kind: BodyKind): boolean {
 }
 
 /**
- * A body is optional (RFC 5322 section 2.1): relays add the empty line after a header, so its presence means nothing.
+ * A body is optional (RFC 5322 section 2.1). Relays add the empty line after the header, so it does not
+ * indicate a body.
  */
 function isEmpty(source: Buffer, part: Part): boolean {
   if (part.parent !== null && !part.type.startsWith('multipart/')) return false;

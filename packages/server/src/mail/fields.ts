@@ -7,8 +7,8 @@ import { decodeHeaderText } from './mime/encoded-words.ts';
 import { FIELD_NAMES, type FieldRange, fieldValue, readHeader } from './mime/header.ts';
 
 /**
- * Bytes of a header that are shown; most have a few kilobytes, some a megabyte. Of fields beyond, those that the
- * summary needs are cut to {@link MIN_FIELD_BYTES}, and the others left out.
+ * Bytes of header fields that are returned; most headers have a few kilobytes, some a megabyte. Beyond that,
+ * fields that the summary needs are cut to {@link MIN_FIELD_BYTES}, and others are left out.
  */
 const MAX_HEADER_BYTES = 2 * 1024 * 1024;
 /** Enough for the longest subject or list of recipients of an ordinary mail. */
@@ -23,9 +23,9 @@ export function headersAt(beginning: Buffer): MailHeader[] {
 
 interface Field {
   key: string;
-  /** Unfolded, one character a byte. */
+  /** Unfolded, one character per byte. */
   written: string;
-  /** Decoded, on one line. */
+  /** Decoded, without line breaks. */
   value: string;
 }
 
@@ -58,7 +58,10 @@ export class MessageFields {
     return this.fields.find((field) => field.key === key)?.value ?? '';
   }
 
-  /** Of all fields with that name, up to {@link MAX_MAILBOXES} and {@link MAX_MAILBOX_CHARACTERS}. */
+  /**
+   * The mailboxes of all fields with that name, up to {@link MAX_MAILBOXES} and {@link
+   * MAX_MAILBOX_CHARACTERS}.
+   */
   addresses(key: string): MailAddress[] {
     const mailboxes: MailAddress[] = [];
     let characters = 0;

@@ -3,19 +3,19 @@ import type { MailAttachment, MailContent, ParsedMail } from './mail.ts';
 import type { PartIndex } from './mime/part-index.ts';
 
 /**
- * Bytes of all strings of one message: enough for the largest one in any charset, unless it is full of control
- * characters, which JSON writes as six bytes.
+ * Total bytes of the strings of one message: enough for the largest one in any charset, unless it consists of
+ * control characters, which JSON writes as six bytes.
  */
 export const MAX_STRING_BYTES = 128 * 1024 * 1024;
 
 export interface FullJson {
-  /** JSON object with the fields that are not from the content. */
+  /** JSON object with the fields that do not come from the content. */
   head: string;
   /** The URL of an attachment without its id. */
   attachmentsUrl: string;
 }
 
-/** The JSON of a mail's message in full. Runs on a parser worker. */
+/** The JSON of a full message. Runs on a parser worker. */
 export function fullJson(
   { content, index }: Pick<ParsedMail, 'content' | 'index'>,
   { head, attachmentsUrl }: FullJson,
@@ -55,9 +55,9 @@ export function contentFields(content: MailContent, index: PartIndex | null, att
   };
 }
 
-/** In the order of the source; the part numbers express the nesting. */
+/** In the order of the source; part numbers show the nesting. */
 export function structureOf(index: PartIndex, attachments: readonly MailAttachment[]): StructurePart[] {
-  /** The number of parts so far at each depth, within the parts that are open. */
+  /** Number of parts so far at each depth, within the enclosing parts. */
   const counts: number[] = [];
   let listed = 0;
   const isMultipart = index[0]?.role === 'multipart';
@@ -76,19 +76,19 @@ export function structureOf(index: PartIndex, attachments: readonly MailAttachme
   });
 }
 
-/** Strings are converted in pieces, so that no copy of a whole one is in memory. */
+/** Strings are converted in pieces, so that no string is copied as a whole. */
 const PIECE_CHARACTERS = 256 * 1024;
 /** UTF-8 JSON takes at most six bytes for a UTF-16 code unit, as in `\\u0001`. */
 const MAX_CHARACTER_BYTES = 6;
 
-/** Writes JSON whose strings may be many megabytes long, in pieces of UTF-8. */
+/** Writes JSON in pieces of UTF-8, for strings of many megabytes. */
 export class JsonPieces {
   readonly #pieces: Buffer[] = [];
   #text = '';
   #left: number;
   #isCut = false;
 
-  /** @param most bytes for strings; longer ones are cut */
+  /** @param most total bytes for strings; a string that exceeds the rest is cut */
   constructor(most: number) {
     this.#left = most;
   }
@@ -102,7 +102,7 @@ export class JsonPieces {
     if (this.#text.length >= PIECE_CHARACTERS) this.#flush();
   }
 
-  /** Adds the JSON of a value; fields that are undefined are left out. */
+  /** Adds the JSON of a value; undefined fields are left out. */
   write(value: unknown): void {
     if (typeof value === 'string') this.#writeString(value);
     else if (Array.isArray(value)) {
@@ -171,7 +171,7 @@ function endOfPiece(value: string, from: number): number {
   return code >= 0xd800 && code <= 0xdbff ? end - 1 : end;
 }
 
-/** What a download needs to know of an attachment. */
+/** The properties of an attachment that a download needs. */
 export type ListedAttachment = Omit<MailAttachment, 'parameters' | 'message'>;
 
 export interface AttachmentList {

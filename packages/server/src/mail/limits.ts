@@ -1,7 +1,7 @@
 /*
- * In characters (UTF-16 code units); longer values are cut, but are whole in `headers` and in the raw source. Summaries
- * have the tightest limits, because a list returns 200, and streams and webhooks send them.
- * A test compares these with `packages/client/src/contract`.
+ * Limits in characters (UTF-16 code units). Longer values are cut, but complete in `headers` and in the raw
+ * source. Summaries have the tightest limits, because lists return up to 200 and streams and webhooks contain
+ * them. A test compares these limits with `packages/client/src/contract`.
  */
 
 /** A header line has at most 998 octets (RFC 5322 section 2.1.1). */
@@ -9,7 +9,7 @@ export const MAX_SUBJECT = 1_000;
 export const MAX_MAILBOX_NAME = 200;
 /** 64 octets of local part, the at sign and 255 of domain (RFC 5321 section 4.5.3.1). */
 export const MAX_MAILBOX_ADDRESS = 320;
-/** As many as an SMTP transaction of this server takes. */
+/** The limit of an SMTP transaction of this server. */
 export const MAX_MAILBOXES = 100;
 /** 100 mailboxes of 80 characters. */
 export const MAX_MAILBOX_CHARACTERS = 8_000;
@@ -21,11 +21,11 @@ export const MAX_FILENAME = 1_024;
 export const MAX_PARAMETER_VALUE = 1_000;
 
 export const MAX_HTML_TEXT = 256 * 1024;
-/** Real mail has tens. */
+/** Limit of images; real mail has tens. */
 export const MAX_IMAGES = 200;
-/** Only a `data:` URI is longer. */
+/** Longest attribute of an image; only `data:` URIs are longer. */
 export const MAX_IMAGE_TEXT = 2_048;
-/** Each costs as much as a mail. */
+/** Limit of attached messages that are parsed: each costs as much as a mail. */
 export const MAX_INNER_MESSAGES = 20;
 
 /** Never splits a surrogate pair. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { adjectives, nouns } from 'human-id';
 
-/** May be offensive or misleading next to another word. */
+/** Words that may be offensive or misleading next to others. */
 const UNFIT: ReadonlySet<string> = new Set([
   ...['chubby', 'curvy', 'dirty', 'hot', 'petite', 'puny', 'slimy', 'wet', 'wicked', 'young', 'fat', 'dull'],
   ...['brown', 'yellow', 'red', 'khaki', 'dark', 'cute', 'hip', 'itchy', 'loose', 'small', 'legal', 'hungry'],
@@ -24,8 +24,8 @@ export const LOCAL_PART_DIGITS = 9;
 export const LOCAL_PART_RANDOM_BYTES = 16;
 
 /**
- * A random local part such as `calm.otter482910357`, about uniformly distributed.
- * @param random {@link LOCAL_PART_RANDOM_BYTES} bytes from a secure source, given by tests
+ * A random local part such as `calm.otter482910357`, about uniformly distributed. @param random {@link
+ * LOCAL_PART_RANDOM_BYTES} bytes from a secure source; set by tests only
  */
 export function newLocalPart(random: Uint8Array = randomBytes(LOCAL_PART_RANDOM_BYTES)): string {
   let rest = BigInt(`0x${Buffer.from(random).toString('hex')}`);

@@ -1,7 +1,10 @@
 import type { Attachment, Envelope, Message, MessageSummary } from '@mayfly/client/contract';
 import type { PartIndex } from './mime/part-index.ts';
 
-/* Stored as JSON without ids, times or URLs, so that a mail to several inboxes is parsed and stored once. */
+/*
+ * Stored as JSON without ids, times or URLs, so that a mail to several inboxes is parsed and stored only
+ * once.
+ */
 
 export type {
   InnerMessage,
@@ -12,7 +15,10 @@ export type {
   MailLink,
 } from '@mayfly/client/contract';
 
-/** A part that is not the text or html of the message, inline parts included. Its id is the same at every reading. */
+/**
+ * Any part except the text or HTML body, including inline parts. Its id does not change when the mail is
+ * parsed again.
+ */
 export type MailAttachment = Omit<Attachment, 'url' | 'content'>;
 
 type Contained = 'from' | 'to' | 'cc' | 'subject' | 'preview' | 'attachmentCount' | 'inlineCount' | 'codes';
@@ -33,7 +39,7 @@ type Headers =
 export interface MailContent
   extends Pick<Message, Headers | 'html' | 'text' | 'htmlText' | 'images' | 'links'> {
   attachments: MailAttachment[];
-  /** What only `htmlText` says, not `text`; for searches and the `text` filter. */
+  /** Text that only the HTML contains; for searches and the `text` filter. */
   htmlWords: string | null;
 }
 
@@ -65,17 +71,17 @@ export interface ParsedMail {
 
 /** Result words of RFC 8601 section 2.7, such as `pass` or `none`. */
 export interface MailAuthentication {
-  /** RFC 7208, for the MAIL FROM domain, or the HELO name of a bounce. */
+  /** SPF result (RFC 7208) for the MAIL FROM domain, or for the HELO name if the sender is empty. */
   spf: string;
-  /** RFC 6376, the best of all signatures. */
+  /** The best DKIM result (RFC 6376) of all signatures. */
   dkim: string;
-  /** RFC 9989, for the domain of the From header. */
+  /** DMARC result (RFC 9989) for the domain of the From header. */
   dmarc: string;
 }
 
-/** Without recipients. */
+/** The envelope without recipients. */
 export type MailEnvelope = Omit<Envelope, 'rcptTo'> & {
-  /** Tags and metadata that a provider gives back in events; not shown. */
+  /** Tags and metadata that events of a provider return; the API does not show them. */
   given?: Readonly<Record<string, unknown>>;
 };
 

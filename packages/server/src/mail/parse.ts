@@ -27,7 +27,7 @@ import { type Limit, MAX_DEPTH, MAX_PARTS, type Part, type Parts, readParts } fr
 
 /** Characters of text read for the preview. */
 const PREVIEW_SOURCE = 4_096;
-/** Bytes that {@link parseHeaderOnly} reads; few, because it may run on the main thread. */
+/** Bytes that {@link parseHeaderOnly} reads: few, because it may run on the main thread. */
 const HEADER_LOOK_BYTES = 16 * 1024;
 
 const LIMIT_NOTES: Readonly<Record<Limit, string>> = {
@@ -39,9 +39,9 @@ const LIMIT_NOTES: Readonly<Record<Limit, string>> = {
 const HEADER_NOTE = 'The header is larger than 2 MiB; the fields beyond that are cut or not listed.';
 
 /**
- * Parses a whole mail. Never throws; hostile mail costs time and memory, so it runs on a parser worker. What exceeds a
- * limit is left out, and `parseError` says so.
- * @param raw may be a view of shared memory
+ * Parses a whole mail. Never throws. Hostile mail costs time and memory, so it runs on a parser worker.
+ * Content beyond a limit is left out, and `parseError` names the limit. @param raw may be a view of shared
+ * memory
  */
 export function parseMail(raw: Uint8Array): ParsedMail {
   const source = asBuffer(raw);
@@ -54,7 +54,7 @@ export function parseMail(raw: Uint8Array): ParsedMail {
   }
 }
 
-/** Cheaper than {@link parseMail}: decodes no attachment. */
+/** Cheaper than {@link parseMail}, because it decodes no attachment. */
 export function readBodies(raw: Uint8Array) {
   const source = asBuffer(raw);
   forgetUnknownCharsets();
@@ -75,7 +75,7 @@ const asBuffer = (raw: Uint8Array): Buffer => Buffer.from(raw.buffer, raw.byteOf
 
 type ReadInner = (part: Part) => InnerMessage | undefined;
 
-/** Reads up to {@link MAX_INNER_MESSAGES} attached messages, and none nested in them. */
+/** Parses up to {@link MAX_INNER_MESSAGES} attached messages, but no messages nested in them. */
 function attachedMessages(source: Buffer): ReadInner {
   let left = MAX_INNER_MESSAGES;
   return (part) => {
@@ -225,14 +225,14 @@ function previewOf(text: string): string {
 }
 
 /**
- * Bounded, so that it may run on the main thread when a parser worker failed. Never throws. @param reason becomes
- * `parseError`
+ * Reads only some header fields, so that it may run on the main thread after a parser worker failed. Never
+ * throws. @param reason becomes `parseError`
  */
 export function parseHeaderOnly(raw: Uint8Array, reason: string): ParsedMail {
   try {
     return readHeaderOnly(asBuffer(raw).subarray(0, HEADER_LOOK_BYTES), reason);
   } catch {
-    // A defect of the parser: the mail is stored without fields.
+    // Fallback for a defect of the parser: the mail is stored without fields.
     return readHeaderOnly(Buffer.alloc(0), reason);
   }
 }

@@ -8,52 +8,54 @@ import { readHeader } from './mime/header.ts';
 import { bodyBytes, type PartIndex, type PartRole } from './mime/part-index.ts';
 
 /*
- * Stores content and part index beside the raw source, without what is cheap to decode from it. The size of the result
- * decides what is left out, so that a mail takes little more space than its raw source.
+ * Stores content and part index besides the raw source, but not what can be decoded from it cheaply. The
+ * resulting size decides what is left out, so that a mail takes little more space than its raw source.
  */
 
 /**
- * Up to this many bytes of raw source, HTML and headers are not stored but decoded on reading. Larger mail is mostly
- * attachments, and costs more to read.
+ * For raw sources up to this size, HTML and headers are not stored but decoded on demand. Larger mail is
+ * mostly attachments, and costs more to parse.
  */
 export const MAX_DERIVED_BYTES = 64 * 1024;
 
 /**
- * Largest summary and content as a multiple of the raw source. Ordinary mail takes less than one; control characters
- * would take six.
+ * Largest size of summary and content relative to the raw source. Ordinary mail takes less than one; control
+ * characters would take six.
  */
 export const MAX_STORED_RATIO = 2;
-/** Bytes added to that, for small mail with many parts or recipients. */
+/** Allowance in addition to the ratio, for small mail with many parts or recipients. */
 export const STORED_ALLOWANCE_BYTES = 32 * 1024;
 /**
- * Bytes; they are written in one step, and parsed on the main thread in a few milliseconds. Longer text is decoded from
- * the raw source.
+ * Limit of the stored content: it is written in one step, and parsed on the main thread in a few
+ * milliseconds. Longer text is decoded from the raw source.
  */
 export const MAX_STORED_BYTES = 2 * 1024 * 1024;
-/** Only larger raw sources may lack a text within {@link MAX_STORED_RATIO}. */
+/** Only raw sources larger than this may lack a stored text because of {@link MAX_STORED_RATIO}. */
 export const MAY_LACK_TEXT_BYTES = (MAX_STORED_BYTES - STORED_ALLOWANCE_BYTES) / MAX_STORED_RATIO;
-/** Characters of a body that is not stored, which webhooks send. */
+/** Stored characters of a body that is too long to be stored completely, for webhooks. */
 const MAX_BEGINNING = 256 * 1024;
-/** UTF-8 bytes of a character in JSON, but for control characters, quotes and backslashes. */
+/** UTF-8 bytes per character in JSON, except for control characters, quotes and backslashes. */
 const MAX_LETTER_BYTES = 3;
 
 type FromSource = 'html' | 'htmlText' | 'images' | 'text' | 'headers';
 
 export interface StoredContent extends Omit<MailContent, FromSource> {
-  /** Missing where it is decoded from the raw source, together with the next three. */
+  /** Missing if it is decoded from the raw source; also applies to the next three fields. */
   html?: string | null;
   htmlText?: string | null;
   images?: MailImage[];
   headers?: MailHeader[];
-  /** Missing where it exceeds the size limits. */
+  /** Missing if it exceeds the size limits. */
   text?: string | null;
-  /** The first MAX_BEGINNING characters of both bodies, for a large mail with a body that is too long to be stored. */
+  /**
+   * The first MAX_BEGINNING characters of both bodies, for a mail with a body that is too long to be stored.
+   */
   beginnings?: { text: string | null; html: string | null };
-  /** Missing where the mail could not be parsed. */
+  /** Missing if the mail could not be parsed. */
   index?: PartIndex;
 }
 
-/** Stored when everything else exceeds the limits: the mail is parsed again on reading. */
+/** Stored if all else exceeds the limits: the mail is parsed again on demand. */
 interface UnstoredContent {
   isUnstored: true;
   htmlWords: string | null;
@@ -63,13 +65,13 @@ export type AnyStoredContent = StoredContent | UnstoredContent;
 
 export interface KnownContent {
   content: MailContent;
-  /** Null when unknown. */
+  /** Null if unknown. */
   index: PartIndex | null;
-  /** Whether the raw source has more: bodies are null or cut, or lists are empty. */
+  /** True if the raw source contains more: bodies are null or cut, or lists are empty. */
   isPartial: boolean;
 }
 
-/** For mail of more than {@link MAX_DERIVED_BYTES}, without its raw source. */
+/** The stored content of a mail larger than {@link MAX_DERIVED_BYTES}, without reading its raw source. */
 export function knownContent(stored: AnyStoredContent): KnownContent {
   if ('isUnstored' in stored) {
     return { content: { ...NO_CONTENT, htmlWords: stored.htmlWords }, index: null, isPartial: true };
@@ -89,7 +91,7 @@ export function knownContent(stored: AnyStoredContent): KnownContent {
   };
 }
 
-/** @param size of the raw source, bytes @param summaryBytes of the stored summary */
+/** @param size of the raw source in bytes @param summaryBytes size of the stored summary */
 export function contentJson(
   { content, index }: Pick<ParsedMail, 'content' | 'index'>,
   size: number,
@@ -123,9 +125,10 @@ function jsonWithoutText(budget: number, kept: Omit<StoredContent, FromSource>, 
   return jsonWithin(budget, { ...kept, htmlWords }) ?? JSON.stringify(unstored);
 }
 
-/** Undefined when the JSON exceeds `budget` bytes. */
+/** The JSON; undefined if it exceeds `budget` bytes. */
 function jsonWithin(budget: number, content: StoredContent): string | undefined {
-  // Each character takes a byte at least: 48 MB of control characters would become a string of 288 MB.
+  // Checked first, because each character takes at least a byte: 48 MB of control characters would become a
+  // string of 288 MB.
   const bodies = [content.text, content.html, content.htmlText];
   if (bodies.reduce((sum, body) => sum + (body?.length ?? 0), 0) > budget) return undefined;
   const json = JSON.stringify(content);
@@ -133,9 +136,8 @@ function jsonWithin(budget: number, content: StoredContent): string | undefined 
 }
 
 /**
- * The content that conditions need. A text that is not stored is decoded from a large raw source; otherwise only its
- * beginning is known.
- * @param size of the raw source, bytes
+ * The content that filter conditions need. A text that is not stored is decoded from the raw source if that
+ * is large; otherwise only its beginning is known. @param size of the raw source, bytes
  */
 export async function readWords(
   stored: AnyStoredContent,
@@ -152,14 +154,14 @@ export async function readWords(
   return { text: decoded, htmlWords, links, rfcMessageId };
 }
 
-/** Restores the content of a mail from its raw source. */
+/** Decodes the complete content of a mail from its raw source. */
 export async function readContent(
   stored: AnyStoredContent,
   { buffer, byteOffset, byteLength }: Uint8Array,
 ): Promise<Omit<KnownContent, 'isPartial'>> {
   const source = Buffer.from(buffer, byteOffset, byteLength);
   if ('isUnstored' in stored) {
-    // Imported here because the main thread rarely needs the parser.
+    // Imported on demand, because the main thread rarely needs the parser.
     const { parseMail } = await import('./parse.ts');
     return parseMail(source);
   }

@@ -1,6 +1,6 @@
 import type { TimelineEvent } from '@mayfly/client/contract';
 
-/** The events of a timeline that are stored with the mail; the contract says what they mean. */
+/** Timeline events that are stored with a mail; the API contract describes them. */
 export type TrailEvent = Exclude<
   TimelineEvent['event'],
   | 'date-header'
@@ -16,23 +16,26 @@ export interface TrailStep {
   event: TrailEvent;
   /** Epoch milliseconds of this server's clock. */
   at: number;
-  /** Of `tls`: protocol and cipher; of `authenticated`: `inbox` if all mail of the session goes to that of the credentials. */
+  /**
+   * For `tls`: protocol and cipher. For `authenticated`: `inbox` if all mail of the session goes to the inbox
+   * of the credentials.
+   */
   detail?: string | undefined;
 }
 
 /** In the order of the steps; empty if unknown. */
 export type Trail = readonly TrailStep[];
 
-/** Longer details, such as the text of a reply, are cut. */
+/** Longer details, such as the text of a reply, are cut; characters. */
 const MAX_DETAIL = 120;
 
-/** As JSON without names, because every mail has a trail. */
+/** Encodes a trail as JSON without property names, to save space in every mail. */
 export const encodeTrail = (trail: Trail): string =>
   JSON.stringify(
     trail.map(({ event, at, detail }) => [event, at, ...(detail ? [detail.slice(0, MAX_DETAIL)] : [])]),
   );
 
-/** Of a damaged text, none. */
+/** Decodes a trail; empty for damaged text. */
 export function decodeTrail(text: string): Trail {
   try {
     const steps: [TrailEvent, number, string?][] = JSON.parse(text);

@@ -8,14 +8,14 @@ import { MAX_PAGE_LENGTH, previewMail } from '../mail/preview/preview.ts';
 import { contentJson, MAX_STORED_BYTES } from '../mail/stored-content.ts';
 import { buffersToGive, copyToGive, freeIfLarge, giveBackMemoryLater, isLarge } from '../memory.ts';
 
-/** What the store keeps of a parsed mail: UTF-8 JSON of MailSummary and StoredContent. */
+/** The parsed mail as the store keeps it: UTF-8 JSON of MailSummary and StoredContent. */
 export interface ParsedBytes {
   summary: Uint8Array;
   content: Uint8Array;
   parseError: string | null;
 }
 
-/** The operations of a worker. Their results are in buffers of their own. Tests replace them by faulty ones. */
+/** The operations of a worker. Results are in buffers of their own. Tests replace them with faulty ones. */
 export const TASKS = {
   parse(raw: Uint8Array): ParsedBytes {
     const mail = parseMail(raw);
@@ -50,7 +50,10 @@ export type Operation = keyof Tasks;
 
 const MIB = 1024 * 1024;
 
-/** Upper bound of a result's bytes by the bytes of its input. A longer result is a defect, and ends the worker. */
+/**
+ * Upper bound of a result's size, given that of its input, in bytes. A longer result is a defect and ends the
+ * worker.
+ */
 export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) => number>> = {
   parse: () => MAX_STORED_BYTES,
   lint: () => MIB / 4,
@@ -66,8 +69,8 @@ export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) =
 
 export interface WorkerData {
   /**
-   * Shared: the number of the job in progress or ended last, and of the last job that may begin (0: all). Jobs count
-   * from 1 in the order of posting.
+   * Shared memory with two job numbers: the job in progress or ended last, and the last job that may begin
+   * (0: all). Jobs are numbered from 1 in the order of posting.
    */
   numbers: Int32Array;
 }
@@ -80,12 +83,12 @@ export type TaskResult = ReturnType<Tasks[Operation]>;
 /** Results of the next jobs, in their order; null for a job that was not begun. */
 export type FromWorker = (TaskResult | null)[];
 
-/** Results of one message: few enough that the first mails are committed while the next are parsed. */
+/** Results sent in one message: few, so that the first mails are committed while the next ones are parsed. */
 const RESULTS = 4;
 
 const encoded = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** Copies the pieces, which may be views of a larger buffer, and frees them. */
+/** Copies the pieces into one array, because they may be views of a larger buffer, and frees them. */
 function joined(pieces: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
@@ -101,9 +104,9 @@ function joined(pieces: readonly Uint8Array[]): Uint8Array {
 const ITEMS_PER_LINE = 20;
 
 /**
- * Splits a JSON document into lines, so that its reader can yield to the event loop between two of them: first the
- * document with its field `array` emptied, then the items of that field as arrays of several items.
- * @throws SyntaxError, or RangeError for a document that is nested too deeply
+ * Splits a JSON document into lines, so that its reader can yield to the event loop between two of them:
+ * first the document with an empty field `array`, then the items of that field in groups, as arrays. @throws
+ * SyntaxError, or RangeError for a document that is nested too deeply
  */
 function jsonLines(document: Uint8Array, array: string): string {
   const value: unknown = JSON.parse(new TextDecoder().decode(document));
@@ -130,7 +133,9 @@ const bytesIn = (result: TaskResult | null): Uint8Array[] =>
     ? [result]
     : Object.values(result ?? {}).filter((part) => part instanceof Uint8Array);
 
-/** The entry of a parse worker thread; see parsing.ts. An error ends the thread, and fails the job in progress. */
+/**
+ * Entry point of a parser worker thread; see parsing.ts. An error ends the thread and fails the current job.
+ */
 if (parentPort !== null) {
   const port = parentPort;
   const { numbers }: WorkerData = workerData;

@@ -17,28 +17,34 @@ import type {
 
 /** Time limit of one mail. The largest real mails take well under a second. */
 const PARSE_TIME_LIMIT_MS = 5_000;
-/** After this time, jobs behind a slow one move to another worker. On a busy machine, any thread may wait 30 ms for the CPU. */
+/**
+ * Jobs that wait behind a slower one move to another worker. On a busy machine, any thread may wait 30 ms for
+ * the CPU.
+ */
 const SLOW_PARSE_MS = 50;
 /** Limit of one worker's JavaScript heap, MiB. Strings of changePieces (mail/mime/clean.ts) and results are outside it. */
 const PARSE_HEAP_MB = 256;
 /** An idle extra worker uses tens of MiB. */
 const IDLE_WORKER_MS = 30_000;
-/** Larger mails are parsed by a worker of their own. A mail of this size takes 100 ms at worst. */
+/** Larger mails are parsed by a separate worker. A mail of this size takes 100 ms at worst. */
 export const LARGE_MAIL_BYTES = 1024 * 1024;
-/** SLOW_PARSE_MS for large mails, whose worker has no small mails that would wait. */
+/** SLOW_PARSE_MS for large mails, behind which no small mails wait. */
 const SLOW_LARGE_PARSE_MS = 1_000;
-/** Jobs that are posted to a worker ahead, so that it starts the next one without waiting for the main thread. */
+/**
+ * Jobs that are posted to a worker in advance, so that it can start the next one without waiting for the main
+ * thread.
+ */
 const JOBS_PER_WORKER = 8;
-/** Bytes of these jobs: 2 ms of work, 10 ms at worst. A larger job is alone at its worker. */
+/** Bytes of the jobs posted in advance: 2 ms of work, 10 ms at worst. A larger job is posted alone. */
 const MAX_BYTES_PER_WORKER = 64 * 1024;
-/** Workers that may be busy with slow mails while others continue. */
+/** Extra workers that replace those busy with slow mails. */
 const MAX_SLOW = 3;
 
 /** Indexes of `numbers` in {@link WorkerData}: the last job that was begun, and the last one that may begin. */
 const BEGUN = 0;
 const LAST = 1;
 
-/** Why a job ended without a result; `dropped`: the result is no longer needed. */
+/** Why a job ended without a result; `dropped`: the caller no longer needs the result. */
 type Failure = 'time' | 'memory' | 'crash' | 'closed' | 'dropped';
 
 const REASONS: Readonly<Record<Failure, string>> = {
@@ -52,11 +58,11 @@ const REASONS: Readonly<Record<Failure, string>> = {
 interface Job {
   operation: Operation;
   input: Uint8Array;
-  /** Of the input, which is empty once it was transferred to a worker. */
+  /** Size of the input, which is empty after its transfer to a worker. */
   size: number;
   argument: unknown;
   flow: Flow;
-  /** Whether it was at a worker that ended before it began a job. */
+  /** Whether its worker ended before it began any job. */
   wasLost: boolean;
   isSettled: boolean;
   settle(result: TaskResult | Failure): void;
@@ -66,7 +72,7 @@ interface Thread {
   worker: Worker;
   /** In the order in which the worker runs them. */
   jobs: Job[];
-  /** Of these, those that are not posted yet. */
+  /** The jobs that are not posted yet. */
   outbox: Job[];
   /** Resolves when all earlier jobs are posted. Posting is asynchronous, because large inputs are copied first. */
   posted: Promise<void>;
@@ -76,17 +82,20 @@ interface Thread {
   numbers: Int32Array;
   /** Busy with a slow mail; receives no job until it finishes. */
   isSlow: boolean;
-  /** The job in progress at the last check, and when that was seen first; monotonic milliseconds. */
+  /** The current job at the last check, and when it was first seen; monotonic milliseconds. */
   watched: Job | undefined;
   since: number;
 }
 
-/** Account and inbox: accounts take turns, and within an account its inboxes. */
+/** Scheduling key: accounts take turns, and the inboxes within an account do too. */
 export type Flow = readonly [accountId: string, inboxId: string];
 
-/** Serves an item of each account in turn, so that an account waits for at most one item of each other account. */
+/**
+ * Round-robin queue: serves an item of each account in turn, so that an account waits for at most one item of
+ * each other account.
+ */
 class Turns<T> {
-  /** In the order of the turns, as are the inboxes of each account. */
+  /** In the order of the turns; the inboxes within an account likewise. */
   private readonly accounts = new Map<string, Map<string, T[]>>();
 
   add(item: T, [accountId, inboxId]: Flow): void {
@@ -106,7 +115,10 @@ class Turns<T> {
     return undefined;
   }
 
-  /** Ends the turn of its account and inbox. @returns false when the item is not queued */
+  /**
+   * Removes an item; its inbox and account lose their turn if no item is left. @returns false if the item is
+   * not queued
+   */
   remove(item: T, [accountId, inboxId]: Flow): boolean {
     const inboxes = this.accounts.get(accountId);
     const items = inboxes?.get(inboxId);
@@ -121,7 +133,7 @@ class Turns<T> {
   }
 }
 
-/** Serves items for whose result a caller waits before all others, and both kinds in turns. */
+/** Serves items that a caller awaits before all others; within both kinds, accounts take turns. */
 export class FairQueue<T> {
   private readonly awaited = new Turns<T>();
   private readonly others = new Turns<T>();
@@ -136,7 +148,7 @@ export class FairQueue<T> {
     this.count += 1;
   }
 
-  /** Moves a queued item before those for which no caller waits. */
+  /** Moves a queued item before those that no caller awaits. */
   hasten(item: T, flow: Flow): void {
     if (this.others.remove(item, flow)) this.awaited.add(item, flow);
   }
@@ -151,7 +163,7 @@ export class FairQueue<T> {
     return next?.item;
   }
 
-  /** @returns false when the item is not queued */
+  /** @returns false if the item is not queued */
   remove(item: T, flow: Flow): boolean {
     const isRemoved = this.others.remove(item, flow) || this.awaited.remove(item, flow);
     if (isRemoved) this.count -= 1;
@@ -160,13 +172,16 @@ export class FairQueue<T> {
 }
 
 interface PoolLimits {
-  /** Workers that may run at the same time, not counting those that are busy with a slow mail. */
+  /** Limit of concurrent workers, not counting those busy with a slow mail. */
   threads: number;
-  /** Further workers that may be busy with slow mails; when all are, the queue waits until one is terminated. */
+  /**
+   * Limit of further workers that are busy with slow mails. When it is reached, the queue waits until one is
+   * terminated.
+   */
   slow: number;
-  /** Jobs that a worker has at most. */
+  /** Jobs that a worker may have. */
   jobs: number;
-  /** Workers kept when idle. */
+  /** Workers that are kept when idle. */
   warm: number;
   slowMs: number;
   timeLimitMs: number;
@@ -174,7 +189,9 @@ interface PoolLimits {
   heapMb: number;
 }
 
-/** Worker threads that share one queue. Uses the system clock even in tests, because workers take real time. */
+/**
+ * Worker threads with a shared queue. Uses the system clock even in tests, because workers take real time.
+ */
 class Pool {
   readonly #queue = new FairQueue<Job>();
   /** Jobs taken back from a worker; they run before queued jobs. */
@@ -205,12 +222,12 @@ class Pool {
     void this.#watch();
   }
 
-  /** Moves a job that no worker has yet before those for which no caller waits. */
+  /** Moves a job that no worker has yet before those that no caller awaits. */
   hasten(job: Job): void {
     this.#queue.hasten(job, job.flow);
   }
 
-  /** Ends a job without a result; that of a worker which has it is discarded. */
+  /** Ends a job without a result. If a worker already has it, its result is discarded. */
   drop(job: Job): void {
     this.#queue.remove(job, job.flow);
     job.settle('dropped');
@@ -239,12 +256,13 @@ class Pool {
       else this.#queue.shift();
       thread.jobs.push(job);
       thread.outbox.push(job);
-      // setImmediate runs after the sockets were read, so mails that arrive in one turn share a message.
+      // setImmediate runs after the sockets were read, so mails that arrive in one turn share one message to
+      // the worker.
       if (thread.outbox.length === 1) setImmediate(() => this.#post(thread));
     }
   }
 
-  /** The worker with the fewest jobs; a new one where all are busy and another is allowed. */
+  /** The worker with the fewest jobs, or a new one if all are busy and another is allowed. */
   #threadFor({ size }: Job): Thread | undefined {
     const { threads, slow, jobs } = this.#limits;
     let best: Thread | undefined;
@@ -277,7 +295,7 @@ class Pool {
     };
     let failure: Failure = 'crash';
     worker.on('message', (results: FromWorker) => this.#receive(thread, results));
-    // The thread ends after an error, and its results arrive before that.
+    // The thread ends after this event; earlier results arrive before it.
     worker.on('error', (error: Error & { code?: string }) => {
       if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') failure = 'memory';
     });
@@ -292,14 +310,14 @@ class Pool {
       const tasks: ToWorker = [];
       for (const job of jobs) {
         const { operation, input, argument } = job;
-        // A mail that cannot be parsed is still needed here; other large inputs are transferred.
+        // The bytes of a mail are still needed here if parsing fails; other large inputs are transferred.
         const isKept = operation === 'parse' && isLarge(input);
         const bytes = isKept ? await copyInTurns(input, () => !job.isSettled) : input;
         tasks.push([operation, bytes, argument]);
       }
       thread.worker.postMessage(tasks, buffersToGive(tasks.map(([, input]) => input)));
     };
-    // There is no memory for the copy (RangeError).
+    // RangeError: there is no memory for the copy.
     thread.posted = thread.posted.then(post).catch(() => this.#end(thread, 'memory', jobs[0]));
   }
 
@@ -317,7 +335,7 @@ class Pool {
     this.#dispatch();
   }
 
-  /** Runs only while there is something to watch, so that an idle server sets no timers. */
+  /** Runs only while jobs are in progress, so that an idle server sets no timers. */
   async #watch(): Promise<void> {
     if (this.#isWatching) return;
     this.#isWatching = true;
@@ -346,14 +364,14 @@ class Pool {
     else if (elapsed >= slowMs && !thread.isSlow) this.#takeBack(thread, current);
   }
 
-  /** Requeues all jobs but the one in progress: those not begun, and those whose result was not sent. */
+  /** Requeues all jobs except the current one: those not begun, and those whose result was not sent. */
   #takeBack(thread: Thread, current: Job): void {
     thread.isSlow = true;
     Atomics.store(thread.numbers, LAST, Atomics.load(thread.numbers, BEGUN));
     this.#requeue(thread.jobs.filter((job) => job !== current));
   }
 
-  /** Removes a worker that ended or is to be ended: its job in progress fails, the others are requeued. */
+  /** Removes a worker that ended or must be terminated: its current job fails, the others are requeued. */
   #end(thread: Thread, failure: Failure, culprit = inProgress(thread)): void {
     if (!this.#threads.delete(thread)) return;
     void thread.worker.terminate();
@@ -365,7 +383,7 @@ class Pool {
       job.wasLost ||= !culprit;
     }
     if (canWork) this.warmUp();
-    // Those of a slow worker were requeued before.
+    // The jobs of a slow worker were requeued earlier.
     this.#requeue(thread.isSlow ? [] : thread.jobs);
   }
 
@@ -380,30 +398,33 @@ const inProgress = ({ jobs, results, numbers }: Thread): Job | undefined =>
 
 export interface ParseRequest {
   flow?: Flow;
-  /** Abort it when the result is no longer needed: a job that has not started is dropped. */
+  /** Abort it when the result is no longer needed: a job that has not begun is dropped. */
   signal?: AbortSignal | undefined;
-  /** Abort it when a caller waits for the result: the job then runs before those for which no caller waits. */
+  /** Abort it when a caller awaits the result: the job then runs before those that no caller awaits. */
   hastening?: AbortSignal | undefined;
 }
 
 export interface ParsingOptions {
-  /** Workers for small mails; default: all cores but two, which SMTP and HTTP, and the writer use. */
+  /**
+   * Workers for small mails. Default: all cores but two, which are left to SMTP and HTTP, and to the writer.
+   */
   threads?: number;
-  /** For tests: another worker file, and other limits than the constants here. */
+  /** For tests: another worker file and other limits. */
   workerEntry?: URL;
   limits?: Partial<Pick<PoolLimits, 'slowMs' | 'timeLimitMs' | 'idleMs' | 'heapMb'>>;
 }
 
-/** The flow of jobs without an account, which together get the share of one account. */
+/** The flow of jobs without an account. Together they get the share of one account. */
 const OTHERS: Flow = ['others', ''];
 
 /**
- * All methods throw the reason of an aborted `signal`; all but `parse` throw AppError `unavailable` when the worker was
- * terminated, and may transfer their input, so do not use it after the call.
+ * Runs mail parsing on worker threads. All methods throw the reason of an aborted `signal`. All but `parse`
+ * throw AppError `unavailable` if the worker was terminated, and may transfer their input, which must not be
+ * used after the call.
  */
 export class Parsing {
   readonly #small: Pool;
-  /** Large mails have their own worker, so that their tens of milliseconds never delay a small one. */
+  /** Large mails have a separate worker, so that their tens of milliseconds never delay a small one. */
   readonly #large: Pool;
   #unsettled = 0;
 
@@ -423,7 +444,7 @@ export class Parsing {
     this.#large = new Pool(entry, { ...forSmall, threads: 1, slow: 1, jobs: 1, warm: 0, slowMs });
   }
 
-  /** Starts the workers that are kept when idle; without it, the first mail starts one. */
+  /** Starts the workers that are kept when idle. Without this call, the first mail starts one. */
   warmUp(): void {
     this.#small.warmUp();
   }
@@ -438,8 +459,8 @@ export class Parsing {
   }
 
   /**
-   * Parses a whole mail. When the worker was terminated (time, memory, a crash, or {@link close}), the result has
-   * only the first header fields, and `parseError` says why.
+   * Parses a whole mail. If the worker was terminated (time, memory, a crash, or {@link close}), the result
+   * has only the first header fields, and `parseError` gives the reason.
    */
   async parse(raw: Uint8Array, request?: ParseRequest): Promise<ParsedBytes> {
     const result = await this.#run('parse', [raw], request);
@@ -464,17 +485,17 @@ export class Parsing {
     return readAttachmentList(await this.#result('attachments', [raw], request));
   }
 
-  /** UTF-8 JSON of a message in full. */
+  /** UTF-8 JSON of a full message. */
   fullJson(raw: Uint8Array, about: FullJson, request?: ParseRequest): Promise<Uint8Array> {
     return this.#result('fullJson', [raw, about], request);
   }
 
-  /** See `jsonLines` of parse-worker.ts; `problem` says why the document cannot be read. */
+  /** See `jsonLines` of parse-worker.ts. `problem` says why the document is invalid. */
   jsonLines(document: Uint8Array, array: string): Promise<{ lines: Uint8Array; problem: string }> {
     return this.#result('jsonLines', [document, array]);
   }
 
-  /** Terminates the workers; unfinished jobs end as if they had failed. */
+  /** Terminates the workers; unfinished jobs fail. */
   async close(): Promise<void> {
     await Promise.all([this.#small.close(), this.#large.close()]);
   }

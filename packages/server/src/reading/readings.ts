@@ -11,28 +11,40 @@ import { FairQueue, type Flow, LARGE_MAIL_BYTES, type Parsing } from './parsing.
 import type { Authenticator } from './sender-checks/authenticator.ts';
 import type { Reading, UnreadSource } from './sql.ts';
 
-/** Bytes of accepted mails that are kept in memory until they are parsed; others are loaded from the store for it. */
+/**
+ * Bytes of accepted mails that are kept in memory until they are parsed; other mails are read back from the
+ * store.
+ */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
-/** Unparsed mails of one account: about ten seconds of the fastest sender, or minutes of mails that are hard to parse. */
+/**
+ * Limit of unparsed mails of one account: about ten seconds of the fastest sender, or minutes of mails that
+ * are hard to parse.
+ */
 const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
-/** Mails up to LARGE_MAIL_BYTES that are loaded from the store at the same time, besides one larger mail. */
+/** Mails up to LARGE_MAIL_BYTES that are loaded from the store concurrently, besides one larger mail. */
 const MAX_LOADED = 4;
-/** Pauses in which another node may finish parsing a mail that it received. After the last one, this node parses the mail. */
+/**
+ * Pauses in which another node may finish parsing a mail that it received. After the last one, this node
+ * parses it.
+ */
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
 /** Interval of searches for mails that no node is parsing, because the node that received them has ended. */
 const LOOK_MS = 60_000;
-/** Pause before the second search. Mails still unparsed then are abandoned; after the first, their node may be at work. */
+/**
+ * Pause before the second search. Mails that are still unparsed then are abandoned; after the first search,
+ * their node may still be parsing them.
+ */
 const SECOND_LOOK_MS = 2_000;
 const LISTED = 1_000;
-/** Numbers of sources that are reserved at a time: enough for a tenth of a second. */
+/** Numbers of sources reserved at a time: enough for a tenth of a second. */
 const RESERVED = 500;
 
 interface Mail {
   readonly raw: Uint8Array;
   readonly envelope: MailEnvelope;
-  /** Whether the sender is to be checked. */
+  /** Whether the sender must be checked. */
   readonly checks: boolean;
 }
 
@@ -51,7 +63,7 @@ interface Entry {
   checks: boolean;
   done: PromiseWithResolvers<void>;
   isAwaited: boolean;
-  /** Moves the mail before those for which no caller waits. */
+  /** Moves the mail before those that no caller awaits. */
   hasten(): void;
 }
 
@@ -65,10 +77,10 @@ interface Load {
   bytes: number;
 }
 
-/** Mails to load from the store; few at the same time, because each is loaded as a whole. */
+/** Mails to load from the store: few concurrently, because each is loaded as a whole. */
 interface Lane {
   readonly queue: FairQueue<Entry>;
-  /** How many further mails may be loaded now. */
+  /** Number of further mails that may be loaded now. */
   free: number;
 }
 
@@ -80,7 +92,7 @@ interface Deps {
   events: Pick<EventBus, 'publishDeliveries'>;
   clock: Clock;
   log: Logger;
-  /** Whether other nodes use the same store, and parse the mails that they received. */
+  /** Whether other nodes use the same store and parse the mails that they receive. */
   isShared: boolean;
 }
 
@@ -91,7 +103,7 @@ interface Deps {
 export class Readings {
   readonly #deps: Deps;
   readonly #entries = new Map<number, Entry>();
-  /** Unparsed mails of each account, including mails that are being stored. */
+  /** Unparsed mails per account, including mails that are being stored. */
   readonly #backlogs = new Map<string, Load>();
   readonly #small: Lane = { queue: new FairQueue(), free: MAX_LOADED };
   readonly #large: Lane = { queue: new FairQueue(), free: 1 };
@@ -125,7 +137,7 @@ export class Readings {
     await Promise.allSettled(this.#keeping);
   }
 
-  /** Returns the number for a source that is to be stored. @throws AppError `unavailable` */
+  /** Returns the number for a source that will be stored. @throws AppError `unavailable` */
   async reserve(): Promise<number> {
     for (;;) {
       if (this.#numbers.length < RESERVED / 2) this.#reserveMore();
@@ -152,7 +164,7 @@ export class Readings {
     const [accountId] = flow;
     const size = raw.length;
     this.#admit(accountId, size);
-    // A large buffer cannot be kept: it is transferred to the store, or freed with the commit.
+    // A large buffer cannot be kept, because it is transferred to the store, or freed with the commit.
     const isKept = raw.buffer.byteLength < LARGE_BYTES && this.#keptBytes + size <= MAX_KEPT_BYTES;
     if (isKept) this.#keptBytes += size;
     const leave = (): void => {
@@ -166,7 +178,7 @@ export class Readings {
     return {
       committed: (isRead) => {
         if (isRead || (isKept && this.#entries.has(source)) || this.#stopped.signal.aborted) return;
-        // The mail was not kept, or its parsed content reached the store before the mail and was dropped.
+        // The mail was not kept, or its parsed content reached the store before the mail and was ignored.
         this.#queue(isKept ? this.#add({ source, size, accountId, checks }, flow) : entry);
       },
       cancel: () => {
@@ -196,7 +208,7 @@ export class Readings {
     if (!isShared) return store.readings.missing(sources);
     let left: UnreadSource[] = [];
     for (const pause of OTHER_NODE_MS) {
-      // Uses the system clock even in tests, because another process works meanwhile.
+      // Uses the system clock even in tests, because another process is working meanwhile.
       await systemClock.sleep(pause, this.#stopped.signal);
       if (this.#stopped.signal.aborted) throw unavailable('closed');
       const wanted = sources.filter((source) => !this.#entries.has(source));
@@ -206,7 +218,10 @@ export class Readings {
     return left;
   }
 
-  /** Takes over unparsed mails. With other nodes, only those that were unparsed at the last search too, because others may be at work. */
+  /**
+   * Takes over unparsed mails. If there are other nodes, only those that were unparsed at the last search
+   * too, because a node may still be parsing the others.
+   */
   async #look(): Promise<void> {
     const before = this.#seen;
     const seen = new Set<number>();
@@ -247,7 +262,7 @@ export class Readings {
 
   #add({ source, size, checks }: UnreadSource, flow: Flow): Entry {
     const done = Promise.withResolvers<void>();
-    // Prevents an unhandled rejection when no caller waits.
+    // Prevents an unhandled rejection if no caller awaits it.
     done.promise.catch(() => undefined);
     const entry: Entry = { source, size, checks, flow, done, isAwaited: false, hasten: () => undefined };
     this.#entries.set(source, entry);
@@ -306,7 +321,7 @@ export class Readings {
         parsed.then((value) => noted('parsed', value)),
         checked?.then((value) => noted('sender-checked', value)) ?? null,
       ]);
-      // A stop ends the workers, so the result may be incomplete; the mail is parsed after the next start.
+      // Stopping ends the workers, so the result may be incomplete. The mail is parsed after the next start.
       if (this.#stopped.signal.aborted) throw unavailable('closed');
       const summary = withVia(content.summary, envelope);
       return { ...content, summary, authentication, trail: encodeTrail(trail) };

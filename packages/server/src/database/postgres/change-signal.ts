@@ -4,9 +4,9 @@ import { toError } from '../../errors.ts';
 import { connectAlone } from './connection.ts';
 
 const CHANNEL = 'mayfly';
-/** Hints are collected for this long and sent together. */
+/** Hints are collected for this long and sent together, milliseconds. */
 const GATHER_MS = 5;
-/** More hints at once are replaced by one that everything may have changed. */
+/** More hints are replaced by a single `all` hint. */
 const MAX_HINTS = 1_000;
 /** How often the listening connection queries for changes whose hint was lost, which also tests the connection. */
 const CHECK_EVERY_MS = 1_000;
@@ -21,7 +21,7 @@ export type Hint =
   /** Anything may have changed. */
   | { kind: 'all' };
 
-/** Ids for which this node holds waits. */
+/** Ids that held requests of this node wait for. */
 interface Waiting {
   inboxes: string[];
   accounts: string[];
@@ -41,7 +41,7 @@ export interface ChangeSignalDeps {
 }
 
 /**
- * Hints to other nodes that something has changed, by LISTEN and NOTIFY. They are sent after the commit, outside its
+ * Notifies other nodes of changes, by LISTEN and NOTIFY. Hints are sent after the commit, outside its
  * transaction, because a transaction with NOTIFY holds a server-wide lock while it syncs.
  */
 export class ChangeSignal {
@@ -85,7 +85,7 @@ export class ChangeSignal {
   }
 
   async #listen(): Promise<Client> {
-    // The next check reports why the connection failed.
+    // Errors are ignored here: the next check fails and reports them.
     const client = await connectAlone(this.#deps.url, () => undefined, { query_timeout: ANSWER_TIMEOUT_MS });
     client.on('notification', ({ payload = '' }) => {
       const space = payload.indexOf(' ');

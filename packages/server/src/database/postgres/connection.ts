@@ -7,7 +7,10 @@ import { runFlights, runTransaction } from './transactions.ts';
 const CONNECT_TIMEOUT_MS = 5_000;
 /** The server cancels longer statements, also those that wait for a lock. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** Closes the connection to a server that does not respond. Longer, so that a cancelled statement fails first. */
+/**
+ * Closes the connection to a server that does not respond. Longer than the statement timeout, so that a
+ * cancelled statement fails first.
+ */
 const ANSWER_TIMEOUT_MS = 12_000;
 /** Ends transactions of a process that stopped, because their locks block other nodes. */
 const IDLE_TRANSACTION_TIMEOUT_MS = 10_000;
@@ -38,7 +41,7 @@ async function requirePrimary(client: Pick<Client, 'query'>): Promise<void> {
   if (rows[0].standby) throw new StandbyError();
 }
 
-/** @param onError called when an idle connection fails, such as when the server is restarted */
+/** @param onError called when an idle connection fails, for example because the server restarts */
 export function createPool(url: string, onError: (error: Error) => void, max = 10): Pool {
   const pool = new Pool({
     ...configOf(url),
@@ -75,7 +78,7 @@ export async function connectAlone(
   }
 }
 
-/** @throws Error that names the setting with which acknowledged mail could be lost */
+/** @throws Error that names the setting because of which acknowledged mail could be lost */
 export async function requireDurable(client: Client): Promise<void> {
   const { rows } = await client.query(
     `select current_setting('server_version_num')::int as version, current_setting('fsync') as fsync,
@@ -94,9 +97,12 @@ export async function requireDurable(client: Client): Promise<void> {
   }
 }
 
-/** PostgreSQL plans a named statement once a connection. It must name its columns: `*` fails once one is added. */
+/**
+ * Names of prepared statements, which PostgreSQL plans once per connection. Queries must list their columns,
+ * because a prepared `*` fails after a column is added.
+ */
 const names = new Map<string, string>();
-/** More than the store has queries; further ones are planned each time. */
+/** More than the store has queries; further queries are planned each time. */
 const MAX_NAMES = 500;
 
 function nameOf(text: string): string | undefined {
@@ -117,7 +123,7 @@ export class PostgresDb implements Tx {
     this.#client = client;
   }
 
-  /** COMMIT is sent next: a later statement would run outside of the transaction, and fails instead. */
+  /** COMMIT is sent next. Later statements fail, because they would run outside the transaction. */
   end(): void {
     this.#hasEnded = true;
   }

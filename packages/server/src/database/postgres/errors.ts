@@ -41,7 +41,7 @@ function stateOf(error: unknown): string {
   return error instanceof AppError ? stateOf(error.cause) : codeOf(error);
 }
 
-/** Thrown to run the transaction again, because another one has changed what it read. */
+/** Thrown to repeat the transaction after another one changed what it had read. */
 export class ConflictError extends Error {
   readonly code = SERIALIZATION_FAILURE;
 }
@@ -93,7 +93,7 @@ function wayOut(code: string, message: string): string | undefined {
   return known ?? (WITHOUT_ANSWER.test(code) || WITHOUT_ANSWER.test(message) ? NOT_REACHED : undefined);
 }
 
-/** What the operator reads when the store cannot be opened. */
+/** The error shown to the operator when the store cannot be opened. */
 export function startFailure(error: unknown): Error {
   const message = messageOf(error);
   const what = wayOut(stateOf(error), message);

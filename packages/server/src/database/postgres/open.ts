@@ -41,9 +41,9 @@ export interface PostgresOptions {
   /** Called when the search thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
-  /** Reads mails that have no reading. Without it, operations that meet one fail. */
+  /** Parses mails that have no parsed content yet. Without it, operations that need such a mail fail. */
   read?: ReadSources;
-  /** Without it, no changes of other nodes are received. */
+  /** Without it, this node receives no notifications of other nodes. */
   hints?: Pick<ChangeSignalDeps, 'clock' | 'node' | 'onHint' | 'waiting'>;
 }
 
@@ -90,7 +90,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       }
     },
     {
-      // Other nodes write as well.
+      // Null, because other nodes write as well.
       generation: () => null,
       close: () => {
         closing ??= Promise.all([hints?.close(), searcher.close()]).then(() => pool.end());

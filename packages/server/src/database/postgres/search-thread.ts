@@ -5,12 +5,12 @@ import { serveThread } from '../thread.ts';
 import { createPool, postgresEngine } from './connection.ts';
 import { toUnavailable } from './errors.ts';
 
-/** A search that waits for a large mail does not block others. */
+/** Several connections, so that a search on a large mail does not block others. */
 const MAX_CONNECTIONS = 3;
 
 const { url }: { url: string } = workerData;
 void serveThread(async () => {
-  // The next search replaces a connection that failed while idle.
+  // A failed idle connection is replaced by the next search.
   const pool = createPool(url, () => undefined, MAX_CONNECTIONS);
   const store = createStore(postgresEngine(pool));
   return { store: { ...store, close: () => pool.end() }, toUnavailable, run: (_, method) => method() };

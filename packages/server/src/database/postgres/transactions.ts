@@ -7,7 +7,7 @@ const MAX_ATTEMPTS = 5;
 /** The warning of a COMMIT that the synchronous standby did not confirm (PostgreSQL manual, section 26.2.8). */
 const NOT_REPLICATED = '01000';
 
-/** The COMMIT was sent, and its outcome is unknown. */
+/** COMMIT was sent, but its outcome is unknown. */
 class CommitFailed extends Error {}
 
 /** Throws unless the commit is certainly durable: COMMIT of a failed transaction resolves with the command ROLLBACK. */

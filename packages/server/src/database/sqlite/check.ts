@@ -3,7 +3,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { messageOf } from '../../errors.ts';
 import { isBusy } from './errors.ts';
 
-/** A completely damaged table has millions of problems. */
+/** Problems listed; a completely damaged table has millions. */
 const MAX_LISTED = 100;
 
 interface DamagedTable {
@@ -13,7 +13,7 @@ interface DamagedTable {
   problems: string[];
 }
 
-/** Rows up to the first that cannot be read, and the reason. */
+/** Reads rows up to the first unreadable one, and returns the reason. */
 function read<Row>(
   database: DatabaseSync,
   query: string,
@@ -38,7 +38,7 @@ function isReadable(database: DatabaseSync, query: string, ...values: SQLInputVa
   }
 }
 
-/** @param of a table; '' for the whole file */
+/** @param of name of a table; '' for the whole file */
 function problemsOf(database: DatabaseSync, of: string): string[] {
   const pragma = `pragma integrity_check(${of === '' ? MAX_LISTED : `"${of}"`})`;
   const { rows, failure } = read<{ integrity_check: string }>(database, pragma);

@@ -20,11 +20,13 @@ import { compile, type Sql, type Value } from '../sql.ts';
 import { isBroken, isBusy, isFull, isRemoved, toUnavailable } from './errors.ts';
 
 const COMPANIONS = ['', '-wal', '-shm', '.lock'];
-/** For the owner only: mail may contain secrets, and webhooks store signing secrets. */
+/** Only the owner may read: mail may contain secrets, and webhooks store signing secrets. */
 export const PRIVATE_FILE = 0o600;
 export const PRIVATE_FOLDER = 0o700;
 const OTHERS = 0o077;
-/** Systems that cannot sync a folder, such as Windows, sync its entries by themselves. */
+/**
+ * Error codes of systems that cannot sync a folder, such as Windows, which sync its entries by themselves.
+ */
 const CANNOT_SYNC = ['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'ENOTSUP'];
 const WAY_OUT =
   'Give the user that runs Mayfly permission to write there, or set MAYFLY_DATA_DIR to another folder.';
@@ -60,7 +62,10 @@ function makeWithParents(folder: string, sync: (folder: string) => void): void {
   sync(dirname(folder));
 }
 
-/** Creates missing files, and removes the permissions of other users. SQLite gives its log those of the database. */
+/**
+ * Creates missing files, and removes the permissions of other users. SQLite creates its log with the
+ * permissions of the database.
+ */
 function makePrivate(path: string): void {
   for (const file of [path, `${path}.lock`]) closeSync(openSync(file, 'a', PRIVATE_FILE));
   for (const file of COMPANIONS.map((suffix) => path + suffix)) {
@@ -68,7 +73,7 @@ function makePrivate(path: string): void {
   }
 }
 
-/** True if a server has used the database before, but its file is empty or missing now. */
+/** True if a server has used the database before, but its file is now empty or missing. */
 export function isEmptied(path: string): boolean {
   return existsSync(`${path}.lock`) && !statSync(path, { throwIfNoEntry: false })?.size;
 }
@@ -85,7 +90,7 @@ export function requireSameFile(path: string): () => void {
     try {
       found = look();
     } catch {
-      // EACCES of the folder says nothing about the file.
+      // EACCES concerns the folder and says nothing about the file.
       return;
     }
     if (found && found.ino === opened?.ino && found.dev === opened.dev) return;
@@ -127,11 +132,14 @@ const OLDEST_SQLITE = '3.51.3';
 /** `PRAGMA synchronous` FULL: each commit is on stable storage before it returns. */
 const FULL = 2;
 
-/** 16 MB instead of SQLite's 4 MB: copying frequently written pages less often halves the checkpoint work. */
+/**
+ * Pages after which a checkpoint runs: 16 MB instead of SQLite's 4 MB, because copying frequently changed
+ * pages less often halves the work.
+ */
 export const CHECKPOINT_PAGES = 4000;
 /** A log that one huge message enlarged is truncated to this size. */
 const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
-/** For the upper pages of every index and the newest rows. */
+/** Cache for the upper pages of every index and the newest rows. */
 const WRITER_CACHE_KIB = 16 * 1024;
 /** @throws Error if this SQLite can corrupt a database */
 export function requireSqlite(version: string): void {
@@ -155,12 +163,12 @@ export function requireDurable(database: DatabaseSync): void {
 
 export interface Connection {
   path: string;
-  /** For the lock of another connection. */
+  /** How long to wait for the lock of another connection, milliseconds. */
   busyTimeoutMs: number;
 }
 
 /**
- * @param maxPages of 4 KiB. @param isDurable false for data that nobody needs after the end of this process
+ * @param maxPages of 4 KiB. @param isDurable false for data that is not needed after the end of this process
  * @throws Error if commits would not be durable, or the file cannot be opened
  */
 export function openWriter(
@@ -182,7 +190,7 @@ export function openWriter(
     database.exec(`pragma wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     database.exec(`pragma journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
     database.exec(`pragma cache_size = -${WRITER_CACHE_KIB}`);
-    // For the rollback data of savepoints, which would cost a disk write for each page.
+    // Keeps the rollback data of savepoints in memory, which would otherwise cost a disk write per page.
     database.exec('pragma temp_store = memory');
     if (maxPages !== undefined) database.exec(`pragma max_page_count = ${Math.trunc(maxPages)}`);
     return database;
@@ -197,7 +205,10 @@ export function openReader({ path, busyTimeoutMs }: Connection): DatabaseSync {
   return new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
 }
 
-/** Cancels imports and replays of a server that has ended. Only for the one server of a database, before it writes. */
+/**
+ * Marks unfinished imports and replays of an ended server as failed. Only for the single server of a
+ * database, before it writes.
+ */
 export function giveUpUnfinished(database: DatabaseSync): void {
   database.exec('update parked_sources set stage = null where stage is not null');
   database.exec('update inboxes set replay_until = 0, version = version + 1 where replay_until > 0');
@@ -212,7 +223,7 @@ export class SqliteDb implements Tx {
   readonly #isTransaction: boolean;
   readonly #statements = new LRUCache<string, StatementSync>({ max: MAX_STATEMENTS });
 
-  /** @param isTransaction whether statements outside of a transaction throw */
+  /** @param isTransaction true to reject statements outside a transaction */
   constructor(database: DatabaseSync, isTransaction = false) {
     this.#database = database;
     this.#isTransaction = isTransaction;
@@ -234,7 +245,8 @@ export class SqliteDb implements Tx {
   }
 
   #prepare(query: Sql): { statement: StatementSync; values: Value[] } {
-    // SQLite ends the transaction of a statement that finds the disk full; the next ones would be committed alone.
+    // SQLite ends the transaction when a statement finds the disk full. Later statements would then be
+    // committed alone.
     if (this.#isTransaction && !this.#database.isTransaction) throw new Error('The transaction has ended.');
     const { text, values } = compile(query, 'sqlite');
     const known = this.#statements.get(text);
@@ -272,23 +284,23 @@ export function readingEngine(database: DatabaseSync): Kit {
   return { db, transaction: refuse, flight: refuse, close: closing(database) };
 }
 
-/** They take a few milliseconds, during which later calls wait. */
+/** Units of work in one transaction: a few milliseconds, during which later calls wait. */
 const MAX_UNITS = 64;
 
 interface Unit {
   work(): Promise<unknown>;
   resolve(value: unknown): void;
   reject(error: unknown): void;
-  /** True if `work` runs between two transactions. */
+  /** True to run `work` between two transactions. */
   outside: boolean;
-  /** Its commit needs no sync. */
+  /** The commit need not be synced. */
   relaxed: boolean;
 }
 
 type Outcome = { value: unknown } | { error: unknown };
 
 export interface TransactionHooks {
-  /** Called before each transaction, which fails with what it throws. */
+  /** Called before each transaction; if it throws, the transaction fails with that error. */
   beforeTransaction(): void;
   /** Called after each commit, before the units of work in it resolve. If this hook throws, those units fail with its error. */
   afterCommit(): void;
@@ -300,14 +312,14 @@ export interface TransactionHooks {
 }
 
 /**
- * The transactions of the writer connection. Units of work that wait at the same time share one transaction and its
- * sync, and resolve when it is on stable storage. One that throws is rolled back alone.
+ * Runs the transactions of the writer connection. Waiting units of work share one transaction and its sync,
+ * and resolve when it is durable. A unit that throws is rolled back alone.
  */
 export class Transactions {
   readonly #database: DatabaseSync;
   readonly #hooks: TransactionHooks;
   readonly #waiting: Unit[] = [];
-  /** They come first, so that they wait for no sync, and have transactions of their own. */
+  /** Relaxed units run first, so that they wait for no sync, and in transactions of their own. */
   readonly #relaxed: Unit[] = [];
   readonly #steps: Unit[] = [];
   #running = false;
@@ -315,7 +327,7 @@ export class Transactions {
 
   readonly #isDurable: boolean;
 
-  /** @param isDurable false where no commit is synced */
+  /** @param isDurable false to sync no commit */
   constructor(database: DatabaseSync, hooks: TransactionHooks, isDurable = true) {
     this.#database = database;
     this.#hooks = hooks;
@@ -327,7 +339,7 @@ export class Transactions {
     return this.#add(relaxed ? this.#relaxed : this.#waiting, work, { relaxed });
   }
 
-  /** One step of a long operation: alone in a transaction, after the calls that wait. */
+  /** Runs one step of a long operation in a transaction of its own, after the waiting calls. */
   step<T>(work: () => Promise<T>): Promise<T> {
     return this.#add(this.#steps, work);
   }
@@ -343,7 +355,7 @@ export class Transactions {
       queue.push({ work, outside: false, relaxed: false, ...settled, ...of });
       if (this.#running) return;
       this.#running = true;
-      // After the other calls of this turn.
+      // Deferred, so that other calls of this turn share the transaction.
       queueMicrotask(() => void this.#runAll());
     });
   }
@@ -365,7 +377,7 @@ export class Transactions {
     if (queue.length === 0) return;
     if (queue[0]?.outside) await this.#runOutside(queue.shift());
     else await this.#runTogether(queue, true);
-    // Sends the results before the next sync blocks this thread, and receives calls that arrived.
+    // Send the results before the next sync blocks this thread, and receive new calls.
     if (this.#isNeeded) await nextTurn();
   }
 
@@ -377,7 +389,7 @@ export class Transactions {
     }
   }
 
-  /** @param mayRetry whether a unit that found the disk full is run once more */
+  /** @param mayRetry whether units are repeated once after a full disk */
   async #runTogether(queue: Unit[], mayRetry: boolean): Promise<void> {
     const begun: Unit[] = [];
     const outcomes: Outcome[] = [];
@@ -385,7 +397,7 @@ export class Transactions {
       this.#hooks.beforeTransaction();
       this.#sync(queue[0]?.relaxed !== true);
       this.#database.exec('begin immediate');
-      // Calls that arrive meanwhile are added to the queue.
+      // Calls that arrive meanwhile join the queue.
       while (begun.length < MAX_UNITS && queue[0]?.outside === false) {
         const [unit] = queue.splice(0, 1) as [Unit];
         begun.push(unit);
@@ -395,7 +407,7 @@ export class Transactions {
       this.#hooks.afterCommit();
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec('rollback');
-      // A transaction that could not begin fails its first unit.
+      // If the transaction could not begin, only the first unit fails.
       if (begun.length === 0) begun.push(...queue.splice(0, 1));
       await this.#afterFailure(begun, error, mayRetry);
       return;
@@ -408,8 +420,8 @@ export class Transactions {
   }
 
   /**
-   * Call it between transactions. A commit with `synchronous = normal` is not synced, and becomes durable with the
-   * next commit that is.
+   * Must be called between transactions. A commit with `synchronous = normal` is not synced; it becomes
+   * durable with the next synced commit.
    */
   #sync(full: boolean): void {
     if (full === this.#syncs || !this.#isDurable) return;
@@ -417,7 +429,10 @@ export class Transactions {
     this.#syncs = full;
   }
 
-  /** The first unit has no savepoint, because it is mostly alone. @throws if the whole transaction is lost */
+  /**
+   * The first unit has no savepoint, because usually it is the only one. @throws if the whole transaction is
+   * lost
+   */
   async #runUnit({ work }: Unit, hasSavepoint: boolean): Promise<Outcome> {
     if (hasSavepoint) this.#database.exec('savepoint unit');
     try {
@@ -434,7 +449,7 @@ export class Transactions {
 
   async #afterFailure(units: readonly Unit[], error: unknown, mayRetry: boolean): Promise<void> {
     if (isBusy(error)) {
-      // Each waiting unit would wait for the whole timeout again.
+      // Otherwise each waiting unit would wait for the whole timeout again.
       this.#rejectAll(units, toUnavailable(error));
       this.#hooks.onBusy(toUnavailable(error));
     } else if (isRemoved(error)) {

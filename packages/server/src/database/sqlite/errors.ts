@@ -30,14 +30,14 @@ export const isBusy = (error: unknown): boolean => primaryCodeOf(error) === BUSY
 /** True if the disk was full; the transaction was rolled back. */
 export const isFull = (error: unknown): boolean => primaryCodeOf(error) === FULL_DISK;
 
-/** True if the connection must not be used any more: what a failed sync has written is unknown. */
+/** True if the connection must not be used any more, because it is unknown what a failed sync has written. */
 export const isBroken = (error: unknown): boolean => primaryCodeOf(error) === IO_ERROR;
 
 /** True for the error of `requireSameFile`, which every later transaction would throw as well. */
 export const isRemoved = (error: unknown): boolean =>
   error instanceof AppError && error.code === 'storage_damaged' && primaryCodeOf(error) === 0;
 
-/** Undefined for errors that are not of SQLite. */
+/** Undefined for errors that do not come from SQLite. */
 export function toUnavailable(error: unknown): AppError | undefined {
   if (error instanceof AppError) return undefined;
   const code = primaryCodeOf(error);

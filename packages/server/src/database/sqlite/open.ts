@@ -18,7 +18,7 @@ export interface ThreadOptions {
   isDurable?: boolean | undefined;
 }
 
-/** Tests replace it, to end the thread. */
+/** Replaced in tests that end the thread. */
 export type StartThread = (options: ThreadOptions) => Worker;
 
 export const startThread: StartThread = (workerData) =>
@@ -28,11 +28,14 @@ export const startThread: StartThread = (workerData) =>
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
   });
 
-/** For the lock of another process (the command line, a backup). */
+/** Busy timeout for locks of other processes (the command line, a backup). */
 const WRITER_BUSY_TIMEOUT_MS = 3000;
-/** Readers wait only while the database is recovered or closed; the main thread must not be blocked. */
+/**
+ * Short, because the main thread must not be blocked; readers wait only while the database is recovered or
+ * closed.
+ */
 const READER_BUSY_TIMEOUT_MS = 10;
-/** Longer, because searches block no other call. */
+/** Longer, because a waiting search blocks no other call. */
 const SEARCHER_BUSY_TIMEOUT_MS = 1000;
 
 export interface SqliteOptions {
@@ -41,23 +44,23 @@ export interface SqliteOptions {
   /** Whether this is the only server on the database (the default). False for the command line. */
   exclusive?: boolean;
   busyTimeoutMs?: number;
-  /** Of 4 KiB; the default is no limit. */
+  /** Limit in pages of 4 KiB; default: none. */
   maxPages?: number;
-  /** Default: true. Otherwise commits are not synced: data of a process that nobody needs after its end. */
+  /** Default: true. False does not sync commits, for data that is not needed after the end of the process. */
   isDurable?: boolean | undefined;
   /** Called when a write begins (1) and ends (-1). */
   onWriting?: (change: 1 | -1) => void;
   /** Called when a thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
-  /** Reads mails that have no reading. Without it, operations that meet one fail. */
+  /** Parses mails that have no parsed content yet. Without it, operations that need such a mail fail. */
   read?: ReadSources;
   /** Called if the database is new although a server has used it before. */
   onEmptied?: () => void;
   startThread?: StartThread;
 }
 
-/** By the message of SQLite. */
+/** Advice by the error message of SQLite. */
 const WAYS_OUT: Readonly<Record<string, string>> = {
   'file is not a database':
     'Set MAYFLY_DATA_DIR to another folder, or replace the file by a backup with "mayfly restore".',
@@ -104,7 +107,7 @@ async function createReader(path: string): Promise<ThreadClient & { endSnapshot(
   const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
   const snapshot = createReadSnapshot(connection);
   const kit = readingEngine(connection);
-  // Fails now if the database cannot be read.
+  // Fail now if the database cannot be read.
   await runOn(operationAt('accounts.findFirst'), [], kit);
   return {
     async call(path, args) {
@@ -162,7 +165,8 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
         generation: (of) => generations[of ?? 'all'],
         close: async () => {
           closed = true;
-          // The writer last: the last connection to close removes the log, and a reader cannot do that.
+          // Close the writer last: only the last connection to close can remove the log, and a reader has no
+          // permission for it.
           await Promise.all([reader.close(), searcher.close()]).finally(() => writer.close());
         },
       },

@@ -27,23 +27,29 @@ import type { ThreadOptions } from './open.ts';
 const RESERVE_SHARE = 0.1;
 const MIN_RESERVE_BYTES = 8 * 1024 * 1024;
 const MAX_RESERVE_BYTES = 128 * 1024 * 1024;
-/** With more free space nothing else is checked. */
+/** With more free space, the exact space is not calculated. */
 const AMPLE_BYTES = 1024 * 1024 * 1024;
-/** Share of the reserve that messages stored in free pages must leave for deletions. */
+/** Share of the reserve that must stay free for deletions when messages are stored in free pages. */
 const DELETIONS_SHARE = 0.25;
 const SMALL_WRITE_BYTES = 64 * 1024;
-/** Our own readers take milliseconds; those of other processes may take hours. */
+/** Timeout for readers: ours take milliseconds, those of other processes may take hours. */
 const READERS_TIMEOUT_MS = 100;
 
-/** Most bytes that are stored about a parsed mail beside its raw source; see MAX_STORED_BYTES in mail/stored-content.ts. */
+/**
+ * Upper bound of the parsed content that is stored for a mail besides its raw source; see MAX_STORED_BYTES in
+ * mail/stored-content.ts.
+ */
 const MAX_INDEX_BYTES = 2 * 1024 * 1024;
 const indexBytes = (size: number): number => Math.min(size, MAX_INDEX_BYTES);
 
-/** Acknowledged mail stays readable on a full disk, because room for its reading is kept until it is stored. */
+/**
+ * Space reserved for the parsed content of unparsed mails, so that acknowledged mail stays readable on a full
+ * disk.
+ */
 const UNREAD_BYTES = `select coalesce(sum(min(s.size, ${MAX_INDEX_BYTES})), 0) as bytes
   from unread u join sources s on s.seq = u.source_seq`;
 
-/** An upper bound; 0 for a method that may use the reserve. */
+/** Upper bound of the bytes that a call adds; 0 for a method that may use the reserve. */
 function bytesAdded(path: string, args: readonly unknown[]): number {
   const { mayUseReserve, isIndexed } = operationAt(path).traits;
   if (mayUseReserve) return 0;
@@ -57,14 +63,14 @@ function bytesAdded(path: string, args: readonly unknown[]): number {
 
 interface DiskSpace {
   reserve: number;
-  /** Bytes that are free once the log is copied into the database. */
+  /** Bytes that are free after the log is copied into the database. */
   free: number;
 }
 
-/** No limit; if the disk is full nevertheless, SQLite reports it. */
+/** No limit; if the disk is full anyway, SQLite reports it. */
 const AMPLE: DiskSpace = { reserve: 0, free: Number.POSITIVE_INFINITY };
 
-/** Reads numbers of the database and of its file system. */
+/** Measures the space of the database and its file system. */
 function createMeasure(database: DatabaseSync, path: string) {
   const reader = (pragma: string): (() => number) => {
     const statement = database.prepare(`pragma ${pragma}`);
@@ -94,7 +100,7 @@ function createMeasure(database: DatabaseSync, path: string) {
 
 export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection) {
   const measure = createMeasure(database, path);
-  /** Free bytes when emptying the log failed: with no more of them, it would fail again. */
+  /** Free bytes when emptying the log failed; without more space, it would fail again. */
   let freeWhenFailed = Number.NEGATIVE_INFINITY;
   let admitted = 0;
 
@@ -118,7 +124,7 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
     if (free < reserve + bytes && free > freeWhenFailed) emptyLog();
   }
 
-  /** New data is written to the log, then to free pages of the database; what does not fit there enlarges the file. */
+  /** New data is written to the log and then to free pages of the database; the rest enlarges the file. */
   function hasSpace(): boolean {
     const { reserve, free } = measure.space();
     if (free === Number.POSITIVE_INFINITY) return true;
@@ -152,19 +158,19 @@ export function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs 
   };
 }
 
-/** The writer thread alone has the read-write connection, so that a slow disk does not block the main thread. */
+/** Only the writer thread has a read-write connection, so that a slow disk does not block the main thread. */
 
-/** By an uncaught error, after the responses were sent; a new thread opens the database again. */
+/** Ends the thread by an uncaught error after the responses were sent; a new thread reopens the database. */
 function endThread(error: unknown): void {
   setImmediate(() => {
     throw error;
   });
 }
 
-/** The commit of a larger mail would run a long checkpoint, for which other calls would wait. */
+/** After the commit of a larger mail a long checkpoint would run, for which other calls would wait. */
 const LARGE_BYTES = 4 * 1024 * 1024;
 
-/** After a large mail, the checkpoint runs behind the calls that waited for the commit. */
+/** Runs the checkpoint of a large mail later, after the calls that waited for the commit. */
 async function withoutCheckpoint<T>(
   database: DatabaseSync,
   transactions: Transactions,
@@ -174,7 +180,7 @@ async function withoutCheckpoint<T>(
   if (bytesIn(call.args).every(({ byteLength }) => byteLength <= LARGE_BYTES)) return run();
   database.exec('pragma wal_autocheckpoint = 0');
   const checkpoint = async (): Promise<void> => {
-    // Calls that were sent meanwhile come first; they are received between two turns.
+    // First run calls that arrived meanwhile; messages are received between two turns.
     await nextTurn();
     await nextTurn();
     await transactions.between(() => {
@@ -226,7 +232,7 @@ async function openForWriting(
 
 async function openForSearching(options: ThreadOptions): Promise<Served> {
   const store = createStore(readingEngine(openReader(options)));
-  // Fails now if the database cannot be read.
+  // Fail now if the database cannot be read.
   await store.accounts.findFirst();
   return { store, toUnavailable, run: (_, method) => method() };
 }

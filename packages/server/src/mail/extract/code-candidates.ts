@@ -3,39 +3,42 @@ const MAX_CANDIDATES = 200;
 /** This many different numbers of one length, without a word between them, are a list. */
 const LIST_FROM = 3;
 
-/** What distinguishes a token from a plain word. */
+/** Characters that distinguish a token from a plain word. */
 const TELLING = /\d|[A-Z]{3}|-[a-z]{3,12}-[a-z]/g;
 const PART = /[0-9A-Za-z]/;
 const TOKEN = /[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*/y;
-/** Between the groups of one number: a blank, or the border of two cells. */
+/** Separator between the groups of one number: a blank, or the border between two table cells. */
 const GAP = '(?:[ \\u00a0\\u2009\\u202f]|\\t(?:[-–—]\\t)?|\\n[-–—]\\n)';
 const GROUPS = new RegExp(
   `(?<!\\d\\t)(?:\\d{3}${GAP}\\d{3}|\\d{4}${GAP}\\d{4}|\\d\\d${GAP}\\d\\d${GAP}\\d\\d|\\d\\d${GAP}(?!19|20)\\d{4})(?!\\d|\\t\\d)`,
   'y',
 );
-/** One character in each cell, line or word. */
+/** A code with one character per cell, line or word. */
 const SPELLED =
   /(?<![^\s*[(:：])[A-Z0-9](?:(?:[ \u00a0\t]|\s?\n){1,2}(?:[-–][ \t])?[A-Z0-9]){3,30}(?![0-9A-Za-z\u00c0-\u024f])/g;
-/** Two groups of letters and digits in a line of their own. */
+/** Two groups of letters and digits on a line of their own. */
 const MIXED_GROUPS =
   /^([ \t*]{0,40})([A-Z0-9]{3}[ \t][A-Z0-9]{3}|[A-Z0-9]{4}[ \t][A-Z0-9]{4})(?=[ \t*]{0,40}$)/gm;
 const CANADIAN_POSTAL_CODE = /^[A-Z]\d[A-Z]\s?\d[A-Z]\d$/;
 const FORBIDDEN_BEFORE = /[$€£¥₹₺₽#@/\\.,+=&%_~'№•●∙A-Za-z\u00c0-\u024f\u0400-\u04ff©]/;
 const FORBIDDEN_AFTER = /[+#%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u04ff]/;
 
-/** How likely a token is a code by its form; `words` is a chain of plain words (`calm-otter-swims`). */
+/**
+ * Form of a token, which decides how likely it is a code; `words` is a chain of plain words
+ * (`calm-otter-swims`).
+ */
 export type Shape = 'digits' | 'year' | 'mixed' | 'loose' | 'words';
 
 export interface Candidate {
   /** Offset in the text. */
   start: number;
   end: number;
-  /** What a person would type. */
+  /** The characters that a person would type. */
   value: string;
   shape: Shape;
 }
 
-/** The first form that fits decides; undefined for what is never a code. */
+/** The first matching form decides; undefined if such a token is never a code. */
 const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^(?:19|20)\d\d(?:(?:0\d|1[0-2])[0-3]\d)?$/, 'year'],
   [/^\d{4,8}$/, 'digits'],
@@ -46,7 +49,7 @@ const FORMS: readonly (readonly [RegExp, Shape | undefined])[] = [
   [/^\d[\d-]*$/, undefined],
   [/^[a-z]{3,12}(?:-[a-z]{3,12}){2,5}$/, 'words'],
   [/^[A-Z]-\d{4,8}$/, 'mixed'],
-  // With more letters it may be the key of an issue, such as "ABCD-1234".
+  // With four or more letters it may be the key of an issue, such as "ABCD-1234".
   [/^(?:[A-Z]{2,3}|[A-Z]\d)-\d{4,8}$/, 'loose'],
   // "SHA-256", "ISO-8859": a standard or a product.
   [/^[A-Z]{2,5}-\d{1,4}$/, undefined],
@@ -67,14 +70,15 @@ function isPartOfMore(text: string, start: number, end: number): boolean {
   if (before.endsWith('[') && text.charAt(end) === ']' && /[A-Z]-/.test(text.slice(start, end))) return true;
   // After "12-", "12 " or "Input > ".
   if (/\d\s?[:–-]$|\d $|[\dA-Za-z\u00c0-\u04ff] ?> ?$/.test(before)) return true;
-  // "**4821" is the end of a masked number, "**4821**" is bold type.
+  // "**4821" is the end of a masked number; "**4821**" is bold text.
   if (before.endsWith('**') && text.charAt(end) !== '*') return true;
   const following = text.slice(end, end + 2);
   return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);
 }
 
 /**
- * The next token that is no plain word. Searches for {@link TELLING} first, because nearly all tokens are plain words.
+ * Finds the next token that is not a plain word. Searches for {@link TELLING} first, because nearly all
+ * tokens are plain words.
  */
 function nextToken(text: string, from: number): { start: number; end: number } | undefined {
   TELLING.lastIndex = from;
@@ -107,7 +111,7 @@ function withoutLists(text: string, all: readonly Candidate[]): Candidate[] {
 
 const isDigits = (value: string): boolean => /^\d+$/.test(value);
 
-/** Codes that are written in pieces: a character in each cell, or two groups in a line. */
+/** Finds codes written in pieces: one character per cell, or two groups on a line. */
 function piecedTokens(text: string): Candidate[] {
   const found: Candidate[] = [];
   const add = (pieces: string, start: number): void => {
@@ -141,7 +145,7 @@ interface Step {
   end: number;
 }
 
-/** @param pieced what {@link piecedTokens} found; those before `from` are removed */
+/** @param pieced results of {@link piecedTokens}; those before `from` are removed */
 function nextStep(text: string, from: number, pieced: Candidate[]): Step | undefined {
   while (pieced[0] !== undefined && pieced[0].start < from) pieced.shift();
   const next = nextToken(text, from);

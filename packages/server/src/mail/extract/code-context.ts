@@ -3,11 +3,11 @@ import { BARE_CODE_SIGN, CODE_SIGNS, DIRECT, KEY, OTHER_SIGNS, SALUTATION, VERB 
 import { kindOfWord, type WordKind } from './code-words.ts';
 
 /*
- * Evidence from the words around a candidate, in points from 0 to about 100; code-rules.ts uses it. Words before the
- * candidate that say what it is, such as "your code:", are its announcement.
+ * Scores the words around a candidate as evidence, from 0 to about 100 points, for code-rules.ts. Words
+ * before the candidate that say what it is, such as "your code:", are called its announcement.
  */
 
-/** Largest distance of a code word from a candidate, in characters, and in words for each case. */
+/** Largest distance between a code word and a candidate: in characters, and for each case in words. */
 const REACH = 240;
 const REACH_WORDS = 14;
 const REACH_WORDS_OF_LINE = 40;
@@ -18,13 +18,15 @@ const REACH_WORDS_AFTER = 9;
 const REACH_WORDS_ENTER = 3;
 const REACH_WORDS_KEY = 4;
 const WORDS_TO_SUBJECT = 5;
-/** Words between "enter" and the "code" that is to be entered. */
+/** Words between "enter" and its object, the "code". */
 const REACH_WORDS_OBJECT = 5;
 
-/** Words before another number, itself included, that may label that number and not the candidate. */
+/**
+ * Number of words before another number, including it, that may label that number instead of the candidate.
+ */
 const SKIPPED_BEFORE_NUMBER = 3;
 
-/** The result of a rule that recognises a number as something other than a code. */
+/** Result of a rule that recognises the number as something other than a code. */
 export const SOMETHING_ELSE = -1;
 
 const LONG_NUMBER = /^\d{4,}$/;
@@ -35,13 +37,13 @@ const SIGNS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9ff
 
 export interface Setting {
   candidate: Candidate;
-  /** It is alone on its line, as a code in large type is. */
+  /** The candidate is alone on its line, as a code in large type is. */
   alone: boolean;
   /** Only a colon or "is" stands between the announcement and the code. */
   direct: boolean;
-  /** The text before, up to {@link REACH} characters. */
+  /** The preceding text, up to {@link REACH} characters. */
   wide: string;
-  /** Of `wide`, the sentence, or all for a code on its own line. */
+  /** The part of `wide` in the same sentence; all of it for a code on its own line. */
   before: string;
   after: string;
   following: string;
@@ -57,7 +59,7 @@ export function settingOf(text: string, candidate: Candidate): Setting {
   const { start, end } = candidate;
   const alone = isAlone(text, start, end);
   const wide = text.slice(Math.max(0, start - REACH), start);
-  // A code alone on its line: use the last sentence above, also across blank lines.
+  // For a code alone on its line, use the last sentence above it, even across blank lines.
   const sentence = lastSentence(alone ? wide.trimEnd() : wide);
   const before = alone ? wide : sentence;
   const following = text.slice(end, end + REACH / 2);
@@ -123,7 +125,7 @@ function entersCode(kinds: readonly WordKind[]): boolean {
   return object.find((kind) => isCode(kind) || isOther(kind) || kind === 'number') === 'code';
 }
 
-/** "Dear customer" addresses a person and does not label a number. */
+/** "Dear customer" addresses a person, so "customer" does not label a number. */
 function kindAt(words: readonly string[], at: number): WordKind {
   const word = words[at] ?? '';
   if (word === '©') return 'other';
@@ -131,15 +133,15 @@ function kindAt(words: readonly string[], at: number): WordKind {
   return kind === 'other' && SALUTATION.test(words[at - 1] ?? '') ? 'plain' : kind;
 }
 
-/** The word after a code word, across the "of" of Romance languages: "código de barras". */
+/** The word after a code word, skipping the "of" of Romance languages: "código de barras". */
 function nextNoun(words: readonly string[], at: number): string {
   const next = words[at + 1] ?? '';
   return (/^(?:de|di|da|do|del|des)$/i.test(next) ? words[at + 2] : next) ?? '';
 }
 
-/** How many words before a candidate a code word, or a word for something else, may stand. */
+/** Largest distance in words before a candidate for a code word, and for a word of something else. */
 function reachesOf({ alone, direct, wide }: Setting, entered: boolean): { code: number; other: number } {
-  // A code on its own line is announced further up; within a sentence, directly before or by a colon.
+  // A code on its own line is announced further up; within a sentence, directly before it or by a colon.
   if (alone) {
     // A sentence that has ended does not label the number.
     const isLabelled = !entered && !/[.!?。！？]\s*$/.test(wide);
@@ -171,7 +173,7 @@ export function pointsBefore(setting: Setting): number | undefined {
 const isKey = ({ candidate, direct }: Setting, word = ''): boolean =>
   direct && candidate.shape === 'mixed' && KEY.test(word);
 
-/** Words directly before another number may label that number. */
+/** Skips words directly before another number, which may label that number. */
 const wordsToSkip = (word: string, left: number): number =>
   /\d/.test(word) ? SKIPPED_BEFORE_NUMBER : Math.max(0, left - 1);
 
@@ -190,16 +192,16 @@ function namesOther(words: readonly string[], at: number): boolean {
 }
 
 /**
- * Points where a code is the subject of the sentence and the verb stands before the candidate: "One-time password for
- * the payment of EUR 120.00 at a shop with your card is 482913."
+ * Points if a code is the subject of the sentence and the verb stands before the candidate: "One-time
+ * password for the payment of EUR 120.00 at a shop with your card is 482913."
  */
 export function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): number | undefined {
   if (alone || !VERB.test(sentence)) return undefined;
   const at = sentenceWords.slice(0, WORDS_TO_SUBJECT).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));
   if (at < 0 || isCodeOfOther(sentenceWords, at)) return undefined;
   const last = kindAt(sentenceWords, sentenceWords.length - 2);
-  // In "... of 59.90 EUR is 482913", the word before the verb is the unit of an amount. It does not mean that 482913
-  // is something other than a code.
+  // In "... of 59.90 EUR is 482913", the word before the verb is the unit of an amount, and says nothing
+  // about 482913.
   const hasNumber = /\d/.test(sentenceWords.at(-3) ?? '');
   const isOwn = hasNumber || (!isOther(last) && last !== 'number' && last !== 'label');
   return isOwn ? 85 : undefined;
@@ -213,7 +215,7 @@ export function pointsAfter({ kindsAfter, wordsAfter }: Setting): number | undef
   return undefined;
 }
 
-/** For scripts without blanks: the nearest sign before counts, or a code sign after. */
+/** For scripts without spaces: counts the nearest sign before the candidate, or a code sign after it. */
 export function pointsOfSigns({ before, after }: Setting): number | undefined {
   if (!SIGNS.test(before + after)) return undefined;
   const last = (pattern: RegExp) => [...before.matchAll(pattern)].at(-1);
@@ -221,7 +223,7 @@ export function pointsOfSigns({ before, after }: Setting): number | undefined {
   const lastOther = last(OTHER_SIGNS);
   const code = lastCode?.index ?? -1;
   const other = lastOther?.index ?? -1;
-  // "Coupon code", with nothing between the two words.
+  // "Coupon code" without anything between the two words.
   const attached = other >= 0 && before.slice(other + (lastOther?.[0].length ?? 0), code).trim() === '';
   if (attached && other < code && BARE_CODE_SIGN.test(lastCode?.[0] ?? '')) return SOMETHING_ELSE;
   if (code >= 0 && code >= other - 3) return 95 - (before.length - code) / 4;

@@ -24,31 +24,34 @@ import { PURPOSES } from './link-words.ts';
 
 export interface MailFacts {
   subjectSaysCode: boolean;
-  /** The body says that the code is in the subject, which is being read. */
+  /** True for the subject, if the body says that the code is in the subject. */
   isPointedAt: boolean;
-  /** Whether its words say that a code gives access to something. */
+  /** Whether the mail says that a code gives access to something. */
   isAboutAccess: () => boolean;
 }
 
-/** Returns points from 0 to about 100, {@link SOMETHING_ELSE}, or undefined where the rule does not apply. */
+/** Returns points from 0 to about 100, {@link SOMETHING_ELSE}, or undefined if the rule does not apply. */
 type CodeRule = (setting: Setting, mail: MailFacts) => number | undefined;
 
-/** Points of evidence other than an announcement. */
+/** Points of evidence that is not an announcement. */
 const HINT = 60;
-/** Points of an announcement that make a loose shape a code where only a colon or "is" stands between them. */
+/**
+ * Points that an announcement needs to make a loose shape a code, if only a colon or "is" stands between
+ * them.
+ */
 const SURE_ENOUGH = 85;
-/** The same with other words between them, and for a chain of words. */
+/** The same if other words stand between them, and for a chain of words. */
 const SURE_IN_SENTENCE = 97;
-/** Words on each side of a number that may say that it is something else. */
+/** Words on each side of a number in which a word for something else counts. */
 const WORDS_NEAR = 7;
-/** A shorter number at a checkout is a coupon, unless the text speaks of verifying. */
+/** At a checkout, a shorter number is a coupon unless the text mentions verification. */
 const MIN_CHECKOUT_DIGITS = 6;
 
 const when = (condition: boolean, points: number): number | undefined => (condition ? points : undefined);
-/** Whether a text speaks of verifying, of signing in, or of a password. */
+/** Whether a text mentions verification, sign-in or a password. */
 export const hasPurpose = (text: string): boolean => PURPOSES.some((purpose) => purpose.test(text));
 
-/** Whether the words say "previous code" of this one. */
+/** Whether the words around it say that this is a previous code. */
 function isStale({ kindsBefore, after }: Setting): boolean {
   const last = kindsBefore.slice(-3);
   const stale = last.lastIndexOf('stale');
@@ -59,7 +62,7 @@ function isStale({ kindsBefore, after }: Setting): boolean {
 export const isEnteredInSigns = ({ sentence, after }: Setting): boolean =>
   ENTERED_BEFORE.test(sentence) || ENTERED_AFTER.test(after);
 
-/** Whether the sentence says to type the number, and names nothing else. */
+/** Whether the sentence asks to type the number, and names nothing else. */
 function isToEnter(setting: Setting): boolean {
   const { alone, direct, wide, sentenceWords, kindsBefore, kindsAfter } = setting;
   const last = sentenceWords.length - (BESIDE_NUMBER.test(sentenceWords.at(-1) ?? '') ? 2 : 1);
@@ -70,7 +73,7 @@ function isToEnter(setting: Setting): boolean {
   return ![...kindsBefore.slice(-WORDS_NEAR), ...kindsAfter.slice(0, WORDS_NEAR)].includes('other');
 }
 
-/** Reasons against a code that outweigh any announcement. The first rule that applies decides. */
+/** Reasons why a number is not a code, whatever the announcement. The first rule that applies decides. */
 const REFUSALS: readonly CodeRule[] = [
   // The sentence is advertising.
   ({ sentence, after, kindsBefore, kindsAfter, candidate: { shape, value } }) => {
@@ -86,23 +89,26 @@ const REFUSALS: readonly CodeRule[] = [
     const unit = /^\s?(\p{L}+)/u.exec(after)?.[1];
     return when(candidate.shape === 'digits' && unit !== undefined && kindOfWord(unit) === 'unit', 0);
   },
-  // It is a word in capitals, and the sentence goes on.
+  // It is a word in capitals within a sentence.
   ({ candidate: { shape, value }, alone, direct, after, sentenceWords }) => {
     if (alone || shape !== 'loose' || !/^[A-Z]+$/.test(value)) return undefined;
     return when(!isEntered(sentenceWords) && !(direct && ENDS_LINE.test(after)), 0);
   },
 ];
 
-/** The nearest sign of a script without blanks, the subject of the sentence, or the nearest telling word before. */
+/**
+ * The nearest sign of a script without spaces, the subject of the sentence, or the nearest significant word
+ * before.
+ */
 const ANNOUNCEMENTS: readonly CodeRule[] = [pointsOfSigns, pointsOfSubject, pointsBefore];
 
-/** Evidence for a code that no word announces. Only for unambiguous shapes. */
+/** Evidence for a code without an announcement. Only for unambiguous shapes. */
 const HINTS: readonly CodeRule[] = [
-  // The sentence goes on to call it a code.
+  // The sentence calls it a code afterwards.
   pointsAfter,
-  // It stands alone, and the next words say to enter it and what for.
+  // It is alone on its line, and the next words ask to enter it and give the purpose.
   ({ alone, following }) => when(alone && ENTER_IT.test(following) && hasPurpose(following), HINT),
-  // It is to be entered, and the sentence says where, or the mail is about access.
+  // The text asks to enter it, and the sentence says where, or the mail is about access.
   (setting, { isAboutAccess }) =>
     when(isToEnter(setting) && (PLACE.test(setting.sentence + setting.after) || isAboutAccess()), HINT),
   // After a count of digits; or after words such as "here you go" in a mail about access.
@@ -110,7 +116,7 @@ const HINTS: readonly CodeRule[] = [
     const isPresented = direct && PRESENTED.test(sentence) && ENDS_LINE.test(after) && isAboutAccess();
     return when(isPresented || (direct && COUNTED.test(sentence)), HINT);
   },
-  // It stands alone below a subject that speaks of a code.
+  // It is alone on its line, and the subject mentions a code.
   ({ alone }, { subjectSaysCode }) => when(alone && subjectSaysCode, HINT),
   // The body says that the code is in the subject.
   (_, { isPointedAt }) => when(isPointedAt, HINT),
@@ -124,7 +130,7 @@ function firstOf(rules: readonly CodeRule[], setting: Setting, mail: MailFacts):
   return undefined;
 }
 
-/** @returns how sure it is that the candidate is a code, 0 to about 105, or {@link SOMETHING_ELSE} */
+/** @returns confidence that the candidate is a code, from 0 to about 105, or {@link SOMETHING_ELSE} */
 export function judge(setting: Setting, mail: MailFacts): number {
   const refused = firstOf(REFUSALS, setting, mail);
   if (refused !== undefined) return refused;
@@ -135,7 +141,10 @@ export function judge(setting: Setting, mail: MailFacts): number {
   return points > 0 && value.length === 6 ? points + 5 : points;
 }
 
-/** Years, words in capitals, and chains of words are everywhere: only a clear announcement makes them codes. */
+/**
+ * Years, words in capitals and chains of words are frequent in other texts, so they are codes only with a
+ * clear announcement.
+ */
 function judgeLooseShape({ candidate, alone, direct, before }: Setting, announced: number): number {
   const sure =
     candidate.shape === 'words'

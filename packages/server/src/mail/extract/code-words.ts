@@ -1,20 +1,20 @@
 import WORD_RULES from './code-words.json' with { type: 'json' };
 
 /*
- * Words that distinguish a one-time code from other numbers. `code-words.json` has them by effect, by what they mean
- * (the reason for the effect), and by language (ISO 639-1; languages that share words share a line). To add a word or
- * a language, add it there. A pattern is compared with one whole word in lower case; a stem with `\p{L}*` takes the
- * endings of its language.
+ * Words that distinguish a one-time code from other numbers. `code-words.json` lists them by effect, meaning
+ * (the reason for the effect) and language (ISO 639-1; languages that share words share a line). To add a
+ * word or a language, add it there. A pattern is compared with one whole word in lower case; a stem with
+ * `\p{L}*` takes the endings of its language.
  */
 
 /**
- * What a word says about the number beside it:
- * - `promo`: the sentence is advertising, and its code is the same for everybody;
- * - `cart`: the same for a code with letters; digits may prove at a checkout who pays;
- * - `other`: the number is something else, and a code word beside it names that ("order code");
- * - `label`: the number behind it is something else, but "SMS code" and "the code on this page" are codes;
+ * What a word says about the number near it:
+ * - `promo`: the sentence is advertising, and its code is the same for every recipient;
+ * - `cart`: the same for a code with letters; a number at a checkout may authorise a payment;
+ * - `other`: the number is something else, also with a code word next to this word ("order code");
+ * - `label`: the number after it is something else, but "SMS code" and "the code on this page" are codes;
  * - `stale`: the code is an earlier one;
- * - `number`: "number" and its translations: beside a code word they name a code, otherwise something else;
+ * - `number`: "number" and its translations: next to a code word they name a code, otherwise something else;
  * - `code`: the number is a one-time code;
  * - `enter`: the number is to be typed, if the sentence says what for;
  * - `unit`: the number before it is a quantity.

@@ -21,27 +21,30 @@ import { NOT_VERIFY } from './link-words.ts';
 
 /** Characters searched: a code is near the top. */
 const MAX_READ = 32 * 1024;
-/** Codes that are returned at most: the best ones. */
+/** Limit of returned codes; the best ones are kept. */
 const MAX_CODES = 5;
-/** Characters of context on each side of a code. */
+/** Characters of context returned on each side of a code. */
 const CONTEXT_SIDE = 40;
 /** Characters searched for a reference to the subject line. */
 const MAX_POINTER = 2_048;
-/** A line of at least this many characters may have been wrapped. */
+/** A line with at least this many characters may continue on the next line. */
 const MIN_WRAPPED = 50;
-/** A mail of fewer characters is one short sentence. */
+/** A shorter mail is a single short sentence, characters. */
 const MAX_SHORT = 40;
 /** Candidates with a lower score are not reported. */
 const SURE = 45;
 
-/** The zeros of scripts whose digits occur in mail; the other nine digits follow each. */
+/** The digit zero of other scripts that occur in mail; their other digits follow it in Unicode. */
 const ZEROS =
   '\u0660\u06f0\u0966\u09e6\u0a66\u0ae6\u0b66\u0be6\u0c66\u0ce6\u0d66\u0e50\u0ed0\u1040\u17e0\uff10';
 const FOREIGN_DIGIT = [...ZEROS]
   .map((zero) => `${zero}-${String.fromCharCode(zero.charCodeAt(0) + 9)}`)
   .join('');
 const HYPHENS = '\u2010\u2011\u2012\u2013';
-/** Characters that people do not type: other digits and hyphens, and the marks of keycaps (4\ufe0f\u20e3). */
+/**
+ * Characters that people do not type: foreign digits, hyphens other than `-`, and the marks of keycaps
+ * (4\ufe0f\u20e3).
+ */
 const NOT_TYPED = new RegExp(
   `[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]|(?<=[0-9A-Za-z])[${HYPHENS}](?=[0-9A-Za-z])`,
   'gv',
@@ -75,21 +78,21 @@ function asTyped(text: string): string {
   });
 }
 
-/** Keeps the length, so that offsets stay valid. */
+/** Replaces "one-time" variants by one word. Keeps the length, so that offsets stay valid. */
 const oneWord = (words: string): string => 'onetime'.padEnd(words.length);
 
 interface Found {
   code: MailCode;
-  /** Below 0: something other than a code. */
+  /** Negative if it is something other than a code. */
   score: number;
 }
 
 interface Mail extends MailFacts {
-  /** An offer such as "15% off": its code is a coupon. */
+  /** The mail advertises an offer such as "15% off", so its code is a coupon. */
   isOffer: boolean;
-  /** Codes are printed for the record, and count only where the text says to enter one. */
+  /** Codes in this mail are for the record, and count only if the text asks to enter one. */
   isRecord: boolean;
-  /** The subject asks to verify something, or to sign in. */
+  /** Whether the subject asks to verify something or to sign in. */
   isSubjectOfAccess: () => boolean;
   isShort: boolean;
 }
@@ -97,12 +100,12 @@ interface Mail extends MailFacts {
 function read(given: string, mail: Mail): Found[] {
   const text = asTyped(given.slice(0, MAX_READ));
   if (!/\d|[A-Z]{3}|-[a-z]{3,12}-/.test(text)) return [];
-  // Links become blanks of the same length, so that offsets stay valid.
+  // Replaces links by blanks of the same length, so that offsets stay valid.
   const unlinked = text.replace(LINK, (link) => ' '.repeat(link.length));
   const candidates = candidatesOf(unlinked);
   if (candidates.length === 0) return [];
   const readable = unlinked.replace(ONE_TIME, oneWord).replace(ONE_TIME_SIGNS, oneWord);
-  // In such mail, a code with letters is a coupon or a booking reference.
+  // In mail about offers and bookings, a code with letters is a coupon or a booking reference.
   const noLetters = candidates.some(hasLetters) && (mail.isOffer || BOOKING.test(readable));
   return candidates
     .filter((candidate) => !(noLetters && hasLetters(candidate)))
@@ -112,7 +115,7 @@ function read(given: string, mail: Mail): Found[] {
 
 const hasLetters = ({ value }: Candidate): boolean => /[A-Z]/i.test(value);
 
-/** Undefined without evidence. @param readable `text` without links, and with "one-time" written one way */
+/** Undefined without evidence. @param readable `text` without links and with "one-time" normalised */
 function found(text: string, readable: string, candidate: Candidate, mail: Mail): Found | undefined {
   const setting = settingOf(readable, candidate);
   if (mail.isRecord && !isMeantForEntering(setting)) return undefined;
@@ -125,8 +128,8 @@ function found(text: string, readable: string, candidate: Candidate, mail: Mail)
 }
 
 /**
- * Whether the code is only the label of a record ("test code 10231"), because nothing says that it gives access.
- * Directly after a label, the words of the whole mail count, otherwise those of the sentence.
+ * Whether the code only labels a record ("test code 10231"), because nothing says that it gives access.
+ * Directly after a label, the whole mail is searched for such words, otherwise only the sentence.
  */
 function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
   const { alone, direct } = setting;
@@ -135,7 +138,7 @@ function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
   return !speaks && !isMeantForEntering(setting) && !isNamedInFull(setting);
 }
 
-/** The line of a candidate, joined with its neighbours where it was wrapped. */
+/** The line of a candidate, joined with adjacent lines if it was wrapped. */
 function lineOf({ sentence, after }: Setting): string {
   const lines = sentence.split('\n');
   let line = lines.pop() ?? '';
@@ -151,7 +154,7 @@ const isMeantForEntering = (setting: Setting): boolean =>
   isEnteredInSigns(setting) ||
   kindsOf(wordsOf(setting.wide + setting.following)).includes('enter');
 
-/** Whether it is named more precisely than "code": a passcode, a one-time password, six digits. */
+/** Whether the text names it more precisely than "code": a passcode, a one-time password, six digits. */
 const isNamedInFull = ({ sentence, wide }: Setting): boolean =>
   COUNTED.test(sentence) ||
   wordsOf(wide).some((word) => kindOfWord(word) === 'code' && !BARE_CODE.test(word));
@@ -175,10 +178,9 @@ function speaksOfAccess(text: string): boolean {
 const hasCode = (found: readonly Found[]): boolean => found.some(({ score }) => score > 0);
 
 /**
- * Finds one-time codes, best first; none when unsure. Values are as typed: groups of digits joined (`482 910` is
- * `482910`), hyphens of mixed codes kept (`G-482910`). The HTML is read only where the text has no code, and images
- * only where nothing else has.
- * @param words the visible words of the HTML
+ * Finds one-time codes, best first; none when unsure. Values are as typed: groups of digits joined (`482 910`
+ * is `482910`), hyphens of mixed codes kept (`G-482910`). The HTML is searched only if the text has no code,
+ * and alternative texts of images only as the last resort. @param words the visible words of the HTML
  */
 export function findCodes(
   subject: string,
@@ -189,7 +191,7 @@ export function findCodes(
   const subjectSaysCode = saysCode(asTyped(subject));
   const isOffer = /\d\s?%/.test(subject);
   const isRecord = !subjectSaysCode && RECORD_SUBJECT.test(subject);
-  // Lazy, because most mail has no number that could be a code.
+  // Lazy, because most mail contains no number that could be a code.
   const isAboutAccess = once(() => [subject, text ?? '', words ?? ''].some(speaksOfAccess));
   const isSubjectOfAccess = once(
     () => hasPurpose(subject) && !NOT_VERIFY.test(subject) && !CONFIRMED.test(subject),
@@ -207,7 +209,9 @@ export function findCodes(
   return best(all);
 }
 
-/** Merges equal values: one that is something else anywhere is no code, and a repeated one scores higher. */
+/**
+ * Merges equal values: a value that is something else anywhere is no code, and repetition raises the score.
+ */
 function best(found: readonly Found[]): MailCode[] {
   const byValue = new Map<string, Found>();
   for (const one of found) {

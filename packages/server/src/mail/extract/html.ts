@@ -3,13 +3,13 @@ import type { MailImage } from '../mail.ts';
 import { clean, foldBlanks, oneLine, withoutInvisible } from '../mime/clean.ts';
 import { TagReader } from './tag-reader.ts';
 
-/** Characters; longer texts are no labels. */
+/** Characters; longer texts are not labels. */
 const MAX_ANCHOR_TEXT = 500;
 
 const MAX_ANCHORS = 2_000;
 
 export interface HtmlAnchor {
-  /** Entities decoded, without blanks around it and line breaks within. */
+  /** With decoded entities, without surrounding blanks and line breaks. */
   href: string;
   text: string;
   /** Offset in `words`. */
@@ -17,7 +17,7 @@ export interface HtmlAnchor {
 }
 
 export interface HtmlReading {
-  /** A line for each block, a tab between the cells of a row, otherwise single spaces. */
+  /** The visible text: a line per block, tabs between the cells of a row, otherwise single spaces. */
   words: string;
   anchors: HtmlAnchor[];
   images: MailImage[];
@@ -32,7 +32,7 @@ const BLOCKS: ReadonlySet<string> = new Set(
     'h5 h6 header hr html li main nav ol p pre section table tbody tfoot thead tr ul'
   ).split(' '),
 );
-/** Input types whose value is not shown; others may hold a code to be copied. */
+/** Input types whose value is invisible; values of others may be a code to copy. */
 const UNSEEN_FIELD = /^\s*(?:hidden|password|checkbox|radio|image|file|range|color)\s*$/i;
 const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 
@@ -42,7 +42,9 @@ const TAB = 2;
 const LINE = 3;
 const BREAKS = ['', ' ', '\t', '\n'];
 
-/** A hidden element ends when its tag name was closed as often as it was opened. */
+/**
+ * Collects visible text and links. A hidden element ends when its tag was closed as often as it was opened.
+ */
 class PageReader extends TagReader {
   words = '';
   readonly anchors: HtmlAnchor[] = [];
@@ -53,7 +55,7 @@ class PageReader extends TagReader {
   private hiddenName = '';
   private hiddenDepth = 0;
   private anchor: HtmlAnchor | undefined;
-  /** The `<area>` of an image map that is read; it has no end tag. */
+  /** The current `<area>` of an image map, which has no end tag. */
   private area: HtmlAnchor = { href: '', text: '', at: 0 };
   private anchorWords = '';
   private alt = '';
@@ -173,7 +175,7 @@ class PageReader extends TagReader {
     const blankAfter = text.endsWith(' ');
     const written = between + text.slice(from, blankAfter ? -1 : undefined);
     this.words += written;
-    // Collected separately: slicing the growing words would copy them for every link.
+    // Collected separately, because slicing the growing `words` would copy it for every link.
     if (this.anchor !== undefined && this.anchorWords.length < MAX_ANCHOR_TEXT) this.anchorWords += written;
     this.pendingBreak = blankAfter ? SPACE : 0;
   }
@@ -189,7 +191,10 @@ class PageReader extends TagReader {
 
 const labelOf = (words: string): string => foldBlanks(words.slice(0, MAX_ANCHOR_TEXT)).trim();
 
-/** Strips an address as the URL standard's parser does; invisible characters stay, since a click would send them. */
+/**
+ * Strips an address as the URL standard's parser does. Invisible characters stay, because a click would send
+ * them.
+ */
 function asBrowsersRead(href: string): string {
   const address = href.replace(/[\t\n\r]+/g, '');
   let start = 0;
@@ -199,9 +204,9 @@ function asBrowsersRead(href: string): string {
   return address.slice(start, end);
 }
 
-/** Senders fill previews with invisible characters. */
+/** Removes invisible characters, with which senders fill previews. */
 function fold(text: string): string {
-  // The tokenizer gives a page of "<" or entities one character at a time.
+  // Fast path: for a page full of "<" or entities, the tokenizer calls this with single characters.
   if (text.length === 1 && text > ' ' && text <= '~') return text;
   return foldBlanks(withoutInvisible(text));
 }
@@ -215,30 +220,30 @@ export function readHtml(html: string): HtmlReading {
 
 export const textOfPage = ({ words }: HtmlReading): string => clean(cut(words, MAX_HTML_TEXT));
 
-/** Characters of the plain text that is compared. */
+/** Characters of the plain text that are compared. */
 const MAX_COMPARED = 256 * 1024;
-/** Characters of a line that is compared; longer ones are kept. */
+/** Longest line that is compared; longer ones are always kept. */
 const MAX_LINE = 2_048;
-/** Characters searched for the lines of one page, a few milliseconds; the remaining lines are kept. */
+/** Total characters searched for the lines of one page: a few milliseconds; the remaining lines are kept. */
 const MAX_SEARCHED = 2 * 1024 * 1024;
 
 /**
- * The lines of the HTML that the plain text lacks, ignoring case and white space: most mail says the same in both, and
- * one copy is enough for searches. @returns null when there is none
+ * The lines of the HTML that the plain text lacks, ignoring case and white space. Most mail has the same text
+ * in both, so searches need only these. @returns null if there are none
  */
 export function wordsOnlyInPage(text: string, page: string): string | null {
   const plain = foldBlanks(text.slice(0, MAX_COMPARED)).toLowerCase();
   const kept: number[] = [];
   let from = 0;
   let searched = 0;
-  // Folding the whole page costs half of folding each line.
+  // Folding the whole page costs half as much as folding each line.
   const lines = page.toLowerCase().replaceAll('\t', ' ').split('\n');
   for (const [i, line] of lines.entries()) {
     if (line.length > MAX_LINE || searched > MAX_SEARCHED) {
       kept.push(i);
       continue;
     }
-    // Both usually have the same order, so the search continues from the last match.
+    // Both usually have the same order, so the search continues after the last match.
     let at = plain.indexOf(line, from);
     if (at < 0) at = plain.indexOf(line);
     searched += at < from ? plain.length : at - from;

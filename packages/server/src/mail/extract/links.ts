@@ -16,52 +16,56 @@ import {
 
 type LinkKind = MailLink['kind'];
 
-/** Real mail has tens. */
+/** Limit of links; real mail has tens. */
 export const MAX_LINKS = 200;
-/** Characters; a longer one is data and no page. */
+/** Longest URL, characters; a longer one contains data and is no page. */
 const MAX_HREF = 16 * 1024;
 const MAX_READ = 1024 * 1024;
-/** Characters on each side of a bare link that may say its purpose. */
+/** Characters on each side of a link without text that may mention its purpose. */
 const WORDS_AROUND = 120;
-/** Characters before a button that may hold its heading. */
+/** Characters before a button that may contain its heading. */
 const WORDS_ABOVE = 500;
 const MAX_HEADING = 80;
 const MAX_HREF_JUDGED = 1_000;
 /** `test/login.test.ts` is a file name; its words say nothing about the link. */
 const FILE_PATH = /^[\w@-]+(?:\/[\w@.-]+)+$/;
 
-/** A web address begins at its scheme, even directly after a word. */
+/** The URL begins at the scheme, even directly after a word. */
 const WEB_SCHEME = /https?$/i;
 /** Schemes other than HTTP, such as `acme` of an app link (RFC 3986 section 3.1). */
 const APP_SCHEME = /(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,31}$/i;
 const MAX_SCHEME = 33;
-/** Schemes of servers and files, which no mail program opens. */
+/** Schemes of servers and files, which mail programs do not open. */
 const NO_APP =
   /^(?:jdbc|odbc|postgres|[a-z+]*sql\w*|mongodb|redis|rediss|amqps?|ldaps?|smtps?|imaps?|pop3s?|s?ftps?|ssh|git|svn|rsync|s3|gs|wss?|tcp|udp|tls|unix|docker|npm|pkg|file|data|javascript|vbscript|about|blob|chrome|resource|view-source)\b/i;
 /**
- * The rest of an address. Excludes direction marks (RFC 3987 section 4.1) and Markdown's `](`. Letters of scripts
- * without blanks may touch the end of an address, so they belong to it only after a separator, as in `/wiki/日本`.
+ * The rest of a URL. Excludes direction marks (RFC 3987 section 4.1) and Markdown's `](`. In scripts without
+ * spaces, text may directly follow a URL, so their letters belong to it only after a separator, as in
+ * `/wiki/日本`.
  */
 const ADDRESS =
   /(?:[^\s\]<>"\u00ab\u00bb\u201c\u201d\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\](?!\()|(?<![a-z0-9)\]}.,;:!?])[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])+/iy;
-/** Punctuation after a link. Invisible characters count only here: within an address, the URL standard keeps them. */
+/**
+ * Punctuation after a link. Invisible characters are removed only here, because the URL standard keeps them
+ * within a URL.
+ */
 const BEHIND_LINK = new RegExp(`[.,;:!?'*_\\|\`${INVISIBLE}]`, 'v');
-/** Such links may unsubscribe, but have no other purpose. */
+/** Links with these schemes may unsubscribe, but have no other purpose. */
 const NO_PAGE = /^(?:mailto|tel|sms):/i;
 const NO_LINK = /^(?:javascript|data|vbscript|cid|about|blob|file):|^#/i;
-/** Link texts that do not tell the purpose. */
+/** Link texts that do not mention a purpose. */
 const GENERIC =
   /^(?:(?:click|tap|press|klicken sie|klick|cliquez|haz clic|pulsa|clicca|clique|klik|kliknij|klikněte|klicka|klikk|нажмите|натисніть|اضغط|לחץ|לחצו) )?(?:here|link|this link|button|hier|ici|aquí|qui|aqui|tutaj|här|her|zde|itt|aici|tässä|buraya|сюда|здесь|сюди|тут|εδώ|هنا|اینجا|כאן|यहाँ|こちら|这里|這裡|여기|ที่นี่|tại đây|di sini)[^\p{L}]*$/iu;
 
 const SENTENCE_END = /\n|[.!?](?=\s)|[。！？]/;
 
-/** In Markdown, `[text](address)` ends at an unmatched closing bracket. */
+/** Target of a Markdown link `[text](URL)`, which ends at an unmatched closing bracket. */
 const TARGET = /^[^()]*(?:\([^()]*\)[^()]*)*/;
 
 const BRACKETS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
 
 function trimEnd(link: string): string {
-  // Surplus closing brackets of each kind, counted when the first is met.
+  // Surplus closing brackets of each kind, counted when the first one is found.
   const surplus = new Map<string, number>();
   for (let end = link.length; end > 0; end--) {
     const last = link.charAt(end - 1);
@@ -94,7 +98,7 @@ function tellingQuery(query: string): string {
 function kindOfPath(href: string): LinkKind | undefined {
   const [beforeQuery = '', query = ''] = href.slice(0, MAX_HREF_JUDGED).split(/[?#](.*)/s, 2);
   const scheme = /^(https?:\/\/[^/]*)|^[a-z][a-z0-9+.-]*:(?:\/\/)?/i.exec(beforeQuery);
-  // An app link has no host: what follows its scheme names the screen to open.
+  // An app link has no host: the part after the scheme names the screen.
   const path = beforeQuery.slice(scheme?.[0].length ?? 0);
   const isArticle = ARTICLE_PATH.test(path);
   for (const place of [path, tellingQuery(query)]) {
@@ -109,17 +113,17 @@ function kindOfPath(href: string): LinkKind | undefined {
 interface Around {
   before: string;
   after: string;
-  /** Like `before`, but longer, and across pictures. */
+  /** Like `before`, but longer, and including text before images. */
   above: string;
 }
 
-/** @param around undefined for a link that has no words but an image */
+/** @param around undefined for a link that contains only an image */
 function kindOf(href: string, text: string, around: Around | undefined): LinkKind {
   const kind = kindOfWeb(href, text, around);
   return kind !== 'unsubscribe' && NO_PAGE.test(href) ? 'other' : kind;
 }
 
-/** The text of a link takes precedence over its path, which may be the same for several purposes. */
+/** The text of a link has precedence over its path, which may be the same for several purposes. */
 function kindOfWeb(href: string, text: string, around: Around | undefined): LinkKind {
   if (ARTICLE_TEXT.test(text)) return 'other';
   const own = text === href || FILE_PATH.test(text) ? undefined : kindOfText(text);
@@ -132,15 +136,15 @@ function kindOfWeb(href: string, text: string, around: Around | undefined): Link
   return said ?? (isButton ? kindOfHeading(around) : undefined) ?? path ?? 'other';
 }
 
-/** Headings are short lines that are no sentence; the nearest one counts. */
+/** Purpose by the nearest heading: a short line that is not a sentence. */
 function kindOfHeading({ above }: Around): LinkKind | undefined {
   const lines = above.split('\n').filter((line) => line.length <= MAX_HEADING && !/[.:,;]\s*$/.test(line));
   return lines.map(kindOfText).findLast((kind) => kind !== undefined);
 }
 
 /**
- * By the sentence around the link, else by one further up that refers to a link ("use the link below to sign in. It
- * works once.").
+ * Purpose by the sentence around the link, else by an earlier sentence that refers to a link ("use the link
+ * below to sign in. It works once.").
  */
 function kindOfSentence({ before, after }: Around): LinkKind | undefined {
   const sentences = before.trimEnd().split(SENTENCE_END);
@@ -184,12 +188,12 @@ export function* textLinks(text: string): Generator<TextLink> {
 }
 
 /**
- * Each link once, in order of appearance: those of the HTML with their words, then those that only the text or the
- * List-Unsubscribe field (RFC 2369) has.
+ * Each link once, in order of appearance: those of the HTML with their text, then those that only the plain
+ * text or the List-Unsubscribe field (RFC 2369) contains.
  */
 export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
   const links = new Map<string, MailLink>();
-  // Of an image and a button with one target, the words of the button count.
+  // If an image and a button have the same target, the text of the button counts.
   const isKnown = (href: string, words: string): boolean => {
     const known = links.get(href);
     return known !== undefined && (known.text !== '' || (words === '' && known.kind !== 'other'));
@@ -201,7 +205,7 @@ export function findLinks(text: string | null, page: HtmlReading | null, unsubsc
   };
   const anchors = page?.anchors ?? [];
   const shown = page?.words ?? '';
-  // The text around a link ends at the links before and after it.
+  // The text around a link is bounded by the links before and after it.
   let end = 0;
   for (const [i, { href, text: words, at }] of anchors.entries()) {
     const before = shown.slice(Math.max(end, at - WORDS_AROUND), at);

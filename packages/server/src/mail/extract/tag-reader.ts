@@ -3,8 +3,8 @@ import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 const MAX_HTML_READ = 1024 * 1024;
 
 /**
- * Reads tags and text in one pass without a tree or a stack, so that neither depth nor missing end tags cost time.
- * Names are in lower case, values decoded.
+ * Reads tags and text in one pass without a tree or a stack, so that deep nesting and missing end tags cost
+ * no time. Names are in lower case, values decoded.
  */
 export abstract class TagReader implements TokenizerCallbacks {
   protected tag = '';
@@ -59,7 +59,7 @@ export abstract class TagReader implements TokenizerCallbacks {
   }
 
   onselfclosingtag(end: number): void {
-    // HTML ignores the slash.
+    // HTML ignores the slash of a self-closing tag.
     this.opened(end);
   }
 

@@ -1,6 +1,6 @@
 import { TagReader } from '../extract/tag-reader.ts';
 
-/** Where a page breaks the rules of `accessibility-rules.ts`, by the name of the rule. */
+/** Places where a page breaks the rules of `accessibility-rules.ts`, by rule name. */
 export type AccessibilityPlaces = ReadonlyMap<string, string[]>;
 
 interface Rgb {
@@ -8,18 +8,21 @@ interface Rgb {
   green: number;
   blue: number;
 }
-/** An open element, with what its text inherits. */
+/** An open element with the style that its text inherits. */
 interface Open {
   tag: string;
   isHidden: boolean;
-  /** Null where it is not known. */
+  /** Null if unknown. */
   color: Rgb | null;
   ground: Rgb | null;
-  /** Pixels; null where it is relative or not stated. */
+  /** Pixels; null if relative or unknown. */
   size: number | null;
   isBold: boolean;
   isSmallByNature: boolean;
-  /** What the content of this element must meet: links and buttons need a name, tables without a role a header. */
+  /**
+   * The open requirement of this element: links and buttons need a name, and tables without a role a header
+   * cell.
+   */
   asked: { rule: 'layout-table-role' | 'link-name' | 'button-name'; place: string; isMet: boolean } | null;
 }
 
@@ -28,28 +31,28 @@ const MAX_OPEN = 500;
 const MAX_PLACES = 1_000;
 const MAX_SHEET = 256 * 1024;
 const MAX_STYLE = 4_096;
-/** An end tag is compared with this many open elements, the innermost ones. */
+/** Number of innermost open elements that an end tag is compared with. */
 const MAX_CLOSED = 40;
 const MAX_PLACE = 60;
 
-/** WCAG 2.2 success criterion 1.4.3; large text has 18 pt, or 14 pt in bold. */
+/** Minimum contrast (WCAG 2.2, success criterion 1.4.3). Large text has 18 pt, or 14 pt in bold. */
 const MIN_RATIO = 4.5;
 const MIN_RATIO_LARGE = 3;
 const LARGE = 24;
 const LARGE_BOLD = 18.66;
 const MIN_SIZE = 12;
-/** Text of this size is there to be hidden, such as a preheader. */
+/** Text of this size or smaller is meant to be hidden, such as a preheader. */
 const HIDDEN_SIZE = 2;
 const HEADING_SIZES: Record<string, number> = { h1: 32, h2: 24, h3: 18.72, h4: 16, h5: 13.28, h6: 10.72 };
 
 const VOID = new Set('area base br col embed hr img input link meta param source track wbr'.split(' '));
 const ACTIVE = new Set(['script', 'iframe', 'frame', 'object', 'embed', 'applet']);
 const LANGUAGE = /^[a-z]{2,3}(?:-[a-z0-9]{1,8})*$/i;
-/** Addresses that lead nowhere. */
+/** Link targets that lead nowhere. */
 const NOWHERE = /^(?:#|https?:\/*|mailto:|tel:)?$/;
 const IMAGE_FILE = /^\S{1,200}\.(?:png|jpe?g|gif|svg|webp|bmp)$/i;
 const DIRECTION = /^(?:ltr|rtl|auto)$/i;
-/** Not a space, and not one of the characters without width that preheaders are filled with. */
+/** Neither a space nor a zero-width character, with which preheaders are filled. */
 const VISIBLE = /[^\s\p{Cf}\p{Mn}\u115f]/u;
 const READABLE = /[\p{L}\p{N}]/u;
 const HIDING =
@@ -68,7 +71,7 @@ const NAMED: Record<string, string> = {
   },
 };
 
-/** Null for what is no plain colour: a gradient, a picture, a variable, one that is transparent. */
+/** Null for anything but an opaque plain colour, such as a gradient, an image or a variable. */
 function colorOf(text: string): Rgb | null {
   const value = text.trim().toLowerCase();
   const hex = /^#?([\da-f]{6})$/.exec(NAMED[value] ?? value.replace(/^#(.)(.)(.)$/, '#$1$1$2$2$3$3'))?.[1];
@@ -123,7 +126,7 @@ const ROOT: Open = {
 
 class AccessibilityReader extends TagReader {
   private readonly places = new Map<string, string[]>();
-  /** What the page has anywhere. */
+  /** Features found so far that the page needs once. */
   private readonly seen = new Set<'lang' | 'dir' | 'title' | 'document' | 'base'>();
   private readonly open: Open[] = [];
   private attributes = new Map<string, string>();
@@ -168,11 +171,11 @@ class AccessibilityReader extends TagReader {
   private seeImage(src: string, alt: string): void {
     if (!/^(?:https?|cid|data):/i.test(src)) this.add('relative-image', src);
     const name = /([^/?#]*?)(?:\.\w+)?(?:[?#].*)?$/.exec(src.slice(0, MAX_STYLE))?.[1];
-    // A name with a digit or an underscore was not written as a description.
+    // A file name with a digit or an underscore is not a description.
     if (IMAGE_FILE.test(alt) || (alt === name && /[_\d]/.test(alt))) this.add('image-alt-file-name', alt);
   }
 
-  /** What the text in an element looks like. */
+  /** The element with its text style. */
   private elementOf(tag: string, attributes: ReadonlyMap<string, string>): Open {
     const { top } = this;
     const styles = declarations(attributes.get('style') ?? '');
@@ -203,7 +206,7 @@ class AccessibilityReader extends TagReader {
     };
   }
 
-  /** Notes what an element contributes: a name, a header of a table, a level of headings. */
+  /** Records what an element provides: a name, a table header, a heading level. */
   private see(tag: string, attributes: ReadonlyMap<string, string>): void {
     const names = [
       attributes.get('aria-label'),
@@ -221,7 +224,7 @@ class AccessibilityReader extends TagReader {
     this.level = level;
   }
 
-  /** Marks the enclosing links and buttons, or the nearest enclosing table, as correct. */
+  /** Marks the requirement of enclosing links and buttons, or of the nearest enclosing table, as met. */
   private meet(what: 'name' | 'layout-table-role'): void {
     for (let at = this.open.length - 1; at >= 0; at--) {
       const asked = this.open[at]?.asked;
@@ -269,7 +272,7 @@ class AccessibilityReader extends TagReader {
     if (places.length < MAX_PLACES) places.push(place.slice(0, MAX_PLACE));
   }
 
-  /** @returns the places, after the whole page was read */
+  /** @returns the places; call it after the whole page was read */
   found(): AccessibilityPlaces {
     if (!this.seen.has('lang')) this.add('html-lang', '<html>');
     if (!this.seen.has('dir')) this.add('html-dir', '<html>');

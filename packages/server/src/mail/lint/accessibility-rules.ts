@@ -1,8 +1,8 @@
 import type { Rule } from './finding.ts';
 
 /*
- * What the Email Markup Consortium's report on accessibility counts in real mails, and what breaks in all mail programs.
- * `info` is what most mails have. The places come from `accessibility-places.ts`.
+ * Rules from the Email Markup Consortium's accessibility report on real mails, and for problems in all mail
+ * programs. Problems of most mails are `info`. `accessibility-places.ts` finds the places.
  */
 
 type Row = [name: string, severity: Rule['severity'], reference: string, message: string];

@@ -5,17 +5,17 @@ import { bodyBytes } from '../mime/part-index.ts';
 import type { Part } from '../mime/parts.ts';
 import type { LintedMail, Rule } from './finding.ts';
 
-/** Gmail shows this many bytes of HTML, and a link to the rest. */
+/** Gmail shows only this many bytes of HTML, and a link to the rest. */
 const CLIPPED_BYTES = 102 * 1024;
-/** Fewer words say nothing about whether two bodies are the same. */
+/** Minimum number of words for comparing two bodies. */
 const MIN_WORDS = 20;
-/** A text with a smaller share of the page's words is another text. */
+/** If a text shares fewer of the page's words, it has different content. */
 const MIN_SHARED = 0.2;
 
 const textParts = ({ bodies }: LintedMail): Part[] => [...bodies.text, ...bodies.html];
 const charsetOf = (part: Part): string => (part.parameters.get('charset') ?? '').trim().toLowerCase();
 
-/** What is wrong with the charset of a part; undefined when nothing is. */
+/** The charset problem of a part; undefined if there is none. */
 function charsetProblem(source: Buffer, part: Part): string | undefined {
   const bytes = bodyBytes(source, part);
   const charset = charsetOf(part);
@@ -85,7 +85,7 @@ export const BODY_RULES: readonly Rule[] = [
       if (!content.text?.trim() || content.htmlText === null) return false;
       const shown = wordsOf(content.htmlText);
       if (shown.size < MIN_WORDS) return false;
-      // htmlText is cut at MAX_HTML_TEXT, so the text is cut at the same length.
+      // Cut like htmlText, so that both have the same maximum length.
       const text = wordsOf(content.text.slice(0, MAX_HTML_TEXT));
       const shared = [...shown].filter((word) => text.has(word)).length / shown.size;
       return (
@@ -115,7 +115,7 @@ export const BODY_RULES: readonly Rule[] = [
     severity: 'warning',
     reference: 'RFC 2183 section 2.3',
     check: ({ mail: { content }, parts }) =>
-      // The parts of an encrypted message are not files to be saved (RFC 3156 section 4).
+      // The parts of an encrypted message are not meant to be saved (RFC 3156 section 4).
       (parts.root.type === 'multipart/encrypted' ? [] : content.attachments)
         .filter(
           ({ disposition, filename, contentType, parameters }) =>

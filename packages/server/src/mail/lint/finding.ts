@@ -24,6 +24,6 @@ export interface Rule {
   name: string;
   severity: LintFinding['severity'];
   reference: string;
-  /** Returns what is wrong; false if nothing is. */
+  /** Returns the problems; false if there are none. */
   check(mail: LintedMail): readonly Case[] | Case | false;
 }

@@ -141,7 +141,7 @@ export const HEADER_RULES: readonly Rule[] = [
     check: ({ mail: { content } }) => {
       const field = content.headers.find(({ name }) => name.toLowerCase() === 'list-unsubscribe');
       const post = content.headers.find(({ name }) => name.toLowerCase() === 'list-unsubscribe-post');
-      // Discussion lists have only an address.
+      // Discussion lists often have only a mail address, which is fine.
       if (!field || !/<\s*https:/i.test(field.value)) return false;
       return (
         !/list-unsubscribe\s*=\s*one-click/i.test(post?.value ?? '') && {
@@ -163,8 +163,8 @@ const hasInternationalAddress = ({ from, to, cc }: MailSummary): boolean =>
   [...(from ? [from] : []), ...to, ...cc].some(({ address }) => /[^\p{ASCII}]/u.test(address));
 
 /**
- * Mail to subscribers: marked as bulk, or with an unsubscribe link. Automatic messages (RFC 3834), replies, and mail
- * that a sign-up, sign-in or reset caused may have these too, but are no bulk mail.
+ * Whether this is mail to subscribers: marked as bulk, or with an unsubscribe link. Excludes automatic
+ * messages (RFC 3834), replies, and mail that a sign-up, sign-in or reset caused, which may have these too.
  */
 function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   const value = (name: string) =>
@@ -177,7 +177,10 @@ function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   );
 }
 
-/** A newsletter may have a sign-in link too, but not as its first link. */
+/**
+ * Whether the recipient requested the mail. A newsletter may contain a sign-in link too, but not as its first
+ * link.
+ */
 const isAskedFor = ({ links }: MailContent, { codes }: MailSummary): boolean =>
   codes.length > 0 ||
   links[0]?.kind === 'sign-in' ||

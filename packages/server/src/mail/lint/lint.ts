@@ -11,7 +11,7 @@ import { HEADER_RULES } from './header-rules.ts';
 import { pageFacts } from './page-facts.ts';
 import { featuresOf, PAGE_RULES, TEMPLATE_RULES } from './page-rules.ts';
 
-/* To add a rule, add it to one of the five tables. A rule must find nothing in a well-made mail. */
+/* To add a rule, add it to one of the five tables. Rules must report nothing for a well-made mail. */
 
 export const RULES: readonly Rule[] = [
   ...HEADER_RULES,
@@ -21,7 +21,7 @@ export const RULES: readonly Rule[] = [
   ...ACCESSIBILITY_RULES,
 ];
 
-/** Largest number of messages, and of places, that one finding names. */
+/** Limit of messages, and of places, that one finding lists. */
 const MAX_NAMED = 5;
 /** Maximum length of the joined messages of a finding, and of its joined places, in characters. */
 const MAX_TEXT = 1_000;
@@ -29,9 +29,9 @@ const MAX_TEXT = 1_000;
 const ORDER: readonly string[] = ['error', 'warning', 'info'];
 
 /**
- * One finding for each rule, the most severe first, and what mail clients support. Never throws. Costs twice as much as
- * parsing, so it runs on a parser worker.
- * @param raw as sent, without the Received line of this server
+ * Checks a mail: one finding per rule, most severe first, and unsupported features. Never throws. Costs twice
+ * as much as parsing, so it runs on a parser worker. @param raw as sent, without the Received line of this
+ * server
  */
 export function lintMail(raw: Uint8Array): LintReport {
   const source = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);

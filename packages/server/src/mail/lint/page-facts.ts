@@ -2,22 +2,22 @@ import { TagReader } from '../extract/tag-reader.ts';
 import support from './client-support.json' with { type: 'json' };
 
 /*
- * What a page loads and which HTML and CSS it uses, for the rules. `client-support.json` says which clients support that:
- * data of caniemail.com, written by `scripts/lint/client-support.ts`.
+ * Collects for the rules what a page loads and which HTML and CSS it uses. `client-support.json` states which
+ * clients support them: data of caniemail.com, written by `scripts/lint/client-support.ts`.
  */
 
 /** HTML or CSS that a mail uses and not all clients support. */
 export interface UsedFeature {
-  /** Of `https://www.caniemail.com/features/…`. */
+  /** Part of the URL `https://www.caniemail.com/features/…`. */
   slug: string;
   title: string;
-  /** A letter for each of the clients: `y`, `a` for partial support, `n`, or `u` for unknown. */
+  /** One letter per client: `y`, `a` for partial support, `n`, or `u` for unknown. */
   support: string;
-  /** Of the HTML, decoded. */
+  /** Lines of the decoded HTML. */
   lines: number[];
 }
 
-/** By what is found in a tag or a declaration. */
+/** Features by the tag or declaration that uses them. */
 const FEATURES: ReadonlyMap<string, Omit<UsedFeature, 'lines'>> = new Map(
   support.features
     .filter((feature) => /[an]/.test(feature.support))
@@ -33,7 +33,7 @@ export interface LintedImage {
   src: string;
   hasAlt: boolean;
   hasSize: boolean;
-  /** One pixel or hidden: it counts opened mail. */
+  /** Whether it is one pixel in size or hidden: a pixel that tracks opening. */
   isPixel: boolean;
 }
 
@@ -95,7 +95,7 @@ class FactReader extends TagReader {
     if (tag === 'img' && this.images.length < MAX_KEPT) this.images.push(imageOf(attributes));
   }
 
-  /** @param placeOf where an index of the text is in the HTML */
+  /** @param placeOf maps an index in `css` to a place in the HTML */
   private readCss(css: string, placeOf: (index: number) => number): void {
     if (css === '' || this.cssLength >= MAX_CSS) return;
     this.cssLength += css.length;
@@ -109,7 +109,7 @@ class FactReader extends TagReader {
       const property = declaration.slice(0, colon).trim();
       const value = declaration.slice(colon + 1).trim();
       this.use(`value:${property}:${value}`, place);
-      // Initial values, and positions that move nothing, need no support.
+      // Initial values, and positions without effect, need no support.
       if (!/^(?:static|relative|initial|auto|0|none|normal)\b/.test(value))
         this.use(`property:${property}`, place);
       for (const [, name] of value.matchAll(/(?<![a-z-])([a-z-]{1,30})\(/g))
@@ -127,7 +127,7 @@ class FactReader extends TagReader {
     return true;
   }
 
-  /** Places come in order, so each line end is searched once. */
+  /** Places come in ascending order, so each line end is searched once. */
   private lineAt(place: number): number {
     for (; this.lineEnd !== -1 && this.lineEnd < place; this.line++) {
       this.lineEnd = this.html.indexOf('\n', this.lineEnd + 1);
@@ -136,7 +136,7 @@ class FactReader extends TagReader {
   }
 }
 
-/** A sheet of fonts only decorates. */
+/** False for style sheets of fonts, which do not affect the layout. */
 const isLayoutSheet = (attributes: ReadonlyMap<string, string>): boolean =>
   /stylesheet/i.test(attributes.get('rel') ?? '') && !FONT_SHEET.test(attributes.get('href') ?? '');
 
@@ -152,8 +152,8 @@ function imageOf(attributes: ReadonlyMap<string, string>): LintedImage {
 }
 
 /**
- * The declarations of a style sheet with their places, in linear time. Skips `@supports` blocks, because they have
- * fallbacks outside.
+ * Yields the declarations of a style sheet with their places, in linear time. Skips `@supports` blocks, which
+ * have fallbacks outside.
  */
 function* declarationsOf(css: string): Generator<[declaration: string, index: number]> {
   /** Open braces since the outermost `@supports`; 0 outside. */

@@ -4,9 +4,12 @@ import support from './client-support.json' with { type: 'json' };
 import type { Case, LintedMail, Rule } from './finding.ts';
 import type { PageFacts, UsedFeature } from './page-facts.ts';
 
-/** A feature is reported if fewer clients support it, percent. */
+/** A feature is reported if a smaller percentage of clients supports it. */
 const MIN_SHARE = 60;
-/** Without these, content or layout is lost; others only decorate, or have a fallback, as `<picture>` has its `<img>`. */
+/**
+ * Features without which content or layout is lost. Others only decorate or have a fallback, as `<picture>`
+ * has its `<img>`.
+ */
 const LOSES: ReadonlySet<string> = new Set([
   ...['html-svg', 'html-video', 'html-audio', 'html-form', 'html-input-text', 'html-object', 'html-dialog'],
   ...['html-base', 'html-meter', 'html-progress', 'html-link', 'css-at-import', 'css-position', 'css-inset'],
@@ -21,7 +24,7 @@ const LOSES: ReadonlySet<string> = new Set([
   ...['css-variables', 'css-unit-calc', 'css-function-clamp', 'css-modern-color', 'css-function-light-dark'],
 ]);
 
-/** Clients with full support and half of those with partial support, percent of the tested ones. */
+/** Percentage of tested clients with support; partial support counts half. */
 function shareOf({ support: letters }: UsedFeature): number {
   const tested = letters.replaceAll('u', '');
   const points = tested.replaceAll(/[^y]/g, '').length + tested.replaceAll(/[^a]/g, '').length / 2;
@@ -40,7 +43,7 @@ const LOCAL_HOST =
 const shortened = (text: string): string => (text.length > 100 ? `${text.slice(0, 99)}…` : text);
 const imagesOf = ({ page }: LintedMail) => (page?.images ?? []).filter(({ isPixel }) => !isPixel);
 
-/** Each address once. */
+/** Insecure URLs, each once. */
 function insecure(mail: LintedMail, isWanted: (element: string) => boolean): string[] {
   const addresses = (mail.page?.addresses ?? [])
     .filter(
@@ -130,7 +133,7 @@ export const PAGE_RULES: readonly Rule[] = [
   },
 ];
 
-/** What the HTML of a message uses that not all mail clients support, in the order of the data. */
+/** HTML and CSS features of a message that not all mail clients support, in the order of the data. */
 export const featuresOf = (page: PageFacts | null): LintFeature[] =>
   (page?.features ?? []).slice(0, MAX_FEATURES).map((feature) => ({
     feature: feature.title,
@@ -142,7 +145,7 @@ export const featuresOf = (page: PageFacts | null): LintFeature[] =>
     none: clientsOf(feature, 'n'),
   }));
 
-/** A `cid:` URL may have escapes (RFC 2392). */
+/** Decodes a `cid:` URL, which may contain escapes (RFC 2392). */
 function decoded(id: string): string {
   try {
     return decodeURIComponent(id);
@@ -151,22 +154,25 @@ function decoded(id: string): string {
   }
 }
 
-/** Placeholders of Mustache, Jinja, ERB, JavaScript, PHP mailers and Mailchimp; and a JavaScript object as a string. */
+/**
+ * Unfilled placeholders of Mustache, Jinja, ERB, JavaScript, PHP mailers and Mailchimp, and a stringified
+ * JavaScript object.
+ */
 const PLACEHOLDER =
   /\{\{[^{}\n]{1,60}\}\}|\{%[^%\n]{1,60}%\}|<%[^%\n]{1,60}%>|\$\{[\w.]{1,60}\}|%%[\w ]{1,40}%%|\*\|[\w:]{1,40}\|\*|\[object Object\]/;
-/** The same in a URL, as sent or percent-encoded; and `undefined` of JavaScript. */
+/** The same in a URL, plain or percent-encoded, and JavaScript's `undefined`. */
 const IN_ADDRESS =
   /\{\{[^{}]{1,60}\}\}|%7B%7B.{1,60}?%7D%7D|\$\{[\w.]{1,60}\}|\*\|[\w:]{1,40}\|\*|\[object(?: |%20)Object\]|^https?:\/\/undefined\b|\/undefined(?=[/?#]|$)/i;
-/** A line that greets one person by name. */
+/** The beginning of a greeting. */
 const GREETING =
   /^(?:hi|hello|hey|dear|hallo|liebe[rs]?|guten tag|bonjour|hola|olá|ciao|beste|cześć|hej|merhaba)\b/i;
-/** What programs print where there is no name. */
+/** Values that programs print for a missing name. */
 const NO_NAME = /\b(?:undefined|null|None|NaN)\b/;
 const EMPTY_NAME = /^(?:hi|hello|hey|dear|hallo) ,/i;
-/** A greeting is at the top, and short. */
+/** Greetings are near the top, and short. */
 const MAX_LINES = 12;
 const MAX_GREETING = 80;
-/** Characters searched for those lines. */
+/** Characters searched for greetings. */
 const MAX_READ = 4 * 1024;
 
 const finding = (found: string, where: string): Case => ({
@@ -174,7 +180,7 @@ const finding = (found: string, where: string): Case => ({
   where,
 });
 
-/** The line that greets without a name, or undefined. */
+/** The greeting line with a missing name, if any. */
 function brokenGreeting(text: string): string | undefined {
   const lines = text.slice(0, MAX_READ).split('\n').slice(0, MAX_LINES);
   return lines
@@ -183,7 +189,7 @@ function brokenGreeting(text: string): string | undefined {
     .find((line) => PLACEHOLDER.test(line) || NO_NAME.test(line) || EMPTY_NAME.test(line));
 }
 
-/** Replies, forwards and mailing-list mail may quote placeholders that a person wrote, which are no unfilled templates. */
+/** Whether people wrote the mail: replies, forwards and mailing-list mail may quote placeholders. */
 function isOfPeople({ source, parts, mail }: LintedMail): boolean {
   const keys = parts.header.fields.map((field) => fieldKey(source, field));
   const isAnswer = mail.content.inReplyTo !== null || mail.content.references.length > 0;

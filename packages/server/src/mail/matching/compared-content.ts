@@ -2,12 +2,13 @@ import { LRUCache } from 'lru-cache';
 import type { MailContent, MailLink } from '../mail.ts';
 import { changePieces, withoutInvisible } from '../mime/clean.ts';
 
-/** White space that is not one space: no-break and other spaces, line breaks, and several in a row. */
+/** White space other than a single space: no-break and other spaces, line breaks, and runs. */
 const WHITE_SPACE = /[^\S ]\s*| \s+/g;
 
 /**
- * Normalization sorts combining marks in quadratic time: six megabytes would take half an hour. The Stream-Safe Text
- * Format (Unicode Standard Annex #15, section 13) breaks such runs after 30 with a grapheme joiner.
+ * Normalization sorts combining marks in quadratic time: half an hour for six megabytes. Therefore such runs
+ * are split after 30 marks with a grapheme joiner (Stream-Safe Text Format, Unicode Standard Annex #15,
+ * section 13).
  */
 const MANY_MARKS = /\p{M}{30}/gu;
 
@@ -44,12 +45,15 @@ interface FoldedLink {
   text: string;
 }
 
-/** Folding a text costs fifty times as much as a search in it, so it is done once, at the first condition. */
+/**
+ * Content prepared for comparisons. Folding a text costs fifty times as much as searching it, so it is done
+ * once, at the first condition.
+ */
 export class ComparedContent {
-  /** Undefined after case folding, which keeps its own copy. */
+  /** Undefined after folding, because the folded copy replaces it. */
   #texts: Pick<ContentWords, 'text' | 'htmlWords'> | undefined;
   #text = '';
-  /** Folded, without invisible characters. */
+  /** Folded text of the HTML, without invisible characters. */
   #page = '';
   readonly links: readonly MailLink[];
   readonly #messageId: string;
@@ -93,6 +97,6 @@ export class ComparedContent {
 /** A few thousand mails, or 80 with texts of 100 KB. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 
-/** Shared by requests that wait for different words in the same messages. */
+/** Cache shared by requests that wait for different words in the same messages. */
 export const recentContents = (): LRUCache<string, ComparedContent> =>
   new LRUCache({ maxSize: MAX_CHARACTERS, sizeCalculation: ({ length }) => Math.max(length, 1) });

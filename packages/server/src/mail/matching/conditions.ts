@@ -43,7 +43,7 @@ export class Comparison {
     this.#head = head;
   }
 
-  /** @returns whether all conditions are met; undefined where only the content can say */
+  /** @returns whether all conditions are met; undefined if the content is needed to decide */
   meets(conditions: readonly MailCondition[], content?: ComparedContent): boolean | undefined {
     let isOpen = false;
     for (const condition of conditions) {

@@ -13,7 +13,7 @@ export interface Filters {
   text?: string | undefined;
   hasAttachments?: boolean | undefined;
   code?: boolean | undefined;
-  /** For a filter object, one link must meet all of it. */
+  /** All conditions of a filter object must hold for the same link. */
   link?: boolean | LinkFilter | undefined;
 }
 

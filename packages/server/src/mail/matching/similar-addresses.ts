@@ -1,7 +1,7 @@
 import { typos } from '../../text/nearest.ts';
 import { inboxAddress, parseAddress } from '../address.ts';
 
-/** With more differences it is another name. */
+/** With more differences it is probably another name. */
 const MAX_TYPOS = 2;
 const SHORT_NAME = 6;
 
@@ -33,7 +33,7 @@ function isSubsequence(part: string, whole: string): boolean {
   return at === part.length;
 }
 
-/** `name-anything` is a tag with another separator than a plus. */
+/** `name-anything` is treated as a tag with a separator other than a plus. */
 const isTagged = (name: string, tagged: string): boolean =>
   tagged.startsWith(name) && /^[._+=-]./.test(tagged.slice(name.length));
 
@@ -54,8 +54,9 @@ export function areDomainsAlike(a: string, b: string): boolean {
 }
 
 /**
- * True for two different addresses of which one may be a mistake for the other: the same local part on two domains; or
- * on one domain, local parts that differ in two characters, separators, missing digits, or a tag. Both in lower case.
+ * True for two different addresses if one may be a mistake for the other: the same local part on two domains;
+ * or on one domain, local parts that differ in two characters, separators, missing digits, or a tag. Both in
+ * lower case.
  */
 export function areAlike(a: string, b: string): boolean {
   if (a === b) return false;
@@ -72,7 +73,7 @@ function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAd
 const [QUOTE, PLUS, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [34, 43, 60, 64, 92, 97, 126] as const;
 /** Difference of small and capital ASCII letters. */
 const CASE = 32;
-/** A path whose letters are unknown until it is parsed. */
+/** Marks a path whose letters are unknown until it is parsed. */
 const ODD = -1;
 
 /** A bit set of the letters a to z in a local part, without its tag; {@link ODD} for quotes and non-ASCII. */
@@ -97,7 +98,7 @@ function countBits(bits: number): number {
 class Recipient {
   readonly at: number;
   readonly path: string;
-  /** By {@link lettersIn}. */
+  /** Result of {@link lettersIn}. */
   readonly letters: number;
   #address: string | null | undefined;
 
@@ -119,19 +120,19 @@ class Recipient {
 
 export type RecipientList = readonly Recipient[];
 
-/** @param lines one for each mail: epoch milliseconds, a space, and its recipients as JSON */
+/** @param lines one line per mail: epoch milliseconds, a space, and its recipients as JSON */
 export function listRecipients(lines: string): RecipientList {
   const mails = lines === '' ? [] : lines.split('\n').map((line) => `[${line.replace(' ', ',')}]`);
   const parsed: [at: number, recipients: string | string[]][] = JSON.parse(`[${mails.join(',')}]`);
   return parsed.flatMap(([at, recipients]) => [recipients].flat().map((path) => new Recipient(at, path)));
 }
 
-/** @property address undefined when it is neither the wanted address nor similar */
+/** @property address undefined if it is neither the wanted address nor similar */
 export type Found = Pick<Recipient, 'at' | 'path'> & { address: string | undefined };
 
 /**
  * Finds recipients equal or similar to the wanted address; the letter sets rule out most without parsing.
- * @param maxOthers how many of the others are returned, the first ones
+ * @param maxOthers number of other recipients that are returned
  */
 export function findSimilar(recipients: RecipientList, wanted: WantedAddress, maxOthers: number): Found[] {
   const own = lettersIn(wanted.address);

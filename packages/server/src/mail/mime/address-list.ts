@@ -3,20 +3,20 @@ import type { MailAddress } from '../mail.ts';
 import { oneLine } from './clean.ts';
 import { decodeHeaderText } from './encoded-words.ts';
 
-/** More characters than are kept of a name or an address in any encoding. */
+/** Longest encoded name or address that is read; more than is kept in any encoding. */
 const MAX_ENCODED = 16 * 1024;
 
 export interface Token {
   /** Quoted strings keep their quotes. */
   text: string;
   kind: 'atom' | 'quoted' | 'word';
-  /** False when it continues the token before. */
+  /** False if it directly follows the previous token. */
   isApart: boolean;
 }
 
 /**
- * Separates addresses without brackets from the other words. A quoted string is the local part of what follows
- * directly; blanks may surround the dots of a domain (RFC 5322 section 4.4).
+ * Separates addresses without angle brackets from the other words. A quoted string is the local part of a
+ * directly following domain; blanks may surround the dots of a domain (RFC 5322 section 4.4).
  */
 function takeAddresses(tokens: readonly Token[]): { addresses: string[]; words: Token[] } {
   const addresses: string[] = [];
@@ -40,7 +40,7 @@ function takeAddresses(tokens: readonly Token[]): { addresses: string[]; words: 
   return { addresses, words };
 }
 
-/** Some senders encode the whole mailbox, with its brackets. */
+/** Some senders encode the whole mailbox, including its brackets. */
 function encodedMailbox(text: string): MailAddress {
   const open = text.lastIndexOf('<');
   const address = open < 0 || !text.endsWith('>') ? '' : text.slice(open + 1, -1);
@@ -61,7 +61,7 @@ function nameOf(words: readonly Token[]): string {
 
 const decodeAddress = (address: string): string => oneLine(decodeHeaderText(address.slice(0, MAX_ENCODED)));
 
-/** Legacy mail has the name in a comment after the address. */
+/** In legacy mail, the name is a comment after the address. */
 function commentText(comments: readonly string[]): string {
   return oneLine(decodeHeaderText(withoutEscapes(comments.join(' ').slice(0, MAX_ENCODED))));
 }
@@ -74,7 +74,9 @@ const withoutEscapes = (text: string): string => (text.includes('\\') ? text.rep
  * address.
  */
 
-/** Limit for the words of one mailbox, and for its comments. Further ones are skipped, because each costs memory. */
+/**
+ * Limit of words of one mailbox, and of its comments, because each costs memory. Further ones are skipped.
+ */
 const MAX_WORDS = 1_000;
 
 export interface AddressList {
@@ -82,24 +84,24 @@ export interface AddressList {
   isCut: boolean;
 }
 
-/** @param field an unfolded value, one character a byte */
+/** @param field an unfolded value, one character per byte */
 export function parseAddressList(field: string): AddressList {
   const text = field.trim();
-  // A list as programs print it, not an address literal.
+  // A list as programs print it (`[a@b, c@d]`), not an address literal.
   const isPrinted =
     text.startsWith('[') && text.endsWith(']') && text.slice(0, text.indexOf(']')).includes('@');
   return new AddressScan(isPrinted ? text.slice(1, -1) : field).run();
 }
 
 const SPACE = 0x20;
-/** Senders leave commas and colons in encoded words. */
+/** Encoded words may contain commas and colons by mistake. */
 const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/iy;
 /** A source route, which is ignored (RFC 5322 section 4.4). */
 const SOURCE_ROUTE = /^@[^:]*:/;
 const IS_SPECIAL = new Uint8Array(256);
 for (let code = 0; code <= SPACE; code++) IS_SPECIAL[code] = 1;
 for (const special of '"(),:;<>[') IS_SPECIAL[special.charCodeAt(0)] = 1;
-/** Openings within which other characters have no meaning. */
+/** Opening characters of nested text, in which other characters have no meaning. */
 const NESTING = /["([]/;
 const CLOSING: Readonly<Record<string, string>> = { '"': '"', '(': ')', '[': ']', '<': '>' };
 
@@ -111,7 +113,7 @@ class AddressScan {
   private comments: string[] = [];
   private bracketed: string | undefined;
   private gap: '' | 'blank' | 'comment' = '';
-  /** Openings without an end, which are plain characters from then on. */
+  /** Opening characters without an end, which are treated as plain characters from then on. */
   private readonly unclosed = new Set<string>();
 
   constructor(text: string) {
@@ -184,7 +186,7 @@ class AddressScan {
       this.push(text.slice(start, this.at), 'word');
       return;
     }
-    // An address literal may hold colons.
+    // An address literal may contain colons.
     const literalEnd = text.charAt(start) === '[' ? this.endOf('[', start) : -1;
     this.at = Math.max(literalEnd, start + 1);
     while (this.at < text.length && IS_SPECIAL[text.charCodeAt(this.at)] === 0) this.at++;
@@ -192,8 +194,8 @@ class AddressScan {
   }
 
   /**
-   * The offset after the closing character; -1 without one. Strings and comments may have escapes, and comments may
-   * nest.
+   * Offset after the closing character; -1 if there is none. Strings and comments may contain escapes, and
+   * comments may nest.
    */
   private endOf(opening: string, from: number): number {
     if (this.unclosed.has(opening)) return -1;
@@ -226,8 +228,8 @@ class AddressScan {
   }
 
   /**
-   * The range within brackets, and where parsing continues. Of nested brackets the innermost count. Unclosed brackets,
-   * or those before another mailbox, end at their first comma or semicolon.
+   * The range within brackets, and where parsing continues. The innermost of nested brackets count. Unclosed
+   * brackets, or those before another mailbox, end at their first comma or semicolon.
    */
   private bracketRange(): { start: number; end: number; next: number } {
     const { text } = this;
@@ -246,7 +248,7 @@ class AddressScan {
     return { start, end, next: end };
   }
 
-  /** Removes blanks and comments (RFC 5322 section 4.4). */
+  /** The address in a range, without blanks and comments (RFC 5322 section 4.4). */
   private addressIn(start: number, end: number): { address: string; hasBlank: boolean } {
     const { text } = this;
     let address = '';
@@ -282,7 +284,7 @@ class AddressScan {
     const [first = '', ...others] = found.addresses.map(decodeAddress);
     const [only] = tokens;
     if (first === '' && tokens.length === 1 && only?.kind === 'atom' && this.comments.length > 0) {
-      // A local mailbox with its name, as in old mail: nsb (Nathaniel Borenstein).
+      // A mailbox of old mail, with a local name and a comment: nsb (Nathaniel Borenstein).
       this.add({ address: decodeAddress(only.text), name: commentText(this.comments) });
       this.reset();
       return;

@@ -13,13 +13,13 @@ interface CharsetLibrary {
 const require = createRequire(import.meta.url);
 let library: CharsetLibrary | undefined;
 
-/** Loaded on demand, because it takes 5 ms and memory, and hardly any mail needs it. */
+/** Loaded on demand, because it takes 5 ms and memory, and very little mail needs it. */
 function charsetLibrary(): CharsetLibrary {
   library ??= require('iconv-lite') as CharsetLibrary;
   return library;
 }
 
-/** The library also accepts transfer encodings. */
+/** Names that the library accepts although they are transfer encodings. */
 const NO_CHARSET = /^(?:hex|base64|binary)$/;
 
 /** @param name lower case, letters and digits only, such as `cp850` */
@@ -44,7 +44,7 @@ const TILDE = 0x7e;
 const EUC_KR = new TextDecoder('euc-kr');
 const GBK = new TextDecoder('gbk');
 
-/** RFC 2152. iconv-lite takes 40 times as long for text that switches often. */
+/** Decodes UTF-7 (RFC 2152). iconv-lite takes 40 times as long for text that switches often. */
 function decodeUtf7(bytes: Buffer): string {
   const units = Buffer.allocUnsafe(2 * bytes.length);
   let length = 0;
@@ -88,13 +88,13 @@ function writeUnits(bytes: Buffer, from: number, end: number, units: Buffer, len
 interface Switch {
   length: number;
   isShifted: boolean;
-  /** Undefined when they stand for no byte. */
+  /** Undefined if the input bytes stand for no byte. */
   byte?: number;
 }
 
 /**
- * While shifted, bytes are those of an eight-bit charset without the highest bit. Each line begins unshifted.
- * @param switchAt undefined for an ordinary byte
+ * Decodes text with shift sequences: while shifted, bytes are those of an 8-bit charset without the highest
+ * bit. Each line begins unshifted. @param switchAt returns undefined for an ordinary byte
  */
 function decodeShifted(
   bytes: Buffer,
@@ -137,14 +137,14 @@ function decodeHz(bytes: Buffer): string {
 }
 
 /*
- * Text with a missing or wrong charset is decoded as mail programs do: valid UTF-8 as UTF-8, since other text is hardly
- * ever valid by chance; everything else as windows-1252, which defines every byte.
+ * Text with a missing or wrong charset is decoded as mail programs do: valid UTF-8 as UTF-8, because other
+ * text is rarely valid by chance; everything else as windows-1252, which defines every byte.
  */
 
 const FALLBACK = 'windows-1252';
-/** Names for ASCII and for an unknown charset, which mean nothing for 8-bit bytes. */
+/** Charset names that say nothing about 8-bit bytes: ASCII and unknown charsets. */
 const VAGUE = /^(?:(?:us-)?ascii|ansi_x3\.4-1968|(?:x-)?unknown(?:-8bit)?|8bit|)$/;
-/** Seven-bit charsets. */
+/** 7-bit charsets. */
 const SEVEN_BIT = /^(?:iso-?2022-?(?:jp|kr)|hz|utf-?7)/;
 const UTF8 = /^(?:utf-?8|unicode-1-1-utf-8|utf_8|utf-?8mb[34])$/;
 /** Bytes that browsers search for the charset of an HTML page. */
@@ -153,7 +153,7 @@ const META_CHARSET = /<meta[^>]{1,200}?charset\s*=\s*["']?([\w:.-]{2,40})/i;
 /** Bytes sampled to detect the byte order. */
 const UTF16_SAMPLE = 256;
 
-/** Names without punctuation that TextDecoder knows by another name. */
+/** Charset names without punctuation that TextDecoder knows by another name. */
 const ALIASES: ReadonlyMap<string, string> = new Map(
   Object.entries({
     shift_jis: 'cp932 windows932 ibm932',
@@ -168,14 +168,17 @@ const ALIASES: ReadonlyMap<string, string> = new Map(
   }).flatMap(([name, aliases]) => aliases.split(' ').map((alias) => [alias, name])),
 );
 
-/** Only of known names, so its size is bounded. */
+/** Contains known names only, so its size is bounded. */
 const decoders = new Map<string, CharsetDecoder>();
 const MAX_NAME = 40;
-/** Unknown names since {@link forgetUnknownCharsets}. A look-up takes 30 µs, and a header can name 100,000. */
+/**
+ * Unknown names since the last call of {@link forgetUnknownCharsets}: a look-up takes 30 µs, and a header can
+ * name 100,000.
+ */
 const unknown = new Set<string>();
 const MAX_UNKNOWN = 100;
 
-/** Call it before each mail. */
+/** Must be called before each mail. */
 export function forgetUnknownCharsets(): void {
   if (unknown.size > 0) unknown.clear();
 }
@@ -186,8 +189,8 @@ export function decodeCharset(bytes: Uint8Array, declared: string): string {
 }
 
 /**
- * The declared charset where it is known, else a detected one, for {@link decodeAs}.
- * @param isPage HTML may declare its charset itself
+ * The charset for {@link decodeAs}: the declared one if it is known, else a detected one. @param isPage true
+ * for HTML, which may declare its charset itself
  */
 export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean): string {
   if (declared === 'utf-8' || (decoders.has(declared) && !isSevenBit(declared))) return declared;
@@ -202,15 +205,15 @@ export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean):
 
 export const isSevenBit = (name: string): boolean => SEVEN_BIT.test(name);
 
-/** The bytes that must follow the first one of a character; undefined for a byte that begins none. */
+/** The number of bytes that must follow the first one of a character; undefined for an invalid first byte. */
 function followers(first: number): number | undefined {
   if (first < 0xc2 || first > 0xf4) return undefined;
   return first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
 }
 
 /**
- * Whether the bytes are UTF-8 that was cut within a character: most non-ASCII characters are complete, or only the last
- * one is not. Other charsets rarely form valid sequences.
+ * Whether the bytes are UTF-8 cut within a character: most non-ASCII characters are complete, or only the
+ * last one is not. Other charsets rarely form valid sequences.
  */
 function isCutUtf8(bytes: Uint8Array): boolean {
   let whole = 0;
@@ -231,7 +234,7 @@ function isCutUtf8(bytes: Uint8Array): boolean {
 export const isKnownCharset = (name: string): boolean =>
   UTF8.test(name) || VAGUE.test(name) || decoderOf(name) !== undefined;
 
-/** @param charset of {@link charsetOf}; an unknown one is decoded as windows-1252 */
+/** @param charset result of {@link charsetOf}; an unknown one is decoded as windows-1252 */
 export function decodeAs(bytes: Uint8Array, charset: string): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (charset === 'utf-8') return decodeUtf8(buffer);
@@ -258,7 +261,7 @@ function makeDecoder(name: string): CharsetDecoder | undefined {
   const bare = name.replace(/^x-/, '').replace(/[^a-z0-9]/g, '');
   if (/^(?:utf16|ucs2|iso10646ucs2|unicode|csunicode)$/.test(bare)) return decodeUtf16;
   const alias = ALIASES.get(bare);
-  // Unchanged first, because TextDecoder knows many spellings.
+  // Try the unchanged name first, because TextDecoder knows many spellings.
   return (
     platformDecoder(alias ?? name) ??
     rareCharset(bare) ??
@@ -266,7 +269,7 @@ function makeDecoder(name: string): CharsetDecoder | undefined {
   );
 }
 
-/** Removes escape sequences that another one follows directly, which TextDecoder decodes as errors. */
+/** Removes escape sequences directly followed by another one, which TextDecoder would decode as errors. */
 function withoutEmptyStretches(bytes: Buffer): Buffer {
   const kept = Buffer.allocUnsafe(bytes.length);
   let length = 0;
@@ -295,8 +298,8 @@ function decodeWestern(bytes: Buffer, decoder: InstanceType<typeof TextDecoder>)
 }
 
 /**
- * UTF-16 by its byte order mark, else by the position of zero bytes in ASCII characters, else little-endian as
- * TextDecoder.
+ * UTF-16 by its byte order mark, else by the position of zero bytes in ASCII characters, else little-endian
+ * like TextDecoder.
  */
 function decodeUtf16(bytes: Buffer): string {
   const isBigEndian = bytes[0] === 0xfe && bytes[1] === 0xff;

@@ -13,7 +13,7 @@ export function withoutInvisible(text: string): string {
 }
 
 const PIECE_CHARACTERS = 64 * 1024;
-/** Text may be cut before white space: no comparison or replacement crosses it. */
+/** Texts are split before white space, which no comparison or replacement crosses. */
 const BLANK_BEGINS = /(?<=\S)\s/;
 
 function endOfPiece(text: string, at: number): number {
@@ -25,9 +25,9 @@ function endOfPiece(text: string, at: number): number {
 }
 
 /**
- * Changes a text of any length in little memory: V8 keeps objects for each replacement (480 MB for 20 MB of short
- * lines), and a large string that exceeds the heap of a worker ends the process. The result is outside of the heap.
- * @param change must treat pieces independently, and map Latin-1 to Latin-1
+ * Changes a text of any length in little memory. V8 keeps objects for each replacement (480 MB for 20 MB of
+ * short lines), and a large string that exceeds the heap of a worker ends the process. The result is outside
+ * the heap. @param change must treat pieces independently, and map Latin-1 to Latin-1
  */
 export function changePieces(text: string, change: (piece: string) => string): string {
   if (text.length <= PIECE_CHARACTERS) return change(text);
@@ -63,7 +63,7 @@ export function oneLine(text: string): string {
   return clean(/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text).trim();
 }
 
-/** Paths are kept; they have no effect here. */
+/** Paths are kept, because file names have no effect on this server. */
 export function cleanFilename(name: string): string | null {
   return cut(oneLine(name).replace(/\p{Cc}/gu, ''), MAX_FILENAME) || null;
 }

@@ -1,6 +1,6 @@
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** RFC 5322 section 4.3, minutes east of UTC. */
+/** Time zones of RFC 5322 section 4.3, minutes east of UTC. */
 const ZONES: Readonly<Record<string, number>> = {
   ut: 0,
   utc: 0,
@@ -28,7 +28,7 @@ function offsetOf(zone: string): number | undefined {
   return numeric[1] === '-' ? -minutes : minutes;
 }
 
-/** RFC 5322 section 4.3: three digits, or two from 50 on, are in the last century. */
+/** Years of RFC 5322 section 4.3: three digits, or two from 50 on, belong to the 20th century. */
 function fullYear(digits: string): number {
   const year = Number(digits);
   if (digits.length === 4) return year;
@@ -50,11 +50,11 @@ export function parseDate(value: string): string | null {
   const year = fullYear(yearDigits);
   if (year < 1900 || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return null;
   const midnight = new Date(Date.UTC(year, month, Number(day)));
-  // 31 February rolls over into March: no such day.
+  // An invalid day such as 31 February rolled over into March.
   if (midnight.getUTCDate() !== Number(day)) return null;
   const seconds = (Number(hour) * 60 + Number(minute) - offset) * 60 + Number(second);
   return new Date(midnight.getTime() + seconds * 1000).toISOString();
 }
 
-/** A moment as the field Date has it (RFC 5322 section 3.3), in UTC. @param at epoch milliseconds */
+/** Formats a time for the Date header (RFC 5322 section 3.3), in UTC. @param at epoch milliseconds */
 export const formatDate = (at: number): string => new Date(at).toUTCString().replace('GMT', '+0000');

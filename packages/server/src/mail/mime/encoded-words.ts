@@ -2,18 +2,20 @@ import { decodeCharset } from './charset.ts';
 import { decodeBase64, hexPair } from './transfer-encoding.ts';
 
 /*
- * Header text (RFC 2047), one character a byte, in linear time. Bytes beyond ASCII outside of encoded words are UTF-8
- * (RFC 6532), or windows-1252 where invalid.
+ * Decodes header text (RFC 2047), given as one character per byte, in linear time. Non-ASCII bytes outside
+ * encoded words are UTF-8 (RFC 6532), or windows-1252 if invalid.
  */
 
-/** `=?charset*language?encoding?`. A charset has no blanks, or a stray "=?" would match a whole sentence. */
+/**
+ * `=?charset*language?encoding?`. The charset excludes blanks, or a stray "=?" would match a whole sentence.
+ */
 const WORD_START = /=\?([^?\s*]+)(?:\*[^?\s]*)?\?([bq])\?/iy;
 const BEYOND_ASCII = /[\x80-\xff]/;
 const BLANKS = /^[ \t\r\n]*$/;
 const SPACE = 0x20;
 const EQUALS = 0x3d;
 const UNDERSCORE = 0x5f;
-/** Base64 that Node's decoder reads to its end: padding only at the end, and no other characters. */
+/** Base64 that Node's decoder reads completely: padding only at the end, and no other characters. */
 const PLAIN_BASE64 = /^[A-Za-z0-9+/]*=*$/;
 const REPLACEMENT = '\ufffd';
 
@@ -32,7 +34,7 @@ export function decodeHeaderText(value: string): string {
   let group: Word[] = [];
   for (let word = nextWord(value, 0); word !== undefined; word = nextWord(value, word.end)) {
     const between = value.slice(at, word.start);
-    // Blanks between two encoded words are not shown (RFC 2047 section 6.2).
+    // Blanks between two encoded words are dropped (RFC 2047 section 6.2).
     const isAdjacent = group.length > 0 && BLANKS.test(between);
     if (!isAdjacent || group[0]?.charset !== word.charset) {
       decoded += decodeGroup(group);
@@ -73,8 +75,8 @@ function nextWord(value: string, from: number): Word | undefined {
 }
 
 /**
- * An unclosed word ends at the next `=?`. A `?` and blanks within are invalid but occur; `=?=` is a stray "=" and the
- * end.
+ * Finds the end of an encoded word. An unclosed word ends at the next `=?`. A `?` and blanks within are
+ * invalid but occur; in `=?=`, the "=" is stray text.
  */
 function endOfText(value: string, from: number): number {
   for (let at = value.indexOf('?', from); at >= 0; at = value.indexOf('?', at + 1)) {
@@ -85,8 +87,8 @@ function endOfText(value: string, from: number): number {
 }
 
 /**
- * Senders split text within a character or a base64 group, so adjacent words of one charset are joined first; where
- * that gives no text, each is decoded separately.
+ * Senders split text within a character or a base64 group, so adjacent words of one charset are joined first.
+ * If that gives no valid text, each word is decoded separately.
  */
 function decodeGroup(words: readonly Word[]): string {
   const [first] = words;
@@ -112,7 +114,7 @@ function bytesOf({ isBase64, text }: Word): Uint8Array {
   return PLAIN_BASE64.test(text) ? Buffer.from(text, 'base64') : decodeBase64(latin1(text));
 }
 
-/** RFC 2047 section 4.2; invalid escapes are kept. */
+/** The "Q" encoding (RFC 2047 section 4.2); invalid escapes are kept. */
 function decodeQ(text: string): Uint8Array {
   const bytes = Buffer.from(text, 'latin1');
   let length = 0;

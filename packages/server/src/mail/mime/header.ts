@@ -1,6 +1,6 @@
 /*
- * Known fields, from the IANA registry and large senders. They distinguish a broken header line from text, and are kept
- * when there are too many fields.
+ * Known field names, from the IANA registry and large senders. They distinguish a broken header line from
+ * text, and have priority if there are too many fields.
  */
 
 export const FIELD_NAMES: ReadonlySet<string> = new Set(
@@ -18,8 +18,8 @@ export const FIELD_NAMES: ReadonlySet<string> = new Set(
 const FIELD_PREFIXES = /^(?:x|content|list|arc|resent|dkim|authentication|received|autocrypt|bimi|mime)-/;
 
 /*
- * Finds header fields (RFC 5322 section 2.2) as ranges of the raw source, leniently: an invalid line affects only
- * itself, and a header without its empty line ends where the text begins.
+ * Finds header fields (RFC 5322 section 2.2) as ranges of the raw source, leniently: an invalid line affects
+ * only itself, and a header without a final empty line ends where the text begins.
  */
 
 /** Offsets in the raw source. `[valueStart, end)` includes folds, not the last line break. */
@@ -32,15 +32,15 @@ export interface FieldRange {
 
 export interface HeaderRange {
   fields: FieldRange[];
-  /** After the empty line, or at the first line of text. */
+  /** Offset after the empty line, or of the first line of text. */
   bodyStart: number;
-  /** True with more than {@link MAX_FIELDS} fields; the others are not in `fields`. */
+  /** True if there are more than {@link MAX_FIELDS} fields; the others are missing in `fields`. */
   isCut: boolean;
 }
 
 /**
- * Real mail has fewer than 200; a million short fields would become a response of tens of megabytes. Beyond, the first
- * of each name in {@link FIELD_NAMES} is still kept.
+ * Limit of fields: real mail has fewer than 200, and a million short fields would make a response of tens of
+ * megabytes. Above it, the first field of each name in {@link FIELD_NAMES} is still kept.
  */
 export const MAX_FIELDS = 2_000;
 
@@ -55,15 +55,15 @@ const COLON = 0x3a;
 const SEMICOLON = 0x3b;
 const EQUALS = 0x3d;
 const DELETE = 0x7f;
-/** Some editors write it in front of a mail. */
+/** Some editors write it at the beginning of a mail. */
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
-/** Bytes of a line that decide its kind. */
+/** Bytes at the start of a line that decide what kind of line it is. */
 const LINE_START = 200;
 const LONGEST_NAME = 64;
-/** The separator line of mailbox files. */
+/** The separator line of mbox files. */
 const MAILBOX_LINE = /^>?From (?:\S+@\S|\S+ +[A-Z][a-z]{2},? .*\b\d\d:\d\d\b)/;
-/** A parameter such as `boundary="b"`, whose fold lost its blank. */
+/** A parameter such as `boundary="b"` on a line that lost its leading blank. */
 const PARAMETER_LINE = /^[a-z0-9*-]+\s*=/i;
 /** A field with invalid characters in its name. */
 const BROKEN_FIELD = /^[^\s:]{1,64}\s*:(?!\/\/)/;
@@ -81,19 +81,22 @@ export function fieldKey(source: Buffer, field: FieldRange): string {
   return source.toString('latin1', field.nameStart, field.nameEnd).toLowerCase();
 }
 
-/** Unfolded (RFC 5322 section 2.2.3), one character a byte, not decoded. @param maxBytes cuts the value */
+/**
+ * The unfolded value (RFC 5322 section 2.2.3), one character per byte, not decoded. @param maxBytes cuts the
+ * value
+ */
 export function fieldValue(source: Buffer, field: FieldRange, maxBytes = Number.POSITIVE_INFINITY): string {
   const raw = source.toString('latin1', field.valueStart, Math.min(field.end, field.valueStart + maxBytes));
   return unfold(raw);
 }
 
-/** Removes the line breaks of folds. One whose blank was lost becomes a blank. */
+/** Removes the line breaks of folds. A line break without a blank after it becomes a blank. */
 function unfold(raw: string): string {
   const line = raw.includes('\n') ? raw.replace(/\r?\n(?=[ \t])/g, '').replace(/\r?\n/g, ' ') : raw;
   return trimBlanks(line);
 }
 
-/** `trim` would also remove bytes of multibyte characters. */
+/** Trims blanks. `trim` would also remove bytes of multibyte characters. */
 function trimBlanks(line: string): string {
   let start = 0;
   let end = line.length;
@@ -111,15 +114,15 @@ class HeaderScan {
   private readonly end: number;
   private readonly fields: FieldRange[] = [];
   private at: number;
-  /** The field that a fold continues. */
+  /** The field that a folded line continues. */
   private open: FieldRange | undefined;
   private lastKnown: number | undefined;
   private isCut = false;
-  /** True while only trace fields were read, which servers prepend. */
+  /** True while only trace fields were read, which relays prepend. */
   private hasOnlyTrace = true;
-  /** Names of {@link FIELD_NAMES} met, once there are too many fields. */
+  /** Names of {@link FIELD_NAMES} found after the limit of fields was reached. */
   private met: Set<string> | undefined;
-  /** Of the last line read by {@link findName}. */
+  /** Position found by the last {@link findName}. */
   private nameEnd = 0;
   private colon = 0;
 
@@ -164,7 +167,10 @@ class HeaderScan {
     return !this.isDashed(lineStart) && this.findName(lineStart) ? 'field' : 'other';
   }
 
-  /** RFC 5322 section 2.2, but without "=", which no real name has. @returns false for a line that is no field */
+  /**
+   * Finds a field name (RFC 5322 section 2.2). Excludes "=", which no real name contains. @returns false for
+   * a line that is not a field
+   */
   private findName(lineStart: number): boolean {
     const { source, end } = this;
     const nameStart = this.nameStart(lineStart);
@@ -211,7 +217,7 @@ class HeaderScan {
     return true;
   }
 
-  /** A fold after a broken line is dropped with it. */
+  /** Folded lines after a broken line are dropped with it. */
   private extend(lineEnd: number): void {
     if (this.open !== undefined) this.open.end = this.withoutCr(lineEnd);
   }
@@ -226,8 +232,9 @@ class HeaderScan {
   }
 
   /**
-   * Whether a line is a fold that lost its blank: a parameter, the rest of a list, or the last line of the header. Text
-   * of a header that lacks its empty line would have more lines.
+   * Whether a line continues a field although its leading blank is missing: a parameter, the rest of a list,
+   * or the last line of the header. (Where the empty line after the header is missing, more lines of text
+   * would follow.)
    */
   private isLostFold(lineStart: number): boolean {
     const { source, open } = this;
@@ -240,7 +247,7 @@ class HeaderScan {
     return last === COMMA || last === SEMICOLON || this.isLastOfHeader(lineStart);
   }
 
-  /** Whether an empty line and text follow. */
+  /** Whether this line is followed by an empty line and text. */
   private isLastOfHeader(lineStart: number): boolean {
     const { source, end } = this;
     const next = this.lineEnd(lineStart) + 1;
@@ -251,8 +258,8 @@ class HeaderScan {
   }
 
   /**
-   * Whether the header ends before an invalid line: at a possible delimiter, or at text, which no known field follows.
-   * Mailbox separators, and invalid lines with known fields after them, are skipped.
+   * Whether the header ends before an invalid line: at a possible boundary delimiter, or at text that no
+   * known field follows. Mailbox separators, and invalid lines before known fields, are skipped.
    */
   private isEnd(lineStart: number): boolean {
     if (this.isDashed(lineStart)) return true;

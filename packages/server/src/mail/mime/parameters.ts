@@ -6,14 +6,17 @@ import { hexPair } from './transfer-encoding.ts';
  * Content-Type and Content-Disposition (RFC 2045 section 5.1, RFC 2183) with parameters of RFC 2231 and malformed ones.
  */
 
-/** File names have up to 60 pieces; a field of 100,000 parameters would become a response of megabytes. */
+/**
+ * Limit of parameters: file names have up to 60 pieces, and 100,000 parameters would make a response of
+ * megabytes.
+ */
 export const MAX_PARAMETERS = 200;
-/** Real fields have at most a few kilobytes. */
+/** Longest field that is parsed; real ones have at most a few kilobytes. */
 export const MAX_STRUCTURED_BYTES = 64 * 1024;
 
 export interface Structured {
   value: string;
-  /** Names in lower case, values decoded; the first of duplicates counts. */
+  /** Names in lower case, values decoded; the first duplicate counts. */
   parameters: ReadonlyMap<string, string>;
   isCut: boolean;
 }
@@ -21,7 +24,7 @@ export interface Structured {
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 const PLAIN = /^[\w/+.-]*$/;
 const NONE: ReadonlyMap<string, string> = new Map();
-/** A blank or comma before a parameter whose semicolon is missing. */
+/** A blank or comma before a parameter with a missing semicolon. */
 const NEXT_PARAMETER =
   /[ \t,](?=(?:boundary|charset|name|filename|type|format|delsp|method|start|protocol|report-type|size)\*?\d*\*?[ \t]*=)/iy;
 /** The names of RFC 2231: `name*`, `name*0`, `name*0*`. */
@@ -52,7 +55,7 @@ class StructuredScan {
   isCut = false;
   private readonly text: string;
   private at = 0;
-  /** False after an unclosed comment: then parentheses are plain characters. */
+  /** False after an unclosed comment: from then on, parentheses are plain characters. */
   private hasComments = true;
 
   constructor(text: string) {
@@ -104,8 +107,8 @@ class StructuredScan {
   }
 
   /**
-   * RFC 5322 section 3.2.4; an unclosed string ends with the field. A backslash escapes only itself and the quote,
-   * since some senders write paths.
+   * A quoted string (RFC 5322 section 3.2.4); an unclosed one ends with the field. A backslash escapes only
+   * itself and the quote, because some senders write paths.
    */
   private quoted(): string {
     const { text } = this;
@@ -125,7 +128,10 @@ class StructuredScan {
     return value;
   }
 
-  /** Ends at a semicolon, or at a parameter that lacks it; drops comments that follow a blank. */
+  /**
+   * A token, which ends at a semicolon or before a parameter with a missing semicolon; drops comments after a
+   * blank.
+   */
   private token(): string {
     const { text } = this;
     let value = '';
@@ -150,7 +156,7 @@ class StructuredScan {
     return NEXT_PARAMETER.test(this.text);
   }
 
-  /** @returns false, and skips nothing, where the comment is not closed */
+  /** @returns false, and skips nothing, if the comment is not closed */
   private skipComment(): boolean {
     if (!this.hasComments) return false;
     const { text } = this;
@@ -188,7 +194,7 @@ function decodeParameters(written: ReadonlyMap<string, string>): Map<string, str
     if (match === null) decoded.set(name, decodeHeaderText(value));
     else addPiece(extended, match, value);
   }
-  // The extended form has precedence (RFC 6266 section 4.3).
+  // The extended form takes precedence (RFC 6266 section 4.3).
   for (const [name, pieces] of extended) decoded.set(name, joinPieces(pieces));
   return decoded;
 }
@@ -207,7 +213,10 @@ function addPiece(
   if (!all.pieces.has(at)) all.pieces.set(at, { value: rest ?? value, isEncoded });
 }
 
-/** RFC 2231 sections 3 and 4: adjacent encoded pieces are decoded together, since a character may be split. */
+/**
+ * Joins continuations (RFC 2231 sections 3 and 4). Adjacent encoded pieces are decoded together, because a
+ * character may be split.
+ */
 function joinPieces({ charset, pieces }: Pieces): string {
   const sorted = [...pieces].sort(([a], [b]) => a - b).map(([, piece]) => piece);
   if (!sorted.some(({ isEncoded }) => isEncoded))

@@ -2,11 +2,11 @@ import { charsetOf, decodeAs } from './charset.ts';
 import { decodeTransfer, type TransferEncoding } from './transfer-encoding.ts';
 
 /*
- * The offsets of all parts. Stored with a message, so that parts are decoded from the raw source without parsing it
- * again.
+ * Offsets of all parts, stored with a message, so that parts can be decoded from the raw source without
+ * parsing it again.
  */
 
-/** `none` is not shown, such as an empty body. */
+/** `none`: not shown, such as an empty body. */
 export type PartRole = 'multipart' | 'text' | 'html' | 'attachment' | 'none';
 
 export interface BodyRange {
@@ -24,7 +24,10 @@ export interface IndexedPart extends BodyRange {
   type: string;
   /** Detected charset of text and HTML; '' for other parts. */
   charset: string;
-  /** Lower case. This and the next two are not set for attachments, whose list has them. */
+  /**
+   * Lower case. Attachments do not set this and the next two fields, because the list of attachments has
+   * them.
+   */
   disposition?: string | undefined;
   filename?: string | undefined;
   contentId?: string | undefined;
@@ -33,7 +36,7 @@ export interface IndexedPart extends BodyRange {
 /** In the order of the source, the message itself first. */
 export type PartIndex = IndexedPart[];
 
-/** A view of the source where the part is not encoded. */
+/** The encoded body of a part, decoded. A view of the source if it is not encoded. */
 export function bodyBytes(source: Buffer, { bodyStart, bodyEnd, encoding }: BodyRange): Buffer {
   return decodeTransfer(source.subarray(bodyStart, bodyEnd), encoding);
 }
@@ -49,7 +52,7 @@ export function bodyText(
   return { text: decodeAs(bytes, charset), charset };
 }
 
-/** Counts attachments in the order of the source, so that ids are stable. */
+/** The id of an attachment, by its position in the source, so that it never changes. */
 export function attachmentId(index: number): string {
   return `att_${index + 1}`;
 }

@@ -7,9 +7,12 @@ import { type TransferEncoding, transferEncoding } from './transfer-encoding.ts'
  * names the limits exceeded.
  */
 
-/** Real mail has up to five levels; each is compared with every delimiter. A multipart below is not split. */
+/**
+ * Limit of nesting: real mail has up to five levels, and each is compared with every delimiter. A multipart
+ * at a deeper level is not split.
+ */
 export const MAX_DEPTH = 100;
-/** Real mail has tens, and each is in every response; later ones are ignored. */
+/** Limit of parts: real mail has tens, and each is in every response. Later parts are ignored. */
 export const MAX_PARTS = 1_000;
 
 export type Limit = 'depth' | 'parts' | 'fields' | 'parameters';
@@ -21,16 +24,16 @@ export interface Part {
   headerStart: number;
   bodyStart: number;
   bodyEnd: number;
-  /** `type/subtype` in lower case; application/octet-stream where invalid. */
+  /** `type/subtype` in lower case; application/octet-stream if invalid. */
   type: string;
-  /** The invalid type as written; else ''. */
+  /** An invalid type as written; '' otherwise. */
   oddType: string;
-  /** Of Content-Type; names in lower case, values decoded. */
+  /** Parameters of Content-Type; names in lower case, values decoded. */
   parameters: ReadonlyMap<string, string>;
   encoding: TransferEncoding;
   /** Lower case; '' for none. */
   disposition: string;
-  /** Decoded, not cleaned; '' for none. */
+  /** Decoded but not cleaned; '' for none. */
   filename: string;
   /** As written; '' for none. */
   contentId: string;
@@ -55,18 +58,18 @@ const DELIMITER = Buffer.from('\n--');
 const LETTER_C = 0x63;
 const LOWER_CASE = 0x20;
 
-/** `start` must be the beginning of a line. */
+/** Parses the parts of a message. @param start the beginning of a line */
 export function readParts(source: Buffer, start = 0, end = source.length): Parts {
   return new PartScan(source.subarray(0, end)).run(start);
 }
 
 interface OpenMultipart {
   part: Part;
-  /** One character a byte, without trailing blanks, which transport may remove (RFC 2046 section 5.1.1). */
+  /** One character per byte, without trailing blanks, which relays may remove (RFC 2046 section 5.1.1). */
   boundary: string;
-  /** With its trailing blanks, if any. */
+  /** The boundary as written, if it has trailing blanks. */
   written: string | undefined;
-  /** True after a delimiter with those blanks: then they are required. */
+  /** True once a delimiter had those blanks: then they are required. */
   needsBlanks: boolean;
 }
 
@@ -88,7 +91,7 @@ class PartScan {
   private readonly levels = new Map<string, number>();
   private longest = 0;
   private hasBlanks = false;
-  /** Parts without a known end, each nested in the one before. */
+  /** Parts whose end is unknown so far, each nested in the previous one. */
   private readonly unended: Part[] = [];
 
   constructor(source: Buffer) {
@@ -142,7 +145,7 @@ class PartScan {
     this.hasBlanks ||= hasBlanks;
   }
 
-  /** The first delimiter line of any open multipart; `from` is the beginning of a line. */
+  /** Finds the next delimiter line of any open multipart. @param from the beginning of a line */
   private nextDelimiter(from: number): Delimiter | undefined {
     const { source } = this;
     const isFirst = source[from] === HYPHEN && source[from + 1] === HYPHEN;
@@ -174,7 +177,10 @@ class PartScan {
     return { level, isLast, breakStart, next };
   }
 
-  /** For boundaries with trailing blanks; level -1 for a line without the blanks that others had. */
+  /**
+   * Matches boundaries with trailing blanks. `level` is -1 for a line that lacks the blanks which earlier
+   * delimiters of this boundary had.
+   */
   private literalMatch(lineStart: number, next: number): Pick<Delimiter, 'level' | 'isLast'> | undefined {
     const line = this.source.toString('latin1', lineStart + 2, next).replace(/\r?\n$/, '');
     for (let level = this.open.length - 1; level >= 0; level--) {
@@ -190,10 +196,10 @@ class PartScan {
     return undefined;
   }
 
-  /** Ends the parts within the delimiter's multipart, and returns it. */
+  /** Ends all parts inside the multipart of the delimiter, and returns that multipart. */
   private endParts({ level, isLast, breakStart }: Delimiter): Part {
     const multipart = this.open[level]?.part as Part;
-    // In a part without a body, this line break is the header's empty line.
+    // In a part without a body, this line break belongs to the header's empty line.
     let end = breakStart;
     while (this.unended.at(-1) !== multipart) {
       const part = this.unended.pop();
@@ -218,7 +224,7 @@ class PartScan {
   }
 }
 
-/** The first field of each name, unfolded, one character a byte. */
+/** The first field of each name, unfolded, one character per byte. */
 interface ContentFields {
   type: string;
   disposition: string;

@@ -1,4 +1,4 @@
-/* RFC 2045 section 6. Never throws; keeps unencoded line ends. */
+/* Decodes transfer encodings (RFC 2045 section 6). Never throws; keeps line endings that are not encoded. */
 
 /** '' for 7bit, 8bit, binary and unknown encodings. */
 export type TransferEncoding = '' | 'base64' | 'quoted-printable' | 'uuencode';
@@ -11,7 +11,7 @@ const HYPHEN = 0x2d;
 const EQUALS = 0x3d;
 const UNDERSCORE = 0x5f;
 
-/** Values of the tables for bytes that are no digits; larger than every digit. */
+/** Table values of bytes that are not digits; larger than every digit. */
 const NO_DIGIT = 255;
 const PADDING = 254;
 
@@ -40,23 +40,27 @@ export function transferEncoding(value: string): TransferEncoding {
   return /\buu(?:e|encode)?\b/i.test(value) ? 'uuencode' : '';
 }
 
-/** A view of `bytes` where they are not encoded. */
+/** A view of `bytes` if they are not encoded. */
 export function decodeTransfer(bytes: Buffer, encoding: TransferEncoding): Buffer {
   if (encoding === 'base64') return decodeBase64(bytes);
   if (encoding === 'quoted-printable') return decodeQuotedPrintable(bytes);
   return encoding === 'uuencode' ? decodeUu(bytes) : bytes;
 }
 
-/** -1 unless both are hexadecimal digits. */
+/** Value of two hexadecimal digits; -1 if invalid. */
 export function hexPair(bytes: Uint8Array, at: number): number {
   const high = HEX[bytes[at] ?? 0] ?? NO_DIGIT;
   const low = HEX[bytes[at + 1] ?? 0] ?? NO_DIGIT;
   return high === NO_DIGIT || low === NO_DIGIT ? -1 : (high << 4) | low;
 }
 
-/** RFC 2045 section 6.8. Skips other characters; padding may occur anywhere, as in concatenated files. */
+/**
+ * Decodes base64 (RFC 2045 section 6.8). Skips other characters; padding may occur anywhere, as in
+ * concatenated files.
+ */
 export function decodeBase64(bytes: Buffer): Buffer {
-  // Node is many times faster, but stops at padding and accepts "-" and "_", which are noise in mail.
+  // Node's decoder is many times faster, but stops at padding and accepts "-" and "_", which must be skipped
+  // in mail.
   const padding = bytes.indexOf(EQUALS);
   const isPlain = padding < 0 || isEndOfBase64(bytes, padding);
   if (!isPlain || bytes.includes(HYPHEN) || bytes.includes(UNDERSCORE)) return decodeBase64Pieces(bytes);
@@ -89,7 +93,10 @@ function decodeBase64Pieces(bytes: Buffer): Buffer {
   return decoded.subarray(0, length);
 }
 
-/** RFC 2045 section 6.7. Keeps invalid escapes, removes trailing blanks (rule 3) and soft line breaks. */
+/**
+ * Decodes quoted-printable (RFC 2045 section 6.7). Keeps invalid escapes; removes trailing blanks (rule 3)
+ * and soft line breaks.
+ */
 function decodeQuotedPrintable(bytes: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(bytes.length);
   let length = 0;
@@ -117,7 +124,7 @@ function withoutBlanks(bytes: Uint8Array, start: number, end: number): number {
   return at;
 }
 
-/** Decodes `[start, end)`, which has no line break. @returns the new length of `decoded` */
+/** Decodes `[start, end)`, which contains no line break. @returns the new length of `decoded` */
 function decodeEscapes(
   bytes: Uint8Array,
   start: number,
@@ -135,16 +142,19 @@ function decodeEscapes(
   return length;
 }
 
-/** Zeros filled in for trailing blanks that were lost. A line of one character can stand for 45 zeros. */
+/** Limit of zeros that replace lost trailing blanks: a line of one character can stand for 45 zeros. */
 export const MAX_FILLED_BYTES = 1024 * 1024;
 
-/** Each character minus this is six bits; the first of a line is its length. */
+/** Subtracted from each character to get six bits; the first character of a line is its length. */
 const UU_ZERO = 0x20;
-/** Bytes at the start of a part that are searched for `begin`. */
+/** Bytes at the start of a part that are searched for the `begin` line. */
 const UU_BEGIN_WITHIN = 4_096;
 const UU_LINE = /^begin [0-7]{3,4} .*$/m;
 
-/** POSIX uuencode, up to its end or that of the part. Returns bytes without a `begin` line unchanged. */
+/**
+ * Decodes POSIX uuencode until its end or the end of the part. Returns bytes without a `begin` line
+ * unchanged.
+ */
 function decodeUu(bytes: Buffer): Buffer {
   const begin = UU_LINE.exec(bytes.toString('latin1', 0, Math.min(bytes.length, UU_BEGIN_WITHIN)));
   if (begin === null) return bytes;
@@ -167,14 +177,14 @@ function decodeUuLines(lines: Buffer): Buffer {
   return decoded;
 }
 
-/** Calls `use` with the digits of each line and the number of bytes for which they stand. */
+/** Calls `use` with the digits of each line and the number of bytes that they encode. */
 function eachUuLine(lines: Buffer, use: (start: number, end: number, count: number) => void): void {
   let mayFill = MAX_FILLED_BYTES;
   for (let at = 0; at < lines.length; ) {
     const lineFeed = lines.indexOf(LF, at);
     const next = lineFeed < 0 ? lines.length : lineFeed + 1;
     const end = startOfBreak(lines, at, next);
-    // uuencode writes the length 0 of the last line as a space, which may have been trimmed.
+    // The length 0 of the last line is written as a space, which may have been trimmed.
     const written = end === at ? 0 : ((lines[at] ?? UU_ZERO) - UU_ZERO) & 63;
     if (written === 0) return;
     const present = Math.min(written, 3 * Math.ceil((end - at - 1) / 4));
@@ -185,7 +195,7 @@ function eachUuLine(lines: Buffer, use: (start: number, end: number, count: numb
   }
 }
 
-/** Writes `count` bytes from `length` on; missing digits were blanks, which are zeros. */
+/** Writes `count` bytes at `length`. Missing digits were blanks, which stand for zeros. */
 function decodeUuLine(
   bytes: Buffer,
   start: number,

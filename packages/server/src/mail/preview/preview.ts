@@ -4,13 +4,14 @@ import { IMAGE_TYPES } from '../mail.ts';
 import { readBodies } from '../parse.ts';
 
 /*
- * Renders the HTML of a mail for a frame. Its sandbox and Content-Security-Policy prevent scripts; this code adds the
- * mail's own images, makes links open in a new tab, and removes DNS prefetch hints, which no policy covers.
+ * Renders the HTML of a mail for a frame. The frame's sandbox and Content-Security-Policy prevent scripts.
+ * This code adds the mail's own images, makes links open in a new tab, and removes DNS prefetch hints, which
+ * no policy blocks.
  */
 
 /** Characters of HTML or text that are shown. Images in `data:` URIs need megabytes; rendering takes up to 100 ms for one. */
 const MAX_LENGTH = 4 * 1024 * 1024;
-/** Characters: only many short `cid:` references or escaped characters exceed it. */
+/** Limit of the page in characters; only many short `cid:` references or escaped characters exceed it. */
 export const MAX_PAGE_LENGTH = 2 * MAX_LENGTH;
 
 export interface PreviewPage {
@@ -28,18 +29,18 @@ const REMOTE = /^\s*(?:https?:)?\/\//i;
 const STYLE_URL = /(?:url\(\s{0,9}["']?|@import\s{1,9}["'])(?:https?:)?\/\//gi;
 const DOCTYPE = '<!doctype';
 const BLANKS = ' \t\r\n\f';
-/** Makes the links that are not changed open in a new tab too. */
+/** Makes unchanged links open in a new tab too. */
 const HEAD = '<base target="_blank">';
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '"': '&quot;', '<': '&lt;' };
 
 const escaped = (value: string): string => value.replaceAll(/[&"<]/g, (one) => ESCAPES[one] ?? one);
 
-/** A `link` that is no style sheet: an icon, or a hint such as `dns-prefetch`. */
+/** A `link` that is not a style sheet: an icon, or a hint such as `dns-prefetch`. */
 const isHint = (attributes: ReadonlyMap<string, string>): boolean =>
   !/(?:^|\s)stylesheet(?:\s|$)/i.test(attributes.get('rel') ?? '');
 
-/** Copies the HTML while it is tokenized, and replaces only changed tags. */
+/** Copies the HTML while tokenizing it, and replaces only changed tags. */
 class PageWriter extends TagReader {
   remoteCount = 0;
   private output = '';
@@ -102,7 +103,7 @@ class PageWriter extends TagReader {
     }
     const changed = this.localImages();
     if (LINKS.has(tag)) {
-      // Anchors stay in the frame; the mail's own targets are replaced.
+      // Links to anchors stay in the frame; other targets are replaced.
       if (attributes.get('href')?.startsWith('#')) changed.set('target', '_self');
       else if (attributes.has('target')) changed.set('target', '_blank');
     }
@@ -114,7 +115,7 @@ class PageWriter extends TagReader {
     this.replace(this.start, end, `<${tag}${written.join('')}${isClosed ? '/' : ''}>`);
   }
 
-  /** Maps `cid:` to URLs of the mail's images, and counts remote resources. */
+  /** Maps `cid:` URLs to URLs of the mail's images, and counts remote resources. */
   private localImages(): Map<string, string> {
     const changed = new Map<string, string>();
     for (const [name, value] of this.attributes) {
@@ -144,7 +145,7 @@ class PageWriter extends TagReader {
   }
 }
 
-/** 0 without a document type, which only blanks and comments may precede. */
+/** Offset after the document type, which only blanks and comments may precede; 0 without one. */
 function doctypeEnd(html: string): number {
   let at = html.length - html.trimStart().length;
   while (html.startsWith('<!--', at)) {
@@ -157,13 +158,18 @@ function doctypeEnd(html: string): number {
   return html.indexOf('>', at) + 1;
 }
 
-/** Comes first: at the end, an element that the cut left open could hide it. */
+/**
+ * Note about cut content. At the beginning, because at the end an element that was cut open could hide it.
+ */
 const CUT_NOTE =
   '<p style="all:initial;display:block;font:14px/1.4 system-ui,sans-serif;padding:8px 16px;background:#fff3c4;color:#333">Only the first 4 MiB of this message are shown. Read the rest in the view “Source”, or download the message.</p>';
 
 const noteOfCut = (source: string): string => (source.length > MAX_LENGTH ? CUT_NOTE : '');
 
-/** @param imageOf the URL of an image by its Content-ID @returns undefined when the page would be too long */
+/**
+ * @param imageOf returns the URL of an image by its Content-ID @returns undefined if the page would be too
+ * long
+ */
 export function previewPage(
   source: string,
   imageOf: (contentId: string) => string | undefined,
@@ -200,8 +206,8 @@ const note = (text: string): PreviewPage => ({
 });
 
 /**
- * Renders the HTML of a mail, else its text or a note. Runs on a parser worker.
- * @param imagesUrl the URL of an image without its attachment id
+ * Renders the HTML of a mail, else its text, else a note. Runs on a parser worker. @param imagesUrl the URL
+ * of an image without its attachment id
  */
 export function previewMail(raw: Uint8Array, imagesUrl: string): PreviewPage {
   const { html, text, attachments } = readBodies(raw);

@@ -6,15 +6,17 @@ import type { MailAuthentication, MailEnvelope } from '../../mail/mail.ts';
 import { buffersToGive, copyInTurns, isLarge, YOUNG_HEAP_MB } from '../../memory.ts';
 import type { CheckerData, FromChecker, ToChecker } from './worker.ts';
 
-/** Time limit of one check, which delays reading the message. Name servers usually reply in a fraction of it. */
+/** Time limit of one check, which delays parsing. Name servers usually reply in a fraction of it. */
 export const CHECK_TIME_LIMIT_MS = 2_000;
-/** The last part of CHECK_TIME_LIMIT_MS, in which the thread returns the results that it has. */
+/** The last part of CHECK_TIME_LIMIT_MS, in which the thread returns partial results. */
 export const HURRY_MS = 200;
-/** Concurrent checks, which mostly wait for name servers; further ones get `temperror`. */
+/** Limit of concurrent checks, which mostly wait for name servers; further mails get `temperror`. */
 const MAX_CHECKS = 200;
-/** Enough for a relay with 500 messages a second and name servers that take 100 ms. */
+/**
+ * Limit per sending host: enough for a relay with 500 messages a second and name servers that take 100 ms.
+ */
 export const MAX_CHECKS_PER_SOURCE = 50;
-/** Bytes of concurrently checked messages, which are copies: enough for one of the largest size. */
+/** Bytes of concurrently checked messages, which are copies: enough for the largest message. */
 const MAX_BYTES = 64 * 1024 * 1024;
 /** Applies from the second concurrent message of a source on, so that a single one may be larger. */
 export const MAX_BYTES_PER_SOURCE = 24 * 1024 * 1024;
@@ -31,9 +33,9 @@ export interface AuthenticatorOptions {
   dnsServers: readonly string[] | null;
   /** Called when the thread had to be terminated, or ended by itself. */
   onThreadLost(error: Error): void;
-  /** Called with the result of each message from outside, also after a timeout. */
+  /** Called with the result of each message from another machine, even after a timeout. */
   onChecked?(found: MailAuthentication): void;
-  /** For tests: another worker file, and other limits than the constants here. */
+  /** For tests: another worker file and other limits. */
   workerEntry?: URL;
   limits?: { checks?: number; bytes?: number };
 }
@@ -47,7 +49,10 @@ interface Check {
 
 interface Thread {
   worker: Worker;
-  /** Messages received, the first one when it listens; a thread that is stuck sends none. */
+  /**
+   * Number of messages received from the thread, including the one that reports it ready. A stuck thread
+   * sends none.
+   */
   messages: number;
 }
 
@@ -57,8 +62,8 @@ interface Load {
 }
 
 /**
- * Checks senders on a thread, because hashing bodies would block the main thread. Starts it with the first message from
- * outside, and ends it when idle.
+ * Checks senders on a thread, because hashing bodies would block the main thread. The thread starts with the
+ * first message from another machine, and ends when idle.
  */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
@@ -83,9 +88,9 @@ export class Authenticator {
   }
 
   /**
-   * Checks a sender by SPF, DKIM and DMARC within {@link CHECK_TIME_LIMIT_MS}; what is unknown by then is `temperror`.
-   * Never rejects; null for mail of this machine.
-   * @param received with or without our Received line, which no check looks at; read until the call resolves
+   * Checks a sender by SPF, DKIM and DMARC within {@link CHECK_TIME_LIMIT_MS}; later results become
+   * `temperror`. Never rejects; null for mail from this machine. @param received with or without our Received
+   * line, which no check uses; must stay unchanged until the call resolves
    */
   async check(
     envelope: MailEnvelope,
@@ -203,7 +208,7 @@ export class Authenticator {
     if (!signal.aborted) await this.#endThread();
   }
 
-  /** Settles a check at its time limit, and terminates a thread that sends no messages any more. */
+  /** Settles a check at its time limit, and terminates a thread that no longer sends messages. */
   async #watch(thread: Thread, id: number, { over: { signal }, settle }: Check): Promise<void> {
     const { clock } = this.#options;
     await clock.sleep(CHECK_TIME_LIMIT_MS - HURRY_MS, signal);
@@ -213,10 +218,10 @@ export class Authenticator {
     do {
       before = thread.messages;
       await clock.sleep(HURRY_MS, signal);
-      // First handle messages of the thread that have arrived, because the main thread itself may be late.
+      // First handle messages that have arrived, because the main thread itself may be late.
       await nextTurn();
       settle(NOT_IN_TIME);
-      // A thread that sends messages, or is still starting, is busy and not stuck.
+      // A thread that sends messages or is still starting is not stuck.
     } while (!signal.aborted && (thread.messages === 0 || thread.messages !== before));
     if (!signal.aborted) this.#lose(thread, new Error('A message kept the thread busy for too long.'));
   }

@@ -2,27 +2,32 @@ import { Resolver } from 'node:dns/promises';
 import { LRUCache } from 'lru-cache';
 import { codeOf } from '../../errors.ts';
 
-/** TXT records are lists of strings; addresses and names are strings. */
+/** TXT records are lists of strings; other records are strings. */
 export type Records = string[] | string[][];
 /** Queries the records of a name. @throws an error with a `code` of node:dns (ENOTFOUND, ENODATA, ETIMEOUT, …) */
 export type Ask = (name: string, type: string) => Promise<Records>;
 
-/** Milliseconds of one try; all tries take less than the time limit of a mail. */
+/** Timeout of one try, milliseconds; all tries together take less than the time limit of a mail. */
 const TIMEOUT_MS = 600;
 const TRIES = 2;
-/** Node.js does not return the TTL, which is seldom shorter than a minute. */
+/** How long records are cached: Node.js does not return the TTL, which is rarely shorter than a minute. */
 const KNOWN_MS = 60_000;
-/** Caches failures too: a silent name server must not delay every message of its domain. */
+/**
+ * Failures are cached too, so that an unresponsive name server does not delay every message of its domain.
+ */
 const FAILURE_KNOWN_MS = 5_000;
 /** Characters in the cache: many thousand domains, a few megabytes. */
 const CACHE_LETTERS = 4 * 1024 * 1024;
 const ENTRY_LETTERS = 100;
-/** Characters of one record set; those of the largest companies have a few thousand. */
+/** Longest record set in characters; those of the largest companies have a few thousand. */
 const MAX_ANSWER_LETTERS = 16 * 1024;
-/** DNS queries for one mail: twice the need of a strict SPF policy, three signatures and a deep From domain. */
+/**
+ * Limit of DNS queries for one mail: twice the need of a strict SPF policy, three signatures and a deep From
+ * domain.
+ */
 const MAX_QUESTIONS = 60;
 
-/** The name or record does not exist; other codes are temporary failures. */
+/** Codes for a missing name or record; other codes are temporary failures. */
 const ABSENT: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
 type Outcome = { records: Records; letters: number } | { failure: string };
@@ -34,7 +39,7 @@ export interface DnsSettings {
   now?: () => number;
 }
 
-/** DNS queries with a cache; concurrent identical queries are sent once. */
+/** Cached DNS queries; concurrent identical queries are sent once. */
 export function createDns({ servers, now }: DnsSettings): Ask {
   const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
   if (servers) resolver.setServers(servers);
