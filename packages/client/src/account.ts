@@ -10,7 +10,7 @@ export class Keys {
     this.#transport = transport;
   }
 
-  /** With its `key`, which is shown only now. */
+  /** The result contains `key`, which no later response shows. */
   create(body: api.CreateKey, options?: RequestOptions): Promise<api.CreatedKey> {
     return this.#transport.send('POST /v1/keys', { ...options, body }) as Promise<api.CreatedKey>;
   }
@@ -32,10 +32,10 @@ export class Webhooks {
     this.#transport = transport;
   }
 
-  /** Verifies a request that an endpoint got; the same as `webhook.verify`. */
+  /** Verifies a received request; the same as `webhook.verify`. */
   readonly verify: typeof verify = verify;
 
-  /** With its `secret`, which is shown only now. */
+  /** The result contains `secret`, which no later response shows. */
   create(body: api.CreateWebhook, options?: RequestOptions): Promise<api.WebhookWithSecret> {
     return this.#transport.send('POST /v1/webhooks', { ...options, body }) as Promise<api.WebhookWithSecret>;
   }
@@ -78,7 +78,7 @@ export class Webhooks {
     return this.#send('POST', id, `/deliveries/${deliveryId}/replay`, options);
   }
 
-  /** Replays all deliveries in a state, such as `{ state: 'failed' }`. @returns how many */
+  /** Replays all deliveries in a state, such as `{ state: 'failed' }`. @returns their number */
   async replayMany(id: string, body: api.ReplayDeliveries, options?: RequestOptions): Promise<number> {
     const input = { ...options, body };
     return (await this.#send<api.ReplayedDeliveries>('POST', id, '/deliveries/replay', input)).replayed;

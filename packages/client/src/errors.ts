@@ -2,10 +2,13 @@ import type { MailLink, Problem, WaitExplanation } from './generated/api.ts';
 import type { Message } from './message.ts';
 import type { Milliseconds } from './transport.ts';
 
-/** A frame of this or another package of Mayfly: reports of test runners begin with the line of the test instead. */
+/**
+ * A stack frame within a Mayfly package. Without these, reports of test runners begin with the line of the
+ * test.
+ */
 const OWN_FRAME = /^\s+at .*[\\/]node_modules[\\/]@mayfly[\\/].*\n?/gm;
 
-/** Test runners print the fields of errors: those that repeat the text, and are long, they do not see. */
+/** Hides fields that are long and repeat the message, because test runners print the fields of errors. */
 const hide = (error: MayflyError, ...names: string[]) => {
   for (const name of names) Object.defineProperty(error, name, { enumerable: false });
 };
@@ -35,18 +38,18 @@ export class MayflyError extends Error {
   }
 }
 
-/** An argument that means nothing. */
+/** The error for an invalid argument. */
 export const invalid = (text: string): MayflyError => new MayflyError('invalid_option', text);
 
-/** A response that is not a success. `problem` is undefined when it did not come from Mayfly (a proxy's 502). */
+/** An error response. `problem` is undefined if the response did not come from Mayfly (a proxy's 502). */
 export class ApiError extends MayflyError {
   readonly status: number;
   readonly problem: Problem | undefined;
   readonly requestId: string | undefined;
-  /** From Retry-After. */
+  /** Value of the Retry-After header. */
   readonly retryAfter: Milliseconds | undefined;
 
-  /** @param reason the problem, or why the response is none of Mayfly's */
+  /** @param reason the problem, or why the response cannot be from Mayfly */
   constructor(request: string, status: number, reason: Problem | string, retryAfter?: Milliseconds) {
     const problem = typeof reason === 'string' ? undefined : reason;
     super(
@@ -69,12 +72,12 @@ export class GoneError extends ApiError {
     return this.problem?.expiredAt ? new Date(this.problem.expiredAt) : undefined;
   }
 }
-/** 429: the rate limit or the monthly quota. */
+/** 429: the rate limit or the monthly quota is used up. */
 export class LimitError extends ApiError {}
-/** 403: the credential may not do this. */
+/** 403: the credential lacks the permission. */
 export class ScopeError extends ApiError {}
 
-/** What to do about causes whose own words do not tell it. */
+/** Advice for error causes whose message does not say what to do. */
 const ADVICE: Array<[RegExp, string]> = [
   [
     /wrong version number|packet length too long/,
@@ -119,11 +122,11 @@ export class ConnectionError extends MayflyError {
 export class WaitTimeoutError extends MayflyError {
   readonly inboxId: string;
   readonly timeout: Milliseconds;
-  /** What the server keeps of the wait; undefined where it keeps nothing. */
+  /** Id under which the server keeps the explanation of the wait; undefined if it keeps none. */
   readonly waitId: string | undefined;
-  /** Undefined when the server could not be reached at the end. */
+  /** Undefined if the server could not be reached at the end. */
   readonly explanation: WaitExplanation | undefined;
-  /** False when the server could not be reached at the end: a message may have come since. */
+  /** False if the server could not be reached at the end: a message may have arrived unnoticed. */
   readonly isFinal: boolean;
 
   constructor(
@@ -142,7 +145,7 @@ export class WaitTimeoutError extends MayflyError {
 
 /** A message matched during `expectSilence`. */
 export class UnexpectedMessageError extends MayflyError {
-  // `message` is the text of every Error.
+  // The mail that arrived. Not `message`, which is the text of every Error.
   readonly mail: Message;
 
   constructor(text: string, mail: Message) {
@@ -159,7 +162,7 @@ export class NoCodeError extends MayflyError {
   }
 }
 
-/** None, or more than one, of the links of a message fits. */
+/** No link of a message, or more than one, meets the conditions. */
 export class AmbiguousError extends MayflyError {
   readonly candidates: MailLink[];
 
@@ -183,13 +186,13 @@ const CLASSES: Record<number, typeof ApiError> = {
   429: LimitError,
 };
 
-/** Node.js sends requests through the proxy of the environment when it is told to. */
+/** Advice to unset the proxy, if Node.js uses the proxy of the environment. */
 const proxyAdvice = () =>
   (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env?.NODE_USE_ENV_PROXY
     ? ', and name its host in NO_PROXY, because NODE_USE_ENV_PROXY is set'
     : '';
 
-/** Why a response that is no problem of Mayfly's is wrong. */
+/** Describes a response that is not a problem document of Mayfly. */
 function strangeResponse({ status, headers, type, url }: Response): string {
   const isRedirect = type === 'opaqueredirect' || (status >= 300 && status < 400);
   if (!isRedirect)
@@ -197,7 +200,7 @@ function strangeResponse({ status, headers, type, url }: Response): string {
   return `${url} redirects to ${headers.get('location') ?? 'another server'}: set MAYFLY_URL to the server itself.`;
 }
 
-/** The error of a response that is not a success, whose body is read or cancelled. */
+/** Creates the error for an error response, and reads or cancels its body. */
 export async function apiError(response: Response, request: string): Promise<ApiError> {
   const { status, headers } = response;
   const isProblem = /problem\+json/.test(headers.get('content-type') ?? '');

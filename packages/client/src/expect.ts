@@ -20,7 +20,7 @@ export {
   type UpdateMode,
 } from './expect/mail-file.ts';
 
-/** What Vitest and Jest tell a matcher. */
+/** The parts that Vitest and Jest pass to a matcher as `this`. */
 interface Runner {
   testPath?: string;
   snapshotState?: { _updateSnapshot?: UpdateMode };
@@ -29,20 +29,23 @@ interface Runner {
 const EXPECTED = ['wait_timeout', 'unexpected_message'];
 
 export const matchers = {
-  /** Waits until exactly so many messages match, and for a time in which no further one may come. */
+  /** Waits until exactly `count` messages match, and then makes sure that no further one arrives. */
   async toHaveReceivedExactly(inbox: Inbox, count: number, exactly?: Exactly): Promise<Result> {
     try {
       await inbox.expectExactly(count, exactly);
       const message = () => `Exactly ${count} mails reached ${inbox.name}, and another number was expected.`;
       return { pass: true, message };
     } catch (error) {
-      // Wrong arguments, or a server that is not reached, fail with `not` too.
+      // Invalid arguments and an unreachable server fail also with `not`.
       if (!MayflyError.is(error) || !EXPECTED.includes(error.code)) throw error;
       return { pass: false, message: () => error.message };
     }
   },
 
-  /** Compares what a mail says with the snapshot of that name, or writes it as the runner does with snapshots. */
+  /**
+   * Compares the content of a mail with the named snapshot, or writes the snapshot according to the runner's
+   * update mode.
+   */
   toMatchMail(this: unknown, mail: Message, name: string, options?: MatchMailOptions): Promise<Result> {
     const { testPath, snapshotState } = this as Runner;
     if (testPath === undefined)
@@ -57,10 +60,10 @@ export const matchers = {
   },
 };
 
-/** For the types of `expect`. */
+/** Types of the matchers, for `expect`. */
 export interface MailMatchers {
-  /** Waits until exactly so many messages match, and for a time in which no further one may come. */
+  /** Waits until exactly `count` messages match, and then makes sure that no further one arrives. */
   toHaveReceivedExactly(count: number, exactly?: Exactly): Promise<void>;
-  /** Compares what a mail says with the snapshot of that name. */
+  /** Compares the content of a mail with the named snapshot. */
   toMatchMail(name: string, options?: MatchMailOptions): Promise<void>;
 }

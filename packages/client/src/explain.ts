@@ -1,17 +1,20 @@
 import type * as api from './generated/api.ts';
 import type { Milliseconds } from './transport.ts';
 
-/** Rows that help; more fill the screen of a test run. */
+/** Rows of a table; more would flood the output of a test run. */
 const MAX_ROWS = 10;
 const SUBJECT_WIDTH = 40;
 
-/** 12:03:07 */
+/** The time of day of an ISO time: 12:03:07 */
 const clock = (time: string) => time.slice(11, 19);
 const quoted = (text: string) =>
   JSON.stringify(text.length > SUBJECT_WIDTH ? `${text.slice(0, SUBJECT_WIDTH - 1)}…` : text);
 const plural = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`;
 
-/** Times that are too short for seconds are usually seconds that were meant as milliseconds. */
+/**
+ * Shows times below 0.1 s in milliseconds, because they usually are seconds passed as milliseconds by
+ * mistake.
+ */
 export const seconds = (ms: Milliseconds) =>
   ms > 0 && ms < 100 ? `${Math.round(ms)} ms` : `${Math.round(ms / 100) / 10} s`;
 
@@ -25,7 +28,7 @@ export const mailLines = (messages: readonly api.MessageSummary[]): string =>
     )
     .join('\n');
 
-/** A sentence about a message that is the same as one before; '' where it is another one. */
+/** A sentence if an earlier message has the same content as this one; '' otherwise. */
 export function repeats(mail: api.Message, before: readonly api.Message[]): string {
   const { rfcMessageId, subject, text, htmlText } = mail;
   if (rfcMessageId !== null && before.some((one) => one.rfcMessageId === rfcMessageId))
@@ -44,7 +47,7 @@ function seenRow({ message, failed }: api.SeenMessage): [string, string, string]
   return [clock(message.receivedAt), why.join(', '), message.from?.address ?? 'no sender'];
 }
 
-/** The reply, or what a fault rule did. */
+/** The SMTP reply, or the effect of a fault rule. */
 function refusal({ reply, fault }: api.RefusedMail): string {
   if (!fault) return reply === '' ? 'connection ended in the middle of the message' : reply;
   const deeds = [

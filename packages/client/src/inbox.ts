@@ -15,11 +15,12 @@ import {
 import { waitForMessages } from './wait.ts';
 
 export interface WaitOptions {
-  /** Default: 30,000; in test runners less. */
+  /** Default: 30,000; less in test runners with shorter limits. */
   timeout?: Milliseconds | undefined;
   /**
-   * Only messages after this. `last` (default): after the last message that a wait of this handle returned, at
-   * first the beginning of the inbox. `start`: the beginning. Or a cursor, a message id, or a time of the server.
+   * Only messages after this position. `last` (default): after the last message that a wait of this object
+   * returned, or from the beginning. `start`: from the beginning of the inbox. Or a cursor, a message id, or
+   * a time of the server's clock.
    */
   since?: 'last' | 'start' | (string & {}) | Date | undefined;
   signal?: AbortSignal | undefined;
@@ -28,35 +29,35 @@ export interface WaitOptions {
 /** The conditions and options of a wait. */
 export interface MessageWait extends Omit<Match, 'pattern'>, WaitOptions {}
 export interface CodeWait extends Match, WaitOptions {}
-/** Here `text` is that of the link. */
+/** `text` is the text of the link. */
 export interface LinkWait extends LinkMatch, Omit<Match, 'text' | 'link' | 'pattern'>, WaitOptions {}
 export interface Silence extends Omit<MessageWait, 'timeout'> {
-  /** How long no message may match. Default: 2,000. */
+  /** Milliseconds in which no message may match. Default: 2,000. */
   within?: Milliseconds | undefined;
 }
 
-/** Here `since` is the beginning of the inbox, unless it is given. */
+/** `since` is `start` by default. */
 export interface Exactly extends MessageWait {
-  /** How long no further message may come after the last one. Default: 2,000. */
+  /** Milliseconds after the last message in which no further one may arrive. Default: 2,000. */
   within?: Milliseconds | undefined;
 }
 
 type Paging = 'since' | 'before' | 'limit' | 'wait';
 type Filters = NonNullable<api.Operations['GET /v1/inboxes/{id}/messages']['query']>;
-/** Which messages a list shows. */
+/** Filters of a list of messages. */
 export interface MessageQuery extends Omit<Filters, Paging>, ListOptions {
   since?: string | Date | undefined;
 }
 
 const DEFAULT_SILENCE = 2_000;
-/** As many as a wait of the server returns. */
+/** The largest number of messages that a wait of the server returns. */
 const MAX_COUNT = 50;
-/** What is known of an inbox; of some only the id. */
+/** The known data of an inbox; sometimes only the id. */
 export type InboxData = { [Field in keyof api.CreatedInbox]?: api.CreatedInbox[Field] | undefined } & {
   id: string;
 };
 
-/** What the methods take. */
+/** Fields that the methods accept. */
 const ALL = ['from', 'to', 'rcptTo', 'subject', 'text', 'hasAttachments', 'code', 'where', 'since', 'signal'];
 const MESSAGE = [...ALL, 'link', 'timeout'];
 const CODE = [...MESSAGE, 'pattern'];
@@ -69,9 +70,9 @@ const shown = (value: unknown) =>
     ? String(value)
     : (JSON.stringify(value) ?? typeof value);
 
-/** @throws MayflyError for what is no object of conditions and options that the method takes */
+/** @throws MayflyError for an argument that is not an object of known conditions and options */
 function assertWait(wait: unknown, others: unknown[], known: string[]): void {
-  // Arrays, expressions and functions have no conditions.
+  // Arrays, regular expressions and functions are objects too, but have no conditions.
   if (Object.prototype.toString.call(wait) !== '[object Object]')
     throw invalid(
       `The conditions of a wait must be an object such as { subject: 'confirm', timeout: 5000 } or { where: (message) => true }, not ${shown(wait)}.`,
@@ -87,7 +88,7 @@ function assertWait(wait: unknown, others: unknown[], known: string[]): void {
     );
 }
 
-/** Shown by console.log() of Node.js in place of the fields. */
+/** console.log() of Node.js shows its result instead of the fields. */
 const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom') as never;
 
 /** An inbox. Each wait begins after the message that the last wait of this object returned. */
@@ -103,7 +104,7 @@ export class Inbox {
 
   /**
    * @param transport with a credential that may read the inbox
-   * @param test for tools that know how long their tests may take
+   * @param test the time limit of the current test, for test runners that disclose it
    */
   constructor(transport: Transport, { token, ...data }: InboxData, test?: TestTime) {
     this.#transport = transport;
@@ -120,7 +121,7 @@ export class Inbox {
   }
 
   /**
-   * What the API last said about the inbox.
+   * The metadata from the last response.
    * @throws MayflyError before the first {@link refresh} of `mayfly.inbox(id, token)`
    */
   get data(): api.Inbox {
@@ -134,7 +135,7 @@ export class Inbox {
   }
 
   /**
-   * The telephone number that takes SMS: `+15125550123`.
+   * The phone number that receives SMS: `+15125550123`.
    * @throws MayflyError for an inbox without one; `data.phoneNumber` is null there
    */
   get phoneNumber(): string {
@@ -147,12 +148,12 @@ export class Inbox {
     return new Date(this.data.expiresAt);
   }
 
-  /** Its labels; none where they are not known. */
+  /** The labels of the inbox; empty if they are unknown. */
   get labels(): Record<string, string> {
     return this.#data.labels ?? {};
   }
 
-  /** For people: the address where it is known, else the id. */
+  /** For people: the address if it is known, else the id. */
   get name(): string {
     return this.#data.address ?? this.id;
   }
@@ -165,27 +166,27 @@ export class Inbox {
     return `Inbox ${this.name} (${this.consoleUrl})`;
   }
 
-  /** Fetches the metadata, such as `messageCount` and `cursor`. */
+  /** Fetches current metadata, such as `messageCount` and `cursor`. */
   refresh(options?: RequestOptions): Promise<api.Inbox> {
     return this.#update('GET', options);
   }
 
-  /** The first message that matches, in full. @throws WaitTimeoutError */
+  /** Waits for the first message that matches, and returns it in full. @throws WaitTimeoutError */
   async waitForMessage(wait: MessageWait = {}, ...others: []): Promise<Message> {
     assertWait(wait, others, MESSAGE);
     return (await this.#wait(1, wait))[0] as Message;
   }
 
-  /** As many messages as asked for (1 to 50), oldest first. @throws WaitTimeoutError */
+  /** Waits for `count` messages (1 to 50) and returns them oldest first. @throws WaitTimeoutError */
   async waitForMessages(count: number, wait: MessageWait = {}, ...others: []): Promise<Message[]> {
     assertWait(wait, others, MESSAGE);
     return this.#wait(count, wait);
   }
 
   /**
-   * The one-time code of the first message that matches and has one. For the link of the same mail, take both from
-   * `waitForMessage()`.
-   * @param wait with `pattern` for formats of your own: the first group of the expression is the code
+   * Waits for the first message that matches and has a one-time code, and returns the code. To get a link of
+   * the same mail too, use `waitForMessage()`.
+   * @param wait with `pattern` for custom formats: the first group of the expression is the code
    */
   async waitForCode(wait: CodeWait = {}, ...others: []): Promise<string> {
     assertWait(wait, others, CODE);
@@ -195,7 +196,8 @@ export class Inbox {
   }
 
   /**
-   * The target of the link that meets the conditions, of the first message that has one. The link is not followed.
+   * Waits for the first message with a link that meets the conditions, and returns the target of the link
+   * without following it.
    * @throws AmbiguousError when several different links of the message fit
    */
   async waitForLink(wait: LinkWait = {}, ...others: []): Promise<string> {
@@ -206,7 +208,10 @@ export class Inbox {
     return (mail as Message).link(link);
   }
 
-  /** Resolves when no message matches until the time is over. @throws UnexpectedMessageError at once if one does */
+  /**
+   * Resolves when no message has matched within the time.
+   * @throws UnexpectedMessageError immediately when one does
+   */
   async expectSilence(silence: Silence = {}, ...others: []): Promise<void> {
     assertWait(silence, others, SILENCE);
     const { within = DEFAULT_SILENCE, ...wait } = silence;
@@ -219,8 +224,8 @@ export class Inbox {
   }
 
   /**
-   * Resolves when exactly so many messages match, oldest first: it waits for them, and then for a time in which no
-   * further one may come. The next wait begins where it would have begun without this.
+   * Resolves when exactly `count` messages match, oldest first: waits for them, and then makes sure that no
+   * further one arrives. Does not change where the next wait begins.
    * @param count 0 to 50
    * @throws WaitTimeoutError for fewer, UnexpectedMessageError for more
    */
@@ -241,7 +246,7 @@ export class Inbox {
     );
   }
 
-  /** The first message that matches within the time, if one does. @throws MayflyError if the test has not the time */
+  /** The first message that matches within the time, if any. @throws MayflyError if the test ends before */
   async #firstWithin(within: Milliseconds, wait: MessageWait): Promise<Message | undefined> {
     const { timeout, cut } = allowedTime(within, this.#test);
     if (cut)
@@ -253,7 +258,7 @@ export class Inbox {
     return mail;
   }
 
-  /** The messages that are there, newest first. */
+  /** The stored messages, newest first. */
   async messages({ since, ...query }: MessageQuery = {}): Promise<MessageSummary[]> {
     const wanted = { ...query, since: toSince(since) };
     const items = await this.#transport.list<api.MessageSummary>(
@@ -265,7 +270,7 @@ export class Inbox {
     return items.map((fields) => new MessageSummary(this.#transport, fields));
   }
 
-  /** The messages as they arrive, once each, over cuts and restarts, without an end. */
+  /** Yields each message once as it arrives. Reconnects after interruptions; never ends by itself. */
   async *stream(options: StreamOptions = {}): AsyncGenerator<MessageSummary> {
     for await (const { message } of follow(this.#transport, `/v1/inboxes/${this.id}/events`, options))
       yield new MessageSummary(this.#transport, message);
@@ -277,14 +282,14 @@ export class Inbox {
   }
 
   /**
-   * What a failed wait has explained, within 24 hours; also when the inbox has ended, with an API key.
-   * @param waitId of its error, or of the report of a run
+   * The explanation of a failed wait, for 24 hours. With an API key also after the end of the inbox.
+   * @param waitId from the error, or from the report of a run
    */
   failedWait(waitId: string, options?: RequestOptions): Promise<api.FailedWait> {
     return this.#send('GET', `/waits/${waitId}`, options);
   }
 
-  /** Puts a message into the inbox without SMTP. @param source raw, as it would be sent */
+  /** Adds a message to the inbox without SMTP. @param source the raw message (RFC 5322) */
   async inject(
     source: string | Uint8Array,
     given: RequestOptions & { mailFrom?: string; rcptTo?: string } = {},
@@ -294,7 +299,7 @@ export class Inbox {
     return new Message(this.#transport, await this.#send('POST', '/messages', input));
   }
 
-  /** Deletes its messages. Needs an API key. */
+  /** Deletes all messages of the inbox. Needs an API key. */
   empty(options?: RequestOptions): Promise<void> {
     return this.#send('DELETE', '/messages', options);
   }
@@ -305,14 +310,14 @@ export class Inbox {
   }
 
   /**
-   * Lets mail to the inbox fail: senders meet the rules in their order, each `times` times, then normal service.
-   * Replaces the rules before. Needs an API key.
+   * Makes mail to the inbox fail: each rule applies to `times` attempts, in order, and then delivery is
+   * normal. Replaces earlier rules. Needs an API key.
    */
   async setFaults(rules: api.FaultRule[], options?: RequestOptions): Promise<api.FaultState[]> {
     return (await this.#send<api.Faults>('PUT', '/faults', { ...options, body: { rules } })).rules;
   }
 
-  /** The fault rules, with how often each still applies. Needs an API key. */
+  /** The fault rules with the remaining number of their applications. Needs an API key. */
   async faults(options?: RequestOptions): Promise<api.FaultState[]> {
     return (await this.#send<api.Faults>('GET', '/faults', options)).rules;
   }
@@ -323,31 +328,35 @@ export class Inbox {
   }
 
   /**
-   * What becomes of the next messages after they arrived: the rules in their order, each for `times` messages.
-   * Replaces the rules before. Needs an API key.
+   * Simulates outcomes of accepted messages, such as bounces: each rule applies to `times` messages, in
+   * order. Replaces earlier rules. Needs an API key.
    */
   async setOutcomes(rules: api.OutcomeRule[], options?: RequestOptions): Promise<api.OutcomeState[]> {
     return (await this.#send<api.Outcomes>('PUT', '/outcomes', { ...options, body: { rules } })).rules;
   }
 
-  /** Lets the next messages bounce after they arrived. Replaces the outcomes before. Needs an API key. */
+  /**
+   * Makes the next messages bounce after they were accepted. Replaces earlier outcome rules. Needs an API
+   * key.
+   */
   async bounceNext(times = 1, options?: RequestOptions): Promise<void> {
     await this.setOutcomes([{ outcome: 'bounce', times }], options);
   }
 
-  /** The outcomes, with how often each still applies. Needs an API key. */
+  /** The outcome rules with the remaining number of their applications. Needs an API key. */
   async outcomes(options?: RequestOptions): Promise<api.OutcomeState[]> {
     return (await this.#send<api.Outcomes>('GET', '/outcomes', options)).rules;
   }
 
-  /** Removes the outcomes. Needs an API key. */
+  /** Removes the outcome rules. Needs an API key. */
   clearOutcomes(options?: RequestOptions): Promise<void> {
     return this.#send('DELETE', '/outcomes', options);
   }
 
   /**
-   * Releases what an application scheduled within this span, such as `'3d'`, `'2h'` or `'30m'`; spans add up. Needs an
-   * API key. @returns how many mails became due
+   * Advances the inbox's clock for scheduled mails by a span such as `'3d'`, `'2h'` or `'30m'`; spans add up.
+   * Needs an API key.
+   * @returns the number of mails that became due
    */
   async advance(span: string, options?: RequestOptions): Promise<number> {
     const [, count, unit] = /^(\d+)(m|h|d)$/.exec(span) ?? [];
@@ -358,28 +367,31 @@ export class Inbox {
     return (await this.#send<api.Advanced>('POST', '/advance', input)).released;
   }
 
-  /** Replies, and the events and reports of outcomes, newest first, with what became of them. */
+  /**
+   * Replies, provider events and delivery reports that were sent for the inbox, newest first, with their
+   * results.
+   */
   async sent(given: { before?: string; limit?: number } & RequestOptions = {}): Promise<api.SentRecord[]> {
     const [options, query] = splitOptions(given);
     return (await this.#send<api.SentList>('GET', '/sent', { ...options, query })).sent;
   }
 
-  /** The messages and replies that belong together, newest thread first. */
+  /** The messages and replies by thread, newest thread first. */
   async threads(options?: RequestOptions): Promise<api.Thread[]> {
     return (await this.#send<api.ThreadList>('GET', '/threads', options)).threads;
   }
 
-  /** Ends its lifetime now, as if its time had come. Needs an API key. */
+  /** Expires the inbox now, as at the end of its lifetime. Needs an API key. */
   expire(options?: RequestOptions): Promise<void> {
     return this.#send('POST', '/expire', options);
   }
 
-  /** Lets it live so many minutes from now. Needs an API key. */
+  /** Sets the end of its lifetime to `ttlMinutes` from now. Needs an API key. */
   async extend(ttlMinutes: number, options?: RequestOptions): Promise<void> {
     await this.#update('PATCH', { ...options, body: { ttlMinutes } });
   }
 
-  /** Deletes it with all its messages; resolves also when it is gone already. Needs an API key. */
+  /** Deletes the inbox with all its messages; also resolves if it is already gone. Needs an API key. */
   async delete(options?: RequestOptions): Promise<void> {
     await this.#send('DELETE', '', options).catch((error) => {
       if (error.status !== 404 && error.status !== 410) throw error;
@@ -412,7 +424,10 @@ export class Inbox {
     return waitForMessages(this.#transport, this, wanted);
   }
 
-  /** Aborted with the signal of the wait, or with the test: a wait without `await` then fails its own test. */
+  /**
+   * Aborts with the signal of the wait or at the end of the test, so that a wait without `await` fails in its
+   * own test.
+   */
   #untilEnd(own: AbortSignal | undefined): AbortSignal | undefined {
     const ended = this.#test?.ended;
     if (ended?.aborted)

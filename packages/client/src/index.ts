@@ -1,6 +1,6 @@
 /**
  * `@mayfly/client`: disposable inboxes for tests. `Mayfly` makes requests, `Inbox` waits for mail, `Message`
- * gives codes and links. Nothing here belongs to Node.js: it runs in browsers and workers too.
+ * has codes and links. It also runs in browsers and workers, because it uses no API of Node.js.
  */
 import { verify } from './webhook.ts';
 

@@ -2,7 +2,7 @@ import { invalid } from './errors.ts';
 import type * as api from './generated/api.ts';
 import { find, isIn, type LinkMatch, type Message } from './message.ts';
 
-/** Conditions of a message; all must be met. A string must be contained in the field, and case is ignored. */
+/** Conditions of a message; all must be met. A string must be contained in the field, ignoring case. */
 export interface Match {
   from?: string | RegExp;
   to?: string | RegExp;
@@ -12,28 +12,31 @@ export interface Match {
   hasAttachments?: boolean;
   code?: boolean;
   link?: boolean | LinkMatch;
-  /** A code of a format of your own: the first group of the expression. */
+  /** Extracts a code of a custom format: its first group. */
   pattern?: RegExp;
-  /** Any other condition; it is applied here, to messages that meet the others. */
+  /** Any other condition, applied by the client to messages that meet the others. */
   where?: (message: Message) => boolean;
 }
 
-/** A match, split into what the server checks and what is left: regular expressions and functions. */
+/**
+ * A match, split into conditions for the server and those that only the client can check: regular expressions
+ * and functions.
+ */
 export interface SplitMatch {
   onServer: Record<string, unknown>;
-  /** Whether anything is left. */
+  /** Whether the client must check conditions. */
   isLocal: boolean;
-  /** Conditions that a message failed, as the server tells them. */
+  /** The conditions that a message failed, in the format of the server. */
   failures: (message: Message) => api.FailedCondition[];
 }
 
-/** What a message has instead of what a condition demands; undefined where it meets the condition. */
+/** Returns the value that violates the condition; undefined if the message meets it. */
 type Check = (message: Message) => string | undefined;
 
 const people = (list: api.MailAddress[]) =>
   list.map(({ name, address }) => `${name} <${address}>`).join(', ');
 
-/** The text of the field that a string or a regular expression is tried on. */
+/** The text of a field, to compare with a string or regular expression. */
 const fieldOf = (message: Message, name: string): string => {
   if (name === 'subject') return message.subject;
   if (name === 'from') return people(message.from ? [message.from] : []);
@@ -42,7 +45,7 @@ const fieldOf = (message: Message, name: string): string => {
   return message.text ?? message.htmlText ?? '';
 };
 
-/** @throws MayflyError for a function that returns a promise: it would always be met */
+/** @throws MayflyError for a function that returns a promise, which would always be truthy */
 function isMet(where: (message: Message) => unknown, message: Message): boolean {
   const met = where(message);
   if (typeof (met as PromiseLike<unknown> | undefined)?.then === 'function')
@@ -70,7 +73,7 @@ function checkOf(name: string, value: unknown): Check {
   };
 }
 
-/** Whether a condition, or a part of it, is an expression or a function: the server knows neither. */
+/** Whether a condition contains a regular expression or a function, which the server cannot check. */
 const isLocal = (value: unknown): boolean =>
   typeof value === 'function' ||
   value instanceof RegExp ||
@@ -78,7 +81,10 @@ const isLocal = (value: unknown): boolean =>
 
 const given = (match: Match) => Object.entries(match).filter(([, value]) => value !== undefined);
 
-/** Whether a message meets all conditions. The server also ignores kinds of spaces and quotation marks. */
+/**
+ * Whether a message meets all conditions. Stricter than the server, which treats all kinds of spaces and
+ * quotation marks alike.
+ */
 export const meets = (message: Message, match: Match): boolean =>
   given(match).every(([name, value]) => checkOf(name, value)(message) === undefined);
 
@@ -88,7 +94,7 @@ export function split(match: Match): SplitMatch {
   for (const [name, value] of given(match)) {
     if (isLocal(value)) checks.push([name, value, checkOf(name, value)]);
     if (!isLocal(value)) onServer[name] = value;
-    // The server can at least leave out mails without any link.
+    // The server can at least skip mails without links.
     else if (name === 'link' && !(value instanceof RegExp)) onServer[name] = true;
   }
   const failures = (message: Message) =>
@@ -101,7 +107,7 @@ export function split(match: Match): SplitMatch {
   return { onServer, isLocal: checks.length > 0, failures };
 }
 
-/** Of a wait, beside its conditions. */
+/** Options of a wait, which are not conditions. */
 const OPTIONS = ['timeout', 'since', 'signal', 'within'];
 
 /** The conditions of a match or a wait in words, such as ` with subject "reset" and a code`. */

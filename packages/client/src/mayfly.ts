@@ -13,7 +13,7 @@ import {
 } from './transport.ts';
 
 export interface CreateOptions extends api.CreateInbox, RequestOptions {
-  /** Default: a random one, so that a repeated request creates no second inbox. */
+  /** Default: a random key, so that a retried request creates no second inbox. */
   idempotencyKey?: string;
 }
 
@@ -27,26 +27,26 @@ export type InboxQuery = ListOptions & { labels?: Labels; address?: string };
 export type ImportOptions = RequestOptions & QueryOf<'POST /v1/inboxes/import'>;
 export type RefusalQuery = ListOptions & Since & { address?: string };
 type Paging = 'q' | 'since' | 'before' | 'limit' | 'wait';
-/** Which messages of the account a search finds, beside its words. Without `limit` the newest 50. */
+/** Filters of a search, besides its words. Without `limit`, the newest 50 messages. */
 export type SearchQuery = ListOptions & Since & Omit<QueryOf<'GET /v1/messages'>, Paging>;
 
 const DEFAULT_FOUND = 50;
-/** As many as the server gives at once. */
+/** The largest number that the server returns. */
 const MAX_LABELS = 200;
 
 const labelQuery = (labels: Labels = {}) =>
   Object.fromEntries(Object.entries(labels).map(([name, value]) => [`label.${name}`, value]));
 
-/** A server and a credential for it. */
+/** Client of one server with one credential. */
 export class Mayfly {
-  /** For classes that extend {@link Inbox}. */
+  /** For subclasses of {@link Inbox}. */
   readonly transport: Transport;
   readonly webhooks: Webhooks;
   readonly keys: Keys;
 
   /**
-   * @throws MayflyError `no_credential` when there is neither an option nor an environment variable, and the server
-   *   is not on this machine
+   * @throws MayflyError `no_credential` without an API key in the options and the environment, unless the
+   * server is on this machine
    */
   constructor(options: MayflyOptions = {}) {
     this.transport = new Transport(options);
@@ -60,7 +60,7 @@ export class Mayfly {
 
   async createInbox({ idempotencyKey, ...given }: CreateOptions = {}): Promise<Inbox> {
     const [options, body] = splitOptions(given);
-    // Not randomUUID(): neither pages without TLS nor jsdom have it.
+    // Not randomUUID(), which pages without TLS and jsdom lack.
     const key = idempotencyKey ?? crypto.getRandomValues(new Uint32Array(4)).join('-');
     const headers = { ...options.headers, 'idempotency-key': key };
     return new Inbox(this.transport, await this.call('POST /v1/inboxes', { ...options, headers, body }));
@@ -70,7 +70,7 @@ export class Mayfly {
     return new Inbox(this.transport, await this.call('GET /v1/inboxes/{id}', { ...options, path: { id } }));
   }
 
-  /** An inbox of which only the id and the read token are known. Makes no request. */
+  /** An inbox by its id and read token. Makes no request. */
   inbox(id: string, token?: string): Inbox {
     return new Inbox(token ? this.transport.as(token) : this.transport, { id, token });
   }
@@ -104,13 +104,16 @@ export class Mayfly {
     return items.map((fields) => new MessageSummary(this.transport, fields));
   }
 
-  /** Every message of the account as it arrives, once each, over cuts and restarts, without an end. */
+  /**
+   * Yields each message of the account once as it arrives. Reconnects after interruptions; never ends by
+   * itself.
+   */
   async *stream(options: StreamOptions = {}): AsyncGenerator<MessageEvent<MessageSummary>> {
     for await (const event of follow(this.transport, '/v1/events', options))
       yield { ...event, message: new MessageSummary(this.transport, event.message) };
   }
 
-  /** Mail that SMTP refused, newest first. */
+  /** Mail that was rejected over SMTP, newest first. */
   async refusals({ since, ...given }: RefusalQuery = {}): Promise<api.RefusedMail[]> {
     const [options, query] = splitOptions(given);
     const input = { ...options, query: { ...query, since: toSince(since) } };
@@ -118,26 +121,30 @@ export class Mayfly {
   }
 
   /**
-   * What became of the mail of a test run: of all inboxes with these labels, also for 24 hours after their end.
+   * The messages, waits and rejections of a test run: of all inboxes with these labels, up to 24 hours after
+   * their end.
    * @param labels at least one
    */
   report(labels: Labels, options?: RequestOptions): Promise<api.RunReport> {
     return this.call('GET /v1/reports/runs', { ...options, query: labelQuery(labels) });
   }
 
-  /** The newest labels of live inboxes, with the number of inboxes that have each. @param name only those */
+  /**
+   * The newest labels of live inboxes, with the number of inboxes that have each.
+   * @param name only labels with this name
+   */
   async labels(name?: string, { limit = MAX_LABELS, ...options }: ListOptions = {}): Promise<api.Label[]> {
     const query = { ...(name !== undefined && { name }), limit };
     return (await this.call('GET /v1/labels', { ...options, query })).labels;
   }
 
-  /** A free address, held for ten minutes. */
+  /** A free address, reserved for ten minutes. */
   generateAddress(given: api.GenerateAddress & RequestOptions = {}): Promise<api.GeneratedAddress> {
     const [options, body] = splitOptions(given);
     return this.call('POST /v1/addresses/generate', { ...options, body });
   }
 
-  /** Where the events and replies of a provider go. A URL that is not given is removed. */
+  /** Sets the URLs that receive the events and replies of a provider. A URL that is not given is removed. */
   setProvider(
     name: api.ProviderSettings['name'],
     given: api.SetProvider & RequestOptions,
@@ -163,7 +170,7 @@ export class Mayfly {
   }
 
   /**
-   * Any operation of the API that is no stream, by the method and path of the OpenAPI document:
+   * Calls any operation of the API except streams, by the method and path of the OpenAPI document:
    * `mayfly.call('GET /v1/webhooks/{id}', { path: { id } })`.
    * @throws ApiError, ConnectionError
    */

@@ -2,19 +2,22 @@ import { AmbiguousError, invalid, NoCodeError } from './errors.ts';
 import type * as api from './generated/api.ts';
 import { type RequestOptions, splitOptions, type Transport } from './transport.ts';
 
-/** Conditions of one link. A string must be contained, and case is ignored. */
+/** Conditions of one link. A string must be contained, ignoring case. */
 export interface LinkMatch {
   href?: string | RegExp;
   text?: string | RegExp;
   kind?: api.MailLink['kind'];
 }
 
-/** True when the text contains the string in any case, or the expression matches. */
+/** True if the text contains the string, ignoring case, or the expression matches. */
 export const isIn = (text: string, wanted: string | RegExp | undefined): boolean =>
   wanted === undefined ||
   (typeof wanted === 'string' ? text.toLowerCase().includes(wanted.toLowerCase()) : text.search(wanted) >= 0);
 
-/** The first group of the pattern, or all that it matches, in the text or else in the words of the HTML. */
+/**
+ * The first group of the pattern, or the whole match without groups, in the text or else in the text of the
+ * HTML.
+ */
 export function find({ text, htmlText }: api.Message, pattern: RegExp): string | undefined {
   for (const body of [text, htmlText]) {
     const [found, group = found] =
@@ -24,10 +27,10 @@ export function find({ text, htmlText }: api.Message, pattern: RegExp): string |
   return undefined;
 }
 
-/** The path of a URL of the server, without the folder that a reverse proxy has for it. */
+/** The path of a URL of the server, without the path prefix of a reverse proxy. */
 const pathOf = (url: URL) => url.pathname.replace(/^.*?(?=\/(?:v1|preview)\/)/, '');
 
-/** A message as lists show it: the fields of the API, and what can be done with it. */
+/** A message as lists return it: the fields of the API, and methods. */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor assigns all fields.
 export class MessageSummary {
   readonly #transport: Transport;
@@ -51,23 +54,26 @@ export class MessageSummary {
   async previewUrl(given: RequestOptions & { remoteContent?: boolean } = {}): Promise<string> {
     const [options, body] = splitOptions(given);
     const preview = await this.#send<api.Preview>('POST', '/preview', { ...options, body });
-    // A server that does not know its public URL knows neither the scheme nor the folder that a proxy has for it.
+    // A server without a configured public URL knows neither the scheme nor the path prefix of a proxy.
     const own = this.#transport.url;
     const url = new URL(preview.url, own);
     return url.host === new URL(own).host ? own + pathOf(url) : url.href;
   }
 
-  /** When what happened to the message, from its Date header to each webhook attempt. */
+  /** Events of the message in order of time, from its Date header to each webhook attempt. */
   async timeline(options?: RequestOptions): Promise<api.TimelineEvent[]> {
     return (await this.#send<api.Timeline>('GET', '/timeline', options)).events;
   }
 
-  /** What is wrong with the message, the most severe first. */
+  /** Lint findings of the message, the most severe first. */
   async lint(options?: RequestOptions): Promise<api.LintFinding[]> {
     return (await this.#send<api.LintReport>('GET', '/lint', options)).findings;
   }
 
-  /** Marks it as read or unread, or replaces its tags. Needs an API key. @returns it with its marks */
+  /**
+   * Marks the message as read or unread, or replaces its tags. Needs an API key.
+   * @returns the changed message
+   */
   async mark(given: api.MarkMessage & RequestOptions): Promise<MessageSummary> {
     const [options, body] = splitOptions(given);
     const input = { ...options, body };
@@ -75,8 +81,8 @@ export class MessageSummary {
   }
 
   /**
-   * Replies to it from the inbox, as a mail program does. Needs an API key.
-   * @returns what `inbox.sent()` shows; it is on its way
+   * Replies to the message from the inbox. Needs an API key.
+   * @returns the queued reply, as in `inbox.sent()`
    */
   reply(text: string, given: Omit<api.Reply, 'text'> & RequestOptions = {}): Promise<api.SentRecord> {
     const [options, rest] = splitOptions(given);
@@ -107,8 +113,8 @@ export interface MessageSummary extends api.MessageSummary {}
 export class Message extends MessageSummary {
   /**
    * The code of the message.
-   * @param pattern for formats of your own; looks through text and HTML, and its first group is the code
-   * @throws NoCodeError with what the message has instead
+   * @param pattern for custom formats: searched in text and HTML; its first group is the code
+   * @throws NoCodeError that shows what the message contains instead
    */
   code(pattern?: RegExp): string {
     const code = pattern ? find(this, pattern) : this.codes[0]?.value;
@@ -127,7 +133,7 @@ export class Message extends MessageSummary {
 
   /**
    * The target of the one link that meets the conditions.
-   * @throws AmbiguousError with all links when none or more than one different target fits
+   * @throws AmbiguousError with all links unless exactly one target fits
    */
   link(match: LinkMatch = {}): string {
     const fitting = this.linksLike(match);

@@ -3,7 +3,7 @@ import type { MessageSummary } from './generated/api.ts';
 import { clearTimeout, setTimeout, sleep } from './time.ts';
 import { type AnyInput, pauseBefore, type Transport } from './transport.ts';
 
-/** The server writes a line every 15 seconds; a silence this long is a dead connection. */
+/** After this long without data the connection is dead: the server sends a line every 15 seconds. */
 const SILENCE_MS = 40_000;
 
 /** A new message of the account. */
@@ -18,21 +18,21 @@ export interface StreamOptions {
   /** A cursor, the id of an event, or a time. Default: the oldest message that exists. */
   since?: string | Date | undefined;
   signal?: AbortSignal | undefined;
-  /** Called with true when the stream is open, and with false when it is cut and will be resumed. */
+  /** Called with true when the stream opens, and with false when it is interrupted and will be resumed. */
   onConnection?: ((isOpen: boolean) => void) | undefined;
 }
 
-/** A position as the API takes it. */
+/** A position in the format of the API. */
 export const toSince = (since: string | Date | undefined) =>
   since instanceof Date ? since.toISOString() : since;
 
-/** A block of server-sent events, with the lines that this library uses. */
+/** A server-sent event, with the fields that this library uses. */
 interface Block {
   id: string | undefined;
   data: string | undefined;
 }
 
-/** The blocks of one response as they come; one that is cut in the middle is left out, with its id. */
+/** Parses the events of one response. An incomplete event at its end is dropped, with its id. */
 async function* blocksOf(response: Response, onChunk: () => void): AsyncGenerator<Block> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   for (let text = ''; ; ) {
@@ -47,7 +47,9 @@ async function* blocksOf(response: Response, onChunk: () => void): AsyncGenerato
   }
 }
 
-/** One connection. It ends when the server ends it, when it is silent for too long, or with the loop of the caller. */
+/**
+ * Reads one connection until the server closes it, it is silent for too long, or the caller leaves the loop.
+ */
 async function* connect(
   transport: Transport,
   path: string,
@@ -76,13 +78,13 @@ async function* connect(
   }
 }
 
-/** A response after which the next attempt is answered likewise. */
+/** An error that a retry would repeat. */
 const isRefusal = (error: unknown) =>
   error instanceof ApiError && pauseBefore(error, 1) === Number.POSITIVE_INFINITY;
 
 /**
- * Every event once, over cuts and restarts: each new connection continues after the last complete event.
- * @param path of the stream, with its id filled in
+ * Yields every event once and reconnects after interruptions, continuing after the last complete event.
+ * @param path path of the stream, with its id filled in
  * @throws ApiError when the stream cannot continue (the inbox ended, the credential was revoked)
  */
 export async function* follow(

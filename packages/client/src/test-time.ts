@@ -1,22 +1,31 @@
 import { environment, type Milliseconds } from './transport.ts';
 
-/** The time of the test that an inbox belongs to: its waits end before the test does, and say why. */
+/**
+ * The remaining time of the current test: waits of its inboxes end before it, so that they can explain their
+ * failure.
+ */
 export interface TestTime {
-  /** Until the runner ends the test. */
+  /** Remaining time until the runner ends the test. */
   left(): Milliseconds;
-  /** How the test gets more, in a sentence such as `Call test.setTimeout(60_000).` */
+  /** How to raise the test's time limit, in a sentence such as `Call test.setTimeout(60_000).` */
   advice: string;
-  /** Aborted with an error that says so when the test has ended. */
+  /** Aborted at the end of the test, with an error that says so. */
   ended: AbortSignal;
 }
 
 const DEFAULT_WAIT = 30_000;
-/** A fifth of what is left, for the explanation and for what the test does with it, also on a busy machine. */
+/**
+ * A fifth of the remaining time, within these bounds, is reserved for the explanation and the rest of the
+ * test.
+ */
 const LEAST_RESERVE = 1_000;
 const MOST_RESERVE = 3_000;
-/** A wait that ends so long before the test is left as it is. */
+/** A wait is not shortened if it ends this long before the test. */
 const MARGIN = 500;
-/** Runners whose limit a program cannot ask for: the variable that they set, a wait that ends before it, advice. */
+/**
+ * Test runners that do not disclose their time limit: the environment variable that they set, a timeout below
+ * their default limit, and advice.
+ */
 const RUNNERS: Array<[variable: string, timeout: Milliseconds, words: string]> = [
   [
     'VITEST',
@@ -28,11 +37,11 @@ const RUNNERS: Array<[variable: string, timeout: Milliseconds, words: string]> =
   ['TEST_WORKER_INDEX', 25_000, 'Playwright, where a test has 30 s: use the inbox of @mayfly/playwright'],
 ];
 
-/** How long a wait may take, and a sentence about why it is not as long as it was meant to be; '' otherwise. */
+/** How long a wait may take, and a sentence that explains why it was shortened; '' if it was not. */
 export interface Allowed {
   timeout: Milliseconds;
   cut: string;
-  /** What the limit of the test cut it from. */
+  /** The timeout before it was shortened. */
   asked?: Milliseconds | undefined;
 }
 
@@ -49,7 +58,7 @@ export function allowedTime(asked: Milliseconds | undefined, test: TestTime | un
   if (wanted + MARGIN < left) return { timeout: wanted, cut: '' };
   const reserve = Math.min(MOST_RESERVE, Math.max(LEAST_RESERVE, left / 5));
   const timeout = Math.max(left - reserve, left / 2);
-  // A default that is cut by little is of no interest.
+  // Do not mention a default timeout that was shortened only a little.
   if (asked === undefined && left >= wanted / 2) return { timeout, cut: '' };
   const cut = `The limit of the test cut it from ${wanted / 1000} s, because the test had only ${Math.round(left / 100) / 10} s left. ${test.advice}`;
   return { timeout, cut, asked: wanted };

@@ -1,7 +1,7 @@
-// The timers of this moment: fake ones that a test installs later would stop waits, which depend on a real server.
+// Captured at load, because fake timers that a test installs later would stop waits for a real server.
 export const { setTimeout, clearTimeout } = globalThis;
 
-/** Milliseconds that only grow, whatever happens to the clock of the machine. */
+/** Monotonic time in milliseconds. */
 export const now: () => number = performance.now.bind(performance);
 
 /** Resolves after `ms`, or rejects with the signal's reason as soon as it is aborted. */

@@ -2,10 +2,10 @@ import { ApiError, apiError, ConnectionError, invalid, MayflyError, NotFoundErro
 import type { Operations } from './generated/api.ts';
 import { clearTimeout, now, setTimeout, sleep } from './time.ts';
 
-/** Every time span of this library. */
+/** A duration in milliseconds. */
 export type Milliseconds = number;
 
-/** What happened to one attempt of a request, for logs. */
+/** The result of one attempt of a request, for logs. */
 export interface RequestInfo {
   method: string;
   path: string;
@@ -16,19 +16,21 @@ export interface RequestInfo {
 }
 
 export interface MayflyOptions {
-  /** Default: `MAYFLY_URL`, else `http://127.0.0.1:8025`. A page of the server itself passes `location.origin`. */
+  /** Default: `MAYFLY_URL`, else `http://127.0.0.1:8025`. The web console passes `location.origin`. */
   url?: string | undefined;
   /** An API key, or the read token of one inbox. Default: `MAYFLY_API_KEY`; on loopback the key of `mayfly dev`. */
   apiKey?: string | undefined;
-  /** True sends no Authorization header but the cookies of the page, for the web console. */
+  /**
+   * True authenticates with the cookies of the page instead of an Authorization header, for the web console.
+   */
   session?: boolean | undefined;
   fetch?: typeof fetch | undefined;
   headers?: Record<string, string> | undefined;
-  /** For a request that does not wait for mail, its retries included. Default: 10,000. */
+  /** Limit for a request that does not wait for mail, including retries. Default: 10,000. */
   timeout?: Milliseconds | undefined;
-  /** For waits that name none. Default: 30,000; in test runners less. */
+  /** Default timeout of waits. Default: 30,000; less in test runners with shorter limits. */
   waitTimeout?: Milliseconds | undefined;
-  /** How often a failed request is repeated. Default: 3. Waits and streams go on until their end. */
+  /** How often a failed request is retried. Default: 3. Waits and streams are retried until their end. */
   retries?: number | undefined;
   /** Called after each attempt. */
   onRequest?: ((info: RequestInfo) => void) | undefined;
@@ -36,7 +38,7 @@ export interface MayflyOptions {
 
 export interface RequestOptions {
   signal?: AbortSignal | undefined;
-  /** For the whole request, retries included. */
+  /** For the whole request, including retries. */
   timeout?: Milliseconds | undefined;
   headers?: Record<string, string> | undefined;
 }
@@ -44,7 +46,7 @@ export interface RequestOptions {
 type Input<Name extends keyof Operations> = Omit<Operations[Name], 'result'>;
 /** The arguments of an operation: `path`, `query` and `body`, and the options of the request. */
 export type CallInput<Name extends keyof Operations> = Input<Name> & RequestOptions;
-/** Without arguments where the operation requires none. */
+/** The arguments may be omitted if the operation requires none. */
 export type CallArguments<Name extends keyof Operations> =
   Record<never, never> extends Input<Name> ? [input?: CallInput<Name>] : [input: CallInput<Name>];
 
@@ -56,17 +58,17 @@ export interface AnyInput extends RequestOptions {
 }
 
 const DEFAULT_URL = 'http://127.0.0.1:8025';
-/** Without a user name, a query or the version, which paths begin with. */
+/** A URL without user name, query and `/v1`, which the paths contain. */
 const SERVER_URL = /^https?:\/\/(?!.*\/v1$)[^?#@]+$/;
-/** The key that `mayfly dev` accepts from programs of its own machine. */
+/** The key that `mayfly dev` accepts from its own machine. */
 const DEV_KEY = 'dev';
 const LOOPBACK = /^https?:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?:[:/]|$)/i;
 const DEFAULT_TIMEOUT = 10_000;
 const DEFAULT_RETRIES = 3;
-/** Pauses between attempts double up to the longest. */
+/** Backoff between attempts: doubles from the first to the longest pause. */
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 1_000;
-/** Not responses of our server about this request, but of what stands before it, or of its end. */
+/** Statuses of a proxy or of a stopping server, which a retry may resolve. */
 const TRANSIENT = [502, 503, 504];
 
 export const environment = (name: string): string | undefined =>
@@ -99,13 +101,13 @@ export class Transport {
     this.#credential = key;
   }
 
-  /** The same server with another credential. */
+  /** A transport for the same server with another credential. */
   as(apiKey: string): Transport {
     return new Transport({ ...this.#options, apiKey, session: false });
   }
 
   /**
-   * Sends a request and repeats it where that is safe.
+   * Sends a request and retries it where that is safe.
    * @throws ApiError, ConnectionError, or the reason of the signal
    */
   async send(operation: string, input: AnyInput = {}): Promise<unknown> {
@@ -118,7 +120,7 @@ export class Transport {
         input.signal?.throwIfAborted();
         const pause = pauseBefore(failure, attempt, isRepeatable(operation, input));
         if (attempt <= retries && now() + pause < end) await sleep(pause, input.signal);
-        // The first of several attempts deleted it, and only its response was lost.
+        // An earlier attempt deleted it, and its response was lost.
         else if (attempt > 1 && operation.startsWith('DELETE') && failure instanceof NotFoundError)
           return undefined;
         else throw this.errorFor(failure, attempt);
@@ -126,7 +128,7 @@ export class Transport {
     }
   }
 
-  /** All items of a list, newest first, or as many as `limit`. @param name of the array in a page */
+  /** All items of a list, or the newest `limit`, newest first. @param name of the array in a page */
   async list<Item extends { id: string }>(
     operation: string,
     name: string,
@@ -138,7 +140,7 @@ export class Transport {
     return items;
   }
 
-  /** The same page by page, for lists that need not fit into memory. */
+  /** Yields the items of a list page by page, for lists that may not fit into memory. */
   async *pages<Item extends { id: string }>(
     operation: string,
     name: string,
@@ -158,14 +160,17 @@ export class Transport {
     }
   }
 
-  /** What the caller gets of whatever the last attempt threw. */
+  /** Converts the failure of the last attempt to an error for the caller. */
   errorFor(failure: unknown, attempts: number): MayflyError {
     return MayflyError.is(failure) ? failure : new ConnectionError(this.url, attempts, failure);
   }
 
-  /** One attempt of at most `ms`. @throws ApiError, whatever `fetch` throws, or the signal's reason */
+  /**
+   * Makes one attempt with the time limit `ms`.
+   * @throws ApiError, an error of `fetch`, or the signal's reason
+   */
   async attempt(operation: string, input: AnyInput, ms: Milliseconds): Promise<unknown> {
-    // A signal that is aborted already calls no listener.
+    // A signal that is already aborted fires no event.
     input.signal?.throwIfAborted();
     const controller = new AbortController();
     const abort = () => controller.abort(input.signal?.reason);
@@ -175,10 +180,10 @@ export class Transport {
       const response = await this.open(operation, input, controller.signal);
       if (response.status === 204) return undefined;
       const type = response.headers.get('content-type') ?? '';
-      // Attachments may be of any type themselves.
+      // Attachments are bytes, even if their type is JSON or HTML.
       const isAttachment = operation.includes('/attachments/');
       if (!isAttachment && /json/.test(type)) return await response.json();
-      // A page of another program on that port, or the login page of a proxy.
+      // A page of another program on this port, or the login page of a proxy.
       if (!isAttachment && /html/.test(type)) throw await apiError(response, operation);
       if (/event-stream/.test(type)) {
         controller.abort();
@@ -191,7 +196,7 @@ export class Transport {
     }
   }
 
-  /** Sends one request and returns its successful response, with the body unread. @throws ApiError */
+  /** Sends one request and returns the successful response with its body unread. @throws ApiError */
   async open(operation: string, input: AnyInput, signal: AbortSignal | undefined): Promise<Response> {
     const { session, fetch = globalThis.fetch, headers, onRequest } = this.#options;
     const [method, template] = operation.split(' ') as [string, string];
@@ -212,7 +217,7 @@ export class Transport {
         },
         body: (isRaw ? body : JSON.stringify(body)) as RequestInit['body'],
         signal,
-        // Another server would not get the credential, and POST would become GET.
+        // Following a redirect would drop the credential and turn POST into GET.
         redirect: 'manual',
         ...(session && { credentials: 'same-origin' }),
       } as RequestInit);
@@ -230,43 +235,43 @@ export class Transport {
   }
 }
 
-/** The longest page of lists. */
+/** The largest page that the API returns. */
 const PAGE = 200;
 interface Page {
   hasMore: boolean;
   before?: string | null;
-  /** Of a search that has not looked at everything. */
+  /** Where an incomplete search ended. */
   searchedTo?: string;
 }
-/** The options of a request, and what is left: its query or body. */
+/** Splits an argument into the request options and the rest, which is the query or body. */
 export function splitOptions<Given extends RequestOptions>({ signal, timeout, headers, ...rest }: Given) {
   return [{ signal, timeout, headers }, rest] as const;
 }
 
-/** The query of a list, with the options of its requests. */
+/** Options of a list and of its requests. */
 export interface ListOptions extends RequestOptions {
-  /** At most so many, the newest. Default: all. */
+  /** The largest number of items, the newest first. Default: all. */
   limit?: number | undefined;
 }
 
-/** A query as the end of a URL; '' when nothing is defined. */
+/** The query string of a URL; '' if no value is defined. */
 function searchOf(query: object): string {
   const defined = Object.entries(query).filter(([, value]) => value !== undefined);
   return defined.length > 0 ? `?${new URLSearchParams(defined)}` : '';
 }
 
-/** Whether a second execution changes nothing. */
+/** Whether the request is idempotent. */
 const isRepeatable = (operation: string, { headers }: AnyInput): boolean =>
   !operation.startsWith('POST') ||
   /\/(wait|preview|generate|expire)$/.test(operation) ||
   headers?.['idempotency-key'] !== undefined;
 
-/** How long to wait before the next attempt; Infinity when there must not be one. */
+/** Pause before the next attempt; Infinity if the request must not be retried. */
 export function pauseBefore(failure: unknown, attempt: number, isSafe = true): Milliseconds {
   const backoff = Math.min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE);
   if (MayflyError.is(failure) && !(failure instanceof ApiError)) return Number.POSITIVE_INFINITY;
   const { status, code, retryAfter = backoff } = (failure ?? {}) as Partial<ApiError>;
   const isTransient = !status || TRANSIENT.includes(status) || code === 'idempotency_in_progress';
-  // A 429 was refused before anything was done. Proxies say "Retry-After: 0", which is no pause at all.
+  // The server rejects with 429 before it does anything. "Retry-After: 0" of proxies would be no pause.
   return status === 429 || (isSafe && isTransient) ? Math.max(retryAfter, backoff) : Number.POSITIVE_INFINITY;
 }

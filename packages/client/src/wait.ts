@@ -6,26 +6,26 @@ import { Message } from './message.ts';
 import { now, sleep } from './time.ts';
 import { type Milliseconds, pauseBefore, type Transport } from './transport.ts';
 
-/** Proxies cut requests that are held longer: several in a row wait for the rest. */
+/** Longest held request: proxies close longer ones, so a wait may need several. */
 const MAX_HOLD_SECONDS = 25;
 /**
- * For the way there and back of a held request, and for the last look after the deadline. It takes milliseconds;
- * only a machine that is very busy needs more, and there a late answer is better than none.
+ * Extra time for the round trip of a held request and for the last check after the deadline. It takes
+ * milliseconds; only a very busy machine needs more, and then a late result is better than none.
  */
 const GRACE = 5_000;
-/** A hold ends this close to the deadline: not worth another request. */
+/** If less than this is left after a held request, no further one is sent. */
 const CLOSE = 50;
-/** Of a whole wait, the most that the API takes: a day. */
+/** Longest wait that the API accepts: a day, in seconds. */
 const MAX_SECONDS = 86_400;
-/** To read a message that is too large for the result of a wait. */
+/** Time limit to fetch a message that is too large for the result of a wait. */
 const READ_TIME = 30_000;
 
 const WAIT = 'POST /v1/inboxes/{id}/wait';
 
-/** The inbox of a wait. */
+/** The inbox that a wait reads. */
 export interface WaitTarget {
   id: string;
-  /** For people: the address where it is known, else the id. */
+  /** For people: the address if it is known, else the id. */
   name: string;
   consoleUrl: string;
   labels: Record<string, string>;
@@ -35,13 +35,13 @@ export interface WaitFor {
   match: Match;
   count: number;
   timeout: Milliseconds;
-  /** Why it is shorter than the caller, or the default, would have it; '' when it is not. */
+  /** Why the timeout was shortened; '' if it was not. */
   cut: string;
-  /** What the limit of the test cut it from. */
+  /** The timeout before it was shortened. */
   asked?: Milliseconds | undefined;
-  /** Undefined: from the beginning of the inbox. */
+  /** Undefined: the beginning of the inbox. */
   since: string | undefined;
-  /** The message that the wait before returned, where this one begins after it. */
+  /** The message that the previous wait returned, if this one begins after it. */
   last: Message | undefined;
   signal: AbortSignal | undefined;
 }
@@ -49,14 +49,14 @@ export interface WaitFor {
 /** The last result of a wait. */
 interface Held {
   result: api.WaitResult;
-  /** False when the last look failed, and the result is an earlier one. */
+  /** False if the last request failed, so that `result` is from an earlier one. */
   isFinal: boolean;
 }
 
 /**
- * Holds requests one after the other until a message matches or the time is over. Requests that a proxy or a
- * restart cuts are repeated with the same `since`, so nothing is missed or returned twice.
- * @throws ApiError for a refusal, ConnectionError when no request succeeded in time
+ * Sends held requests until a message matches or the time is over. A request that was interrupted by a proxy
+ * or a restart is repeated with the same `since`, so that no message is missed or returned twice.
+ * @throws ApiError for a permanent error, ConnectionError when no request succeeded in time
  */
 async function hold(
   transport: Transport,
@@ -70,15 +70,16 @@ async function hold(
   for (let failures = 0; ; ) {
     const left = Math.max(0, end - now());
     const timeoutSeconds = Math.min(MAX_HOLD_SECONDS, Math.ceil(left) / 1000);
-    // Servers that name failed waits also know this field: they explain the whole wait, not its last request.
+    // Servers that return `waitId` also accept this field: they explain the whole wait, not only its last
+    // request.
     const waited = last?.waitId && { waitedSeconds: Math.min((now() - begun) / 1000, MAX_SECONDS) };
     const input = { path: { id }, body: { ...body, timeoutSeconds, ...waited }, signal };
     try {
       last = (await transport.attempt(WAIT, input, timeoutSeconds * 1000 + GRACE)) as api.WaitResult;
       if (last.matched) return { result: last, isFinal: true };
-      // It looked earlier than it was asked to, because it stops: the next one is asked.
+      // The server ended the wait early because it is stopping; retry on its successor.
       if (last.explanation?.reason === 'server_stopping') throw new Error('The server is stopping.');
-      // By what was asked for, not by the clock: a test that stops all clocks still gets its answer.
+      // Compares the requested time and not the clock, so that a test with frozen clocks gets its result.
       if (timeoutSeconds * 1000 > left - CLOSE) return { result: last, isFinal: true };
       failures = 0;
     } catch (failure) {
@@ -92,7 +93,9 @@ async function hold(
   }
 }
 
-/** A message of the result of a wait; it is read on its own where it was too large for that. */
+/**
+ * Completes a message from the result of a wait: fetches it separately if it was too large for the result.
+ */
 async function inFull(transport: Transport, fields: api.Message, signal: AbortSignal | undefined) {
   const message = new Message(transport, fields);
   return fields.truncated ? message.read({ signal, timeout: READ_TIME }) : message;
@@ -114,7 +117,7 @@ export async function waitForMessages(
   const found: Message[] = [];
   const rejected: api.SeenMessage[] = [];
   for (let { since } = wanted; ; ) {
-    // A condition that is checked here needs one message at a time, each behind the one before.
+    // Conditions that the client checks are applied to one message at a time, so each request returns one.
     const body = { match: parts.onServer, count: parts.isLocal ? 1 : count, since, askedSeconds };
     const held = await hold(transport, inbox.id, body, end, signal);
     for (const fields of held.result.messages) {
@@ -129,16 +132,16 @@ export async function waitForMessages(
   }
 }
 
-/** How a wait ended that failed. */
+/** The state of a wait that failed. */
 interface Ended {
   parts: SplitMatch;
   held: Held;
-  /** Messages that met the conditions of the server, but not those of the client, newest first. */
+  /** Messages that met the conditions for the server but not those for the client, newest first. */
   rejected: api.SeenMessage[];
   found: Message[];
 }
 
-/** The error: one sentence that says why, what was waited for, and the explanation as a table. */
+/** The error of a failed wait: a sentence with the reason, the conditions, and the explanation as a table. */
 function timeoutError(
   inbox: WaitTarget,
   wanted: WaitFor,
@@ -149,7 +152,7 @@ function timeoutError(
   const { waitId } = result;
   const explanation = result.explanation && {
     ...result.explanation,
-    // The server knows nothing of conditions that are checked here.
+    // The server does not know the conditions that the client checks.
     ...(rejected.length > 0 && {
       summary: `${rejected.length === 1 ? 'A message' : `${rejected.length} messages`} arrived, but did not meet what the client checks itself: ${[...new Set(rejected.flatMap(({ failed }) => failed.map(({ condition }) => condition)))].join(', ')}.`,
     }),
@@ -170,8 +173,8 @@ function timeoutError(
 }
 
 /**
- * The screen of the console that explains this wait, with its id and its conditions. Those that only the client checks are
- * left out. A label finds what is kept of the inbox when it has ended.
+ * The console page that explains this wait, by its id and its conditions for the server. The label lets it
+ * find the inbox after its end.
  */
 function whyUrl(
   { consoleUrl, labels }: WaitTarget,
@@ -181,12 +184,12 @@ function whyUrl(
 ): string {
   const query = new URLSearchParams(waitId && { wait: waitId });
   for (const [name, value] of Object.entries(onServer)) {
-    // A link has conditions of its own: `link.kind=reset`.
+    // Conditions of a link become parameters such as `link.kind=reset`.
     const parts = Object.entries(Object(value) === value ? Object(value) : {}).filter(
       ([, wanted]) => wanted !== undefined,
     );
     for (const [part, wanted] of parts) query.set(`${name}.${part}`, String(wanted));
-    // Of an object without a condition: any link.
+    // An empty object means any link.
     if (parts.length === 0) query.set(name, String(Object(value) === value || value));
   }
   if (since) query.set('since', since);
@@ -196,9 +199,9 @@ function whyUrl(
   return `${consoleUrl}/why${query.size > 0 ? `?${query}` : ''}`;
 }
 
-/** Where the wait began: a message that matches and came before is a common surprise. */
+/** States where the wait began, because an earlier message that matches is often overlooked. */
 function sinceLine({ match, since, last }: WaitFor): string {
-  // Two waits for the code and the link of one mail: the second begins behind it.
+  // Typical for two waits on the code and the link of one mail: the second wait begins after that mail.
   if (last && meets(last, match))
     return `${last.subject ? JSON.stringify(last.subject) : 'A message without a subject'} matches, but the wait before returned it. Take both from one mail: const mail = await inbox.waitForMessage(…), then mail.code() and mail.link().`;
   const position = last ? 'the message that the wait before returned' : since;

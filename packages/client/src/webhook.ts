@@ -1,7 +1,7 @@
 import { WebhookVerificationError } from './errors.ts';
 import type { MessageReceivedEvent } from './generated/api.ts';
 
-/** Older or newer requests are repetitions by somebody else, or a wrong clock (Standard Webhooks). */
+/** Older or newer requests are replays, or a clock is wrong (Standard Webhooks). */
 const TOLERANCE_SECONDS = 300;
 
 export type WebhookHeaders =
@@ -17,7 +17,7 @@ const headerOf = (headers: WebhookHeaders, name: string): string => {
   return value;
 };
 
-/** The bytes of base64; none of text that is not base64. */
+/** Decodes base64; empty if the text is not base64. */
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   try {
     return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
@@ -27,7 +27,8 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Verifies a request by the Standard Webhooks specification, with WebCrypto: in browsers and workers too.
+ * Verifies a request by the Standard Webhooks specification. Uses WebCrypto, so it also runs in browsers and
+ * workers.
  * @param body exactly as received: text or bytes, not parsed JSON
  * @param headers of the request: `Headers`, or an object with names in lower case as Node.js has it
  * @param secret `whsec_…`

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { Match, Milliseconds } from '@mayfly/client';
 
-/** What the caller wrote wrongly; exit code 1. */
+/** An error in the arguments of the command line; exit code 1. */
 export class UsageError extends Error {}
 
 const TEXT = { type: 'string' } as const;
@@ -30,9 +30,10 @@ export function parse(args: string[]) {
 }
 
 /**
- * @param options that the command takes besides --inbox and --json
- * @param words how many it takes after its name
- * @throws UsageError for what the command would ignore: it would do something else than was meant
+ * Rejects options and arguments that the command would ignore.
+ * @param options that the command accepts besides --inbox and --json
+ * @param words the largest number of arguments after its name
+ * @throws UsageError
  */
 export function assertUsed(
   name: string,
@@ -62,7 +63,7 @@ export const matchOf = ({ subject, from, to, body }: Values): Match => ({
   ...(body !== undefined && { text: body }),
 });
 
-/** The expression of `--pattern`. @throws UsageError */
+/** Parses the expression of `--pattern`. @throws UsageError */
 export function patternOf(text: string): RegExp {
   try {
     return new RegExp(text);
@@ -71,7 +72,7 @@ export function patternOf(text: string): RegExp {
   }
 }
 
-/** The minutes of `--ttl`. @throws UsageError */
+/** Parses the minutes of `--ttl`. @throws UsageError */
 export function minutes(text: string): number {
   if (/^\d+$/.test(text)) return Number(text);
   throw new UsageError(`"${text}" is not a number of minutes. Write --ttl 15.`);
@@ -79,7 +80,7 @@ export function minutes(text: string): number {
 
 const UNITS: Record<string, Milliseconds> = { ms: 1, s: 1000, '': 1000, m: 60_000 };
 
-/** A number of seconds, or `30s`, `500ms`, `2m`. */
+/** Parses seconds, or `30s`, `500ms`, `2m`. */
 export function duration(text: string): Milliseconds {
   const [, number, unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|)$/.exec(text) ?? [];
   if (number === undefined)
@@ -98,7 +99,7 @@ export function labels(pairs: string[] = []): Record<string, string> {
   );
 }
 
-/** JSON of the caller. @param advice what to write instead @throws UsageError */
+/** Parses JSON from the command line. @param advice what to write instead @throws UsageError */
 export function jsonOf(text: string, advice: string): unknown {
   try {
     return JSON.parse(text);

@@ -25,35 +25,35 @@ import { assertPlan, checkPlan } from './plan.ts';
 import { withProgress } from './progress.ts';
 import { parseRun, readRun } from './saved-run.ts';
 
-/** What a command may use of the process. */
+/** What a command may use of the process: environment, output, signal. */
 export interface Context {
   env: Record<string, string | undefined>;
-  /** The value, and nothing else. */
+  /** Prints a result to standard output. */
   out(text: string | Uint8Array): void;
-  /** Everything else. */
+  /** Prints everything else to standard error. */
   note(text: string): void;
-  /** Whether notes are read at a terminal. */
+  /** Whether standard error is a terminal. */
   isTerminal?: boolean;
   signal: AbortSignal;
 }
 
 export interface Command {
-  /** Its options and words; those in it are the ones that it takes. */
+  /** Options and arguments of the command, for help; it accepts only the options named here. */
   usage: string;
-  /** What it does and prints. */
+  /** What the command does and prints, for help. */
   does: string;
-  /** How many words it takes. */
+  /** Largest number of arguments. */
   words?: number;
   run(context: Context, values: Values, rest: string[]): Promise<void>;
 }
 
-/** Conditions and time of waits, which help shows once for all. */
+/** Options that all waiting commands share; help lists them once. */
 export const CONDITIONS = '--subject --from --to --body';
 const DEFAULT_TIMEOUT = '30';
 const DEFAULT_SILENCE = '2';
-/** Between two questions whether the server is ready. */
+/** Pause between two checks whether the server is ready. */
 const READY_PAUSE_MS = 200;
-/** Recordings have up to 512 MiB. */
+/** Time limit for transferring a recording, which may have up to 512 MiB. */
 const RECORDING_MS = 600_000;
 const MIB = 1024 * 1024;
 
@@ -61,7 +61,7 @@ const client = ({ env }: Context, apiKey = env.MAYFLY_API_KEY) => new Mayfly({ u
 
 /**
  * The inbox of `--inbox` (id or address), or the one that `mf new --export` left in the environment.
- * @param isOwner true where its token does not suffice
+ * @param isOwner true if the command needs an API key instead of the read token
  */
 async function inboxOf(context: Context, { inbox: wanted }: Values, isOwner = false): Promise<Inbox> {
   const { MAYFLY_API_KEY, INBOX_ID, INBOX_TOKEN } = context.env;
@@ -78,7 +78,7 @@ async function inboxOf(context: Context, { inbox: wanted }: Values, isOwner = fa
   return inbox;
 }
 
-/** Runs a wait of the inbox, with its conditions, time and signal. */
+/** Calls a waiting method of the inbox with the conditions, timeout and signal of the command. */
 async function waitIn<T>(
   context: Context,
   values: Values,
@@ -94,7 +94,7 @@ const json = (value: unknown) => `${JSON.stringify(value)}\n`;
 const line = ({ receivedAt, from, subject, codes }: api.MessageSummary) =>
   `${receivedAt.slice(11, 19)}  ${JSON.stringify(subject)}  from ${from?.address ?? 'no sender'}${codes[0] ? `  code ${codes[0].value}` : ''}\n`;
 
-/** The message of an id, or the newest one. */
+/** The message with this id, or the newest message without one. */
 async function messageOf(context: Context, values: Values, id: string | undefined): Promise<Message> {
   const inbox = await inboxOf(context, values);
   if (id !== undefined) return inbox.read(id);
@@ -123,7 +123,7 @@ async function untilReady(url: string, timeout: Milliseconds, signal: AbortSigna
   }
 }
 
-/** Prints a new inbox: its address or telephone number, or what scripts read. */
+/** Prints a new inbox: its address or phone number, or shell exports or JSON for scripts. */
 function printCreated(context: Context, values: Values, inbox: Inbox): void {
   const { id, address, token } = inbox;
   if (values.json) context.out(json({ ...inbox.data, token }));
@@ -138,14 +138,17 @@ function printCreated(context: Context, values: Values, inbox: Inbox): void {
   }
 }
 
-/** What `new` and `import` say about the inbox. */
+/** The options that `new` and `import` share. */
 const optionsOf = ({ ttl, domain, 'local-part': localPart }: Values) => ({
   ...(ttl !== undefined && { ttlMinutes: minutes(ttl) }),
   ...(domain !== undefined && { domain }),
   ...(localPart !== undefined && { localPart }),
 });
 
-/** Compares the mails of a run with a plan, and prints what differs. @throws MayflyError `plan_not_met` */
+/**
+ * Compares the mails of a test run with a plan, and prints the differences.
+ * @throws MayflyError `plan_not_met`
+ */
 async function comparePlan(context: Context, wanted: Record<string, string>, file: string): Promise<void> {
   if (Object.keys(wanted).length === 0)
     throw new UsageError('Name the run: mf report --run 4711 --expect plan.json');
@@ -158,7 +161,7 @@ async function comparePlan(context: Context, wanted: Record<string, string>, fil
   if (problemCount > 0) throw new MayflyError('plan_not_met', `The mails of the run differ from ${file}.`);
 }
 
-/** Writes what is known of a run into a file, and says what has changed since another one. */
+/** Saves the state of a test run to a file, and prints the differences from a saved run. */
 async function keepOrCompare(
   context: Context,
   wanted: Record<string, string>,
@@ -411,7 +414,7 @@ export const COMMANDS: Record<string, Command> = {
     does: 'any operation of the API; prints its JSON',
     words: 2,
     async run(context, _, [operation = '', text]) {
-      // As the reference of the API writes it, or with the id of an inbox in place of `{id}`.
+      // Written as in the API reference, or with an id in place of `{id}`.
       if (!/^(GET|POST|PUT|PATCH|DELETE) \/\S+$/.test(operation))
         throw new UsageError(`"${operation}" is not an operation. Write: mf call 'GET /v1/usage'`);
       const { INBOX_ID = '{id}' } = context.env;

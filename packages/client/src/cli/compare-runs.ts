@@ -1,25 +1,25 @@
 import type { api, Milliseconds } from '@mayfly/client';
 import type { SavedRun } from './saved-run.ts';
 
-/** What is different in a run, and the probable cause. */
+/** A difference between two test runs, with its probable cause. */
 export interface Change {
   cause: string;
   text: string;
 }
 
-/** The inboxes of a test in one run. */
+/** The inboxes that one test created in one run. */
 interface Group {
   name: string;
   inboxes: api.ReportedInbox[];
 }
 
-/** A first mail is later when it takes twice the time, and so much more. */
+/** A first mail counts as slower if it took at least twice the time and this much more. */
 const MIN_SLOWER: Milliseconds = 300;
-/** Of the tests: when so many are slower, it is not the mail of one. */
+/** If this share of the tests is slower, the cause is the whole mail system and not one test. */
 const QUEUE_SHARE = 0.5;
 const MIN_TESTS = 3;
 
-/** What a cause of the server means for somebody who looks for a flake. */
+/** Short names of the server's wait causes, in the words of a search for flaky tests. */
 const CAUSES: Partial<Record<api.WaitCause['code'], string>> = {
   before_since: 'wrong since',
   since_in_future: 'clock',
@@ -61,7 +61,7 @@ const mailsOf = ({ inboxes }: Group) => inboxes.reduce((sum, { messageCount }) =
 const perInbox = (group: Group) => mailsOf(group) / group.inboxes.length;
 const seconds = (ms: Milliseconds) => `${(ms / 1000).toFixed(1)} s`;
 
-/** The temporary refusal that the sender of a group met; undefined without one. */
+/** The temporary SMTP rejection that delayed mail to a group, if any. */
 function deferral({ inboxes }: Group, { refusals }: SavedRun): string | undefined {
   const addresses = new Set(inboxes.map(({ address }) => address));
   return refusals.find(({ address, reply }) => addresses.has(address) && reply.startsWith('4'))?.reply;
@@ -70,7 +70,7 @@ function deferral({ inboxes }: Group, { refusals }: SavedRun): string | undefine
 const deferred = (reply: string): string =>
   /gr[ea]y.?list/i.test(reply) ? 'greylisting' : `retry after ${reply.slice(0, 3)}`;
 
-/** Groups whose first mail came later. */
+/** Groups whose first mail took longer. */
 function slower(groups: Array<[before: Group, now: Group]>, run: SavedRun): Change[] {
   const late = groups.flatMap(([before, now]) => {
     const [then, after] = [firstMail(before), firstMail(now)];
@@ -87,10 +87,10 @@ function slower(groups: Array<[before: Group, now: Group]>, run: SavedRun): Chan
   });
 }
 
-/** Groups with another number of mails. */
+/** Groups that received another number of mails. */
 function counts([before, now]: [Group, Group], { repeated }: SavedRun): Change[] {
   const [then, after] = [perInbox(before), perInbox(now)];
-  // A wait that failed is told already, and says more.
+  // A failed wait is already reported, with more detail.
   const hasFailed = now.inboxes.some(({ waits }) => waits.failed > 0);
   if (hasFailed || after === then || now.inboxes.length !== before.inboxes.length) return [];
   const text = `${now.name}: ${mailsOf(now)} mails, ${mailsOf(before)} before.`;
@@ -102,7 +102,7 @@ function counts([before, now]: [Group, Group], { repeated }: SavedRun): Change[]
   return [{ cause, text: `${text}${known.length > 0 ? ' They say different things.' : ''}` }];
 }
 
-/** Failed waits of a group that had none. */
+/** Failed waits of a group that had none before. */
 function failures(before: Group | undefined, now: Group, run: SavedRun): Change[] {
   if (before?.inboxes.some(({ waits }) => waits.failed > 0)) return [];
   return now.inboxes.flatMap(({ waits, firstMessageAt }) =>
@@ -124,7 +124,7 @@ function failures(before: Group | undefined, now: Group, run: SavedRun): Change[
   );
 }
 
-/** What is different in a run from one before. */
+/** The differences of a run from an earlier one. */
 export function compareRuns(before: SavedRun, now: SavedRun): Change[] {
   const [old, current] = [groupsOf(before), groupsOf(now)];
   const both = [...current].flatMap(([name, group]): Array<[Group, Group]> => {
@@ -141,7 +141,7 @@ export function compareRuns(before: SavedRun, now: SavedRun): Change[] {
   ];
 }
 
-/** For summaries of CI systems. A name of a test may have signs of Markdown. */
+/** For the summary pages of CI systems. Test names may contain Markdown characters. */
 export function toMarkdown(changes: Change[], before: SavedRun): string {
   const escaped = (text: string) => text.replace(/[\\`*_<>|[\]]/g, '\\$&').replace(/\s+/g, ' ');
   const lines = changes.map(({ cause, text }) => `- **${escaped(cause)}**: ${escaped(text)}`);
@@ -149,7 +149,7 @@ export function toMarkdown(changes: Change[], before: SavedRun): string {
   return changes.length === 0 ? `${head}nothing changed.\n` : `${head}\n\n${lines.join('\n')}\n`;
 }
 
-/** A report of JUnit with the changes as a property. */
+/** A JUnit report with the changes as properties. */
 export function toJunit(changes: Change[]): string {
   const escaped = (text: string) =>
     text.replace(/[&<>"']|\p{Cc}/gu, (sign) => (/\p{Cc}/u.test(sign) ? ' ' : `&#${sign.charCodeAt(0)};`));

@@ -4,7 +4,7 @@ import { run } from './run.ts';
 
 const interrupted = new AbortController();
 process.once('SIGINT', () => interrupted.abort(new Error('interrupted')));
-process.stdout.on('error', () => process.exit(0)); // `mf tail | head`
+process.stdout.on('error', () => process.exit(0)); // `mf tail | head` closes the pipe
 
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,

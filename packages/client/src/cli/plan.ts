@@ -1,23 +1,26 @@
 import type { api, Mayfly, SearchQuery, Transport } from '@mayfly/client';
 import { UsageError } from './arguments.ts';
 
-/** What each recipient of a run must have received, and nothing else. `{name}` stands for a field of the recipient. */
+/**
+ * The mails that each recipient of a test run must have received, and no others. `{name}` stands for a field
+ * of the recipient.
+ */
 export interface Plan {
   mails: Record<string, PlannedMail>;
   recipients: Recipient[];
 }
 interface PlannedMail {
-  /** All of the subject. */
+  /** The complete subject. */
   subject: string;
-  /** Parts of the text. */
+  /** Strings that the text must contain. */
   text?: string | string[];
-  /** Part of the target of a link. */
+  /** String that the target of a link must contain. */
   link?: string;
 }
 interface Recipient {
-  /** The address. */
+  /** Address of the recipient. */
   to: string;
-  /** Names of its mails. Default: all. */
+  /** Names of the mails that this recipient must receive. Default: all. */
   mails?: string[];
   [field: string]: unknown;
 }
@@ -29,11 +32,11 @@ interface Expected {
   link: string | undefined;
 }
 
-/** Requests for mails in full at the same time: each response has up to 8 MiB. */
+/** Full mails that are requested concurrently: each response has up to 8 MiB. */
 const READERS = 8;
-/** As many mails as a wait returns in full. */
+/** The largest number of mails that one wait returns. */
 const MAX_COUNT = 50;
-/** Problems that are listed; more fill the log of a CI job. */
+/** Problems that are listed; more would flood the log of a CI job. */
 const MAX_LISTED = 100;
 const PLAN_FIELDS = ['mails', 'recipients'];
 const MAIL_FIELDS = ['subject', 'text', 'link'];
@@ -51,7 +54,7 @@ function assertFields(value: unknown, known: string[], where: string): asserts v
     throw new UsageError(`"${unknown}" is not a field of ${where}. There are: ${known.join(', ')}.`);
 }
 
-/** @throws UsageError for what is no plan */
+/** @throws UsageError if `plan` is not a valid plan */
 export function assertPlan(plan: unknown): asserts plan is Plan {
   assertFields(plan, PLAN_FIELDS, 'the plan');
   const { mails, recipients } = plan as { mails?: unknown; recipients?: unknown };
@@ -75,7 +78,7 @@ export function assertPlan(plan: unknown): asserts plan is Plan {
   }
 }
 
-/** Replaces each `{name}`. @throws UsageError for one that the recipient does not have */
+/** Replaces each `{name}`. @throws UsageError if the recipient has no such field */
 function fill(template: string, recipient: Recipient): string {
   const filled = template.replace(FIELD, (_, name: string) => {
     const value = recipient[name];
@@ -107,22 +110,25 @@ function expectedOf(plan: Plan, recipient: Recipient): Expected[] {
   );
 }
 
-/** The source of an expression for what a template makes of any recipient. */
+/** Source of a regular expression that matches the template filled for any recipient. */
 const shapeOf = (template: string): string =>
   asText(template)
     .split(FIELD)
-    // Every second part is the name of a field.
+    // `split` with a group: every second part is the name of a field.
     .map((part, index) =>
       index % 2 ? String.raw`\S+(?: \S+){0,3}?` : part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'),
     )
     .join('');
 
-/** Compares the mails of a run with a plan. Keeps numbers of mails, and no mail. */
+/** Compares the mails of a run with a plan. Stores counts, not mails. */
 export class PlanCheck {
   readonly #plan: Plan;
-  /** Each with how often each of its mails came, by the name of the mail. */
+  /** By address; `counts` is by the name of the expected mail. */
   readonly #recipients: Map<string, { recipient: Recipient; counts: Record<string, number> }>;
-  /** By a subject that one recipient alone expects, the address of that recipient; '' for a subject of several. */
+  /**
+   * Maps a subject that exactly one recipient expects to the address of that recipient, and a shared subject
+   * to ''.
+   */
   readonly #meantFor = new Map<string, string>();
   readonly problems: string[] = [];
   problemCount = 0;
@@ -130,7 +136,7 @@ export class PlanCheck {
 
   constructor(plan: Plan) {
     this.#plan = plan;
-    // What is wrong with the plan is said before anything is read.
+    // Reports errors of the plan before any mail is read.
     for (const one of plan.recipients)
       for (const { subject } of expectedOf(plan, one))
         this.#meantFor.set(subject, this.#meantFor.has(subject) ? '' : one.to);
@@ -142,7 +148,10 @@ export class PlanCheck {
     if (this.problems.length < MAX_LISTED) this.problems.push(text);
   }
 
-  /** Counts a mail of a recipient. @returns what compares the mail in full; undefined where its summary decides */
+  /**
+   * Counts a mail of a recipient.
+   * @returns a function that compares the full mail; undefined if its summary is enough
+   */
   count(to: string, mail: api.MessageSummary): ((mail: api.Message) => void) | undefined {
     this.mailCount++;
     const known = this.#recipients.get(keyOf(to));
@@ -169,11 +178,11 @@ export class PlanCheck {
     return left.length > 0 || one.link ? (full) => this.#compare(to, one, left, full) : undefined;
   }
 
-  /** The expected mail whose subject this is with fields of another recipient. */
+  /** The expected mail that has this subject when filled with the fields of another recipient. */
   #like(expected: Expected[] | undefined, subject: string): Expected | undefined {
     return expected?.find(({ name }) => {
       const template = this.#plan.mails[name]?.subject ?? '';
-      // A subject that is one field only is like any other.
+      // A subject that consists of fields only would match any subject.
       return /\w/.test(template.replace(FIELD, '')) && new RegExp(`^${shapeOf(template)}$`).test(subject);
     });
   }
@@ -183,7 +192,7 @@ export class PlanCheck {
     const templates = [this.#plan.mails[name]?.text ?? []].flat();
     for (const text of left) {
       if (bodies.some((body) => body.includes(text))) continue;
-      // The same words with other values in the place of the fields.
+      // The same text with other values of the fields.
       const template = templates[texts.indexOf(text)] ?? '';
       const shape = template.includes('{') ? new RegExp(shapeOf(template)) : /$^/;
       const found = bodies.flatMap((body) => shape.exec(body)?.[0] || [])[0];
@@ -195,7 +204,7 @@ export class PlanCheck {
     this.problem(`${to}: ${JSON.stringify(subject)} lacks a link with ${link}. It has ${links}.`);
   }
 
-  /** Adds what did not come, or came more than once. */
+  /** Reports mails that are missing or arrived more than once. */
   finish(): void {
     for (const { recipient, counts } of this.#recipients.values())
       for (const { name, subject } of expectedOf(this.#plan, recipient)) {
@@ -206,16 +215,16 @@ export class PlanCheck {
   }
 }
 
-/** A mail that must be compared in full. */
+/** A mail whose text must be fetched to compare it. */
 interface Open {
   mail: api.MessageSummary;
   compare: (mail: api.Message) => void;
 }
 
 /**
- * Reads mails of one inbox: neighbours with one wait, whose response has 50 of them.
+ * Fetches full mails of one inbox. Adjacent ones share a wait request, whose response has up to 50.
  * @param open newest first
- * @param page all mails of the account in that time
+ * @param page all mails of the account in the same period
  */
 async function readOpen(transport: Transport, open: Open[], page: api.MessageSummary[]): Promise<void> {
   const [newest, oldest] = [open[0]?.mail, open.at(-1)?.mail];
@@ -246,8 +255,8 @@ async function readOpen(transport: Transport, open: Open[], page: api.MessageSum
 }
 
 /**
- * Compares all mails in the live inboxes of a run with a plan. Mails are read page by page.
- * @param labels of the inboxes
+ * Compares all mails in the live inboxes of a run with a plan. Fetches them page by page.
+ * @param labels the labels of the inboxes
  */
 export async function checkPlan(
   mayfly: Mayfly,
@@ -270,7 +279,7 @@ export async function checkPlan(
     check.problem(
       `${ended} of ${totals.inboxes} inboxes have ended with their mails. Compare before they are deleted.`,
     );
-  // A time selects what came after it, and a mail may come in the millisecond of the creation.
+  // `since` is exclusive, and a mail may arrive in the millisecond of the creation.
   const since: SearchQuery = { since: String(oldest - 1) };
   for await (const page of transport.pages<api.MessageSummary>('GET /v1/messages', 'messages', since)) {
     const open = page.flatMap((mail): Open[] => {

@@ -1,13 +1,13 @@
 import type { Milliseconds } from '@mayfly/client';
 import type { Context } from './commands.ts';
 
-/** Between two updates. The first comes after it, so that short work shows nothing. */
+/** Milliseconds between two updates. The first appears after this time, so that short work shows nothing. */
 const UPDATE_MS = 250;
 const CLEAR_LINE = '\x1b[2K';
 
 /**
- * Shows at a terminal how long the work has taken, in one line that is rewritten and removed at the end.
- * @param limit the longest that it may take, where the caller has chosen one
+ * Shows the elapsed time on a terminal, in one line that is removed at the end.
+ * @param limit the maximum duration, if the caller chose one
  */
 export async function withProgress<T>(
   { isTerminal, note }: Pick<Context, 'isTerminal' | 'note'>,

@@ -5,7 +5,7 @@ import { COMMANDS, CONDITIONS, type Context } from './commands.ts';
 /** Set by the release script. */
 const VERSION = '0.2.0';
 
-/** By the `code` of an error; everything else of the library is 2. */
+/** Exit codes by the `code` of an error; every other error of the library has exit code 2. */
 const EXIT_CODES: Record<string, number> = {
   wait_timeout: 3,
   unexpected_message: 4,
@@ -42,15 +42,11 @@ async function execute(args: string[], context: Context): Promise<void> {
   await command.run(context, values, rest);
 }
 
-/** A file that the caller named cannot be read or written; the message of Node.js has its path. */
+/** A file of the command line cannot be read or written; the message of Node.js names it. */
 const isFileError = (error: unknown): error is Error =>
   error instanceof Error && 'syscall' in error && 'path' in error;
 
-/**
- * Runs one command.
- * @param args without the program
- * @returns the exit code
- */
+/** Runs one command. @param args without the program name @returns the exit code */
 export async function run(args: string[], context: Context): Promise<number> {
   try {
     await execute(args, context);

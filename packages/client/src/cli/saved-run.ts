@@ -1,26 +1,26 @@
 import type { api, Mayfly, SearchQuery } from '@mayfly/client';
 import { UsageError } from './arguments.ts';
 
-/** What is kept of a run, for comparisons. Nothing that a mail said. */
+/** The data of a run that comparisons need. Contains no content of mails. */
 export interface SavedRun {
   version: 1;
   savedAt: string;
   report: api.RunReport;
-  /** Causes of failed waits, the most certain first, by the id of the wait. */
+  /** Causes of failed waits by wait id, the most probable first. */
   causes: Record<string, Array<Pick<api.WaitCause, 'code' | 'text'>>>;
-  /** SMTP replies that senders got for addresses of the run, those of fault rules included. */
+  /** SMTP rejections for addresses of the run, including those by fault rules. */
   refusals: Array<{ address: string; reply: string }>;
-  /** Of inboxes that were alive: how many of their mails say the same as another one. */
+  /** For inboxes that were live: the number of mails with the same content as another one. */
   repeated: Record<string, number>;
 }
 
-/** Failed waits whose causes are read, each with a request. */
+/** Failed waits whose causes are fetched, each with one request. */
 const MAX_WAITS = 200;
-/** As many as the API returns at once. */
+/** The largest page that the API returns. */
 const MAX_REFUSALS = 200;
 const MAX_MAILS = 5_000;
 
-/** Reads what the server knows of a run. @param labels of its inboxes */
+/** Fetches the data of a run. @param labels the labels of its inboxes */
 export async function readRun(mayfly: Mayfly, labels: Record<string, string>): Promise<SavedRun> {
   const report = await mayfly.report(labels);
   const { inboxes } = report;
@@ -44,7 +44,7 @@ export async function readRun(mayfly: Mayfly, labels: Record<string, string>): P
   return saved;
 }
 
-/** Digits differ in each sending: codes, times, numbers of orders. */
+/** Digits differ between repetitions of a mail: codes, times, order numbers. */
 const wordsOf = ({ subject, preview }: api.MessageSummary) => `${subject}\n${preview}`.replace(/\d+/g, '0');
 
 async function repeatedIn(mayfly: Mayfly, inboxes: api.ReportedInbox[], since: string) {
@@ -63,13 +63,13 @@ async function repeatedIn(mayfly: Mayfly, inboxes: api.ReportedInbox[], since: s
   return repeated;
 }
 
-/** @throws UsageError for what `mf report --save` has not written */
+/** @throws UsageError if `text` was not written by `mf report --save` */
 export function parseRun(text: string, file: string): SavedRun {
   try {
     const run = JSON.parse(text) as SavedRun;
     if (run.version === 1 && Array.isArray(run.report.inboxes)) return run;
   } catch {
-    // The error below says what to do, also for JSON of another form.
+    // The error below also covers invalid JSON.
   }
   throw new UsageError(`${file} is no saved run. Write it with: mf report --run 4711 --save ${file}`);
 }

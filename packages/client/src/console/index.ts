@@ -1,6 +1,7 @@
 /**
- * `@mayfly/client/console`: what the web console of this repository uses of the client. Waits and the methods of
- * inboxes, mails and webhooks would be a tenth of its first screen; it is not part of the published package.
+ * `@mayfly/client/console`: the part of the client that the web console of this repository uses. It leaves
+ * out waits and the classes for inboxes, messages and webhooks, which would be a tenth of the console's first
+ * download. Not part of the published package.
  */
 import type * as api from '../generated/api.ts';
 import { follow, type MessageEvent, type StreamOptions } from '../stream.ts';
@@ -23,7 +24,7 @@ export class Operations {
     return this.#transport.send(operation, input) as Promise<api.Operations[Name]['result']>;
   }
 
-  /** Messages as they arrive in an inbox, or in all without one. */
+  /** Messages as they arrive in an inbox, or in all inboxes if `inboxId` is undefined. */
   stream(inboxId: string | undefined, options: StreamOptions): AsyncGenerator<MessageEvent> {
     return follow(this.#transport, inboxId ? `/v1/inboxes/${inboxId}/events` : '/v1/events', options);
   }

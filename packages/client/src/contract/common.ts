@@ -1,13 +1,13 @@
 import { Type } from 'typebox';
 
-/** Page sizes of lists: 50 fills a screen, 200 keeps an answer below a megabyte. */
+/** Page sizes of lists: 50 fills a screen, 200 keeps a response below a megabyte. */
 export const DEFAULT_LIMIT = 50;
 export const MAX_LIMIT = 200;
 
-/** Text without control characters, and without halves of surrogate pairs, which no storage keeps. */
+/** Text without control characters and lone surrogates, which databases cannot store. */
 export const PLAIN_TEXT = '^[^\\p{Cc}\\p{Cs}]*$';
 
-/** An object that refuses fields it does not know. */
+/** Rejects unknown fields. */
 export const closed = { additionalProperties: false } as const;
 
 export const Timestamp = (description: string) =>
@@ -34,7 +34,7 @@ export const AttachmentId = Type.String({
 });
 
 /**
- * What an integer counts, such as `seconds`, for error messages: the keyword `x-unit` of its schema. Every
+ * The unit of an integer, such as `seconds`, for error messages: the keyword `x-unit` of its schema. Every
  * integer of a request has one.
  */
 export const unit = (name: string) => ({ 'x-unit': name });
@@ -52,7 +52,7 @@ export const HasMore = Type.Boolean({
     'True if older entries match too: repeat the request with `before` set to the id of the last entry.',
 });
 
-/** Longer URLs are cut or refused on their way (RFC 9110 section 4.1). */
+/** Longer URLs are cut or rejected by intermediaries (RFC 9110 section 4.1). */
 const MAX_URL = 2048;
 
 export const WebhookId = Type.String({
@@ -60,7 +60,7 @@ export const WebhookId = Type.String({
   examples: ['whk_01kk4m5c8rq2t5v7w9x1y3z5b7'],
 });
 
-/** Used in examples: a server for development accepts it, and needs no name server for it. */
+/** Used in examples, because a development server accepts it without DNS. */
 export const EXAMPLE_HOOK = 'http://127.0.0.1:3000/hooks/mayfly';
 
 export const WebhookUrl = Type.String({

@@ -4,15 +4,15 @@ import { PROVIDER_NAMES, ProviderName } from './providers.ts';
 import { nullable, ref } from './ref.ts';
 
 export const OUTCOMES = ['bounce', 'soft-bounce', 'complaint', 'delay', 'unsubscribe'] as const;
-/** Rules of one inbox: more than a test tells apart. */
+/** Rules of one inbox: more than a test needs. */
 const MAX_OUTCOME_RULES = 20;
 /** Applications of one rule. */
 const MAX_OUTCOME_TIMES = 1_000;
-/** A year: longer than any schedule of an application under test. */
+/** A year: longer than any schedule of a tested application. */
 const MAX_ADVANCE_MINUTES = 366 * 24 * 60;
-/** Characters of a reply. */
+/** Longest text of a reply, characters. */
 const MAX_REPLY = 100_000;
-/** Of one reply. */
+/** Attachments of one reply. */
 const MAX_REPLY_ATTACHMENTS = 20;
 const MAX_FILENAME = 200;
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 
-/** Every `code` that a problem may carry; the list only grows. */
+/** Every `code` of a problem. Codes are added but never removed. */
 export const PROBLEM_CODES = [
   'invalid_request',
   'invalid_since',
@@ -37,7 +37,7 @@ export const PROBLEM_CODES = [
   'internal_error',
 ] as const;
 
-/** What is wrong with one place of the request. */
+/** An error in one field of the request. */
 export const ProblemField = Type.Object(
   {
     path: Type.String({
@@ -53,7 +53,7 @@ export const ProblemField = Type.Object(
 );
 export type ProblemField = Static<typeof ProblemField>;
 
-/** The body of every answer that is not a success (RFC 9457). */
+/** The body of every error response (RFC 9457). */
 export const Problem = Type.Object(
   {
     type: Type.String({

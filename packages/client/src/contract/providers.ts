@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 
-/** The providers whose interfaces the server has. */
+/** The email and SMS providers whose APIs the server imitates. */
 export const PROVIDER_NAMES = ['ses', 'sendgrid', 'resend', 'postmark', 'mailgun', 'twilio'] as const;
 
 export const ProviderName = Type.Enum([...PROVIDER_NAMES], {

@@ -15,7 +15,7 @@ import { Labels } from './inboxes/inboxes.ts';
 import { MAX_SINCE, Message, MessageSummary } from './messages/messages.ts';
 import { nullable, ref } from './ref.ts';
 
-/** A note for people. */
+/** Longest description of a webhook, characters. */
 const MAX_DESCRIPTION = 256;
 
 const Description = Type.String({
@@ -92,7 +92,7 @@ const webhook = {
 export const Webhook = Type.Object(webhook, { $id: 'Webhook', description: 'A webhook.' });
 export type Webhook = Static<typeof Webhook>;
 
-/** The answers of registration and rotation: the only ones that show a secret. */
+/** The responses to registration and rotation. Only these contain the secret. */
 export const WebhookWithSecret = Type.Object(
   { ...webhook, secret: WebhookSecret },
   { $id: 'WebhookWithSecret', description: 'A webhook with its new secret.' },

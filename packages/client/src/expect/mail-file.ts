@@ -3,18 +3,18 @@ import { dirname } from 'node:path';
 import type { Message } from '@mayfly/client';
 import { compareSnapshot, writeSnapshot } from './snapshot.ts';
 
-/** What a runner takes of a matcher. */
+/** The result of a matcher. */
 export interface Result {
   pass: boolean;
   message: () => string;
 }
 
 export interface MatchMailOptions {
-  /** Values that differ from run to run, by name: `{ first: 'Ada' }`. */
+  /** Values that differ between runs, by name: `{ first: 'Ada' }`. */
   mask?: Record<string, string>;
 }
 
-/** What the runner does with snapshots: writes those that are missing, writes all, or none. */
+/** Update mode of snapshots: write missing ones, write all, or write none. */
 export type UpdateMode = 'new' | 'all' | 'none';
 
 function readOrNull(file: string): string | null {
@@ -26,7 +26,7 @@ function readOrNull(file: string): string | null {
   }
 }
 
-/** @param name of a snapshot @throws Error for one that is no name of a file */
+/** File name of a snapshot. @throws Error for a name that cannot be a file name */
 export function fileNameOf(name: unknown): string {
   if (typeof name === 'string' && /^[\w-][\w .-]*$/.test(name)) return `${name}.mail.txt`;
   throw new Error(
@@ -43,7 +43,7 @@ export async function matchMailFile(
 ): Promise<Result & { isNew?: boolean }> {
   const [option] = Object.keys(unknown);
   if (option !== undefined) throw new Error(`"${option}" is not an option of toMatchMail. There is: mask.`);
-  // Of a list, which has no bodies.
+  // A message from a list has no bodies.
   const full = 'links' in mail ? mail : await (mail as Message).read();
   const input = { mail: full, findings: await full.lint(), names: mask };
   const known = readOrNull(file);

@@ -1,10 +1,10 @@
 import type * as api from '../generated/api.ts';
 
-/** What a snapshot is made of. Names that the test gives are shown as `{name}`. */
+/** The content of a snapshot. Values in `names` are shown as `{name}`. */
 export interface SnapshotInput {
   mail: api.Message;
   findings: Array<Pick<api.LintFinding, 'rule' | 'severity' | 'count'>>;
-  /** Values that differ from run to run, by name. */
+  /** Values that differ between runs, by name. */
   names: Record<string, string>;
 }
 interface Section {
@@ -14,12 +14,15 @@ interface Section {
 
 const INDENT = '  ';
 const PLACEHOLDER = /\{([\w-]+)\}/;
-/** Characters of an expression. */
+/** Longest source of a regular expression, characters. */
 const MAX_SOURCE = 50_000;
-/** Cells of the table of a comparison; a larger one would take seconds. What is longer differs as a whole. */
+/**
+ * Largest comparison table, in cells; a larger one would take seconds. Longer texts are reported as different
+ * as a whole.
+ */
 const MAX_TABLE = 1_000_000;
 
-/** Words of dates, in eight languages; the client for Python has the same ones. */
+/** Names of days and months, in eight languages. The Python client has the same list. */
 const DAYS =
   'sunday monday tuesday wednesday thursday friday saturday sun mon tue wed thu fri sat sonntag montag dienstag mittwoch donnerstag freitag samstag dimanche lundi mardi mercredi jeudi vendredi samedi domingo lunes martes miércoles jueves viernes sábado domenica lunedì martedì mercoledì giovedì venerdì sabato segunda-feira terça-feira quarta-feira quinta-feira sexta-feira zondag maandag dinsdag woensdag donderdag vrijdag zaterdag';
 const MONTHS =
@@ -42,10 +45,10 @@ const DATE = `(?:${[
 ].join('|')})`;
 const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
 const ID = `(?:${UUID}|[0-9a-f]{24,64})(?![A-Za-z0-9])`;
-/** What stands where a value is missing. */
+/** Lookahead that rejects what a template prints for a missing value. */
 const NOTHING = '(?!(?:undefined|null|NaN)(?![A-Za-z0-9]))';
 const WORD = 'A-Za-z0-9À-ɏ';
-/** What each placeholder may stand for, beside names, codes and addresses. */
+/** Expressions of the placeholders, besides those for names, codes and addresses. */
 const NATURAL: Record<string, string> = {
   date: DATE,
   time: TIME,
@@ -56,7 +59,7 @@ const NATURAL: Record<string, string> = {
 };
 
 const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
-/** The text with any white space in place of its own, not within a longer word. */
+/** Expression for a text as whole words, where any white space matches any other. */
 const spaced = (text: string) => escaped(text.trim()).replace(/\s+/g, '\\s+');
 function whole(text: string): string {
   const edge = new RegExp(`[${WORD}]`);
@@ -64,16 +67,16 @@ function whole(text: string): string {
   const before = edge.test(trimmed.slice(0, 1)) ? `(?<![${WORD}])` : '';
   return `${before}${spaced(trimmed)}${edge.test(trimmed.slice(-1)) ? `(?![${WORD}])` : ''}`;
 }
-/** A code as the mail writes it: perhaps in groups. */
+/** Expression for a code whose digits may be grouped in the mail. */
 const grouped = (code: string) => [...code.replace(/[\s-]/g, '')].map(escaped).join('[\\s-]?');
 const oneOf = (sources: string[]) => `(?:${sources.join('|')})`;
-/** A value as a text, and as a part of a URL. */
+/** A value as plain text and as part of a URL. */
 function forms(value: string): string[] {
   const encoded = encodeURIComponent(value.toWellFormed());
   return [...new Set([value, encoded, encoded.replaceAll('%20', '+')])];
 }
 
-/** What the masks of a mail are, in the order of their precedence where two match the same text. */
+/** The masks of a mail in order of precedence for matches at the same place. */
 function masksOf({ mail, names }: SnapshotInput): Array<[name: string, expression: RegExp]> {
   const given = Object.entries(names).filter(([, value]) => value.trim() !== '');
   const addresses = addressesOf(mail);
@@ -98,9 +101,9 @@ const addressesOf = (mail: api.Message): string[] => [
   ...new Set([...mail.envelope.rcptTo, ...[...mail.to, ...mail.cc].map(({ address }) => address)]),
 ];
 
-/** Replaces what differs from run to run by placeholders: the first match, and of several the longest. */
+/** Replaces variable values by placeholders. The earliest match wins, then the longest. */
 function maskText(text: string, masks: ReturnType<typeof masksOf>): string {
-  /** The next match of each mask, so that a text is searched once for each. */
+  /** The next match of each mask is cached, so that each mask searches a text once. */
   const next = masks.map(([name, expression]) => ({ name, expression, index: -1, length: 0 }));
   let masked = '';
   for (let at = 0; ; ) {
@@ -124,7 +127,7 @@ function maskText(text: string, masks: ReturnType<typeof masksOf>): string {
 
 const SECRET_KEY = /^(?:token|code|sig|signature|hash|otp|jwt|nonce|expires|exp|ts)$/i;
 const SLUG = /^(?:[a-z]+|\d{1,4})(?:[-_.](?:[a-z]+|[a-z0-9]{1,4}))*$/i;
-/** Whether a part of a URL looks as if it were drawn at random. @param isPersonal for a link with a secret */
+/** Whether a part of a URL looks random. @param isPersonal true if the link contains a secret */
 function isToken(part: string, key: string, isPersonal: boolean): boolean {
   if (SECRET_KEY.test(key)) return part !== '';
   if (/^\d{6,}$/.test(part) || (part.length >= 20 && /[a-z][^-]*[A-Z]/.test(part))) return true;
@@ -132,12 +135,12 @@ function isToken(part: string, key: string, isPersonal: boolean): boolean {
   return part.length >= 8 && /\d/.test(part) && /[a-z]/i.test(part);
 }
 
-/** Masks a URL part by part, so that nothing within a random part is taken for a name. */
+/** Masks each part of a URL separately, so that no name is found within a random part. */
 function maskUrl(url: string, input: SnapshotInput, masks: ReturnType<typeof masksOf>): string {
   if (/^cid:/i.test(url)) return 'cid:{token}';
   const [, origin = '', rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?(.*)$/is.exec(url) ?? [];
   const kind = input.mail.links.find(({ href }) => href === url)?.kind ?? 'other';
-  // A plain word in the name of a host is hardly a value of the test.
+  // A plain word in a host name is probably not a value of the test.
   const inHost = masks.filter(([name]) => /[.\d]/.test(input.names[name] ?? ''));
   const host = maskText(origin, inHost).replace(/(\/\/(?:127\.0\.0\.1|localhost|\[::1\])):\d+$/, '$1:{port}');
   let key = '';
@@ -151,7 +154,7 @@ function maskUrl(url: string, input: SnapshotInput, masks: ReturnType<typeof mas
 }
 
 const URL_IN_TEXT = /(https?:\/\/[^\s<>"]*[^\s<>".,;:!?)\]'])/;
-/** A text with the placeholders of a snapshot. */
+/** Replaces variable values of one unit of text by placeholders. */
 const maskUnit = (unit: string, input: SnapshotInput, masks: ReturnType<typeof masksOf>): string =>
   unit
     .split(URL_IN_TEXT)
@@ -173,7 +176,7 @@ const paragraphs = (text: string | null) =>
     .split(/\n{2,}/)
     .filter(Boolean);
 
-/** What a mail says, as a reader sees it. */
+/** The sections of a snapshot: headers, text, links, attachments and findings. */
 function sectionsOf({ mail, findings }: SnapshotInput): Section[] {
   const { from, replyTo, structure, attachments, links, images } = mail;
   const types = structure
@@ -219,8 +222,8 @@ const separatorOf = (title: string) => SEPARATOR[title] ?? '\n';
 const indented = (text: string) => text.replace(/^(?=.)/gm, INDENT);
 
 /**
- * The snapshot of a mail: what it says, with placeholders for what differs from run to run.
- * @throws Error when two names have one value: it could not be said which of them a place shows
+ * The snapshot of a mail, with placeholders for values that differ between runs.
+ * @throws Error when two names have the same value, because a placeholder would be ambiguous
  */
 export function writeSnapshot(input: SnapshotInput): string {
   const values = Object.values(input.names);
@@ -240,7 +243,7 @@ export function writeSnapshot(input: SnapshotInput): string {
     .join('\n');
 }
 
-/** The sections of a snapshot file; line ends may be those of Windows. */
+/** The sections of a snapshot file. Accepts CRLF line ends. */
 function parseSnapshot(snapshot: string): Section[] {
   return snapshot
     .replaceAll('\r', '')
@@ -255,7 +258,7 @@ function parseSnapshot(snapshot: string): Section[] {
     });
 }
 
-/** Whether a unit has the words of the snapshot, and at each placeholder what it stands for. */
+/** Returns a function that compares a unit with the snapshot's, where placeholders match their values. */
 function matcherOf(unit: string, input: SnapshotInput): (actual: string) => boolean {
   const { mail, names } = input;
   const spacedOnce = (text: string) => text.split(/\s+/).join(' ');
@@ -275,7 +278,7 @@ function matcherOf(unit: string, input: SnapshotInput): (actual: string) => bool
       return escaped(part).replace(/\s+/g, '\\s+');
     })
     .join('');
-  // An expression has a largest length. So long a paragraph is compared by its masked text.
+  // The length of an expression is limited. Longer paragraphs are compared by their masked text.
   if (source.length > MAX_SOURCE)
     return (actual) => spacedOnce(maskUnit(actual, input, masksOf(input))) === spacedOnce(unit);
   const expression = new RegExp(`^${source}$`);
@@ -285,7 +288,7 @@ function matcherOf(unit: string, input: SnapshotInput): (actual: string) => bool
 type IsEqual = (left: number, right: number) => boolean;
 type Pairs = Array<[left: number, right: number]>;
 
-/** Pairs of equal items in order: those at the beginning and the end, and the longest common subsequence between. */
+/** Pairs of equal items in order: common beginning and end, and the longest common subsequence between. */
 function common(left: number, right: number, isEqual: IsEqual): Pairs {
   const pairs: Pairs = [];
   let begin = 0;
@@ -320,7 +323,7 @@ function subsequence(left: number, right: number, isEqual: IsEqual): Pairs {
   return pairs;
 }
 
-/** The parts of two lists between equal items, with the equal item that follows. */
+/** Yields the unequal parts of two lists, each with the equal item that follows. */
 function* gaps<Item>(left: Item[], right: Item[], pairs: Array<[number, number]>) {
   let [l, r] = [0, 0];
   for (const [nextLeft, nextRight] of [...pairs, [left.length, right.length] as [number, number]]) {
@@ -338,7 +341,7 @@ function wordDiff(expected: string, actual: string): string {
     const plus = added.length > 0 ? `{+${added.join(' ')}+}` : '';
     return [minus + plus, kept ?? ''].filter(Boolean);
   });
-  // Words of the mail that look like a placeholder.
+  // The texts are equal, but the mail contains text that looks like a placeholder.
   return pairs.length === left.length && left.length === right.length
     ? `[-${expected}-]{+${actual}+}`
     : words.join(' ');

@@ -15,7 +15,10 @@ export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {
   /** As the RCPT command gave it. */
   rcptTo: string;
   maxMessageBytes: number;
-  /** Set if the inbox has fault rules: the address to record them under, which this server serves. */
+  /**
+   * Set for an inbox with fault rules: the address under which an applied rule is recorded; its domain is
+   * served.
+   */
   faultsOf?: string;
 }
 
@@ -23,11 +26,12 @@ export interface ReceivedMail {
   envelope: MailEnvelope;
   recipients: Recipient[];
   /**
-   * The message with dots unstuffed and no other change. With TRACE_HEADROOM_BYTES free in front of it, the Received
-   * line is written there. The store takes over a resizable buffer. Read until the delivery settles.
+   * The message with dots unstuffed and no other change. With TRACE_HEADROOM_BYTES free in front of it, the
+   * Received line is written there. The store takes over a resizable buffer. Do not change the bytes until
+   * the delivery settles.
    */
   received: Uint8Array;
-  /** Null adds no Received line, as to an imported message. */
+  /** Null adds no Received line, such as for an imported message. */
   trace: Trace | null;
   trail: Trail;
   /** See {@link NewMail.outgoing}. */
@@ -59,9 +63,9 @@ export class Delivery {
   }
 
   /**
-   * Stores a message; resolves when it is durable. At least one of the results has the message.
-   * @throws AppError `message_too_large` or `inbox_full` for one recipient, `unknown_recipient` if none is left,
-   *   `unavailable`
+   * Stores a message; resolves when it is durable. At least one of the results contains a message id.
+   * @throws AppError `message_too_large` or `inbox_full` for one recipient, `unknown_recipient` if none is
+   * left, `unavailable`
    */
   async deliver({ recipients, received, envelope, trace, trail, outgoing }: ReceivedMail): Promise<Placed[]> {
     for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
@@ -83,7 +87,10 @@ export class Delivery {
     });
   }
 
-  /** Stores and reads a message that no inbox shows; see `messages.stage`. @returns the id of its source */
+  /**
+   * Stores and parses a message that no inbox shows yet; see `messages.stage`.
+   * @returns the id of its source
+   */
   async stage({ accountId, envelope, received, trail }: StagedMail, stage: string): Promise<number> {
     const mail = { raw: withReceivedLine('', received), envelope, trail: encodeTrail(trail), checks: false };
     const { store, readings } = this.#deps;
@@ -99,7 +106,7 @@ export class Delivery {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
-  /** Stores a mail while its reading begins. */
+  /** Stores a mail while it is being parsed. */
   #keep<T>(
     mail: Parameters<Readings['begin']>[1],
     flow: Parameters<Readings['begin']>[2],
@@ -162,7 +169,10 @@ function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
   return raw;
 }
 
-/** Inboxes can end or fill up between RCPT and commit. A full one has rejected the message for all. */
+/**
+ * Inboxes can end or fill up between RCPT and commit. If one is full, the message is rejected for all
+ * recipients.
+ */
 function assertStored(placed: readonly Placed[]): void {
   if (placed.some((place) => 'messageId' in place)) return;
   throw placed.some((place) => 'refused' in place && place.refused === 'full') ? inboxFull() : noSuchInbox();
@@ -187,11 +197,14 @@ export function assertFits(bytes: number, limit: number): void {
   if (bytes > limit) throw messageTooLarge(limit);
 }
 
-/** Free bytes in front of a message, to add the Received line in place. Its two names have at most 255 letters each. */
+/**
+ * Free bytes in front of a message, so that the Received line is added in place. Its two host names have at
+ * most 255 letters each.
+ */
 export const TRACE_HEADROOM_BYTES = 1024;
 
 export interface Trace {
-  /** Of the SMTP session or the HTTP request, as in the log. */
+  /** The id of the SMTP session or HTTP request, as in the log. */
   id: string;
   protocol: 'SMTP' | 'HTTP';
   authenticated?: boolean;
@@ -212,7 +225,7 @@ export function receivedLine(mail: {
   const peer = envelope.remoteAddress.includes(':')
     ? `IPv6:${envelope.remoteAddress}`
     : envelope.remoteAddress;
-  // RFC 3848.
+  // Protocol names of RFC 3848.
   const smtp = `ESMTP${envelope.tls ? 'S' : ''}${trace.authenticated ? 'A' : ''}`;
   const protocol = trace.protocol === 'SMTP' ? smtp : trace.protocol;
   return `Received: from ${helo} ([${peer}])\r\n\tby ${hostname} with ${protocol} id ${trace.id};\r\n\t${formatDate(now)}\r\n`;

@@ -4,15 +4,23 @@ import { AppError } from '../errors.ts';
 import { freeIfLarge, freeRead, LARGE_BYTES } from '../memory.ts';
 import { TRACE_HEADROOM_BYTES } from './delivery.ts';
 
-/** For all messages together, without `FREE_BYTES` each. At least the largest message. */
+/**
+ * Budget of all messages together, besides `FREE_BYTES` for each. At least the size of the largest message.
+ */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
-/** The size of a socket's read buffer: backpressure could not save it. Bounded by the number of connections. */
+/**
+ * Bytes of each message that do not count: the read buffer of a socket, which backpressure cannot reduce.
+ * Bounded by the number of connections.
+ */
 export const FREE_BYTES = 64 * 1024;
-/** Minimum rate of messages that use the budget while others wait; slower clients can retry. */
+/** Minimum rate of messages that hold memory of the budget while others wait. A rejected client can retry. */
 export const MIN_PROGRESS_BYTES_PER_SECOND = 32 * 1024;
-/** The same for the owner, because all large messages wait for it: 4 Mbit/s, 100 seconds for the largest. */
+/**
+ * Minimum rate of the owner, higher because all large messages wait for it: 4 Mbit/s, 100 seconds for the
+ * largest message.
+ */
 export const MIN_OWNER_BYTES_PER_SECOND = 512 * 1024;
-/** How long a rate is measured: allows for a retransmission. */
+/** Time over which a rate is measured: long enough for a retransmission. */
 export const PROGRESS_WINDOW_MS = 3_000;
 
 export interface Share {
@@ -174,7 +182,7 @@ export interface IncomingMailOptions extends Pick<Share, 'source' | 'revoke'> {
 
 const NOTHING = new Uint8Array();
 
-/** The bytes of one message that is being received or stored, in one buffer, under the budget. */
+/** The bytes of one message, in one buffer that counts against the budget. */
 export class IncomingMail {
   readonly #budget: ByteBudget;
   readonly #share: Share;
@@ -225,7 +233,10 @@ export class IncomingMail {
     this.#end = end;
   }
 
-  /** The first piece gets its exact size, because most messages come in one; large messages get a resizable buffer. */
+  /**
+   * A new buffer has the size of the first piece, because most messages come in one; large messages get a
+   * resizable buffer.
+   */
   #grow(end: number): void {
     const maxByteLength = TRACE_HEADROOM_BYTES + this.#maxBytes;
     const capacity = this.length === 0 ? end : Math.min(2 * end, maxByteLength);

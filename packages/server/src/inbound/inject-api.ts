@@ -15,7 +15,7 @@ import { quoted } from '../text/nearest.ts';
 import { emptyMessage } from './injection.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
-/** Generated clients send bytes as the second type. */
+/** Generated clients send bytes with the second type. */
 const ACCEPTS = ['message/rfc822', 'application/octet-stream'];
 const EXAMPLE = `From: Shop <no-reply@shop.example>
 To: signup-test@mayfly.test
@@ -104,7 +104,7 @@ export function injectionRoutes(app: App, { options, deps, held, wholeMails }: R
             remoteAddress: plainAddress(request.ip),
           })
           .catch((error: unknown) => {
-            // Read and drop the rest of a rejected message, so that the client reads the response.
+            // Discards the rest of a rejected message, so that the client reads the response.
             stream.resume();
             return reportEnd(deps, request)(error);
           });

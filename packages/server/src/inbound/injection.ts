@@ -45,7 +45,7 @@ interface InjectionDeps {
   clock: Clock;
 }
 
-/** Holds a message in memory until `use` has settled. */
+/** Keeps a message in memory until `use` has settled. */
 async function reading<T>(
   { budget, clock }: InjectionDeps,
   stream: Readable,
@@ -81,12 +81,19 @@ export function createInjection(deps: InjectionDeps) {
   };
 
   return {
-    /** Early checks. @param bytes 0 if unknown @throws AppError `message_too_large`, `inbox_full`, `unknown_recipient` */
+    /**
+     * Checks before the body is read.
+     * @param bytes 0 if unknown
+     * @throws AppError `message_too_large`, `inbox_full`, `unknown_recipient`
+     */
     async check(inbox: CaptureTarget, bytes: number): Promise<void> {
       await receiver.accept(inbox.address, bytes, inbox);
     },
 
-    /** @returns its id, once stored @throws as `check`; `malformed_message` if empty, `unavailable` if slow */
+    /**
+     * @returns the id of the stored message
+     * @throws as `check`; `malformed_message` if empty, `unavailable` if too slow
+     */
     async inject(inbox: CaptureTarget, message: InjectedMessage): Promise<string> {
       const { stream, mailFrom, rcptTo, remoteAddress, requestId } = message;
       const recipient = await receiver.accept(rcptTo, 0, inbox);
@@ -101,7 +108,7 @@ export function createInjection(deps: InjectionDeps) {
     async restore(inbox: CaptureTarget, message: RecordedMail, remoteAddress: string): Promise<void> {
       const { stream, envelope, rcptTo } = message;
       const accepted = await Promise.all(rcptTo.map((path) => receiver.accept(path, 0, inbox)));
-      // The plan limits the message as it was sent; this one also has our Received line.
+      // The recording contains our Received line, which does not count against the plan's size limit.
       const recipients = accepted.map((recipient) => ({
         ...recipient,
         maxMessageBytes: recipient.maxMessageBytes + TRACE_HEADROOM_BYTES,

@@ -21,29 +21,29 @@ import { type ByteBudget, readMessage } from './incoming-mail.ts';
 import type { Receiver } from './receiver.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
-/** A template in all its languages is smaller (Amazon SES: 500 KB). */
+/** Limit of a stored item, such as a template in all its languages (Amazon SES: 500 KB). */
 const MAX_ITEM_BYTES = 1024 * 1024;
-/** Providers allow 256 for idempotency keys and less for templates. */
+/** Limit of an item's name: providers allow 256 characters for idempotency keys and less for templates. */
 const MAX_ITEM_NAME = 256;
-/** Of one mail; Amazon SES allows 50, Mailgun and SendGrid 1,000. */
+/** Recipients of one mail; Amazon SES allows 50, Mailgun and SendGrid 1,000. */
 const MAX_RECIPIENTS = 1_000;
 
 /** Tags and metadata of one mail; SendGrid allows 10,000. */
 const MAX_GIVEN_BYTES = 64 * 1024;
 
-/** The caller of a provider's interface. */
+/** The caller of a provider's API. */
 export interface ProviderCaller {
   provider: ProviderName;
-  /** As the provider is called. */
+  /** Display name of the provider. */
   title: string;
   accountId: string;
-  /** The inbox of a read token, which takes all mail; null for an API key. */
+  /** The inbox of a read token, which receives all mail; null for an API key. */
   target: CaptureTarget | null;
   /** Whether it may store templates. */
   mayKeep: boolean;
   remoteAddress: string;
   requestId: string;
-  /** Aborts when the client has left, or the server stops. */
+  /** Aborts when the client disconnects or the server stops. */
   signal: AbortSignal;
 }
 
@@ -57,16 +57,16 @@ interface MailroomDeps {
   /** Shared with SMTP. */
   budget: ByteBudget;
   clock: Clock;
-  /** The default one of the server. */
+  /** The server's default domain. */
   domain: string;
 }
 
 export type Mailrooms = ReturnType<typeof createMailrooms>;
 
-/** Where providers use another status than our API. A read token is unknown once its inbox has ended. */
+/** Statuses that differ from those of our API. A read token is unknown after the end of its inbox. */
 const STATUS: Partial<Record<AppError['code'], number>> = { inbox_full: 507, inbox_expired: 401 };
 
-/** @throws what is no refusal */
+/** Converts a rejection to the provider's error. @throws any other error unchanged */
 export function toRefused(error: unknown): Refused {
   if (error instanceof Refused) return error;
   if (!(error instanceof AppError)) throw error;
@@ -78,14 +78,20 @@ const refusedBy = (error: unknown): never => {
   throw toRefused(error);
 };
 
-/** What providers do with mail, for one caller. It goes where SMTP would put it, but only into inboxes of the account. */
+/**
+ * The operations that providers offer, for one caller. Mail is routed as over SMTP, but only to inboxes of
+ * the account.
+ */
 export function createMailrooms({ store, events, receiver, budget, clock, domain }: MailroomDeps) {
   const items = createItems(store.providerItems, clock);
 
   const of = (caller: ProviderCaller): Mailroom => {
     const { provider, title, accountId, target, remoteAddress, requestId, signal } = caller;
 
-    /** Those that an inbox takes. The others are dropped, unless there is no other, and explained by waits. */
+    /**
+     * The recipients that have an inbox. Others are dropped and recorded for wait explanations, unless no
+     * recipient is left.
+     */
     const accept = async ({ raw, recipients }: Sending, envelope: MailEnvelope): Promise<Recipient[]> => {
       const accepted: Recipient[] = [];
       for (const path of new Set(recipients)) {
@@ -121,7 +127,7 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
       }
     };
 
-    /** Looks up the recipients. @returns what comes after that */
+    /** Looks up the recipients. @returns the remaining steps */
     const admit = async (sending: Sending) => {
       const { raw, mailFrom, providerId, recipients, given, sendAt = 0 } = sending;
       if (JSON.stringify(given).length > MAX_GIVEN_BYTES)
@@ -156,7 +162,7 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
       for (const [index, one] of found.entries()) {
         try {
           if (one.status === 'rejected') throw one.reason;
-          // In order: a rule applies to the first mails.
+          // One after another, because a rule with `times` applies to the first mails.
           await one.value.meetFaults().catch(refusedBy);
           stores.push({ index, stored: one.value.store });
         } catch (error) {
@@ -168,7 +174,10 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
         if (one.status === 'rejected') refused(one.reason, stores[place]?.index ?? place);
     };
 
-    /** Keeps a mail for each inbox until its time. It is stored there in one transaction with the end of its row. */
+    /**
+     * Schedules a mail for each inbox. At its time, one transaction stores it in the inbox and completes its
+     * row.
+     */
     const hold = async (sending: Sending, sendAt: number, accepted: readonly Recipient[]): Promise<void> => {
       if (sendAt > MAX_TIME) throw new Refused(400, 'The time to send is too far in the future.');
       const { raw, mailFrom, providerId, given } = sending;
@@ -210,7 +219,10 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
 
   return {
     of,
-    /** Reads a body into the memory for mail in transit. @throws AppError `message_too_large`, `unavailable` if slow */
+    /**
+     * Reads a body, within the memory budget of incoming mail.
+     * @throws AppError `message_too_large`, `unavailable` if too slow
+     */
     async readBody(
       stream: Readable | undefined,
       { remoteAddress, maxBytes }: { remoteAddress: string; maxBytes: number },
@@ -226,7 +238,7 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
 const noRecipient = (recipients: readonly string[]): string =>
   `No inbox of this account takes mail for ${recipients.slice(0, 3).join(', ')}${recipients.length > 3 ? ' or the others' : ''}. Send to the address of a live inbox.`;
 
-/** As SMTP would reply, so that the explanation of a wait knows it. */
+/** The reply that SMTP would give, so that the explanation of a wait recognises it. */
 function replyOf(error: unknown): string {
   const text = error instanceof AppError ? error.message : 'Try again later';
   if (!(error instanceof AppError)) return `451 4.3.0 ${text}`;
@@ -237,7 +249,10 @@ function replyOf(error: unknown): string {
 
 type Items = Pick<Mailroom, 'kept' | 'keptOf' | 'keep' | 'keepFirst'>;
 
-/** What an application keeps at its provider. With a read token it is kept for its inbox alone. */
+/**
+ * Templates and other items that an application stores at its provider. With a read token, they belong to its
+ * inbox alone.
+ */
 function createItems(store: Store['providerItems'], clock: Clock): (caller: ProviderCaller) => Items {
   const untilOf = (kind: KeptKind): number => (kind === 'template' ? PERMANENT_UNTIL : clock.now() + DAY_MS);
   return ({ provider, accountId, target, mayKeep }) => {

@@ -50,7 +50,9 @@ export class Recipients {
     this.#shared = new Set(deps.domains);
   }
 
-  /** Undefined for a path that is no address. `postmaster` needs no domain (RFC 5321 section 4.1.1.3). */
+  /**
+   * Undefined for a path without a valid address. `postmaster` needs no domain (RFC 5321 section 4.1.1.3).
+   */
   destinationOf(path: string): Destination | undefined {
     const isBare = path.toLowerCase() === 'postmaster';
     const parsed = parseAddress(isBare ? `${path}@${this.#deps.domains[0]}` : path, { smtputf8: true });
@@ -125,7 +127,7 @@ export class Recipients {
     return inbox;
   }
 
-  /** @param mayTake whether a catch-all inbox may take this mail */
+  /** @param mayTake whether a catch-all inbox or the sink may receive this mail */
   async #findTaker(
     { address, domain }: Destination,
     mayTake: (catchAll: AddressedInbox) => boolean,
@@ -189,7 +191,10 @@ export class Recipients {
   }
 }
 
-/** By STARTTLS or on the TLS port. `helo` is the name that the client sent before STARTTLS; '' without one. */
+/**
+ * Of a handshake by STARTTLS or on the TLS port. `helo` is the name that the client sent before STARTTLS; ''
+ * without one.
+ */
 export type HandshakeFailure = Pick<Refusal, 'at' | 'remoteAddress' | 'helo'> & { reason: string };
 
 export interface ReceiverDeps extends RecipientDeps, Omit<DeliveryDeps, 'store' | 'onStored'> {
@@ -198,7 +203,7 @@ export interface ReceiverDeps extends RecipientDeps, Omit<DeliveryDeps, 'store' 
   onRefusalsLost(error: unknown): void;
 }
 
-/** Messages whose time of the 250 is known: only in memory, because the reply follows the commit. */
+/** Messages whose time of the 250 reply is kept. Only in memory, because the reply follows the commit. */
 const REPLY_TIMES = 20_000;
 
 export function createReceiver(deps: ReceiverDeps) {
@@ -212,9 +217,12 @@ export function createReceiver(deps: ReceiverDeps) {
     refusalsWritten,
 
     /**
-     * @param path the address of RCPT @param declaredBytes SIZE of MAIL, or 0 @param target of an authenticated session
-     * @param accountId an account whose inboxes alone take the mail; inboxes of others are unknown then
-     * @throws AppError `unknown_recipient` (also expired and deleted), `inbox_full`, `message_too_large`, `unavailable`
+     * @param path the address of RCPT
+     * @param declaredBytes SIZE of MAIL, or 0
+     * @param target of an authenticated session
+     * @param accountId restricts recipients to the inboxes of this account
+     * @throws AppError `unknown_recipient` (also expired and deleted), `inbox_full`, `message_too_large`,
+     * `unavailable`
      */
     accept: (
       path: string,
@@ -226,7 +234,10 @@ export function createReceiver(deps: ReceiverDeps) {
     deliver: (mail: ReceivedMail) => delivery.deliver(mail),
     stage: (...mail: Parameters<Delivery['stage']>) => delivery.stage(...mail),
 
-    /** Consumes one application of the next fault rule, if it is for this point. @throws AppError `unavailable` */
+    /**
+     * Consumes one application of the next fault rule, if that rule is for this point.
+     * @throws AppError `unavailable`
+     */
     meetFault(
       { inboxId, address, faultsOf = address }: Recipient,
       at: FaultPoint,
@@ -264,7 +275,10 @@ function createReports({ store, domains, onRefusalsLost }: ReceiverDeps, recipie
     else refusals.addIf(async () => Boolean(await store.domains.find(domain)), refusalOf(address));
   };
   return {
-    /** Stores a refusal, if the domain is served, a subdomain of a shared one, or a typing error of these. */
+    /**
+     * Stores a refusal if its domain is served, a subdomain of a shared domain, or a likely typing error of
+     * one.
+     */
     refused(refusal: Refusal): void {
       add(refusal.address, (address) => ({ ...refusal, address }));
     },
@@ -274,7 +288,7 @@ function createReports({ store, domains, onRefusalsLost }: ReceiverDeps, recipie
       add(mail.address, (address) => ({ ...mail, address: capturedMail(address), reply: '' }));
     },
 
-    /** A MAIL command was rejected for its size. */
+    /** Stores a refusal of a MAIL command, such as for its size. */
     senderRefused(refusal: Omit<Refusal, 'address'>): void {
       refusals.add({ ...refusal, address: NO_RECIPIENT });
     },
@@ -283,12 +297,12 @@ function createReports({ store, domains, onRefusalsLost }: ReceiverDeps, recipie
       refusals.add({ at, address: NO_RECIPIENT, reply: reason, mailFrom: '', helo, remoteAddress });
     },
 
-    /** Resolves when refusals from before the call can be read. */
+    /** Resolves when refusals reported before the call can be read. */
     refusalsWritten: () => refusals.flushed(),
   };
 }
 
-/** What the SMTP session calls. Methods that return nothing write asynchronously and delay no reply. */
+/** The interface for SMTP sessions. Methods that return nothing write asynchronously and delay no reply. */
 export type Receiver = Omit<
   ReturnType<typeof createReceiver>,
   'stage' | 'repliedAt' | 'refusalsWritten' | 'settled'

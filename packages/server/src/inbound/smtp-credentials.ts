@@ -25,13 +25,16 @@ export interface CaptureTarget {
 /** Returns undefined for all wrong credentials, whatever the reason. @throws AppError `unavailable` */
 export type FindCaptureTarget = (credentials: SmtpCredentials) => Promise<CaptureTarget | undefined>;
 
-/** @returns the inbox id or normalised address */
+/** @returns the inbox id or normalised address in a user name */
 function normalised(username: string): string {
   const address = parseAddress(username.trim(), { smtputf8: true });
   return address ? inboxAddress(address) : username.trim().toLowerCase();
 }
 
-/** Looks up hashes, so timing reveals no secret. Scope `read` is enough, because anyone may send to an inbox. */
+/**
+ * Looks up credentials by their hash, so timing reveals no secret. Scope `read` is enough, because anyone may
+ * send to an inbox.
+ */
 export function createFindCaptureTarget(deps: {
   store: Pick<Store, 'inboxes' | 'keys'>;
   clock: Clock;

@@ -10,7 +10,7 @@ import type { Store } from '../store.ts';
 import { didYouMean, quoted } from '../text/nearest.ts';
 import type { InboxKind } from './records.ts';
 
-/** More domains would make the message unreadable. */
+/** More domains would make the error message unreadable. */
 const MAX_LISTED_DOMAINS = 10;
 
 /** Lower case, without a tag. */
@@ -108,7 +108,7 @@ async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wa
   };
 }
 
-/** A telephone number at the default domain, where providers of SMS deliver. */
+/** A phone number at the default domain, to which the imitated SMS providers deliver. */
 function wantedNumber(body: CreateInbox, { configured: [domain = ''] }: DomainsOf): Wanted {
   const why = `"sms": the inbox has a random telephone number at ${domain}. Leave one of the two out.`;
   assertLeftOut(body, ['localPart', 'address', 'domain', 'catchAll'], why);
@@ -120,7 +120,7 @@ function assertLeftOut(body: CreateInbox, names: readonly (keyof CreateInbox)[],
   if (given) throw invalidField(`/${given}`, `"${given}" cannot be given together with ${why}`);
 }
 
-/** The mail that a new inbox receives. @throws AppError `invalid_request` */
+/** Resolves the address options of a new inbox. @throws AppError `invalid_request` */
 export async function wantedAddress(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
   const { address, localPart, domain } = body;
   if (body.sms) return wantedNumber(body, domains);

@@ -182,7 +182,7 @@ function extension(app: App, { options, deps }: RouteContext): void {
       const now = clock.now();
       const expiresAt = Math.min(now + ttlMinutes * MINUTE_MS, inbox.maxExpiresAt);
       const changed = await setExpiry(deps, inbox, { ttlMinutes, expiresAt }, now);
-      // Another request may have ended it since `now` was read.
+      // Another request may have ended the inbox since `now` was read.
       return toInbox(liveInbox(changed, clock.now(), inbox.id), plan, options.domains);
     },
   });

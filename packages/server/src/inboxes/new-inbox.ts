@@ -20,7 +20,7 @@ const NONCE_BYTES = 16;
 /** Visible ASCII (RFC 9110 section 5.5), of a length that client libraries can count on. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** The same text for every order of the fields. */
+/** JSON with sorted fields, so that their order does not matter. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_name, field) =>
     typeof field === 'object' && field !== null
@@ -60,11 +60,11 @@ const DEFAULT_TTL_MINUTES = 60;
 
 /** Properties of a new inbox that are not part of the request's body. */
 export interface Extras {
-  /** If an earlier request had the same idempotency key, its inbox is returned. */
+  /** A request with the idempotency key of an earlier one returns the inbox of that one. */
   repeat?: RepeatableRequest | null;
   /** Stored messages that become the first of the inbox; `begunAt` is when storing began. */
   staged?: Omit<StagedMails, 'now'> & { begunAt: number };
-  /** Duration of the replay of messages into it. */
+  /** Duration of the replay of messages into the inbox. */
   replayMs?: number;
 }
 

@@ -16,7 +16,7 @@ export const IDEMPOTENCY_MS = DAY_MS;
 /**
  * The mail that an inbox receives.
  * - `catch-all`: to every local part of its domain that no other inbox has
- * - `sink`: to every address that no other inbox takes; the store has at most one sink
+ * - `sink`: to every address that no other inbox receives mail for; the store has at most one sink
  */
 export type InboxKind = 'address' | 'catch-all' | 'sink';
 
@@ -59,9 +59,9 @@ export interface IdempotentRequest {
 }
 
 export interface CreatedInbox {
-  /** As at its creation. */
+  /** The inbox as it was at its creation. */
   inbox: InboxRecord;
-  /** Of the request that created it. */
+  /** Nonce of the request that created the inbox. */
   nonce: string | null;
   webhook: InboxWebhook | null;
 }
@@ -70,7 +70,7 @@ export interface CreatedInbox {
 export interface StagedMails {
   /** The name under which they are stored; see `messages.stage`. */
   stage: string;
-  /** With their RCPT addresses; if empty, the address of the inbox. */
+  /** Sources with their RCPT addresses; an empty list means the address of the inbox. */
   mails: { source: number; rcptTo: string[] }[];
   /** Time of the creation; `createdAt` of the inbox is when storing the mails began. */
   now: number;
@@ -123,7 +123,10 @@ export function stillLiveInbox(inbox: InboxRecord | undefined, now: number, id: 
   );
 }
 
-/** For an inbox that may have ended meanwhile. @throws AppError `inbox_expired` or `not_found` if it did, else `missing` */
+/**
+ * Throws the error for an inbox that may have ended meanwhile.
+ * @throws AppError `inbox_expired` or `not_found` if it did, else `missing`
+ */
 export async function throwEnded(
   inboxes: { find(accountId: string, id: string, now: number): Promise<InboxRecord | undefined> },
   { accountId, id }: Pick<InboxRecord, 'accountId' | 'id'>,

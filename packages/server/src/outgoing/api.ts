@@ -32,9 +32,9 @@ import type { NewOutgoing, OutgoingRecord } from './sql.ts';
 import { threadsOf } from './threads.ts';
 
 const TAGS = ['Outgoing'];
-/** A reply with its attachments in base64. */
+/** Limit of the body of a reply, including attachments in base64. */
 const MAX_REPLY_BYTES = 8 * 1024 * 1024;
-/** Messages and replies of which threads are made: each is read. */
+/** Messages and replies that are grouped into threads: each must be read. */
 const MAX_IN_THREADS = 100;
 
 export function outgoingRoutes(app: App, context: RouteContext): void {
@@ -149,12 +149,12 @@ function advanceRoute(app: App, { deps }: RouteContext): void {
 function replyRoute(app: App, { deps }: RouteContext): void {
   const { store, clock, events } = deps;
 
-  /** The provider in whose format the reply goes; undefined for mail. */
+  /** The provider whose format the reply is sent in; undefined for SMTP. */
   const channelOf = async (message: FullMessageRecord, to: Reply['to']) => {
     if (to === 'smtp') return undefined;
     if (to !== undefined) return to;
     const { via } = message.envelope;
-    // The sender of an SMS has no address that takes mail.
+    // The sender of an SMS has no mail address, so the reply always goes through the provider.
     if (isSms(message)) return via;
     const settings = via && (await findSettings(store, message.accountId, via, clock.now()));
     return settings?.inboundUrl ? via : undefined;
@@ -214,7 +214,7 @@ async function composeReply({
   via: SentRecord['via'] | undefined;
   now: number;
 }): Promise<NewOutgoing> {
-  // To a sink or a catch-all inbox the mail came under another address, an SMS to its number.
+  // Mail to a sink, a catch-all inbox or a phone number came to another address than the inbox's own.
   const isOwn = inbox.kind === 'address' && !isSms(message);
   const own = isOwn ? inbox.address : (message.rcptTo[0] ?? inbox.address);
   const written = writeReply(message, reply, own);
@@ -223,7 +223,7 @@ async function composeReply({
     throw new AppError('invalid_request', 'The message has neither a From nor a Reply-To to reply to.');
   const id = newId('out', now);
   const rfcMessageId = `<${id}@${own.slice(own.lastIndexOf('@') + 1)}>`;
-  // Loaded when first used: a start does not need it.
+  // Loaded on first use, to keep the start fast.
   const { compose } = await import('@mayfly/providers/compose');
   const raw = await compose({
     from: own,

@@ -18,9 +18,12 @@ import { type Relay, RelayRefused } from './relay.ts';
 import { reportMail, unsubscribeUrl } from './reports.ts';
 import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
 
-/** Longer than an attempt with its reads and writes, so only a crashed process lets a lease expire. */
+/** Longer than an attempt with its reads and writes, so only a lease of a crashed process expires. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
-/** Attempts at the same time, of which one account has a few: slow endpoints delay no others. */
+/**
+ * Limit of concurrent attempts. One account may have only a few of them, so slow endpoints do not delay
+ * others.
+ */
 const MAX_ATTEMPTS_AT_ONCE = 64;
 const NOT_DELIVERED = { ok: false, status: null, retryAfter: null };
 
@@ -39,7 +42,7 @@ export interface DispatcherDeps {
   retryDelays?: readonly number[] | undefined;
 }
 
-/** An attempt came to an end that no further one changes. */
+/** The attempt has a final result: no retry. */
 class Ended extends Error {
   readonly state: 'failed' | 'cancelled';
   constructor(state: Ended['state'], message: string) {
@@ -51,12 +54,12 @@ class Ended extends Error {
 const cancelled = (why: string): Ended => new Ended('cancelled', why);
 const failed = (why: string): Ended => new Ended('failed', why);
 
-/** What an attempt led to; undefined where the transaction that stored a mail has ended its row. */
+/** Result of an attempt; undefined if the transaction that stored a mail has already completed its row. */
 type Attempted =
   | { outcome: Pick<AttemptOutcome, 'ok' | 'status' | 'retryAfter' | 'error'>; to: string[] }
   | undefined;
 
-/** Sends what is due: scheduled mail into inboxes, and events, reports and replies to applications. */
+/** Sends due items: scheduled mail to inboxes, and events, reports and replies to applications. */
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
   readonly #loop: DueLoop;
@@ -83,7 +86,7 @@ export class Dispatcher {
     const { store, clock } = this.#deps;
     const limit = MAX_ATTEMPTS_AT_ONCE - this.#loop.inProgress;
     const claimed = await store.outgoing.claim({ limit, leaseMs: LEASE_MS }, clock.now(), now);
-    // Scheduled mail of an inbox keeps its order.
+    // Scheduled mails of an inbox are sent in order.
     const flows = Map.groupBy(claimed, ({ kind, inboxId, id }) => (kind === 'scheduled' ? inboxId : id));
     for (const flow of flows.values()) this.#loop.begin(this.#sendInOrder(flow));
     return claimed.length;
@@ -98,7 +101,7 @@ export class Dispatcher {
     const { id, kind, inboxId } = claimed;
     try {
       const attempted = await this.#attempt(claimed);
-      // An aborted attempt says nothing about the endpoint: the row is claimed again.
+      // An aborted attempt says nothing about the endpoint, so the row is claimed again.
       if (!attempted || attempted.outcome.error?.code === 'aborted') return;
       const result = this.#resultOf(claimed, attempted);
       await store.outgoing.record(claimed, result, clock.now());
@@ -257,7 +260,7 @@ export class Dispatcher {
     const { via, to = [], mailFrom = '' } = claimed.details;
     if (!via) return this.#mail(claimed, raw, mailFrom, to);
     const { provider, settings, url } = await this.#settings(claimed, 'inboundUrl');
-    // It loads what reads mail, which otherwise only workers do.
+    // Loaded on first use: it imports the mail parser, which otherwise only workers need.
     const { inboundMail } = await import('./inbound-mail.ts');
     const mail = inboundMail(raw, claimed);
     await this.#keepReceived(claimed, provider, mail);
@@ -276,7 +279,7 @@ export class Dispatcher {
     }
   }
 
-  /** Changes what the provider shows of a mail, if that is kept. */
+  /** Updates the stored status of a mail that the provider's API shows, if it is still stored. */
   async #became(
     claimed: ClaimedOutgoing,
     provider: Provider,
@@ -294,7 +297,10 @@ export class Dispatcher {
     }
   }
 
-  /** Into inboxes of this server, exactly once, and for other addresses to the relay, or without one to the sink. */
+  /**
+   * Delivers to inboxes of this server exactly once; mail to other addresses goes to the relay, or to the
+   * sink without one.
+   */
   async #mail(claimed: ClaimedOutgoing, raw: Uint8Array, mailFrom: string, to: string[]): Promise<Attempted> {
     const { receiver, relay, clock } = this.#deps;
     const own: Recipient[] = [];
@@ -330,11 +336,11 @@ export class Dispatcher {
   }
 }
 
-/** The account and the inbox, since the application's key may be the read token of the inbox. */
+/** The account and the inbox, because items stored with a read token belong to its inbox. */
 const ownersOf = ({ accountId, inboxId }: ClaimedOutgoing) =>
   [accountId, inboxId ?? accountId].map((id) => ({ id, accountId }));
 
-/** Only the sink evicts at delivery. */
+/** Only the sink evicts old messages at delivery. */
 const isSink = ({ evictsOldest }: Recipient): boolean => evictsOldest === true;
 
 function unlessUnknown(error: unknown): undefined {

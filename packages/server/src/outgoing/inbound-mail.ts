@@ -3,7 +3,10 @@ import { attachmentPart, bodyBytes } from '../mail/mime/part-index.ts';
 import { parseMail } from '../mail/parse.ts';
 import type { ClaimedOutgoing } from './sql.ts';
 
-/** A reply for the inbound formats. It was written by this server, so it is small and quickly read. */
+/**
+ * Converts a reply for a provider's inbound webhook. Parsed on the main thread, because this server wrote it
+ * and it is small.
+ */
 export function inboundMail(raw: Uint8Array, { id, createdAt, details }: ClaimedOutgoing): InboundMail {
   const { summary, content, index } = parseMail(raw);
   const source = Buffer.from(raw);

@@ -1,11 +1,11 @@
 import type { HostPort } from '../config/values.ts';
 import { messageOf } from '../errors.ts';
 
-/** Time limit of connecting, of the greeting, and of each reply. */
+/** Time limit for connecting, for the greeting, and for each reply. */
 const TIMEOUT_MS = 10_000;
 
 export class RelayRefused extends Error {
-  /** Whether the server said that it will never take the mail. */
+  /** Whether the rejection is permanent. */
   readonly isFinal: boolean;
   constructor(message: string, isFinal: boolean) {
     super(message);
@@ -13,10 +13,10 @@ export class RelayRefused extends Error {
   }
 }
 
-/** @throws RelayRefused */
+/** Sends mail to an external server. @throws RelayRefused */
 export type Relay = (mail: { mailFrom: string; to: readonly string[]; raw: Uint8Array }) => Promise<void>;
 
-/** Sends mail to the first of these servers that takes it, and to no others. Loads nodemailer when it is first used. */
+/** Sends mail to the first of these servers that accepts it. Imports nodemailer on first use. */
 export function createRelay(servers: readonly HostPort[], name: string): Relay {
   return async ({ mailFrom, to, raw }) => {
     const { createTransport } = await import('nodemailer');
@@ -27,7 +27,7 @@ export function createRelay(servers: readonly HostPort[], name: string): Relay {
         greetingTimeout: TIMEOUT_MS,
         socketTimeout: TIMEOUT_MS,
       };
-      // Servers of a test have certificates of their own.
+      // Relay servers in test environments often have self-signed certificates.
       const transport = createTransport({
         host,
         port,

@@ -3,15 +3,18 @@ import type { MailAddress } from '../mail/mail.ts';
 import { formatDate } from '../mail/mime/date.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 
-/** Of the quoted message: a mail program quotes all, a test needs the beginning. */
+/** Limit of the quoted message: tests need only its beginning. */
 const MAX_QUOTED = 64 * 1024;
-/** Ids of References; more make a header that servers refuse (RFC 5322 section 2.1.1). */
+/** Ids in the References header; more would make a line that servers reject (RFC 5322 section 2.1.1). */
 const MAX_REFERENCES = 20;
 const MAX_RECIPIENTS = 50;
 
 type Style = NonNullable<Reply['style']>;
 
-/** Prefixes of replies and forwards in common languages; of a thread all mails have one subject without them. */
+/**
+ * Prefixes of replies and forwards in common languages. Without them, all mails of a thread have the same
+ * subject.
+ */
 const PREFIX = /^\s*(?:re|aw|sv|vs|antw|r|res|rif|odp|fwd?|wg|tr|enc)(?:\[\d+\])?\s*:\s*/i;
 
 export function plainSubject(subject: string): string {
@@ -35,7 +38,7 @@ const escaped = (text: string): string =>
 
 const mailbox = ({ name, address }: MailAddress): string => (name ? `${name} <${address}>` : address);
 
-/** What a mail program writes for a reply to a message. @param own the address that replies */
+/** Composes a reply as a mail program would. @param own the address that replies */
 export function writeReply(message: FullMessageRecord, reply: Reply, own: string): WrittenReply {
   const { summary, content, receivedAt } = message;
   const others = (all: readonly MailAddress[], known: readonly MailAddress[]): MailAddress[] =>
@@ -104,7 +107,7 @@ const outlookFields = ({ from, to, subject, at }: Quoted): [string, string][] =>
   ['Subject', subject],
 ];
 
-/** The quoted message, as the three mail programs write it. */
+/** Formats of quoted messages in three mail programs. */
 const QUOTE: Record<Style, { text(quoted: Quoted): string; html(quoted: Quoted, inner: string): string }> = {
   gmail: {
     text: (quoted) => `${gmailLead(quoted)}\r\n\r\n${arrows(quoted.text)}\r\n`,

@@ -2,25 +2,25 @@ import type { OutcomeState } from '@mayfly/client/contract';
 import { headersAt } from '../mail/fields.ts';
 import { formatDate } from '../mail/mime/date.ts';
 
-/** Of the header that a report returns. */
+/** Limit of the header that a report includes. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
-/** What a report says. */
+/** The content of a report. */
 export interface ReportFacts {
   outcome: OutcomeState['outcome'];
-  /** Message-ID and boundary are made of it. */
+  /** Used for the Message-ID and the MIME boundary. */
   id: string;
-  /** This server. */
+  /** Host name of this server. */
   hostname: string;
   mailFrom: string;
   rcptTo: string;
   at: number;
   arrivedAt: number;
-  /** The beginning of the source. */
+  /** The beginning of the reported message's source. */
   source: Uint8Array;
 }
 
-/** RFC 3464 and RFC 3463, for what SMTP would have said later. */
+/** Statuses of RFC 3464 and RFC 3463: what SMTP would have replied. */
 const STATUS = {
   bounce: { action: 'failed', code: '5.1.1', diagnostic: '550 5.1.1 The mailbox does not exist' },
   'soft-bounce': { action: 'failed', code: '4.2.2', diagnostic: '452 4.2.2 The mailbox is full' },
@@ -31,10 +31,10 @@ const STATUS = {
   },
 } as const;
 
-/** An address in a header field: nothing may end the line or leave the brackets. */
+/** Makes an address safe for a header field: no line breaks or angle brackets. */
 const safe = (text: string): string => text.replaceAll(/[\p{Cc}<>]/gu, '');
 
-/** The header of a mail, with CRLF, without its body. */
+/** The header of a mail with CRLF, without the body. */
 function headerOf(source: Uint8Array): string {
   const text = Buffer.from(source.subarray(0, MAX_HEADER_BYTES)).toString('latin1');
   const end = text.search(/\r?\n\r?\n/);
@@ -42,8 +42,8 @@ function headerOf(source: Uint8Array): string {
 }
 
 /**
- * A delivery status notification (RFC 3464) or, for a complaint, a feedback report (RFC 5965): the mail that the
- * return path gets.
+ * Composes a delivery status notification (RFC 3464) or, for a complaint, a feedback report (RFC 5965), for
+ * the return path.
  */
 export function reportMail(facts: ReportFacts): Uint8Array {
   const { outcome, id, hostname, mailFrom, at } = facts;
@@ -121,7 +121,7 @@ const complaint = ({ hostname, mailFrom, rcptTo, arrivedAt }: ReportFacts): Repo
   ],
 });
 
-/** Where one click unsubscribes (RFC 8058), or why it does not. */
+/** The URL for one-click unsubscribing (RFC 8058), or the reason why it does not work. */
 export function unsubscribeUrl(source: Uint8Array): { url: string } | { why: string } {
   const headers = headersAt(Buffer.from(source.subarray(0, MAX_HEADER_BYTES)));
   const headerNamed = (name: string): string =>

@@ -12,35 +12,36 @@ import {
 } from '../database/sql.ts';
 
 /*
- * Everything that is due later or goes out: scheduled mail, events, reports and replies. A row is pending while it has
- * `due_at`; a claim leases it. What goes into an inbox ends in the transaction that stores it (messages/sql/adding.ts),
- * so it arrives exactly once; what goes to other programs goes at least once, with the same id.
+ * Queue of everything that is sent later: scheduled mail, events, reports and replies. A row with `due_at` is
+ * pending; claiming sets a lease. The transaction that stores a mail in an inbox also completes its row
+ * (messages/sql/adding.ts), so it arrives exactly once. Requests to other programs are sent at least once,
+ * always with the same id.
  */
 
-/** Of one inbox, so that a client cannot fill the disk. */
+/** Pending rows of one inbox, so that a client cannot fill the disk. */
 const MAX_PENDING = 1_000;
-/** Rows of one claim for each inbox, and inboxes of one claim: a short transaction. */
+/** Rows per inbox and inboxes in one claim, to keep the transaction short. */
 const CLAIMED = 20;
-/** Attempts of one account at the same time; a few more where nodes claim in the same moment. */
+/** Concurrent attempts of one account; slightly more if several nodes claim at once. */
 const ATTEMPTS_PER_ACCOUNT = 8;
 
 export type OutgoingKind = SentRecord['type'] | 'scheduled' | 'handshake';
 
-/** What a row needs beside its columns, by kind. */
+/** Fields of a row that depend on its kind, besides the columns. */
 export interface OutgoingDetails {
   outcome?: OutcomeState['outcome'];
   via?: ProviderName;
-  /** Of mail. */
+  /** Reverse-path of a mail. */
   mailFrom?: string;
-  /** Addresses, or a URL. */
+  /** Addresses, or one URL. */
   to?: string[];
-  /** Of a scheduled mail. */
+  /** Only for scheduled mail. */
   providerId?: string;
   given?: Readonly<Record<string, unknown>>;
   remoteAddress?: string;
   requestId?: string;
   begunAt?: number;
-  /** Of a reply. */
+  /** Only for replies. */
   subject?: string;
   text?: string;
   rfcMessageId?: string;
@@ -49,11 +50,11 @@ export interface OutgoingDetails {
 export interface NewOutgoing {
   id: string;
   accountId: string;
-  /** Null for what belongs to no inbox. */
+  /** Null for items without an inbox. */
   inboxId: string | null;
   kind: OutgoingKind;
   messageId: string | null;
-  /** The id by which the application changes or cancels a scheduled mail; null for all else. */
+  /** The id by which the application changes or cancels a scheduled mail; null for other kinds. */
   ref: string | null;
   details: OutgoingDetails;
   raw: Uint8Array | null;
@@ -68,9 +69,9 @@ export interface ClaimedOutgoing {
   details: OutgoingDetails;
   attempts: number;
   createdAt: number;
-  /** Identifies the claim. */
+  /** Expiry of the lease; identifies the claim. */
   leasedUntil: number;
-  /** Null for what belongs to no inbox, and for an inbox that has ended. */
+  /** Null for items without an inbox, and if the inbox has ended. */
   inboxId: string | null;
   address: string;
 }
@@ -82,7 +83,7 @@ export interface OutgoingRecord
   dueAt: number | null;
 }
 
-/** `to`: what the attempt found to be the recipients. */
+/** `to`: the recipients, as determined by the attempt. */
 export type OutgoingResult = { error: string | null; to?: string[] | undefined } & (
   | { state: 'pending'; dueAt: number }
   | { state: Exclude<SentRecord['state'], 'pending'> }
@@ -108,12 +109,12 @@ const lease = async (tx: Tx, which: Sql, leasedUntil: number): Promise<ClaimedOu
   return found.map((row) => decoded<ClaimedOutgoing>(row));
 };
 
-/** Scheduled mail of inboxes of which nobody delivers any, in its order. */
+/** Claims scheduled mail of inboxes for which no other claim is active, in order. */
 async function claimScheduled(tx: Tx, now: number, leasedUntil: number): Promise<ClaimedOutgoing[]> {
   const due = await tx.all<{ seq: number }>(
     sql`select distinct inbox_seq as seq from outgoing o where kind = 'scheduled' and ${IS_DUE(now)} limit ${CLAIMED}`,
   );
-  // The lock keeps other nodes from leasing later mail of the same inbox meanwhile.
+  // Locks the inboxes, so that other nodes do not lease later mail of the same inbox.
   const locked = await tx.all<{ seq: number }>(
     sql`select seq from inboxes where seq ${anyOf(due.map(({ seq }) => seq))} order by seq ${FOR_UPDATE_SKIP_LOCKED}`,
   );
@@ -146,7 +147,10 @@ const liveSeq = async (
 const leftOf = (rules: readonly OutcomeState[]): number => rules.reduce((sum, { left }) => sum + left, 0);
 
 export const outgoing = {
-  /** @returns how many were added: without those of ended inboxes, and of those with {@link MAX_PENDING} */
+  /**
+   * @returns the number of added rows; rows for ended inboxes, and for inboxes with {@link MAX_PENDING}, are
+   * not added
+   */
   add: write(
     async (tx, rows: NewOutgoing[], now: number): Promise<number> => {
       let added = 0;
@@ -169,7 +173,7 @@ export const outgoing = {
     { keepsInboxes: true },
   ),
 
-  /** When a claim may find something; null while nothing is pending. */
+  /** Earliest time at which a claim may find rows; null while nothing is pending. */
   nextAt: read(async (db): Promise<number | null> => {
     const first = await db.first<{ due: number | null; leased: number | null }>(
       sql`select (select min(due_at) from outgoing where due_at is not null and leased_until is null) as due,
@@ -179,7 +183,7 @@ export const outgoing = {
     return times.length === 0 ? null : Math.min(...times);
   }),
 
-  /** Leases what is due, and cancels what belonged to ended inboxes. */
+  /** Leases due rows, and cancels those of ended inboxes. */
   claim: write(
     async (
       tx,
@@ -204,7 +208,7 @@ export const outgoing = {
     { keepsInboxes: true },
   ),
 
-  /** Ends all leases. Only at the start of a single server, when no process can hold them. */
+  /** Releases all leases. Only at the start of a single server, when no other process can hold one. */
   releaseAll: write(
     async (tx): Promise<void> => {
       await tx.run(sql`update outgoing set leased_until = null where leased_until is not null`);
@@ -212,7 +216,7 @@ export const outgoing = {
     { mayUseReserve: true },
   ),
 
-  /** Records an attempt, unless the lease was lost. */
+  /** Records the result of an attempt, unless the lease was lost. */
   record: write(
     async (
       tx,
@@ -239,7 +243,10 @@ export const outgoing = {
     return row?.raw ?? undefined;
   }),
 
-  /** Brings all that is pending in an inbox nearer. @returns how much became due; undefined if the inbox is not live */
+  /**
+   * Moves all pending items of an inbox to an earlier time.
+   * @returns how many became due; undefined if the inbox is not live
+   */
   advance: write(
     async (
       tx,
@@ -262,7 +269,7 @@ export const outgoing = {
     { keepsInboxes: true },
   ),
 
-  /** Gives a scheduled mail another time, or for null cancels it. @returns false if none is held */
+  /** Changes the time of a scheduled mail; null cancels it. @returns false if it is not pending */
   reschedule: write(
     async (
       tx,
@@ -284,7 +291,10 @@ export const outgoing = {
     { keepsInboxes: true },
   ),
 
-  /** What a live inbox sent, newest first, without scheduled mail. `messageId`: only about this message. */
+  /**
+   * Items sent by a live inbox, newest first, without scheduled mail. `messageId`: only those about this
+   * message.
+   */
   list: read(
     async (
       db,
@@ -309,7 +319,7 @@ export const outgoing = {
     },
   ),
 
-  /** Scheduled mail that an inbox waits for, and when the first is due. */
+  /** Number of scheduled mails of an inbox, and when the first is due. */
   held: read(async (db, inboxId: string, now: number): Promise<{ count: number; firstAt: number | null }> => {
     const row = await db.first<{ count: number; firstAt: number | null }>(
       sql`select count(*) as count, min(o.due_at) as "firstAt" from outgoing o join inboxes i on i.seq = o.inbox_seq
@@ -318,7 +328,7 @@ export const outgoing = {
     return row ?? { count: 0, firstAt: null };
   }),
 
-  /** Replaces the outcomes of an inbox. @returns false if it is not live */
+  /** Replaces the outcome rules of an inbox. @returns false if it is not live */
   setOutcomes: write(
     async (tx, accountId: string, inboxId: string, rules: OutcomeState[], now: number): Promise<boolean> => {
       const text = leftOf(rules) === 0 ? null : JSON.stringify(rules);
@@ -341,7 +351,10 @@ export const outgoing = {
   ),
 };
 
-/** Ends rows whose mail this transaction stores. @returns the ids of those that were pending; others have been stored */
+/**
+ * Completes rows whose mail this transaction stores.
+ * @returns the ids of those that were pending; the others are already stored
+ */
 export async function endDelivered(tx: Tx, ids: readonly string[], now: number): Promise<string[]> {
   const rows = await tx.all<{ id: string }>(
     sql`update outgoing set state = 'delivered', due_at = null, leased_until = null, raw = null, error = null,
@@ -351,14 +364,14 @@ export async function endDelivered(tx: Tx, ids: readonly string[], now: number):
   return rows.map(({ id }) => id);
 }
 
-/** For mail that no inbox took after all. */
+/** For mail that no inbox accepted in the end. */
 export async function failDelivered(tx: Tx, ids: readonly string[]): Promise<void> {
   await tx.run(
     sql`update outgoing set state = 'failed', error = 'The inbox is full, or has ended.' where id ${anyOf(ids)}`,
   );
 }
 
-/** Takes the next outcome of a rule. @returns undefined if none is left */
+/** Consumes one application of the next rule. @returns undefined if none is left */
 export function takeOutcome(rules: OutcomeState[]): OutcomeState['outcome'] | undefined {
   const rule = rules.find(({ left }) => left > 0);
   if (rule) rule.left -= 1;

@@ -10,7 +10,7 @@ interface Entry {
 }
 
 interface Mail extends Entry {
-  /** Its own id and those it refers to, without brackets. */
+  /** The message's own id and those it refers to, without brackets. */
   ids: string[];
 }
 
@@ -23,7 +23,7 @@ const received = ({ id, receivedAt, summary, content }: FullMessageRecord): Mail
   ),
 });
 
-/** Groups mails that share an id of References or In-Reply-To, and then those with the same subject. */
+/** Groups mails that share an id in References or In-Reply-To, and then those with the same subject. */
 export function threadsOf(
   messages: readonly FullMessageRecord[],
   outgoing: readonly OutgoingRecord[],
@@ -36,7 +36,7 @@ export function threadsOf(
     const ids = [bare(rfcMessageId), ...(idsOf.get(messageId ?? '') ?? [])];
     mails.push({ kind: 'sent', id, at: createdAt, subject, ids });
   }
-  /** The first key of each group that was joined to another one leads there. */
+  /** Union-find: maps the first key of a merged group to a key of the group that contains it. */
   const joined = new Map<string, string>();
   const rootOf = (key: string): string => {
     let root = key;

@@ -25,9 +25,9 @@ import type { StagedMails } from '../inboxes/records.ts';
 import type { ReplayStep } from './replay.ts';
 import type { OpenRecording, UploadedFile } from './upload.ts';
 
-/** Disk space of an import, whose archive is stored in a file while it is read. */
+/** Limit of an uploaded archive, which is stored in a temporary file. */
 const MAX_ARCHIVE_BYTES = 512 * 1024 * 1024;
-/** Imports and replays each hold a file; more at once are rejected. */
+/** Concurrent imports and replays, each of which has a file open; more are rejected. */
 const MAX_OPEN_ARCHIVES = 20;
 const RETRY_AFTER_SECONDS = 5;
 
@@ -39,7 +39,7 @@ const tooManyArchives = (): AppError =>
   );
 
 interface Upload extends Omit<OpenRecording, 'close'> {
-  /** Closes and deletes the archive. */
+  /** Closes the archive and deletes its file. */
   close(): Promise<void>;
 }
 
@@ -118,7 +118,7 @@ class Imports {
       await file?.remove();
     };
     try {
-      // Imported here, because a start needs none of their libraries.
+      // Imported on first use: the start of the server needs none of its libraries.
       const { storeUpload, openRecording } = await import('./upload.ts');
       file = await storeUpload(upload, request.headers, MAX_ARCHIVE_BYTES);
       const { plans, parsing } = this.#context.deps;
@@ -137,7 +137,7 @@ class Imports {
     }
   }
 
-  /** Stores all messages, then creates the inbox with them: it must never have only a part of them. */
+  /** Stores all messages before it creates the inbox, so that the inbox never has only some of them. */
   async #import(request: ImportRequest, body: CreateInbox, archive: Upload): Promise<CreatedInbox> {
     const caller = keyCaller(request);
     const { store, clock, plans, injection, events } = this.#context.deps;
@@ -161,7 +161,7 @@ class Imports {
       events.publishDeliveries();
       return created;
     } catch (error) {
-      // If that fails too, the sweeper deletes the messages later.
+      // If this fails too, the sweeper deletes the messages later.
       await store.messages.unstage(stage).catch(() => undefined);
       throw error;
     }
@@ -184,7 +184,7 @@ class Imports {
 }
 
 const ZIP = 'application/zip';
-/** The media type that generated clients use for bytes. */
+/** The media type with which generated clients send bytes. */
 const OCTETS = 'application/octet-stream';
 const ACCEPTS = [ZIP, 'multipart/form-data', OCTETS];
 const TAGS = ['Inboxes'];
@@ -261,7 +261,7 @@ function importRoute(app: App, context: RouteContext): void {
           reply.code(201).header('location', `/v1/inboxes/${inbox.id}`).header('cache-control', 'no-store');
           return inbox;
         } finally {
-          // Reads and drops the rest of a rejected body, so that its sender reads the response.
+          // Discards the rest of a rejected body, so that the client reads the response.
           body.resume();
         }
       },

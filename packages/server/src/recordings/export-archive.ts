@@ -10,7 +10,7 @@ import type { FullMessageRecord } from '../messages/records.ts';
 import type { Store } from '../store.ts';
 
 const PAGE = 200;
-/** Digits of the number in a file's name: an inbox holds up to 10,000 messages. */
+/** Digits of the number in a file name: an inbox holds up to 10,000 messages. */
 const NUMBER_DIGITS = 5;
 
 const fileOf = (number: number): string => `messages/${String(number).padStart(NUMBER_DIGITS, '0')}.eml`;
@@ -22,7 +22,7 @@ const entryOf = (message: FullMessageRecord, file: string): RecordedMessage => (
   envelope: { ...message.envelope, rcptTo: message.rcptTo },
 });
 
-/** Oldest first, without messages that are deleted meanwhile. */
+/** Messages, oldest first. Skips those that are deleted during the export. */
 async function* messagesOf(
   store: Store,
   inboxId: string,
@@ -41,12 +41,12 @@ async function* messagesOf(
 }
 
 /**
- * Streams the archive of an inbox: raw sources byte for byte, then `inbox.json`. Fails when the inbox ends meanwhile,
- * so that clients do not mistake a part for the whole.
+ * Streams the archive of an inbox: raw sources byte for byte, then `inbox.json`. Fails if the inbox ends
+ * during the export, so that clients do not mistake an incomplete archive for a complete one.
  */
 export function recordingArchive(store: Store, inbox: InboxRecord, now: () => number): Readable {
   const zip = new ZipFile();
-  // A PassThrough, which its types do not declare.
+  // The types of yazl declare an interface without the methods of Readable.
   const output = zip.outputStream as Readable;
   const messages: RecordedMessage[] = [];
   const write = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
 
-/** `cut`: messages are missing. */
+/** `cut`: ended early, so messages are missing. */
 export type ReplayOutcome = 'complete' | 'cut';
 
 export type Replays = ReturnType<typeof createReplays>;
@@ -12,7 +12,7 @@ export interface ReplayStep {
   deliver(): Promise<void>;
 }
 
-/** Replays that run in this process. A message that was not delivered before a stop is never delivered. */
+/** Replays that run in this process. Messages not delivered before the server stops are never delivered. */
 export function createReplays({ clock, log }: { clock: Clock; log: Logger }) {
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();

@@ -22,7 +22,7 @@ export interface UploadedFile {
   remove(): Promise<void>;
 }
 
-/** Parts of a form that are read; those after the first file are ignored. */
+/** Parts of a form that are read; parts after the first file are ignored. */
 const MAX_FORM_PARTS = 20;
 
 /** Fails after `limit` bytes. */
@@ -51,7 +51,7 @@ function formParser(contentType: string): InstanceType<typeof Busboy> {
   }
 }
 
-/** For a pipeline, which otherwise destroys the request, and with it the socket, after a failure. */
+/** A pipeline would destroy the request after a failure, and with it the socket. */
 const pieces = (body: Readable): AsyncIterable<Uint8Array> => body.iterator({ destroyOnReturn: false });
 
 /** Stores the first file of a multipart body (RFC 7578). @throws AppError for a body without a file */
@@ -66,9 +66,9 @@ async function storeFirstFile(
   let failure: unknown;
   parser.on('file', (_field: string, file: Readable) => {
     stored = pipeline(file, limitedTo(limit), createWriteStream(path));
-    // Parsing stops then; the failure is thrown below.
+    // Stops the parser; the failure is thrown below.
     stored.catch((error: Error) => {
-      // Only errors of the parser have no code: the body ended within the form.
+      // Errors without a code are the parser's: the body ended within the form.
       failure = 'code' in error ? error : cutOff();
       parser.destroy();
     });
@@ -99,7 +99,7 @@ const cutOff = (): AppError =>
 
 /**
  * Stores the body of a request, or the first file of a multipart body, as a file of at most `limit` bytes.
- * @throws AppError `payload_too_large`, `malformed_recording` for a multipart body without a whole file
+ * @throws AppError `payload_too_large`, `malformed_recording` for a multipart body without a complete file
  */
 export async function storeUpload(
   body: Readable,
@@ -121,21 +121,23 @@ export async function storeUpload(
   }
 }
 
-/** `inbox.json` of 10,000 messages with long envelopes has a few megabytes. */
+/** `inbox.json` of 10,000 messages with long envelopes takes a few megabytes. */
 const MAX_INDEX_BYTES = 16 * 1024 * 1024;
 const INDEX = 'inbox.json';
-/** The index without its messages: an address and 16 labels. */
+/** Limit of the index without its messages: mainly an address and 16 labels. */
 const MAX_HEAD_BYTES = 32 * 1024;
-/** 20 messages of the index: each has at most 100 recipients of 320 characters. */
+/**
+ * Limit of a line of the index, which holds 20 messages: each has at most 100 recipients of 320 characters.
+ */
 const MAX_LINE_BYTES = 1024 * 1024;
 /**
- * The messages may be this many times as large as the archive: mail is compressed to a tenth at best, and more is a
- * decompression bomb. The allowance is for small archives of equal mails.
+ * The messages may be this many times as large as the archive: mail compresses to a tenth at best, and a
+ * higher ratio indicates a decompression bomb. The allowance is for small archives of identical mails.
  */
 const MAX_EXPANSION = 20;
 const EXPANSION_ALLOWANCE_BYTES = 64 * 1024 * 1024;
 const LF = 0x0a;
-/** `messages` of the index. */
+/** The schema of `messages` in the index. */
 const Messages = Type.Array(RecordedMessage);
 const SCHEMAS = { 'Labels#': Labels, 'Envelope#': Envelope };
 
@@ -153,9 +155,9 @@ export interface OpenRecording {
 const malformed = (text: string): AppError => new AppError('malformed_recording', text);
 const reasonOf = (error: unknown): string => messageOf(error).replace(/\.$/, '');
 
-/** Folders, and what macOS adds to archives. */
+/** Entries that are not files of a recording: folders, and files that macOS adds. */
 const NO_FILE = /\/$|^__MACOSX\/|(?:^|\/)\.DS_Store$/;
-/** Ignored entries, such as folders, per file; more are an attack, because each takes time to read. */
+/** Ignored entries per file; more would be an attack, because each takes time to read. */
 const MAX_OTHERS_PER_FILE = 4;
 
 async function entriesOf(zip: ZipFile, most: number): Promise<Map<string, Entry>> {
@@ -171,7 +173,9 @@ async function entriesOf(zip: ZipFile, most: number): Promise<Map<string, Entry>
   return withoutFolder(entries);
 }
 
-/** The files of an archive that was unpacked and packed again as a folder: those of that folder. */
+/**
+ * Removes the common folder from the paths of an archive that was unpacked and packed again with its folder.
+ */
 function withoutFolder(entries: Map<string, Entry>): Map<string, Entry> {
   if (entries.has(INDEX)) return entries;
   const indexes = [...entries.keys()].filter((name) => name.split('/').slice(1).join('/') === INDEX);
@@ -240,7 +244,7 @@ function assertInProportion(
 
 /**
  * Opens the archive of a recorded inbox and checks its index; messages are not read yet.
- * @throws AppError `malformed_recording`, also for more than `maxMessages` messages
+ * @throws AppError `malformed_recording`, also if it has more than `maxMessages` messages
  */
 export async function openRecording(
   path: string,

@@ -100,7 +100,7 @@ export type LineResult = 'line' | 'too-long' | 'endless' | 'incomplete';
 export class LineReader {
   /** The last line, without its line ending. */
   line: Buffer = Buffer.alloc(0);
-  /** Whether the last line ended with CRLF, not with a bare LF. */
+  /** Whether the last line ended with CRLF and not with a bare LF. */
   crlf = true;
   isAuth = false;
   /** Index of the first unread byte. An incomplete line is unread. */
@@ -163,12 +163,15 @@ const END = '\r\n.\r\n';
 const UNDECIDED = /(?:(?<=\n)\.)?\r?$/;
 const BARE = /\r(?!\n)|(?<!\r)\n/;
 const BARE_OR_STUFFED = /\r(?!\n)|(?<!\r)\n|\n\./;
-/** Stuffed dots. After a bare LF only one of two dots: a client that stuffs would have doubled a single one. */
+/**
+ * Stuffed dots. After a bare LF a dot is removed only if a second one follows, because a single one was not
+ * stuffed.
+ */
 const STUFFED = /(\r\n)\.|((?<!\r)\n)\.(?=\.)/g;
 
 /** Parses the message after DATA (RFC 5321 sections 4.1.1.4 and 4.5.2), received in pieces of any size. */
 export class DataReader {
-  /** Output of the last {@link read}; may be a view of the input. */
+  /** Output of the last {@link read}; may share memory with the input. */
   output: Buffer | undefined;
   refusal: Reply | undefined;
   bytesRead = 0;
@@ -182,7 +185,10 @@ export class DataReader {
   #lineEnd: string;
   #length = 0;
 
-  /** @param afterCrlf whether the DATA command ended with CRLF; otherwise a lone dot is no end of data */
+  /**
+   * @param afterCrlf whether the DATA command ended with CRLF; otherwise a dot on the first line does not end
+   * the data
+   */
   constructor(limits: DataLimits, policy: BareLineEndings, afterCrlf = true) {
     this.#limits = limits;
     this.#normalises = policy === 'normalise';
@@ -216,7 +222,8 @@ export class DataReader {
     const kept = isPlain ? lines : lines.replace(STUFFED, '$1$2');
     const message = kept.slice(this.#lineEnd.length);
     const left = this.#limits.maxBytes - this.#length;
-    // Ignores bytes beyond the size limit; a CR counts at its next byte. So the result does not depend on how the input is cut into reads.
+    // Bytes beyond the size limit are not checked. A CR counts with the byte after it, so that the result
+    // does not depend on how the input is split into reads.
     const bare = isPlain || this.#normalises ? -1 : message.search(BARE);
     if (bare >= 0 && (message[bare] === '\r' ? bare + 1 : bare) < left) {
       this.refusal = REPLIES.bareLineEnding;

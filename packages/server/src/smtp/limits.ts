@@ -5,15 +5,17 @@ const KIB = 1024;
 export const DEFAULT_SMTP_LIMITS = {
   /** A connection takes about 20 KB. */
   maxConnections: 2000,
-  /** The default of Postfix. Clients on this machine are exempt: all clients of a CI job share an address. */
+  /**
+   * The default of Postfix. Loopback clients are exempt, because all clients of a CI job share that address.
+   */
   maxConnectionsPerAddress: 50,
   /** RFC 5321 section 4.5.3.1.8 requires at least 100. */
   maxRecipients: 100,
-  /** 5yz replies since the last stored message, as in Postfix: slows down guessing of addresses. */
+  /** 5yz replies since the last stored message; the limit of Postfix. Slows down guessing of addresses. */
   maxErrors: 20,
   /** Client libraries try PLAIN, then LOGIN, so a wrong password fails twice. */
   maxAuthFailures: 5,
-  /** Since the last stored message: enough for 100 recipients and many RSET and NOOP. */
+  /** Commands since the last stored message: enough for 100 recipients and many RSET and NOOP. */
   maxCommandsPerMail: 1000,
   /** RFC 5321 section 4.5.3.1.4 requires 512, and extensions add to it. */
   maxCommandBytes: 2 * KIB,

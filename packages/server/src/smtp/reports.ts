@@ -11,7 +11,7 @@ import type { SmtpMetrics } from '../operations/metrics.ts';
 import { type Outcome, REPLIES, type Reply, replyLine } from './protocol.ts';
 
 const MAX_EARLY = 100;
-/** A client that disconnects early repeatedly within this time is a health check, milliseconds. */
+/** A client that disconnects early at least twice within this time is a health check, milliseconds. */
 const REGULAR_MS = 60_000;
 const MAX_SENDERS = 1_000;
 
@@ -105,7 +105,10 @@ export class SessionTrail {
     return [...steps, { event: 'end-of-data', at: this.#clock.now() }];
   }
 
-  /** Removes the fault rules of the stored message, so that later messages do not show them. */
+  /**
+   * Removes applied fault rules from the trail after a stored message, so that later messages do not show
+   * them.
+   */
   stored(): void {
     this.#steps = this.#steps.filter(({ event }) => event !== 'fault');
   }
@@ -128,7 +131,7 @@ export interface EndedMessage {
 
 /** Reports the results of a session's commands: metrics, log lines, and refusals for explanations. */
 export class SessionReports {
-  /** The last envelope with too many recipients. */
+  /** The last envelope that exceeded the recipient limit. */
   #overshot: MailEnvelope | undefined;
   readonly #peer: { session: string; remoteAddress: string };
   readonly #context: ReportsContext;
@@ -149,7 +152,10 @@ export class SessionReports {
     return reply;
   }
 
-  /** Reports a rejected recipient. @param address the address that the mail was for: in an authenticated session that of its inbox */
+  /**
+   * Reports a rejected recipient.
+   * @param address the intended address; in an authenticated session that of its inbox
+   */
   recipient(
     envelope: MailEnvelope,
     { rcptTo, address, reply }: { rcptTo: string; address: string; reply: Reply },
@@ -189,7 +195,7 @@ export class SessionReports {
     if (reply) metrics.refusal(code);
     if (given) log.info({ ...line, reply: reply ? replyLine(reply) : '' }, 'A message was refused');
     else log.info(line, 'The connection ended before the end of a message');
-    // Fault rules are stored when they are applied.
+    // Applied fault rules have been stored already.
     if (!isFault) this.#missed(message, target, reply, given === null);
   }
 
@@ -228,7 +234,8 @@ export class SessionReports {
       log.info({ ...this.#peer, inbox: target.inboxId }, 'An SMTP session was authenticated for an inbox');
       return;
     }
-    // A password with our prefix was intended for an inbox, but is mistyped, revoked or expired.
+    // A password with the prefix of our credentials was meant for an inbox, but is mistyped, revoked or
+    // expired.
     log[/^mf[kt]_/.test(password) ? 'warn' : 'info'](
       this.#peer,
       'The SMTP user name and password belong to no live inbox; the mail is delivered by its recipients',
@@ -243,7 +250,7 @@ export class SessionReports {
     const { remoteAddress } = this.#peer;
     const refusal = { at: clock.now(), reply: replyLine(reply), mailFrom: '', helo: '', remoteAddress };
     if (parseAddress(username, { smtputf8: true })) receiver.refused({ ...refusal, address: username });
-    // Other names are guesses, which would displace useful entries.
+    // Other user names are guesses, which would displace useful entries.
     else if (username.startsWith('inb_')) receiver.senderRefused(refusal);
     return reply;
   }

@@ -43,7 +43,9 @@ interface ConnectionOptions extends ListenerOptions {
 
 /** How long a client may take to close its side after the last reply. */
 const LINGER_MS = 2_000;
-/** Bytes discarded in that time: closing at once would discard the reply as well (RFC 1122 section 4.2.2.13). */
+/**
+ * Bytes discarded in that time: closing immediately would also discard the reply (RFC 1122 section 4.2.2.13).
+ */
 const MAX_BYTES_AFTER_END = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 
@@ -68,12 +70,14 @@ class Connection implements Transport, LimitedConnection {
   /** The read that waits for bytes, and bytes that arrived when no read was waiting. */
   #reader: ((bytes: Buffer | undefined) => void) | undefined;
   #unread: Buffer | undefined;
-  /** Resolves a write that waits for the client. */
+  /** Resolves the pending write when the client has read enough. */
   #drained: (() => void) | undefined;
   /** When the last reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
   #bytesAfterEnd = 0;
-  /** Start of the session for the limit of its length, moved later by delays of fault rules; monotonic milliseconds. */
+  /**
+   * Start of the session for its time limit, moved later by delays of fault rules; monotonic milliseconds.
+   */
   #begunAt: number;
   #delayedAt = 0;
   /** The state at the last check of the data rate of a message. */
@@ -105,7 +109,7 @@ class Connection implements Transport, LimitedConnection {
     const rejectedBy = limiter.enter(this, isLoopback(this.remoteAddress));
     if (rejectedBy) {
       const reply = rejectedBy === 'address' ? REPLIES.tooManyFromYou : REPLIES.tooManyConnections;
-      // A client that expects a TLS handshake cannot read a reply in plain text.
+      // In plain text, a client that expects a TLS handshake could not read the reply.
       this.#socket.end(implicitTls ? '' : `${replyLine(reply)}\r\n`);
       this.#socket.destroySoon();
       return;
@@ -415,7 +419,7 @@ class Listener {
 
   #accept(socket: Socket): void {
     const { open, limits } = this.#context;
-    // Twice the limit, because the limiter does not count rejected connections and those in a handshake.
+    // Twice the limit, because rejected connections and those in a handshake are not counted by the limiter.
     if (open.size >= 2 * limits.maxConnections) socket.destroy();
     else new Connection(socket, this.#options, this.#context);
   }

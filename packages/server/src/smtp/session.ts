@@ -64,7 +64,10 @@ export interface Transport {
   write(text: string): Promise<void> | undefined;
   /** Writes the last replies and closes; also ends a pending read. */
   end(text: string): void;
-  /** Resolves with a function that does the handshake. Its promise resolves with protocol and cipher, or never. */
+  /**
+   * Resolves with a function that does the handshake. The promise of that function resolves with protocol and
+   * cipher, or never if the handshake fails.
+   */
   prepareTls(): Promise<(helo: string) => Promise<string>>;
   /** Called when a delay of a fault rule begins and ends. */
   setDelayed(isDelayed: boolean): void;
@@ -110,9 +113,9 @@ const NOTHING = Buffer.alloc(0);
 const hasFaults = ({ faultsOf }: Recipient): boolean => faultsOf !== undefined;
 
 /**
- * One SMTP session (RFC 5321), from greeting to close. It replies to each command before it reads the next, and
- * writes all replies to one read at once. How the input is cut into reads does not change the replies, except that
- * a PROXY header of version 2 from an untrusted peer is recognised only in one piece.
+ * One SMTP session (RFC 5321), from greeting to close. It replies to each command before it reads the next,
+ * and writes all replies to one read at once. Replies do not depend on how the input is split into reads,
+ * except that a PROXY header of version 2 from an untrusted peer is recognised only if one read contains it.
  */
 export class Session {
   /** Whether the client waits for the server: for a reply, or for memory for its message. */
@@ -123,7 +126,10 @@ export class Session {
   readonly #context: SessionContext;
   readonly #transport: Transport;
   readonly #offersStartTls: boolean;
-  /** Whether AUTH is offered without TLS: to this machine or if configured, because a password must not cross a network in plain text. */
+  /**
+   * Whether AUTH is offered without TLS: only on loopback or if configured, because a password must not cross
+   * a network in plain text.
+   */
   readonly #offersPlainAuth: boolean;
   readonly #lines: LineReader;
   readonly #trail: SessionTrail;
@@ -143,14 +149,14 @@ export class Session {
   #isEncrypted = false;
   #helo: string | undefined;
   #isAuthenticated = false;
-  /** The inbox that takes all mail of this session; null for delivery by recipients. */
+  /** The inbox that receives all mail of this session; null for delivery by recipients. */
   #target: CaptureTarget | null = null;
   #transaction: Transaction | undefined;
   /** True from the 354 reply to DATA until the reply to the message. */
   #isInMessage = false;
   #mail: IncomingMail | undefined;
   #delay: AbortController | undefined;
-  /** Whether a result of this session is stored, so that its client does not count as one that left early. */
+  /** Whether a result of this session is stored; if so, its client is not reported as one that left early. */
   #hasTrace = false;
 
   constructor(context: SessionContext, transport: Transport, startTls: boolean) {
@@ -215,7 +221,10 @@ export class Session {
       visits.leftEarly({ at: clock.now(), remoteAddress, helo });
   }
 
-  /** @param isAnswer whether it responds to an AUTH challenge @returns undefined when the session is over, or it is too long */
+  /**
+   * @param isAnswer whether the line responds to an AUTH challenge
+   * @returns undefined when the session is over or the line is too long
+   */
   async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
     let found = this.#nextLine(isAnswer);
     while (found === 'incomplete' && !this.#isOver) {
@@ -284,7 +293,7 @@ export class Session {
     }
   }
 
-  /** Waits for the application; earlier replies are flushed meanwhile. */
+  /** Awaits the result of a command; earlier replies are flushed meanwhile. */
   async #wait<T>(answer: Promise<T>): Promise<T> {
     this.isWaiting = true;
     // Most promises resolve in this turn of the event loop. Flush after it, so that their replies share one write.
@@ -303,7 +312,7 @@ export class Session {
     this.#isFirstCommand = false;
     if (isFirst && HTTP_VERB.test(line)) return last(REPLIES.notSmtp);
     if (isFirst && /^PROXY /i.test(line)) return last(REPLIES.untrustedProxy);
-    // RCPT commands beyond the limit of recipients do not count: they are cheap, and have their own reply.
+    // RCPT commands beyond the recipient limit do not count: they are cheap, and have their own reply.
     if (!this.#isFull) this.#commandsSinceMail++;
     if (this.#commandsSinceMail > limits.maxCommandsPerMail) return REPLIES.tooManyCommands;
     if (CONTROL.test(line)) return REPLIES.controlCharacter;
@@ -517,7 +526,7 @@ export class Session {
     } catch (error) {
       given = this.#replyFor(error);
     }
-    // Released before the delay, because other messages may wait for memory.
+    // Release the memory before the delay, because other messages may wait for it.
     mail.release();
     this.#reports.message(message, bytes, given ?? REPLIES.stored, this.#target);
     await this.#delayBy(delayMs);
@@ -548,7 +557,10 @@ export class Session {
     return given;
   }
 
-  /** Applies the next fault rules, in RCPT order. Delays add up; the first reply or disconnect decides for all. */
+  /**
+   * Applies the next fault rules, in RCPT order. Delays add up; the first reply or disconnect applies to all
+   * recipients.
+   */
   async #findFault(
     at: FaultPoint,
     recipients: readonly Recipient[],
@@ -600,13 +612,14 @@ export class Session {
     // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
     this.#discardInput();
     const cipher = handshake(this.#helo ?? '');
-    // Without it, a client that disconnects now counts as a failed handshake, not as an early leaver.
+    // Without a HELO name, a client that disconnects now is reported as a failed handshake, not as one that
+    // left early.
     this.#helo = undefined;
     this.#encrypted(await cipher);
     return undefined;
   }
 
-  /** Discards what the client sent before (RFC 3207 section 4.2). */
+  /** Discards all state from before TLS (RFC 3207 section 4.2). */
   #encrypted(cipher: string): void {
     this.#isEncrypted = true;
     this.#helo = undefined;

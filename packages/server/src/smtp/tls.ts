@@ -32,7 +32,7 @@ export function checkKeyPair({ cert, key }: KeyPair): CertificateSummary {
   }
 }
 
-/** On a worker thread, to free the 250 modules that generation needs. */
+/** Runs on a worker thread, whose end frees the 250 modules that generation needs. */
 export async function selfSignedCertificate(hostname: string, now: number): Promise<KeyPair> {
   const thread = new Worker(new URL('./certificate-thread.ts', import.meta.url), {
     workerData: { hostname, now },

@@ -10,19 +10,16 @@ import {
   Mailbox,
   sendEvents,
 } from '@mayfly/dialects';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { startApp, TEST_KEY } from '../support/start-app.ts';
 
 interface Event {
   Type: string;
   Data: Record<string, unknown> | null;
 }
 
-let app: TestApp;
 const open: WebSocket[] = [];
-beforeAll(async () => {
-  app = await startApp({ MAYFLY_DIALECT: 'mailpit', MAYFLY_SINK: 'on' });
-});
+const app = await startApp({ MAYFLY_DIALECT: 'mailpit', MAYFLY_SINK: 'on' });
 afterEach(() => {
   for (const socket of open.splice(0)) socket.close();
 });

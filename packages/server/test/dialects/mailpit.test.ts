@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { MailpitClient } from 'mailpit-api';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { startApp, TEST_KEY } from '../support/start-app.ts';
 
 const WELCOME = {
   from: 'Shop <shop@example.com>',
@@ -21,13 +21,9 @@ const WELCOME = {
 };
 const SECOND = { from: 'shop@example.com', to: 'eve@example.org', subject: 'Second mail', text: 'plain' };
 
-let app: TestApp;
-let mailpit: MailpitClient;
 const as = (password: string) => new MailpitClient(app.url, { auth: { username: 'any', password } });
-beforeAll(async () => {
-  app = await startApp({ MAYFLY_DIALECT: 'mailpit', MAYFLY_SINK: 'on' });
-  mailpit = as(TEST_KEY);
-});
+const app = await startApp({ MAYFLY_DIALECT: 'mailpit', MAYFLY_SINK: 'on' });
+const mailpit = as(TEST_KEY);
 afterAll(() => app.stop());
 
 describe('mailpit-api, unchanged, with the API key as password', () => {
@@ -69,33 +65,17 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
     expect(await mailpit.listMessages(5, 5)).toMatchObject({ count: 0, messages_count: 2, messages: [] });
   });
 
+  // More searches, beside the answers of the original, are in calls.ts.
   it.each([
-    ['to:eve', ['Second mail']],
-    ['to:bob', []],
-    ['cc:bob', ['Welcome Ada']],
-    ['bcc:carl', ['Welcome Ada']],
-    ['reply-to:help', ['Welcome Ada']],
-    ['addressed:carl', ['Welcome Ada']],
     ['addressed:SHOP@', ['Second mail', 'Welcome Ada']],
     ['from:shop subject:"welcome ada"', ['Welcome Ada']],
     ['code', ['Welcome Ada']],
-    ['"your code"', ['Welcome Ada']],
-    ['-subject:second', ['Welcome Ada']],
-    ['!to:eve', ['Welcome Ada']],
     ['-bcc:carl', ['Second mail']],
-    ['is:unread', ['Second mail', 'Welcome Ada']],
-    ['is:read', []],
-    ['is:tagged', []],
     ['tag:none', []],
-    ['has:attachment', ['Welcome Ada']],
     ['has:attachments', ['Welcome Ada']],
-    ['has:inline', ['Welcome Ada']],
-    ['larger:1k', ['Welcome Ada']],
     ['smaller:1kb', ['Second mail']],
-    ['after:2020-01-01', ['Second mail', 'Welcome Ada']],
     ['before:"2020-01-01 10:00"', []],
     ['message-id:example.com', ['Second mail', 'Welcome Ada']],
-    ['nothing here', []],
     ['re: "', []],
   ])('finds by %s', async (query, expected) => {
     expect(await subjects(query)).toEqual(expected);
@@ -362,14 +342,10 @@ describe('the interface of Mailpit', () => {
   });
 
   it.each([
-    ['PUT', '/api/v1/messages', 'no JSON', 400],
     ['PUT', '/api/v1/tags', '[1]', 400],
     ['POST', '/api/v1/send', '', 400],
-    ['GET', '/api/v1/search', undefined, 400],
     ['GET', '/api/v1/messages?wait=soon', undefined, 400],
     ['GET', '/api/v1/message/..%2F..%2Fkeys/raw', undefined, 404],
-    ['GET', '/api/v1/message/latest/part/att_99', undefined, 404],
-    ['GET', '/api/v1/nothing', undefined, 404],
   ])('refuses %s %s with %s', async (method, path, body, status) => {
     const headers = { authorization: `Bearer ${TEST_KEY}` };
     const answer = await fetch(app.url + path, { method, headers, ...(body !== undefined && { body }) });

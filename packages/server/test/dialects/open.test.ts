@@ -2,18 +2,15 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startApp } from '../support/start-app.ts';
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startApp({
-    MAYFLY_DIALECT: 'mailpit',
-    MAYFLY_SINK: 'on',
-    MAYFLY_DEV_KEY: 'open',
-    MAYFLY_HTTP_HOST: '0.0.0.0',
-    MAYFLY_HOSTS: 'mail.example.com',
-  });
+const app = await startApp({
+  MAYFLY_DIALECT: 'mailpit',
+  MAYFLY_SINK: 'on',
+  MAYFLY_DEV_KEY: 'open',
+  MAYFLY_HTTP_HOST: '0.0.0.0',
+  MAYFLY_HOSTS: 'mail.example.com',
 });
 afterAll(() => app.stop());
 

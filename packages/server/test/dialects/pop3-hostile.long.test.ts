@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
 import { Api, Mailbox } from '@mayfly/dialects';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { Pop3Session } from '../../../dialects/src/pop3/session.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { startApp, type TestApp } from '../support/start-app.ts';
@@ -14,13 +14,9 @@ import { logIn, openSession, PopClient, popClient, poplib } from './pop3-clients
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 
-/** With the default settings. */
-let shared: TestApp;
 /** Of the test. */
 let app: TestApp;
-beforeAll(async () => {
-  shared = await startApp({ MAYFLY_POP3_PORT: '0' });
-});
+const shared = await startApp({ MAYFLY_POP3_PORT: '0' });
 afterAll(() => shared.stop());
 beforeEach(() => {
   app = shared;

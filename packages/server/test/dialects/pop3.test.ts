@@ -4,7 +4,7 @@ import { createDatabase } from '../store/postgres/open-postgres.ts';
 import { inForm } from '../support/form.ts';
 import { sharedPostgres } from '../support/shared-postgres.ts';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
-import { type Call, logIn, openSession, poplib } from './pop3-clients.ts';
+import { type Call, logIn, openSession, popClient, poplib } from './pop3-clients.ts';
 
 const WRONG = '-ERR [AUTH] The user name or the password is wrong.';
 const GONE = '-ERR The message or its inbox does not exist any more.';
@@ -110,8 +110,12 @@ describe.each([{ engine: 'SQLite', env: async () => ({}) }, ...inForm([], [ON_PO
         ['nobody@mayfly.test', TEST_KEY],
         ['__proto__', TEST_KEY],
       ];
-      for (const [user = '', password = ''] of wrong)
-        expect((await poplib(app.pop3Port, logIn(user, password)))[1]).toBe(WRONG);
+      for (const [user, password] of wrong) {
+        const client = await popClient(app.pop3Port);
+        await client.say(`USER ${user}`);
+        expect(await client.say(`PASS ${password}`)).toBe(WRONG);
+        client.socket.destroy();
+      }
     });
 
     it('deletes at QUIT, and only what was not reset, with a read token too', async () => {

@@ -1,5 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readProxyHeader } from '../../src/smtp/input.ts';
+import { afterEach, beforeEach, describe, it } from 'vitest';
 import { type StartedSmtp, startSmtp } from '../smtp/start-smtp.ts';
 import { playSmtp } from '../support/smtp-script.ts';
 
@@ -66,70 +65,5 @@ describe('EHLO and HELO refuse with 501', () => {
     for (const verb of ['EHLO', 'HELO']) {
       await playSmtp(smtp.port, ['→ 220', `${verb} ${name} → 501 5.5.4`]);
     }
-  });
-});
-
-const V1_VALID = 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25\r\n';
-const v2 = (command: number, protocol: number, rest: Buffer): Buffer => {
-  const fixed = Buffer.from('\r\n\r\n\0\r\nQUIT\n\0\0\0\0', 'latin1');
-  fixed[12] = 0x20 | command;
-  fixed[13] = protocol;
-  fixed.writeUInt16BE(rest.length, 14);
-  return Buffer.concat([fixed, rest]);
-};
-const ADDRESSES = Buffer.from([198, 51, 100, 7, 192, 0, 2, 1, 0x9c, 0x40, 0, 25]);
-const tlv = (type: number, value: Buffer): Buffer => {
-  const head = Buffer.from([type, 0, 0]);
-  head.writeUInt16BE(value.length, 1);
-  return Buffer.concat([head, value]);
-};
-const withTlvs = (...all: Buffer[]) => v2(1, 0x11, Buffer.concat([ADDRESSES, ...all]));
-
-describe('the PROXY header, version 1', () => {
-  it('is accepted as the specification writes it', () => {
-    expect(readProxyHeader(Buffer.from(V1_VALID))).toEqual({
-      length: V1_VALID.length,
-      client: '198.51.100.7',
-    });
-  });
-
-  it.each([
-    ['a port with a leading zero', 'PROXY TCP4 198.51.100.7 192.0.2.1 04000 25\r\n'],
-    ['a port above 65535', 'PROXY TCP4 198.51.100.7 192.0.2.1 65536 25\r\n'],
-    ['an address with a leading zero', 'PROXY TCP4 198.051.100.7 192.0.2.1 40000 25\r\n'],
-    ['two spaces', 'PROXY TCP4  198.51.100.7 192.0.2.1 40000 25\r\n'],
-    ['a tab', 'PROXY TCP4\t198.51.100.7 192.0.2.1 40000 25\r\n'],
-    ['a space at the end', 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25 \r\n'],
-    ['an IPv6 address for TCP4', 'PROXY TCP4 2001:db8::1 192.0.2.1 40000 25\r\n'],
-    ['lower case', 'proxy TCP4 198.51.100.7 192.0.2.1 40000 25\r\n'],
-    ['a bare LF', 'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25\n\r\n'],
-    ['another protocol', 'PROXY UDP4 198.51.100.7 192.0.2.1 40000 25\r\n'],
-    ['a zone', 'PROXY TCP6 fe80::1%eth0 2001:db8::1 40000 25\r\n'],
-    ['a control character after UNKNOWN', 'PROXY UNKNOWN \0\r\n'],
-  ])('is invalid with %s', (_, line) => {
-    expect(readProxyHeader(Buffer.from(line))).toBe('invalid');
-  });
-});
-
-describe('the PROXY header, version 2', () => {
-  it.each([
-    ['TCP over IPv4', v2(1, 0x11, ADDRESSES)],
-    ['padding and unknown TLVs', withTlvs(tlv(0x04, Buffer.alloc(5)), tlv(0xea, Buffer.from('vpce-1')))],
-    ['a TLV that is cut off', withTlvs(Buffer.from([0x04, 0, 9, 1]))],
-  ])('is accepted with %s', (_, header) => {
-    expect(readProxyHeader(header)).toEqual({ length: header.length, client: '198.51.100.7' });
-  });
-
-  it.each([
-    ['a datagram protocol', v2(1, 0x12, ADDRESSES)],
-    ['a family without a transport', v2(1, 0x10, ADDRESSES)],
-    ['a transport without a family', v2(1, 0x01, Buffer.alloc(0))],
-  ])('is invalid with %s', (_, header) => {
-    expect(readProxyHeader(header)).toBe('invalid');
-  });
-
-  it('from the balancer itself (LOCAL) has its rest ignored', () => {
-    const header = v2(0, 0, Buffer.from([1, 2, 3]));
-    expect(readProxyHeader(header)).toEqual({ length: header.length, client: null });
   });
 });

@@ -1,11 +1,8 @@
 import { get } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp } from './start-http.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startHttp } from './start-http.ts';
 
-let http: TestHttp;
-beforeAll(async () => {
-  http = await startHttp();
-});
+const http = await startHttp();
 afterAll(() => http.stop());
 
 /** Unlike `fetch`, it leaves the dots of a path where they are, and says nothing of caches by itself. */

@@ -1,11 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { databasePath } from '../../src/config/config.ts';
 import { openSqlite } from '../../src/database/sqlite/open.ts';
-import type { Store } from '../../src/store.ts';
 import type { Body } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { rcpt, sendMail } from '../support/mail/smtp-mail.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { startApp, TEST_KEY } from '../support/start-app.ts';
 
 const OK = '250 2.1.5 Recipient OK';
 const UNKNOWN = '550 5.1.1 No such inbox here';
@@ -14,26 +13,20 @@ const DAY = 24 * 60 * 60_000;
 /** Longer than the largest lifetime in these tests and the quarantine after it. */
 const QUARANTINE = 40 * DAY;
 
-let app: TestApp;
-let clock: FakeClock;
+const clock = new FakeClock();
+const app = await startApp(
+  {
+    MAYFLY_SIGNUP_PLAN: 'unlimited',
+    MAYFLY_DOMAINS: 'mayfly.test,second.test',
+    MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessagesPerInbox: 5 } }),
+  },
+  { clock },
+);
 /** Beside the running server, as the operator's command line works. */
-let store: Store;
-let strangerKey: string;
-let ownId: string;
-beforeAll(async () => {
-  clock = new FakeClock();
-  app = await startApp(
-    {
-      MAYFLY_SIGNUP_PLAN: 'unlimited',
-      MAYFLY_DOMAINS: 'mayfly.test,second.test',
-      MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessagesPerInbox: 5 } }),
-    },
-    { clock },
-  );
-  store = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
-  ownId = (await store.accounts.findFirst())?.id ?? '';
-  strangerKey = (await app.api('POST', '/v1/accounts', { as: null, body: { name: 'stranger' } })).body.key;
-});
+const store = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
+const ownId = (await store.accounts.findFirst())?.id ?? '';
+const strangerKey = (await app.api('POST', '/v1/accounts', { as: null, body: { name: 'stranger' } })).body
+  .key;
 afterAll(async () => {
   await store.close();
   await app.stop();
@@ -48,6 +41,7 @@ const give = async (domain: string, accountId: string): Promise<void> => {
   await store.domains.remove(domain);
   expect(await store.domains.add({ domain, accountId, createdAt: clock.now() })).toBe(true);
 };
+await give('ours.test', ownId);
 const create = (body: object, as = TEST_KEY) => app.api('POST', '/v1/inboxes', { body, as });
 const catchAll = async (body: object = {}): Promise<Body> =>
   app.createInbox({ ...body, catchAll: true }) as Promise<Body>;
@@ -64,8 +58,6 @@ const send = (...recipients: string[]) => sendMail(app.smtp.port, recipients);
 const ask = (address: string) => rcpt(app.smtp.port, address);
 const wait = async ({ id }: Body, body: object, as = TEST_KEY): Promise<Body> =>
   (await app.api('POST', `/v1/inboxes/${id}/wait`, { as, body: { timeoutSeconds: 0, ...body } })).body;
-
-beforeAll(() => give('ours.test', ownId));
 
 describe('a catch-all inbox on a sub-domain of its own', () => {
   it('has a usable address with the local part inbox, and shows everywhere that it is a catch-all inbox', async () => {
@@ -228,11 +220,6 @@ describe('the filter rcptTo', () => {
     expect(explanation.seen[0].failed).toEqual([
       { condition: 'rcptTo', expected: 'fourth@', got: `second@${domain}, third@${domain}` },
     ]);
-  });
-
-  it('refuses an empty value, as the other filters do', async () => {
-    const inbox = await app.createInbox();
-    expect((await app.api('GET', `/v1/inboxes/${inbox.id}/messages?rcptTo=`)).status).toBe(400);
   });
 });
 

@@ -2,25 +2,22 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { type Answer, type ApiOptions, apiClient, type Body } from '../support/api-client.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { startApp, TEST_KEY } from '../support/start-app.ts';
 
 const TYPE = { 'content-type': 'message/rfc822' };
 const MAX_BYTES = 3 * 1024 * 1024;
 const MAX_MESSAGES = 4;
 const MAIL = 'From: Shop <a@b.example>\r\nSubject: injected\r\n\r\nYour code is 482913.\r\n';
 
-let app: TestApp;
-beforeAll(async () => {
-  const limits = { maxMessageBytes: MAX_BYTES, maxMessagesPerInbox: MAX_MESSAGES };
-  app = await startApp({
-    MAYFLY_SINK: 'on',
-    MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
-    MAYFLY_PLANS: JSON.stringify({ unlimited: limits }),
-  });
+const limits = { maxMessageBytes: MAX_BYTES, maxMessagesPerInbox: MAX_MESSAGES };
+const app = await startApp({
+  MAYFLY_SINK: 'on',
+  MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
+  MAYFLY_PLANS: JSON.stringify({ unlimited: limits }),
 });
 afterAll(() => app.stop());
 

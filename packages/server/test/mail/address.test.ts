@@ -1,4 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -53,33 +52,10 @@ describe('the inbox that an address refers to', () => {
 
 describe('texts that are not an address', () => {
   it.each([
-    '',
-    '<>',
-    '@',
-    'postmaster',
-    '<postmaster>',
-    'a@',
-    '@b',
-    '<a@b',
-    'a@b>',
-    'a@b@c',
-    'a b@c',
-    'a..b@c',
-    '.a@c',
-    'a.@c',
-    'a@-b.c',
-    'a@b-.c',
-    'a@b..c',
-    'a@b.',
-    'a@b_c.d',
-    'a@[1.2.3]',
-    'a@[IPv6:fe80::1%eth0]',
-    'a@our.example\r\nDATA',
-    'a@b\0',
-    '"a@b',
-    '"a"b@c',
-    '(comment)a@b',
-    'a@b (comment)',
+    ...['', '<>', '@', 'postmaster', '<postmaster>', 'a@', '@b', '<a@b', 'a@b>', 'a@b@c', 'a b@c', 'a..b@c'],
+    ...['.a@c', 'a.@c', 'a@-b.c', 'a@b-.c', 'a@b..c', 'a@b.', 'a@b_c.d', 'a@[1.2.3]'],
+    ...['a@[IPv6:fe80::1%eth0]', 'a@our.example\r\nDATA', 'a@b\0', '"a@b', '"a"b@c', '(comment)a@b'],
+    ...['a@b (comment)'],
   ])('%j', (text) => {
     expect(parseAddress(text)).toBeUndefined();
     expect(parseAddress(text, { smtputf8: true })).toBeUndefined();
@@ -125,44 +101,5 @@ describe('a local part chosen by a client', () => {
       expect(isReservedLocalPart(name), name).toBe(true);
     }
     expect(isReservedLocalPart('calm.otter')).toBe(false);
-  });
-});
-
-const corpus = '../shared/corpora/isemail-addresses/tests.xml';
-
-/** Verdicts of the corpus that we do not share, each with its reason. */
-const EXCEPTIONS = new Map([
-  [
-    'test@[IPv6:1111:2222:3333:4444:5555:6666::8888]',
-    '"::" for a single group: RFC 5952 advises against writing it, but it names one address and harms nobody',
-  ],
-]);
-
-function readVerdicts(): { address: string; category: string; diagnosis: string }[] {
-  const entities: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
-  const text = (xml: string, name: string) =>
-    (new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(xml)?.[1] ?? '')
-      .replaceAll(/&#x([0-9a-f]+);/gi, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)))
-      .replaceAll(/&(\w+);/g, (all, name: string) => entities[name] ?? all)
-      // The corpus writes a control character as its picture.
-      .replaceAll(/[\u2400-\u241f]/g, (picture) => String.fromCharCode(picture.charCodeAt(0) - 0x2400));
-  return [...readFileSync(corpus, 'utf8').matchAll(/<test id[\s\S]*?<\/test>/g)].map(([xml]) => ({
-    address: text(xml, 'address'),
-    category: text(xml, 'category').replace('ISEMAIL_', ''),
-    diagnosis: text(xml, 'diagnosis'),
-  }));
-}
-
-describe.skipIf(!existsSync(corpus))(`the isemail corpus (needs ${corpus})`, () => {
-  const accepted = new Set(['VALID_CATEGORY', 'DNSWARN', 'RFC5321']);
-
-  it('every address that is an error, a comment or an obsolete form is refused, every good one accepted', () => {
-    const verdicts = readVerdicts();
-    expect(verdicts.length).toBe(164);
-    const disagreements = verdicts
-      .filter(({ address }) => !EXCEPTIONS.has(address))
-      .filter(({ address, category }) => (parseAddress(address) !== undefined) !== accepted.has(category))
-      .map(({ address, category, diagnosis }) => `${JSON.stringify(address)} ${category} ${diagnosis}`);
-    expect(disagreements).toEqual([]);
   });
 });

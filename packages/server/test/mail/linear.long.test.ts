@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { findCodes } from '../../src/mail/extract/codes.ts';
-import { readHtml } from '../../src/mail/extract/html.ts';
+import { readHtml, wordsOnlyInPage } from '../../src/mail/extract/html.ts';
 import { findLinks } from '../../src/mail/extract/links.ts';
 import { lintMail } from '../../src/mail/lint/lint.ts';
 import { NO_CONTENT } from '../../src/mail/mail.ts';
@@ -175,4 +175,11 @@ it('the nearest known name is found as fast for a name a thousand times too long
   const known = Array.from({ length: 300 }, (_, index) => `${'ab'.repeat(30)}${index}`);
   // Comparing it would take a thousand times as long.
   expectLinear((given: string) => nearest(given, known), 'ba'.repeat(32), 'ba'.repeat(32_000));
+});
+
+it('the words of a page that its text lacks are not looked for long: what is left is kept', () => {
+  const text = 'a'.repeat(256 * KB);
+  const page = (lines: number) => `${'a'.repeat(60)}b\n`.repeat(lines);
+  expect(wordsOnlyInPage(text, page(4_000))).toContain('ab');
+  expectLinear((html: string) => wordsOnlyInPage(text, html), page(1_000), page(4_000));
 });

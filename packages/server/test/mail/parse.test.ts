@@ -2,16 +2,9 @@ import { createHash } from 'node:crypto';
 import MailComposer from 'nodemailer/lib/mail-composer';
 import { describe, expect, it } from 'vitest';
 import { parseMail } from '../../src/mail/parse.ts';
-import { attachmentBytes } from './support/mails.ts';
+import { attachmentBytes, bytes, multipart, read } from './support/mails.ts';
 
-const bytes = (...lines: string[]) => Buffer.from(lines.join('\r\n'), 'latin1');
-const utf8 = (...lines: string[]) => Buffer.from(lines.join('\r\n'));
 const sha256 = (data: Uint8Array | string) => createHash('sha256').update(data).digest('hex');
-
-function multipart(subtype: string, ...parts: string[][]): string[] {
-  const inner = parts.flatMap((part) => ['--b', ...part]);
-  return ['MIME-Version: 1.0', `Content-Type: multipart/${subtype}; boundary=b`, '', ...inner, '--b--', ''];
-}
 
 describe('a mail of a mail library', () => {
   it('is read completely: addresses, bodies, attachments, inline images', async () => {
@@ -88,9 +81,7 @@ describe('a mail of a mail library', () => {
 
 describe('text and html are as sent', () => {
   it('html without text has no text, and its words are kept for the text filter', () => {
-    const { content } = parseMail(
-      bytes('Content-Type: text/html', '', '<p>Hi <b>there</b></p><style>x</style>', ''),
-    );
+    const { content } = read('Content-Type: text/html', '', '<p>Hi <b>there</b></p><style>x</style>', '');
     expect(content).toMatchObject({
       text: null,
       html: '<p>Hi <b>there</b></p><style>x</style>\n',
@@ -98,51 +89,14 @@ describe('text and html are as sent', () => {
     });
   });
 
-  it('text alone has no html', () => {
-    const { content } = parseMail(bytes('Subject: x', '', 'Hi <there>', ''));
-    expect(content).toMatchObject({ text: 'Hi <there>\n', html: null, htmlWords: null });
-  });
-
   it('text and html of one mail stay apart, in any multipart', () => {
     for (const subtype of ['alternative', 'mixed', 'related']) {
       const text = ['Content-Type: text/plain', '', 'plain'];
       const html = ['Content-Type: text/html', '', '<p>page</p>'];
-      const { content } = parseMail(bytes(...multipart(subtype, text, html)));
+      const { content } = read(...multipart(subtype, text, html));
       expect(content.text, subtype).toBe('plain');
       expect(content.html, subtype).toBe('<p>page</p>');
     }
-  });
-
-  it('a message without either has neither', () => {
-    const { content } = parseMail(bytes(...multipart('mixed', ['Content-Type: image/png', '', 'x'])));
-    expect(content).toMatchObject({ text: null, html: null });
-    expect(content.attachments).toHaveLength(1);
-  });
-
-  it('a message inside a message is an attachment and not text of the outer one', () => {
-    const inner = ['Content-Type: message/rfc822', '', 'Subject: inner', '', 'inner text'];
-    const { summary, content } = parseMail(
-      bytes('Subject: outer', ...multipart('mixed', ['', 'outer text'], inner)),
-    );
-    expect(summary.subject).toBe('outer');
-    expect(content.text).toBe('outer text');
-    expect(content.attachments).toMatchObject([{ contentType: 'message/rfc822', id: 'att_1' }]);
-  });
-
-  it('charsets and transfer encodings are decoded', () => {
-    const type = (charset: string, encoding: string) => [
-      `Content-Type: text/plain; charset=${charset}`,
-      `Content-Transfer-Encoding: ${encoding}`,
-      '',
-    ];
-    const text = (raw: Uint8Array) => parseMail(raw).content.text;
-    expect(text(bytes(...type('iso-8859-1', '8bit'), 'Gr\xfc\xdfe', ''))).toBe('Grüße\n');
-    expect(text(utf8(...type('utf-8', '8bit'), 'Grüße', ''))).toBe('Grüße\n');
-    expect(text(bytes(...type('windows-1251', 'base64'), 'z/Do4uXy', ''))).toBe('Привет');
-    expect(text(bytes(...type('shift_jis', 'quoted-printable'), '=83R=81[=83h=', ' x', ''))).toBe(
-      'コード x\n',
-    );
-    expect(text(bytes(...type('no-such-charset', '7bit'), 'plain', ''))).toBe('plain\n');
   });
 });
 
@@ -165,19 +119,6 @@ describe('headers', () => {
     ]);
   });
 
-  it('groups are flattened', () => {
-    const { summary } = parseMail(
-      bytes('To: Team: a@x.test, "B" <b@x.test>;, c@x.test', 'From: undisclosed-recipients:;', '', ''),
-    );
-    expect(summary.to.map(({ address }) => address)).toEqual(['a@x.test', 'b@x.test', 'c@x.test']);
-    expect(summary.from).toBeNull();
-  });
-
-  it('an encoded line break becomes a space, so that no value can inject a header', () => {
-    const { summary } = parseMail(bytes('Subject: =?utf-8?q?a=0D=0ASet-Cookie:_x?=', '', ''));
-    expect(summary.subject).toBe('a Set-Cookie: x');
-  });
-
   it.each([
     ['Sat, 21 Nov 2026 10:00:00 +0100', '2026-11-21T09:00:00.000Z'],
     ['21 Nov 26 10:00 EST', '2026-11-21T15:00:00.000Z'],
@@ -189,18 +130,18 @@ describe('headers', () => {
     ['21 Nov 2026 10:00:00', null],
     ['', null],
   ])('Date: %s is %s, never invented', (value, date) => {
-    expect(parseMail(bytes(`Date: ${value}`, '', '')).content.date).toBe(date);
+    expect(read(`Date: ${value}`, '', '').content.date).toBe(date);
   });
 
   it('date is null without a Date field', () => {
-    expect(parseMail(bytes('Subject: x', '', '')).content.date).toBeNull();
+    expect(read('Subject: x', '', '').content.date).toBeNull();
   });
 });
 
 describe('file names', () => {
   const named = (disposition: string) => {
     const part = ['Content-Type: application/pdf', `Content-Disposition: ${disposition}`, '', 'x'];
-    return parseMail(bytes(...multipart('mixed', part))).content.attachments[0]?.filename;
+    return read(...multipart('mixed', part)).content.attachments[0]?.filename;
   };
 
   it('are as sent without control characters, and paths in them have no effect', async () => {

@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Body } from '../support/api-client.ts';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { newInbox } from './sdks.ts';
 
 /** More than two times what is stored at once. */
 const MANY = 120;
@@ -64,14 +65,11 @@ describeOnEngines('a batch', (engine) => {
 
   it.each(Object.keys(BATCHES))('of %s arrives in its order', async (provider) => {
     const count = provider === 'resend' ? 100 : MANY;
-    expect(
-      (
-        await send(
-          provider,
-          mailsTo(() => inbox.address),
-        )
-      ).status,
-    ).toBeLessThan(300);
+    const { status } = await send(
+      provider,
+      mailsTo(() => inbox.address),
+    );
+    expect(status).toBeLessThan(300);
     expect(await subjects(inbox)).toEqual(names(count));
   });
 
@@ -83,9 +81,8 @@ describeOnEngines('a batch', (engine) => {
   ])(
     'of %s that meets a rate limit sends nothing of that group, after %i mails',
     async (provider, before) => {
-      const other = await app.createInbox();
-      const rules = [{ at: 'api', reply: { code: 429, text: 'Too many requests' }, times: 1 }];
-      expect((await app.api('PUT', `/v1/inboxes/${other.id}/faults`, { body: { rules } })).status).toBe(200);
+      const other = await newInbox(app);
+      await other.limitOnce('Too many requests');
       const mails = mailsTo((n) => (n === 60 ? other.address : inbox.address), 90);
       expect((await send(provider, mails)).status).toBe(429);
       expect(await subjects(inbox)).toEqual(names(before));
@@ -133,13 +130,10 @@ describeOnEngines('a batch', (engine) => {
     );
     expect(some.status).toBe(202);
     expect(await subjects(inbox)).toEqual(['mail 5']);
-    expect(
-      (
-        await send(
-          'sendgrid',
-          mailsTo(() => 'nobody@mayfly.test'),
-        )
-      ).status,
-    ).toBe(400);
+    const none = await send(
+      'sendgrid',
+      mailsTo(() => 'nobody@mayfly.test'),
+    );
+    expect(none.status).toBe(400);
   });
 });

@@ -1,46 +1,200 @@
+import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, globalAgent } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EventWebhook, EventWebhookHeader } from '@sendgrid/eventwebhook';
+import Parse from '@sendgrid/inbound-mail-parser';
 import { Resend } from 'resend';
 import MessageValidator from 'sns-validator';
 import { Webhook } from 'svix';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { InboundMail, Outcome, OutcomeEvent, Posting } from '../../../providers/src/provider.ts';
+import { MAILGUN } from '../../../providers/src/mailgun/index.ts';
+import { POSTMARK } from '../../../providers/src/postmark/index.ts';
+import type {
+  InboundMail,
+  Outcome,
+  OutcomeEvent,
+  Posting,
+  Provider,
+} from '../../../providers/src/provider.ts';
 import { RESEND } from '../../../providers/src/resend/index.ts';
+import { SENDGRID } from '../../../providers/src/sendgrid/index.ts';
 import { SES } from '../../../providers/src/ses/index.ts';
 import { selfSignedCertificate } from '../../src/smtp/tls.ts';
 
+/* What providers post for outcomes and replies, read and verified by their own libraries. */
+
 const AT = Date.UTC(2026, 2, 4, 5, 6, 7);
-const ID = '6f0f7a34-6a0e-4b0e-9d0c-3f1f8f8c1a11';
+const ID = '<id-1@acme.example>';
 
 const outcomeOf = (outcome: Outcome, given: Record<string, unknown>): OutcomeEvent => ({
-  ...{ id: ID, outcome, recipient: 'ada@example.com', at: AT + 5_000 },
+  ...{ id: '6f0f7a34-6a0e-4b0e-9d0c-3f1f8f8c1a11', outcome, recipient: 'ada@example.com', at: AT },
   sending: {
-    ...{ providerId: 'id-1', mailFrom: 'shop@acme.example', given, subject: 'Hellö', sentAt: AT },
-    recipients: ['ada@example.com', 'bob@example.com'],
+    ...{ providerId: ID, mailFrom: 'shop@acme.example', subject: 'Hellö', sentAt: AT - 5000 },
+    ...{ given, recipients: ['ada@example.com', 'bob@example.com'] },
   },
 });
 
+/** A reply with what breaks forms that are written carelessly. */
 const MAIL: InboundMail = {
-  ...{ id: ID, at: AT, mailFrom: 'ada@example.com', rcptTo: 'help@acme.example' },
+  ...{
+    id: '6f0f7a34-6a0e-4b0e-9d0c-3f1f8f8c1a12',
+    at: AT,
+    mailFrom: 'ada@example.com',
+    rcptTo: 'help+17@acme.example',
+  },
   raw: Buffer.from('From: Ada <ada@example.com>\r\nSubject: Re: Hellö\r\n\r\nGrüße\r\n'),
-  from: { name: 'Ada', address: 'ada@example.com' },
-  to: [{ name: '', address: 'help@acme.example' }],
-  ...{ cc: [], subject: 'Re: Hellö', text: 'Grüße\n', html: '', reply: 'Grüße', messageId: '<m@x>' },
-  headers: [{ name: 'From', value: 'Ada <ada@example.com>' }],
-  attachments: [{ filename: 'a.txt', contentType: 'text/plain', contentId: '', content: Buffer.from('a') }],
+  from: { name: 'Lovelace, "Ada"', address: 'ada@example.com' },
+  to: [{ name: 'Help', address: 'help+17@acme.example' }],
+  cc: [{ name: '', address: 'bob@example.com' }],
+  ...{ subject: 'Re: Hellö', text: 'Grüße\r\n--x\r\n\r\n> quoted', html: '<p>Grüße</p>', reply: 'Grüße' },
+  messageId: '<m@example.com>',
+  headers: [
+    { name: 'From', value: 'Ada <ada@example.com>' },
+    { name: 'Date', value: 'Wed, 04 Mar 2026 05:06:07 +0000' },
+    { name: 'In-Reply-To', value: '<id-1@acme.example>' },
+  ],
+  attachments: [
+    {
+      filename: 'a "b"\r\nX: y.txt',
+      contentType: 'text/plain',
+      contentId: '',
+      content: Buffer.from('attached\r\n'),
+    },
+    {
+      filename: 'logo.png',
+      contentType: 'image/png',
+      contentId: 'logo',
+      content: Buffer.from([0, 13, 10, 255]),
+    },
+  ],
 };
 
-const bodyOf = ({ body }: Posting) => JSON.parse(Buffer.from(body).toString());
+async function signingOf(provider: Provider) {
+  const url = 'https://app.test/hook';
+  return { secrets: await provider.makeSecrets(), now: AT, baseUrl: 'https://mayfly.test', url };
+}
+const textOf = ({ body }: Posting): string => Buffer.from(body).toString();
+const bodyOf = (posting: Posting) => JSON.parse(textOf(posting));
+const formOf = ({ headers, body }: Posting): Promise<FormData> =>
+  new Response(new Uint8Array(body), { headers }).formData();
+function made(posting: Posting | undefined): Posting {
+  if (!posting) throw new Error('no posting');
+  return posting;
+}
+
+describe('events of SendGrid', () => {
+  const given = {
+    categories: ['sign-up'],
+    customArgs: { order: '17', event: 'mine' },
+    messageId: '<m@acme.example>',
+  };
+  const verified = (posting: Posting, publicKey: string): boolean => {
+    const webhook = new EventWebhook();
+    const header = (name: string): string => posting.headers[name.toLowerCase()] ?? '';
+    return webhook.verifySignature(
+      webhook.convertPublicKeyToECDSA(publicKey),
+      textOf(posting),
+      header(EventWebhookHeader.SIGNATURE()),
+      header(EventWebhookHeader.TIMESTAMP()),
+    );
+  };
+
+  it.each([
+    ['bounce', { event: 'bounce', type: 'bounce', status: '5.1.1' }],
+    ['soft-bounce', { event: 'bounce', type: 'blocked', status: '4.2.2' }],
+    ['complaint', { event: 'spamreport' }],
+    ['delay', { event: 'deferred', response: expect.stringMatching(/^4/) }],
+    ['unsubscribe', { event: 'unsubscribe' }],
+  ] as const)('tell a %s, with a signature that @sendgrid/eventwebhook accepts', async (outcome, fields) => {
+    const signing = await signingOf(SENDGRID);
+    const posting = made(SENDGRID.event(outcomeOf(outcome, given), signing));
+    expect(bodyOf(posting)).toMatchObject([
+      {
+        ...{
+          ...fields,
+          email: 'ada@example.com',
+          timestamp: AT / 1000,
+          'smtp-id': '<m@acme.example>',
+          order: '17',
+        },
+        ...{
+          category: ['sign-up'],
+          sg_event_id: expect.any(String),
+          sg_message_id: expect.stringContaining('id-1'),
+        },
+      },
+    ]);
+    const { publicKey = '' } = SENDGRID.shown(signing.secrets);
+    expect(verified(posting, publicKey)).toBe(true);
+    expect(verified({ ...posting, body: Buffer.from('[]') }, publicKey)).toBe(false);
+    const other = SENDGRID.shown(await SENDGRID.makeSecrets());
+    expect(verified(posting, other.publicKey ?? '')).toBe(false);
+    expect(SENDGRID.shown(signing.secrets)).not.toHaveProperty('privateKey');
+  });
+});
+
+describe('events of Mailgun', () => {
+  it.each([
+    ['bounce', { event: 'failed', severity: 'permanent', 'delivery-status': { code: 550 } }],
+    ['soft-bounce', { event: 'failed', severity: 'temporary', 'delivery-status': { code: 452 } }],
+    ['delay', { event: 'failed', severity: 'temporary', 'delivery-status': { code: 451 } }],
+    ['complaint', { event: 'complained' }],
+    ['unsubscribe', { event: 'unsubscribed' }],
+  ] as const)('tell a %s, signed as Mailgun documents it', async (outcome, fields) => {
+    const signing = await signingOf(MAILGUN);
+    const given = { tags: ['sign-up'], variables: { order: 17 } };
+    const posting = made(MAILGUN.event(outcomeOf(outcome, given), signing));
+    const { signature, 'event-data': data } = bodyOf(posting);
+    expect(data).toMatchObject({
+      ...{ ...fields, recipient: 'ada@example.com', tags: ['sign-up'], 'user-variables': { order: 17 } },
+      ...{
+        timestamp: AT / 1000,
+        message: { headers: { 'message-id': 'id-1@acme.example', subject: 'Hellö' } },
+      },
+    });
+    const hmac = createHmac('sha256', MAILGUN.shown(signing.secrets).signingKey ?? '');
+    expect(signature.signature).toBe(hmac.update(signature.timestamp + signature.token).digest('hex'));
+    expect(signature.token).toHaveLength(50);
+  });
+});
+
+describe('events of Postmark', () => {
+  it.each([
+    ['bounce', { RecordType: 'Bounce', Type: 'HardBounce', TypeCode: 1, Inactive: true }],
+    ['soft-bounce', { RecordType: 'Bounce', Type: 'SoftBounce', TypeCode: 4096, Inactive: false }],
+    ['delay', { RecordType: 'Bounce', Type: 'Transient', TypeCode: 2 }],
+    ['complaint', { RecordType: 'SpamComplaint', Type: 'SpamComplaint' }],
+  ] as const)('tell a %s with the name and the password that it shows', async (outcome, fields) => {
+    const signing = await signingOf(POSTMARK);
+    const given = { tag: 'sign-up', metadata: { order: '17' }, stream: 'outbound' };
+    const posting = made(POSTMARK.event(outcomeOf(outcome, given), signing));
+    expect(bodyOf(posting)).toMatchObject({
+      ...{ ...fields, Email: 'ada@example.com', Tag: 'sign-up', Metadata: { order: '17' }, Subject: 'Hellö' },
+      ...{ MessageID: ID, BouncedAt: '2026-03-04T05:06:07.000Z', ID: expect.any(Number) },
+    });
+    const { username, password } = POSTMARK.shown(signing.secrets);
+    expect(posting.headers.authorization).toBe(`Basic ${btoa(`${username}:${password}`)}`);
+  });
+
+  it('tell an unsubscription', async () => {
+    const posting = made(POSTMARK.event(outcomeOf('unsubscribe', {}), await signingOf(POSTMARK)));
+    expect(bodyOf(posting)).toMatchObject({
+      ...{ RecordType: 'SubscriptionChange', Recipient: 'ada@example.com', SuppressSending: true },
+    });
+  });
+});
 
 describe('events of Resend', () => {
   const given = {
     ...{ from: 'Shop <shop@acme.example>', message_id: '<id-1@acme.example>', created_at: '2026' },
     tags: [{ name: 'category', value: 'welcome' }],
   };
-  const signing = async () => ({
-    ...{ secrets: await RESEND.makeSecrets(), now: Date.now(), baseUrl: 'https://x', url: 'https://y' },
-  });
+  // Verifiers refuse signatures that are older than five minutes.
+  const signing = async () => ({ ...(await signingOf(RESEND)), now: Date.now() });
 
   it.each([
     ['bounce', 'email.bounced', { bounce: { type: 'Permanent' } }],
@@ -49,14 +203,13 @@ describe('events of Resend', () => {
     ['delay', 'email.delivery_delayed', {}],
   ] as const)('a %s is %s, verified by svix and by resend', async (outcome, type, data) => {
     const with_ = await signing();
-    const posting = RESEND.event(outcomeOf(outcome, given), with_);
-    if (!posting) throw new Error('no event');
+    const posting = made(RESEND.event(outcomeOf(outcome, given), with_));
     const secret = RESEND.shown(with_.secrets).signingSecret ?? '';
-    const body = Buffer.from(posting.body).toString();
+    const body = textOf(posting);
     const expected = {
       type,
       data: {
-        ...{ email_id: 'id-1', to: ['ada@example.com'], subject: 'Hellö', tags: { category: 'welcome' } },
+        ...{ email_id: ID, to: ['ada@example.com'], subject: 'Hellö', tags: { category: 'welcome' } },
         ...{ from: 'Shop <shop@acme.example>', ...data },
       },
     };
@@ -81,12 +234,16 @@ describe('events of Resend', () => {
     const with_ = await signing();
     const posting = RESEND.inbound(MAIL, with_);
     const secret = RESEND.shown(with_.secrets).signingSecret ?? '';
-    new Webhook(secret).verify(Buffer.from(posting.body).toString(), posting.headers);
+    new Webhook(secret).verify(textOf(posting), posting.headers);
     expect(bodyOf(posting)).toMatchObject({
       type: 'email.received',
       data: {
-        ...{ email_id: ID, from: 'Ada <ada@example.com>', received_for: ['help@acme.example'] },
-        attachments: [{ id: '1', filename: 'a.txt', content_disposition: 'attachment', content_id: null }],
+        ...{ email_id: MAIL.id, from: expect.stringContaining('<ada@example.com>') },
+        received_for: [MAIL.rcptTo],
+        attachments: [
+          { id: '1', content_disposition: 'attachment', content_id: null },
+          { id: '2', filename: 'logo.png', content_id: 'logo' },
+        ],
       },
     });
   });
@@ -129,14 +286,12 @@ describe('events of Amazon SES', () => {
       );
     });
   const messageOf = async (posting: Posting | undefined) => {
-    if (!posting) throw new Error('no event');
-    expect(posting.headers['x-amz-sns-message-type']).toBe('Notification');
-    return JSON.parse((await validate(bodyOf(posting))).Message ?? '');
+    expect(posting?.headers['x-amz-sns-message-type']).toBe('Notification');
+    return JSON.parse((await validate(bodyOf(made(posting)))).Message ?? '');
   };
 
   it('is preceded by a request to confirm the subscription, whose URL answers', async () => {
-    const posting = SES.handshake?.(ID, signing());
-    if (!posting) throw new Error('no handshake');
+    const posting = made(SES.handshake?.('one', signing()));
     expect(posting.headers['x-amz-sns-message-type']).toBe('SubscriptionConfirmation');
     const message = await validate(bodyOf(posting));
     expect(message.Type).toBe('SubscriptionConfirmation');
@@ -146,10 +301,9 @@ describe('events of Amazon SES', () => {
   });
 
   it.each(['1', '2'])('are signed by version %s, and not valid when changed', async (version) => {
-    const posting = SES.event(outcomeOf('bounce', given), signing(version));
-    if (!posting) throw new Error('no event');
+    const posting = made(SES.event(outcomeOf('bounce', given), signing(version)));
     expect(bodyOf(posting).SignatureVersion).toBe(version);
-    await expect(validate(bodyOf(posting))).resolves.toMatchObject({ MessageId: ID });
+    await expect(validate(bodyOf(posting))).resolves.toMatchObject({ MessageId: expect.any(String) });
     const changed = { ...bodyOf(posting), Message: bodyOf(posting).Message.replace('ada', 'eve') };
     await expect(validate(changed)).rejects.toThrow('signature is invalid');
   });
@@ -165,7 +319,7 @@ describe('events of Amazon SES', () => {
   ] as const)('a %s is a feedback notification, or an event of its configuration set', async (...row) => {
     const [outcome, type, detail] = row;
     const mail = {
-      ...{ messageId: 'id-1', source: 'Shop <shop@acme.example>', timestamp: '2026-03-04T05:06:07.000Z' },
+      ...{ messageId: ID, source: 'Shop <shop@acme.example>', timestamp: '2026-03-04T05:06:02.000Z' },
       headers: [{ name: 'X-Order', value: '7' }],
       ...{ destination: ['ada@example.com', 'bob@example.com'], commonHeaders: { subject: 'Hellö' } },
     };
@@ -202,13 +356,90 @@ describe('events of Amazon SES', () => {
     const message = await messageOf(SES.inbound(MAIL, signing()));
     expect(message).toMatchObject({
       notificationType: 'Received',
-      mail: { source: 'ada@example.com', commonHeaders: { subject: 'Re: Hellö' } },
-      receipt: { recipients: ['help@acme.example'], action: { type: 'SNS' } },
+      mail: { source: MAIL.mailFrom, commonHeaders: { subject: MAIL.subject } },
+      receipt: { recipients: [MAIL.rcptTo], action: { type: 'SNS' } },
     });
     const content = Buffer.from(
       message.content,
       message.receipt.action.encoding === 'BASE64' ? 'base64' : 'utf8',
     );
     expect(content.equals(Buffer.from(MAIL.raw))).toBe(true);
+  });
+});
+
+describe('replies in the inbound formats', () => {
+  it('of SendGrid are parsed by @sendgrid/inbound-mail-parser', async () => {
+    const form = await formOf(SENDGRID.inbound(MAIL, await signingOf(SENDGRID)));
+    const folder = mkdtempSync(join(tmpdir(), 'mayfly-inbound-'));
+    const files = [...form.values()].filter((value) => typeof value !== 'string');
+    // As multer hands over what it received.
+    const stored = await Promise.all(
+      files.map(async (file, index) => {
+        const path = join(folder, String(index));
+        writeFileSync(path, Buffer.from(await file.arrayBuffer()));
+        return { path, originalname: file.name, mimetype: file.type };
+      }),
+    );
+    const body = Object.fromEntries([...form].filter(([, value]) => typeof value === 'string'));
+    const keys = ['from', 'to', 'cc', 'subject', 'text', 'html', 'envelope', 'headers', 'attachments'];
+    const parsed = new Parse({ keys }, { body, files: stored } as never);
+    expect(parsed.keyValues()).toMatchObject({
+      ...{
+        from: '"Lovelace, \\"Ada\\"" <ada@example.com>',
+        to: 'Help <help+17@acme.example>',
+        cc: 'bob@example.com',
+      },
+      ...{ subject: 'Re: Hellö', text: MAIL.text, html: MAIL.html, attachments: '2' },
+      envelope: '{"to":["help+17@acme.example"],"from":"ada@example.com"}',
+      headers: expect.stringContaining('In-Reply-To: <id-1@acme.example>\n'),
+    });
+    const attachments = await new Promise<{ content: string; filename: string; type: string }[]>(
+      (resolve) => {
+        parsed.attachments(resolve as never);
+      },
+    );
+    expect(attachments.map(({ content, type }) => [type, content])).toEqual(
+      MAIL.attachments.map(({ content, contentType }) => [
+        contentType,
+        Buffer.from(content).toString('base64'),
+      ]),
+    );
+    expect(JSON.parse(String(form.get('content-ids')))).toEqual({ logo: 'attachment2' });
+    rmSync(folder, { recursive: true });
+    const url = 'https://app.test/inbound?send_raw=true';
+    const raw = await formOf(SENDGRID.inbound(MAIL, { ...(await signingOf(SENDGRID)), url }));
+    expect([raw.get('email'), raw.get('text')]).toEqual([Buffer.from(MAIL.raw).toString(), null]);
+  });
+
+  it('of Mailgun are a signed form, and the mail as it is for a URL that ends with mime', async () => {
+    const signing = await signingOf(MAILGUN);
+    const form = await formOf(MAILGUN.inbound(MAIL, signing));
+    expect(Object.fromEntries([...form].filter(([, value]) => typeof value === 'string'))).toMatchObject({
+      ...{ recipient: MAIL.rcptTo, sender: MAIL.mailFrom, subject: MAIL.subject, 'body-plain': MAIL.text },
+      ...{ 'stripped-text': 'Grüße', 'attachment-count': '2', 'content-id-map': '{"<logo>":"attachment-2"}' },
+      'In-Reply-To': '<id-1@acme.example>',
+    });
+    const [token, timestamp] = [form.get('token'), form.get('timestamp')];
+    const hmac = createHmac('sha256', MAILGUN.shown(signing.secrets).signingKey ?? '');
+    expect(form.get('signature')).toBe(hmac.update(`${timestamp}${token}`).digest('hex'));
+    const raw = await formOf(MAILGUN.inbound(MAIL, { ...signing, url: 'https://app.test/inbound/mime' }));
+    expect(raw.get('body-mime')).toBe(Buffer.from(MAIL.raw).toString());
+    expect(raw.get('body-plain')).toBeNull();
+  });
+
+  it('of Postmark are JSON with the reply alone, the hash of the mailbox and the raw mail', async () => {
+    const posting = POSTMARK.inbound(MAIL, await signingOf(POSTMARK));
+    expect(bodyOf(posting)).toMatchObject({
+      ...{
+        From: 'ada@example.com',
+        FromName: 'Lovelace, "Ada"',
+        OriginalRecipient: MAIL.rcptTo,
+        MailboxHash: '17',
+      },
+      ...{ ToFull: [{ Email: MAIL.rcptTo, Name: 'Help', MailboxHash: '17' }], Subject: 'Re: Hellö' },
+      ...{ TextBody: MAIL.text, StrippedTextReply: 'Grüße', RawEmail: Buffer.from(MAIL.raw).toString() },
+      Headers: [{ Name: 'Return-Path' }, { Name: 'In-Reply-To', Value: '<id-1@acme.example>' }],
+      Attachments: [{ ContentLength: 10 }, { Name: 'logo.png', Content: 'AA0K/w==', ContentID: 'logo' }],
+    });
   });
 });

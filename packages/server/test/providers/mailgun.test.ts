@@ -1,28 +1,12 @@
-import Mailgun from 'mailgun.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startApp, TEST_KEY } from '../support/start-app.ts';
+import { mailgunSdk, newInbox } from './sdks.ts';
 
 const DOMAIN = 'mg.example.com';
-let app: TestApp;
-let mailgun: ReturnType<typeof sdk>;
 
-/** The SDK as an application sets it up, and the one option for the address. */
-const sdk = (key: string) =>
-  new Mailgun(FormData).client({ username: 'api', key, url: `${app.url}/providers/mailgun` });
-
-beforeAll(async () => {
-  app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test' });
-  mailgun = sdk(TEST_KEY);
-});
+const app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test' });
+const mailgun = mailgunSdk(app.url, TEST_KEY);
 afterAll(() => app.stop());
-
-const messageIn = async ({ id }: { id: string }) => {
-  const { body } = await app.api('GET', `/v1/inboxes/${id}/messages?wait=5`);
-  expect(body.messages).toHaveLength(1);
-  return (await app.api('GET', `/v1/inboxes/${id}/messages/${body.messages[0].id}`)).body;
-};
-const countIn = async ({ id }: { id: string }) =>
-  (await app.api('GET', `/v1/inboxes/${id}/messages`)).body.messages.length;
 
 const refusalOf = (sending: Promise<unknown>) =>
   sending.then(
@@ -34,7 +18,7 @@ const FROM = 'The Shop <shop@mg.example.com>';
 
 describe('mailgun.js, unchanged but for its url', () => {
   it('sends a mail with all its fields, and answers as Mailgun does', async () => {
-    const [inbox, copy] = await Promise.all([app.createInbox(), app.createInbox()]);
+    const [inbox, copy] = await Promise.all([newInbox(app), newInbox(app)]);
     const answer = await mailgun.messages.create(DOMAIN, {
       ...{
         from: FROM,
@@ -56,7 +40,7 @@ describe('mailgun.js, unchanged but for its url', () => {
       ...{ status: 200, message: 'Queued. Thank you.' },
       id: expect.stringMatching(/^<[0-9a-f-]{36}@mg\.example\.com>$/),
     });
-    const message = await messageIn(inbox);
+    const message = await inbox.only();
     expect(message).toMatchObject({
       ...{ subject: 'Your code is 482913', from: { name: 'The Shop', address: 'shop@mg.example.com' } },
       ...{
@@ -68,21 +52,21 @@ describe('mailgun.js, unchanged but for its url', () => {
     });
     expect(message.headers).toContainEqual({ name: 'X-Order', value: '17' });
     expect(message.headers).toContainEqual({ name: 'Message-ID', value: answer.id });
-    expect((await messageIn(copy)).to).toMatchObject([{ address: inbox.address }]);
+    expect((await copy.only()).to).toMatchObject([{ address: inbox.address }]);
   });
 
   it('sends a mail that the application composed, without its Bcc', async () => {
-    const inbox = await app.createInbox();
+    const inbox = await newInbox(app);
     const message = `From: ${FROM}\nTo: someone@example.org\nBcc: hidden@example.org\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\nMessage-ID: <own@mg.example.com>\n\nHello\n`;
     const answer = await mailgun.messages.create(DOMAIN, { to: inbox.address, message });
     expect(answer).toMatchObject({ id: '<own@mg.example.com>' });
-    const read = await messageIn(inbox);
+    const read = await inbox.only();
     expect(read).toMatchObject({ subject: 'Grüße', to: [{ address: 'someone@example.org' }] });
     expect(JSON.stringify(read.headers)).not.toContain('hidden@example.org');
   });
 
   it('makes a mail for each recipient of a batch, with its variables', async () => {
-    const [ada, bob] = await Promise.all([app.createInbox(), app.createInbox()]);
+    const [ada, bob] = await Promise.all([newInbox(app), newInbox(app)]);
     await mailgun.messages.create(DOMAIN, {
       ...{ from: FROM, to: [`Ada Lovelace <${ada.address}>`, bob.address] },
       ...{ subject: 'Hi %recipient.name%', text: '%recipient.name% %recipient_fname%: %recipient.id%%' },
@@ -91,11 +75,11 @@ describe('mailgun.js, unchanged but for its url', () => {
         [bob.address]: { name: 'Bob', id: '$&' },
       }),
     });
-    expect(await messageIn(ada)).toMatchObject({
+    expect(await ada.only()).toMatchObject({
       ...{ subject: 'Hi Ada', to: [{ name: 'Ada Lovelace', address: ada.address }] },
       text: expect.stringContaining('Ada Ada: 1%'),
     });
-    expect(await messageIn(bob)).toMatchObject({ text: expect.stringContaining('Bob : $&%') });
+    expect(await bob.only()).toMatchObject({ text: expect.stringContaining('Bob : $&%') });
   });
 
   it('keeps templates with versions and sends with them', async () => {
@@ -110,14 +94,14 @@ describe('mailgun.js, unchanged but for its url', () => {
     });
     expect(made).toMatchObject({ name: 'welcome', version: { tag: 'v1', active: true } });
     await templates.createVersion(DOMAIN, 'welcome', { template: 'Bye {{name}}', tag: 'v2' });
-    const [one, two] = await Promise.all([app.createInbox(), app.createInbox()]);
+    const [one, two] = await Promise.all([newInbox(app), newInbox(app)]);
     const mail = { from: FROM, subject: 'T', template: 'welcome' };
     await mailgun.messages.create(DOMAIN, {
       ...{ ...mail, to: one.address, 't:variables': JSON.stringify({ name: 'A & B', plan: 'pro' }) },
     });
-    expect((await messageIn(one)).html).toContain('Hi A &amp; B, pro');
+    expect((await one.only()).html).toContain('Hi A &amp; B, pro');
     await mailgun.messages.create(DOMAIN, { ...mail, to: two.address, 't:version': 'v2', 'v:name': 'Ada' });
-    expect((await messageIn(two)).html).toContain('Bye Ada');
+    expect((await two.only()).html).toContain('Bye Ada');
     await templates.updateVersion(DOMAIN, 'welcome', 'v2', { active: 'yes' as never });
     expect(await templates.get(DOMAIN, 'welcome', { active: 'yes' } as never)).toMatchObject({
       version: { tag: 'v2' },
@@ -133,17 +117,17 @@ describe('mailgun.js, unchanged but for its url', () => {
   });
 
   it('takes a mail in test mode and delivers nothing', async () => {
-    const inbox = await app.createInbox();
+    const inbox = await newInbox(app);
     const mail = { from: FROM, to: inbox.address, subject: 'Hi', text: 'Hi', 'o:testmode': true };
     expect(await mailgun.messages.create(DOMAIN, mail)).toMatchObject({ status: 200 });
-    expect(await countIn(inbox)).toBe(0);
+    expect(await inbox.messages()).toEqual([]);
   });
 });
 
 describe("errors in Mailgun's shape", () => {
   const send = (wrong: object, key = TEST_KEY) =>
     refusalOf(
-      sdk(key).messages.create(DOMAIN, {
+      mailgunSdk(app.url, key).messages.create(DOMAIN, {
         from: FROM,
         to: 'ada@mayfly.test',
         subject: 'Hi',
@@ -181,10 +165,8 @@ describe("errors in Mailgun's shape", () => {
   });
 
   it('is 429 where a fault rule says so', async () => {
-    const inbox = await app.createInbox();
-    await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, {
-      body: { rules: [{ at: 'api', reply: { code: 429, text: 'Too many requests' }, times: 1 }] },
-    });
+    const inbox = await newInbox(app);
+    await inbox.limitOnce('Too many requests');
     expect(await send({ to: inbox.address })).toEqual({ status: 429, details: 'Too many requests' });
   });
 

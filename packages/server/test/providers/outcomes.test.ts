@@ -1,58 +1,36 @@
 import { createHmac } from 'node:crypto';
-import sgClient from '@sendgrid/client';
 import { EventWebhook } from '@sendgrid/eventwebhook';
-import sgMail from '@sendgrid/mail';
-import Mailgun from 'mailgun.js';
-import { ServerClient } from 'postmark';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import type { Body } from '../support/api-client.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
-import { type HttpReceiver, startHttp } from '../webhooks/receivers.ts';
+import { startApp, TEST_KEY } from '../support/start-app.ts';
+import { startHttp } from '../webhooks/receivers.ts';
+import { mailgunSdk, postmarkSdk, sendgridSdk } from './sdks.ts';
 
-let app: TestApp;
-let receiver: HttpReceiver;
-beforeAll(async () => {
-  app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test', MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' });
-  receiver = await startHttp((response) => response.writeHead(200).end());
-});
+const app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test', MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' });
+const receiver = await startHttp((response) => response.writeHead(200).end());
 afterAll(async () => {
   await receiver.close();
   await app.stop();
 });
 
-function useSendGrid(): void {
-  sgClient.setApiKey(`SG.${TEST_KEY}`);
-  sgClient.setDefaultRequest('baseUrl', `${app.url}/providers/sendgrid/`);
-  sgMail.setClient(sgClient);
-}
+const { mail: sendgrid } = sendgridSdk(app.url, TEST_KEY);
+const postmark = postmarkSdk(app.url, TEST_KEY);
+const mailgun = mailgunSdk(app.url, TEST_KEY);
 
 /** Sends with the SDK and resolves with the id in its response. */
 const SENDS: Record<string, (to: string) => Promise<unknown>> = {
   async sendgrid(to) {
-    useSendGrid();
-    const [answer] = await sgMail.send({
-      to,
-      from: 'a@b.example',
-      subject: 'Hi',
-      text: 'Hi',
-      customArgs: { n: '1' },
-    });
+    const mail = { to, from: 'a@b.example', subject: 'Hi', text: 'Hi', customArgs: { n: '1' } };
+    const [answer] = await sendgrid.send(mail);
     return answer.headers['x-message-id'];
   },
   async postmark(to) {
-    const requestHost = `${new URL(app.url).host}/providers/postmark`;
-    const client = new ServerClient(TEST_KEY, { requestHost, useHttps: false });
     const mail = { To: to, From: 'a@b.example', Subject: 'Hi', TextBody: 'Hi', Metadata: { n: '1' } };
-    return (await client.sendEmail(mail)).MessageID;
+    return (await postmark.sendEmail(mail)).MessageID;
   },
   async mailgun(to) {
-    const client = new Mailgun(FormData).client({
-      username: 'api',
-      key: TEST_KEY,
-      url: `${app.url}/providers/mailgun`,
-    });
     const mail = { to, from: 'a@b.example', subject: 'Hi', text: 'Hi', 'v:n': '1' };
-    return (await client.messages.create('b.example', mail)).id;
+    return (await mailgun.messages.create('b.example', mail)).id;
   },
 };
 
@@ -112,21 +90,15 @@ describe('scheduled mail', () => {
     [
       'send_at of SendGrid',
       (to: string) => {
-        useSendGrid();
         const sendAt = Math.floor(inAnHour() / 1000);
-        return sgMail.send({ to, from: 'a@b.example', subject: 'Later', text: 'Hi', sendAt });
+        return sendgrid.send({ to, from: 'a@b.example', subject: 'Later', text: 'Hi', sendAt });
       },
     ],
     [
       'o:deliverytime of Mailgun',
       (to: string) => {
-        const client = new Mailgun(FormData).client({
-          username: 'api',
-          key: TEST_KEY,
-          url: `${app.url}/providers/mailgun`,
-        });
         const time = { 'o:deliverytime': new Date(inAnHour()).toUTCString() };
-        return client.messages.create('b.example', {
+        return mailgun.messages.create('b.example', {
           to,
           from: 'a@b.example',
           subject: 'Later',

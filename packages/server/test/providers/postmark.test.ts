@@ -1,28 +1,10 @@
-import { ServerClient } from 'postmark';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startApp, TEST_KEY } from '../support/start-app.ts';
+import { newInbox, postmarkSdk } from './sdks.ts';
 
-let app: TestApp;
-let postmark: ServerClient;
-
-/** The SDK as an application sets it up, and the two options for the address. */
-const sdk = (token: string): ServerClient =>
-  new ServerClient(token, {
-    requestHost: `${new URL(app.url).host}/providers/postmark`,
-    useHttps: false,
-  });
-
-beforeAll(async () => {
-  app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test' });
-  postmark = sdk(TEST_KEY);
-});
+const app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test' });
+const postmark = postmarkSdk(app.url, TEST_KEY);
 afterAll(() => app.stop());
-
-const messageIn = async ({ id }: { id: string }) => {
-  const { body } = await app.api('GET', `/v1/inboxes/${id}/messages?wait=5`);
-  expect(body.messages).toHaveLength(1);
-  return (await app.api('GET', `/v1/inboxes/${id}/messages/${body.messages[0].id}`)).body;
-};
 
 const refusalOf = (sending: Promise<unknown>) =>
   sending.then(
@@ -34,7 +16,7 @@ const FROM = 'The Shop <shop@example.com>';
 
 describe('postmark, unchanged but for requestHost', () => {
   it('sends a mail with all its fields, and answers as Postmark does', async () => {
-    const [inbox, copy] = await Promise.all([app.createInbox(), app.createInbox()]);
+    const [inbox, copy] = await Promise.all([newInbox(app), newInbox(app)]);
     const answer = await postmark.sendEmail({
       ...{
         From: FROM,
@@ -58,7 +40,7 @@ describe('postmark, unchanged but for requestHost', () => {
       MessageID: expect.stringMatching(/^[0-9a-f-]{36}$/),
       SubmittedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
     });
-    const message = await messageIn(inbox);
+    const message = await inbox.only();
     expect(message).toMatchObject({
       ...{ subject: 'Your code is 482913', from: { name: 'The Shop', address: 'shop@example.com' } },
       ...{
@@ -69,11 +51,11 @@ describe('postmark, unchanged but for requestHost', () => {
       envelope: { via: 'postmark', providerMessageId: answer.MessageID },
     });
     expect(message.headers).toContainEqual({ name: 'X-Order', value: '17' });
-    expect((await messageIn(copy)).to).toMatchObject([{ address: inbox.address }]);
+    expect((await copy.only()).to).toMatchObject([{ address: inbox.address }]);
   });
 
   it('sends a batch, of which each mail succeeds or fails alone', async () => {
-    const inbox = await app.createInbox();
+    const inbox = await newInbox(app);
     const mail = { From: FROM, Subject: 'Hi', TextBody: 'Hi' };
     const answers = await postmark.sendEmailBatch([
       { ...mail, To: inbox.address },
@@ -85,7 +67,7 @@ describe('postmark, unchanged but for requestHost', () => {
       { ErrorCode: 300 },
       { ErrorCode: 412 },
     ]);
-    await messageIn(inbox);
+    await inbox.only();
   });
 
   it('keeps templates and layouts, and sends with them alone and in a batch', async () => {
@@ -100,14 +82,14 @@ describe('postmark, unchanged but for requestHost', () => {
       TextBody: 'Dear {{name}}',
     });
     const TemplateModel = { name: 'A & B', year: 2026, items: ['x', 'y'], company: { name: 'C' } };
-    const [one, two] = await Promise.all([app.createInbox(), app.createInbox()]);
+    const [one, two] = await Promise.all([newInbox(app), newInbox(app)]);
     await postmark.sendEmailWithTemplate({
       From: FROM,
       To: one.address,
       TemplateAlias: 'welcome',
       TemplateModel,
     });
-    const message = await messageIn(one);
+    const message = await one.only();
     expect(message).toMatchObject({
       subject: 'Welcome A & B',
       text: expect.stringContaining('Dear A & B --'),
@@ -141,7 +123,13 @@ describe('postmark, unchanged but for requestHost', () => {
 describe("errors in Postmark's shape", () => {
   const send = (wrong: object, token = TEST_KEY) =>
     refusalOf(
-      sdk(token).sendEmail({ From: FROM, To: 'ada@mayfly.test', Subject: 'Hi', TextBody: 'Hi', ...wrong }),
+      postmarkSdk(app.url, token).sendEmail({
+        From: FROM,
+        To: 'ada@mayfly.test',
+        Subject: 'Hi',
+        TextBody: 'Hi',
+        ...wrong,
+      }),
     );
 
   it('is 401 with code 10 for a wrong token, which the SDK calls InvalidAPIKeyError', async () => {
@@ -176,10 +164,8 @@ describe("errors in Postmark's shape", () => {
   });
 
   it('is 429 where a fault rule says so, which the SDK calls RateLimitExceededError', async () => {
-    const inbox = await app.createInbox();
-    await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, {
-      body: { rules: [{ at: 'api', reply: { code: 429, text: 'Rate limit exceeded' }, times: 1 }] },
-    });
+    const inbox = await newInbox(app);
+    await inbox.limitOnce('Rate limit exceeded');
     expect(await send({ To: inbox.address })).toMatchObject({ name: 'RateLimitExceededError', code: 429 });
   });
 

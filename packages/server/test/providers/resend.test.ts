@@ -2,27 +2,11 @@ import { Resend } from 'resend';
 import { beforeAll, expect, it, vi } from 'vitest';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { newInbox } from './sdks.ts';
 
 let app: TestApp;
 let resend: Resend;
 const as = (key: string, url = app.url) => new Resend(key, { baseUrl: `${url}/providers/resend` });
-
-async function newInbox() {
-  const inbox = await app.createInbox();
-  const messages = async () => {
-    const list = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
-    const read = list.body.messages.map(({ id }: { id: string }) =>
-      app.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}`),
-    );
-    return (await Promise.all(read)).map(({ body }) => body);
-  };
-  const only = async () => {
-    const all = await messages();
-    expect(all).toHaveLength(1);
-    return all[0];
-  };
-  return { ...inbox, messages, only };
-}
 
 const FROM = 'Shop <shop@acme.example>';
 
@@ -34,7 +18,7 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
   });
 
   it('sends a mail with all its fields to the inbox of each recipient', async () => {
-    const [to, cc, bcc] = [await newInbox(), await newInbox(), await newInbox()];
+    const [to, cc, bcc] = [await newInbox(app), await newInbox(app), await newInbox(app)];
     const { data, error } = await resend.emails.send({
       ...{ from: 'Größe & Söhne <shop@acme.example>', to: [`Ada <${to.address}>`], cc: cc.address },
       ...{ bcc: [bcc.address], replyTo: 'help@acme.example', subject: 'Grüße 👋' },
@@ -61,15 +45,15 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
       'logo.png',
       'terms.txt',
     ]);
-    const raw = await app.api('GET', `/v1/inboxes/${bcc.id}/messages/${(await bcc.only()).id}/raw`);
-    expect(String(raw.body)).toContain('X-Entity-Ref-ID: 123');
-    expect(String(raw.body)).toMatch(/^Content-Id: <logo>/im);
-    expect(String(raw.body)).not.toContain(bcc.address.split('@')[0] ?? '-');
+    const raw = await bcc.raw();
+    expect(raw).toContain('X-Entity-Ref-ID: 123');
+    expect(raw).toMatch(/^Content-Id: <logo>/im);
+    expect(raw).not.toContain(bcc.address.split('@')[0] ?? '-');
     expect((await cc.only()).subject).toBe('Grüße 👋');
   });
 
   it('shows what was sent by its id, and in a list with the newest first', async () => {
-    const inbox = await newInbox();
+    const inbox = await newInbox(app);
     const ids: string[] = [];
     for (const subject of ['one', 'two', 'three']) {
       const { data } = await resend.emails.send({
@@ -92,7 +76,7 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
   });
 
   it('refuses what Resend refuses, by its names', async () => {
-    const { address: to } = await newInbox();
+    const { address: to } = await newInbox(app);
     const good = { from: FROM, to, subject: 's', text: 't' };
     const refused = async (change: object) =>
       (await resend.emails.send({ ...good, ...change } as never)).error;
@@ -148,7 +132,7 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
   });
 
   it('sends long headers, although events do not repeat them', async () => {
-    const inbox = await newInbox();
+    const inbox = await newInbox(app);
     const headers = { 'X-Long': 'x '.repeat(50_000), 'X-Short': 'y' };
     const mail = { from: FROM, to: inbox.address, subject: 's', text: 't', headers };
     expect((await resend.emails.send(mail)).error).toBeNull();
@@ -156,9 +140,8 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
   });
 
   it('answers a fault rule as Resend limits its rate', async () => {
-    const inbox = await newInbox();
-    const rules = [{ at: 'api', reply: { code: 429, text: 'Too many requests' }, times: 1 }];
-    await app.api('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } });
+    const inbox = await newInbox(app);
+    await inbox.limitOnce('Too many requests');
     const mail = { from: FROM, to: inbox.address, subject: 's', text: 't' };
     expect((await resend.emails.send(mail)).error).toEqual({
       ...{ statusCode: 429, name: 'rate_limit_exceeded', message: 'Too many requests' },
@@ -171,7 +154,7 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
   });
 
   it('answers a repeated Idempotency-Key as the first time, and refuses it for another mail', async () => {
-    const inbox = await newInbox();
+    const inbox = await newInbox(app);
     const send = (subject: string, idempotencyKey: string) =>
       resend.emails.send({ from: FROM, to: inbox.address, subject, text: 't' }, { idempotencyKey });
     const second = as(TEST_KEY, servers.last().url);
@@ -196,7 +179,7 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
   });
 
   it('sends a batch, all or nothing unless it is permissive', async () => {
-    const inbox = await newInbox();
+    const inbox = await newInbox(app);
     const good = (subject: string) => ({ from: FROM, to: inbox.address, subject, text: 't' });
     const bad = { ...good('bad'), to: 'nowhere' };
     const all = await resend.batch.send([good('one'), good('two')]);
@@ -215,7 +198,7 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
   });
 
   it('sends published templates with their variables and fallbacks', async () => {
-    const inbox = await newInbox();
+    const inbox = await newInbox(app);
     const { data: created } = await resend.templates.create({
       ...{ name: 'order', alias: 'order', from: FROM, subject: 'Order {{{NUMBER}}}' },
       html: '<p>{{{ITEM}}} for {{{PRICE}}}</p>',
@@ -249,7 +232,7 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
   });
 
   it('refuses a template that writes more than a request may', async () => {
-    const inbox = await newInbox();
+    const inbox = await newInbox(app);
     const variables = [{ key: 'A', type: 'string' as const }];
     const made = await resend.templates.create({ name: 'big', html: '{{{A}}}'.repeat(50_000), variables });
     const id = made.data?.id ?? '';
@@ -270,7 +253,7 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
     ['complaint', 'complained'],
     ['delay', 'delivery_delayed'],
   ])('shows what became of a mail after the outcome %s, also to a read token', async (outcome, event) => {
-    const inbox = await newInbox();
+    const inbox = await newInbox(app);
     const rules = [{ outcome, times: 2 }];
     await app.api('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { body: { rules } });
     for (const client of [resend, as(inbox.token)]) {
@@ -281,7 +264,7 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
   });
 
   it('shows a scheduled mail as delivered after an advance', async () => {
-    const inbox = await newInbox();
+    const inbox = await newInbox(app);
     const mail = { from: FROM, to: inbox.address, subject: 'Hi', text: 'x', scheduledAt: 'in 3 days' };
     const { data } = await resend.emails.send(mail);
     const shown = async () => (await resend.emails.get(data?.id ?? '')).data?.last_event;
@@ -291,7 +274,7 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
   });
 
   it('takes a read token as key: that inbox gets all mail, and no other inbox is seen', async () => {
-    const [mine, other] = [await newInbox(), await newInbox()];
+    const [mine, other] = [await newInbox(app), await newInbox(app)];
     const { data } = await resend.emails.send({ from: FROM, to: other.address, subject: 'other', text: 'x' });
     const client = as(mine.token);
     const sent = await client.emails.send({ from: FROM, to: 'ada@gmail.com', subject: 'Hi', text: 'x' });

@@ -28,16 +28,8 @@ it.each([
 });
 
 it.each([
-  ...[
-    '',
-    'soon',
-    'in',
-    'in five minutes',
-    'in 1 fortnight',
-    'tomorrow',
-    'tomorrow at 25:00',
-    'Friday at 13pm',
-  ],
+  ...['', 'soon', 'in', 'in five minutes', 'in 1 fortnight', 'tomorrow', 'tomorrow at 25:00'],
+  ...['Friday at 13pm'],
   ...['Friday at 3pm XT', '2026-13-01', '2026-03-05T99:00Z', 'in 31 days', 'in 999999 weeks'],
   ...[5, null, {}, 'x'.repeat(10_000)],
 ])('%.20s is refused', (text) => {

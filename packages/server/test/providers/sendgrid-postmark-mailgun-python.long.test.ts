@@ -1,47 +1,19 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MAILGUN } from '../../../providers/src/mailgun/index.ts';
 import { POSTMARK } from '../../../providers/src/postmark/index.ts';
 import type { InboundMail, OutcomeEvent, Posting, Provider } from '../../../providers/src/provider.ts';
 import { SENDGRID } from '../../../providers/src/sendgrid/index.ts';
-import { findProgramWith } from '../support/find-program.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { startApp, type TestApp } from '../support/start-app.ts';
+import { pythonProgram } from './python/program.ts';
 
-const PROGRAM = join(import.meta.dirname, 'python/sendgrid_postmark_mailgun.py');
-/** What .ci/python-tests installed. */
-const VENV = join(import.meta.dirname, '../../../../node_modules/.cache/python-tests/bin/python');
-const python = await findProgramWith([VENV, 'python3'], ['-c', 'import anymail, cryptography, sendgrid']);
-if (!python)
-  process.stderr.write('Skipped: sendgrid and anymail are not installed (.ci/python-tests installs them).\n');
+const python = await pythonProgram('sendgrid_postmark_mailgun.py', 'anymail, cryptography, sendgrid');
 
-async function run(name: string, env: Record<string, string> = {}, input = '') {
-  const child = spawn(python ?? '', ['-W', 'ignore', PROGRAM, name], { env: { ...process.env, ...env } });
-  child.stdin.end(input);
-  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
-  if (output === '') throw new Error(errors);
-  return JSON.parse(output);
-}
-
-describe.skipIf(!python)('clients for Python, unchanged but for the address', () => {
+describe.skipIf(!python.isInstalled)('clients for Python, unchanged but for the address', () => {
   let app: TestApp;
   beforeAll(async () => {
     app = await startApp();
   });
   afterAll(() => app.stop());
-
-  async function sent(name: string) {
-    const inbox = await app.createInbox();
-    const env = { PROVIDERS_URL: `${app.url}/providers`, MAYFLY_KEY: TEST_KEY, RECIPIENT: inbox.address };
-    const answer = await run(name, env);
-    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
-    const read = body.messages.map(({ id }: { id: string }) =>
-      app.api('GET', `/v1/inboxes/${inbox.id}/messages/${id}`),
-    );
-    return { answer, messages: (await Promise.all(read)).map(({ body }) => body).toReversed() };
-  }
 
   const FIRST = {
     ...{ subject: 'Grüße', from: { name: 'Größe', address: 'shop@acme.example' } },
@@ -49,7 +21,7 @@ describe.skipIf(!python)('clients for Python, unchanged but for the address', ()
   };
 
   it('sendgrid sends and understands errors', async () => {
-    const { answer, messages } = await sent('sendgrid');
+    const { answer, messages } = await python.sent(app, 'sendgrid');
     expect(answer).toMatchObject({
       ...{ status: 202, ids: [messages[0].envelope.providerMessageId] },
       message: 'The provided authorization grant is invalid, expired, or revoked',
@@ -64,7 +36,7 @@ describe.skipIf(!python)('clients for Python, unchanged but for the address', ()
   ])(
     'Django with anymail and %s sends one by one and merged, and understands errors',
     async (backend, status) => {
-      const { answer, messages } = await sent(`anymail:${backend}`);
+      const { answer, messages } = await python.sent(app, `anymail:${backend}`);
       expect(answer).toMatchObject({ status: [status], refused: 401 });
       expect(messages).toMatchObject([FIRST, { subject: 'Hi' }]);
       if (backend !== 'sendgrid') expect(answer.id).toBe(messages[1].envelope.providerMessageId);
@@ -72,7 +44,7 @@ describe.skipIf(!python)('clients for Python, unchanged but for the address', ()
   );
 });
 
-describe.skipIf(!python)('webhook views of anymail', () => {
+describe.skipIf(!python.isInstalled)('webhook views of anymail', () => {
   const outcome: OutcomeEvent = {
     ...{ id: '6f0f7a34-6a0e-4b0e-9d0c-3f1f8f8c1a11', outcome: 'bounce', recipient: 'ada@example.com' },
     at: Date.UTC(2026, 2, 4),
@@ -121,7 +93,7 @@ describe.skipIf(!python)('webhook views of anymail', () => {
   const post = (name: string, posting: Posting | undefined, view: string, secret: string) => {
     if (!posting) throw new Error('no event');
     const input = { view, headers: posting.headers, body: Buffer.from(posting.body).toString('base64') };
-    return run(`webhook:${name}`, { SIGNING_SECRET: secret }, JSON.stringify(input));
+    return python.run(`webhook:${name}`, { SIGNING_SECRET: secret }, input);
   };
   const secretOf = (provider: Provider, secrets: Record<string, string>): string => {
     const { publicKey, signingKey, username, password } = provider.shown(secrets);

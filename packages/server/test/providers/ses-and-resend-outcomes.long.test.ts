@@ -7,18 +7,13 @@ import { Resend } from 'resend';
 import MessageValidator from 'sns-validator';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { selfSignedCertificate } from '../../src/smtp/tls.ts';
-import { type ApiClient, apiClient } from '../support/api-client.ts';
+import { apiClient } from '../support/api-client.ts';
 import { freePort } from '../support/ports.ts';
-import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
-import { type HttpReceiver, startHttp } from '../webhooks/receivers.ts';
+import { startApp, TEST_KEY } from '../support/start-app.ts';
+import { startHttp } from '../webhooks/receivers.ts';
 
 const MINUTES_A_DAY = 24 * 60;
 
-let app: TestApp;
-/** The server behind the proxy. */
-let server: string;
-let api: ApiClient;
-let receiver: HttpReceiver;
 /** As in production, TLS ends before the server: verifiers of SNS fetch its certificate by HTTPS only. */
 const proxy = createServer((incoming, outgoing) => {
   const onward = request(`${server}${incoming.url}`, { method: incoming.method }, (response) => {
@@ -28,20 +23,18 @@ const proxy = createServer((incoming, outgoing) => {
   incoming.pipe(onward);
 });
 
-beforeAll(async () => {
-  const { key, cert } = await selfSignedCertificate('localhost', Date.now());
-  proxy.setSecureContext({ key, cert });
-  globalAgent.options.ca = cert;
-  await once(proxy.listen(0, '127.0.0.1'), 'listening');
-  receiver = await startHttp((response) => response.writeHead(200).end());
-  const port = await freePort();
-  server = `http://127.0.0.1:${port}`;
-  api = apiClient(server, TEST_KEY);
-  app = await startApp({
-    MAYFLY_HTTP_PORT: String(port),
-    MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32',
-    MAYFLY_PUBLIC_URL: `https://localhost:${(proxy.address() as AddressInfo).port}`,
-  });
+const { key, cert } = await selfSignedCertificate('localhost', Date.now());
+proxy.setSecureContext({ key, cert });
+globalAgent.options.ca = cert;
+await once(proxy.listen(0, '127.0.0.1'), 'listening');
+const receiver = await startHttp((response) => response.writeHead(200).end());
+const port = await freePort();
+const server = `http://127.0.0.1:${port}`;
+const api = apiClient(server, TEST_KEY);
+const app = await startApp({
+  MAYFLY_HTTP_PORT: String(port),
+  MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32',
+  MAYFLY_PUBLIC_URL: `https://localhost:${(proxy.address() as AddressInfo).port}`,
 });
 afterAll(async () => {
   await app.stop();

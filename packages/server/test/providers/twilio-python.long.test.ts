@@ -1,36 +1,19 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import type { InboundMail, OutcomeEvent, Posting } from '../../../providers/src/provider.ts';
 import { TWILIO } from '../../../providers/src/twilio/index.ts';
 import { AREA_CODES, newPhoneLocalPart } from '../../src/mail/phone-number.ts';
 import type { Body } from '../support/api-client.ts';
-import { findProgramWith } from '../support/find-program.ts';
 import { startApp, TEST_KEY } from '../support/start-app.ts';
+import { pythonProgram } from './python/program.ts';
 
-const PROGRAM = join(import.meta.dirname, 'python/twilio_sms.py');
-/** What .ci/python-tests installed. */
-const VENV = join(import.meta.dirname, '../../../../node_modules/.cache/python-tests/bin/python');
-const python = await findProgramWith([VENV, 'python3'], ['-c', 'import phonenumbers, twilio']);
-if (!python)
-  process.stderr.write('Skipped: twilio and phonenumbers are not installed (.ci/python-tests does).\n');
+const python = await pythonProgram('twilio_sms.py', 'phonenumbers, twilio');
 
-async function run(name: string, { env = {}, input = {} as unknown } = {}) {
-  const child = spawn(python ?? '', ['-W', 'ignore', PROGRAM, name], { env: { ...process.env, ...env } });
-  child.stdin.end(JSON.stringify(input));
-  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
-  if (output === '') throw new Error(errors);
-  return JSON.parse(output);
-}
-
-describe.skipIf(!python)("Twilio's library for Python", () => {
+describe.skipIf(!python.isInstalled)("Twilio's library for Python", () => {
   it('sends, shows, schedules and cancels, unchanged but for its address, and understands errors', async () => {
     const app = await startApp();
     const inbox = (await app.createInbox({ sms: true })) as Body;
     const env = { PROVIDERS_URL: `${app.url}/providers`, MAYFLY_KEY: TEST_KEY, RECIPIENT: inbox.phoneNumber };
-    const answer = await run('send', { env });
+    const answer = await python.run('send', env);
     expect(answer).toEqual({
       sid: expect.stringMatching(/^SM[0-9a-f]{32}$/),
       statuses: ['queued', 'delivered', 'scheduled', 'canceled'],
@@ -75,7 +58,7 @@ describe.skipIf(!python)("Twilio's library for Python", () => {
       const signing = { secrets, now: 0, baseUrl: 'https://mayfly.test', url };
       const token = TWILIO.shown(secrets).authToken;
       const validated = ({ headers, body }: Posting, by = token) =>
-        run('validate', { input: { url, headers, body: Buffer.from(body).toString('base64'), token: by } });
+        python.run('validate', {}, { url, headers, body: Buffer.from(body).toString('base64'), token: by });
       for (const posting of [TWILIO.event(outcome, signing), TWILIO.inbound(reply, signing)]) {
         if (!posting) throw new Error('no event');
         expect(await validated(posting)).toEqual([true, false]);
@@ -87,6 +70,6 @@ describe.skipIf(!python)("Twilio's library for Python", () => {
   it('gives valid numbers to inboxes, by the rules of libphonenumber', async () => {
     const drawn = Array.from({ length: 2_000 }, () => `+${newPhoneLocalPart()}`);
     const ofAreas = AREA_CODES.map((area) => `+1${area}5550123`);
-    expect(await run('numbers', { input: [...drawn, ...ofAreas, '+11115550123'] })).toEqual(['+11115550123']);
+    expect(await python.run('numbers', {}, [...drawn, ...ofAreas, '+11115550123'])).toEqual(['+11115550123']);
   });
 });

@@ -62,16 +62,6 @@ describe('parsing on worker threads', () => {
     }
   });
 
-  it('returns to each of small and large mails at once its own result', async () => {
-    const parsing = start({ threads: 1 });
-    const sizes = [300_000, 10, 10, 900_000, 1_200_000, 10];
-    const parsed = await Promise.all(
-      sizes.map((size, i) => parsing.parse(mail([`Subject: number ${i}`], 'a '.repeat(size / 2)))),
-    );
-    for (const [i, one] of parsed.entries())
-      expect(json(one.summary)).toMatchObject({ subject: `number ${i}` });
-  });
-
   it('gives each mail results in buffers of its own', async () => {
     const { summary, content } = await start().parse(mail(['Subject: x']));
     expect(summary.buffer.byteLength).toBe(summary.length);
@@ -201,14 +191,6 @@ describe('a mail on which the parser fails', () => {
     expect((await read(await parsing.parse(mail(['Subject: small'])))).summary.subject).toBe('small');
     await parsing.close();
     expect((await bad).parseError).toMatch(/server stopped/);
-  });
-
-  it('a mail of 100,000 parts is read within the limits', async () => {
-    const parts = Array.from({ length: 100_000 }, () => '--x\r\n\r\na').join('\r\n');
-    const raw = mail(['Subject: bomb', 'Content-Type: multipart/mixed; boundary=x'], parts);
-    const { summary, parseError } = await read(await start().parse(raw));
-    expect(summary.subject).toBe('bomb');
-    expect(parseError).toMatch(/more than 1000 parts/);
   });
 
   it('rejects with unavailable when a part cannot be decoded', async () => {

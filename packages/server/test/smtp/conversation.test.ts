@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { playSmtp, type Step, smtpClient } from '../support/smtp-script.ts';
-import { type StartedSmtp, startSmtp, upToData } from './start-smtp.ts';
+import { startSmtp, upToData } from './start-smtp.ts';
 
-let smtp: StartedSmtp;
-beforeAll(async () => {
-  smtp = await startSmtp({ postmaster: 'log' });
-});
+const smtp = await startSmtp({ postmaster: 'log' });
 afterAll(() => smtp.stop());
 beforeEach(() => {
   smtp.receiver.mails.length = 0;
@@ -91,17 +88,8 @@ describe('a session', () => {
     client.close();
   });
 
+  // The order of commands is in session/order.test.ts.
   test.each<[string, Step[]]>([
-    [
-      'NOOP, HELP and VRFY change nothing',
-      [
-        ...withSender,
-        'NOOP ignored words → 250 2.0.0',
-        'HELP → 214 2.0.0',
-        'VRFY a@mayfly.test → 252 2.',
-        'RCPT TO:<a@mayfly.test> → 250',
-      ],
-    ],
     [
       'verbs in any case, and trailing spaces',
       [
@@ -118,31 +106,6 @@ describe('a session', () => {
     [
       'a space after the colon, as old senders write it',
       [...hello, 'MAIL FROM: <s@example.com> BODY=8BITMIME → 250', 'RCPT TO: <a@mayfly.test> → 250'],
-    ],
-    [
-      'MAIL before EHLO, RCPT before MAIL, DATA before both',
-      [
-        '→ 220',
-        'RSET → 250 2.0.0',
-        'MAIL FROM:<s@example.com> → 503 5.5.1',
-        'EHLO client.test → 250',
-        'RCPT TO:<a@mayfly.test> → 503 5.5.1',
-        'DATA → 503 5.5.1',
-        'MAIL FROM:<> → 250 2.1.0',
-        'DATA → 503 5.5.1',
-        'MAIL FROM:<again@example.com> → 503 5.5.1',
-      ],
-    ],
-    [
-      'RSET and a new EHLO forget the mail',
-      [
-        ...withSender,
-        'RSET → 250',
-        'RCPT TO:<a@mayfly.test> → 503 5.5.1',
-        'MAIL FROM:<s@example.com> → 250',
-        'EHLO client.test → 250',
-        'RCPT TO:<a@mayfly.test> → 503 5.5.1',
-      ],
     ],
     [
       'unknown commands',

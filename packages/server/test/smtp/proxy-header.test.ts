@@ -46,10 +46,17 @@ describe('a PROXY header of version 1', () => {
     'PROXY TCP4 192.0.2.1 192.0.2.2 -1 2',
     'PROXY TCP4 192.0.2.1 192.0.2.2 1 2 3',
     'PROXY  TCP4 192.0.2.1 192.0.2.2 1 2',
+    'PROXY TCP4 198.51.100.7 192.0.2.1 04000 25',
+    'PROXY TCP4 198.051.100.7 192.0.2.1 40000 25',
+    'PROXY TCP4\t198.51.100.7 192.0.2.1 40000 25',
+    'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25 ',
+    'PROXY TCP4 198.51.100.7 192.0.2.1 40000 25\n',
+    'PROXY UDP4 198.51.100.7 192.0.2.1 40000 25',
+    'PROXY UNKNOWN \0',
     'PROXY UNKNOWNX',
     'proxy TCP4 192.0.2.1 192.0.2.2 1 2',
     'EHLO client.test',
-  ])('is none: %s', (line) => {
+  ])('is none: %j', (line) => {
     expect(readProxyHeader(Buffer.from(`${line}\r\n`))).toBe('invalid');
   });
 
@@ -69,6 +76,7 @@ describe('a PROXY header of version 2', () => {
     ['IPv6', FROM_IPV6, '2001:db8::7'],
     ['IPv4 in IPv6', { ...FROM_IPV6, source: '::ffff:198.51.100.7' }, '198.51.100.7'],
     ['IPv4 with TLVs', { ...FROM_IPV4, more: tlvs(300) }, '198.51.100.7'],
+    ['IPv4 with a TLV that is cut off', { ...FROM_IPV4, more: Buffer.from([4, 0, 9, 1]) }, '198.51.100.7'],
     ['LOCAL', { command: 0, protocol: 0 }, null],
     ['LOCAL with addresses', { ...FROM_IPV4, command: 0 }, null],
     ['LOCAL with anything', { command: 0, protocol: 0xff, more: tlvs(5) }, null],
@@ -83,6 +91,8 @@ describe('a PROXY header of version 2', () => {
     ['an unknown command', { ...FROM_IPV4, command: 2 }],
     ['an unknown family', { ...FROM_IPV4, protocol: 0x41 }],
     ['an unknown transport', { ...FROM_IPV4, protocol: 0x13 }],
+    ['a family without a transport', { ...FROM_IPV4, protocol: 0x10 }],
+    ['a transport without a family', { protocol: 0x01 }],
     ['UDP', { ...FROM_IPV4, protocol: 0x12 }],
     ['an IPv4 header too short for its addresses', { protocol: 0x11, more: tlvs(11) }],
     ['an IPv6 header too short for its addresses', { protocol: 0x21, more: tlvs(35) }],

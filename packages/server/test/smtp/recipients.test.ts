@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { playSmtp, type Step } from '../support/smtp-script.ts';
-import { type StartedSmtp, startSmtp } from './start-smtp.ts';
+import { startSmtp } from './start-smtp.ts';
 
-let smtp: StartedSmtp;
-let withPostmaster: StartedSmtp;
-beforeAll(async () => {
-  smtp = await startSmtp();
-  withPostmaster = await startSmtp({ postmaster: 'log' });
-});
+const smtp = await startSmtp();
+const withPostmaster = await startSmtp({ postmaster: 'log' });
 afterAll(async () => {
   await smtp.stop();
   await withPostmaster.stop();

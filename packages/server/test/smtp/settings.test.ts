@@ -8,6 +8,8 @@ const plain = (user: string, password: string): string =>
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 describeOnEngines('STARTTLS and AUTH as the settings say', (engine) => {
+  /** What no database has to do with. */
+  const itOnce = it.runIf(engine.nodes === 1);
   let env: Record<string, string>;
   let stopEngine: () => Promise<void>;
   beforeAll(async () => {
@@ -32,25 +34,23 @@ describeOnEngines('STARTTLS and AUTH as the settings say', (engine) => {
     return { client, offer: await client.say('EHLO app.example.org') };
   }
 
-  it('MAYFLY_SMTP_STARTTLS=self-signed offers STARTTLS with a certificate that is made for it', async () => {
-    const app = await start({ MAYFLY_SMTP_STARTTLS: 'self-signed' });
+  itOnce(
+    'MAYFLY_SMTP_STARTTLS=self-signed offers STARTTLS with a certificate that is made for it',
+    async () => {
+      const app = await start({ MAYFLY_SMTP_STARTTLS: 'self-signed' });
+      const { client, offer } = await connected(app);
+      expect(offer).toContain('STARTTLS');
+      await client.play(['STARTTLS → 220 2.0.0']);
+      await client.startTls({ rejectUnauthorized: false });
+      expect(await client.say('EHLO app.example.org')).not.toContain('STARTTLS');
+    },
+  );
+
+  itOnce('MAYFLY_SMTP_STARTTLS=off and MAYFLY_SMTP_AUTH=off offer neither', async () => {
+    const app = await start({ MAYFLY_SMTP_STARTTLS: 'off', MAYFLY_SMTP_AUTH: 'off' });
     const { client, offer } = await connected(app);
-    expect(offer).toContain('STARTTLS');
-    await client.play(['STARTTLS → 220 2.0.0']);
-    await client.startTls({ rejectUnauthorized: false });
-    expect(await client.say('EHLO app.example.org')).not.toContain('STARTTLS');
-  });
-
-  it('MAYFLY_SMTP_STARTTLS=off offers none', async () => {
-    const { client, offer } = await connected(await start({ MAYFLY_SMTP_STARTTLS: 'off' }));
-    expect(offer).not.toContain('STARTTLS');
-    await client.play(['STARTTLS → 502 5.5.1']);
-  });
-
-  it('MAYFLY_SMTP_AUTH=off offers none', async () => {
-    const { client, offer } = await connected(await start({ MAYFLY_SMTP_AUTH: 'off' }));
-    expect(offer).not.toContain('AUTH');
-    await client.play([`AUTH PLAIN ${plain('a', 'b')} → 502 5.5.1`]);
+    expect(offer).not.toMatch(/STARTTLS|AUTH/);
+    await client.play(['STARTTLS → 502 5.5.1', `AUTH PLAIN ${plain('a', 'b')} → 502 5.5.1`]);
   });
 
   it('MAYFLY_SMTP_AUTH=any accepts credentials of no inbox, and they change nothing', async () => {
@@ -69,16 +69,19 @@ describeOnEngines('STARTTLS and AUTH as the settings say', (engine) => {
     expect((await app.api('GET', `/v1/inboxes/${other.id}`)).body.messageCount).toBe(0);
   });
 
-  it('AUTH without TLS is offered to this machine, and to others only with MAYFLY_SMTP_AUTH_PLAINTEXT=on', async () => {
-    const settings = { MAYFLY_SMTP_AUTH: 'inbox', MAYFLY_SMTP_PROXY_FROM: '127.0.0.1/32' };
-    const app = await start(settings);
-    expect((await connected(app, '127.0.0.1')).offer).toContain('AUTH PLAIN LOGIN');
-    const { client, offer } = await connected(app, '198.51.100.7');
-    expect(offer).not.toContain('AUTH');
-    await client.play([`AUTH PLAIN ${plain('a', 'b')} → 538 5.7.11`]);
-    const open = await start({ ...settings, MAYFLY_SMTP_AUTH_PLAINTEXT: 'on' });
-    expect((await connected(open, '198.51.100.7')).offer).toContain('AUTH PLAIN LOGIN');
-  });
+  itOnce(
+    'AUTH without TLS is offered to this machine, and to others only with MAYFLY_SMTP_AUTH_PLAINTEXT=on',
+    async () => {
+      const settings = { MAYFLY_SMTP_AUTH: 'inbox', MAYFLY_SMTP_PROXY_FROM: '127.0.0.1/32' };
+      const app = await start(settings);
+      expect((await connected(app, '127.0.0.1')).offer).toContain('AUTH PLAIN LOGIN');
+      const { client, offer } = await connected(app, '198.51.100.7');
+      expect(offer).not.toContain('AUTH');
+      await client.play([`AUTH PLAIN ${plain('a', 'b')} → 538 5.7.11`]);
+      const open = await start({ ...settings, MAYFLY_SMTP_AUTH_PLAINTEXT: 'on' });
+      expect((await connected(open, '198.51.100.7')).offer).toContain('AUTH PLAIN LOGIN');
+    },
+  );
 
   it('an inbox that one server made captures the mail of a session with another', async () => {
     const settings = { MAYFLY_SMTP_AUTH: 'inbox' };

@@ -14,7 +14,7 @@ export const CreateAccount = Type.Object(
 );
 export type CreateAccount = Static<typeof CreateAccount>;
 
-/** A new account: the only answer that shows its first key. */
+/** A new account. Only this response contains its first key. */
 export const CreatedAccount = Type.Object(
   {
     account: Type.Object(

@@ -2,10 +2,10 @@ import { type Static, Type } from 'typebox';
 import { closed, PLAIN_TEXT, Timestamp } from '../common.ts';
 import { nullable, ref } from '../ref.ts';
 
-/** A name tells people what a thing is for; longer ones are a mistake. */
+/** Characters of a name for people; longer ones are a mistake. */
 export const MAX_NAME = 100;
 
-/** A name that people read, also in terminals: no control characters, and no half of a surrogate pair. */
+/** A name for people, also shown in terminals: no control characters and no lone surrogates. */
 export const GivenName = (description: string, example: string) =>
   Type.String({
     description,
@@ -68,7 +68,7 @@ const shown = {
 export const Key = Type.Object(shown, { $id: 'Key', description: 'An API key, without its secret.' });
 export type Key = Static<typeof Key>;
 
-/** A new API key: the only answer that shows it. */
+/** A new API key. Only this response contains the secret. */
 export const CreatedKey = Type.Object(
   {
     ...shown,

@@ -5,7 +5,7 @@ import { nullable, ref } from '../ref.ts';
 const count = (description: string) => Type.Integer({ description, minimum: 0 });
 const limit = (description: string) => nullable(Type.Integer({ minimum: 1 }), { description });
 
-/** The limits of the account's plan; null lifts one. */
+/** The limits of the account's plan; null means unlimited. */
 export const PlanLimits = Type.Object(
   {
     requestsPerMonth: limit('Requests per calendar month (UTC); null without a limit.'),

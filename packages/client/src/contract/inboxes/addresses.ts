@@ -22,7 +22,7 @@ export const GenerateAddress = Type.Object(
 );
 export type GenerateAddress = Static<typeof GenerateAddress>;
 
-/** A free address, held for the account that asked. */
+/** A free address, reserved for the account that requested it. */
 export const GeneratedAddress = Type.Object(
   {
     address: Type.String({ description: 'The address.', examples: ['brave.otter48213377@mayfly.test'] }),

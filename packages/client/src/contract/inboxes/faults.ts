@@ -12,7 +12,7 @@ export const MAX_FAULT_DELAY_MS = 15 * 60_000;
 export const MAX_FAULT_TEXT = 506;
 /** The text of a reply line, without control characters (RFC 5321 section 4.2). */
 export const PRINTABLE_ASCII = '^[ -~]*$';
-/** The text of a reply without one. */
+/** The reply text of a rule that sets none. */
 export const DEFAULT_FAULT_TEXT = 'A fault rule of this inbox gives this reply';
 
 const At = Type.Enum(['rcpt', 'data', 'end-of-data', 'api'], {
@@ -103,7 +103,7 @@ export const SetFaults = Type.Object(
 );
 export type SetFaults = Static<typeof SetFaults>;
 
-/** A rule as it is shown: complete, with what is left of it. */
+/** A complete rule with its remaining number of applications. */
 export const FaultState = Type.Object(
   {
     at: At,
@@ -127,7 +127,7 @@ export const Faults = Type.Object(
 );
 export type Faults = Static<typeof Faults>;
 
-/** A rule that met a sender. */
+/** An application of a rule to a mail. */
 export const AppliedFault = Type.Object(
   {
     rule: Type.Integer({ description: 'Which rule it was, from 1 on.' }),

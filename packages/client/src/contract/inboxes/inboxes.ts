@@ -26,7 +26,7 @@ const MAX_LOCAL_PART = 64;
 const MAX_ADDRESS = 254;
 
 const LABEL_LETTERS = `[A-Za-z0-9][A-Za-z0-9._-]{0,${MAX_LABEL_NAME - 1}}`;
-/** Names of labels. */
+/** Pattern of label names. */
 export const LABEL_NAME = `^${LABEL_LETTERS}$`;
 const LabelValue = Type.String({
   description: 'Value of the label.',
@@ -48,7 +48,7 @@ export type Labels = Record<string, string>;
 
 const TtlMinutes = (description: string) => Type.Integer({ ...unit('minutes'), description, examples: [60] });
 
-/** Body of `POST /v1/inboxes`; all of it is optional, and the body too. */
+/** Body of `POST /v1/inboxes`. The body and all its fields are optional. */
 export const CreateInbox = Type.Object(
   {
     ttlMinutes: Type.Optional(
@@ -158,18 +158,18 @@ const metadata = {
   }),
 };
 
-/** What an inbox is, without its mail. */
+/** The metadata of an inbox, without its messages. */
 export const Inbox = Type.Object(metadata, { $id: 'Inbox', description: 'An inbox.' });
 export type Inbox = Static<typeof Inbox>;
 
-/** What the creation of an inbox answers about its `webhookUrl`. */
+/** The webhook that was created for `webhookUrl`. */
 export const InboxWebhook = Type.Object(
   { id: WebhookId, url: WebhookUrl, secret: WebhookSecret },
   { $id: 'InboxWebhook', description: 'The webhook that was registered with an inbox.' },
 );
 export type InboxWebhook = Static<typeof InboxWebhook>;
 
-/** The answer of a creation: the only one that ever shows the read token. */
+/** A new inbox. Only this response contains the read token. */
 export const CreatedInbox = Type.Object(
   {
     ...metadata,
@@ -206,7 +206,7 @@ export const InboxLabelQuery = Type.Unsafe<Record<string, string>>(
   Type.Object({}, { ...closed, patternProperties: LABEL_PARAMETER, maxProperties: MAX_LABELS }),
 );
 
-/** Each word is compared with each inbox of the account. */
+/** Limit of the search text: each word is compared with every inbox of the account. */
 const MAX_WORDS = 200;
 
 /** Query of `GET /v1/inboxes`: `label.NAME=value` besides the page. */
@@ -240,7 +240,7 @@ export type InboxQuery = Static<typeof InboxQuery>;
 
 export const InboxParams = Type.Object({ id: InboxId });
 
-/** Headers of requests that may be repeated safely. */
+/** Headers of idempotent requests. */
 export const IdempotencyHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({

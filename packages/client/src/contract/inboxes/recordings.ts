@@ -5,9 +5,9 @@ import { nullable, ref } from '../ref.ts';
 import { Domain } from './addresses.ts';
 import { CreatedInbox, Labels } from './inboxes.ts';
 
-/** A thousand times faster than recorded, an hour passes in 3.6 s; beyond that, leave `speed` out. */
+/** At a thousand times the recorded speed, an hour takes 3.6 s; without `speed` there is no delay at all. */
 const MAX_SPEED = 1000;
-/** The version of the layout of a recording's `inbox.json`. */
+/** Version of the format of a recording's `inbox.json`. */
 export const RECORDING_VERSION = 1;
 
 /** One message of a {@link Recording}. */

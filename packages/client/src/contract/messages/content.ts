@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { AttachmentId } from '../common.ts';
 import { nullable, ref } from '../ref.ts';
 
-/** Bounds of fields, characters; the server has the reasons (`mail/limits.ts`) and a test compares them. */
+/** Limits in characters. `mail/limits.ts` of the server gives the reasons; a test compares both. */
 const MAX_ADDRESS = 320;
 const MAX_NAME = 200;
 export const MAX_MAILBOXES = 100;

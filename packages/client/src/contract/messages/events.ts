@@ -40,7 +40,7 @@ export const AccountEventsQuery = Type.Object(
 );
 export type AccountEventsQuery = Static<typeof AccountEventsQuery>;
 
-/** Headers of a stream that is resumed. */
+/** Headers of a request that resumes a stream. */
 export const EventsHeaders = Type.Object({
   'last-event-id': Type.Optional(
     Type.String({

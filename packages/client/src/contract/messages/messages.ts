@@ -27,12 +27,12 @@ import {
 
 /** A filter names a part of a subject or an address; longer ones are a mistake. */
 export const MAX_FILTER = 500;
-/** Seconds for which a list may be held back. */
+/** Longest time that the response of a list may be delayed, seconds. */
 export const MAX_WAIT = 60;
 /** Longest form of `since`; nothing valid is longer. */
 export const MAX_SINCE = 100;
 
-/** Bounds of fields, characters; the server has the reasons (`mail/limits.ts`) and a test compares them. */
+/** Limits in characters. `mail/limits.ts` of the server gives the reasons; a test compares both. */
 const MAX_PREVIEW = 200;
 const MAX_HTML_TEXT = 256 * 1024;
 const MAX_IMAGES = 200;
@@ -81,7 +81,7 @@ export const Authentication = Type.Object(
 );
 export type Authentication = Static<typeof Authentication>;
 
-/** Tags of a message: more are not tags but content. */
+/** Limits of the tags of a message; larger values are content and not tags. */
 const MAX_TAGS = 20;
 const MAX_TAG = 100;
 
@@ -230,7 +230,7 @@ export const Message = Type.Object(
 );
 export type Message = Static<typeof Message>;
 
-/** @param parameter that continues the search */
+/** @param parameter the query parameter that continues the search */
 export const SearchedTo = (parameter: string) =>
   Type.Optional(
     Timestamp(
@@ -256,7 +256,7 @@ export type MessageList = Static<typeof MessageList>;
 const filter = (description: string, example: string) =>
   Type.Optional(Type.String({ description, minLength: 1, maxLength: MAX_FILTER, examples: [example] }));
 
-/** Filters of lists and waits. Text is compared without regard to case and may be anywhere. */
+/** Filters of lists and waits. Text is compared without regard to case and may be anywhere in the field. */
 export const messageFilters = {
   from: filter('Only messages whose author (address or name) contains this.', 'no-reply@'),
   to: filter(
@@ -276,7 +276,7 @@ export const messageFilters = {
   ),
 };
 
-/** Terms that one search may have; more say nothing that twenty do not. */
+/** Terms of one search; more do not make it more precise. */
 export const MAX_SEARCH_TERMS = 20;
 
 export const SearchQuery = Type.Optional(

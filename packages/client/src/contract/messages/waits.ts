@@ -5,12 +5,12 @@ import { PROVIDER_NAMES } from '../providers.ts';
 import { nullable, ref } from '../ref.ts';
 import { MAX_FILTER, MAX_SINCE, MAX_WAIT, Message, MessageSummary, messageFilters } from './messages.ts';
 
-/** Messages that one wait may ask for: each is answered in full. */
+/** Messages that one wait may return: all are returned in full. */
 export const MAX_WAIT_COUNT = 50;
-/** Seconds of a wait that names none: longer than mail takes, shorter than a test's own timeout. */
+/** Default timeout of a wait, seconds: longer than mail takes, shorter than a test's own timeout. */
 export const DEFAULT_WAIT = 30;
 
-/** Seconds that a client may wait in all, with several requests: a day. */
+/** Longest total time of a client's wait, which may take several requests: a day, in seconds. */
 const MAX_WAIT_OF_CLIENT = 86_400;
 
 const part = (description: string, example: string) =>
@@ -52,7 +52,7 @@ export const MessageMatch = Type.Object(
 );
 export type MessageMatch = Static<typeof MessageMatch>;
 
-/** Body of `POST /v1/inboxes/{id}/wait`; all of it is optional, and the body too. */
+/** Body of `POST /v1/inboxes/{id}/wait`. The body and all its fields are optional. */
 export const WaitRequest = Type.Object(
   {
     match: Type.Optional(ref(MessageMatch)),

@@ -27,13 +27,16 @@ interface Entry {
   until: number;
 }
 
-/** Takes or holds an address in one statement, unless a live inbox has it or another account has it reserved. */
+/**
+ * Claims or reserves an address in one statement, unless a live inbox has it or another account has reserved
+ * it.
+ */
 async function occupy(
   tx: Tx,
   { address, accountId, inboxId, busyUntil, until }: Entry,
   now: number,
 ): Promise<boolean> {
-  // A later reservation of the same account stays: a hold of minutes must not end a quarantine of days.
+  // Keep a later reservation of the same account: a hold of minutes must not shorten a quarantine of days.
   const taken = await tx.run(
     sql`insert into addresses (address, account_id, inbox_id, busy_until, reserved_until)
       values (${address}, ${accountId}, ${inboxId}, ${busyUntil}, ${until})
@@ -48,7 +51,7 @@ async function occupy(
   return taken > 0;
 }
 
-/** Takes the address of a new inbox and the entries of its kind. @throws AppError `address_taken` */
+/** Claims the address of a new inbox and the entries of its kind. @throws AppError `address_taken` */
 export async function claimAddress(tx: Tx, tenancy: Tenancy, kind: InboxKind, now: number): Promise<void> {
   const { accountId, address, inboxId, expiresAt: busyUntil } = tenancy;
   const until = busyUntil + ADDRESS_QUARANTINE_MS;

@@ -50,7 +50,7 @@ async function storeResponse(
 ): Promise<void> {
   // The webhook's secret is stored here too, so that a repeated request gets the same response.
   const texts = [JSON.stringify(inbox), webhook && JSON.stringify(webhook)] as const;
-  // An existing row is too old to be replayed.
+  // An existing row has expired, so it is overwritten.
   await tx.run(
     sql`insert into idempotency (key_id, key_hash, body_hash, nonce, inbox, webhook, expires_at)
       values (${inbox.accountId}, ${keyHash}, ${bodyHash}, ${nonce}, ${texts[0]}, ${texts[1]},

@@ -60,15 +60,18 @@ export const isListed = (
   sql`${hasLabels(accountId, labels)} and expires_at > ${now} and freed = 0
     ${before === null ? EMPTY : sql`and id < ${before}`}`;
 
-/** True for the inbox that receives mail for an address: its own, also in quarantine, else the domain's catch-all. */
+/**
+ * True for the inbox that receives mail for an address: the one with this address, also in quarantine, else
+ * the domain's catch-all.
+ */
 const takes = (address: string, now: number): Sql =>
   sql`and id = (select inbox_id from addresses
     where address in (${address}, ${allOfDomain(domainOf(address))}) and busy_until > 0 and reserved_until > ${now}
     order by case when address = ${address} then 0 else 1 end limit 1)`;
 
 /**
- * True for inboxes with the word in the address or in the JSON text of their labels, where `=` stands between a name and
- * the beginning of its value.
+ * True for inboxes with the word in the address or in their labels. Labels are searched as JSON, where `=`
+ * stands for the text between a name and its value.
  */
 const hasWord = (word: string): Sql => {
   const asJson = (text: string) => JSON.stringify(text).slice(1, -1);
@@ -91,7 +94,10 @@ const toAddressed = ({ faultsLeft, ...row }: AddressedRow): AddressedInbox => ({
 });
 
 export const finding = {
-  /** Live or expired less than 24 hours ago; then only id, address, times and labels are meaningful. */
+  /**
+   * An inbox that is live or expired less than 24 hours ago; of an expired one only id, address, times and
+   * labels are meaningful.
+   */
   find: read(
     async (db, accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> => {
       const row = await db.first<InboxRow>(
@@ -102,7 +108,7 @@ export const finding = {
     },
   ),
 
-  /** As `find`, by the {@link hashCredential} of its read token. */
+  /** As `find`, by the hash ({@link hashCredential}) of its read token. */
   findByToken: read(async (db, tokenHash: string, now: number): Promise<InboxRecord | undefined> => {
     const row = await db.first<InboxRow>(
       sql`select ${INBOX} from inboxes where token_hash = ${tokenHash} and expires_at > ${now - TOMBSTONE_MS}`,
@@ -141,7 +147,7 @@ export const finding = {
     },
   ),
 
-  /** The live inbox with this address of its own (lower case, no tag), for RCPT. */
+  /** The live inbox with exactly this address (lower case, no tag), for RCPT. */
   findByAddress: read(async (db, address: string, now: number): Promise<AddressedInbox | undefined> => {
     const row = await db.first<AddressedRow>(
       sql`select ${ADDRESSED} from addresses a join inboxes i on i.id = a.inbox_id
@@ -150,7 +156,7 @@ export const finding = {
     return row && toAddressed(row);
   }),
 
-  /** Inboxes that may take mail for an address (lower case, no tag) that no live inbox has as its own. */
+  /** Inboxes that may receive mail for an address (lower case, no tag) that no live inbox has. */
   findTakers: read(async (db, address: string, now: number): Promise<Takers> => {
     const domain = allOfDomain(domainOf(address));
     // `busy_until` of a hold is 0.

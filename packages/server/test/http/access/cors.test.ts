@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { ConfigError, parseConfig } from '../../../src/config/config.ts';
 import { startHttp, type TestHttp } from '../start-http.ts';
 
@@ -21,28 +21,18 @@ const from = (http: TestHttp, origin: string, method: string, path: string, as?:
 const corsHeaders = (headers: Headers) =>
   [...headers.keys()].filter((name) => /^access-control|^vary/.test(name));
 
-describe('requests of web pages, by default', () => {
-  let http: TestHttp;
-  beforeAll(async () => {
-    http = await startHttp();
-  });
-  afterAll(() => http.stop());
-
-  it('get no CORS headers, and no preflight is answered', async () => {
-    expect(corsHeaders((await from(http, APP, 'GET', '/v1/inboxes')).headers)).toEqual([]);
-    const answer = await preflight(http, APP);
-    expect(answer.status).toBe(405);
-    expect(corsHeaders(answer.headers)).toEqual([]);
-  });
+it('requests of web pages get no CORS headers by default, and no preflight is answered', async () => {
+  const off = await startHttp();
+  expect(corsHeaders((await from(off, APP, 'GET', '/v1/inboxes')).headers)).toEqual([]);
+  const answer = await preflight(off, APP);
+  expect([answer.status, corsHeaders(answer.headers)]).toEqual([405, []]);
+  await off.stop();
 });
 
-describe('requests of web pages, with origins in MAYFLY_CORS_ORIGINS', () => {
-  let http: TestHttp;
-  beforeAll(async () => {
-    http = await startHttp({ corsOrigins: [APP, 'http://localhost:5173'] });
-  });
-  afterAll(() => http.stop());
+const http = await startHttp({ corsOrigins: [APP, 'http://localhost:5173'] });
+afterAll(() => http.stop());
 
+describe('requests of web pages, with origins in MAYFLY_CORS_ORIGINS', () => {
   it('have their preflight answered without a credential, for every method and header of the API', async () => {
     const answer = await preflight(http, APP, { 'access-control-request-headers': 'Authorization,X-Trace' });
     expect(answer.status).toBe(204);
@@ -114,27 +104,23 @@ describe('requests of web pages, with origins in MAYFLY_CORS_ORIGINS', () => {
     const answer = await http.api('GET', '/v1/inboxes');
     expect([answer.status, answer.headers.get('vary')]).toEqual([200, 'Origin']);
   });
-
-  it('never carry cookies', async () => {
-    for (const answer of [await preflight(http, APP), await from(http, APP, 'GET', '/v1/inboxes')]) {
-      expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
-    }
-  });
 });
 
-describe('requests of web pages, with MAYFLY_CORS_ORIGINS=*', () => {
-  let http: TestHttp;
-  beforeAll(async () => {
-    http = await startHttp({ corsOrigins: ['*'] });
-  });
-  afterAll(() => http.stop());
-
-  it.each([APP, OTHER, 'null'])('are allowed to the origin %s, without cookies', async (origin) => {
-    for (const answer of [await preflight(http, origin), await from(http, origin, 'GET', '/v1/inboxes')]) {
+it.each([APP, OTHER, 'null'])(
+  'with MAYFLY_CORS_ORIGINS=* requests are allowed to the origin %s',
+  async (origin) => {
+    const open = await startHttp({ corsOrigins: ['*'] });
+    for (const answer of [await preflight(open, origin), await from(open, origin, 'GET', '/v1/inboxes')])
       expect(answer.headers.get('access-control-allow-origin')).toBe('*');
-      expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
-    }
-  });
+    await open.stop();
+  },
+);
+
+it.each([['*'], [APP]])('requests never carry cookies, with MAYFLY_CORS_ORIGINS=%s', async (allowed) => {
+  const server = await startHttp({ corsOrigins: [allowed] });
+  for (const answer of [await preflight(server, APP), await from(server, APP, 'GET', '/v1/inboxes')])
+    expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
+  await server.stop();
 });
 
 describe('MAYFLY_CORS_ORIGINS', () => {

@@ -1,15 +1,12 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { createSignInCodes } from '../../../src/console/sign-in-codes.ts';
-import { type Answer, startHttp, type TestHttp } from '../start-http.ts';
+import { type Answer, startHttp } from '../start-http.ts';
 
 const PUBLIC = 'https://mail.example.com';
-let http: TestHttp;
-beforeAll(async () => {
-  const options = { console: { signInCodes: createSignInCodes() }, publicUrl: PUBLIC, corsOrigins: ['*'] };
-  http = await startHttp(options, 'unlimited', {}, true);
-});
+const options = { console: { signInCodes: createSignInCodes() }, publicUrl: PUBLIC, corsOrigins: ['*'] };
+const http = await startHttp(options, 'unlimited', {}, true);
 afterAll(() => http.stop());
 
 const usage = (headers: Record<string, string> = {}): Promise<Answer> =>

@@ -1,17 +1,14 @@
 import { Registry } from 'prom-client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { HttpDeps } from '../../../src/http/context.ts';
 import { buildApp } from '../../../src/http/server.ts';
 import { hashCredential, newCredential, newId } from '../../../src/ids.ts';
-import { startHttp, type TestHttp } from '../start-http.ts';
+import { startHttp } from '../start-http.ts';
+
+const http = await startHttp();
+afterAll(() => http.stop());
 
 describe('the guard', () => {
-  let http: TestHttp;
-  beforeAll(async () => {
-    http = await startHttp();
-  });
-  afterAll(() => http.stop());
-
   const addKey = async (credential: string, expiresAt: number | null) => {
     const createdAt = http.clock.now();
     await http.store.keys.create({

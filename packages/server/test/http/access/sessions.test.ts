@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { createSignInCodes } from '../../../src/console/sign-in-codes.ts';
-import { startHttp, type TestHttp } from '../start-http.ts';
+import { startHttp } from '../start-http.ts';
 
 const HOUR = 60 * 60_000;
 /** What a browser adds to the requests of the console. */
 const FROM_CONSOLE = { 'sec-fetch-site': 'same-origin' };
 
 const codes = createSignInCodes();
-let http: TestHttp;
-beforeAll(async () => {
-  http = await startHttp({ console: { signInCodes: codes } });
-});
+const http = await startHttp({ console: { signInCodes: codes } });
 afterAll(() => http.stop());
 
 /** Signs in, and returns the Cookie header of later requests. */

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { answerChecker } from '../../support/answer-schema.ts';
 import type { Answer, Body } from '../../support/api-client.ts';
 import { EMPTY_ARCHIVE } from '../../support/recording-archive.ts';
-import { startApp, type TestApp } from '../../support/start-app.ts';
-import { everyOperation, resolved } from './operations.ts';
+import { startApp } from '../../support/start-app.ts';
+import { everyOperation, type Operation, resolved } from './operations.ts';
 
 /** As `mayfly dev`, where webhooks may go to loopback; and operations that are off by default are on. */
 const ENV = { MAYFLY_SIGNUP_PLAN: 'free', MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
@@ -19,13 +19,6 @@ const MAIL = {
   attachments: [{ filename: 'terms.txt', content: 'The terms.' }],
 };
 
-interface Operation {
-  id: string;
-  method: string;
-  path: string;
-  described: Body;
-}
-
 /** Things that the example ids of a document stand for, by prefix. */
 type Place = Record<'inb' | 'msg' | 'whk' | 'dlv' | 'key' | 'wai' | 'cur' | 'acur', string>;
 
@@ -39,32 +32,14 @@ interface ExampleRequest {
   body?: unknown;
 }
 
-let app: TestApp;
-const { document }: { document: Body } = everyOperation();
-const check = answerChecker(document);
-
-beforeAll(async () => {
-  app = await startApp(ENV);
-});
+const app = await startApp(ENV);
 afterAll(() => app.stop());
 
-const resolve = (node: Body): Body => resolved(document, node);
+const { document, operations } = everyOperation();
+const check = answerChecker(document);
 
-const operations: Operation[] = Object.entries<Body>(document.paths).flatMap(([path, methods]) =>
-  Object.entries<Body>(methods).map(([method, described]) => ({
-    ...{ id: described.operationId, method: method.toUpperCase(), path },
-    described: {
-      ...described,
-      parameters: (described.parameters ?? []).map(resolve),
-      responses: Object.fromEntries(
-        Object.entries<Body>(described.responses).map(([status, response]) => [status, resolve(response)]),
-      ),
-    },
-  })),
-);
-
-const parametersOf = ({ described }: Operation, where: string): Body[] =>
-  (described.parameters ?? []).filter((parameter: Body) => parameter.in === where);
+const parametersOf = ({ parameters }: Operation, where: string): Body[] =>
+  parameters.filter((parameter) => parameter.in === where);
 
 /** The values of a request that every tool fills in: examples of what is required. */
 function filledIn(operation: Operation): Pick<ExampleRequest, 'query' | 'headers'> {
@@ -80,7 +55,7 @@ function filledIn(operation: Operation): Pick<ExampleRequest, 'query' | 'headers
 /** Every request that the examples of an operation make: each body, and each optional parameter by itself. */
 function exampleRequests(operation: Operation): ExampleRequest[] {
   const base = { operation, ...filledIn(operation) };
-  const content = Object.entries<Body>(operation.described.requestBody?.content ?? {});
+  const content = Object.entries<Body>(operation.content);
   const requests: ExampleRequest[] = content.flatMap(([type, { examples = {} }]) =>
     Object.entries<Body>(examples).map(([name, { value }]) => ({
       ...{ ...base, name: `body ${name}`, type, body: value },
@@ -88,22 +63,22 @@ function exampleRequests(operation: Operation): ExampleRequest[] {
   );
   const [type] = content[0] ?? [];
   if (type && operation.id in BYTES) requests.push({ ...base, name: 'body', type });
-  if (content.length === 0 || operation.described.requestBody.required !== true) {
+  if (content.length === 0 || !operation.needsBody) {
     requests.push({ ...base, name: 'no body' });
   }
   const [withBody] = requests;
   for (const { name, 'x-example': value } of parametersOf(operation, 'query')) {
     if (value === undefined) continue;
-    const body = operation.described.requestBody?.required === true ? withBody : {};
+    const body = operation.needsBody ? withBody : {};
     requests.push({ ...base, ...body, name: `parameter ${name}`, query: { ...base.query, [name]: value } });
   }
   return requests;
 }
 
 /** An inbox with a mail that came by SMTP, a webhook with a delivery, and a key. */
-async function newPlace(): Promise<Place> {
+async function newPlace(labels: object): Promise<Place> {
   const post = async (path: string, body?: object) => (await app.api('POST', path, { body })).body;
-  const inbox = await app.createInbox({ labels: { run: '4711' } });
+  const inbox = await app.createInbox({ labels });
   await app.send({ ...MAIL, to: inbox.address });
   const { messages } = (await app.api('GET', `/v1/inboxes/${inbox.id}/messages?wait=5`)).body;
   const webhook = await post('/v1/webhooks', { url: 'http://127.0.0.1:9999/hook' });
@@ -135,8 +110,11 @@ function queryText(query: Record<string, unknown>): string {
   return text === '' ? '' : `?${text}`;
 }
 
+/** For requests that only read; without the label by which an example deletes inboxes. */
+const shared = newPlace({});
+
 async function send({ operation, query, headers, type, body }: ExampleRequest): Promise<Answer> {
-  const place = await newPlace();
+  const place = operation.method === 'GET' ? await shared : await newPlace({ run: '4711' });
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_all, name) => {
     const { example } = parametersOf(operation, 'path').find((parameter) => parameter.name === name);
     return inPlace(example, place);
@@ -144,17 +122,25 @@ async function send({ operation, query, headers, type, body }: ExampleRequest): 
   const bytes = await BYTES[operation.id]?.(place);
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return app.api(operation.method, inPlace(`${path}${queryText(query)}`, place), {
-    ...(operation.described.security.length === 0 ? { as: null } : {}),
+    ...(operation.takesCredential ? {} : { as: null }),
     headers: { ...headers, ...(type === undefined ? {} : { 'content-type': type }) },
     ...(body === undefined ? {} : { body: inPlace(text, place) }),
     ...(bytes ? { body: bytes } : {}),
   });
 }
 
+/** Headers that every response has; a plan without limits sends no RateLimit headers. */
+const alwaysSent = (headers: Body): string[] =>
+  Object.entries<Body>(headers)
+    .filter(([, { $ref }]) => document.components.headers[$ref?.split('/').at(-1)]?.required !== false)
+    .map(([name]) => name);
+
 /** What is wrong with a response by the document; '' for nothing. */
 function problemsOf(operation: Operation, answer: Answer): string {
-  const described = operation.described.responses[answer.status];
+  const described = operation.responses[answer.status];
   if (!described) return `status ${answer.status} is not described: ${JSON.stringify(answer.body)}`;
+  for (const header of alwaysSent(described.headers))
+    if (!answer.headers.get(header)) return `the header ${header} is missing`;
   const type = (answer.headers.get('content-type') ?? '').split(';')[0] ?? '';
   if (!described.content) return answer.bytes.length === 0 ? '' : 'a body is not described';
   const content = described.content[type] ?? described.content['*/*'];
@@ -170,21 +156,21 @@ describe('every operation of the OpenAPI document', () => {
       if (parameter.required) expect(parameter.example, `${parameter.name}: an example`).toBeDefined();
       else expect(parameter.example, `${parameter.name} is optional: no field is filled in`).toBeUndefined();
     }
-    const content = Object.values<Body>(operation.described.requestBody?.content ?? {});
+    const content = Object.values<Body>(operation.content);
     if (content.length === 0 || operation.id in BYTES) return;
     const examples = content.flatMap((one) => Object.keys(one.examples ?? {}));
     expect(examples.length, 'add "examples" to the schema of the body').toBeGreaterThan(0);
   });
 
-  it.each(byId)('carries an example of each of its errors: %s', (_id, { described }) => {
-    const statuses = Object.keys(described.responses).filter((status) => Number(status) >= 400);
-    const needed = ['400', '500', '503', ...(described.security.length === 0 ? [] : ['401', '429'])];
+  it.each(byId)('carries an example of each of its errors: %s', (_id, { responses, takesCredential }) => {
+    const statuses = Object.keys(responses).filter((status) => Number(status) >= 400);
+    const needed = ['400', '500', '503', ...(takesCredential ? ['401', '429'] : [])];
     expect(statuses).toEqual(expect.arrayContaining(needed));
     for (const status of statuses) {
-      const { examples = {}, schema } = described.responses[status].content[PROBLEM_TYPE];
+      const { examples = {}, schema } = responses[status].content[PROBLEM_TYPE];
       expect(Object.keys(examples).length, `${status}: name the code in backquotes`).toBeGreaterThan(0);
       for (const example of Object.values<Body>(examples)) {
-        const { value } = resolve(example);
+        const { value } = resolved(document, example);
         expect(value.status).toBe(Number(status));
         expect(check(schema, value)).toBe('');
         expect(value.detail).toMatch(/^["A-Z].*[.?]$/);

@@ -133,11 +133,13 @@ export interface Operation {
   path: string;
   /** True where `:id` is an inbox. */
   ofInbox: boolean;
-  /** True where the inbox's read token will do. */
-  takesToken: boolean;
+  takesCredential: boolean;
   row: (place: Place) => Row;
   parameters: { in: string; name: string; schema: Body }[];
   bodySchema: Body;
+  /** The request body by media type. */
+  content: Body;
+  needsBody: boolean;
   responses: Body;
 }
 
@@ -164,8 +166,10 @@ export function everyOperation(): { document: Body; operations: Operation[] } {
       operations.push({
         ...{ id, method: method.toUpperCase(), path, row },
         ofInbox: path.startsWith('/v1/inboxes/{id}'),
-        takesToken: described.security.some((scheme: object) => 'readToken' in scheme),
+        takesCredential: described.security.length > 0,
         parameters: (described.parameters ?? []).map(resolve),
+        content: described.requestBody?.content ?? {},
+        needsBody: described.requestBody?.required === true,
         bodySchema: reference && document.components.schemas[reference.split('/').at(-1) ?? ''],
         responses: Object.fromEntries(
           Object.entries<Body>(described.responses).map(([status, response]) => [status, resolve(response)]),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inboxAt } from '../../store/builders.ts';
 import { zipOf } from '../../support/recording-archive.ts';
 import { type Answer, type Body, startHttp, type TestHttp } from '../start-http.ts';
-import { newPlace, type Place } from './operations.ts';
+import { everyOperation, newPlace, type Place } from './operations.ts';
 
 const NO_INDEX = await zipOf({ 'a.eml': '' });
 
@@ -66,35 +66,31 @@ const PROVOKED: Record<string, () => Promise<Answer>> = {
   unauthorized: () => http.api('GET', '/v1/inboxes', { as: null }),
   insufficient_scope: () => http.api('DELETE', inbox(), { as: place.inbox.token }),
   not_found: () => http.api('GET', '/v1/inboxes/inb_0'),
-  inbox_expired: () =>
-    (async () => {
-      const { id } = await http.createInbox();
-      await http.api('POST', `/v1/inboxes/${id}/expire`);
-      return http.api('GET', `/v1/inboxes/${id}`);
-    })(),
-  inbox_full: () =>
-    (async () => {
-      const inbox = await limited.createInbox();
-      for (let n = 0; n < 50; n++) await limited.deliver(inbox);
-      return inject(limited, inbox.id, MESSAGE);
-    })(),
+  inbox_expired: async () => {
+    const { id } = await http.createInbox();
+    await http.api('POST', `/v1/inboxes/${id}/expire`);
+    return http.api('GET', `/v1/inboxes/${id}`);
+  },
+  inbox_full: async () => {
+    const inbox = await limited.createInbox();
+    for (let n = 0; n < 50; n++) await limited.deliver(inbox);
+    return inject(limited, inbox.id, MESSAGE);
+  },
   malformed_message: () => inject(http, place.inbox.id, ''),
   malformed_recording: () =>
     http.api('POST', '/v1/inboxes/import', {
       body: NO_INDEX,
       headers: { 'content-type': 'application/zip' },
     }),
-  message_too_large: () =>
-    (async () => {
-      const { id } = await limited.createInbox();
-      return inject(limited, id, `${MESSAGE}${'x'.repeat(5 * 1024 * 1024)}`);
-    })(),
-  permanent_inbox: () =>
-    (async () => {
-      const sink = inboxAt({ kind: 'sink', createdAt: http.clock.now() });
-      await http.store.inboxes.create(http.accountId, sink, 1_000, null);
-      return http.api('POST', `/v1/inboxes/${sink.id}/expire`);
-    })(),
+  message_too_large: async () => {
+    const { id } = await limited.createInbox();
+    return inject(limited, id, `${MESSAGE}${'x'.repeat(5 * 1024 * 1024)}`);
+  },
+  permanent_inbox: async () => {
+    const sink = inboxAt({ kind: 'sink', createdAt: http.clock.now() });
+    await http.store.inboxes.create(http.accountId, sink, 1_000, null);
+    return http.api('POST', `/v1/inboxes/${sink.id}/expire`);
+  },
   payload_too_large: () =>
     http.api('POST', '/v1/inboxes', {
       body: 'x'.repeat(70_000),
@@ -104,34 +100,30 @@ const PROVOKED: Record<string, () => Promise<Answer>> = {
     http.api('POST', '/v1/inboxes', { body: '{}', headers: { 'content-type': 'text/plain' } }),
   range_not_satisfiable: () =>
     http.api('GET', `${message()}/attachments/${place.attachmentId}`, { headers: { range: 'bytes=999-' } }),
-  address_taken: () =>
-    (async () => {
-      const body = { localPart: 'taken-by-an-example' };
-      await http.api('POST', '/v1/inboxes', { body });
-      return http.api('POST', '/v1/inboxes', { body });
-    })(),
-  idempotency_key_reused: () =>
-    (async () => {
-      await http.api('POST', '/v1/inboxes', { body: {}, ...idempotent });
-      return http.api('POST', '/v1/inboxes', { body: { ttlMinutes: 3 }, ...idempotent });
-    })(),
-  last_key: () =>
-    (async () => {
-      const { body } = await http.api('GET', '/v1/keys', { as: http.keys.foreign });
-      return http.api('DELETE', `/v1/keys/${body.keys[0].id}`, { as: http.keys.foreign });
-    })(),
+  address_taken: async () => {
+    const body = { localPart: 'taken-by-an-example' };
+    await http.api('POST', '/v1/inboxes', { body });
+    return http.api('POST', '/v1/inboxes', { body });
+  },
+  idempotency_key_reused: async () => {
+    await http.api('POST', '/v1/inboxes', { body: {}, ...idempotent });
+    return http.api('POST', '/v1/inboxes', { body: { ttlMinutes: 3 }, ...idempotent });
+  },
+  last_key: async () => {
+    const { body } = await http.api('GET', '/v1/keys', { as: http.keys.foreign });
+    return http.api('DELETE', `/v1/keys/${body.keys[0].id}`, { as: http.keys.foreign });
+  },
   limit_reached: () => fullOf('/v1/inboxes', {}),
-  rate_limited: () => exhaust(),
-  quota_exceeded: () =>
-    (async () => {
-      for (let sent = 0; sent < 1_000; sent++) {
-        await limited.clock.advance(1_000);
-        const answer = await limited.api('GET', '/v1/domains');
-        if (answer.status === 429) return answer;
-      }
-      throw new Error('the quota was never exceeded');
-    })(),
-  webhook_disabled: () => disabledWebhook(),
+  rate_limited: exhaust,
+  quota_exceeded: async () => {
+    for (let sent = 0; sent < 1_000; sent++) {
+      await limited.clock.advance(1_000);
+      const answer = await limited.api('GET', '/v1/domains');
+      if (answer.status === 429) return answer;
+    }
+    throw new Error('the quota was never exceeded');
+  },
+  webhook_disabled: disabledWebhook,
   webhook_url_refused: () => http.api('POST', '/v1/webhooks', { body: { url: 'http://10.0.0.5/' } }),
 };
 
@@ -163,4 +155,16 @@ describe('the examples of errors in the OpenAPI document', () => {
     const shape = (text: string) => shapeOf(ends.exec(text)?.[0] ?? '');
     expect(shape(example.detail)).toBe(shape(body.detail));
   });
+});
+
+it('an account with limits gets every described header, also with 429', async () => {
+  const http = await startHttp({}, 'free');
+  const { responses } = everyOperation().operations.find(({ id }) => id === 'listInboxes') ?? expect.fail();
+  for (let status = 200; status === 200; ) {
+    const answer = await http.api('GET', '/v1/inboxes');
+    status = answer.status;
+    for (const header of Object.keys(responses[status].headers))
+      expect(answer.headers.get(header), `${status} ${header}`).toBeTruthy();
+  }
+  await http.stop();
 });

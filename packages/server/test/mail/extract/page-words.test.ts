@@ -15,17 +15,6 @@ describe('the words of a page that the plain text lacks', () => {
     expect(wordsOnlyInPage('', page)).toBe(page);
   });
 
-  it('are not compared for long: what is left of a hostile page is kept', () => {
-    const text = 'a'.repeat(256 * 1024);
-    const page = `${'a'.repeat(60)}b\n`.repeat(4_000);
-    const before = process.cpuUsage();
-    const found = wordsOnlyInPage(text, page);
-    const { user, system } = process.cpuUsage(before);
-    expect(found).toContain('ab');
-    // Without the bound it is seconds: 4,000 lines, each searched in 256 KiB.
-    expect((user + system) / 1_000).toBeLessThan(1_000);
-  });
-
   it('are stored with the mail', async () => {
     const raw = [
       'Content-Type: multipart/alternative; boundary=b',

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { BOMBS } from '../../hostile/bombs.ts';
 import type { Body } from '../../support/api-client.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
-import { type NameServer, startNameServer } from '../../support/name-server.ts';
+import { startNameServer } from '../../support/name-server.ts';
 import { describeOnEngines } from '../../support/nodes.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
 import { TEST_KEY } from '../../support/start-app.ts';
@@ -170,22 +170,15 @@ describeOnEngines('an inbox with mail that is not read yet', (engine) => {
   });
 });
 
-describe('a mail whose sender is being checked', () => {
-  let names: NameServer;
-  beforeAll(async () => {
-    names = await startNameServer({ 'held.test': 'silent' });
-  });
-  afterAll(() => names.close());
+const names = await startNameServer({ 'held.test': 'silent' });
+afterAll(() => names.close());
 
+describe('a mail whose sender is being checked', () => {
   describeOnEngines('by a name server that does not answer', (engine) => {
-    // The name server's port is known only when it has started.
-    const settings = {
-      get MAYFLY_DNS_SERVERS() {
-        return names.address;
-      },
+    const servers = useReadingServers(engine, {
+      MAYFLY_DNS_SERVERS: names.address,
       MAYFLY_SMTP_PROXY_FROM: '127.0.0.1/32',
-    };
-    const servers = useReadingServers(engine, settings);
+    });
 
     it('is shown with the outcome, which stays', async () => {
       names.zone['held.test'] = 'silent';

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createTransport } from 'nodemailer';
 import type Mail from 'nodemailer/lib/mailer/index.js';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CHECK_TIME_LIMIT_MS } from '../../../src/reading/sender-checks/authenticator.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { createSigner } from '../../support/mail/signed-mail.ts';
-import { type NameServer, startNameServer } from '../../support/name-server.ts';
+import { startNameServer } from '../../support/name-server.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 
@@ -16,15 +16,12 @@ const THIS_MACHINE = 'PROXY TCP4 127.0.0.1 127.0.0.1 40000 25';
 const shop = createSigner('shop.test');
 const MAIL: Mail.Options = { from: 'hello@shop.test', subject: 'Welcome', text: 'Your code is 482913.\n' };
 
-let names: NameServer;
 let app: TestApp | undefined;
-beforeAll(async () => {
-  names = await startNameServer({
-    'shop.test': { TXT: ['v=spf1 ip4:198.51.100.0/24 ~all'] },
-    [shop.keyName]: { TXT: [shop.keyText] },
-    '_dmarc.shop.test': { TXT: ['v=DMARC1; p=reject'] },
-    'silent.test': 'silent',
-  });
+const names = await startNameServer({
+  'shop.test': { TXT: ['v=spf1 ip4:198.51.100.0/24 ~all'] },
+  [shop.keyName]: { TXT: [shop.keyText] },
+  '_dmarc.shop.test': { TXT: ['v=DMARC1; p=reject'] },
+  'silent.test': 'silent',
 });
 afterAll(() => names.close());
 beforeEach(() => {

@@ -8,7 +8,7 @@ import {
 } from '../../../src/reading/sender-checks/authenticator.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { compose, createSigner } from '../../support/mail/signed-mail.ts';
-import { type NameServer, startNameServer, type Zone } from '../../support/name-server.ts';
+import { startNameServer, type Zone } from '../../support/name-server.ts';
 
 const OUTSIDE = '198.51.100.7';
 const ENVELOPE = { mailFrom: 'hello@shop.test', helo: 'mx.shop.test', remoteAddress: OUTSIDE, tls: false };
@@ -33,12 +33,9 @@ const ALL_PASS = { spf: 'pass', dkim: 'pass', dmarc: 'pass' };
 const text = (bytes: Buffer) => bytes.toString('latin1');
 const bytes = (mail: string) => Buffer.from(mail, 'latin1');
 
-let names: NameServer;
 let clock: FakeClock;
 let lost: string[];
 let checking: Authenticator;
-let signed: Buffer;
-let unsigned: Buffer;
 
 const start = (options: Partial<AuthenticatorOptions> = {}): Authenticator => {
   lost = [];
@@ -52,11 +49,9 @@ const start = (options: Partial<AuthenticatorOptions> = {}): Authenticator => {
 const check = (raw: Buffer, envelope: Partial<typeof ENVELOPE> = {}) =>
   checking.check({ ...ENVELOPE, ...envelope }, raw);
 
-beforeAll(async () => {
-  names = await startNameServer();
-  signed = await compose(MAIL, shop);
-  unsigned = await compose(MAIL);
-});
+const names = await startNameServer();
+const signed = await compose(MAIL, shop);
+const unsigned = await compose(MAIL);
 afterAll(() => names.close());
 
 /** What is remembered of a name would mix the cases up: a domain of its own for each. */

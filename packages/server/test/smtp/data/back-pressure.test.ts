@@ -1,6 +1,4 @@
-import { connect } from 'node:net';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
-import { FakeClock } from '../../support/fake-clock.ts';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import { type StartedSmtp, startSmtp, upToData } from '../start-smtp.ts';
 
@@ -70,43 +68,4 @@ test('commands behind one that waits for its answer are not read ahead', async (
   expect(taken).toBeLessThan(20_000_000);
   storing.goOn();
   await client.play([{ expect: [250, ...Array.from({ length: 1000 }, () => '250 2.0.0 OK'), '421 4.7.0'] }]);
-});
-
-test('after the last reply a client that goes on sending is cut off', async () => {
-  smtp = await startSmtp();
-  const socket = connect({ port: smtp.port, host: '127.0.0.1', allowHalfOpen: true });
-  onTestFinished(() => void socket.destroy());
-  socket.on('error', () => undefined).resume();
-  const cut = new Promise((resolve) => socket.once('close', resolve));
-  socket.write('QUIT\r\n');
-  const flood = () => {
-    while (!socket.destroyed && socket.write(Buffer.alloc(65_536)));
-  };
-  socket.on('drain', flood);
-  flood();
-  await cut;
-});
-
-test('and one that does not close its side is cut off later, by the clock of the server', async () => {
-  const clock = new FakeClock();
-  smtp = await startSmtp({}, clock);
-  const socket = connect({ port: smtp.port, host: '127.0.0.1', allowHalfOpen: true });
-  onTestFinished(() => void socket.destroy());
-  const closed = new Promise((resolve) => socket.once('close', resolve));
-  socket.on('error', () => undefined).resume();
-  const ended = new Promise((resolve) => socket.once('end', resolve));
-  socket.write('QUIT\r\n');
-  await ended;
-  await clock.advance(5_000);
-  await turns(10);
-  socket.write('still here');
-  await turns(10);
-  expect(socket.destroyed).toBe(false);
-  await clock.advance(10_000);
-  // The next byte finds no reader.
-  const knock = () => {
-    if (!socket.destroyed) socket.write('x', () => setImmediate(knock));
-  };
-  knock();
-  await closed;
 });

@@ -1,8 +1,8 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { smtpClient } from '../../support/smtp-script.ts';
-import { type StartedSmtp, startSmtp, upToData } from '../start-smtp.ts';
+import { startSmtp, upToData } from '../start-smtp.ts';
 
 /*
  * Other people's collections, which lie beside the project and are not part of it. Each promise here
@@ -12,10 +12,7 @@ const corpora = resolve(import.meta.dirname, '../../../../../../shared/corpora')
 const has = (name: string) => existsSync(resolve(corpora, name));
 const read = (name: string) => readFileSync(resolve(corpora, name), 'utf8');
 
-let smtp: StartedSmtp;
-beforeAll(async () => {
-  smtp = await startSmtp({ maxMessageBytes: 1024 * 1024 });
-});
+const smtp = await startSmtp({ maxMessageBytes: 1024 * 1024 });
 afterAll(() => smtp.stop());
 
 describe.skipIf(!has('isemail-addresses'))('isemail’s addresses in RCPT', () => {

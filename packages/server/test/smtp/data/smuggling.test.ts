@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
-import { type StartedSmtp, startSmtp, upToData } from '../start-smtp.ts';
+import { startSmtp, upToData } from '../start-smtp.ts';
 import { FALSE_ENDS } from './false-ends.ts';
 
 const LIMIT = 50_000;
-let smtp: StartedSmtp;
-let normalising: StartedSmtp;
-beforeAll(async () => {
-  const limits = { maxMessageBytes: LIMIT };
-  smtp = await startSmtp(limits);
-  normalising = await startSmtp({ ...limits, bareLineEndings: 'normalise' });
-});
+const limits = { maxMessageBytes: LIMIT };
+const smtp = await startSmtp(limits);
+const normalising = await startSmtp({ ...limits, bareLineEndings: 'normalise' });
 afterAll(async () => {
   await smtp.stop();
   await normalising.stop();

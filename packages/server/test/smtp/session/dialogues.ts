@@ -45,15 +45,9 @@ const exchange = fc.oneof(
   {
     weight: 8,
     arbitrary: fc.constantFrom(
-      'EHLO client.test\r\n',
-      'HELO client.test\r\n',
-      'MAIL FROM:<s@example.com>\r\n',
-      'RCPT TO:<a@mayfly.test>\r\n',
-      'RCPT TO:<no@mayfly.test>\r\n',
-      'DATA\r\n',
-      '.\r\n',
-      'RSET\r\n',
-      'NOOP\r\n',
+      ...['EHLO client.test\r\n', 'HELO client.test\r\n', 'MAIL FROM:<s@example.com>\r\n'],
+      ...['RCPT TO:<a@mayfly.test>\r\n', 'RCPT TO:<no@mayfly.test>\r\n', 'DATA\r\n', '.\r\n', 'RSET\r\n'],
+      ...['NOOP\r\n'],
     ),
   },
   {
@@ -78,21 +72,9 @@ const exchange = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.constantFrom(
-      'MAIL FROM:<s@example.com> SIZE=9999999\r\n',
-      'MAIL FROM:<j\xf6rg@example.com>\r\n',
-      'RCPT TO:<>\r\n',
-      'EHLO\r\n',
-      'VRFY\r\n',
-      'HELP\r\n',
-      'QUIT now\r\n',
-      'BDAT 3 LAST\r\n',
-      'NOOP\n',
-      'DATA\n.\r\n',
-      'NO\0OP\r\n',
-      'NOOP\r\r\n',
-      '\r\n',
-      '\n',
-      'STARTTLS now\r\n',
+      ...['MAIL FROM:<s@example.com> SIZE=9999999\r\n', 'MAIL FROM:<j\xf6rg@example.com>\r\n'],
+      ...['RCPT TO:<>\r\n', 'EHLO\r\n', 'VRFY\r\n', 'HELP\r\n', 'QUIT now\r\n', 'BDAT 3 LAST\r\n', 'NOOP\n'],
+      ...['DATA\n.\r\n', 'NO\0OP\r\n', 'NOOP\r\r\n', '\r\n', '\n', 'STARTTLS now\r\n'],
     ),
   },
   {

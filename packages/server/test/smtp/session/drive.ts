@@ -162,7 +162,7 @@ export class Driver implements Transport {
 }
 
 /** What becomes of a dialogue that comes in the given pieces, and ends with the client closing its side. */
-export async function play(pieces: readonly Uint8Array[], options: DriveOptions = {}): Promise<Driver> {
+async function play(pieces: readonly Uint8Array[], options: DriveOptions = {}): Promise<Driver> {
   const driver = new Driver(options);
   for (const piece of pieces) if (!driver.closed && !driver.isHandshaking) await driver.push(piece);
   await driver.finish();

@@ -156,6 +156,7 @@ it(
           expect(codesOf(driver.output.slice(before)), `${name} in ${chosen}`).toEqual(expected);
           if (expected[0] === 354) transactions++;
         }
+        expect(driver.output).not.toMatch(/^503 (?!5\.5\.1 )/m);
         expect(driver.closed).toBe(model.closed);
         const offersTls = / STARTTLS\r/;
         expect(offersTls.test(driver.output.split('220 2.0.0 Ready').at(-1) ?? '')).toBe(

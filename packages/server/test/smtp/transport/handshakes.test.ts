@@ -97,15 +97,17 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
     ]);
   });
 
-  test('for one that takes too long', async () => {
+  test('for one that takes too long, whose connection is closed by the clock of the server', async () => {
     const clock = new FakeClock();
     await start({}, clock);
-    await socketForTls();
+    const socket = await socketForTls();
+    const closed = new Promise((resolve) => socket.once('close', resolve));
     await expect.poll(() => smtp.metrics.open).toBe(1);
     // The server has begun the handshake by then.
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
     await clock.advance(30_000);
     expect(await reported()).toMatchObject([{ reason: 'The handshake took too long', at: clock.now() }]);
+    await closed;
   });
 
   test('and not for one that succeeds and sends a command, a stop, or a client that is turned away', async () => {

@@ -87,15 +87,6 @@ describe('STARTTLS', () => {
     await client.play(['STARTTLS now → 501', 'NOOP → 250']);
   });
 
-  test('that does not complete is closed after 30 seconds, by the clock of the server', async () => {
-    const clock = new FakeClock();
-    smtp = await startSmtp({ startTls: 'self-signed' }, clock);
-    client = await smtpClient(smtp.port);
-    await client.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
-    await clock.advance(31_000);
-    expect(await client.closed()).toBe('');
-  });
-
   test('that is done in time is not ended later', async () => {
     const clock = new FakeClock();
     smtp = await startSmtp({ startTls: 'self-signed' }, clock);
@@ -212,17 +203,6 @@ describe('the TLS port', () => {
       'x\r\n. → 250',
     ]);
     expect(smtp.receiver.mails[0]?.envelope.tls).toBe(true);
-  });
-
-  test('ends a handshake that does not come, by the clock of the server', async () => {
-    const clock = new FakeClock();
-    smtp = await startSmtp({ tlsPort: 0 }, clock);
-    const socket = connect(smtp.tlsPort ?? 0, '127.0.0.1');
-    const closed = new Promise((resolve) => socket.once('close', resolve));
-    socket.on('error', () => undefined);
-    await expect.poll(() => smtp?.metrics.open).toBe(1);
-    await clock.advance(31_000);
-    await closed;
   });
 
   test('outlives clients that reset at each moment of the handshake, and stops among them', async () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { RAW_PIECE_BYTES } from '../../../../src/reading/sql.ts';
-import { startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
+import { startHttp } from '../../start-http.ts';
 
 const sha256 = (data: Uint8Array) => createHash('sha256').update(data).digest('hex');
 
@@ -17,23 +17,19 @@ function mailWith(...parts: [encoding: string, encoded: string][]): string {
 const lines = (count: number) => 'one;two;three\r\n'.repeat(count);
 const base64 = (text: string) => Buffer.from(text).toString('base64').replaceAll(/.{76}/g, '$&\r\n');
 
-describe('attachments', () => {
-  let http: TestHttp;
-  let inbox: TestInbox;
-  /** Pieces of raw sources that were read. */
-  const read: number[] = [];
-  beforeAll(async () => {
-    http = await startHttp();
-    inbox = await http.createInbox();
-    const { messages } = http.store;
-    const { readRaw } = messages;
-    messages.readRaw = (inboxId, messageId, piece, now) => {
-      read.push(piece);
-      return readRaw(inboxId, messageId, piece, now);
-    };
-  });
-  afterAll(() => http.stop());
+const http = await startHttp();
+const inbox = await http.createInbox();
+/** Pieces of raw sources that were read. */
+const read: number[] = [];
+const { messages } = http.store;
+const { readRaw } = messages;
+messages.readRaw = (inboxId, messageId, piece, now) => {
+  read.push(piece);
+  return readRaw(inboxId, messageId, piece, now);
+};
+afterAll(() => http.stop());
 
+describe('attachments', () => {
   /** All attachments of a message: as they are listed, and their bytes. */
   async function download(id: string) {
     const path = `/v1/inboxes/${inbox.id}/messages/${id}`;

@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { startApp } from '../../../support/start-app.ts';
 import { startHttp as startReceiver } from '../../../webhooks/receivers.ts';
 import { startWebhookApp } from '../../../webhooks/start-webhooks.ts';
-import { type Body, startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
+import { type Body, startHttp, type TestInbox } from '../../start-http.ts';
 
-const MINUTE = 60_000;
+const http = await startHttp();
+afterAll(() => http.stop());
 
 describe('DELETE /v1/inboxes/{id}/messages', () => {
-  let http: TestHttp;
   let inbox: TestInbox;
   let path: string;
-  beforeAll(async () => {
-    http = await startHttp();
-  });
-  afterAll(() => http.stop());
   beforeEach(async () => {
     inbox = await http.createInbox();
     path = `/v1/inboxes/${inbox.id}/messages`;
@@ -32,9 +28,11 @@ describe('DELETE /v1/inboxes/{id}/messages', () => {
     for (let n = 0; n < 3; n++) {
       for (const one of [...paths, path]) expect((await http.api('GET', one)).status).toBe(200);
     }
+    const etag = (await http.api('GET', path)).headers.get('etag') ?? '';
     expect((await empty()).status).toBe(204);
     for (const one of paths) expect((await http.api('GET', one)).status).toBe(404);
-    expect((await list()).messages).toEqual([]);
+    const changed = await http.api('GET', path, { headers: { 'if-none-match': etag } });
+    expect([changed.status, changed.body.messages]).toEqual([200, []]);
     expect((await list('?subject=x')).messages).toEqual([]);
     expect((await http.api('DELETE', `${path}/${id}`)).status).toBe(404);
   });
@@ -61,16 +59,6 @@ describe('DELETE /v1/inboxes/{id}/messages', () => {
     expect(idsOf(await list(`?before=${later}`))).toEqual([]);
   });
 
-  it('changes the ETag of the list', async () => {
-    await http.deliver(inbox);
-    const tag = (await http.api('GET', path)).headers.get('etag') ?? '';
-    const unchanged = await http.api('GET', path, { headers: { 'if-none-match': tag } });
-    expect(unchanged.status).toBe(304);
-    await empty();
-    const changed = await http.api('GET', path, { headers: { 'if-none-match': tag } });
-    expect([changed.status, changed.body.messages]).toEqual([200, []]);
-  });
-
   it('ends no wait and no stream: both go on with the next message', async () => {
     const old = await http.deliver(inbox);
     const { cursor } = await list();
@@ -89,18 +77,8 @@ describe('DELETE /v1/inboxes/{id}/messages', () => {
     }
   });
 
-  it('succeeds for an empty inbox; a read token may not', async () => {
+  it('succeeds for an empty inbox, and answers 404 when the inbox ends meanwhile', async () => {
     expect((await empty()).status).toBe(204);
-    expect((await empty(inbox.token)).body.code).toBe('insufficient_scope');
-    expect((await empty(http.keys.readOnly)).body.code).toBe('insufficient_scope');
-    expect((await empty(http.keys.foreign)).status).toBe(404);
-    expect((await http.api('DELETE', `${path}?all=true`)).status).toBe(400);
-  });
-
-  it('answers 410 for an expired inbox and 404 for a deleted one, also when it ends meanwhile', async () => {
-    const short = await http.createInbox({ ttlMinutes: 1 });
-    await http.clock.advance(MINUTE);
-    expect((await http.api('DELETE', `/v1/inboxes/${short.id}/messages`)).body.code).toBe('inbox_expired');
     const { deleteAll } = http.store.messages;
     http.store.messages.deleteAll = async (...args) => {
       await http.store.inboxes.delete(http.accountId, inbox.id, http.clock.now());
@@ -111,7 +89,6 @@ describe('DELETE /v1/inboxes/{id}/messages', () => {
     } finally {
       http.store.messages.deleteAll = deleteAll;
     }
-    expect((await empty()).status).toBe(404);
   });
 
   it('shows every message once, or none of it, to a client that follows while others send and empty', async () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startHttp } from '../../start-http.ts';
 
 const PDF = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 256));
 const folded = (bytes: Buffer) => bytes.toString('base64').replaceAll(/.{76}/g, '$&\r\n');
@@ -34,18 +34,13 @@ const MAIL = [
   '',
 ].join('\r\n');
 
+const http = await startHttp();
+const inbox = await http.createInbox();
+const id = await http.deliverRaw(inbox, MAIL);
+const path = `/v1/inboxes/${inbox.id}/messages/${id}`;
+afterAll(() => http.stop());
+
 describe('messages', () => {
-  let http: TestHttp;
-  let inbox: TestInbox;
-  let id: string;
-  let path: string;
-  beforeAll(async () => {
-    http = await startHttp();
-    inbox = await http.createInbox();
-    id = await http.deliverRaw(inbox, MAIL);
-    path = `/v1/inboxes/${inbox.id}/messages/${id}`;
-  });
-  afterAll(() => http.stop());
   const get = (target: string, headers: Record<string, string> = {}) =>
     http.api('GET', target, { as: inbox.token, headers });
 

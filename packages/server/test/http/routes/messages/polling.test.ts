@@ -1,16 +1,13 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startHttp, type TestInbox } from '../../start-http.ts';
 
 type Seen = { id: string; receivedAt: string };
 
-describe('exact polling', () => {
-  let http: TestHttp;
-  beforeAll(async () => {
-    http = await startHttp();
-  });
-  afterAll(() => http.stop());
+const http = await startHttp();
+afterAll(() => http.stop());
 
+describe('exact polling', () => {
   /** One poll: the first page and, as long as there is more, the pages below it. */
   async function poll(
     inbox: TestInbox,

@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp } from '../../start-http.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { forEachTest } from '../../for-each-test.ts';
+import type { TestHttp, TestInbox } from '../../start-http.ts';
 
 /** A mail with these parts. */
 const related = (...parts: string[]) =>
@@ -10,14 +11,13 @@ const image = (id: string, bytes: Buffer, type = 'image/png') =>
 
 describe('a link to the preview of a message', () => {
   let http: TestHttp;
-  let inbox: Awaited<ReturnType<TestHttp['createInbox']>>;
+  let inbox: TestInbox;
   let path: string;
-  beforeEach(async () => {
-    http = await startHttp();
+  forEachTest(async (own) => {
+    http = own;
     inbox = await http.createInbox();
     path = await messageIn(inbox.id);
   });
-  afterEach(() => http.stop());
 
   const HELLO =
     'Subject: Hi\r\nContent-Type: text/html\r\n\r\n<p>Hello there</p><img src="https://x.example/a.png">\r\n';
@@ -181,5 +181,30 @@ describe('a link to the preview of a message', () => {
       expect((await open(`/preview/${odd}`)).status).toBeGreaterThanOrEqual(400);
       expect((await open(`/preview/${odd}`)).status).toBeLessThan(500);
     }
+  });
+
+  it('is made for ten of an account at a time, and the check of another account waits for none of them', async () => {
+    const foreign = await http.createInbox({}, http.keys.foreign);
+    const theirs = await http.deliverRaw(foreign, HELLO, http.foreignId);
+    const released = Promise.withResolvers<void>();
+    let reading = 0;
+    const { messages } = http.store;
+    const { readRaw } = messages;
+    onTestFinished(() => void Object.assign(messages, { readRaw }));
+    messages.readRaw = async (inboxId, ...rest) => {
+      if (inboxId === inbox.id) {
+        reading += 1;
+        await released.promise;
+      }
+      return readRaw(inboxId, ...rest);
+    };
+    const previews = Array.from({ length: 10 }, () => linkTo());
+    await expect.poll(() => reading).toBe(2);
+    const lint = `/v1/inboxes/${foreign.id}/messages/${theirs}/lint`;
+    expect((await http.api('GET', lint, { as: http.keys.foreign })).status).toBe(200);
+    expect(reading).toBe(2);
+    released.resolve();
+    await Promise.all(previews);
+    expect((await http.api('GET', `${path}/lint`)).status).toBe(200);
   });
 });

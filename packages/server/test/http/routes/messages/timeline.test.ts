@@ -1,20 +1,16 @@
 import { createTransport } from 'nodemailer';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Body } from '../../../support/api-client.ts';
-import { startApp, type TestApp } from '../../../support/start-app.ts';
-import { type HttpReceiver, startHttp } from '../../../webhooks/receivers.ts';
+import { startApp } from '../../../support/start-app.ts';
+import { startHttp } from '../../../webhooks/receivers.ts';
 
-let app: TestApp;
-let receiver: HttpReceiver;
 const answers: number[] = [];
 
-beforeAll(async () => {
-  app = await startApp(
-    { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32', MAYFLY_SMTP_STARTTLS: 'self-signed', MAYFLY_SMTP_AUTH: 'inbox' },
-    { retryDelays: [10] },
-  );
-  receiver = await startHttp((response) => response.writeHead(answers.shift() ?? 200).end('thanks'));
-});
+const app = await startApp(
+  { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32', MAYFLY_SMTP_STARTTLS: 'self-signed', MAYFLY_SMTP_AUTH: 'inbox' },
+  { retryDelays: [10] },
+);
+const receiver = await startHttp((response) => response.writeHead(answers.shift() ?? 200).end('thanks'));
 afterAll(async () => {
   await receiver.close();
   await app.stop();
@@ -137,14 +133,5 @@ describe('GET /v1/inboxes/{id}/messages/{messageId}/timeline', () => {
     expect((await app.api('POST', `/v1/inboxes/${inbox.id}/messages`, { body, headers })).status).toBe(201);
     const [date] = await timelineOf(await messagePath(inbox.id));
     expect(date).toMatchObject({ event: 'date-header', at: '2026-03-04T05:06:07.000Z' });
-  });
-
-  it('is gone with the message', async () => {
-    const inbox = await app.createInbox();
-    await send(mailTo(inbox.address));
-    const path = await messagePath(inbox.id);
-    await timelineOf(path);
-    await app.api('DELETE', path);
-    expect((await app.api('GET', `${path}/timeline`)).status).toBe(404);
   });
 });
