@@ -8,22 +8,22 @@ export interface Answer {
   body: Buffer;
 }
 
-/** A request to Mayfly's API, with the credential of the one who asks. */
+/** A request to Mayfly's API, with the credential of the caller. */
 export interface Asked {
   method: string;
-  /** With its query. */
+  /** Path with its query string. */
   path: string;
   body?: string | Uint8Array;
   /** Media type of the body. */
   type?: string;
-  /** Ends a request that is held. */
+  /** Aborts a held request. */
   signal?: AbortSignal | undefined;
 }
 
 type Input<Name extends keyof api.Operations> = Omit<api.Operations[Name], 'result'> & Pick<Asked, 'signal'>;
 type AnyInput = Pick<Asked, 'signal'> & { path?: Record<string, string>; query?: object; body?: unknown };
 
-/** Mayfly's API refused a request. */
+/** Mayfly's API rejected a request. */
 export class Refused extends Error {
   readonly status: number;
 
@@ -33,13 +33,13 @@ export class Refused extends Error {
   }
 }
 
-/** What both programs say of a path or an id that is unknown. */
+/** What both programs reply for an unknown path or id. */
 export const NOT_FOUND = '404 page not found';
 
-/** Words as one term of a search of the API. */
+/** Quotes words as one phrase for a search of the API. */
 export const phrase = (words: string): string => `"${words.replaceAll(/["\\]/g, '\\$&')}"`;
 
-/** Mayfly's API as one caller may use it. */
+/** Mayfly's API with the permissions of one caller. */
 export class Api {
   readonly #send: (asked: Asked) => Promise<Answer>;
 
@@ -47,7 +47,7 @@ export class Api {
     this.#send = send;
   }
 
-  /** @throws Refused with the words of the API */
+  /** @throws Refused with the message of the API */
   async call<Name extends keyof api.Operations>(
     operation: Name,
     input: Input<Name>,
@@ -57,7 +57,7 @@ export class Api {
     return (isJson ? JSON.parse(String(body)) : body) as api.Operations[Name]['result'];
   }
 
-  /** The response itself, for bytes whose type matters. @throws Refused */
+  /** Returns the whole response, for bytes whose type matters. @throws Refused */
   async answer<Name extends keyof api.Operations>(operation: Name, input: Input<Name>): Promise<Answer> {
     const { path = {}, query = {}, body, signal } = input as AnyInput;
     const [method = '', template = ''] = operation.split(' ');
@@ -79,9 +79,9 @@ export class Api {
   }
 }
 
-/** What a response of 400 or more means. */
+/** Converts an error response (400 or above). */
 export function refusalOf({ status, body }: Pick<Answer, 'status' | 'body'>): Refused {
-  // Other programs know no ids that have ended.
+  // The imitated programs know no ended ids, only unknown ones.
   if (status === 404 || status === 410) return new Refused(404, NOT_FOUND);
   return new Refused(status, (JSON.parse(String(body)) as api.Problem).detail);
 }

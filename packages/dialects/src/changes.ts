@@ -1,16 +1,16 @@
-/** What one client changed, for others that follow the same mailbox on this server. */
+/** A change made by one client, for other clients that follow the same mailbox on this server. */
 export interface Change {
   Type: 'update' | 'delete' | 'truncate' | 'prune';
   Data: { ID: string; Read?: boolean; Tags?: string[] } | null;
 }
 
-/** Whose mailbox: of an account, or of the one inbox of a read token. */
+/** Owner of a mailbox: an account, or the one inbox of a read token. */
 export interface Owner {
   accountId: string;
   inboxId: string | undefined;
 }
 
-/** Passes on changes between the clients of one server. */
+/** Publishes changes to the other clients of the same server. */
 export function createChanges() {
   const listeners = new Set<{ of: Owner; listener: (change: Change) => void }>();
   return {
@@ -21,7 +21,7 @@ export function createChanges() {
         if (of.accountId === by.accountId && isOfInbox) listener(change);
       }
     },
-    /** @returns what ends the subscription */
+    /** @returns a function that ends the subscription */
     subscribe(of: Owner, listener: (change: Change) => void): () => void {
       const one = { of, listener };
       listeners.add(one);

@@ -3,21 +3,23 @@ import { LRUCache } from 'lru-cache';
 import { type Answer, type Api, NOT_FOUND, Refused } from './api.ts';
 import type { Change } from './changes.ts';
 
-/** As many as a page of the API has. */
+/** The largest page of the API. */
 const PAGE = 200;
-/** How long one request waits for new messages. */
+/** How long one request waits for new messages, seconds. */
 const HELD_SECONDS = 30;
-/** The label of the sink. */
+/** Identifies the sink by its label. */
 const SINK = { 'label.mayfly': 'sink' };
 
 type Summary = api.MessageSummary;
 
-/** What rows show beside a summary. A message never changes, so it is read once. */
+/**
+ * Fields of a list row that the summary lacks. A message never changes, so they are fetched once and cached.
+ */
 export interface Details {
   rfcMessageId: string;
   bcc: api.MailAddress[];
   replyTo: api.MailAddress[];
-  /** The beginning of the text, of the HTML where there is some. */
+  /** The beginning of the HTML's text, or of the text without HTML. */
   snippet: string;
 }
 
@@ -28,7 +30,7 @@ const details = new LRUCache<string, Details>({
   sizeCalculation: (of) => JSON.stringify(of).length,
 });
 
-/** One id for a message and its inbox: other programs know messages alone. */
+/** An id that combines message and inbox, because the imitated programs have no inboxes. */
 export const idOf = ({ id, inboxId }: Summary): string => `${id}-${inboxId}`;
 
 export const detailsOf = (message: api.Message): Details => ({
@@ -44,11 +46,11 @@ function snippetOf({ htmlText, text }: api.Message): string {
   const words = (htmlText || text || '').replaceAll(/\s+/g, ' ').trim();
   const bytes = Buffer.from(words);
   if (bytes.length <= SNIPPET_BYTES) return words;
-  // A character that is cut in two becomes U+FFFD.
+  // A character cut in two decodes as U+FFFD.
   return `${bytes.toString('utf8', 0, SNIPPET_BYTES).replace(/\uFFFD$/, '')}...`;
 }
 
-/** Recipients of the envelope whom no header names, which is what Bcc means. */
+/** Envelope recipients that no header names: those of Bcc. */
 function unnamed({ to, cc, bcc, envelope }: api.Message): api.MailAddress[] {
   const named = new Set([...to, ...cc, ...bcc].map(({ address }) => address.toLowerCase()));
   return envelope.rcptTo
@@ -62,12 +64,12 @@ async function collect(found: AsyncIterable<Summary>): Promise<Summary[]> {
   return all;
 }
 
-/** All mail that one caller may see: of an account, or of the one inbox of a read token. */
+/** All mail that one caller may read: of an account, or of the one inbox of a read token. */
 export class Mailbox {
   readonly api: Api;
-  /** Of a read token. */
+  /** The inbox of a read token; undefined for an account. */
   readonly #inboxId: string | undefined;
-  /** Is told what is changed here. */
+  /** Called after each change made here. */
   readonly changed: (change: Change) => void;
 
   constructor(api: Api, inboxId: string | undefined, changed: (change: Change) => void = () => undefined) {
@@ -76,7 +78,9 @@ export class Mailbox {
     this.changed = changed;
   }
 
-  /** The messages that a search of the API finds, newest first, asked for by pages; all for `''`. */
+  /**
+   * Yields the messages that a search of the API finds, newest first, page by page; all messages for `''`.
+   */
   async *list(q: string): AsyncGenerator<Summary> {
     for (let before: string | undefined; ; ) {
       const page = await this.#page({ ...(q && { q }), ...(before && { before }), limit: PAGE });
@@ -90,14 +94,18 @@ export class Mailbox {
     return collect(this.list(''));
   }
 
-  /** As {@link Mailbox.list}; waits so many seconds while `choose` finds nothing, which need not look at all. */
+  /**
+   * As {@link Mailbox.list}, but waits up to `wait` seconds until `choose` returns a result. `choose` need
+   * not read the list.
+   */
   async listWithin(
     q: string,
     wait: number,
     choose: (found: AsyncIterable<Summary>) => Promise<Summary[]> = collect,
   ): Promise<Summary[]> {
     const end = performance.now() + wait * 1_000;
-    // Where the list ended before it was read, so that nothing is missed between the two requests.
+    // The end of the list is requested first, so that messages that arrive between the two requests are not
+    // missed.
     let since = wait > 0 ? (await this.#page({ limit: 1 })).cursor : '';
     for (;;) {
       const found = await choose(this.list(q));
@@ -108,8 +116,8 @@ export class Mailbox {
   }
 
   /**
-   * New messages, oldest first, as they come; nothing in between, and `null` where there were more than a page has.
-   * @throws Refused when the caller may no longer read
+   * Yields new messages, oldest first, as they arrive, and `null` if more arrived than fit into a page.
+   * @throws Refused when the caller's credential is no longer valid
    */
   async *arrivals(signal: AbortSignal): AsyncGenerator<Summary[] | null> {
     for (let { cursor } = await this.#page({ limit: 1 }); !signal.aborted; ) {
@@ -160,7 +168,7 @@ export class Mailbox {
     return this.api.call('GET /v1/inboxes/{id}/messages/{messageId}/lint', { path: this.#pathOf(id) });
   }
 
-  /** Messages that are gone are left out: others may delete at the same time. */
+  /** Skips messages that no longer exist, because other clients may delete concurrently. */
   async mark(ids: readonly string[], marks: api.MarkMessage): Promise<void> {
     const operation = 'PATCH /v1/inboxes/{id}/messages/{messageId}';
     for (const id of ids)
@@ -180,7 +188,7 @@ export class Mailbox {
       });
   }
 
-  /** Deletes all messages. New ones that come meanwhile may be among them. */
+  /** Deletes all messages, possibly including some that arrive meanwhile. */
   async empty(): Promise<void> {
     const inboxes = new Set((await this.all()).map(({ inboxId }) => inboxId));
     for (const id of inboxes)
@@ -188,7 +196,7 @@ export class Mailbox {
     this.changed({ Type: 'truncate', Data: null });
   }
 
-  /** @throws Refused 400 with more inboxes than one page has */
+  /** @throws Refused 400 if there are more inboxes than fit into a page */
   async inboxIds(): Promise<string[]> {
     if (this.#inboxId !== undefined) return [this.#inboxId];
     const { inboxes, hasMore } = await this.api.call('GET /v1/inboxes', { query: { limit: PAGE } });
@@ -197,8 +205,8 @@ export class Mailbox {
   }
 
   /**
-   * Stores a mail where SMTP would have put it: in the inboxes of its recipients, else in the sink.
-   * @returns the id of the first copy @throws Refused when nothing takes mail for the recipients
+   * Delivers a mail as SMTP would: to the inboxes of its recipients, else to the sink. @returns the id of the
+   * first copy @throws Refused when no inbox receives mail for the recipients
    */
   async send(raw: Buffer, mailFrom: string, recipients: readonly string[]): Promise<string> {
     const targets = new Map<string, string>();

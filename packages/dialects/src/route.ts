@@ -1,13 +1,13 @@
 import type { Mailbox } from './mailbox.ts';
 
-/** A request in another program's interface. */
+/** A request to an imitated API. */
 export interface Call {
   /** Parameters of the path. */
   path: Readonly<Record<string, string>>;
   query: URLSearchParams;
   body: Buffer;
   mailbox: Mailbox;
-  /** How long a list may be held until something matches, seconds. */
+  /** How long a list may wait for a match, seconds. */
   wait: number;
 }
 
@@ -23,7 +23,7 @@ export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** With parameters as `:name`. */
   url: string;
-  /** @throws Refused what Mayfly's API refused */
+  /** @throws Refused as Mayfly's API does */
   answer(call: Call): Promise<Reply>;
 }
 

@@ -1,7 +1,4 @@
-/**
- * The header fields of a source in their order, unfolded and not decoded.
- * @param rename makes the name under which a field is listed
- */
+/** The header fields of a source in order, unfolded but not decoded. @param rename converts field names */
 export function headersIn(source: string, rename = (name: string): string => name): Record<string, string[]> {
   const [header = ''] = source.split(/\r?\n\r?\n/, 1);
   const fields = new Map<string, string[]>();

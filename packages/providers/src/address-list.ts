@@ -1,9 +1,12 @@
 import { type Mailbox, mailboxOf } from './given.ts';
 
-/** Of a list: 1,000 recipients with long names. */
+/** Longest list: 1,000 recipients with long names. */
 const MAX_LENGTH = 256 * 1024;
 
-/** `Ada <ada@example.com>, bob@example.com`: what is between commas outside quotes, each undefined if it is no address. */
+/**
+ * Parses a list such as `Ada <ada@example.com>, bob@example.com`, split at commas outside quotes. Invalid
+ * addresses are undefined.
+ */
 export function addressList(text: string): (Mailbox | undefined)[] {
   if (text.length > MAX_LENGTH) return [undefined];
   const parts = [''];
@@ -16,10 +19,10 @@ export function addressList(text: string): (Mailbox | undefined)[] {
   return parts.filter((part) => part.trim() !== '').map(mailboxOf);
 }
 
-/** As applications show it. */
+/** A mailbox as text for people. */
 export const shownMailbox = ({ name, address }: Mailbox): string => (name ? `${name} <${address}>` : address);
 
-/** As a header field has it, but not encoded. */
+/** A mailbox as in a header field, but not encoded. */
 export const writtenMailbox = ({ name, address }: Mailbox): string =>
   name
     ? `${/^[\w .-]*$/.test(name) ? name : `"${name.replaceAll(/["\\]/g, '\\$&')}"`} <${address}>`

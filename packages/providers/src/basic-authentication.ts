@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Secrets } from './provider.ts';
 
-/** For providers whose webhooks have a name and a password. The name is the one that Rails' Action Mailbox expects. */
+/** For providers whose webhooks use basic authentication. Rails' Action Mailbox expects this user name. */
 const USERNAME = 'actionmailbox';
 
 export const makePassword = (): { username: string; password: string } => ({

@@ -2,7 +2,7 @@ import type MailComposer from 'nodemailer/lib/mail-composer';
 
 type Fields = NonNullable<ConstructorParameters<typeof MailComposer>[0]>;
 
-/** The fields of a mail, as nodemailer's composer takes them. */
+/** The fields of a mail for nodemailer's composer. */
 export type MailFields = Pick<
   Fields,
   | 'from'
@@ -22,11 +22,11 @@ export type MailFields = Pick<
   | 'date'
 >;
 
-/** The source of a mail with CRLF. */
+/** Composes the source of a mail, with CRLF. */
 export async function compose(fields: MailFields): Promise<Uint8Array> {
-  // Loaded when first used: a start does not need it.
+  // Loaded on first use, to keep the start fast.
   const { default: Composer } = await import('nodemailer/lib/mail-composer');
-  // What the mail says is given, and neither a file nor a URL.
+  // All content is given, so files and URLs must not be read.
   return new Composer({ ...fields, disableFileAccess: true, disableUrlAccess: true, newline: '\r\n' })
     .compile()
     .build();

@@ -1,15 +1,15 @@
 import { compose, type MailFields } from './compose.ts';
 import { type Mailroom, Refused, type Sending } from './provider.ts';
 
-/** A mail before it is composed. */
+/** A mail that is not composed yet. */
 export interface Draft {
   fields: MailFields;
   sending: Omit<Sending, 'raw'>;
 }
 
-/** Mails that are sent together: the store commits them with a few syncs. */
+/** Mails that are sent together: the store commits them with few syncs. */
 const MAX_TOGETHER = 50;
-/** Memory of mails that are sent together. One alone may be larger. */
+/** Memory limit of mails that are sent together. A single mail may be larger. */
 const MAX_BYTES_TOGETHER = 8 * 1024 * 1024;
 
 export async function composeDraft(mailroom: Mailroom, { fields, sending }: Draft): Promise<Sending> {
@@ -17,8 +17,9 @@ export async function composeDraft(mailroom: Mailroom, { fields, sending }: Draf
 }
 
 /**
- * Composes and sends the mails of a request in their order, in groups of which no mail is sent before all are admitted.
- * @param refused is called for each mail that cannot be made or sent; what it throws ends the group and the request
+ * Composes and sends the mails of a request in order and in groups; all mails of a group are checked before
+ * the first is sent. @param refused is called for each mail that cannot be composed or sent; an error that it
+ * throws ends the request
  */
 export async function sendMany<T>(
   mailroom: Mailroom,
@@ -26,7 +27,7 @@ export async function sendMany<T>(
   make: (item: T) => Promise<Sending>,
   refused: (error: unknown, index: number) => void,
 ): Promise<void> {
-  // The mails of a request are about as large as its first, because they share their attachments.
+  // Estimates the size of the others from the first, because the mails of a request share their attachments.
   let together = 1;
   for (let start = 0, end = 1; start < items.length; start = end, end = start + together) {
     const made = await Promise.allSettled(items.slice(start, end).map(make));
@@ -42,9 +43,8 @@ export async function sendMany<T>(
 }
 
 /**
- * Composes and sends mails. Those whose recipients have no inbox are dropped, as a provider accepts mail for mailboxes
- * that do not exist.
- * @throws Refused 404 if all were dropped, and what `mailroom.send` throws
+ * Composes and sends mails. Drops mails whose recipients have no inbox, because real providers accept those
+ * too. @throws Refused 404 if all were dropped, and the errors of `mailroom.send`
  */
 export async function sendDrafts(mailroom: Mailroom, drafts: readonly Draft[]): Promise<void> {
   let dropped = 0;

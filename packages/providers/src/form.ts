@@ -1,6 +1,6 @@
 import { type Call, type InboundMail, Refused } from './provider.ts';
 
-/** The fields of a request. */
+/** The fields of a form. */
 export class Form {
   readonly #data: FormData;
 
@@ -28,7 +28,7 @@ export class Form {
     );
   }
 
-  /** Fields whose names have a prefix, by the rest of the name: `h:X-Order`. */
+  /** Fields with a prefix such as `h:`, keyed by the rest of the name. */
   prefixed(prefix: string): [string, string][] {
     return [...this.#data]
       .filter(([name, value]) => name.startsWith(prefix) && typeof value === 'string')
@@ -36,12 +36,15 @@ export class Form {
   }
 }
 
-/** 1,000 recipients, each as a field, and as much again; what reads forms takes a time that grows faster than their number. */
+/**
+ * Fields of a form: 1,000 recipients and as many other fields. Parsing time grows faster than the number of
+ * fields.
+ */
 const MAX_FIELDS = 2_500;
-/** Every character may be escaped, and is decoded on the thread that serves everybody. */
+/** Limit of URL-encoded forms, which are decoded on the main thread. */
 const MAX_URLENCODED_BYTES = 4 * 1024 * 1024;
 
-/** Both kinds of forms that browsers send. @throws Refused 400 for anything else, 413 for too many fields */
+/** Parses both kinds of forms. @throws Refused 400 for other types, 413 for too many fields */
 export async function readForm({ body, headers }: Pick<Call, 'body' | 'headers'>): Promise<Form> {
   const type = headers['content-type'] ?? '';
   if (body.length === 0) return new Form(new FormData());
@@ -66,7 +69,7 @@ function assertFew(body: Buffer, separator: string): void {
     if (++count > MAX_FIELDS) throw new Refused(413, `A form has at most ${MAX_FIELDS} fields.`);
 }
 
-/** A file of a form. */
+/** A file in a form. */
 type File = InboundMail['attachments'][number] & { field: string };
 
 const escaped = (text: string): string =>
@@ -75,7 +78,10 @@ const escaped = (text: string): string =>
 const headOf = (boundary: string, name: string, more = ''): Buffer =>
   Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${escaped(name)}"${more}\r\n\r\n`);
 
-/** A body in `multipart/form-data` (RFC 7578). @param id of the mail, which makes a boundary that occurs in no value */
+/**
+ * Writes a `multipart/form-data` body (RFC 7578). @param id of the mail, from which a unique boundary is
+ * derived
+ */
 export function writeForm(
   fields: Readonly<Record<string, string>>,
   files: readonly File[],
@@ -95,11 +101,11 @@ export function writeForm(
   return { type: `multipart/form-data; boundary=${boundary}`, body };
 }
 
-/** The attachments of a mail, as fields that are the prefix with a number. */
+/** The attachments of a mail as form fields, whose names are the prefix and a number. */
 export const filesOf = ({ attachments }: InboundMail, prefix: string): File[] =>
   attachments.map((file, index) => ({ ...file, field: `${prefix}${index + 1}` }));
 
-/** Which file each Content-ID names, as JSON under the name of the field; nothing without any. */
+/** A field with a JSON map from Content-IDs to files; no field if no file has a Content-ID. */
 export function contentIdsOf(name: string, files: readonly File[], written = (id: string): string => id) {
   const named = files
     .filter(({ contentId }) => contentId)

@@ -1,15 +1,15 @@
 import { type Call, Refused, type Reply } from './provider.ts';
 
-/** A JSON object from outside, of which every field may be missing or of another type. */
+/** Untrusted JSON object: fields may be missing or have wrong types. */
 export type Given = Readonly<Record<string, unknown>>;
 
 export const isGiven = (value: unknown): value is Given =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** An object as it is, and anything else as an empty one. */
+/** The value if it is an object, else an empty object. */
 export const objectOf = (value: unknown): Given => (isGiven(value) ? value : {});
 
-/** @returns undefined for what is no JSON */
+/** @returns undefined for invalid JSON */
 export function parseJson(body: Uint8Array | string): unknown {
   try {
     return JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString());
@@ -18,17 +18,20 @@ export function parseJson(body: Uint8Array | string): unknown {
   }
 }
 
-/** A response in JSON. */
+/** A JSON response. */
 export const json = (value: unknown, status = 200): Reply => ({
   status,
   type: 'application/json',
   body: JSON.stringify(value),
 });
 
-/** More than a provider allows of anything; a list is read on the thread that serves everybody. */
+/** Longest list: more than any provider allows. Lists are processed on the main thread. */
 const MAX_ITEMS = 1_000;
 
-/** A list as it is, a single value as a list of one, and nothing as an empty list. @throws Refused 400 if it is too long */
+/**
+ * A list unchanged, a single value as a list of one, nothing as an empty list. @throws Refused 400 if it is
+ * too long
+ */
 export function listOf(value: unknown): readonly unknown[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) return [value];
@@ -40,7 +43,7 @@ export const textOf = (value: unknown): string | undefined => (typeof value === 
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** @returns undefined for what is not in base64 */
+/** @returns undefined for invalid base64 */
 export function bytesOf(base64: string): Buffer | undefined {
   const letters = base64.replace(/[\r\n]/g, '');
   return BASE64.test(letters) ? Buffer.from(letters, 'base64') : undefined;
@@ -53,10 +56,10 @@ export interface Mailbox {
 
 const ADDRESS = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+$/;
 const NAMED = /^(?:"((?:[^"\\]|\\.)*)"|([^"<>]*?)) *<([^<>]*)>$/;
-/** An address has at most 320 characters; the rest is for its name. */
+/** Longest mailbox: an address of 320 characters, and a name. */
 const MAX_MAILBOX_LENGTH = 1_000;
 
-/** `ada@example.com` or `Ada <ada@example.com>`. @returns undefined for anything else */
+/** Parses `ada@example.com` or `Ada <ada@example.com>`. @returns undefined for anything else */
 export function mailboxOf(value: unknown): Mailbox | undefined {
   const text = textOf(value)?.trim();
   // Control characters could end the header field.
@@ -68,11 +71,14 @@ export function mailboxOf(value: unknown): Mailbox | undefined {
 
 const FIELD_NAME = /^[!-9;-~]{1,100}$/;
 
-/** Whether a header field can be added as it is: RFC 5322 section 2.2, and nothing that ends the field. */
+/**
+ * Whether a header field can be added unchanged: a valid name (RFC 5322 section 2.2), and no line break or
+ * NUL in the value.
+ */
 export const isField = (name: string, value: string): boolean =>
   FIELD_NAME.test(name) && !/[\r\n\0]/.test(value);
 
-/** Header fields that a request states by fields of its own, and not as custom headers. */
+/** Header fields that requests set by properties and not as custom headers. */
 export const OWN_FIELD = /^(?:from|to|cc|bcc|reply-to|subject|message-id|mime-version|content-.*)$/i;
 
 export interface Field {
@@ -80,10 +86,10 @@ export interface Field {
   value: string;
 }
 
-/** Amazon SES's own limit; what an application wants back in events are a few short fields. */
+/** Amazon SES's limit; only a few short fields are needed in events. */
 const MAX_FIELDS_LENGTH = 10_000;
 
-/** The first header fields of a mail, as many as are kept for its events. */
+/** The first header fields of a mail, within the size limit for events. */
 export function fieldsForEvents(fields: readonly Field[]): Field[] {
   let length = 0;
   return fields.filter(({ name, value }) => {
@@ -92,7 +98,7 @@ export function fieldsForEvents(fields: readonly Field[]): Field[] {
   });
 }
 
-/** A refusal that says by which name the provider knows it. */
+/** A rejection with the provider's name for the error. */
 export class NamedRefusal extends Refused {
   readonly kind: string;
 
@@ -102,7 +108,10 @@ export class NamedRefusal extends Refused {
   }
 }
 
-/** The password of basic authentication (RFC 7617), where some providers' SDKs put the key; undefined without one. */
+/**
+ * The password of basic authentication (RFC 7617), which some providers' SDKs use for the key; undefined
+ * without one.
+ */
 export function basicPassword({ authorization = '' }: Call['headers']): string | undefined {
   const encoded = /^Basic +(.*)$/i.exec(authorization)?.[1];
   return encoded === undefined

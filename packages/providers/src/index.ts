@@ -8,5 +8,5 @@ import { TWILIO } from './twilio/index.ts';
 
 export * from './provider.ts';
 
-/** All of them. The server loads this module with the first request to one. */
+/** All providers. The server imports this module at the first request to one. */
 export const PROVIDERS: readonly Provider[] = [SES, SENDGRID, RESEND, POSTMARK, MAILGUN, TWILIO];

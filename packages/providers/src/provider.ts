@@ -1,63 +1,66 @@
-/** The providers, by the names in their addresses: `/providers/{name}`. */
+/** The providers; the names are part of their URLs: `/providers/{name}`. */
 export type ProviderName = 'ses' | 'sendgrid' | 'resend' | 'postmark' | 'mailgun' | 'twilio';
 
-/** A mail that an application hands to a provider. */
+/** A mail that an application sends through a provider. */
 export interface Sending {
-  /** The source (RFC 5322) with CRLF, and without Bcc. */
+  /** The source (RFC 5322) with CRLF, without Bcc. */
   raw: Uint8Array;
   mailFrom: string;
-  /** Addresses, those of Bcc included. */
+  /** Addresses, including those of Bcc. */
   recipients: readonly string[];
-  /** The id by which the provider knows the mail in responses and events. */
+  /** The provider's id of the mail, used in responses and events. */
   providerId: string;
-  /** Epoch milliseconds; not before then is it in an inbox. */
+  /** When the mail is delivered, epoch milliseconds; undefined for now. */
   sendAt?: number | undefined;
-  /** What the application wants back in events: tags, metadata, categories, by the provider's own names. */
+  /**
+   * Data that events return to the application, such as tags, metadata and categories, by the provider's own
+   * names.
+   */
   given: Readonly<Record<string, unknown>>;
 }
 
 /**
- * A kind of what an application keeps at its provider. `sent` and `received` are mails as the provider shows them, kept
- * as long as a key.
+ * Kind of an item that an application stores at its provider. `sent` and `received` are mails as the
+ * provider's API shows them, kept as long as an idempotency key.
  */
 export type KeptKind = 'template' | 'idempotency' | 'sent' | 'received';
 
-/** What stands behind a call: the caller's account and inbox, and what it keeps at this provider. */
+/** The operations behind a call: the caller's account and inbox, and its items at this provider. */
 export interface Mailroom {
   /** Epoch milliseconds. */
   now(): number;
   /** A random UUID. */
   uuid(): string;
-  /** The default domain of the server, where an inbox for SMS has its number as its local part. */
+  /** The server's default domain. The address of an SMS inbox is its number at this domain. */
   domain: string;
   /**
-   * Stores a mail where SMTP would have put it, or until its time.
-   * @throws Refused 401 unknown credential, 404 no such recipient, 413 too large, 429 too many requests, 507 inbox full,
-   *   503 for a while, and the status of a fault rule
+   * Delivers a mail as SMTP would, or schedules it. @throws Refused 401 unknown credential, 404 no such
+   * recipient, 413 too large, 429 too many requests, 507 inbox full, 503 temporary failure, and the status of
+   * a fault rule
    */
   send(sending: Sending): Promise<void>;
   /**
-   * Sends a few mails in their order. None is stored before all have met what `send` checks.
-   * @param refused is called for each mail for which `send` would throw; what it throws is thrown, and nothing stored
-   *   unless the mail was refused by the store
+   * Sends a few mails in order. Checks all of them before the first is stored. @param refused is called for
+   * each mail for which `send` would throw. An error that it throws is rethrown, and then no mail is stored,
+   * unless the rejection came from the store
    */
   sendTogether(sendings: readonly Sending[], refused: (error: unknown, index: number) => void): Promise<void>;
-  /** A scheduled mail that is still held is given another time, or for `null` is cancelled. @returns false if none is */
+  /** Changes the time of a pending scheduled mail; `null` cancels it. @returns false if there is none */
   reschedule(providerId: string, sendAt: number | null): Promise<boolean>;
-  /** What `keep` stored, undefined for an unknown name. */
+  /** The item stored under a name; undefined if there is none. */
   kept(kind: KeptKind, name: string): Promise<unknown>;
-  /** All of a kind, by name. */
+  /** All items of a kind, with their names. */
   keptOf(kind: KeptKind): Promise<{ name: string; value: unknown }[]>;
-  /** Stores a JSON value under a name of this caller's account at this provider; null deletes it. */
+  /** Stores a JSON value under a name, for the caller's account and this provider; null deletes it. */
   keep(kind: KeptKind, name: string, value: unknown): Promise<void>;
   /**
-   * Stores a value unless the name has one already, in one step, so that two requests at once cannot both.
-   * @returns what was stored before, undefined if this call stored it
+   * Stores a value unless the name has one; atomic, so that only one of two concurrent calls stores it.
+   * @returns the existing value; undefined if this call stored its value
    */
   keepFirst(kind: KeptKind, name: string, value: unknown): Promise<unknown>;
 }
 
-/** A request to a provider's interface. */
+/** A request to a provider's API. */
 export interface Call {
   method: string;
   /** Parameters of the path. */
@@ -80,13 +83,13 @@ export interface Reply {
 
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below `/providers/{name}`, with parameters as `:name`. */
+  /** Path below `/providers/{name}`, with parameters as `:name`. */
   url: string;
-  /** @throws Refused, which the provider's `refusal` answers */
+  /** @throws Refused, which `refusal` converts to a response */
   answer(call: Call): Promise<Reply>;
 }
 
-/** A request that is refused. Providers add details of their own by subclasses. */
+/** A rejected request. Subclasses add details of the provider. */
 export class Refused extends Error {
   readonly status: number;
 
@@ -96,12 +99,12 @@ export class Refused extends Error {
   }
 }
 
-/** What becomes of a mail after it was taken. */
+/** Simulated outcome of an accepted mail. */
 export type Outcome = 'bounce' | 'soft-bounce' | 'complaint' | 'delay' | 'unsubscribe';
 
-/** Something that happened to one recipient of a mail that was sent through a provider. */
+/** An outcome for one recipient of a mail that was sent through a provider. */
 export interface OutcomeEvent {
-  /** The same in all attempts to deliver the event. */
+  /** The same in all delivery attempts. */
   id: string;
   outcome: Outcome;
   recipient: string;
@@ -114,11 +117,11 @@ export interface OutcomeEvent {
   };
 }
 
-/** A mail that comes back to the application: a reply, in the format of the provider's inbound webhook. */
+/** A reply to the application, for the provider's inbound webhook. */
 export interface InboundMail {
   id: string;
   at: number;
-  /** The source with CRLF. */
+  /** The raw source with CRLF. */
   raw: Uint8Array;
   mailFrom: string;
   rcptTo: string;
@@ -129,14 +132,14 @@ export interface InboundMail {
   text: string;
   /** '' without one. */
   html: string;
-  /** The text without the quoted mail. */
+  /** The text without the quoted message. */
   reply: string;
   messageId: string;
   headers: readonly { name: string; value: string }[];
   attachments: readonly { filename: string; contentType: string; contentId: string; content: Uint8Array }[];
 }
 
-/** Keys with which an account's events are signed: made once by `makeSecrets`, stored, and shown to the account. */
+/** Keys that sign an account's events: created once by `makeSecrets`, stored, and shown to the account. */
 export type Secrets = Readonly<Record<string, string>>;
 
 /** A request to the application. */
@@ -145,39 +148,41 @@ export interface Posting {
   body: Uint8Array;
 }
 
-/** What signing an event needs. */
+/** Data for signing an event. */
 export interface Signing {
   secrets: Secrets;
-  /** Now, epoch milliseconds. */
+  /** Current time, epoch milliseconds. */
   now: number;
-  /** Where this provider's public files are, such as certificates: `https://…/providers/{name}`. */
+  /** Base URL of this provider's public files, such as certificates: `https://…/providers/{name}`. */
   baseUrl: string;
   /** The URL that the webhook is posted to. */
   url: string;
 }
 
-/** One provider: the only thing that the server knows of it. */
+/** The interface of a provider; the server uses nothing else of it. */
 export interface Provider {
   name: ProviderName;
-  /** As people write it: `Amazon SES`. */
+  /** Display name, such as `Amazon SES`. */
   title: string;
   routes: readonly Route[];
-  /** The credential where the provider's SDK puts it, without prefix; undefined without one. */
+  /** The credential from the header that the provider's SDK uses, without prefix; undefined without one. */
   credentialOf(headers: Call['headers']): string | undefined;
-  /** An error in the provider's shape. */
+  /** Converts an error to the provider's format. */
   refusal(error: Refused, call: Pick<Call, 'headers' | 'path'> & { url: string }): Reply;
   makeSecrets(): Promise<Record<string, string>>;
-  /** What `secrets` says that an application may see to verify events: `{signingSecret}`, `{publicKey}`, … */
+  /** The parts of `secrets` that applications need to verify events: `{signingSecret}`, `{publicKey}`, … */
   shown(secrets: Secrets): Record<string, string>;
-  /** Undefined where the provider has no event for an outcome. */
+  /** Undefined if the provider has no event for this outcome. */
   event(event: OutcomeEvent, signing: Signing): Posting | undefined;
   inbound(mail: InboundMail, signing: Signing): Posting;
-  /** What the application fetches after `inbound` has announced a mail: it is kept as `received` by the mail's id. */
+  /**
+   * The record of a mail that applications fetch after `inbound`; stored as `received` under the mail's id.
+   */
   received?(mail: InboundMail): unknown;
-  /** What changes in a mail that is kept as `sent`, where the provider shows what became of it. */
+  /** Changes to the `sent` record of a mail after an outcome, if the provider's API shows them. */
   became?(outcome: Outcome | 'delivered'): object | undefined;
-  /** What is posted to a webhook URL when it is set, before all events: SNS's request to confirm a subscription. */
+  /** The first request to a new webhook URL: SNS's subscription confirmation. */
   handshake?(id: string, signing: Signing): Posting;
-  /** Files that need no credential, by path below `baseUrl`, with its slash: SNS's certificate. */
+  /** Public files, by path below `baseUrl` with its slash: SNS's certificate. */
   files?(path: string, secrets: Secrets): { type: string; body: string } | undefined;
 }

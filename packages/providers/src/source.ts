@@ -1,21 +1,23 @@
 interface Field {
   name: string;
-  /** Unfolded. */
+  /** Without folding. */
   value: string;
-  /** As it is in the mail, with its line end. */
+  /** The unchanged source of the field, including its line ending. */
   source: string;
 }
 
-/** A mail that the application made: its header fields, and its body with the blank line. */
+/**
+ * A mail in MIME format from the application: its header fields, and its body with the preceding empty line.
+ */
 export interface Source {
   fields: readonly Field[];
   body: Buffer;
 }
 
 const BLANK_LINE = '\r\n\r\n';
-/** A field with its continuation lines. */
+/** A header field with its continuation lines. */
 const FIELD = /^([!-9;-~]+)[ \t]*:(.*(?:\r\n[ \t].*)*)(?:\r\n|$)/gm;
-/** Header fields are searched with expressions; more is no mail of an application. */
+/** Limit of the header, which is searched with regular expressions; real headers are shorter. */
 const MAX_HEADER_BYTES = 256 * 1024;
 
 /** @returns undefined for a header that is too large */
@@ -33,7 +35,7 @@ export function readSource(given: Buffer): Source | undefined {
 
 const [LF, CR] = [0x0a, 0x0d];
 
-/** Byte by byte, since replacing in a string takes seconds for a mail of 20 MB. */
+/** Works on bytes, because replacing in a string takes seconds for a mail of 20 MB. */
 function withCrLf(mail: Buffer): Buffer {
   const isBare = (at: number): boolean => mail[at] === LF && mail[at - 1] !== CR;
   let bare = 0;

@@ -1,14 +1,17 @@
 import { Refused } from './provider.ts';
 
 /**
- * Characters that the substitutions of one request may search and, twice each, write: half a second of the thread that
- * serves everybody. 1,000 recipients of 7 KB with three tags stay below.
+ * Limit of characters searched plus twice those written by the substitutions of one request: half a second of
+ * the main thread. 1,000 recipients of 7 KB with three tags stay below it.
  */
 const MAX_WORK = 64 * 1024 * 1024;
 
 export type Substitute = (text: string, pairs: Iterable<readonly [string, unknown]>) => string;
 
-/** A function for one request that replaces tags by values, in order. @throws Refused 413 when it does too much */
+/**
+ * Returns a function for one request that replaces tags by values, in order. @throws Refused 413 above {@link
+ * MAX_WORK}
+ */
 export function createSubstitute(): Substitute {
   let left = MAX_WORK;
   const spend = (characters: number): void => {

@@ -4,17 +4,17 @@ export class TemplateError extends Error {}
 export interface Path {
   kind: 'path';
   original: string;
-  /** How many scopes up: `../`. */
+  /** Number of leading `../`, each of which selects a parent scope. */
   up: number;
-  /** Begins with `@`. */
+  /** True if it begins with `@`. */
   isData: boolean;
-  /** Begins with `this` or `.`, so that it names no block parameter. */
+  /** True if it begins with `this` or `.`, and so cannot name a block parameter. */
   isScoped: boolean;
   parts: readonly string[];
 }
 export interface Call {
   kind: 'call';
-  /** What is called, or the value itself where there are no arguments. */
+  /** The helper to call; without arguments also a value. */
   path: Path;
   args: readonly Expression[];
   named: readonly (readonly [string, Expression])[];
@@ -36,11 +36,14 @@ export type Node =
   | { kind: 'partial'; call: Call }
   | { kind: 'inline'; call: Call; body: Node[] };
 
-// A template comes from outside and is parsed on the thread that serves everybody.
+// Limits of templates, because they are untrusted and parsed on the main thread.
 const MAX_TEMPLATE_LENGTH = 512 * 1024;
 const MAX_NESTING = 64;
 
-/** `value` for `{{x}}`, else the sign after the braces: `!` for comments, `{` and `&` without escaping. */
+/**
+ * `value` for `{{x}}`, otherwise the character after the braces: `!` for comments, `{` and `&` for unescaped
+ * values.
+ */
 type TagType = 'value' | '!' | '{' | '&' | '#' | '#*' | '^' | '/' | '>' | 'else';
 interface Tag {
   type: TagType;
@@ -51,22 +54,22 @@ interface Tag {
 }
 interface Piece {
   text: string;
-  /** What follows the text; undefined at the end of the template. */
+  /** The tag after the text; undefined at the end of the template. */
   tag: Tag | undefined;
 }
 interface Frame {
-  /** What the closing tag must name; undefined for the whole template. */
+  /** Name that the closing tag must have; undefined for the whole template. */
   name: string | undefined;
   nodes: Node[];
   block?: Block;
-  /** Opened by `{{else if …}}`: the end of the block around it is also its end. */
+  /** Opened by `{{else if …}}`: it ends together with the enclosing block. */
   isChained?: boolean;
 }
 
 /**
- * Parses the syntax of Handlebars, of which Mustache's variables, sections and comments are a part, in linear time.
- * (The parser of Handlebars itself takes quadratic time: minutes for a template of 300 kB.)
- * @throws TemplateError for what cannot be parsed
+ * Parses the syntax of Handlebars, including variables, sections and comments of Mustache, in linear time.
+ * (The parser of Handlebars itself takes quadratic time: minutes for a template of 300 kB.) @throws
+ * TemplateError for an invalid template
  */
 export function parseTemplate(source: string): Node[] {
   if (source.length > MAX_TEMPLATE_LENGTH)
@@ -133,7 +136,7 @@ class Scanner {
     return { type, call, params, trimsBefore, trimsAfter };
   }
 
-  /** The words up to the end of a tag or of a pair of parentheses. */
+  /** Parses the words up to the end of a tag or a closing parenthesis. */
   #call(): Call | undefined {
     if (++this.#nesting > MAX_NESTING) this.#fail();
     let path: Path | undefined;
@@ -233,7 +236,7 @@ function addTag(frames: Frame[], frame: Frame, { type, call, params }: Tag): voi
   }
 }
 
-/** `{{else}}`, and `{{else if x}}`, which is a block within the other branch. */
+/** Adds `{{else}}`, or `{{else if x}}`, which is a block within the else branch. */
 function addElse(frames: Frame[], frame: Frame, call: Call | undefined, params: string[]): void {
   const { block } = frame;
   if (!block) throw new TemplateError('Parse error: {{else}} stands in no block.');
@@ -253,12 +256,12 @@ function closeBlock(frames: Frame[], name: string): void {
     );
 }
 
-/** The text without the space that `~` removes, and without the line of a tag that stands alone on it. */
+/** The text without white space removed by `~`, and without the line of a tag that stands alone. */
 function trimmedText(pieces: readonly Piece[], index: number): string {
   let { text = '' } = pieces[index] ?? {};
   const before = pieces[index - 1]?.tag;
   const after = pieces[index]?.tag;
-  // The end first: a text between two tags that stand alone keeps its own lines.
+  // Trim the end first, so that a text between two standalone tags keeps its own lines.
   if (after?.trimsBefore) text = text.trimEnd();
   else if (isStandalone(pieces, index)) text = text.slice(0, text.lastIndexOf('\n') + 1);
   if (before?.trimsAfter) return text.trimStart();

@@ -13,22 +13,24 @@ import {
 export type Helper = (args: readonly unknown[], named: Readonly<Record<string, unknown>>) => unknown;
 
 export interface RenderOptions {
-  /** Whether `{{…}}` escapes for HTML. */
+  /** Whether `{{…}}` escapes HTML. */
   escape: boolean;
   helpers?: Readonly<Record<string, Helper>>;
-  /** Throw TemplateError for `{{name}}` without a value, instead of writing nothing. */
+  /** Throw TemplateError for `{{name}}` without a value, instead of rendering nothing. */
   strict?: boolean;
   /** Values of `@name`. */
   variables?: Readonly<Record<string, unknown>>;
-  /** All that is rendered for one request has a limit: it is in memory until its mails are sent. */
+  /**
+   * Set to limit the output of all renderings for this request, which is in memory until its mails are sent.
+   */
   request?: Mailroom;
 }
 
-// What rendering may cost, because it happens on the thread that serves everybody.
+// Limits of rendering, because it runs on the main thread.
 const MAX_STEPS = 100_000;
 const MAX_DEPTH = 64;
 const MAX_OUTPUT_LENGTH = 8 * 1024 * 1024;
-/** Of one request. 1,000 recipients of 60 KB stay below. */
+/** Limit of the output for one request. 1,000 recipients of 60 KB stay below it. */
 const MAX_OUTPUT_OF_REQUEST = 64 * 1024 * 1024;
 const outputs = new WeakMap<Mailroom, number>();
 
@@ -36,15 +38,15 @@ interface Scope {
   value: unknown;
   /** `@index`, `@key`, `@first`, `@last`. */
   data: Readonly<Record<string, unknown>>;
-  /** Block parameters, and what a partial was given. */
+  /** Block parameters, and arguments of a partial. */
   named: Readonly<Record<string, unknown>>;
   parent: Scope | undefined;
 }
 
 /**
- * Renders a template in the syntax of Handlebars, of which Mustache's variables, sections and comments are a part.
- * It is interpreted, not compiled to code, and reaches only what the data itself holds, never a prototype.
- * @throws TemplateError for what cannot be parsed, calls an unknown helper or is too large
+ * Renders a template in the syntax of Handlebars, including variables, sections and comments of Mustache.
+ * Templates are interpreted and not compiled to code. They can read only own properties of the data, never a
+ * prototype. @throws TemplateError for an invalid or too large template and for an unknown helper
  */
 export function render(source: string, data: unknown, options: RenderOptions): string {
   const output = new Renderer(data, options).render(parseTemplate(source));
@@ -52,7 +54,7 @@ export function render(source: string, data: unknown, options: RenderOptions): s
   return output;
 }
 
-/** @throws TemplateError when a request writes too much */
+/** @throws TemplateError if the output of a request becomes too large */
 export function countOutput(request: Mailroom, length: number): void {
   const total = (outputs.get(request) ?? 0) + length;
   outputs.set(request, total);
@@ -62,7 +64,7 @@ export function countOutput(request: Mailroom, length: number): void {
     );
 }
 
-/** @param refused makes what is thrown for a template that cannot be parsed or rendered */
+/** Converts a TemplateError. @param refused creates the error to throw */
 export function orRefused<T>(work: () => T, refused: (message: string) => Error): T {
   try {
     return work();
@@ -71,7 +73,7 @@ export function orRefused<T>(work: () => T, refused: (message: string) => Error)
   }
 }
 
-/** The templates that an application keeps at its provider. */
+/** The templates that an application has stored at its provider. */
 export const keptTemplates = async <T>(mailroom: Mailroom): Promise<T[]> =>
   (await mailroom.keptOf('template')).map(({ value }) => value as T);
 
@@ -158,7 +160,7 @@ class Renderer {
     }
   }
 
-  /** A block that names a value: Mustache's section. */
+  /** Renders a block whose name is a value: Mustache's section. */
   #section(value: unknown, block: Block, scope: Scope): void {
     if (Array.isArray(value) && value.length > 0) this.#each(value, block, scope);
     else if (!isFull(value)) this.#nodes(block.otherwise, scope);
@@ -210,7 +212,7 @@ class Renderer {
     return value;
   }
 
-  /** As Handlebars writes a value, without a call of what the data may have in the place of `toString`. */
+  /** Converts a value as Handlebars does, but never calls a `toString` of the data. */
   #text(value: unknown, depth = 0): string {
     this.#step();
     if (value === undefined || value === null) return '';
@@ -238,7 +240,7 @@ const ownValue = (of: unknown, key: string): unknown =>
     ? (of as Record<string, unknown>)[key]
     : undefined;
 
-/** What Handlebars takes for true: `[]` and `''` are empty as `false` is. */
+/** Whether Handlebars treats a value as true: empty lists and strings are false. */
 const isFull = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : Boolean(value));
 
 const ESCAPES: Readonly<Record<string, string>> = {

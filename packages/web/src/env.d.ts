@@ -1,4 +1,4 @@
 /// <reference types="vite/client" />
 
-/** Version of this package, put in by the build. */
+/** Version of this package, set by the build. */
 declare const __VERSION__: string;

@@ -2,11 +2,11 @@ import type { api } from '@mayfly/client';
 import { idOf } from '../mailbox.ts';
 import { headersIn } from '../source.ts';
 
-// MailHog's JSON of a message: the source, split by its header and its parts, with nothing decoded.
+// MailHog's JSON of a message: the source, split into headers and parts, without decoding.
 
-/** Deeper parts stay in the body of the one around them. */
+/** Nesting level up to which parts are split; deeper parts stay in the body of their parent. */
 const MAX_DEPTH = 20;
-/** So many parts of one message are split. */
+/** Limit of parts that are split in one message. */
 const MAX_PARTS = 1_000;
 
 interface Part {
@@ -16,7 +16,7 @@ interface Part {
   MIME: { Parts: Part[] } | null;
 }
 
-/** @param address of the envelope; '' of a bounce */
+/** @param address of the envelope; '' for the null reverse-path */
 function pathOf(address: string) {
   const at = address.lastIndexOf('@');
   const [mailbox, domain] = at < 0 ? [address, ''] : [address.slice(0, at), address.slice(at + 1)];
@@ -27,7 +27,10 @@ function pathOf(address: string) {
 export const fieldOf = (headers: Record<string, string[]>, name: string): string =>
   Object.entries(headers).find(([given]) => given.toLowerCase() === name)?.[1][0] ?? '';
 
-/** Splits a source, and its parts where it is multipart (RFC 2046 section 5.1). @param left how many parts may still be split */
+/**
+ * Splits a source into its header and body, and a multipart body into its parts (RFC 2046 section 5.1).
+ * @param left how many more parts may be split
+ */
 function split(source: string, left: { parts: number }, depth = 0): Part {
   const end = /\r?\n\r?\n/.exec(source);
   const body = end ? source.slice(end.index + end[0].length) : source;
@@ -37,7 +40,7 @@ function split(source: string, left: { parts: number }, depth = 0): Part {
   const boundary = quoted ?? plain;
   const isSplit = boundary && depth < MAX_DEPTH && /^multipart\//i.test(fieldOf(headers, 'content-type'));
   if (!isSplit) return { Headers: headers, Body: body, Size, MIME: null };
-  // There, the "--" after the last part is a part, too.
+  // MailHog shows the "--" after the last part as another part.
   const [preamble = '', ...pieces] = `\r\n${body}`.split(`\n--${boundary}`);
   const parts: Part[] = [];
   for (const piece of preamble.trim() === '' ? pieces : [preamble, ...pieces]) {
@@ -47,13 +50,13 @@ function split(source: string, left: { parts: number }, depth = 0): Part {
   return { Headers: headers, Body: body, Size, MIME: { Parts: parts } };
 }
 
-/** A message as MailHog's API has it. @param raw its source */
+/** A message in the format of MailHog's API. @param raw its source */
 export function mailHogMessage({ envelope, receivedAt, ...message }: api.Message, raw: Buffer) {
-  // The line end before the final dot of SMTP belongs to the dot.
+  // The last line ending belongs to the final dot of SMTP.
   const source = raw.toString('utf8').replace(/\r?\n$/, '');
   const { MIME, ...content } = split(source, { parts: MAX_PARTS });
   const ID = idOf(message as api.Message);
-  // What that program adds when it receives a mail.
+  // MailHog adds these fields when it receives a mail.
   content.Headers['Return-Path'] = [`<${envelope.mailFrom}>`];
   if (fieldOf(content.Headers, 'message-id') === '') content.Headers['Message-ID'] = [ID];
   return {
@@ -67,5 +70,5 @@ export function mailHogMessage({ envelope, receivedAt, ...message }: api.Message
   };
 }
 
-/** The parts in the order of the source, for their numbers. */
+/** All parts in the order of the source, which numbers them. */
 export const partsOf = ({ MIME }: ReturnType<typeof mailHogMessage>): readonly Part[] => MIME?.Parts ?? [];

@@ -3,14 +3,14 @@ import { idOf, type Mailbox } from '../mailbox.ts';
 import { type Call, json, numberOf, type Reply, type Route, route, text } from '../route.ts';
 import { fieldOf, mailHogMessage, partsOf } from './message.ts';
 
-// The HTTP interface of MailHog (its release 1.0): version 1 and 2 of its API.
+// MailHog's HTTP API (release 1.0), versions 1 and 2.
 
-/** The type of all JSON but that of a search. */
+/** The content type of all JSON responses except searches. */
 const textJson = (value: unknown): Reply => ({ ...json(value), type: 'text/json' });
 const done = (): Reply => text('', 200, 'text/json');
 
 const DEFAULT_LIMIT = 50;
-/** A list has whole messages with their sources, so one page holds no more. */
+/** Largest page: a list contains complete sources. */
 const MAX_LIMIT = 250;
 
 type Message = ReturnType<typeof mailHogMessage>;
@@ -20,14 +20,14 @@ async function messageOf(mailbox: Mailbox, id: string): Promise<Message> {
   return mailHogMessage(message, raw);
 }
 
-/** Messages one after the other, so that one request holds few sources at a time. */
+/** Fetches messages one after another, so that one request holds few sources in memory. */
 async function messagesOf(mailbox: Mailbox, ids: readonly string[]): Promise<Message[]> {
   const messages: Message[] = [];
   for (const id of ids) messages.push(await messageOf(mailbox, id));
   return messages;
 }
 
-/** A page of a list in the form of version 2. */
+/** A page of a list in the format of version 2. */
 async function page({ mailbox, query }: Call, ids: readonly string[]) {
   const start = numberOf(query, 'start', 0);
   const limit = Math.min(numberOf(query, 'limit', DEFAULT_LIMIT) || DEFAULT_LIMIT, MAX_LIMIT);
@@ -73,11 +73,11 @@ async function download({ mailbox, path }: Call): Promise<Reply> {
   return { type: 'message/rfc822', body: await mailbox.raw(id), headers };
 }
 
-/** MailHog's routes, by what its clients call. */
+/** MailHog's routes that its clients use. */
 export const MAILHOG: readonly Route[] = [
   route('GET', '/api/v2/messages', async (call) => textJson(await page(call, await all(call)))),
   route('GET', '/api/v2/search', search),
-  // Jim, its monkey, is off.
+  // Jim, MailHog's chaos monkey, is disabled.
   route('GET', '/api/v2/jim', async () => text('', 404)),
   route('GET', '/api/v2/outgoing-smtp', async () => json({})),
   route('GET', '/api/v1/messages', async (call) =>
@@ -88,7 +88,7 @@ export const MAILHOG: readonly Route[] = [
     return done();
   }),
   route('GET', '/api/v1/messages/:id', async ({ mailbox, path }) =>
-    // What is unknown is null there, not an error.
+    // MailHog returns null for an unknown message, and no error.
     textJson(await messageOf(mailbox, path.id ?? '').catch(nullIfGone)),
   ),
   route('DELETE', '/api/v1/messages/:id', async ({ mailbox, path }) => {

@@ -3,22 +3,23 @@ import { Refused } from '../api.ts';
 import type { Mailbox } from '../mailbox.ts';
 import { readJson } from './send.ts';
 
-// Mailpit's chaos by our fault rules. Those are exact and stand at RCPT, so only `Recipient` can be set, to 0 or 100 %.
+// Implements Mailpit's chaos with fault rules. They have no probability and apply at RCPT here, so only
+// `Recipient` can be set, to 0 or 100 %.
 
 const off = (ErrorCode: number) => ({ ErrorCode, Probability: 0 });
 const OFF = { Sender: off(451), Recipient: off(451), Authentication: off(535) };
 type Triggers = typeof OFF;
 
-/** The reply to RCPT, by which the rules of chaos are known. */
+/** The reply to RCPT, which identifies rules set by this API. */
 const REPLY = 'Chaos recipient error';
-/** As often as one rule can apply. */
+/** The maximum of `times` in a fault rule. */
 const TIMES = 1_000;
 
 const FAULTS = 'GET /v1/inboxes/{id}/faults';
 const isChaos = ({ reply }: api.FaultState): boolean => reply?.text === REPLY;
 const isLeft = ({ left }: api.FaultState): boolean => left > 0;
 
-/** What is set for the first inbox for which something is. */
+/** The settings of the first inbox that has any. */
 export async function getChaos(mailbox: Mailbox): Promise<Triggers> {
   for (const id of await mailbox.inboxIds()) {
     const { rules } = await mailbox.api.call(FAULTS, { path: { id } });
@@ -29,8 +30,8 @@ export async function getChaos(mailbox: Mailbox): Promise<Triggers> {
 }
 
 /**
- * Sets the rules of all inboxes that there are, and leaves those alone that have rules of others.
- * @throws Refused for what our rules cannot do
+ * Sets the rules of all existing inboxes, except those with other fault rules. @throws Refused for settings
+ * that fault rules cannot express
  */
 export async function setChaos(mailbox: Mailbox, body: Buffer): Promise<Triggers> {
   const triggers = readTriggers(readJson(body));

@@ -5,21 +5,24 @@ import type { Change } from '../changes.ts';
 import type { Mailbox } from '../mailbox.ts';
 import { rowOf } from './shapes.ts';
 
-/** Bytes that a client may leave unread before it is disconnected: some hundred messages. */
+/** Unread bytes after which a client is disconnected: some hundred messages. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
-/** Figures are sent at most so often, milliseconds. */
+/** Minimum interval of the mailbox statistics, milliseconds. */
 const STATS_EVERY_MS = 250;
-/** They may take this part of the time, since the whole mailbox is read for them. */
+/** Computing statistics may take this fraction of the time (1/10), because it reads the whole mailbox. */
 const STATS_SHARE = 10;
 
-/** Connections at once, each with a request that is held. */
+/** Limit of concurrent connections, each of which holds a request. */
 export const MAX_FOLLOWERS = 200;
-/** Clients have nothing to say. */
+/** Clients send no messages. */
 const MAX_RECEIVED_BYTES = 1024;
-/** How long a closed connection waits for the close of its client, milliseconds. A server that stops waits for it. */
+/**
+ * How long a closing connection waits for the client's close frame, milliseconds. A stopping server waits for
+ * it.
+ */
 const CLOSE_TIMEOUT_MS = 1_000;
 
-/** Why a connection was closed (RFC 6455 section 7.4.1): the server ends, or the client may not read. */
+/** Close codes (RFC 6455 section 7.4.1): the server stops, or the client may no longer read. */
 const [GOING_AWAY, POLICY] = [1001, 1008];
 
 export function createWebSockets(): WebSocketServer {
@@ -28,10 +31,9 @@ export function createWebSockets(): WebSocketServer {
 }
 
 /**
- * Sends what happens in a mailbox, as Mailpit does at `/api/events`: `new` with the row of each new message, what others
- * changed, and `stats`. Ends with the connection, which is closed when its client does not read, is gone, or may no
- * longer read the mailbox.
- * @param subscribe to changes; returns what ends that
+ * Sends the events of a mailbox as Mailpit does at `/api/events`: `new` with the row of each new message,
+ * changes by other clients, and `stats`. Closes the connection when its client stops reading, is gone, or
+ * loses its permission. @param subscribe subscribes to changes; returns a function that unsubscribes
  */
 export async function sendEvents(
   socket: WebSocket,
@@ -61,7 +63,7 @@ export async function sendEvents(
       if (!isAlive) return socket.terminate();
       isAlive = messages === null || messages.length > 0;
       if (!isAlive) socket.ping();
-      // More at once than are listed one by one: the client lists them itself.
+      // Too many to announce one by one: the client reloads its list.
       if (messages === null) send('prune', null);
       for (const message of messages ?? [])
         send('new', rowOf(message, await mailbox.details(message), 'event'));
@@ -77,7 +79,10 @@ export async function sendEvents(
   }
 }
 
-/** Figures of a mailbox, sent some time after they are asked for, and once for many requests. */
+/**
+ * Returns a function that requests statistics of the mailbox, which are sent some time later, once for many
+ * requests.
+ */
 function createStats(mailbox: Mailbox, signal: AbortSignal, send: (stats: object) => void): () => void {
   let isDue = false;
   let pause = STATS_EVERY_MS;
@@ -93,7 +98,7 @@ function createStats(mailbox: Mailbox, signal: AbortSignal, send: (stats: object
   return () => {
     if (isDue) return;
     isDue = true;
-    // Without figures the connection is still of use, and what reads the messages says what is wrong.
+    // The connection works without statistics; reading messages reports the same error.
     run().catch(() => undefined);
   };
 }

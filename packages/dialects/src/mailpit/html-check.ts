@@ -5,7 +5,7 @@ const CLIENT = /^(.*) \((.*)\)$/;
 
 type Support = 'yes' | 'partial' | 'no';
 
-/** Mailpit's report of what mail clients do not support, from our lint report. @param html of the message */
+/** Converts our lint report to Mailpit's report of unsupported HTML features. @param html of the message */
 export function htmlCheckOf({ features }: api.LintReport, html: string) {
   const warnings = features.map(warningOf);
   const platforms: Record<string, string[]> = {};

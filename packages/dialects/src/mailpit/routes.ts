@@ -9,15 +9,18 @@ import { composeMail, readJson } from './send.ts';
 import { asSent, headersOf, linksOf, messageOf, rowOf, sortTags } from './shapes.ts';
 import { BLANK_PICTURE } from './thumbnail.ts';
 
-// The HTTP interface of Mailpit (its release 1.30). Errors are plain text with 400 or 404, as there.
+// Mailpit's HTTP API (release 1.30). Errors are plain text with status 400 or 404, as in Mailpit.
 
 const DEFAULT_LIMIT = 50;
-/** A page of a mail shows itself and opens links, but runs and sends nothing: its origin is the console's. */
+/**
+ * Allows a mail's page to show itself and open links, but no scripts and no forms, because it has the
+ * console's origin.
+ */
 const PAGE_CSP =
   "script-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; sandbox allow-same-origin allow-popups allow-popups-to-escape-sandbox";
 const ok = (): Reply => text('ok');
 const notFound = (words = NOT_FOUND): Refused => new Refused(404, words);
-/** Says of what is unknown what that program says there. */
+/** Replaces the error for an unknown id by Mailpit's error. */
 const unknown = (instead: Refused) => (error: unknown) => {
   throw error instanceof Refused && error.status === 404 ? instead : error;
 };
@@ -26,7 +29,9 @@ const EVERYTHING: Search = { q: '', matches: async () => true };
 const searchOf = (query: URLSearchParams): Search =>
   readSearch((query.get('query') ?? '').trim(), query.get('tz') ?? 'UTC');
 
-/** The messages that a search finds, newest first, at most so many; while there is none, waits up to `wait` seconds. */
+/**
+ * The messages that a search finds, newest first, at most `most`; waits up to `wait` seconds for the first.
+ */
 const find = (mailbox: Mailbox, search: Search, wait = 0, most = Number.POSITIVE_INFINITY) =>
   mailbox.listWithin(search.q, wait, async (found) => {
     const matching: api.MessageSummary[] = [];
@@ -37,7 +42,7 @@ const find = (mailbox: Mailbox, search: Search, wait = 0, most = Number.POSITIVE
     return matching;
   });
 
-/** A page of a list, with the figures of the whole mailbox. */
+/** A page of a list, with the counts of the whole mailbox. */
 async function page({ mailbox, query, wait }: Call, search: Search): Promise<Reply> {
   const isList = search === EVERYTHING;
   const before = timeOf(query.get('before') ?? '', 'UTC') ?? Number.POSITIVE_INFINITY;
@@ -45,7 +50,7 @@ async function page({ mailbox, query, wait }: Call, search: Search): Promise<Rep
   const limit = numberOf(query, 'limit', DEFAULT_LIMIT);
   const matching = await find(mailbox, search, wait);
   const earlier = matching.filter(({ receivedAt }) => Date.parse(receivedAt) < before);
-  // There, a list counts everything whatever its `before`, and has no end with a limit of 0.
+  // In Mailpit, the total of a list ignores `before`, and a limit of 0 means no limit.
   const found = isList ? matching : earlier;
   const all = isList ? found : await mailbox.all();
   const rows = isList && limit === 0 ? earlier : earlier.slice(start, start + limit);
@@ -74,7 +79,7 @@ function givenSearch(query: URLSearchParams): Search {
   return searchOf(query);
 }
 
-/** The newest message that `query` finds. */
+/** The newest message that matches `query`. */
 async function newest({ query, mailbox, wait }: Call): Promise<string | undefined> {
   const [latest] = await find(mailbox, searchOf(query), wait, 1);
   return latest && idOf(latest);
@@ -88,7 +93,7 @@ async function messageId(call: Call, words = 'Message not found'): Promise<strin
   return found;
 }
 
-/** Reads a message, which marks it as read. */
+/** Reads a message and marks it as read. */
 async function open(call: Call, include?: 'attachmentContent'): Promise<api.Message> {
   const id = await messageId(call);
   const message = await call.mailbox.read(id, include);
@@ -96,7 +101,7 @@ async function open(call: Call, include?: 'attachmentContent'): Promise<api.Mess
   return message;
 }
 
-/** Whom a request changes: the given ids, what a search finds, or all. */
+/** The ids of messages that a request changes: given ids, the results of a search, or all. */
 async function chosen({ mailbox, query }: Call, ids: unknown, search: unknown): Promise<string[]> {
   const given = Array.isArray(ids) ? ids.map(String) : [];
   const words = typeof search === 'string' ? search : '';
@@ -111,7 +116,10 @@ const MAX_TAG = 100;
 const cleanTag = (tag: unknown): string =>
   String(tag).replaceAll(NO_TAG, ' ').replaceAll(/ +/g, ' ').trim().slice(0, MAX_TAG);
 
-/** Replaces a tag of all messages that have it. @param to undefined removes it @throws Refused 400 when none has it */
+/**
+ * Replaces a tag on all messages that have it. @param to undefined removes the tag @throws Refused 400 if no
+ * message has it
+ */
 async function replaceTag(mailbox: Mailbox, tag: string, to?: string): Promise<Reply> {
   if (to === tag) return ok();
   const all = await mailbox.all();
@@ -173,7 +181,7 @@ async function part(call: Call): Promise<Reply> {
   return { ...reply, headers: { 'content-disposition': `inline; ${headers['content-disposition']}` } };
 }
 
-/** A picture as it is, in its own size; a blank one for everything else. */
+/** An image in its original size; a blank one for other attachments. */
 async function thumbnail(call: Call): Promise<Reply> {
   const noPart = unknown(new Refused(400, 'attachment not found'));
   const reply = await attachment(call, call.path.id ?? '').catch(noPart);
@@ -202,7 +210,7 @@ async function info({ mailbox }: Call): Promise<Reply> {
   });
 }
 
-/** What the page of Mailpit would offer. */
+/** Settings of Mailpit's web interface. */
 const WEB_UI = {
   Label: '',
   MessageRelay: {
@@ -241,7 +249,7 @@ async function setRead(call: Call): Promise<Reply> {
 }
 
 async function remove({ mailbox, body }: Call): Promise<Reply> {
-  // A body that is no JSON deletes all, as there.
+  // As in Mailpit, a body that is not JSON deletes all messages.
   const { IDs: ids } = readJson(body, {}) as { IDs?: unknown };
   if (Array.isArray(ids) && ids.length > 0) await mailbox.remove(ids.map(String));
   else await mailbox.empty();
@@ -263,7 +271,7 @@ async function htmlCheck(call: Call): Promise<Reply> {
 }
 
 const off = (words: string) => async (): Promise<Reply> => text(words, 400);
-/** Mailpit's routes, by what its clients call. */
+/** Mailpit's routes that its clients use. */
 export const MAILPIT: readonly Route[] = [
   route('GET', '/api/v1/messages', (call) => page(call, EVERYTHING)),
   route('PUT', '/api/v1/messages', setRead),

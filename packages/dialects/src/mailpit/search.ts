@@ -2,11 +2,11 @@ import type { api } from '@mayfly/client';
 import { phrase } from '../api.ts';
 import type { Details } from '../mailbox.ts';
 
-/** A search in Mailpit's language, in two parts. */
+/** A search in Mailpit's language, split into a query for Mayfly's API and a test of its results. */
 export interface Search {
-  /** In Mayfly's own: finds at least what the search finds. */
+  /** A query for Mayfly's API that finds at least all matching messages. */
   q: string;
-  /** Whether a message that `q` found is really one. */
+  /** Whether a message found by `q` really matches. */
   matches(message: api.MessageSummary, details: () => Promise<Details>): Promise<boolean>;
 }
 
@@ -14,16 +14,16 @@ type Truth = boolean | undefined;
 type Test = (message: api.MessageSummary, details: () => Promise<Details>) => Truth | Promise<Truth>;
 
 interface Term {
-  /** Undefined where only the test decides. */
+  /** Undefined if only the test decides. */
   q?: string;
-  /** Undefined where `q` decides alone, also negated. */
+  /** Undefined if `q` is exact, also when negated. */
   test?: Test;
 }
 
-/** A term: anything without blanks, in which quotes keep blanks together. */
+/** A term: characters other than white space; quotes may enclose white space. */
 const TERM = /(?:"[^"]*"?|[^\s"])+/g;
 const SIZE = /^(\d+(?:\.\d+)?)\s?(k|kb|m|mb)?$/i;
-/** A date, perhaps with a time, without a zone. */
+/** A date with an optional time, without a time zone. */
 const LOCAL = /^(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?$/;
 
 const isIn =
@@ -37,7 +37,10 @@ function bytesOf(value: string): number | undefined {
   return Number(number) * 1024 ** ['', 'k', 'm'].indexOf(unit.slice(0, 1).toLowerCase());
 }
 
-/** @returns epoch milliseconds; undefined for what is no date @param timeZone IANA name; unknown ones count as UTC */
+/**
+ * @returns epoch milliseconds; undefined for an invalid date @param timeZone IANA name; unknown ones count as
+ * UTC
+ */
 export function timeOf(value: string, timeZone: string): number | undefined {
   const parts = LOCAL.exec(value);
   if (!parts) return Number.isNaN(Date.parse(value)) ? undefined : Date.parse(value);
@@ -46,7 +49,7 @@ export function timeOf(value: string, timeZone: string): number | undefined {
   return utc - offsetAt(utc, timeZone);
 }
 
-/** How far the clocks of a zone are ahead of UTC, milliseconds. */
+/** Offset of a time zone from UTC, milliseconds. */
 function offsetAt(time: number, timeZone: string): number {
   try {
     const clock = new Intl.DateTimeFormat('sv', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
@@ -56,7 +59,7 @@ function offsetAt(time: number, timeZone: string): number {
   }
 }
 
-/** Tags are compared without regard to case. */
+/** Tags are compared ignoring case. */
 export const isTag = (one: string) => (other: string) => one.toLowerCase() === other.toLowerCase();
 
 const flag = (q: string): Term => ({ q });
@@ -69,12 +72,12 @@ const STATES: Readonly<Record<string, Term>> = {
   'has:inline': test(({ inlineCount }) => inlineCount > 0),
 };
 
-/** Terms with a value; undefined for a value that is none. */
+/** Search terms with a value; undefined for an invalid value. */
 const FIELDS: Readonly<Record<string, (value: string, timeZone: string) => Term | undefined>> = {
   from: (value) => ({ q: `from:${phrase(value)}` }),
   subject: (value) => ({ q: `subject:${phrase(value)}` }),
   'message-id': (value) => ({ q: `message-id:${phrase(value)}` }),
-  // Mayfly's "to:" also finds recipients of Cc and of the envelope.
+  // Mayfly's "to:" also matches Cc and envelope recipients.
   to: (value) => ({ q: `to:${phrase(value)}`, test: ({ to }) => to.some(isIn(value)) }),
   cc: (value) => ({ q: `cc:${phrase(value)}`, test: ({ cc }) => cc.some(isIn(value)) }),
   bcc: (value) => test(async (_, details) => (await details()).bcc.some(isIn(value))),
@@ -85,7 +88,7 @@ const FIELDS: Readonly<Record<string, (value: string, timeZone: string) => Term 
       return [from, ...to, ...cc, ...bcc, ...replyTo].some((one) => one && isIn(value)(one));
     }),
   tag: (value) => ({ q: `tag:${phrase(value)}`, test: ({ tags }) => tags.some(isTag(value)) }),
-  // What is no size is searched as words.
+  // A value that is not a size is searched as text.
   larger: (value) =>
     compare(bytesOf(value), ({ size }, bytes) => size > bytes) ?? flag(phrase(`larger:${value}`)),
   smaller: (value) =>
@@ -112,8 +115,8 @@ function termOf(term: string, timeZone: string): Term | undefined {
 }
 
 /**
- * Reads a search as Mailpit does: all terms must be met, `-` and `!` negate, and what is no term is left out.
- * @param timeZone of dates without one, an IANA name
+ * Parses a search as Mailpit does: all terms must match, `-` and `!` negate, and invalid terms are ignored.
+ * @param timeZone IANA name, for dates without a time zone
  */
 export function readSearch(query: string, timeZone: string): Search {
   const words: string[] = [];

@@ -1,6 +1,6 @@
 import { Refused } from '../api.ts';
 
-/** The body of `POST /api/v1/send`; every field may be missing or of another type. */
+/** The body of `POST /api/v1/send`; fields may be missing or have wrong types. */
 interface Given {
   From?: Mailbox;
   To?: Mailbox[];
@@ -23,7 +23,7 @@ const ADDRESS = /^[^\s@<>]+@[^\s@<>]+$/;
 const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}$/;
 const OWN_HEADERS = /^(to|from|cc|bcc|reply-to|date|subject|content-type|mime-version|x-tags)$/i;
 
-/** A mail that an application sent by JSON. */
+/** A mail composed from JSON. */
 export interface Sent {
   raw: Buffer;
   from: string;
@@ -31,7 +31,7 @@ export interface Sent {
   tags: string[];
 }
 
-/** @throws Refused with Mailpit's words for what is no mail */
+/** @throws Refused with Mailpit's error message for an invalid mail */
 export async function composeMail(body: Buffer): Promise<Sent> {
   const given = readJson(body) as Given;
   const list = <T>(items: T[] | undefined): T[] => (Array.isArray(items) ? items : []);
@@ -45,7 +45,7 @@ export async function composeMail(body: Buffer): Promise<Sent> {
   if (!from.address) throw new Refused(400, 'error building message: from not set');
   if (to.length + cc.length + bcc.length === 0)
     throw new Refused(400, 'error building message: no recipients (to, cc, bcc) set');
-  // Loaded when first used: a start does not need it.
+  // Loaded on first use, to keep the start fast.
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   const composer = new MailComposer({
     from,
@@ -58,7 +58,7 @@ export async function composeMail(body: Buffer): Promise<Sent> {
     ...(given.HTML && { html: given.HTML }),
     headers: headersOf(given.Headers ?? {}, tags),
     attachments: list(given.Attachments).map(attachmentOf),
-    // What the mail says is given, and neither a file nor a URL.
+    // All content is in the request, so files and URLs must not be read.
     disableFileAccess: true,
     disableUrlAccess: true,
   }).compile();
@@ -67,7 +67,7 @@ export async function composeMail(body: Buffer): Promise<Sent> {
   return { raw: await composer.build(), from: from.address, recipients, tags };
 }
 
-/** @param otherwise for what is no JSON @throws Refused for what is no JSON object */
+/** @param otherwise result for a body that is not JSON @throws Refused unless the body is a JSON object */
 export function readJson(body: Buffer, otherwise?: object): object {
   let value: unknown;
   try {
@@ -97,7 +97,7 @@ function attachmentOf({
   ContentType,
   ContentID,
 }: NonNullable<Given['Attachments']>[0]) {
-  // A data URL is taken too.
+  // Data URLs are accepted too.
   const content = Content.slice(Content.lastIndexOf(',') + 1);
   if (!BASE64.test(content)) throw new Refused(400, `error decoding base64 attachment "${Filename}"`);
   return {

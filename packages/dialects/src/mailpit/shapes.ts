@@ -3,7 +3,7 @@ import type { api } from '@mayfly/client';
 import { type Details, detailsOf, idOf } from '../mailbox.ts';
 import { headersIn } from '../source.ts';
 
-// Mailpit's JSON, as recorded from its release 1.30.5 (test/dialects of the server).
+// Mailpit's JSON formats, as recorded from release 1.30.5 (test/dialects of the server).
 
 const addressOf = ({ name, address }: api.MailAddress) => ({ Name: name, Address: address });
 
@@ -15,7 +15,7 @@ const peopleOf = (message: api.MessageSummary, { bcc, replyTo }: Details) => ({
   ReplyTo: replyTo.map(addressOf),
 });
 
-/** Lists that are null when they are empty, by where a row stands. */
+/** Lists that are null when empty, by the place of the row. */
 const NULLS = { list: ['To', 'Cc', 'Bcc'], search: ['To', 'Cc', 'Bcc', 'ReplyTo'], event: [] } as const;
 
 /** A row of a list. */
@@ -54,7 +54,7 @@ function attachmentOf({ id, filename, contentType, contentId, size, sha256, cont
   };
 }
 
-/** Our API gives all lines with LF; a mail has CRLF, which is shown there. */
+/** Our API returns bodies with LF; Mailpit shows the CRLF of the mail. */
 export const asSent = (body: string): string => body.replaceAll(/\r?\n/g, '\r\n');
 
 /** A message in full. */
@@ -96,12 +96,12 @@ function unsubscribeOf({ headers }: api.Message) {
   };
 }
 
-/** As many as that program checks. */
+/** The number of links that Mailpit checks. */
 const MAX_LINKS = 100;
 
 /**
- * The report on links and pictures. None is fetched, and counts as an error, as there on a machine without a network:
- * a test must not pass on a check that was not made.
+ * The link check. Nothing is fetched, so every URL counts as an error, as in Mailpit without network access:
+ * a test must not pass because of a check that was not made.
  */
 export function linksOf({ links, images }: api.Message) {
   const urls = [...links.map(({ href }) => href), ...images.map(({ src }) => src)];
@@ -110,11 +110,14 @@ export function linksOf({ links, images }: api.Message) {
   return { Errors: found.length, Links: found.map((URL) => ({ URL, StatusCode: 0, Status })) };
 }
 
-/** Header fields by name, in the form of Go's net/mail: `Message-Id`, and not decoded. @param raw the source */
+/**
+ * Undecoded header fields with names in the canonical form of Go's net/mail, such as `Message-Id`. @param raw
+ * the source
+ */
 export function headersOf(message: api.Message, raw: Buffer): Record<string, string[]> {
   const { bcc } = detailsOf(message);
   return {
-    // What that program adds when it receives a mail.
+    // Mailpit adds these fields when it receives a mail.
     'Return-Path': [`<${message.envelope.mailFrom}>`],
     ...(bcc.length > 0 && { Bcc: [bcc.map(({ address }) => address).join(', ')] }),
     ...headersIn(raw.toString(), (name) =>

@@ -2,30 +2,33 @@ import type { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 import { type Credentials, type Maildrop, Pop3Session, type Pop3Transport } from './session.ts';
 
-/** As with SMTP: a name and a password, or both in base64. Others have no limit here (CVE-2026-67445 of Mailpit). */
+/** Longest line: credentials as in SMTP, in plain text or base64. Mailpit has no limit (CVE-2026-67445). */
 const MAX_LINE_BYTES = 2048;
 /** RFC 1939 section 3 requires at least ten minutes. */
 const IDLE_MS = 10 * 60_000;
-/** Until the login, for a TLS handshake, and for a client that reads a part of a reply. */
+/** Time limit for logging in, for a TLS handshake, and for a client to read a part of a reply. */
 const WAIT_MS = 60_000;
 /** Longest session, as with SMTP. */
 const SESSION_MS = 60 * 60_000;
-/** For the client to close its side after the last reply. */
+/** Time for the client to close its side after the last reply. */
 const LINGER_MS = 2_000;
-/** Bytes discarded in that time: closing at once would discard the reply as well. */
+/** Bytes discarded in that time: closing immediately would also discard the reply. */
 const MAX_BYTES_AFTER_END = 64 * 1024;
-/** What a client has to read in a minute. */
+/** Size of the parts of a reply; a client must read each within {@link WAIT_MS}. */
 const PIECE = 64 * 1024;
 
-/** A page in a browser can make it send a form here, with commands in its body. TLS begins with control characters. */
+/**
+ * HTTP requests, which a web page can make a browser send here with commands in the body, and TLS, which
+ * begins with control characters.
+ */
 const FOREIGN = /\p{Cc}| HTTP\/\d/u;
 
 export interface Pop3ConnectionOptions {
-  /** Key of the client for limits. */
+  /** Identifies the client for limits. */
   source: string;
   /** Null if TLS is not offered. */
   certificate: (() => Promise<SecureContext>) | null;
-  /** Whether passwords are taken without TLS. */
+  /** Whether passwords are accepted without TLS. */
   plaintext: boolean;
   logIn(credentials: Credentials): Promise<Maildrop | undefined>;
   onUsed(connection: Pop3Connection): void;
@@ -33,7 +36,10 @@ export interface Pop3ConnectionOptions {
   onClose(connection: Pop3Connection): void;
 }
 
-/** The socket of a POP3 client: lines, TLS, limits of time. A reply waits until the client has read the one before. */
+/**
+ * The socket of a POP3 client: lines, TLS, time limits. Each reply waits until the client has read the
+ * previous one.
+ */
 export class Pop3Connection implements Pop3Transport {
   readonly source: string;
   readonly #options: Pop3ConnectionOptions;
@@ -45,10 +51,10 @@ export class Pop3Connection implements Pop3Transport {
   #secureContext: SecureContext | undefined;
   #isStopping = false;
   #bytesAfterEnd = 0;
-  /** What the connection waits for. */
+  /** What the connection is waiting for. */
   #waiting: 'line' | 'client' | 'end' | 'nothing' = 'nothing';
   #wake: (() => void) | undefined;
-  /** Since when it waits, and since when it is open; known from the first watch on. */
+  /** Start of the current wait and of the connection; set by the first call of `watch`. */
   #since: number | undefined;
   #openSince: number | undefined;
 
@@ -103,7 +109,7 @@ export class Pop3Connection implements Pop3Transport {
     }
   }
 
-  /** Refuses the connection before its session. */
+  /** Rejects the connection before a session begins. */
   refuse(text: string): void {
     this.#socket.write(`-ERR ${text}\r\n`);
     this.#socket.destroySoon();
@@ -113,7 +119,7 @@ export class Pop3Connection implements Pop3Transport {
     this.stop();
   }
 
-  /** Closes a connection that waits for a command; others close after their reply. */
+  /** Closes the connection: now if it waits for a command, otherwise after the reply. */
   stop(): void {
     this.#isStopping = true;
     if (this.#waiting === 'end') this.#socket.destroySoon();
@@ -124,7 +130,7 @@ export class Pop3Connection implements Pop3Transport {
     this.#socket.destroy();
   }
 
-  /** Enforces the limits of time; called every second. @param now monotonic milliseconds */
+  /** Enforces time limits; called every second. @param now monotonic milliseconds */
   watch(now: number): void {
     this.#openSince ??= now;
     this.#since ??= now;
@@ -167,7 +173,7 @@ export class Pop3Connection implements Pop3Transport {
     wake?.();
   };
 
-  /** A client that breaks its connection off is no failure of the server. */
+  /** A connection reset by the client is not a failure of the server. */
   readonly #onError = (): void => {
     this.#socket.destroy();
   };
@@ -188,7 +194,7 @@ export class Pop3Connection implements Pop3Transport {
     if (this.#waiting === what) this.#waiting = 'nothing';
   }
 
-  /** @returns undefined at the end of the connection, and for a line that no client of POP3 sends */
+  /** @returns undefined at the end of the connection, and for a line that no POP3 client sends */
   async #readLine(): Promise<string | undefined> {
     for (;;) {
       const end = this.#unread.indexOf('\n');
@@ -222,7 +228,7 @@ export class Pop3Connection implements Pop3Transport {
     this.#onWake();
   }
 
-  /** Resolves after the handshake, or when the connection is closed. */
+  /** Resolves after the handshake, or when the connection has closed. */
   async #encrypt(): Promise<void> {
     const plain = this.#socket;
     if (plain.destroyed || plain.readableEnded) return plain.destroySoon();

@@ -1,10 +1,10 @@
 const LINE_END = '\r\n';
 
 /**
- * A message as a multi-line response (RFC 1939 section 3), without the end of the response: lines end with CRLF, and
- * one that begins with a dot gets another dot. A lone CR or LF becomes CRLF, because some clients end a line there, and
- * a dot behind it would end the response for them.
- * @param bodyLines how much of the body follows the header; default: all
+ * Encodes a message as a multi-line response (RFC 1939 section 3), without its end: CRLF line endings, and
+ * dots at the beginning of lines doubled. A lone CR or LF becomes CRLF, because some clients treat it as a
+ * line ending, and a dot after it would end the response. @param bodyLines number of body lines to send;
+ * default: all
  */
 export async function* messageLines(
   pieces: AsyncIterable<Uint8Array>,
@@ -17,7 +17,7 @@ export async function* messageLines(
     const { buffer, byteOffset, length } = piece;
     const bytes = Buffer.from(buffer, byteOffset, length).toString('latin1');
     const text: string = hasCr ? `\r${bytes}` : bytes;
-    // The LF of a last CR may be in the next piece.
+    // The LF after a final CR may be in the next piece.
     hasCr = text.endsWith('\r');
     const lines = cut.take((hasCr ? text.slice(0, -1) : text).replaceAll(/\r\n?|\n/g, LINE_END));
     yield (before + lines).replaceAll('\r\n.', '\r\n..').slice(before.length);
@@ -32,7 +32,7 @@ class BodyCut {
   isDone = false;
   #left: number;
   #isInBody = false;
-  /** Whether the last line has begun in text that was taken before. */
+  /** Whether earlier pieces ended within a line. */
   #hasBegun = false;
 
   constructor(bodyLines: number) {

@@ -2,11 +2,11 @@ import { Refused } from '../api.ts';
 import { idOf, type Mailbox } from '../mailbox.ts';
 import { messageLines } from './lines.ts';
 
-/** What the largest built-in plan keeps in an inbox. Of more messages a session has the newest. */
+/** The most that the largest built-in plan keeps in an inbox. A session shows only the newest messages. */
 const MAX_MESSAGES = 10_000;
-/** Clients try other mechanisms and other forms of a name, as with SMTP. */
+/** Failed logins of a session, as in SMTP: clients try several mechanisms and forms of the user name. */
 const MAX_LOGIN_FAILURES = 5;
-/** Commands that failed: as with SMTP. */
+/** Failed commands of a session, as in SMTP. */
 const MAX_ERRORS = 20;
 
 export interface Credentials {
@@ -14,22 +14,22 @@ export interface Credentials {
   password: string;
 }
 
-/** An inbox, for the owner of a credential. */
+/** An inbox, opened with valid credentials. */
 export interface Maildrop {
   mailbox: Mailbox;
-  /** The source of a message, in pieces. @throws Refused */
+  /** Yields the source of a message in pieces. @throws Refused */
   raw(id: string): AsyncIterable<Uint8Array>;
 }
 
-/** What a session needs of its connection. */
+/** The functions of a connection that a session uses. */
 export interface Pop3Transport {
-  /** Without TLS, other machines may not send a password. */
+  /** False without TLS on other machines, because a password must not cross a network in plain text. */
   mayLogIn(): boolean;
-  /** Whether TLS can begin with STLS: it is offered, and has not begun. */
+  /** Whether STLS is possible: TLS is offered and not active. */
   mayEncrypt(): boolean;
-  /** Whether the client has sent more than the line that is answered. */
+  /** Whether the client has sent more than the current line. */
   hasUnread(): boolean;
-  /** Makes ready for TLS, which begins after the reply. */
+  /** Prepares TLS, which begins after the reply. */
   prepareTls(): Promise<void>;
   /** @returns undefined for all wrong credentials, whatever the reason */
   logIn(credentials: Credentials): Promise<Maildrop | undefined>;
@@ -47,7 +47,7 @@ const ok = (text: string): string => `+OK ${text}\r\n`;
 const lines = (first: string, others: readonly string[]): string =>
   `${ok(first)}${others.map((line) => `${line}\r\n`).join('')}.\r\n`;
 
-/** A command is refused; the session goes on. */
+/** A command failed; the session continues. */
 class Failed extends Error {}
 
 const NO_MESSAGE = 'There is no such message.';
@@ -56,7 +56,7 @@ const WRONG = '[AUTH] The user name or the password is wrong.';
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const NUMBER = /^\d{1,9}$/;
 
-/** What a client gets of an error of the API. Nothing of the request is quoted in a reply. */
+/** The reply for an error of the API. Replies quote nothing from requests. */
 function explain(error: unknown): string {
   if (error instanceof Failed) return error.message;
   if (!(error instanceof Refused)) throw error;
@@ -66,9 +66,12 @@ function explain(error: unknown): string {
   return '[SYS/TEMP] The server cannot do this now. Retry later.';
 }
 
-/** A POP3 session (RFC 1939), without I/O: lines in, replies out. The messages are those of the moment of the login. */
+/**
+ * A POP3 session (RFC 1939) without I/O: takes lines and yields replies. Shows the messages that existed at
+ * login.
+ */
 export class Pop3Session {
-  /** After a reply: `encrypt` when TLS has to begin, `ended` when the connection has to be closed. */
+  /** Next step after a reply: `encrypt` to begin TLS, `ended` to close the connection. */
   next: 'command' | 'encrypt' | 'ended' = 'command';
   readonly #transport: Pop3Transport;
   #user: string | undefined;
@@ -89,8 +92,8 @@ export class Pop3Session {
   }
 
   /**
-   * Answers a line, without its line ending.
-   * @throws an error after which the reply is incomplete, so that the connection has to be closed
+   * Processes a line without its line ending and yields the reply. @throws an error that leaves the reply
+   * incomplete, so the connection must be closed
    */
   async *answer(line: string): AsyncGenerator<string> {
     this.next = 'command';
@@ -147,7 +150,7 @@ export class Pop3Session {
     return Object.hasOwn(commands, command) ? commands[command] : undefined;
   }
 
-  /** RFC 2449. */
+  /** The CAPA command (RFC 2449). */
   #capabilities(): string {
     const mayLogIn = this.#transport.mayLogIn() && !this.isLoggedIn;
     return lines('Capabilities follow.', [
@@ -158,7 +161,10 @@ export class Pop3Session {
     ]);
   }
 
-  /** RFC 2595 section 4. Commands behind it would come from whoever changed the plain text (CVE-2011-0411). */
+  /**
+   * The STLS command (RFC 2595 section 4). Pipelined plaintext could be injected by an attacker
+   * (CVE-2011-0411).
+   */
   async #startTls(): Promise<string> {
     if (!this.#transport.mayEncrypt()) throw new Failed('TLS is not offered, or has begun.');
     await this.#transport.prepareTls();
@@ -191,7 +197,7 @@ export class Pop3Session {
     return this.#logIn({ username, password });
   }
 
-  /** RFC 5034, with the mechanism PLAIN. */
+  /** The AUTH command (RFC 5034) with the mechanism PLAIN. */
   #authenticate(given: string): Answer {
     this.#assertMayLogIn();
     const [mechanism = '', initial] = given.split(' ');
@@ -236,7 +242,7 @@ export class Pop3Session {
     return `${left.length} ${left.reduce((sum, { size }) => sum + size, 0)}`;
   }
 
-  /** @throws Failed */
+  /** The message with this number. @throws Failed */
   #entry(number: string): Entry {
     const entry = NUMBER.test(number) ? this.#entries[Number(number) - 1] : undefined;
     if (entry && !entry.isDeleted) return entry;
@@ -276,7 +282,7 @@ export class Pop3Session {
     return ok(this.#sum());
   }
 
-  /** The UPDATE state: messages are deleted only here (RFC 1939 section 6). */
+  /** Deletes the marked messages; only QUIT does (UPDATE state, RFC 1939 section 6). */
   async #quit(): Promise<string> {
     this.next = 'ended';
     const ids = this.#entries.filter(({ isDeleted }) => isDeleted).map(({ id }) => id);

@@ -4,7 +4,7 @@ import { sendMessage, sendMime } from './send.ts';
 import { TEMPLATE_ROUTES } from './templates.ts';
 import { event, inbound, makeSecrets } from './webhooks.ts';
 
-/** Mailgun answers a wrong key with a text that is no JSON. */
+/** Mailgun's response to a wrong key is plain text. */
 const refusal = ({ status, message }: Refused): Reply =>
   status === 401 ? { status, type: 'text/plain', body: `Forbidden. ${message}` } : json({ message }, status);
 

@@ -16,24 +16,24 @@ const wrong = (message: string): Refused => new Refused(400, message);
 const notAnAddress = (field: string): Refused =>
   wrong(`'${field}' parameter is not a valid address. please check documentation`);
 
-/** What a form says of sending. */
+/** Sending options of a form. */
 interface Options {
   id: string;
   sendAt: number | undefined;
   isTest: boolean;
   tags: string[];
-  /** `v:…`: what comes back in events, and what templates show. */
+  /** `v:…`: data for events and templates. */
   variables: Record<string, unknown>;
 }
 
-/** Mailgun answers 404 for a domain that it does not know. */
+/** Mailgun returns 404 only for an unknown domain, so unknown recipients get 400. */
 function refuseRecipients(error: unknown): never {
   throw error instanceof Refused && error.status === 404 ? wrong(error.message) : error;
 }
 
 const queued = ({ id }: Options): Reply => json({ id, message: 'Queued. Thank you.' });
 
-/** `POST /v3/{domain}/messages`: one mail, or with recipient variables one for each recipient. */
+/** `POST /v3/{domain}/messages`: one mail, or one per recipient with recipient variables. */
 export async function sendMessage(call: Call): Promise<Reply> {
   const { mailroom } = call;
   const form = await readForm(call);
@@ -63,7 +63,7 @@ export async function sendMessage(call: Call): Promise<Reply> {
   return queued(options);
 }
 
-/** `POST /v3/{domain}/messages.mime`: a mail that the application composed. */
+/** `POST /v3/{domain}/messages.mime`: a mail in MIME format. */
 export async function sendMime(call: Call): Promise<Reply> {
   const { mailroom } = call;
   const form = await readForm(call);
@@ -105,7 +105,7 @@ function draftOf(
 
 type Fill = (text: string) => string;
 
-/** Puts the variables of a recipient in the place of `%recipient.name%`. */
+/** Returns a function that replaces `%recipient.name%` by the recipient's variables. */
 function filler(
   { name, address }: Mailbox,
   batch: Readonly<Record<string, unknown>>,
@@ -139,7 +139,7 @@ interface Message {
   fill: Fill;
 }
 
-/** Subject, bodies and header fields: of the template or the form. */
+/** Subject, bodies and header fields from the template or the form. */
 async function fieldsOf({ form, call, options, fill }: Message): Promise<MailFields> {
   const headers = Object.fromEntries(
     form.prefixed('h:').filter(([name]) => !/^x-mailgun-variables$/i.test(name)),
@@ -183,7 +183,7 @@ function mailboxes(form: Form, field: string): Mailbox[] {
     });
 }
 
-/** @throws Refused 400 for what is not a JSON object */
+/** @throws Refused 400 for anything but a JSON object */
 function jsonIn(form: Form, field: string): Record<string, unknown> | undefined {
   const text = form.text(field);
   if (!text) return undefined;
@@ -210,7 +210,7 @@ function optionsOf(form: Form, { mailroom }: Call, from: Mailbox, messageId?: st
   };
 }
 
-/** A date of RFC 2822 or seconds since 1970; in the past it means now. */
+/** Parses a date of RFC 2822 or seconds since 1970; undefined for a past time, which means now. */
 function timeOf(text: string | undefined, mailroom: Mailroom): number | undefined {
   if (!text) return undefined;
   const at = /^\d{9,11}$/.test(text) ? Number(text) * 1000 : Date.parse(text.slice(0, 100));
@@ -225,7 +225,7 @@ async function attachmentsOf(form: Form): Promise<MailFields['attachments']> {
       ...file,
       contentDisposition: 'attachment' as const,
     })),
-    // The HTML refers to an inline file by its name.
+    // The HTML refers to an inline file by its file name.
     ...inline.map((file) => ({ ...file, cid: file.filename, contentDisposition: 'inline' as const })),
   ];
 }

@@ -12,7 +12,7 @@ interface Version {
   comment: string;
   createdAt: string;
   active: boolean;
-  /** `Subject` and others, which a mail without its own gets. */
+  /** Defaults of header fields such as `Subject`. */
   headers: Record<string, unknown>;
 }
 
@@ -26,10 +26,10 @@ interface Template {
 }
 
 const same: Helper = ([one, other]) => String(one) === String(other);
-/** What Mailgun adds to Handlebars. */
+/** Handlebars helpers that Mailgun adds. */
 const HELPERS: Record<string, Helper> = { eq: same, equal: same };
 
-/** Names are in lower case. */
+/** Template names are case-insensitive. */
 const keyOf = (domain = '', name = ''): string => `${domain}/${name.trim()}`.toLowerCase();
 
 async function found(
@@ -42,7 +42,9 @@ async function found(
   return template as Template;
 }
 
-/** Renders the active version of a template, or another. @throws Refused 400 for an unknown template */
+/**
+ * Renders the active version of a template, or the requested one. @throws Refused 400 for an unknown template
+ */
 export async function fillTemplate(
   { mailroom, path: { domain } }: Call,
   name: string,
@@ -129,7 +131,7 @@ async function showTemplate(call: Call): Promise<Reply> {
   return json({ template: { ...withoutVersions(template), ...(version && { version }) } });
 }
 
-/** Stores a version in the place of one with its tag. */
+/** Stores a version, replacing one with the same tag. */
 async function keepVersion(call: Call, template: Template, version: Version): Promise<void> {
   const others = template.versions.filter(({ tag }) => tag !== version.tag);
   if (version.active) for (const other of others) other.active = false;

@@ -43,7 +43,7 @@ export const makeSecrets = async (): Promise<Record<string, string>> => ({
   signingKey: randomBytes(16).toString('hex'),
 });
 
-/** The token is the same in all attempts, as Mailgun's receivers use it to drop what comes twice. */
+/** The token is the same in all attempts, because receivers use it to drop duplicates. */
 function signatureOf(
   id: string,
   { secrets, now }: Signing,
@@ -84,7 +84,7 @@ export function event({ id, outcome, recipient, at, sending }: OutcomeEvent, sig
   };
 }
 
-/** A route's `forward()`: parsed, or as it is for a URL that ends with `mime`. */
+/** The request of a route's `forward()`: parsed fields, or the raw mail for a URL that ends with `mime`. */
 export function inbound(mail: InboundMail, signing: Signing): Posting {
   const isRaw = new URL(signing.url).pathname.endsWith('mime');
   const files = isRaw ? [] : filesOf(mail, 'attachment-');

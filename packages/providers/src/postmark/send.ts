@@ -21,10 +21,10 @@ const MAX_BATCH = 500;
 /** https://postmarkapp.com/developer/user-guide/send-email-with-api#attachments */
 const FORBIDDEN_FILE =
   /\.(?:vbs|exe|bin|bat|chm|com|cpl|crt|hlp|hta|inf|ins|isp|jse|lnk|mdb|pcd|pif|reg|scr|sct|shs|vbe|vba|wsf|wsh|wsl|msc|msi|msp|mst)$/i;
-/** Header fields that the request states by fields of its own. */
+/** Header fields that requests set by properties. */
 const OWN_FIELD = /^(?:from|to|cc|bcc|reply-to|subject|date|mime-version|content-.*)$/i;
 
-/** The mail of a request. */
+/** Builds the mail of a request. */
 async function sendingOf(given: unknown, mailroom: Mailroom): Promise<Sending> {
   if (!isGiven(given))
     throw wrong(403, 'The input you provided was not a JSON object as Postmark expects it.');
@@ -33,7 +33,7 @@ async function sendingOf(given: unknown, mailroom: Mailroom): Promise<Sending> {
   return composeDraft(mailroom, draftOf(mail, mailroom.uuid()));
 }
 
-/** What Postmark answers for a mail. */
+/** Postmark's result for one mail. */
 function answerOf(given: unknown, id: string | undefined, mailroom: Mailroom): object {
   const fields = ['To', 'Cc', 'Bcc'].flatMap((field) => {
     const text = isGiven(given) ? textOf(given[field]) : undefined;
@@ -43,7 +43,7 @@ function answerOf(given: unknown, id: string | undefined, mailroom: Mailroom): o
   return { ...Object.fromEntries(fields), SubmittedAt, MessageID: id, ErrorCode: 0, Message: 'OK' };
 }
 
-/** What an account on trial gets for recipients of others. */
+/** Unknown recipients get the error of a trial account for recipients of other domains. */
 const refused = (error: unknown): unknown =>
   error instanceof Refused && error.status === 404 ? wrong(412, error.message) : error;
 
@@ -63,7 +63,7 @@ export async function sendOne(call: Call): Promise<Reply> {
   return json(answerOf(given, sending.providerId, mailroom));
 }
 
-/** Each mail succeeds or fails alone: the response has an answer for each. */
+/** One result per mail: mails succeed or fail independently. */
 async function answers(mails: unknown, mailroom: Mailroom): Promise<object[]> {
   if (!Array.isArray(mails)) throw wrong(403, 'The input you provided was not a list of messages.');
   if (mails.length > MAX_BATCH)
@@ -77,7 +77,7 @@ async function answers(mails: unknown, mailroom: Mailroom): Promise<object[]> {
   };
   await sendMany(mailroom, mails, make, (thrown, index) => {
     const error = refused(thrown);
-    // A key or a rate that is refused concerns the request as a whole; so does what is no refusal.
+    // Errors of the credential, rate limits and server failures fail the whole request.
     const isOwn = error instanceof Refused && error.status < 500 && ![401, 429].includes(error.status);
     if (!isOwn) throw error;
     errors.set(index, errorOf(error));

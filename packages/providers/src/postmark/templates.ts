@@ -4,7 +4,7 @@ import { parseTemplate } from '../template-parser.ts';
 import { keptTemplates, orRefused, render } from '../templates.ts';
 import { wrong } from './errors.ts';
 
-/** As `GET /templates/{id}` shows it. */
+/** The format of `GET /templates/{id}`. */
 interface Template {
   TemplateId: number;
   Name: string;
@@ -21,7 +21,7 @@ interface Template {
 const NOT_FOUND = `The 'TemplateId' or 'TemplateAlias' associated with this request is not valid or was not found. Create it with POST /templates.`;
 const SOURCES = ['Subject', 'HtmlBody', 'TextBody'] as const;
 
-/** By id or alias. @throws NamedRefusal */
+/** Finds a template by id or alias. @throws NamedRefusal */
 async function found(mailroom: Mailroom, idOrAlias: string): Promise<Template> {
   const direct = (await mailroom.kept('template', idOrAlias)) as Template | undefined;
   const template =
@@ -30,7 +30,7 @@ async function found(mailroom: Mailroom, idOrAlias: string): Promise<Template> {
   throw wrong(1101, NOT_FOUND);
 }
 
-/** The mail with the subject and the bodies of its template, and of its layout. */
+/** The request with subject and bodies rendered from its template and layout. */
 export async function fillTemplate(given: Given, mailroom: Mailroom): Promise<Given> {
   if (!isGiven(given.TemplateModel)) throw wrong(403, 'TemplateModel must be an object.');
   const { LayoutTemplate, ...template } = await found(
@@ -69,7 +69,7 @@ function bodyOf(call: Call): Given {
   throw wrong(402, 'The JSON data you provided is syntactically incorrect.');
 }
 
-/** @throws NamedRefusal for a source that cannot be parsed, or for an alias that another template has */
+/** @throws NamedRefusal for a source that cannot be parsed, or an alias of another template */
 async function changed(call: Call, template: Template): Promise<Reply> {
   const given = bodyOf(call);
   const made = { ...template };
@@ -91,7 +91,7 @@ async function changed(call: Call, template: Template): Promise<Reply> {
 
 function createTemplate(call: Call): Promise<Reply> {
   const { TemplateId } = bodyOf(call);
-  // An application that names its template by a number gets one with this number.
+  // A new template gets the number by which the application names it, if it is one.
   const id = Number.isSafeInteger(TemplateId)
     ? Number(TemplateId)
     : Number.parseInt(call.mailroom.uuid().slice(0, 7), 16);
@@ -101,7 +101,7 @@ function createTemplate(call: Call): Promise<Reply> {
   });
 }
 
-/** Renders what was given, and says for each part whether it can be rendered. */
+/** Renders the given parts, and reports for each part whether it is valid. */
 function validate(call: Call): Reply {
   const given = bodyOf(call);
   const parts = SOURCES.map((field) => {

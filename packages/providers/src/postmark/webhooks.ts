@@ -42,7 +42,7 @@ const BOUNCES: Record<Exclude<Outcome, 'unsubscribe'>, object> = {
   },
 };
 
-/** Postmark signs nothing; a webhook has a name and a password. */
+/** Postmark does not sign webhooks; they use basic authentication. */
 const posting = (value: object, { secrets }: Signing): Posting => ({
   headers: {
     ...{ 'content-type': 'application/json', 'user-agent': 'Postmark' },
@@ -66,7 +66,7 @@ export function event({ id, outcome, recipient, at, sending }: OutcomeEvent, sig
       },
       signing,
     );
-  // A number of its own for each event, and the same in each attempt.
+  // A number derived from the event's id, so it is unique and the same in each attempt.
   const ID = createHash('sha256').update(id).digest().readUIntBE(0, 6);
   return posting(
     {
@@ -77,16 +77,19 @@ export function event({ id, outcome, recipient, at, sending }: OutcomeEvent, sig
   );
 }
 
-/** Of `inbox+hash@example.com` the part after the plus. */
+/** The part after the plus of an address such as `inbox+hash@example.com`. */
 const hashOf = (address: string): string => /\+([^@]*)@/.exec(address)?.[1] ?? '';
 
 const full = ({ name, address }: Mailbox) => ({ Email: address, Name: name, MailboxHash: hashOf(address) });
 
-/** Fields that Postmark states by properties of their own. */
+/** Header fields for which Postmark has separate properties. */
 const STATED =
   /^(?:from|to|cc|bcc|reply-to|subject|date|content-type|content-transfer-encoding|return-path)$/i;
 
-/** https://postmarkapp.com/developer/webhooks/inbound-webhook, with the raw mail, which is a setting of Postmark. */
+/**
+ * https://postmarkapp.com/developer/webhooks/inbound-webhook, including the raw mail, which is optional in
+ * Postmark.
+ */
 export function inbound(mail: InboundMail, signing: Signing): Posting {
   const headerOf = (field: string): string =>
     mail.headers.find(({ name }) => name.toLowerCase() === field)?.value ?? '';

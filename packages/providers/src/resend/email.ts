@@ -18,7 +18,7 @@ import { invalid, missing } from './errors.ts';
 import { timeOf } from './schedule.ts';
 import { fillTemplate } from './templates.ts';
 
-/** What `GET /emails/{id}` answers. */
+/** The response of `GET /emails/{id}`. */
 export interface SentEmail {
   object: 'email';
   id: string;
@@ -31,7 +31,7 @@ export interface SentEmail {
   bcc: string[];
   cc: string[];
   reply_to: string[];
-  /** `scheduled`, `delivered`, `canceled`, or what became of it. */
+  /** `scheduled`, `delivered`, `canceled`, or the outcome. */
   last_event: string;
   scheduled_at: string | null;
   tags: Tag[];
@@ -43,21 +43,21 @@ interface Tag {
   value: string;
 }
 
-/** A mail of a request that was found valid. */
+/** A validated mail of a request. */
 export interface Email {
   sending: Sending;
   sent: SentEmail;
 }
 
-/** Resend's own limit for `to`. */
+/** Resend's limit of `to`. */
 const MAX_RECIPIENTS = 50;
-/** What is kept for `GET /emails/{id}` stays small; a longer text is in the inbox only. */
+/** Limit of texts stored for `GET /emails/{id}`; the inbox has the complete text. */
 const MAX_KEPT_TEXT = 8 * 1024;
-/** More than an application sets, and few enough for what is kept for events. */
+/** More than applications set; limits the size of events. */
 const MAX_HEADERS = 100;
 const TAG = /^[A-Za-z0-9_-]{1,256}$/;
 
-/** @throws NamedRefusal for what Resend refuses */
+/** Validates a request. @throws NamedRefusal as Resend would */
 export async function readEmail(body: unknown, mailroom: Mailroom): Promise<Email> {
   if (!isGiven(body)) throw invalid('The request body must be a JSON object.');
   const given = body.template === undefined ? body : await fillTemplate(body, mailroom);
@@ -166,7 +166,7 @@ function attachmentOf(value: unknown): NonNullable<MailFields['attachments']>[0]
   };
 }
 
-/** Base64, or a buffer as `JSON.stringify` writes it, which older SDKs send. */
+/** Accepts base64, or a Buffer serialized by `JSON.stringify`, which older SDKs send. */
 function contentOf(value: unknown): Buffer | undefined {
   if (typeof value === 'string') return bytesOf(value);
   const data = isGiven(value) && value.type === 'Buffer' ? value.data : value;

@@ -18,12 +18,12 @@ const KINDS: Readonly<Record<number, string>> = {
   500: 'internal_server_error',
 };
 
-/** Status and name by which Resend knows an error that the mailroom or the server raised. */
+/** Converts an error of the mailroom or the server to Resend's status and name. */
 function known({ status, message }: Refused, hasKey: boolean): NamedRefusal {
   if (status === 401 && !hasKey)
     return new NamedRefusal(401, 'missing_api_key', 'Missing API key in the authorization header.');
   if (status === 401) return new NamedRefusal(403, 'invalid_api_key', `API key is invalid. ${message}`);
-  // Of a recipient; of an email it is named already.
+  // An unknown recipient; errors about an email id are already named.
   if (status === 404) return invalid(message);
   if (status === 507) return new NamedRefusal(429, 'daily_quota_exceeded', message);
   const kind = KINDS[status] ?? (status < 500 ? 'validation_error' : 'application_error');

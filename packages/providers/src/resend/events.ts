@@ -32,7 +32,7 @@ export const makeSecrets = async (): Promise<Record<string, string>> => ({
   signingSecret: `whsec_${randomBytes(24).toString('base64')}`,
 });
 
-/** Resend has no event for a recipient that unsubscribes from mails of this interface. */
+/** Undefined for an unsubscription, for which Resend has no event. */
 export function event(
   { id, outcome, recipient, at, sending }: OutcomeEvent,
   signing: Signing,

@@ -8,10 +8,10 @@ import { bodyOf, once, page } from './requests.ts';
 import { timeOf } from './schedule.ts';
 import { TEMPLATE_ROUTES } from './templates.ts';
 
-/** Resend's own limit. */
+/** Resend's limit of a batch. */
 const MAX_BATCH = 100;
 
-/** Sends mails. @param refused as in `sendTogether` @returns the ids of those that were sent */
+/** Sends mails. @param refused as in `sendTogether` @returns the ids of the accepted mails */
 async function send(
   emails: readonly Email[],
   mailroom: Mailroom,
@@ -58,7 +58,7 @@ async function sendBatch({ headers, body, mailroom }: Call): Promise<Reply> {
       throw invalid('The `attachments` field is not supported in a batch.');
     return readEmail(item, mailroom);
   };
-  // All are read before the first is sent: one that is not valid stops a strict batch.
+  // Validates all mails before the first is sent, because one invalid mail rejects a strict batch.
   const made = await Promise.allSettled(items.map(read));
   const emails: (Email & { index: number })[] = [];
   for (const [index, one] of made.entries())
@@ -74,7 +74,7 @@ async function find({ mailroom, path }: Call): Promise<SentEmail> {
   return current(found, mailroom);
 }
 
-/** A scheduled mail counts as delivered from its time on. */
+/** A scheduled mail counts as delivered after its time. */
 function current(email: SentEmail, mailroom: Mailroom): SentEmail {
   const isDue = email.scheduled_at !== null && Date.parse(email.scheduled_at) <= mailroom.now();
   return isDue && email.last_event === 'scheduled' ? { ...email, last_event: 'delivered' } : email;
@@ -117,7 +117,7 @@ const ROUTES: readonly Route[] = [
   ...TEMPLATE_ROUTES,
 ];
 
-/** resend.com. */
+/** https://resend.com/docs/api-reference */
 export const RESEND: Provider = {
   name: 'resend',
   title: 'Resend',

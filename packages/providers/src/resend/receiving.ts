@@ -3,12 +3,12 @@ import { json } from '../given.ts';
 import type { Call, InboundMail, Route } from '../provider.ts';
 import { notFound } from './errors.ts';
 
-/** Contents of attachments that are kept with a mail, whose record has a limit. */
+/** Limit of attachment contents in a stored record. */
 const MAX_CONTENT_BYTES = 256 * 1024;
 
 type Received = ReturnType<typeof received>;
 
-/** What `GET /emails/receiving/{id}` answers. */
+/** The response of `GET /emails/receiving/{id}`. */
 export function received(mail: InboundMail) {
   let left = MAX_CONTENT_BYTES;
   return {
@@ -28,7 +28,7 @@ export function received(mail: InboundMail) {
         ...{ id: String(index + 1), filename: filename || null, content_type: contentType },
         content_disposition: contentId ? 'inline' : 'attachment',
         ...{ content_id: contentId || null, size: content.length },
-        // A link without a credential that shows nothing to others.
+        // A data URL works without a credential and exposes nothing to others.
         download_url: left < 0 ? '' : `data:${contentType};base64,${Buffer.from(content).toString('base64')}`,
       };
     }),

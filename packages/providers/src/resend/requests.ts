@@ -3,7 +3,7 @@ import { type Given, isGiven, NamedRefusal, parseJson } from '../given.ts';
 import type { Call, Reply } from '../provider.ts';
 import { invalid } from './errors.ts';
 
-/** @throws NamedRefusal for what is no JSON object */
+/** @throws NamedRefusal unless the body is a JSON object */
 export function bodyOf(body: Uint8Array): Given {
   const value = parseJson(body);
   if (isGiven(value)) return value;
@@ -17,7 +17,7 @@ interface Row {
 
 const [DEFAULT_LIMIT, MAX_LIMIT] = [20, 100];
 
-/** A page of a list, newest first, by `limit` and the cursors `after` and `before`. */
+/** A page of a list, newest first, with `limit` and the cursors `after` and `before`. */
 export function page<T extends Row>(rows: readonly T[], query: URLSearchParams, shown: (row: T) => object) {
   const [after, before] = [query.get('after'), query.get('before')];
   const limit = Number(query.get('limit') ?? DEFAULT_LIMIT);
@@ -34,17 +34,20 @@ export function page<T extends Row>(rows: readonly T[], query: URLSearchParams, 
 }
 
 interface Reservation {
-  /** Of the request. */
+  /** Hash of the request. */
   hash: string;
   at: number;
   reply?: Reply;
 }
 
 const MAX_KEY_LENGTH = 256;
-/** After that a request without an answer is taken for lost, as when the server was killed; milliseconds. */
+/** After this time a request without a result is considered lost, as after a crash; milliseconds. */
 const RESERVED_MS = 60_000;
 
-/** Answers a request once for each `Idempotency-Key`. @throws NamedRefusal 409 for a key of another request */
+/**
+ * Executes a request once per `Idempotency-Key`. @throws NamedRefusal 409 if the key was used for another
+ * request
+ */
 export async function once(call: Call, answer: () => Promise<Reply>): Promise<Reply> {
   const { mailroom, headers, body } = call;
   const key = headers['idempotency-key'];

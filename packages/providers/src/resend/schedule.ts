@@ -2,7 +2,7 @@ import { invalid } from './errors.ts';
 
 const SECOND = 1_000;
 const [MINUTE, HOUR, DAY] = [60 * SECOND, 3_600 * SECOND, 86_400 * SECOND];
-/** How far ahead Resend schedules. */
+/** How far ahead mails can be scheduled in Resend. */
 const MAX_AHEAD = 30 * DAY;
 
 const UNITS: readonly [RegExp, number][] = [
@@ -23,8 +23,8 @@ const IN = /^in (an?|\d{1,6}) ?([a-z]+)$/;
 const DAY_AT = /^(?:(?:on|next) )?([a-z]+)(?:,? at)? (\d{1,2})(?::(\d\d))? ?(am|pm)?(?: ([a-z]{2,3}))?$/;
 
 /**
- * ISO 8601, `in 5 minutes`, `tomorrow at 9am` or `Friday at 3:30pm ET`.
- * @returns epoch milliseconds @throws NamedRefusal for another form, and for more than 30 days ahead
+ * ISO 8601, `in 5 minutes`, `tomorrow at 9am` or `Friday at 3:30pm ET`. @returns epoch milliseconds @throws
+ * NamedRefusal for other formats, and for times more than 30 days ahead
  */
 export function timeOf(text: unknown, now: number): number {
   const given = typeof text === 'string' ? text.trim().toLowerCase() : '';
@@ -38,7 +38,7 @@ export function timeOf(text: unknown, now: number): number {
   return time;
 }
 
-/** Without an offset it is UTC, as elsewhere in Resend's interface. */
+/** Times without an offset are UTC, as elsewhere in Resend's API. */
 const isoTime = (text: string): number =>
   Date.parse(/t|\d \d/.test(text) && !/z|[+-]\d\d:?\d\d$/.test(text.slice(10)) ? `${text}z` : text);
 
@@ -59,7 +59,7 @@ function dayTime(text: string, now: number): number | undefined {
   if (ahead === undefined) return undefined;
   const midnight = Date.UTC(local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate() + ahead);
   const wall = midnight + hour * HOUR + Number(minutes) * MINUTE;
-  // The offset may change between now and then.
+  // Applied twice, because the offset may change between now and then.
   const time = wall - offsetOf(zone, wall - offsetOf(zone, wall));
   return time <= now && WEEKDAYS.includes(day) ? time + 7 * DAY : time;
 }
@@ -71,7 +71,7 @@ function daysAhead(day: string, today: number): number | undefined {
   return weekday < 0 ? undefined : (weekday - today + 7) % 7;
 }
 
-/** Milliseconds by which the clocks of a zone are ahead of UTC. */
+/** Offset of a time zone from UTC, milliseconds. */
 function offsetOf(timeZone: string, time: number): number {
   const parts = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' }).formatToParts(time);
   const name = parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';

@@ -4,7 +4,7 @@ import { countOutput, keptTemplates, orRefused } from '../templates.ts';
 import { invalid, missing, notFound } from './errors.ts';
 import { bodyOf, page } from './requests.ts';
 
-/** What a template says; `published` is the version that is sent. */
+/** The content of a template; `published` is the version that is sent. */
 interface Template extends Content {
   id: string;
   name: string;
@@ -41,7 +41,7 @@ async function find(mailroom: Mailroom, idOrAlias: string): Promise<Template> {
   return found as Template;
 }
 
-/** The request with what its template says, where it does not say it itself. @throws NamedRefusal */
+/** The request with missing fields taken from its template. @throws NamedRefusal */
 export async function fillTemplate(given: Given, mailroom: Mailroom): Promise<Given> {
   const { template } = given;
   const id = isGiven(template) ? textOf(template.id) : undefined;

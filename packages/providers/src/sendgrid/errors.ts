@@ -2,7 +2,7 @@ import { Refused, type Reply } from '../provider.ts';
 
 const WRONG_KEY = 'The provided authorization grant is invalid, expired, or revoked';
 
-/** A refusal that names the fields that were wrong, as SendGrid does. */
+/** A rejection that lists the invalid fields, as SendGrid does. */
 export class WrongFields extends Refused {
   readonly errors: readonly FieldError[];
 

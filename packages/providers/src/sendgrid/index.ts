@@ -10,7 +10,7 @@ export const SENDGRID: Provider = {
   name: 'sendgrid',
   title: 'SendGrid',
   routes: [{ method: 'POST', url: '/v3/mail/send', answer: sendMail }, ...TEMPLATE_ROUTES],
-  // Applications and the SDK look for the prefix of SendGrid's keys.
+  // Accepts the `SG.` prefix, which applications and the SDK require.
   credentialOf: ({ authorization }) => /^Bearer +(?:SG\.)?(.*)$/i.exec(authorization ?? '')?.[1],
   refusal,
   makeSecrets,

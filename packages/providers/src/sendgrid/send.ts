@@ -19,7 +19,7 @@ import { renderTemplate } from './templates.ts';
 
 const MAX_RECIPIENTS = 1_000;
 const MAX_AHEAD_MS = 72 * 3_600_000;
-/** Of the substitutions and of the arguments of one personalization. */
+/** Limit of the substitutions, and of the arguments, of one personalization. */
 const MAX_VALUES_BYTES = 10_000;
 const RESERVED =
   /^(?:x-sg-id|x-sg-eid|received|dkim-signature|content-type|content-transfer-encoding|to|from|subject|reply-to|cc|bcc)$/i;
@@ -34,7 +34,7 @@ const NO_CONTENT =
   'Unless a valid template_id is provided, the content parameter is required. There must be at least one defined content block. We typically suggest both text/plain and text/html blocks are included, but only one block is required.';
 const NOT_AN_ADDRESS = 'Does not contain a valid address.';
 
-/** `POST /v3/mail/send`: each personalization is a mail of its own. */
+/** `POST /v3/mail/send`: one mail per personalization. */
 export async function sendMail(call: Call): Promise<Reply> {
   const { mailroom } = call;
   const given = parseJson(call.body);
@@ -56,7 +56,7 @@ export async function sendMail(call: Call): Promise<Reply> {
   return { status: isSandbox ? 200 : 202, type: 'text/plain', body: '', headers: { 'x-message-id': id } };
 }
 
-/** What SendGrid reports at once, for all fields together. */
+/** Checks that SendGrid reports together, for all fields. */
 function assertMail(given: Given, personalizations: readonly unknown[]): void {
   const errors: FieldError[] = [];
   const check = (isRight: boolean, field: string, message: string): void => {
@@ -107,7 +107,7 @@ interface Personalization {
   substitute: Substitute;
   /** The personalization. */
   own: Given;
-  /** Where it stands in the body, for errors. */
+  /** Its path in the request, for errors. */
   field: string;
 }
 
@@ -148,7 +148,7 @@ async function draftOf(personalization: Personalization): Promise<Draft> {
 function mailbox(value: unknown, field: string): Mailbox {
   const { email, name } = objectOf(value);
   const { address, name: named } = mailboxOf(email) ?? {};
-  // A name in the field of the address is as wrong at SendGrid as a broken address.
+  // Like SendGrid, rejects a display name in the address field.
   if (address === undefined || named !== '') throw wrongField(`${field}.email`, NOT_AN_ADDRESS);
   return { address, name: (textOf(name) ?? '').replace(/\p{Cc}+/gu, ' ') };
 }
@@ -203,7 +203,7 @@ function headersOf(
 
 type Content = Pick<MailFields, 'subject' | 'text' | 'html' | 'alternatives'>;
 
-/** Subject and bodies: of the template or the request, with what the personalization puts into them. */
+/** Subject and bodies from the template or the request, with substitutions applied. */
 async function contentOf({ mailroom, given, own, field, substitute }: Personalization): Promise<Content> {
   const templateId = textOf(given.template_id);
   const subject = textOf(own.subject) ?? textOf(given.subject);

@@ -37,7 +37,7 @@ const HELPERS: Record<string, Helper> = {
   formatDate: ([date, format, offset]) => formatDate(date, String(format), String(offset ?? '')),
 };
 
-/** Moment's tokens that SendGrid documents. */
+/** Formats a date with the tokens of Moment.js that SendGrid documents. */
 function formatDate(value: unknown, format: string, offset: string): string {
   const time = new Date(typeof value === 'number' ? value : String(value)).getTime();
   if (Number.isNaN(time)) return '';
@@ -78,7 +78,7 @@ function formatDate(value: unknown, format: string, offset: string): string {
     );
 }
 
-/** @returns undefined for a template that is not there or has no active version */
+/** @returns undefined for an unknown template or one without an active version */
 export async function renderTemplate(
   mailroom: Mailroom,
   id: string,
@@ -131,7 +131,7 @@ async function createTemplate(call: Call): Promise<Reply> {
   return json(await keep(call, { id, name, generation, updated_at: '', versions: [] }), 201);
 }
 
-/** Adds a version, which is the active one unless it says otherwise. */
+/** Adds a version, which becomes active unless the request says otherwise. */
 async function createVersion(call: Call): Promise<Reply> {
   const template = await found(call);
   const given = bodyOf(call);
@@ -155,7 +155,7 @@ async function createVersion(call: Call): Promise<Reply> {
   return json(version, 201);
 }
 
-/** Templates and their versions: what a test needs to set them up. */
+/** Routes for templates and their versions, as far as tests need them for setup. */
 export const TEMPLATE_ROUTES: readonly Route[] = [
   { method: 'POST', url: '/v3/templates', answer: createTemplate },
   {

@@ -5,7 +5,10 @@ import { basicAuthorization, makePassword } from '../basic-authentication.ts';
 import { contentIdsOf, filesOf, writeForm } from '../form.ts';
 import type { InboundMail, Outcome, OutcomeEvent, Posting, Secrets, Signing } from '../provider.ts';
 
-/** What SendGrid says of an outcome: https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event */
+/**
+ * SendGrid's fields of each outcome:
+ * https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
+ */
 const OUTCOMES: Record<Outcome, Readonly<Record<string, unknown>>> = {
   bounce: {
     event: 'bounce',
@@ -31,7 +34,7 @@ export async function makeSecrets(): Promise<Record<string, string>> {
   return { privateKey, publicKey: publicKey.toString('base64'), ...makePassword() };
 }
 
-/** The signature covers the time and the body. */
+/** The signature covers the timestamp and the body. */
 function signed(type: string, body: Buffer, secrets: Secrets, now: number): Posting {
   const timestamp = String(Math.floor(now / 1000));
   const key = createPrivateKey(secrets.privateKey ?? '');
@@ -78,7 +81,7 @@ const CHARSETS = JSON.stringify(
   Object.fromEntries(['to', 'from', 'subject', 'text', 'html', 'cc'].map((field) => [field, 'UTF-8'])),
 );
 
-/** Inbound Parse. SendGrid's "Send Raw" is `send_raw=true` in the query of the URL. */
+/** Inbound Parse. `send_raw=true` in the query of the URL stands for SendGrid's setting "Send Raw". */
 export function inbound(mail: InboundMail, { secrets, now, url }: Signing): Posting {
   const isRaw = new URL(url).searchParams.get('send_raw') === 'true';
   const files = isRaw ? [] : filesOf(mail, 'attachment');

@@ -1,7 +1,7 @@
 import { NamedRefusal } from '../given.ts';
 import type { Refused } from '../provider.ts';
 
-/** Errors by their code of version 1, with their status there and their name and status in version 2. */
+/** Errors by their code in API version 1: status in version 1, then name and status in version 2. */
 const ERRORS = {
   MessageRejected: [400, 'MessageRejected', 400],
   InvalidParameterValue: [400, 'BadRequestException', 400],
@@ -22,7 +22,7 @@ type Code = keyof typeof ERRORS;
 export const refuse = (code: Code, message: string): NamedRefusal =>
   new NamedRefusal(ERRORS[code][0], code, message);
 
-/** What SES says to an error that the mailroom or the server raised. */
+/** The SES error code for an error of the mailroom or the server. */
 function codeOf({ status }: Refused, hasKey: boolean): Code | undefined {
   if (status === 401) return hasKey ? 'InvalidClientTokenId' : 'MissingAuthenticationToken';
   if (status === 413) return 'InvalidParameterValue';
@@ -33,7 +33,7 @@ function codeOf({ status }: Refused, hasKey: boolean): Code | undefined {
 
 const INVALID_TOKEN = 'The security token included in the request is invalid.';
 
-/** @returns status, code and text in the words of that version */
+/** @returns status, code and text for that API version */
 export function known(
   error: Refused,
   version: 1 | 2,
@@ -41,7 +41,7 @@ export function known(
 ): { status: number; code: string; message: string } {
   const code = error instanceof NamedRefusal ? (error.kind as Code) : codeOf(error, hasKey);
   const message = code === 'InvalidClientTokenId' ? INVALID_TOKEN : error.message;
-  // The SDKs try again after these, as after a failure of SES.
+  // The SDKs retry after these errors, as after a failure of SES.
   if (code === undefined)
     return {
       ...{ status: error.status, message },

@@ -4,7 +4,7 @@ import type { GivenOfSes } from './send.ts';
 import { AWS_ACCOUNT, notification, TOPIC } from './sns.ts';
 
 const REPORTER = 'dns; mayfly';
-/** For how long SES tries a mail that is delayed. */
+/** How long SES retries a delayed mail. */
 const TRIES_MS = 14 * 3_600_000;
 
 const iso = (time: number): string => new Date(time).toISOString();
@@ -22,7 +22,7 @@ const BOUNCES = {
 
 type Detail = { eventType: string } & Record<string, unknown>;
 
-/** What happened, in the words of SES; undefined for an unsubscription from no contact list. */
+/** The details of an outcome in SES's format; undefined for an unsubscription without a contact list. */
 function detailOf({ id, outcome, recipient, at, sending }: OutcomeEvent): Detail | undefined {
   const { contactList, topic } = sending.given as Partial<GivenOfSes>;
   const common = { timestamp: iso(at), feedbackId: id };
@@ -69,8 +69,8 @@ function detailOf({ id, outcome, recipient, at, sending }: OutcomeEvent): Detail
 }
 
 /**
- * Mails with a configuration set have `eventType` and tags, as its event destinations get them; others have
- * `notificationType`, as the feedback notifications of an identity.
+ * Mails with a configuration set produce events with `eventType` and tags; others produce feedback
+ * notifications with `notificationType`.
  */
 export function event(given: OutcomeEvent, signing: Signing): Posting | undefined {
   const detail = detailOf(given);
@@ -95,7 +95,7 @@ export function event(given: OutcomeEvent, signing: Signing): Posting | undefine
   return notification(given.id, title, message, signing);
 }
 
-/** As the SNS action of a receipt rule, with the mail in base64. */
+/** A notification like the SNS action of a receipt rule, with the mail in base64. */
 export function inbound(mail: InboundMail, signing: Signing): Posting {
   const pass = { status: 'PASS' };
   const [from, to, cc] = [[mail.from], mail.to, mail.cc].map((list) => list.map(shownMailbox));

@@ -7,7 +7,7 @@ import { REST_ROUTES } from './rest.ts';
 import { files, handshake, makeSecrets } from './sns.ts';
 import { xml } from './xml.ts';
 
-/** The access key id of AWS's signature version 4, which is not verified itself. */
+/** The access key id of AWS Signature Version 4. The signature is not verified. */
 const credentialOf = ({ authorization }: Call['headers']): string | undefined =>
   /\bCredential=([^/,\s]+)/.exec(authorization ?? '')?.[1];
 

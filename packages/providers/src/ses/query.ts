@@ -6,15 +6,15 @@ import { SUBSCRIPTION } from './sns.ts';
 import { contentOf, findTemplate, listTemplates, renderedTemplate, saveTemplate } from './templates.ts';
 import { Entries, xml } from './xml.ts';
 
-// Version 1 of the API: the query protocol, with a form as request and XML as response.
+// Version 1 of the SES API: the query protocol, with form requests and XML responses.
 
-/** A request has some hundred parameters: 50 recipients with a few tags each. */
+/** Limit of parameters; real requests have some hundred: 50 recipients with a few tags each. */
 const MAX_PARAMETERS = 2_000;
 const MAX_DEPTH = 10;
 
 interface Branch extends Map<string, Branch | string> {}
 
-/** `Destination.ToAddresses.member.1=…` as `{Destination: {ToAddresses: ['…']}}`. */
+/** Converts `Destination.ToAddresses.member.1=…` to `{Destination: {ToAddresses: ['…']}}`. */
 function readForm(body: Uint8Array): Given {
   const root: Branch = new Map();
   let count = 0;
@@ -46,7 +46,7 @@ function readValue(branch: Branch | string): unknown {
 
 type Action = (call: Call, form: Given) => Promise<Given> | Given;
 
-/** What the requests to send have in common, in the words of version 2. */
+/** Fields that all sending requests share, with the names of version 2. */
 const common = (form: Given): Given => ({
   ...{
     FromEmailAddress: form.Source,
@@ -59,7 +59,7 @@ const common = (form: Given): Given => ({
 
 const template = ({ Template, TemplateData }: Given): Given => ({ TemplateName: Template, TemplateData });
 
-/** Bulk statuses that version 1 writes in another way. */
+/** Bulk statuses that are spelled differently in version 1. */
 const STATUSES: Readonly<Record<string, string>> = {
   ...{ SUCCESS: 'Success', MESSAGE_REJECTED: 'MessageRejected', FAILED: 'Failed' },
   ACCOUNT_THROTTLED: 'AccountThrottled',
@@ -131,7 +131,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   GetIdentityDkimAttributes: (_call, { Identities }) => ({
     DkimAttributes: verified(Identities, { DkimEnabled: true, DkimVerificationStatus: 'Success' }),
   }),
-  // Of SNS, for applications whose AWS SDK confirms the subscription.
+  // An action of SNS, for applications that confirm the subscription with the AWS SDK.
   ConfirmSubscription: () => ({ SubscriptionArn: SUBSCRIPTION }),
   GetSendQuota: () => ({ Max24HourSend: 50_000, MaxSendRate: 14, SentLast24Hours: 0 }),
   GetSendStatistics: () => ({ SendDataPoints: [] }),

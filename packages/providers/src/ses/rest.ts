@@ -4,7 +4,7 @@ import { refuse } from './errors.ts';
 import { dataOf, sendBulk, sendEmail } from './send.ts';
 import { contentOf, findTemplate, listTemplates, renderedTemplate, saveTemplate } from './templates.ts';
 
-// Version 2 of the API: REST and JSON.
+// Version 2 of the SES API: REST with JSON.
 
 type Answer = (call: Call, body: Given) => Promise<unknown> | unknown;
 

@@ -21,7 +21,7 @@ import { refuse } from './errors.ts';
 import { readRaw, written } from './raw.ts';
 import { type Content, contentOf, fill, findTemplate } from './templates.ts';
 
-/** What events of a mail say of it; kept with the mail. */
+/** Data of a mail for its events; stored with the mail. */
 export interface GivenOfSes {
   from: string;
   to: string[];
@@ -34,7 +34,7 @@ export interface GivenOfSes {
   topic?: string;
 }
 
-/** SES's own limit. */
+/** SES's limit. */
 const MAX_RECIPIENTS = 50;
 
 type Caller = Pick<Call, 'mailroom' | 'headers'>;
@@ -45,7 +45,7 @@ interface BulkResult {
   Error?: string;
 }
 
-/** The region of the client, which is a part of the credential's scope. */
+/** The AWS region in the credential's scope. */
 const regionOf = ({ authorization = '' }: Call['headers']): string =>
   /Credential=[^/]+\/\d+\/([a-z0-9-]{1,30})\//.exec(authorization)?.[1] ?? 'us-east-1';
 
@@ -55,7 +55,7 @@ function newIds({ mailroom, headers }: Caller) {
   return { id, messageId: `<${id}@${region === 'us-east-1' ? 'email' : region}.amazonses.com>` };
 }
 
-/** A request of `SendEmail` in the form of version 2. @returns the message's id */
+/** Sends a `SendEmail` request of version 2. @returns the message id */
 export async function sendEmail(caller: Caller, request: Given): Promise<string> {
   const sending = await readEmail(caller, request);
   await caller.mailroom.send(sending);
@@ -71,13 +71,14 @@ async function readEmail(call: Caller, request: Given): Promise<Sending> {
     : await composed(request, await composableOf(mailroom, Simple, Template), ids, mailroom.now());
   if (sending.recipients.length < 1 || sending.recipients.length > MAX_RECIPIENTS)
     throw refuse('InvalidParameterValue', `The message must have 1 to ${MAX_RECIPIENTS} recipients.`);
-  // RFC 6761: no address there exists. Nodemailer's verify() sends to one and expects this error.
+  // Domains under `.invalid` never exist (RFC 6761). Nodemailer's verify() sends to one and expects this
+  // error.
   const unverified = sending.recipients.find((address) => /[@.]invalid$/i.test(address));
   if (unverified) throw refuse('MessageRejected', `Email address is not verified: ${unverified}`);
   return sending;
 }
 
-/** A result for each entry, in the words of version 2. */
+/** Sends a bulk request. @returns a result per entry, in the format of version 2 */
 export async function sendBulk(call: Caller, request: Given): Promise<BulkResult[]> {
   const defaults = objectOf(objectOf(request.DefaultContent).Template);
   const entries = listOf(request.BulkEmailEntries).map(objectOf);
@@ -119,7 +120,7 @@ export function dataOf(json: unknown): Given {
     const data: unknown = JSON.parse(textOf(json) ?? '{}');
     if (isGiven(data)) return data;
   } catch {
-    // Refused below.
+    // Rejected below.
   }
   throw refuse('InvalidRenderingParameter', 'Template rendering data is invalid: it must be a JSON object.');
 }
@@ -147,7 +148,7 @@ async function composableOf(mailroom: Mailroom, simple: unknown, template: unkno
   return { ...fill(mailroom, content, dataOf(template.TemplateData)), ...further };
 }
 
-/** Names may be encoded already (RFC 2047), since SES takes them so. */
+/** Decodes names in the encoding of RFC 2047, which SES accepts. */
 const decodeWords = (name: string): string =>
   name.replace(/=\?utf-8\?([bq])\?([^?\s]*)\?=(?:\s+(?==\?))?/gi, (_all, kind: string, word: string) =>
     /b/i.test(kind)
@@ -241,7 +242,7 @@ function rawSending(request: Given, { Data }: Given, { id, messageId }: Ids, now
 
 const IN_LIST = /<([^<>]*)>|(?:^|,)\s*([^<>,"\s]+@[^<>,"\s]+)\s*(?=,|$)/g;
 
-/** The addresses of a header field. @throws NamedRefusal for one that is illegal */
+/** The addresses in a header field. @throws NamedRefusal for an invalid one */
 const addressesIn = (field: string): string[] =>
   [...field.replace(/"(?:[^"\\]|\\.)*"/g, '').matchAll(IN_LIST)].map(
     ([, angle, plain]) => mailbox(angle ?? plain, 'Destinations').address,

@@ -2,21 +2,24 @@ import { createSign } from 'node:crypto';
 import type { Posting, Secrets, Signing } from '../provider.ts';
 import { xml } from './xml.ts';
 
-// Amazon SNS, which posts what SES says to the application's URL.
+// Amazon SNS, which posts SES's notifications to the application's URL.
 
-/** The account that AWS's documentation uses. */
+/** The account id in the examples of AWS's documentation. */
 export const AWS_ACCOUNT = '123456789012';
 export const TOPIC = `arn:aws:sns:us-east-1:${AWS_ACCOUNT}:mayfly`;
 const CERTIFICATE = 'SimpleNotificationService.pem';
 export const SUBSCRIPTION = `${TOPIC}:00000000-0000-4000-8000-000000000000`;
 
 const DAY_MS = 86_400_000;
-/** No environment for tests is kept longer with the same key. */
+/** Longer than a test environment keeps the same key. */
 const CERTIFICATE_DAYS = 3_650;
 
-/** A key with a certificate of its own. Some verifiers look whether Amazon is named as its issuer, none at the chain. */
+/**
+ * Creates a key with a self-signed certificate. Some verifiers check that its issuer is Amazon, but none
+ * checks the chain.
+ */
 export async function makeSecrets(): Promise<Record<string, string>> {
-  // Loaded when first used: a start does not need it.
+  // Loaded on first use, to keep the start fast.
   const { generate } = await import('selfsigned');
   const now = Date.now();
   const names = { commonName: 'sns.amazonaws.com', organizationName: 'Amazon' };
@@ -31,12 +34,12 @@ export async function makeSecrets(): Promise<Record<string, string>> {
 
 type Fields = Readonly<Record<string, string>>;
 
-/** Fields that are signed, in that order, with those that a message has. */
+/** Signed fields in their order; fields that a message lacks are skipped. */
 const SIGNED = ['Message', 'MessageId', 'Subject', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'];
 
 function posting(message: Fields, { secrets, baseUrl, url, now }: Signing): Posting {
   const signed: Fields = { ...message, TopicArn: TOPIC, Timestamp: new Date(now).toISOString() };
-  // SNS signs by version 1 unless the topic says 2; here the query of the URL says it.
+  // SNS uses signature version 1 unless the topic is configured for 2; here the query of the URL selects it.
   const version = new URL(url).searchParams.get('SignatureVersion') === '2' ? '2' : '1';
   const signer = createSign(version === '2' ? 'RSA-SHA256' : 'RSA-SHA1');
   for (const name of SIGNED) if (signed[name] !== undefined) signer.update(`${name}\n${signed[name]}\n`);
@@ -64,13 +67,13 @@ function posting(message: Fields, { secrets, baseUrl, url, now }: Signing): Post
   };
 }
 
-/** @param id the same in all attempts */
+/** @param id the same in all delivery attempts */
 export function notification(id: string, subject: string, message: object, signing: Signing): Posting {
   const Message = JSON.stringify(message);
   return posting({ Type: 'Notification', MessageId: id, Subject: subject, Message }, signing);
 }
 
-/** The first message to a URL: the application gets its SubscribeURL to confirm. */
+/** The first message to a URL, whose SubscribeURL the application must request. */
 export function handshake(id: string, signing: Signing): Posting {
   const Token = Buffer.from(id).toString('hex');
   const parameters = new URLSearchParams({ Action: 'ConfirmSubscription', TopicArn: TOPIC, Token });
@@ -84,7 +87,7 @@ export function handshake(id: string, signing: Signing): Posting {
   );
 }
 
-/** The certificate, and what a visit to SubscribeURL answers. */
+/** The certificate, and the response to SubscribeURL. */
 export function files(path: string, secrets: Secrets): { type: string; body: string } | undefined {
   if (path === `/${CERTIFICATE}`) return { type: 'application/x-pem-file', body: secrets.certificate ?? '' };
   if (path !== '/') return undefined;

@@ -22,7 +22,10 @@ export async function findTemplate(mailroom: Mailroom, name: unknown): Promise<T
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** @param isNew whether it must not exist yet; otherwise it must @throws NamedRefusal */
+/**
+ * Creates or replaces a template. @param isNew true if it must not exist yet, false if it must exist @throws
+ * NamedRefusal
+ */
 export async function saveTemplate(
   mailroom: Mailroom,
   name: unknown,
@@ -46,18 +49,18 @@ export async function saveTemplate(
   await mailroom.keep('template', name, { ...template, createdAt });
 }
 
-/** The names of all templates, with the times of their creation. */
+/** The names and creation times of all templates. */
 export const listTemplates = async (mailroom: Mailroom): Promise<{ name: string; createdAt: number }[]> =>
   (await mailroom.keptOf('template')).map(({ name, value }) => ({
     ...{ name, createdAt: (value as Template).createdAt },
   }));
 
 /**
- * The content with the data in its place.
- * @throws NamedRefusal for an attribute that the data lacks: SES takes such a mail, and never sends it
+ * Replaces the attributes of a template. @throws NamedRefusal for an attribute without data: SES accepts such
+ * a mail but never sends it
  */
 export function fill(mailroom: Mailroom, { subject, text, html }: Content, data: Given): Content {
-  // SES does not escape values in HTML either.
+  // Values are not escaped in HTML, as in SES.
   const filled = (source: string | undefined): string | undefined =>
     source === undefined
       ? undefined
@@ -71,7 +74,7 @@ export function fill(mailroom: Mailroom, { subject, text, html }: Content, data:
   );
 }
 
-/** What the calls that test a template answer. */
+/** The response of the operations that render a template for testing. */
 export async function renderedTemplate(mailroom: Mailroom, name: unknown, data: Given) {
   const { subject, text, html } = fill(mailroom, await findTemplate(mailroom, name), data);
   return { RenderedTemplate: `Subject: ${subject}\n\n${text ?? ''}\n\n${html ?? ''}` };

@@ -6,10 +6,10 @@ const NAMESPACE = 'http://ses.amazonaws.com/doc/2010-12-01/';
 const escapeXml = (text: string): string =>
   text
     .replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
-    // XML 1.0 has no other control characters, not even as references.
+    // XML 1.0 does not allow other control characters, not even as references.
     .replace(/[^\t\n\r\x20-\u{10ffff}]/gu, '');
 
-/** Entries of a map, which are no members of a list. */
+/** Entries of a map, which are encoded differently from members of a list. */
 export class Entries extends Map<string, Given> {}
 
 function writeXml(value: unknown): string {

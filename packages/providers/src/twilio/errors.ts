@@ -1,7 +1,7 @@
 import { json } from '../given.ts';
 import { Refused, type Reply } from '../provider.ts';
 
-/** A refusal with the code of https://www.twilio.com/docs/api/errors. */
+/** A rejection with a code of https://www.twilio.com/docs/api/errors. */
 export class TwilioError extends Refused {
   readonly code: number;
 
@@ -11,15 +11,17 @@ export class TwilioError extends Refused {
   }
 }
 
-/** A parameter that is wrong in a way for which Twilio has no code of its own. */
+/** Twilio's code for invalid parameters without a code of their own. */
 export const INVALID_PARAMETER = 20001;
 const AUTHENTICATION_FAILED = 20003;
 
-/** Most of Twilio's general codes are 20000 and the status: 20404, 20429, 20503. */
+/** Most of Twilio's general codes are 20000 plus the status: 20404, 20429, 20503. */
 const codeOf = (status: number): number =>
   status === 400 ? INVALID_PARAMETER : status === 401 ? AUTHENTICATION_FAILED : 20_000 + status;
 
-/** The text of a fault rule may begin with a code: `21610 Attempt to send to unsubscribed recipient`. */
+/**
+ * The reply text of a fault rule may begin with a code: `21610 Attempt to send to unsubscribed recipient`.
+ */
 const WITH_CODE = /^(\d{5}) (.+)$/s;
 
 export function refusal(error: Refused): Reply {

@@ -6,7 +6,10 @@ import { event, inbound, makeSecrets } from './webhooks.ts';
 
 const MESSAGES = '/2010-04-01/Accounts/:account/Messages';
 
-/** https://www.twilio.com/docs/messaging/api/message-resource. An SMS is a mail to its number at the default domain. */
+/**
+ * https://www.twilio.com/docs/messaging/api/message-resource. An SMS is delivered as a mail to its number at
+ * the default domain.
+ */
 export const TWILIO: Provider = {
   name: 'twilio',
   title: 'Twilio',

@@ -8,14 +8,14 @@ import { mailboxOfSender, recipientOf, segmentsOf, senderOf, shortened } from '.
 const MAX_BODY = 1_600;
 const MAX_MEDIA = 10;
 const MINUTE = 60_000;
-/** Twilio's own: it schedules no nearer and no farther. */
+/** Twilio's limits for scheduling. */
 const [MIN_AHEAD, MAX_AHEAD] = [15 * MINUTE, 35 * 24 * 60 * MINUTE];
-/** The sender of a messaging service, whose numbers are not known here: Twilio's own for tests. */
+/** Sender for messaging services, whose numbers are unknown here: Twilio's test number. */
 const SERVICE_NUMBER = '+15005550006';
 
 const invalid = (message: string): TwilioError => new TwilioError(INVALID_PARAMETER, message);
 
-/** What a request says of one SMS. */
+/** The SMS of a request. */
 interface Sms {
   from: string | undefined;
   to: string;
@@ -25,13 +25,13 @@ interface Sms {
   sendAt: number | undefined;
 }
 
-/** What `GET` shows, with the time of a scheduled SMS. */
+/** The stored response of `GET`, with the time of a scheduled SMS. */
 interface Kept {
   resource: Record<string, unknown> & { status: string };
   sendAt: number | null;
 }
 
-/** What comes back in events. */
+/** Data that events return to the application. */
 export interface GivenSms {
   accountSid: string;
   from: string;
@@ -39,7 +39,7 @@ export interface GivenSms {
   service?: string | undefined;
 }
 
-/** @throws TwilioError */
+/** Validates a request. @throws TwilioError */
 function readSms(form: Form, now: number): Sms {
   const [fromText, service, contentSid] = ['From', 'MessagingServiceSid', 'ContentSid'].map(
     (name) => form.text(name) || undefined,
@@ -76,7 +76,7 @@ function timeIn(form: Form, service: string | undefined, now: number): number | 
   if (!text) return undefined;
   if (form.text('ScheduleType') !== 'fixed')
     throw invalid('SendAt needs the parameter ScheduleType with the value "fixed".');
-  // Twilio itself ignores SendAt then, and sends at once.
+  // Twilio ignores SendAt without a messaging service and sends immediately; an error is more helpful.
   if (!service) throw invalid('SendAt needs a MessagingServiceSid.');
   const at = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN;
   if (at >= now + MIN_AHEAD && at <= now + MAX_AHEAD) return at;
@@ -86,7 +86,7 @@ function timeIn(form: Form, service: string | undefined, now: number): number | 
   );
 }
 
-/** RFC 2822, as Twilio writes times. */
+/** The date format of Twilio (RFC 2822). */
 const dateOf = (time: number): string => new Date(time).toUTCString().replace('GMT', '+0000');
 
 function resourceOf(sms: Sms, sid: string, accountSid: string, now: number): Kept['resource'] {
@@ -111,7 +111,7 @@ async function mailOf(sms: Sms, sid: string, accountSid: string, mailroom: Mailr
     ...{ from, to: { name: sms.to, address }, date: new Date(mailroom.now()) },
     messageId: `<${sid}@sms.invalid>`,
     text: [sms.body, ...sms.media].filter(Boolean).join('\n'),
-    // Any other encoding adds a line end to the text.
+    // Other encodings append a line ending to the text.
     encoding: 'base64',
   });
   return {
@@ -128,7 +128,8 @@ export async function sendMessage(call: Call): Promise<Reply> {
   const sid = `SM${mailroom.uuid().replaceAll('-', '')}`;
   const resource = resourceOf(sms, sid, accountSid, mailroom.now());
   const kept: Kept = { resource, sendAt: sms.sendAt ?? null };
-  // First: a message that was sent is always shown. Of one that was refused nobody knows the sid.
+  // Stored before sending, so that a sent message can always be fetched. The sid of a rejected one is never
+  // disclosed.
   await mailroom.keepFirst('sent', sid, kept);
   try {
     await mailroom.send(await mailOf(sms, sid, accountSid, mailroom));

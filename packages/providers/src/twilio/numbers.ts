@@ -1,12 +1,12 @@
 import { TwilioError } from './errors.ts';
 
-/** E.164, with its plus. */
+/** E.164 with the plus sign. */
 const NUMBER = /^\+[1-9]\d{6,14}$/;
 const SHORT_CODE = /^\d{3,8}$/;
 const SENDER_NAME = /^(?=.*[A-Za-z])[\w &+-]{1,11}$/;
-/** What people write between digits. */
+/** Separators between digits. */
 const SEPARATORS = /[\s().-]/g;
-/** Enough to recognize what was sent. */
+/** Longest quoted number: enough to recognise it. */
 const MAX_SHOWN = 100;
 
 export const shortened = (text: string): string => text.slice(0, MAX_SHOWN);
@@ -16,7 +16,7 @@ const numberIn = (text: string): string | undefined => {
   return NUMBER.test(digits) ? digits : undefined;
 };
 
-/** @throws TwilioError */
+/** Validates a recipient. @throws TwilioError */
 export function recipientOf(text: string | undefined): string {
   if (!text) throw new TwilioError(21604, "A 'To' phone number is required.");
   const number = numberIn(text);
@@ -27,7 +27,7 @@ export function recipientOf(text: string | undefined): string {
   );
 }
 
-/** A number, a short code or a sender name. @throws TwilioError */
+/** Validates a number, short code or sender name. @throws TwilioError */
 export function senderOf(text: string): string {
   const sender = numberIn(text) ?? text;
   if (NUMBER.test(sender) || SHORT_CODE.test(sender) || SENDER_NAME.test(sender)) return sender;
@@ -37,7 +37,9 @@ export function senderOf(text: string): string {
   );
 }
 
-/** An address of an SMS that is no mail address: mail to it goes nowhere (RFC 6761 section 6.4). */
+/**
+ * A placeholder mail address for the sender of an SMS, to which no mail can be sent (RFC 6761 section 6.4).
+ */
 export const mailboxOfSender = (sender: string) => ({
   name: sender,
   address: `${sender.replaceAll(/[^A-Za-z0-9]/g, '').toLowerCase()}@sms.invalid`,
@@ -49,7 +51,10 @@ export const numberOfAddress = (address: string): string => `+${address.slice(0,
 const GSM = /^[@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&'()*+,\-./0-9:;<=>?¡A-ZÄÖÑÜ§¿a-zäöñüà\f^{}\\[~\]|€]*$/;
 const GSM_EXTENSION = /[\f^{}\\[~\]|€]/g;
 
-/** How many SMS a text takes: 3GPP TS 23.038, where some letters count twice, else UTF-16. */
+/**
+ * Number of SMS segments of a text: GSM 7-bit (3GPP TS 23.038), where some characters count twice, else
+ * UTF-16.
+ */
 export function segmentsOf(text: string): number {
   const isGsm = GSM.test(text);
   const length = isGsm ? text.length + (text.match(GSM_EXTENSION)?.length ?? 0) : text.length;

@@ -12,7 +12,7 @@ export const makeSecrets = async (): Promise<Record<string, string>> => ({
   authToken: hex(16),
 });
 
-/** https://www.twilio.com/docs/usage/security: HMAC-SHA1 of the URL and the parameters by name. */
+/** Signs the URL and the sorted parameters with HMAC-SHA1: https://www.twilio.com/docs/usage/security */
 function posting(id: string, fields: Record<string, string>, { url, secrets }: Signing): Posting {
   const names = Object.keys(fields).sort();
   const hmac = createHmac('sha1', secrets.authToken ?? '');
@@ -28,10 +28,13 @@ function posting(id: string, fields: Record<string, string>, { url, secrets }: S
   };
 }
 
-/** Unknown, and unreachable destination handset. Twilio tells of no other outcome: STOP is a reply. */
+/**
+ * Error codes: unknown or unreachable destination handset. Twilio has no events for other outcomes; STOP is a
+ * reply.
+ */
 const ERRORS: Partial<Record<OutcomeEvent['outcome'], string>> = { bounce: '30005', 'soft-bounce': '30003' };
 
-/** The status callback. */
+/** The status callback request. */
 export function event({ id, outcome, sending }: OutcomeEvent, signing: Signing): Posting | undefined {
   const ErrorCode = ERRORS[outcome];
   if (ErrorCode === undefined) return undefined;
@@ -45,7 +48,7 @@ export function event({ id, outcome, sending }: OutcomeEvent, signing: Signing):
   return posting(id, fields, signing);
 }
 
-/** The webhook of a number for incoming messages. */
+/** The request to a number's webhook for incoming messages. */
 export function inbound(mail: InboundMail, signing: Signing): Posting {
   const sid = `SM${createHash('sha256').update(mail.id).digest('hex').slice(0, 32)}`;
   const media = mail.attachments.flatMap(({ contentType, content }, index) => [

@@ -226,7 +226,7 @@ export function lintRoutes(app: App, { deps: { store, clock }, held, wholeMails 
 
 /** Decoded bytes in one response; other attachments are downloaded one by one. */
 const MAX_INCLUDED_BYTES = 8 * 1024 * 1024;
-/** About half a millisecond of decoding and encoding in one turn of the event loop. */
+/** Bytes encoded in one turn of the event loop: about half a millisecond. */
 const BYTES_PER_TURN = 256 * 1024;
 
 function includedCount(attachments: readonly Attachment[]): number {

@@ -68,7 +68,7 @@ export function attachmentRoutes(
   });
 }
 
-/** Sends the attachment, or the range of it that is asked for (RFC 9110 section 14). */
+/** Sends the attachment, or the requested range of it (RFC 9110 section 14). */
 export function sendAttachment(
   { id: requestId, headers: { range, 'if-range': ifRange } }: FastifyRequest,
   reply: FastifyReply,

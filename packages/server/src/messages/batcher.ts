@@ -3,7 +3,9 @@ import type { NewMail, Placed } from './records.ts';
 
 /** Items of a batch. Larger batches no longer reduce the cost of an item, and take longer. */
 const MAX_BATCH = 128;
-/** About 10 ms of writing, for which other writes wait. A larger item is a batch of its own. */
+/**
+ * Bytes of a batch: about 10 ms of writing, for which other writes wait. A larger item is a batch of its own.
+ */
 const MAX_BYTES = 2 * 1024 * 1024;
 /** Offered items in memory while the store is slow or down; more are dropped. */
 const MAX_OFFERED = 1_000;
@@ -22,9 +24,12 @@ interface BatcherOptions<Item> {
   pause?(signal: AbortSignal): Promise<void>;
   /** Bytes of an item; a batch ends at {@link MAX_BYTES} of them. */
   bytesOf?(item: Item): number;
-  /** How much an item counts towards {@link MAX_BATCH}. */
+  /** Weight of an item towards {@link MAX_BATCH}. */
   lengthOf?(item: Item): number;
-  /** True for errors after which each item of a batch is tried alone. After others, all items that wait fail as well. */
+  /**
+   * True for errors that one item may have caused: then each item of the batch is retried alone. After other
+   * errors, all waiting items fail as well.
+   */
   mayDependOnItem?(error: unknown): boolean;
   /** Called when a write of offered items failed. */
   onLost?(error: unknown): void;
@@ -82,7 +87,7 @@ export class Batcher<Item, Result> {
         for (const one of batch) await this.#writeBatch([one]);
         return;
       }
-      // The items that wait would fail with the same error, after the same time.
+      // The waiting items would fail with the same error, after the same time.
       const failed = dependsOnItem === false ? [...batch, ...this.#waiting.splice(0)] : batch;
       for (const { reject } of failed) reject?.(error);
       if (failed.some(({ reject }) => !reject)) this.#options.onLost?.(error);
@@ -104,7 +109,7 @@ export class Batcher<Item, Result> {
 }
 
 type AddBatch = (mails: NewMail[], now: number) => Promise<Placed[][]>;
-/** Returns how many deliveries became due. */
+/** Stores parsed content; returns how many webhook deliveries became due. */
 type Keep = (readings: ReadingOf[]) => Promise<number>;
 
 interface Call {
@@ -145,7 +150,7 @@ export class MailBatcher {
     return this.#during(call, sources, batcher.add(call));
   }
 
-  /** Stores a mail by another operation than a batch. Its reading is stored after that operation. */
+  /** Stores a mail by another operation than a batch. Its parsed content is stored after that operation. */
   alone<T>(source: number, store: () => Promise<T>): Promise<T> {
     return this.#during({ mails: [], now: 0, isWritten: true }, [source], store());
   }
@@ -163,7 +168,10 @@ export class MailBatcher {
     await Promise.all([this.#small.flushed(), this.#large.flushed()]);
   }
 
-  /** Stores readings together: each with its mail while that waits for a batch, otherwise after the batch of the mail. */
+  /**
+   * Stores parsed content in batches: with its mail while that waits for a batch, otherwise after the batch
+   * of the mail.
+   */
   keeping(keep: Keep): Keep {
     const batcher = new Batcher(
       async (all: ReadingOf[]) => {
@@ -176,7 +184,8 @@ export class MailBatcher {
       const { call, ended } = this.#calls.get(reading.source) ?? {};
       const mail = call?.isWritten ? undefined : call?.mails.find(({ source }) => source === reading.source);
       if (mail) mail.reading = reading;
-      // The caller of that call gets its error; the store ignores readings whose source does not exist.
+      // The caller of that operation gets its error; the store ignores parsed content whose source does not
+      // exist.
       await ended?.catch(() => undefined);
       return mail ? 0 : batcher.add(reading);
     };

@@ -6,7 +6,10 @@ import { quoted } from '../text/nearest.ts';
 /** Enough to detect a mistyped cursor or one of another inbox. The hash is not a secret. */
 const BINDING_LETTERS = 11;
 const CURSOR = /^a?cur_([0-9a-z]{1,11})_[\w-]{11}$/;
-/** In milliseconds these are days of early 1970, in seconds all days since 2001: probably seconds. */
+/**
+ * As milliseconds these numbers are days of early 1970; as seconds, all days since 2001. So they are probably
+ * seconds.
+ */
 const SECONDS_FROM = 1e9;
 const SECONDS_UNTIL = 1e10;
 
@@ -28,17 +31,17 @@ function encode(prefix: string, of: string, place: number): string {
   return `${prefix}_${digits}_${binding.slice(0, BINDING_LETTERS)}`;
 }
 
-/** @param encoded the cursor of a place. @returns undefined for a cursor of something else */
+/** @param encoded returns the cursor of a place @returns undefined for a cursor that does not belong to it */
 function decode(cursor: string, encoded: (place: number) => string): number | undefined {
   const place = Number.parseInt(CURSOR.exec(cursor)?.[1] ?? '', 36);
   return Number.isSafeInteger(place) && encoded(place) === cursor ? place : undefined;
 }
 
-/** Stands for all messages up to `receivedAt`, epoch milliseconds; 0 for none. */
+/** Cursor after all messages up to `receivedAt`, epoch milliseconds; 0 for none. */
 export const cursorAt = (inboxId: string, receivedAt: number): string =>
   encode('cur', `cursor ${inboxId}`, receivedAt);
 
-/** Stands for all messages of an account up to a place in their order; 0 for none. */
+/** Cursor after all messages of an account up to a place in their order; 0 for none. */
 export const accountCursorAt = (accountId: string, order: number): string =>
   encode('acur', `account cursor ${accountId}`, order);
 

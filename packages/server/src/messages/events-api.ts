@@ -81,9 +81,9 @@ export function eventRoutes(app: App, context: RouteContext): void {
   });
 }
 
-/** The last comment of a stream says why it ended. */
+/** The last comment line of a stream gives the reason for its end. */
 function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContext) {
-  /** @throws the error of a stream that has not begun */
+  /** The error for a stream that ended before it began. */
   const reasonOfEnd = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -154,7 +154,8 @@ async function writeEvents(
   const { clock } = deps;
   let checkedAt = clock.monotonic();
   let beat = checkedAt + STREAM_QUIET_MS;
-  // An id alone is no event, but a client that is disconnected before the first one can resume there.
+  // An id without data is no event, but lets a client that is disconnected before the first event resume
+  // there.
   raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
   const changes = createChangeSignal(deps, followable.source, signal);
   try {
@@ -193,7 +194,7 @@ async function isDrained(
   return !raw.writableNeedDrain;
 }
 
-/** Messages in memory for each client that reads too slowly. */
+/** Messages in memory for each slow client. */
 const PAGE = 50;
 
 /** `cursor` continues after the message. */

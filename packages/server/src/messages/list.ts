@@ -41,12 +41,12 @@ export interface MessagePage<Row = MessageRow> {
 }
 
 export interface AccountMessagePage extends MessagePage<AccountMessageRow> {
-  /** Where to continue; null if there is no more. */
+  /** Where to continue; null at the end. */
   before: string | null;
 }
 
 const SEARCH_MS = SECOND_MS;
-/** For lists without conditions, when messages of ended inboxes left the first page incomplete. */
+/** Page size for lists without conditions, if messages of ended inboxes left the first page incomplete. */
 const ROWS_PER_STEP = 500;
 
 interface Search extends Pick<ListQuery, 'conditions' | 'limit'> {
@@ -260,7 +260,7 @@ const KEPT_BYTES = 8 * 1024 * 1024;
 /** Ids, numbers and object headers. */
 const MESSAGE_OVERHEAD_BYTES = 200;
 
-/** The newest messages of an inbox, without a gap. */
+/** A gapless range of the newest messages of an inbox. */
 interface Stretch {
   version: number;
   /** Every message with a later `receivedAt` is included. */

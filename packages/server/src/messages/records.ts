@@ -6,11 +6,14 @@ import type { NewSource, Reading } from '../reading/sql.ts';
 
 /** Its source is stored once for all recipients. */
 export interface NewMail extends NewSource {
-  /** Whether the sender is to be checked by the reading. */
+  /** Whether the sender is checked while the mail is parsed. */
   checks: boolean;
-  /** Set when it is made. The batch stores it with the mail if it was made in time. */
+  /** Set when parsing is complete. The batch stores it with the mail if it is in time. */
   reading?: Reading | undefined;
-  /** Id of the row of `outgoing` that is this mail: stored only while the row is pending, in the transaction that ends it. */
+  /**
+   * Id of the row of `outgoing` for this mail. The mail is stored only while that row is pending, and the
+   * same transaction completes the row.
+   */
   outgoing?: string | undefined;
   recipients: NewMailRecipient[];
 }
@@ -32,11 +35,11 @@ export type Placed =
       messageId: string;
       receivedAt: number;
       source: number;
-      /** Whether the reading was stored with it. */
+      /** Whether the parsed content was stored with the message. */
       isRead: boolean;
       /** Number of webhook deliveries, if any. */
       deliveries?: number;
-      /** Whether an outcome of the message is to be sent. */
+      /** Whether an outcome of the message will be sent. */
       hasOutcome?: true;
     }
   | { inboxId: string; accountId: string; refused: 'gone' | 'full' };
@@ -48,7 +51,7 @@ export interface MessageRecord {
   receivedAt: number;
   /** Of the raw source, bytes. */
   size: number;
-  /** About the bytes of {@link FullMessageRecord.content} as JSON. */
+  /** Approximate size of {@link FullMessageRecord.content} as JSON, bytes. */
   contentBytes: number;
   rcptTo: string[];
   /** Whether {@link rcptTo} is more than the address of the inbox. */
@@ -83,15 +86,18 @@ export interface AccountMessageRow extends MessageRow {
   accountOrder: number;
 }
 
-/** All inboxes of an account, or one of them. */
+/** All inboxes of an account, or one inbox. */
 export interface SearchScope {
   accountId: string;
   inboxId?: string;
 }
 
-/** A place is a number in the account's order, or `receivedAt` in one inbox. */
+/**
+ * A page of the newest messages. A place is a number in the account's order, or `receivedAt` within one
+ * inbox.
+ */
 export interface NewestPage {
-  /** Newest first. Only those of live inboxes, and of a search only matches. */
+  /** Newest first. Only those of live inboxes; for a search, only matches. */
   messages: AccountMessageRow[];
   /** Every message of the range from this place on was read. */
   place: number;

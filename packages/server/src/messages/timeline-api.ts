@@ -17,9 +17,9 @@ import type { DeliveryRecord } from '../webhooks/sql/log.ts';
 import { findMessage } from './find-message.ts';
 import type { FullMessageRecord, MessageRow } from './records.ts';
 
-/** Outcomes and replies of one message. */
+/** Outcomes and replies of one message that are read. */
 const MAX_SENT = 50;
-/** Real headers are shorter. */
+/** Bytes of the header that are read; real headers are shorter. */
 const MAX_HEADER_READ = 64 * 1024;
 
 export function timelineRoutes(
@@ -153,7 +153,7 @@ interface Facts {
   deliveries: readonly Pick<DeliveryRecord, 'id' | 'webhookId' | 'attempts'>[];
   /** Earlier attempts that were rejected or ended early, oldest first. */
   attempts: readonly Refusal[];
-  /** Outcomes and replies. */
+  /** Outcomes and replies that were sent. */
   sent?: readonly OutgoingRecord[];
   /** When the 250 reply was sent, epoch milliseconds; null if unknown. */
   repliedAt: number | null;

@@ -17,7 +17,7 @@ const CERTAINTIES: readonly WaitCause['certainty'][] = ['certain', 'likely', 'po
 /** Input of {@link causesOf}. Times are epoch milliseconds. */
 export interface Facts {
   expectation: Expectation;
-  /** The time of the wait's `since`. */
+  /** Time of `since` of the wait. */
   from: number;
   /** When the first request of the wait began. */
   begun: number;
@@ -52,7 +52,7 @@ function duration(ms: number): string {
 const before = (at: number, { begun }: Facts, otherwise = ''): string =>
   at < begun ? ` ${duration(begun - at)} before this wait` : otherwise;
 
-/** Constructors of causes. `plain` is the same text without quoted mail content. */
+/** Constructors of causes. `plain` is the text without quoted mail content. */
 const [certain, likely, possible] = CERTAINTIES.map(
   (certainty) =>
     (code: Cause['code'], text: string, plain = text): Cause => ({ code, certainty, text, plain }),

@@ -79,7 +79,7 @@ export function likenessOf({ message, failed }: CheckedMessage, match: Filters):
 
 const startOf = (text: string): string => (text === '' ? ' has no text' : ` begins with ${quoted(text)}`);
 
-/** A clause about what the message has instead; '' for nothing to add. */
+/** A clause about the value that the message has instead; '' if there is nothing to add. */
 const INSTEAD: Record<keyof Filters, (failed: FailedCondition, summary: MessageRecord['summary']) => string> =
   {
     subject: () => '',

@@ -37,8 +37,8 @@ export interface ExplainedWait {
 }
 
 /**
- * A held request that has ended, of an inbox with labels. `failed` is null if the wait succeeded. `continues`
- * has the conditions if a client made one wait of several requests and this is not the first of them.
+ * The result of a held request, for an inbox with labels. `failed` is null if the wait succeeded. If a client
+ * split a wait into several requests, `continues` has the conditions in all but the first.
  */
 export type EndedWait = { accountId: string; inboxId: string } & (
   | { kind: 'wait'; failed: FailedWait | null; continues?: Pick<FailedWait, 'match' | 'count'> | undefined }
@@ -165,7 +165,7 @@ export const waits = {
   ),
 };
 
-/** Removes contents of messages from the explanations. */
+/** Removes quoted message contents from stored explanations of failed waits. */
 export async function removeContentOf(tx: Tx, inboxIds: readonly string[]): Promise<void> {
   await tx.run(sql`update failed_waits set content = null where inbox_id ${anyOf(inboxIds)}`);
 }

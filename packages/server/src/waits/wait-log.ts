@@ -8,7 +8,7 @@ import type { Store } from '../store.ts';
 import type { Expectation, Outcome } from './outcome.ts';
 import type { EndedWait, ExplainedWait } from './sql.ts';
 
-/** Pause before a write, so that more results share it, milliseconds. */
+/** Delay before a write, so that more results share it, milliseconds. */
 const PAUSE_MS = 100;
 /** Characters of a condition or a summary in a report; longer ones are cut. */
 const MAX_CONDITION = 100;

@@ -2,19 +2,22 @@ import { ApiError } from '@mayfly/client/console';
 import { signal } from '@preact/signals';
 import { isGone } from './query.ts';
 
-/** A short note at the edge of the page. */
+/** A short notification at the edge of the page. */
 export interface Toast {
   id: number;
   text: string;
   kind: 'info' | 'error';
-  /** Undoes what the note says, while it is shown. */
+  /** Undoes the reported action while the notification is shown. */
   undo?: () => void;
 }
 
 const SHOWN_MS = 5_000;
-/** An error is longer than a confirmation, and comes unexpectedly. */
+/** Errors are shown longer, because they are longer than confirmations and unexpected. */
 const ERROR_SHOWN_MS = 12_000;
-/** Older notes make room; those that can be undone end with their time only. */
+/**
+ * Older notifications are removed above this number, except those with an undo, which stay for their full
+ * time.
+ */
 const MAX_SHOWN = 3;
 let last = 0;
 export const toasts = signal<readonly Toast[]>([]);
@@ -31,13 +34,13 @@ export function toast(text: string, kind: Toast['kind'] = 'info', undo?: () => v
   return id;
 }
 
-/** What a failure says to people: the API's own words where there are some. */
+/** The text of an error for people: the API's message if there is one. */
 export function wordsOf(error: unknown): string {
   if (error instanceof ApiError && error.problem) return error.problem.detail;
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Runs a verb, and shows why it failed. @returns undefined after a failure */
+/** Runs an action, and shows the error if it fails. @returns undefined after a failure */
 export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
@@ -47,10 +50,10 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined>
   }
 }
 
-/** Ids of what was deleted, also while that can be undone: lists leave these out. */
+/** Ids of deleted items, including those whose deletion can still be undone. Lists leave them out. */
 const hidden = signal<ReadonlySet<string>>(new Set());
 
-/** Takes things from all lists of this page, or brings them back. */
+/** Hides items in all lists of this page, or shows them again. */
 export function setHidden(ids: readonly string[], isHidden: boolean): void {
   const next = new Set(hidden.value);
   for (const id of ids) {
@@ -66,13 +69,13 @@ export const visible = <T extends { id: string }>(items: readonly T[]): readonly
 
 interface Deletion {
   ids: readonly string[];
-  /** Says what is deleted. */
+  /** States what is deleted. */
   text: string;
   remove: () => Promise<unknown>;
   onUndo?: () => void;
 }
 
-/** Hides something at once, and deletes it after some seconds in which that can be undone. */
+/** Hides items now and deletes them after some seconds, in which the user can undo it. */
 export function deleteLater({ ids, text, remove, onUndo }: Deletion): void {
   setHidden(ids, true);
   let isOver = false;
@@ -81,7 +84,7 @@ export function deleteLater({ ids, text, remove, onUndo }: Deletion): void {
     isOver = true;
     removeEventListener('pagehide', finish);
     remove().catch((error) => {
-      // Somebody else deleted it, or it expired.
+      // Someone else deleted it, or it expired.
       if (isGone(error)) return;
       setHidden(ids, false);
       toast(`It was not deleted. ${wordsOf(error)}`, 'error');
@@ -97,13 +100,13 @@ export function deleteLater({ ids, text, remove, onUndo }: Deletion): void {
   addEventListener('pagehide', finish);
 }
 
-/** Copies by a selection: the way without HTTPS, where a page has no clipboard. */
+/** Copies through a text selection, because pages without HTTPS have no clipboard API. */
 function copyBySelection(text: string): boolean {
   const focused = document.activeElement;
   const area = document.createElement('textarea');
   area.value = text;
   area.className = 'visually-hidden';
-  // All outside of an open dialog is inert and cannot be selected.
+  // Everything outside an open dialog is inert and cannot be selected.
   (document.querySelector('dialog[open]') ?? document.body).append(area);
   area.select();
   const isDone = document.execCommand('copy');
@@ -112,7 +115,10 @@ function copyBySelection(text: string): boolean {
   return isDone;
 }
 
-/** Copies text. @param what names it, such as `the address` @returns false where the browser does not allow it */
+/**
+ * Copies text to the clipboard. @param what its name, such as `the address` @returns false if the browser
+ * does not allow it
+ */
 export async function copy(text: string, what: string): Promise<boolean> {
   let isDone = false;
   try {

@@ -11,17 +11,21 @@ export interface FeedPage {
   before: string | null;
 }
 
-/** New mail that a filter may leave out causes a request; a busy account would cause one after the other. */
+/**
+ * Minimum interval of requests for new mail that a filter may exclude, so that a busy account does not cause
+ * continuous requests.
+ */
 const CATCH_UP_PAUSE_MS = 1_000;
 
-/** How a feed asks for a page. */
+/** Requests a page of a feed. */
 export type FetchPage = (
   range: { since?: string; before?: string },
   signal: AbortSignal,
 ) => Promise<FeedPage>;
 
 /**
- * A list of messages that stays current while it is not stopped: exact over cuts, whatever the stream loses.
+ * A list of messages that stays current until it is stopped. It misses nothing, even if the stream is
+ * interrupted.
  */
 export class Feed {
   /** Newest first, each once. */
@@ -29,7 +33,7 @@ export class Feed {
   readonly hasMore = signal(false);
   readonly isLoading = signal(true);
   readonly error = signal<unknown>(undefined);
-  /** How many came since the last call of {@link Feed.seen}. */
+  /** Number of arrivals since the last call of {@link Feed.seen}. */
   readonly unseen = signal(0);
   readonly #fetchPage: FetchPage;
   readonly #known = new Set<string>();
@@ -38,16 +42,16 @@ export class Feed {
   #cursor: string | undefined;
   #before: string | null = null;
   #older: Promise<void> | undefined;
-  /** True while the first page is loaded. */
+  /** True while the first page is loading. */
   #isFirst = false;
-  /** True while it asks for what is new, and some time after. */
+  /** True while new messages are being fetched, and for a pause afterwards. */
   #isCatchingUp = false;
-  /** Something may have come that the request under way does not see. */
+  /** True if messages may have arrived that the current request does not include. */
   #isBehind = false;
 
   /**
-   * @param isDirect true where every arrival of `inboxId` belongs to the list; with filters the server decides
-   * @param inboxId null for all inboxes
+   * @param isDirect true if every arrival in `inboxId` belongs to the list; false with filters, which the
+   * server applies @param inboxId null for all inboxes
    */
   constructor(fetchPage: FetchPage, isDirect: boolean, inboxId: string | null) {
     this.#fetchPage = fetchPage;
@@ -71,7 +75,7 @@ export class Feed {
     this.unseen.value = 0;
   }
 
-  /** Loads the next page, once for all callers at the same time. */
+  /** Loads the next page; concurrent callers share the request. */
   loadOlder(): Promise<void> {
     this.#older ??= this.#loadOlder().finally(() => {
       this.#older = undefined;
@@ -93,14 +97,14 @@ export class Feed {
     this.isLoading.value = false;
   }
 
-  /** Loads the rest of the list, page by page. */
+  /** Loads the remaining pages one after another. */
   async loadAll(): Promise<void> {
     const { signal } = this.#controller;
     const isDone = () => !this.hasMore.value || this.error.value !== undefined || signal.aborted;
     while (!isDone() && !this.#isFirst) await this.loadOlder();
   }
 
-  /** Loads the list again. */
+  /** Reloads the list from its beginning. */
   reload = (): void => {
     this.#controller.abort();
     this.#controller = new AbortController();
@@ -123,7 +127,7 @@ export class Feed {
     if (isNew) this.unseen.value += added.length;
   }
 
-  /** Keeps a failure of the work, unless the list was loaded again or stopped meanwhile. */
+  /** Runs `work` and stores its error, unless the list was reloaded or stopped meanwhile. */
   async #guarded(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { signal: given } = this.#controller;
     try {
@@ -135,7 +139,10 @@ export class Feed {
     }
   }
 
-  /** A search that took too long for one request may return an empty page and have more. */
+  /**
+   * A search that reached the time limit of a request may return an empty page although there are more
+   * messages.
+   */
   async #fetchFilled(range: { before?: string }, given: AbortSignal): Promise<FeedPage> {
     const first = await this.#fetchPage(range, given);
     let page = first;
@@ -167,10 +174,10 @@ export class Feed {
     });
   }
 
-  /** Adds all that came after the cursor. */
+  /** Fetches all messages after the cursor. */
   #catchUp(): void {
     if (this.#cursor === undefined) {
-      // The server did not respond to the first request, and does now.
+      // The first request failed, and the server is reachable again.
       if (this.error.value !== undefined) this.reload();
       return;
     }

@@ -1,4 +1,7 @@
-/** Calls `run` when a change has been rendered and laid out: the second frame from now. @returns what cancels it */
+/**
+ * Calls `run` after the next layout, which is in the second frame from now. @returns a function that cancels
+ * it
+ */
 export function afterLayout(run: () => void): () => void {
   let frame = requestAnimationFrame(() => {
     frame = requestAnimationFrame(run);
@@ -7,12 +10,15 @@ export function afterLayout(run: () => void): () => void {
 }
 
 /**
- * Calls `run` when a change of state has been rendered, which Preact does in a microtask: before the next key, whose
- * effect may depend on what has the focus.
+ * Calls `run` after a state change has been rendered. Preact renders in a microtask, so this is before the
+ * next key press, whose effect may depend on the focus.
  */
 export const afterRender = (run: () => void): void => queueMicrotask(run);
 
-/** After a change that may remove what has the focus: then the heading gets it, and the keyboard is not lost. */
+/**
+ * Call after a change that may remove the focused element: moves the focus to the heading, so that keyboard
+ * users do not lose it.
+ */
 export function keepFocus(): void {
   afterLayout(() => {
     if (document.activeElement !== document.body) return;

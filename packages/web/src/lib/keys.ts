@@ -1,15 +1,15 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { href, navigate } from './router.ts';
 
-/** What a key does on the current screen; the newest screen or pane has precedence. */
+/** Actions by key. The bindings of the newest screen or pane take precedence. */
 type Bindings = Record<string, () => void>;
 const layers: { current: Bindings }[] = [];
 
-/** True where keys are text. */
+/** True if the target is a text input, where keys enter text. */
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.matches('input, textarea, select') || target.isContentEditable);
 
-/** Makes keys do something from the moment that a component is shown. Names are those of `KeyboardEvent.key`. */
+/** Binds keys while a component is shown. Names are those of `KeyboardEvent.key`. */
 export function useKeys(bindings: Bindings): void {
   const latest = useRef(bindings);
   latest.current = bindings;
@@ -21,7 +21,7 @@ export function useKeys(bindings: Bindings): void {
   }, []);
 }
 
-/** The second keys of `g …`. */
+/** Second keys of the shortcuts `g …`. */
 const GO: Record<string, string> = {
   i: '/inboxes',
   l: '/live',
@@ -33,10 +33,10 @@ const GO: Record<string, string> = {
   k: '/keys',
   d: '/domains',
 };
-/** Time for the second key. */
+/** Time limit for the second key. */
 const SECOND_KEY_MS = 1_200;
 
-/** True when no key may act: one types, or a dialog is open. */
+/** True if shortcuts must not act: in text inputs, with modifiers, or while a dialog is open. */
 const isQuiet = (event: KeyboardEvent): boolean =>
   event.ctrlKey ||
   event.metaKey ||
@@ -53,7 +53,7 @@ function focusSearch(event: KeyboardEvent): void {
   search?.focus();
 }
 
-/** Does what the newest layer says of the key. */
+/** Runs the action of the newest layer that binds the key. */
 function runVerb(event: KeyboardEvent): void {
   const verb = layers.findLast(({ current }) => event.key in current)?.current[event.key];
   if (!verb) return;
@@ -66,7 +66,7 @@ interface Overlays {
   openHelp(): void;
 }
 
-/** @returns what a key does; it remembers a `g`, which waits for the key of a screen */
+/** @returns the handler of key presses; after `g`, it waits for a second key */
 function createShortcuts({ openPalette, openHelp }: Overlays): (event: KeyboardEvent) => void {
   let goUntil = 0;
   return (event) => {
@@ -84,7 +84,10 @@ function createShortcuts({ openPalette, openHelp }: Overlays): (event: KeyboardE
   };
 }
 
-/** Keys of the whole console. None acts while one types, none with modifiers but the palette's. */
+/**
+ * Installs the global shortcuts. They do not act in text inputs, nor with modifiers except for the palette's
+ * shortcut.
+ */
 export function useShortcuts(overlays: Overlays): void {
   useLayoutEffect(() => {
     const onKey = createShortcuts(overlays);

@@ -4,26 +4,29 @@ import { mayfly, type Session } from './session.ts';
 import { serverNow } from './time.ts';
 
 /*
- * New mail as it comes. One tab holds the stream of the account and passes events on to the others: browsers
- * allow a server six connections, and each stream takes one. Events are the fast way only: a list asks for what
- * is behind its cursor whenever the stream opens again, so nothing is lost by a cut, a closed tab or sleep.
- *
- * A stream costs the server work for each mail. So while no tab is shown, one of them asks now and then for what is
- * new, of which the title and notes tell; a tab that is shown again takes over, and its stream goes on where it was left.
+ * Live arrival of mail. One tab reads the account's event stream and passes events on to the others, because
+ * browsers allow six connections per server. Events are only a notification: whenever the stream reopens,
+ * lists fetch what is after their cursor, so an interruption, a closed tab or sleep loses nothing. Each mail
+ * on a stream costs the server work, so while all tabs are hidden, one of them only polls for new mail, to
+ * update the title and notifications. A tab that becomes visible takes over and continues the stream at its
+ * last position.
  */
 
-/** `lost`: the stream was cut and is being resumed. */
+/** `lost`: the stream was interrupted and is being resumed. */
 export const connection = signal<'connecting' | 'open' | 'lost'>('connecting');
-/** When something was last heard of the server. */
+/** Time of the last sign of life of the server. */
 export const lastHeardAt = signal(serverNow());
-/** How many parts of the page could not be loaded anew, and say so. */
+/** Number of components that could not be refreshed and show outdated data. */
 export const stale = signal(0);
 
-/** Pauses between attempts to begin the stream double up to the longest; once begun, it resumes by itself. */
+/**
+ * Backoff between attempts to open the stream, doubling up to the longest pause. An open stream resumes by
+ * itself.
+ */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 
-/** A page that was hidden for a moment keeps its stream. */
+/** A page hidden for less than this keeps its stream. */
 const AWAY_MS = 5_000;
 const isAway = signal(document.hidden);
 let awayTimer: ReturnType<typeof setTimeout> | undefined;
@@ -33,17 +36,17 @@ addEventListener('visibilitychange', () => {
   else awayTimer = setTimeout(() => (isAway.value = true), AWAY_MS);
 });
 
-/** Of new mail a hidden page gets so much at a time, after each pause: of a thousand mails in a second, one percent. */
+/** A hidden page fetches at most this many new mails per pause, so that a flood of mail costs little. */
 const COUNTED = 10;
 const COUNT_PAUSE_MS = 10_000;
-/** The longest that the API holds a request. */
+/** Longest time that the API holds a request, seconds. */
 const COUNT_WAIT_S = 60;
 
 let pending: Arrival[] = [];
 
 /**
- * Pauses between deliveries, milliseconds: so much longer than the page takes to draw one, because it may be on the
- * machine of the server, which needs the processor while much arrives.
+ * Minimum pause between updates, as a multiple of the time that drawing takes: the browser may run on the
+ * server's machine and must leave it processor time while much mail arrives.
  */
 const REST = 10;
 const SHORTEST_PAUSE_MS = 100;
@@ -59,7 +62,7 @@ function flush(): void {
   isDrawing = true;
   const begun = performance.now();
   publish(arrivals);
-  // After it was drawn.
+  // Runs after drawing.
   setTimeout(() => {
     isDrawing = false;
     const drawn = performance.now();
@@ -70,12 +73,12 @@ function flush(): void {
 }
 
 function schedule(): void {
-  // A hidden page has no frames.
+  // Hidden pages have no animation frames.
   if (document.hidden) setTimeout(flush, HIDDEN_PAUSE_MS);
   else setTimeout(() => requestAnimationFrame(flush), Math.max(0, nextDelivery - performance.now()));
 }
 
-// What waits for a frame would wait until the page is shown again.
+// A pending animation frame would wait until the page is shown again.
 addEventListener('visibilitychange', () => {
   if (document.hidden) setTimeout(flush, HIDDEN_PAUSE_MS);
 });
@@ -87,13 +90,16 @@ function deliver(arrival: Arrival): void {
 }
 
 function setConnection(isOpen: boolean): void {
-  // A stream that was open until now was heard until now; later failures of the same cut change nothing.
+  // An open stream was alive until now; further failures of the same interruption do not change the time.
   if (isOpen || connection.value === 'open') lastHeardAt.value = serverNow();
   if (isOpen && connection.value !== 'open') openings.value += 1;
   connection.value = isOpen ? 'open' : 'lost';
 }
 
-/** `at`: the position of the stream; `counts`: that the leading tab is hidden and only counts. */
+/**
+ * Messages between tabs. `at`: position of the stream; `counts`: whether the leading tab is hidden and only
+ * polls.
+ */
 type Note =
   | { arrival: Arrival; at: string }
   | { isOpen: boolean; at: string | undefined }
@@ -101,18 +107,21 @@ type Note =
   | { news: Arrival[]; more: boolean }
   | { hello: true };
 
-/** Starts following; ends with the signal. */
+/** Starts following new mail until the signal aborts. */
 export async function startLive({ account, inbox }: Session, signal: AbortSignal): Promise<void> {
   const scope = account?.id ?? inbox?.id ?? '';
   const channel = new BroadcastChannel(`mayfly ${scope}`);
   const send = (note: Note) => channel.postMessage(note);
-  /** Mail of one inbox only is little: its stream goes on. */
+  /** A single inbox has little mail, so its stream continues while hidden. */
   const counts = () => account !== null && isAway.value;
   let leads = false;
   let position: string | undefined;
-  /** Ends the turn of this tab, or its wait for one. */
+  /** Aborts the leadership of this tab, or its wait for the lock. */
   let turn = new AbortController();
-  /** From the note of a tab that counts until this one has the lock: a second note of it changes nothing. */
+  /**
+   * True from a message of a polling leader until this tab has the lock, so that a second message has no
+   * effect.
+   */
   let takesOver = false;
   channel.onmessage = ({ data }: MessageEvent<Note>) => {
     if ('hello' in data) {
@@ -136,7 +145,7 @@ export async function startLive({ account, inbox }: Session, signal: AbortSignal
     channel.close();
     connection.value = 'connecting';
   });
-  // The stream itself finds that only when its time is over.
+  // Without this event, the stream would notice only after its timeout.
   addEventListener('offline', () => setConnection(false), { signal });
   const end = isAway.subscribe(() => {
     if (leads) turn.abort();
@@ -170,7 +179,7 @@ export async function startLive({ account, inbox }: Session, signal: AbortSignal
     takesOver = false;
     position ??= account ? await newest() : await newestOf(inbox?.id ?? '');
     if (counts()) return count(ending);
-    // Lists ask again when the stream opens, so that nothing is missed between two leaders.
+    // Lists fetch again when the stream opens, so nothing is missed between two leaders.
     connection.value = 'connecting';
     const options = { since: position, signal: ending, onConnection };
     const arrivals = account ? mayfly.stream(undefined, options) : mayfly.stream(inbox?.id ?? '', options);
@@ -185,14 +194,14 @@ export async function startLive({ account, inbox }: Session, signal: AbortSignal
     turn = new AbortController();
     const { signal: ending } = turn;
     try {
-      // Locks exist on HTTPS and localhost only; elsewhere each tab has a stream of its own.
+      // Web Locks require HTTPS or localhost; without them each tab has its own stream.
       const how = takesOver ? { steal: true } : { signal: ending };
       if (navigator.locks) await navigator.locks.request(`mayfly ${scope}`, how, lead);
       else await lead();
     } catch (error) {
-      // Another tab took over, or this one was shown or hidden.
+      // Another tab took over, or the visibility of this one changed.
       if (ending.aborted || (error instanceof DOMException && error.name === 'AbortError')) continue;
-      // The stream was refused, or the server did not respond before it began. Why, the lists say.
+      // The stream was rejected, or the server was unreachable. Lists report the reason.
       onConnection(false);
       position = undefined;
     } finally {
@@ -205,7 +214,7 @@ export async function startLive({ account, inbox }: Session, signal: AbortSignal
   }
 }
 
-/** Resolves after the time, or at once when the signal is aborted. */
+/** Resolves after the time, or immediately when the signal aborts. */
 const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
@@ -215,7 +224,7 @@ const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
     });
   });
 
-/** Position of the newest message: a time would depend on the clock of this machine. */
+/** Position of the newest message. A time would depend on the local clock. */
 const newest = async (): Promise<string> =>
   (await mayfly.call('GET /v1/messages', { query: { limit: 1 } })).cursor;
 

@@ -5,8 +5,8 @@ import { mayfly, mayWrite } from './session.ts';
 import { serverNow } from './time.ts';
 
 /*
- * Whether a mail was read, and its tags. They change without an event of the stream: what this browser changes is
- * kept here and passed on to its other tabs, and lists show it before what they have loaded.
+ * Read state and tags of mails. The stream has no events for them, so changes by this browser are stored
+ * here, shared with its other tabs, and override what lists have loaded.
  */
 
 type Marks = Pick<api.MessageSummary, 'readAt' | 'tags'>;
@@ -21,16 +21,16 @@ function keep(marks: readonly (readonly [id: string, marks: Marks])[]): void {
   changed.value = new Map([...changed.value, ...marks]);
 }
 
-/** The marks of a mail as they are now. */
+/** The current marks of a mail. */
 export const marksOf = ({ id, readAt, tags }: Marks & { id: string }): Marks =>
   changed.value.get(id) ?? { readAt, tags };
 
-/** One change after the other: two of the same mail would otherwise overtake each other. */
+/** Serialises changes, because two changes of the same mail could be reordered. */
 let queue: Promise<unknown> = Promise.resolve();
 
 /**
- * Changes marks of mails, on this page at once, so that a second change builds on the first; what fails is shown and
- * undone. Nothing for who only reads.
+ * Changes marks of mails. The page shows the change immediately, and reverts it with an error if the request
+ * fails. Does nothing for read-only sessions.
  */
 export function mark(messages: readonly Marked[], change: (marks: Marks) => api.MarkMessage): void {
   if (!mayWrite.value) return;
@@ -57,10 +57,12 @@ export function mark(messages: readonly Marked[], change: (marks: Marks) => api.
   });
 }
 
-/** Requests at the same time; a browser has six connections. */
+/** Concurrent requests; a browser allows six connections. */
 const AT_ONCE = 4;
 
-/** Does something with each item, a few at a time. @throws the first failure, after which none is begun */
+/**
+ * Processes each item, a few concurrently. @throws the first failure, after which no further item is begun
+ */
 export async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
   const rest = items.values();
   const worker = async () => {

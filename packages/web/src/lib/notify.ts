@@ -5,10 +5,10 @@ import { person } from './format.ts';
 import { href, navigate } from './router.ts';
 
 const NAME = 'mayfly notify';
-/** One note for all that arrives in this time. */
+/** Time in which arrivals are combined to one notification. */
 const PAUSE_MS = 2_000;
 
-/** Whether the browser tells of new mail while another window has the focus; stored in the browser. */
+/** Whether the browser notifies of new mail while another window has the focus; stored in the browser. */
 export const isNotifying = signal(localStorage.getItem(NAME) === 'on');
 
 effect(() => {
@@ -16,7 +16,7 @@ effect(() => {
   else localStorage.removeItem(NAME);
 });
 
-/** Turns the notes on or off; the browser asks the first time. */
+/** Turns notifications on or off; the browser asks for permission the first time. */
 export async function toggleNotifying(): Promise<void> {
   if (isNotifying.value) {
     isNotifying.value = false;
@@ -36,7 +36,7 @@ onNews((arrivals, more) => {
   nextAt = Date.now() + PAUSE_MS;
   const { inboxId, message } = first;
   const code = message.codes[0]?.value;
-  // All tabs have the same tag: the note appears once.
+  // All tabs use the same tag, so the notification appears once.
   const note = new Notification(message.subject || '(no subject)', {
     body: `${person(message.from)}${code ? ` · code ${code}` : ''}${arrivals.length > 1 ? ` · ${arrivals.length - 1}${more ? '+' : ''} more` : ''}`,
     tag: 'mayfly',

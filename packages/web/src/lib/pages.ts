@@ -1,9 +1,9 @@
 import type { api } from '@mayfly/client';
 import { mayfly } from './session.ts';
 
-/** As many as one request returns. */
+/** The largest page that the API returns. */
 const PAGE = 200;
-/** Bounds lists of inboxes: an account may have many thousands. */
+/** Limit of a list of inboxes: an account may have many thousands. */
 const MAX_INBOXES = 5_000;
 
 interface Items<Item> {
@@ -12,7 +12,7 @@ interface Items<Item> {
   hasMore: boolean;
 }
 
-/** The items of as many pages of a list as are needed for `most` of them, newest first. */
+/** Loads pages of a list until there are `most` items, newest first. */
 export async function loadPages<Item extends { id: string }>(
   load: (range: { limit: number; before?: string }) => Promise<Items<Item>>,
   most = Number.POSITIVE_INFINITY,
@@ -26,10 +26,13 @@ export async function loadPages<Item extends { id: string }>(
   }
 }
 
-/** Inboxes that a list has at first; the others when it is scrolled to its end. */
+/** Inboxes loaded at first; the rest is loaded when the user scrolls to the end. */
 const FIRST_INBOXES = 2 * PAGE;
 
-/** The newest live inboxes. @param query of the API, such as `label.run` @param isWhole with older ones */
+/**
+ * The newest live inboxes. @param query query parameters of the API, such as `label.run` @param isWhole true
+ * to load more than the first ones
+ */
 export async function loadInboxes(
   query: object,
   signal: AbortSignal,

@@ -1,13 +1,13 @@
 import { ApiError } from '@mayfly/client/console';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-/** A request and its result. While it is repeated, the former result stays. */
+/** A request and its result. The previous result stays while the request is repeated. */
 export interface Query<T> {
   data: T | undefined;
   error: unknown;
   isLoading: boolean;
   reload(): void;
-  /** Replaces the result, after a change that the response of another request showed. */
+  /** Replaces the result after a change, with data from another response. */
   set(data: T): void;
 }
 
@@ -16,8 +16,8 @@ export const isGone = (error: unknown): error is ApiError =>
   error instanceof ApiError && (error.status === 404 || error.status === 410);
 
 /**
- * Runs a request, and again when `key` changes.
- * @param key what the request depends on; another key drops the former result
+ * Runs a request, and repeats it when `key` changes. @param key identifies the request; a new key discards
+ * the previous result
  */
 export function useQuery<T>(key: string, request: (signal: AbortSignal) => Promise<T>): Query<T> {
   const [state, setState] = useState<{ key: string; data?: T; error?: unknown }>({ key });

@@ -1,9 +1,9 @@
 import { signal } from '@preact/signals';
 
-/** What the last response said of the month's quota; null without a quota. */
+/** The monthly quota as of the last response; null without a quota. */
 export const quota = signal<{ limit: number; remaining: number; resetAt: number } | null>(null);
 
-/** Keeps the quota that a response states. The header of an account without a quota says "unlimited". */
+/** Stores the quota from the headers of a response, which are "unlimited" without a quota. */
 export function noteQuota({ headers }: Response): void {
   const number = (name: string) => Number(headers.get(`x-quota-${name}`) ?? Number.NaN);
   const [limit, remaining, reset] = [number('limit'), number('remaining'), number('reset')];

@@ -3,21 +3,21 @@ import { onArrivals } from './arrivals.ts';
 import { serverNow } from './time.ts';
 
 /*
- * When to load what the stream of messages does not announce, such as attempts of deliveries. Each request counts
- * against the quota of the account, and a page may stay open all day: so seldom, and never while it is hidden.
+ * Refreshes data that the stream does not announce, such as delivery attempts. Requests count against the
+ * account's quota and a page may stay open all day, so it refreshes rarely, and never while the page is
+ * hidden.
  */
 
 const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 300_000;
-/** New mail causes a request after this time at the earliest, and only one in it. */
+/** Delay of a refresh after new mail; one refresh covers all mail in this time. */
 const AFTER_MAIL_MS = 3_000;
-/** Longer timers would fire at once (HTML, section 8.7). */
+/** Longer timers fire immediately (HTML, section 8.7). */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Loads again when something is due, with longer and longer pauses while it does not come, and after new mail.
- * @param due milliseconds since 1970; undefined while nothing is expected
- * @param data the result so far: each new one sets the next time
+ * Refreshes when data is due, with growing pauses if it is late, and after new mail. @param due epoch
+ * milliseconds; undefined if nothing is expected @param data the current result; a new one resets the pauses
  */
 export function useRefresh(due: number | undefined, data: unknown, reload: () => void): void {
   const latest = useRef(reload);

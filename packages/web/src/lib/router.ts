@@ -2,18 +2,18 @@ import { computed, signal } from '@preact/signals';
 import { keepFocus } from './focus.ts';
 
 /*
- * Every state that matters is in the URL: the path names the screen, the query its tab, filters and selection.
- * A pasted link shows the same.
+ * The URL contains all state that matters: the path names the screen, the query its tab, filters and
+ * selection. So a copied link shows the same page.
  */
 
 const BASE = '/console';
 
 const read = (): URL => new URL(location.href);
-/** The address of the page; changes with every navigation. */
+/** The URL of the page; changes with every navigation. */
 export const url = signal(read());
 /** Path below /console, such as `/inboxes`. */
 export const path = computed(() => url.value.pathname.slice(BASE.length) || '/');
-/** Query parameters of the address. */
+/** Query parameters of the URL. */
 export const query = computed(() => url.value.searchParams);
 
 addEventListener('popstate', () => {
@@ -21,23 +21,23 @@ addEventListener('popstate', () => {
   keepFocus();
 });
 
-/** The address of a screen. @param params parameters that are null or '' are left out */
+/** The URL of a screen. @param params parameters that are null or '' are left out */
 export function href(to: string, params: Record<string, string | null | undefined> = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) if (value) search.set(name, value);
   return `${BASE}${to}${search.size > 0 ? `?${search}` : ''}`;
 }
 
-/** What an entry of the history knows beside its address. */
+/** State of a history entry besides its URL. */
 interface Entry {
-  /** True where the entry before it is of the console. */
+  /** True if the previous entry belongs to the console. */
   hasFormer?: boolean;
-  /** Id of the row that had the focus when it was left: there one goes on. */
+  /** Id of the row that had the focus when the user left; restored on return. */
   row?: string | undefined;
 }
 const entry = (): Entry => (history.state as Entry | null) ?? {};
 
-/** Shows another screen. @param to an address from {@link href} */
+/** Shows another screen. @param to a URL from {@link href} */
 export function navigate(to: string, { replace = false } = {}): void {
   if (replace) history.replaceState(history.state, '', to);
   else {
@@ -49,16 +49,19 @@ export function navigate(to: string, { replace = false } = {}): void {
   keepFocus();
 }
 
-/** Goes back to where one came from, with its row and filters. @param otherwise where the page began here */
+/**
+ * Goes back to the previous screen with its row and filters. @param otherwise used if the visit began at this
+ * page
+ */
 export function goBack(otherwise: string): void {
   if (entry().hasFormer) history.back();
   else navigate(otherwise);
 }
 
-/** Id of the row that had the focus when this entry of the history was left. */
+/** Id of the row that had the focus when the user left this history entry. */
 export const formerRow = (): string | undefined => entry().row;
 
-/** Changes parameters of the current screen, by default without a new entry in the history. */
+/** Changes parameters of the current screen, by default without a new history entry. */
 export function setQuery(changes: Record<string, string | null>, { replace = true } = {}): void {
   const next = read();
   for (const [name, value] of Object.entries(changes)) {
@@ -68,7 +71,7 @@ export function setQuery(changes: Record<string, string | null>, { replace = tru
   navigate(next.pathname + next.search, { replace });
 }
 
-/** Parameters of a path that has the form of a pattern such as `/inboxes/:id`; null for another path. */
+/** The parameters of a path that matches a pattern such as `/inboxes/:id`; null if it does not match. */
 export function match(pattern: string, given: string): Record<string, string> | null {
   const wanted = pattern.split('/');
   const parts = given.replace(/\/$/, '').split('/');
@@ -82,7 +85,7 @@ export function match(pattern: string, given: string): Record<string, string> | 
   return params;
 }
 
-/** A part of a path as text; one that is not encoded well names nothing, and stays as it is. */
+/** Decodes a path segment; returns an invalid one unchanged. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -91,7 +94,7 @@ function decoded(part: string): string {
   }
 }
 
-/** Lets links within the console navigate without loading the page again. */
+/** Click handler: follows links within the console without reloading the page. */
 export function interceptLinks(event: MouseEvent): void {
   if (event.defaultPrevented || event.button !== 0) return;
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;

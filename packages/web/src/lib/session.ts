@@ -3,7 +3,7 @@ import { computed, signal } from '@preact/signals';
 import { noteQuota, quota } from './quota.ts';
 import { noteTime, now, serverNow } from './time.ts';
 
-/** Who is signed in, and what the console needs to know of the server. */
+/** The signed-in user, and the server's properties that the console needs. */
 export interface Session {
   /** `full` and `read` are scopes of an API key; `inbox` is a read token, which sees one inbox. */
   scope: 'full' | 'read' | 'inbox';
@@ -18,13 +18,13 @@ export interface Session {
   };
 }
 
-/** Undefined until it is known, null while nobody is signed in. */
+/** Undefined until it is known; null if nobody is signed in. */
 export const session = signal<Session | null | undefined>(undefined);
-/** Why it could not be found out who is signed in. */
+/** Error of the request for the session. */
 export const sessionError = signal<unknown>(undefined);
-/** Why somebody who was signed in no longer is; '' where it was their own doing here. */
+/** Why the session ended; '' after signing out here. */
 export const endedBecause = signal('');
-/** True where verbs are shown: a key that only reads sees none. */
+/** Whether actions are shown: not for a read-only key. */
 export const mayWrite = computed(() => session.value?.scope === 'full');
 
 /**
@@ -46,7 +46,7 @@ const watchedFetch: typeof fetch = async (input, init) => {
   return response;
 };
 
-/** The API with the session's cookie; the console never holds a key. */
+/** The API client, authenticated by the session cookie; the console never stores a key. */
 export const mayfly = new Operations({
   url: location.origin,
   session: true,
@@ -56,10 +56,10 @@ export const mayfly = new Operations({
 
 const SESSION = '/console/session';
 
-/** Why signing in failed, in the words of the server. */
+/** Signing in failed, with the server's message. */
 class SignInError extends Error {}
 
-/** Routes of the console itself, which are not part of the API. */
+/** Calls a route of the console itself, which is not part of the API. */
 async function ask(method: string, path: string, init: RequestInit = {}): Promise<Response> {
   const response = await fetch(path, { method, credentials: 'same-origin', ...init }).catch(() => {
     throw new SignInError('The server did not respond. Check that Mayfly is running.');
@@ -69,7 +69,7 @@ async function ask(method: string, path: string, init: RequestInit = {}): Promis
   throw new SignInError(problem?.detail ?? `The server responded with ${response.status}.`);
 }
 
-/** Finds out who is signed in. While the server does not respond, the session stays as it is. */
+/** Loads the session. If the server does not respond, the current session is kept. */
 export async function loadSession(): Promise<void> {
   sessionError.value = undefined;
   try {
@@ -84,7 +84,7 @@ export async function loadSession(): Promise<void> {
   }
 }
 
-/** All tabs of a browser have the same cookie: when one signs in or out, the others follow. */
+/** All tabs of a browser share the cookie: when one signs in or out, the others follow. */
 const tabs = new BroadcastChannel('mayfly session');
 tabs.onmessage = ({ data }: MessageEvent<'in' | 'out'>) => {
   if (data === 'out') endedBecause.value = 'You signed out in another tab.';

@@ -4,7 +4,7 @@ export type Theme = 'auto' | 'light' | 'dark';
 const NAME = 'mayfly theme';
 const stored = localStorage.getItem(NAME);
 
-/** The setting; it and that of notes are all that is stored in the browser. */
+/** The theme setting. Only this and the notification setting are stored in the browser. */
 export const theme = signal<Theme>(stored === 'light' || stored === 'dark' ? stored : 'auto');
 
 effect(() => {

@@ -1,14 +1,14 @@
 import { signal } from '@preact/signals';
 
-/** Smaller differences of clocks change nothing: the header has whole seconds, and a response takes a while. */
+/** Smaller clock differences are ignored: the header has whole seconds, and a response takes a while. */
 const TOLERANCE_MS = 10_000;
-/** How far the clock of this machine is ahead of the server's, milliseconds. */
+/** How far the local clock is ahead of the server's, milliseconds. */
 let ahead = 0;
 
-/** The time of the server, whatever the clock of this machine says. */
+/** The time of the server's clock. */
 export const serverNow = (): number => Date.now() - ahead;
 
-/** Compares the clocks. @param response just received */
+/** Compares the clocks by the Date header. @param response just received */
 export function noteTime({ headers }: Response): void {
   const difference = Date.now() - Date.parse(headers.get('date') ?? '');
   if (!Number.isNaN(difference)) ahead = Math.abs(difference) < TOLERANCE_MS ? 0 : difference;
@@ -28,7 +28,7 @@ const STEPS: [seconds: number, unit: string][] = [
   [Number.POSITIVE_INFINITY, 'd'],
 ];
 
-/** A length of time with one unit: `42 s`, `3 min`, `5 h`, `2 d`. */
+/** Formats a duration with one unit: `42 s`, `3 min`, `5 h`, `2 d`. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   let divisor = 1;
@@ -39,14 +39,14 @@ export function duration(ms: number): string {
   return '';
 }
 
-/** How long ago, such as `3 min ago`. */
+/** Formats how long ago a time was, such as `3 min ago`. */
 export const ago = (time: string): string => {
   const ms = now.value - Date.parse(time);
   return ms < 5_000 ? 'just now' : `${duration(ms)} ago`;
 };
 
-/** Made once: it costs a millisecond, and each row of a list has a time. */
+/** Created once: it takes a millisecond, and each row of a list shows a time. */
 const inFull = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 
-/** Local and UTC time in full, for titles. */
+/** Full local and UTC time, for tooltips. */
 export const exact = (time: string): string => `${inFull.format(new Date(time))} · ${time} UTC`;

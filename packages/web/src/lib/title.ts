@@ -3,18 +3,18 @@ import icon from '../icon.svg';
 import { onNews } from './arrivals.ts';
 
 /*
- * The title and icon of the page, by which one finds it among many tabs. While the page is hidden they say how
- * many mails came.
+ * The title and icon of the page in the browser's tab. While the page is hidden, they show the number of new
+ * mails.
  */
 
 const shown = signal('Mayfly');
 const unseen = signal(0);
-/** Of more mails, only a part may be known while the page is hidden. */
+/** Highest number shown: while the page is hidden, the exact number of more mails is unknown. */
 const MOST = 9;
-/** The inbox that the page shows; null where it shows mail of all. */
+/** The inbox that the page shows; null if it shows mail of all inboxes. */
 let shownInbox: string | null = null;
 
-/** The icon with the count; it is a data URI, in which the mark is put before the end. */
+/** The icon with the count: a data URI of an SVG, in which the mark is inserted before the closing tag. */
 const marked = (text: string): string =>
   icon.replace(
     /(?=%3c(?:\/|%2f)svg%3e)/i,
@@ -40,7 +40,7 @@ effect(() => {
     ?.setAttribute('href', mark.value === '0' ? icon : marked(encodeURIComponent(mark.value)));
 });
 
-/** Names what the page shows. @param inboxId where only mail of this inbox counts as new */
+/** Sets the title. @param inboxId if set, only mail of this inbox counts as new */
 export function showTitle(title: string, inboxId: string | null = null): void {
   shown.value = title;
   shownInbox = inboxId;

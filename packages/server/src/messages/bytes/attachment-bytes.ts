@@ -79,7 +79,7 @@ export function createAttachmentBytes(deps: {
 }) {
   const inTurn = createTurns(MAX_DECODINGS);
   let lastTurn = Promise.resolve();
-  /** In each turn of the event loop one piece is decoded, however many attachments are read. */
+  /** Only one piece is decoded in each turn of the event loop, however many attachments are being read. */
   const itsTurn = () => {
     lastTurn = lastTurn.then(() => nextTurn());
     return lastTurn;

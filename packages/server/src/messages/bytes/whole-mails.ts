@@ -6,7 +6,10 @@ import type { FullMessageRecord } from '../records.ts';
 import { createTurns } from '../turns.ts';
 import { rawRange } from './raw-source.ts';
 
-/** Mails of up to 50 MiB that are read at the same time, at most two of one account, so that others do not wait for it. */
+/**
+ * Mails of up to 50 MiB that are parsed concurrently, at most two of one account, so that others do not wait
+ * for it.
+ */
 const MAX_WHOLE_MAILS = 3;
 
 /** Parses on workers, to which the bytes are transferred. */

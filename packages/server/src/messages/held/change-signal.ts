@@ -1,6 +1,9 @@
 import type { Clock } from '../../clock.ts';
 
-/** Each costs 50 to 150 µs (a response or a write to a stream), so other requests wait half a millisecond at most. */
+/**
+ * Requests resumed in one turn of the event loop. Each takes 50 to 150 µs (a response or a write to a
+ * stream), so other requests wait half a millisecond at most.
+ */
 const WAKES_PER_TURN = 4;
 
 /** Resumes held requests, one account after the other, so that an account with many of them delays no other. */
@@ -9,7 +12,7 @@ export class WakeQueue {
   readonly #waiting = new Map<string, Set<() => void>>();
   #scheduled = false;
 
-  /** Calls `wake` once, however often it is added before. */
+  /** Calls `wake` once, even if it is added several times before. */
   add(accountId: string, wake: () => void): void {
     const ofAccount = this.#waiting.get(accountId);
     if (ofAccount) ofAccount.add(wake);
@@ -46,7 +49,7 @@ export class WakeQueue {
   }
 }
 
-/** Changes for which requests of the account wait. */
+/** Changes that a held request of an account waits for. */
 export interface ChangeSource {
   accountId: string;
   /** Returns a function that ends the subscription. */
@@ -79,7 +82,7 @@ export function createChangeSignal(
     async wait(ms: number): Promise<void> {
       const { signal: changed } = change;
       await clock.sleep(Math.max(0, ms), changed);
-      // Many requests may end at the same time, so they resume in turns as after a change.
+      // Many requests may time out at once, so they also resume in turns.
       if (!changed.aborted) await new Promise<void>((resolve) => wakes.add(accountId, resolve));
     },
     end(): void {

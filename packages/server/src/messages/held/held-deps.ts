@@ -8,11 +8,13 @@ import type { CheckRange } from '../records.ts';
 import { createTurns } from '../turns.ts';
 import { type WaitDeps, WakeQueue } from './change-signal.ts';
 
-/** Cached results: at this number all are dropped. A page of summaries takes about 50 KB. */
+/** Number of cached results at which the cache is cleared. A page of summaries takes about 50 KB. */
 const MAX_RESULTS = 100;
-/** Most rows of a read that several callers share. A default page has 51. */
+/** Largest page that callers share. A default page reads 51 rows. */
 const MAX_SHARED_ROWS = 60;
-/** Steps of searches at the same time. One account has at most two, so that others do not wait for it. */
+/**
+ * Steps of searches that run concurrently. One account has at most two, so that others do not wait for it.
+ */
 const MAX_SEARCHES = 3;
 
 /** For searches without a signal, which are short and run to their end. */
@@ -26,7 +28,7 @@ interface Range {
   limit: number;
 }
 
-/** Of one HTTP listener. */
+/** One instance per HTTP listener. */
 export function createSharedReads(
   store: Pick<Store, 'messages' | 'refusals' | 'generation'>,
   clock: Pick<Clock, 'monotonic'>,
@@ -84,13 +86,13 @@ export function createSharedReads(
   };
 }
 
-/** Shared by all held requests: lists that wait, explained waits and streams. */
+/** Dependencies shared by all held requests: lists that wait, explained waits and streams. */
 export interface HeldDeps extends WaitDeps {
   store: SharedReads & { inboxes: Pick<Store['inboxes'], 'find'> };
   events: Pick<EventBus, 'onMessage' | 'onAccountMessage'>;
 }
 
-/** For one HTTP listener. @param findInbox `inboxes.find` from the cache that all requests share */
+/** One instance per HTTP listener. @param findInbox `inboxes.find` with the cache that all requests share */
 export function createHeldDeps(
   deps: {
     store: Pick<Store, 'messages' | 'refusals' | 'generation'>;

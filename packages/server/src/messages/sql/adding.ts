@@ -34,22 +34,22 @@ interface BatchInbox {
   messageCount: number;
   lastReceivedAt: number;
   hasWebhook: 0 | 1;
-  /** JSON text of the rules that are left. */
+  /** JSON text of the remaining outcome rules. */
   outcomes: string | null;
 }
 
 interface PlannedMessage {
   inbox: BatchInbox;
   recipient: NewMailRecipient;
-  /** The entry of the result; deliveries are added to it. */
+  /** Entry of the result, to which the number of deliveries is added. */
   placed: Extract<Placed, { messageId: string }>;
 }
 
 interface BatchPlan {
-  /** Those with messages; a mail may be refused for all recipients. */
+  /** Only mails with messages, because a mail may be rejected for all recipients. */
   mails: { mail: NewMail; messages: PlannedMessage[] }[];
   placed: Placed[][];
-  /** With their counters after the batch, and the number of messages added. */
+  /** Inboxes with their counters after the batch, and the number of added messages. */
   changed: Map<BatchInbox, number>;
   overfull: { inbox: number; maxMessages: number }[];
 }
@@ -58,8 +58,8 @@ const isFull = ({ messageCount }: BatchInbox, { evictsOldest, maxMessages }: New
   !evictsOldest && messageCount >= maxMessages;
 
 /**
- * @param inboxes the live ones by id; their counters are updated
- * @param ended rows of `outgoing` that this batch ends; mail of any other row was stored before and is left out
+ * @param inboxes the live ones by id; their counters are updated @param ended rows of `outgoing` that this
+ * batch completes; mail of other rows is already stored, so it is skipped
  */
 function planBatch(
   mails: readonly NewMail[],
@@ -115,7 +115,7 @@ interface AccountPlace {
   order: number;
 }
 
-/** Places are taken for all recipients, also for those that will not get the mail. */
+/** Places are reserved for all recipients, including those that will not get the mail. */
 interface Locked {
   places: Map<string, AccountPlace>;
   inboxes: Map<string, BatchInbox>;
@@ -130,7 +130,10 @@ interface Taken {
   isNew: boolean;
 }
 
-/** Locks the rows of accounts in one order. One statement on PostgreSQL; SQLite has no `insert` in a `with`. */
+/**
+ * Locks the rows of accounts in one order. A single statement on PostgreSQL; SQLite does not support `insert`
+ * in a `with`.
+ */
 export async function takePlaces(tx: Tx, counts: ReadonlyMap<string, number>): Promise<Taken[]> {
   if (tx.engine === 'postgres') {
     return tx.all<Taken>(
@@ -171,7 +174,7 @@ interface Webhook {
 
 /** `freed`: if a clock was set back, an inbox that the sweeper has freed may again have an expiry in the future. */
 async function lockInboxes(tx: Tx, ids: readonly string[], now: number): Promise<BatchInbox[]> {
-  // Without a network, one query for each takes half the time of a query with a list.
+  // Without a network, one query per inbox takes half the time of a query with a list.
   const lists = tx.engine === 'postgres' ? [ids] : ids.map((id) => [id]);
   const found = lists.map((list) =>
     tx.all<BatchInbox>(
@@ -264,7 +267,7 @@ interface NewDelivery {
   eventId: string;
   inboxId: string;
   messageId: string;
-  /** If false, the delivery becomes due when the reading is stored. */
+  /** If false, the delivery becomes due when the parsed content is stored. */
   isRead: boolean;
 }
 
@@ -279,7 +282,7 @@ export function deliveriesOf(
   return webhooks.map(({ id: webhookId }) => ({ ...message, id: newId('dlv', now), webhookId, eventId }));
 }
 
-/** Adds deliveries and the wakes of their webhooks. A reading that is stored later wakes them again. */
+/** Adds deliveries and wakes their webhooks. Parsed content that is stored later wakes them again. */
 export async function addDeliveries(tx: Tx, deliveries: readonly NewDelivery[], now: number): Promise<void> {
   const rows = deliveries.map(({ id, webhookId, eventId, inboxId, messageId, isRead }) => [
     ...[id, webhookId, eventId, inboxId, messageId, 'pending', now, isRead ? now : null, 0, 0],
@@ -310,7 +313,7 @@ const planDeliveries = ({ mails }: BatchPlan, webhooks: readonly Webhook[], now:
     }),
   );
 
-/** Adds the readings that are made, and marks the other mails as unread. */
+/** Adds parsed content if it is complete, and marks the other mails as unparsed. */
 async function addIndex(
   tx: Tx,
   { mails }: BatchPlan,
@@ -362,14 +365,17 @@ async function moveInboxes(tx: Tx, { changed }: BatchPlan, now: number): Promise
   );
 }
 
-/** Takes the next outcome of each inbox for a mail, in its transaction, so that all nodes together never take it twice. */
+/**
+ * Consumes the next outcome of each inbox within the transaction of the mail, so that several nodes never use
+ * it twice.
+ */
 async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<void> {
   const rows: Value[][] = [];
   const rulesOf = new Map<BatchInbox, OutcomeState[]>();
   for (const { mail, messages } of mails) {
     const { via, mailFrom } = mail.envelope;
     for (const { inbox, placed } of messages) {
-      // Without a sender, as in a bounce, there is nobody to send an outcome to.
+      // A bounce has no sender to which an outcome could be sent.
       if (inbox.outcomes === null || mailFrom === '') continue;
       const rules = rulesOf.get(inbox) ?? parseOr<OutcomeState[]>(inbox.outcomes, []);
       const outcome = takeOutcome(rules);
@@ -402,8 +408,8 @@ async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<v
  */
 export const addBatch = flight(
   async (tx, mails: NewMail[], now: number): Promise<Flight<Placed[][]>> => {
-    // PostgreSQL gets the bytes together with the statements that lock, but those of large mails before any row is
-    // locked. The sources of refused mails are removed.
+    // PostgreSQL receives the bytes together with the locking statements, but those of large mails before any
+    // row is locked. The sources of rejected mails are removed.
     const early = tx.engine === 'postgres' ? addSources(tx, mails) : undefined;
     if (mails.some(({ raw }) => raw.length > RAW_PIECE_BYTES)) await early;
     const [, locked] = await together([Promise.resolve(early), lock(tx, mails, now)]);
@@ -413,7 +419,7 @@ export const addBatch = flight(
     const unstored = locked.ended.filter((id) => !kept.some(({ outgoing }) => outgoing === id));
     const refused = early && kept.length < mails.length ? mails.filter((mail) => !kept.includes(mail)) : [];
     const deliveries = planDeliveries(plan, locked.webhooks, now);
-    // All are sent in this turn: COMMIT follows.
+    // All queries are sent in one turn: COMMIT follows.
     const others = together([
       addMessages(tx, plan, locked.places),
       addDeliveries(tx, deliveries.flat(), now),

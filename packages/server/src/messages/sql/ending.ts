@@ -38,9 +38,9 @@ async function deleteUpTo(tx: Tx, inbox: number, after: number, upTo: number): P
 }
 
 /**
- * Deletes about `limit` rows of an inbox's oldest messages. The caller's transaction has locked the inbox and read its
- * number, because SQLite reuses numbers.
- * @param released gets the sources of the deleted messages, which the caller has to release
+ * Deletes the oldest messages of an inbox, about `limit` rows. The caller's transaction has locked the inbox
+ * and read its `seq`, because SQLite reuses numbers. @param released receives the sources of the deleted
+ * messages, which the caller has to release
  */
 export async function freeMessages(
   tx: Tx,
@@ -84,7 +84,10 @@ export async function freeEmptied(tx: Tx, limit: number, only?: string): Promise
   return freed;
 }
 
-/** Deletes the oldest messages of locked inboxes. The sweeper deletes their sources of several pieces in steps. */
+/**
+ * Deletes the oldest messages of locked inboxes. The sweeper deletes sources that were stored in several
+ * pieces.
+ */
 export async function evict(
   tx: Tx,
   overfull: readonly { inbox: number; maxMessages: number }[],

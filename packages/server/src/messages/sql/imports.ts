@@ -13,7 +13,10 @@ export const STAGED_MS = HOUR_MS;
 // The mails of a recording are stored one by one under a name, without messages, so they cannot be read. The
 // transaction that creates their inbox makes messages of all of them and removes the name.
 
-/** Other writes wait for the transaction: with twenty times more deliveries, most of a minute. */
+/**
+ * Limit of deliveries of an import: other writes wait for its transaction; with twenty times more deliveries,
+ * most of a minute.
+ */
 const MAX_DELIVERIES = 10_000;
 
 /** Leaves staged sources to the sweeper; returns their number. */

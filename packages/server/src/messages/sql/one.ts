@@ -42,14 +42,14 @@ export async function lockInboxOf(
   return inbox && { inboxSeq: inbox.seq, receivedAt };
 }
 
-/** The number of the source; nothing for an invalid id. */
+/** Selects the source of a message; no row for an invalid id. */
 const sourceOf = (inboxId: string, messageId: string, now: number): Sql =>
   sql`select m.source_seq from inboxes i join messages m on m.inbox_seq = i.seq
     where i.id = ${inboxId} and i.expires_at > ${now} and m.received_at = ${timeOfId('msg', messageId) ?? -1}
       and m.id = ${messageId} and m.received_at > i.emptied_up_to`;
 
 export const one = {
-  /** Those of the ids that messages of the live inbox have. */
+  /** Filters ids to those of existing messages of the live inbox. */
   existing: read(
     async (db, inboxId: string, messageIds: readonly string[], now: number): Promise<string[]> => {
       const times = messageIds.flatMap((id) => timeOfId('msg', id) ?? []);
@@ -106,7 +106,7 @@ export const one = {
     },
   ),
 
-  /** Of the raw source, bytes. */
+  /** Size of the raw source, bytes. */
   sizeOf: read(async (db, inboxId: string, messageId: string, now: number): Promise<number | undefined> => {
     const row = await db.first<{ size: number }>(
       sql`select size from sources where seq = (${sourceOf(inboxId, messageId, now)})`,

@@ -147,7 +147,7 @@ export const pages = {
 
   /** Newest first, a line for each message: `receivedAt`, a space, and the RCPT addresses as a JSON array. */
   recipients: read(async (db, inboxId: string, after: number, now: number): Promise<string> => {
-    // One text, because a row for each message would cost more than finding them.
+    // Aggregated to one text, because a result row for each message would cost more than finding them.
     const all = bounded({ after, before: Number.POSITIVE_INFINITY, limit: MAX_RECIPIENT_ROWS });
     const row = await db.first<{ lines: string | null }>(
       sql`select string_agg(line, '\n') as lines from (${ofLiveInbox(RECIPIENTS, inboxId, all, now)}) newest`,

@@ -112,7 +112,10 @@ export function readEnvelope(
   };
 }
 
-/** Places in the order of an inbox or an account; both are exclusive. Infinity is replaced, which the engines do not know. */
+/**
+ * Places in the order of an inbox or an account; both are exclusive. Infinity must be replaced before a
+ * query, because the engines do not support it.
+ */
 export interface Range {
   after: number;
   before: number;

@@ -58,9 +58,9 @@ import {
 export const INVISIBLE_SET =
   '[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufff8\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]';
 
-/** About ten milliseconds, fifty if the content of each is parsed. */
+/** Messages read by one call: about ten milliseconds, or fifty if the content of each is parsed. */
 const ROWS_PER_CALL = 500;
-/** Of the messages after the first, which is read whatever its size. */
+/** Limit of the messages after the first, which is read whatever its size. */
 const BYTES_PER_CALL = 8 * 1024 * 1024;
 /** Fewer letters match nearly every message. */
 const MIN_LETTERS = 3;
@@ -71,7 +71,7 @@ const PIECES = new RegExp(`[a-z0-9@.+-]{1,${PATTERN_CHARACTERS}}`, 'g');
 
 /** Consecutive messages that one call reads. */
 interface Stretch {
-  /** Of the last one. */
+  /** Place of the last message. */
   place: number;
   rows: number;
   /** Whether no message of the searched range is left. */
@@ -82,7 +82,7 @@ const SIZES = constant('m.received_at as place, r.size, m.source_seq as source')
 
 interface Sized {
   place: number;
-  /** Null while the mail is unread. */
+  /** Null until the mail is parsed. */
   size: number | null;
   source: number;
 }
@@ -161,7 +161,7 @@ interface Candidate extends ListedMessage {
   rcptTo: string;
 }
 
-/** Small, because a search ends with the last match that is needed. */
+/** Contents read at a time: few, because a search ends with the last match that it needs. */
 const CONTENTS_AT_A_TIME = 50;
 
 async function* matchesOf(
@@ -188,7 +188,7 @@ async function* matchesOf(
   }
 }
 
-/** Ends with the last match that is needed. */
+/** Builds the page, which ends with the last match that is needed. */
 function pageOf(
   all: readonly CheckedMessage[],
   { limit, onlyMatches }: CheckRange,

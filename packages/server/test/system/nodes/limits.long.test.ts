@@ -4,14 +4,11 @@ import { Client } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
-import { hasPostgres } from '../../support/postgres.ts';
+import { sendTo } from '../../support/mail/smtp-mail.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
-import { smtpClient } from '../../support/smtp-script.ts';
-import { type Nodes, startNodes } from './nodes.ts';
-import { allMessages } from './truth.ts';
+import { allMessages } from '../durability/readback.ts';
+import { type Nodes, POSTGRES, startNodes } from './nodes.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
-const IS_THERE = await hasPostgres();
 const AT_ONCE = 50;
 const LIVE_INBOXES = 10;
 const QUOTA = 1_000;
@@ -22,7 +19,7 @@ const ROUNDS = inForm(1, 10);
 
 const random = chance();
 
-describe.skipIf(!IS_THERE)(`limits of an account over several nodes (seed ${random.seed})`, () => {
+describe.skipIf(!POSTGRES)(`limits of an account over several nodes (seed ${random.seed})`, () => {
   let site: Nodes;
   /** Two nodes, for all cases that need no plan of their own. */
   let pair: ServerProcess[];
@@ -111,24 +108,7 @@ describe.skipIf(!IS_THERE)(`limits of an account over several nodes (seed ${rand
     const [first] = nodes;
     if (!first) throw new Error('There is no node.');
     const inbox = await first.createInbox();
-    const send = async (node: ServerProcess): Promise<string> => {
-      const client = await smtpClient(node.smtpPort);
-      try {
-        await client.reply();
-        for (const line of [
-          'EHLO a.example',
-          'MAIL FROM:<a@b.example>',
-          `RCPT TO:<${inbox.address}>`,
-          'DATA',
-        ]) {
-          const reply = await client.say(line);
-          if (!/^[23]/.test(reply)) return reply;
-        }
-        return await client.say('Subject: one\r\n\r\nHello.\r\n.');
-      } finally {
-        client.close();
-      }
-    };
+    const send = (node: ServerProcess) => sendTo(node.smtpPort, inbox.address);
     for (let n = 0; n < 5; n++) expect(await send(first)).toMatch(/^250 /);
     const replies = await parallel(nodes, send);
     expect(replies.filter((reply) => reply.startsWith('250'))).toHaveLength(MESSAGES_LEFT);

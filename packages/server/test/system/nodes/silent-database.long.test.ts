@@ -3,14 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sendMail } from '../../support/mail/smtp-mail.ts';
-import { hasPostgres } from '../../support/postgres.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
 import { cpuSlowness } from '../../support/slowness.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
-import { type Site, startSite, throughPort } from './nodes.ts';
+import { POSTGRES, type Site, startSite, throughPort } from './nodes.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
-const IS_THERE = await hasPostgres();
 /** How long it takes at most until everything works again: the time for an answer, and to connect. */
 const PROMISED_MS = 18_000;
 /** The time to wait for a connection, and for an answer. */
@@ -93,7 +90,7 @@ class Load {
   }
 }
 
-describe.skipIf(!IS_THERE)('a database that falls silent and closes nothing', () => {
+describe.skipIf(!POSTGRES)('a database that falls silent and closes nothing', () => {
   let site: Site;
   let proxy: TcpProxy;
   let node: ServerProcess;

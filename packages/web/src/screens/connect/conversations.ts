@@ -5,19 +5,19 @@ import { quota } from '../../lib/quota.ts';
 import { mayfly } from '../../lib/session.ts';
 import { serverNow } from '../../lib/time.ts';
 
-/** What SMTP did with a mail, or with a client that sent none. */
+/** The result of an SMTP delivery, or a client that sent no mail. */
 export type Conversation = { id: string; at: string } & (
   | { kind: 'accepted'; message: api.MessageSummary }
   | { kind: 'refused'; refusal: api.RefusedMail }
   | { kind: 'handshake'; failure: api.FailedHandshake }
 );
 
-/** What happened shortly before the page was opened is shown too: that may be why it was opened. */
+/** Also show what happened shortly before the page was opened, because that may be why it was opened. */
 const BEFORE_MS = 10 * 60_000;
 const PAUSE_MS = 2_000;
-/** Where requests count against a quota, */
+/** Polling interval of accounts with a quota. */
 const QUOTA_PAUSE_MS = 15_000;
-/** and where nothing has happened for some minutes. */
+/** Polling interval after some minutes without activity. */
 const IDLE_PAUSE_MS = 60_000;
 const IDLE_AFTER_MS = 5 * 60_000;
 const MAX_SHOWN = 50;
@@ -25,7 +25,10 @@ const MAX_SHOWN = 50;
 export interface Conversations {
   /** Newest first. */
   all: readonly Conversation[];
-  /** What the server knows while nothing has arrived, such as that no client has connected; '' before it said so. */
+  /**
+   * The server's explanation while nothing has arrived, such as that no client has connected; '' until it
+   * responds.
+   */
   guess: string;
 }
 
@@ -34,7 +37,7 @@ const accepted = (message: api.MessageSummary): Conversation => ({
   message,
 });
 
-/** The refusals, and the failures and guesses of the server about the inbox, which name no recipient. */
+/** Fetches refusals, and failures that name no recipient, with the server's explanation for the inbox. */
 async function ask(since: string, inboxId: string | undefined, signal: AbortSignal) {
   const [{ refusals }, waited] = await Promise.all([
     mayfly.call('GET /v1/refusals', { query: { since, limit: MAX_SHOWN }, signal }),
@@ -66,8 +69,8 @@ async function ask(since: string, inboxId: string | undefined, signal: AbortSign
 const GUESSES: readonly string[] = ['left_without_recipient', 'nothing_connected'];
 
 /**
- * Mail as it is accepted and refused, while the component is shown. Refusals are in no stream and are asked for;
- * seldom where requests count, and never while the page is hidden.
+ * Accepted and rejected mail, while the component is shown. Refusals are not in the stream, so they are
+ * polled: rarely if requests count against a quota, and never while the page is hidden.
  */
 export function useConversations(inboxId: string | undefined): Conversations {
   const [shown, setShown] = useState<Conversations>({ all: [], guess: '' });
@@ -88,7 +91,7 @@ export function useConversations(inboxId: string | undefined): Conversations {
       });
     const look = async () => {
       if (!document.hidden) {
-        // A failure shows itself in the state of the connection.
+        // The connection state already shows a failure.
         const seen = await ask(since.current, inboxId, signal).catch(() => undefined);
         if (signal.aborted) return;
         if (seen) add(seen.found, seen.guess);

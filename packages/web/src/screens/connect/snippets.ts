@@ -4,11 +4,11 @@ export interface Values {
   port: number;
   address: string;
   inboxId: string;
-  /** Base of the API. */
+  /** Base URL of the API. */
   url: string;
 }
 
-/** Settings and tests for frameworks, ready to paste. */
+/** Settings and test code for frameworks, to copy. */
 export const SNIPPETS: readonly { id: string; label: string; text: (values: Values) => string }[] = [
   {
     id: 'swaks',

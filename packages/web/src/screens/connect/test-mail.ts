@@ -3,7 +3,7 @@ import { mayfly } from '../../lib/session.ts';
 
 const BOUNDARY = 'mayfly-test-mail';
 
-/** A sign-up mail as applications send it, with a code and a link. */
+/** A typical sign-up mail with a code and a link. */
 function testMail(address: string): string {
   const code = String(100_000 + ((crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) % 900_000));
   const link = `https://app.example/confirm?token=${crypto.randomUUID?.() ?? code}`;
@@ -40,7 +40,7 @@ function testMail(address: string): string {
   ].join('\r\n');
 }
 
-/** Puts a test mail into an inbox. @returns the id of the message; undefined after a failure, which was shown */
+/** Adds a test mail to an inbox. @returns the id of the message; undefined after a failure, which is shown */
 export async function sendTestMail(inboxId: string, address: string): Promise<string | undefined> {
   const message = await attempt(() =>
     mayfly.call('POST /v1/inboxes/{id}/messages', {

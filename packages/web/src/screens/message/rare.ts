@@ -1,4 +1,4 @@
-/** Views of a message that few open; they are loaded when the first message is shown. */
+/** Rarely used views of a message, loaded when the first message is shown. */
 export { AttachmentDialog } from './attachment.tsx';
 export { Headers } from './headers.tsx';
 export { Json } from './json.tsx';

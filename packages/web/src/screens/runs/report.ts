@@ -3,13 +3,13 @@ import { mayfly, session } from '../../lib/session.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** The labels of an address, `label.run=4711`. */
+/** The labels in a URL's query, such as `label.run=4711`. */
 export const labelsIn = (search: URLSearchParams): Record<string, string> =>
   Object.fromEntries(
     [...search].filter(([name]) => name.startsWith('label.')).map(([name, value]) => [name.slice(6), value]),
   );
 
-/** Labels as parameters of an address. */
+/** Labels as query parameters. */
 export const labelParams = (labels: Labels): Record<string, string> =>
   Object.fromEntries(Object.entries(labels).map(([name, value]) => [`label.${name}`, value]));
 
@@ -17,8 +17,8 @@ export const loadReport = (labels: Labels, signal: AbortSignal): Promise<api.Run
   mayfly.call('GET /v1/reports/runs', { query: labelParams(labels), signal });
 
 /**
- * What the report of its run has about an inbox, also when that has ended; undefined without labels, for a read
- * token, and where the report cannot be had.
+ * The entry of an inbox in its run's report, also after the inbox has ended. Undefined without labels, for a
+ * read token, and if the report cannot be loaded.
  */
 export async function loadReported(
   id: string,

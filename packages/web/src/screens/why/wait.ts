@@ -1,17 +1,17 @@
 import type { api } from '@mayfly/client';
 
 /*
- * A wait as parameters of the address, such as `subject=confirm&code=true&link.kind=verify`. Clients print such an
- * address where a wait has failed.
+ * A wait as query parameters, such as `subject=confirm&code=true&link.kind=verify`. Clients print such a URL
+ * when a wait fails.
  */
 
-/** Conditions that the form has a field of text for. */
+/** Conditions with a text field in the form. */
 export const TEXTS = ['from', 'to', 'subject', 'text'] as const;
 const NAMES = [...TEXTS, 'rcptTo', 'hasAttachments', 'code'] as const;
-/** Longer conditions are cut in reports, and then end with this. */
+/** Ends conditions that were shortened in reports. */
 const CUT = '…';
 
-/** What a wait is for. */
+/** The conditions of a wait. */
 export interface Wait {
   match: api.MessageMatch;
   since: string | null;
@@ -23,7 +23,7 @@ const FLAGS: Record<string, boolean> = { '1': true, true: true, false: false };
 /** Conditions of one link, as parameters such as `link.kind`. */
 const LINK_PARTS = ['href', 'text', 'kind'] as const;
 
-/** A link by whether there is one, by JSON of its conditions, or by a part of its target. */
+/** Parses a link condition: whether there is a link, JSON of its conditions, or a part of its target. */
 function linkOf(text: string): api.MessageMatch['link'] {
   if (!text.startsWith('{')) return FLAGS[text] ?? { href: text };
   try {
@@ -33,7 +33,7 @@ function linkOf(text: string): api.MessageMatch['link'] {
   }
 }
 
-/** The wait of an address. */
+/** Parses the wait in a URL's query. */
 export function waitIn(search: URLSearchParams): Wait {
   const match: api.MessageMatch = {};
   for (const name of [...TEXTS, 'rcptTo'] as const) {
@@ -52,14 +52,17 @@ export function waitIn(search: URLSearchParams): Wait {
   return { match, since: search.get('since'), count: Number(search.get('count') ?? 1) };
 }
 
-/** A condition as the text of a parameter; null for none. */
+/** A condition as text for a parameter; null for none. */
 function textOf(value: unknown): string | null {
   if (value === undefined || value === null) return null;
   const text = String(value);
   return text.endsWith(CUT) ? text.slice(0, -1) : text;
 }
 
-/** Parameters for a wait; null for those that it does not have. @param match also with conditions as texts */
+/**
+ * Query parameters of a wait; null for conditions that it lacks. @param match its conditions, which may also
+ * be texts
+ */
 export function paramsOf(
   match: Readonly<Record<string, unknown>>,
   { since, count }: { since?: string | undefined; count?: number | undefined } = {},
@@ -75,11 +78,11 @@ export function paramsOf(
   };
 }
 
-/** True where no condition is given: then every message is enough. */
+/** True without any conditions, when any message is enough. */
 export const isEmpty = ({ match, since, count }: Wait): boolean =>
   Object.keys(match).length === 0 && since === null && count === 1;
 
-/** The parameters for a wait that was copied from a test as JSON; null for text that is none. */
+/** Query parameters of a wait that was copied from a test as JSON; null for invalid text. */
 export function pasted(text: string): Record<string, string | null> | null {
   try {
     const wait = JSON.parse(text);
