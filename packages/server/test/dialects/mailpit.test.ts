@@ -136,6 +136,23 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
     await expect(mailpit.getMessageSummary()).rejects.toThrow('404 Not Found');
   });
 
+  it('takes requests as cypress-mailpit writes them: an empty list of ids for all, two slashes before view', async () => {
+    const headers = { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json' };
+    const request = (method: string, path: string, body?: object) =>
+      fetch(app.url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+    for (const [Read, unread] of [
+      [true, 0],
+      [false, 2],
+    ] as const) {
+      expect(await (await request('PUT', '/api/v1/messages', { IDs: [], Read })).text()).toBe('ok');
+      expect(await mailpit.listMessages()).toMatchObject({ unread });
+    }
+    const id = await idOfWelcome();
+    expect(await (await request('GET', `//view/${id}.html`)).text()).toContain('<p>Hi <img');
+    expect(await (await request('GET', `//view/${id}.txt`)).text()).toBe('Your code is 482913');
+    expect((await request('GET', `/api/v1/message/${id}/sa-check`)).ok).toBe(false);
+  });
+
   it('sends by JSON to the inbox of the recipient, or to the sink', async () => {
     const inbox = await app.createInbox();
     const sent = await mailpit.sendMessage({

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { structureOf } from '../../src/mail/full-json.ts';
 import * as limits from '../../src/mail/limits.ts';
 import { parseMail } from '../../src/mail/parse.ts';
-import { contentJson, readContent } from '../../src/mail/stored-content.ts';
 
 const mail = (...lines: string[]) => Buffer.from(lines.join('\r\n'));
 const page = (html: string) => parseMail(mail('Content-Type: text/html', '', html, '')).content;
@@ -156,15 +155,5 @@ describe('the structure of a message', () => {
         ...{ disposition: null, filename: null, contentId: null },
       },
     ]);
-  });
-
-  it('is the same after the message was stored', async () => {
-    const { index, content } = parseMail(FORWARDED);
-    const stored = JSON.parse(contentJson({ index, content }, FORWARDED.length));
-    const back = await readContent(stored, FORWARDED);
-    expect(structureOf(back.index ?? [], back.content.attachments)).toEqual(
-      structureOf(index, content.attachments),
-    );
-    expect(back.content).toEqual(content);
   });
 });
