@@ -61,25 +61,6 @@ describe('htmlText', () => {
   it('is null without a page, also where there is a text', () => {
     expect(parseMail(mail('', 'text', '')).content.htmlText).toBeNull();
   });
-
-  it('is there beside a text, and then does not serve the text filter', () => {
-    const { content } = parseMail(
-      mail(
-        'Content-Type: multipart/alternative; boundary=b',
-        '',
-        '--b',
-        '',
-        'plain',
-        '--b',
-        'Content-Type: text/html',
-        '',
-        '<b>rich</b>',
-        '--b--',
-        '',
-      ),
-    );
-    expect(content).toMatchObject({ text: 'plain', htmlText: 'rich', htmlWords: 'rich' });
-  });
 });
 
 describe('images', () => {

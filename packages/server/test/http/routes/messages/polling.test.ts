@@ -82,7 +82,7 @@ describe('exact polling', () => {
         const everyMessage = (await Promise.all([byCursor, byTime, byId, writing])).slice(0, 3);
         for (const seen of everyMessage) expect(seen).toEqual([...delivered].sort());
       }),
-      { numRuns: 25 },
+      { numRuns: 10 },
     );
   });
 
