@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { closeSync, cpSync, mkdtempSync, openSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, cpSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createTransport } from 'nodemailer';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { damagePage, inDatabase, unreadable } from '../../support/damage.ts';
+import { useFolder } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
 
@@ -13,7 +13,7 @@ const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
 const INBOXES = 6;
 const MAILS_EACH = 10;
 
-let folder: string;
+const folder = useFolder();
 /** A data folder with inboxes and mail, and those inboxes. */
 let whole: string;
 let inboxes: Inbox[];
@@ -84,8 +84,7 @@ const runCheck = (): Promise<{ code: number; text: string }> =>
   });
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'mayfly-damage-'));
-  whole = join(folder, 'whole');
+  whole = join(folder(), 'whole');
   const filled = await startServer({ dataDir: whole });
   inboxes = [];
   for (let n = 0; n < INBOXES; n++) inboxes.push(await filled.createInbox());
@@ -94,11 +93,10 @@ beforeAll(async () => {
   expect(await send(filled, 'nobody@mayfly.test', 'refused')).toBe(550);
   await filled.end('SIGTERM');
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let copies = 0;
 beforeEach(() => {
-  dataDir = join(folder, `data ${++copies}`);
+  dataDir = join(folder(), `data ${++copies}`);
   cpSync(whole, dataDir, { recursive: true });
 });
 afterEach(async () => {

@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { useFolderOfTest } from '../../support/folder.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
 import { MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 import { Ledger, Sender } from './ledger.ts';
@@ -18,16 +16,14 @@ const LARGE_LABELS = Object.fromEntries(
 );
 
 describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may be mounted)', () => {
-  let dataDir: string;
+  const dataDir = useFolderOfTest();
   let server: ServerProcess;
   beforeEach(() => {
-    dataDir = mkdtempSync(join(tmpdir(), 'mayfly-full-'));
-    mountSmallDisk(dataDir, DISK_MIB);
+    mountSmallDisk(dataDir(), DISK_MIB);
   });
   afterEach(async () => {
     await server.end('SIGKILL');
-    unmount(dataDir);
-    rmSync(dataDir, { recursive: true });
+    unmount(dataDir());
   });
 
   const statusOf = async (method: string, path: string, body?: object) => {
@@ -91,7 +87,7 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
   }
 
   test('has free space again after messages are deleted, also after a restart, and loses no acknowledged mail', async () => {
-    server = await startServer({ dataDir });
+    server = await startServer({ dataDir: dataDir() });
     const kept = await server.createInbox();
     const inboxes = [await server.createInbox(), await server.createInbox(), await server.createInbox()];
     const ledger = new Ledger();
@@ -101,7 +97,7 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
     await fillWithInboxes();
 
     await server.end('SIGKILL');
-    server = await startServer({ dataDir });
+    server = await startServer({ dataDir: dataDir() });
     await untilParsed([...inboxes, kept]);
     await fillWithInboxes();
 

@@ -1,17 +1,17 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { databasePath } from '../../../src/config/config.ts';
 import { makeAccount, openOperator } from '../../cli/operator.ts';
 import { type ApiClient, apiClient } from '../../support/api-client.ts';
+import { useFolder } from '../../support/folder.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
 
 const HOOK = 'http://127.0.0.1:9999/hook-4711';
 
-let dataDir: string;
+const dataDir = useFolder();
 let server: ServerProcess;
 let api: ApiClient;
 /** Everything that the server wrote to its outputs, at its most talkative. */
@@ -28,7 +28,7 @@ const settings = {
 };
 
 async function start(): Promise<void> {
-  server = await startServer({ dataDir, env: settings });
+  server = await startServer({ dataDir: dataDir(), env: settings });
   api = apiClient(server.url, server.key);
   for (const stream of [server.process.stdout, server.process.stderr]) {
     stream?.on('data', (piece) => {
@@ -44,7 +44,7 @@ async function makeCredentials(): Promise<void> {
   const { body: revoked } = await api('POST', '/v1/keys', { body: { name: 'revoked', scope: 'read' } });
   credentials.set('key by POST /v1/keys', full.key).set('revoked key', revoked.key);
   await api('DELETE', `/v1/keys/${revoked.id}`);
-  const operator = await openOperator({}, databasePath(dataDir));
+  const operator = await openOperator({}, databasePath(dataDir()));
   try {
     credentials.set('key by the command line', await operator.run('key', 'create', '--name', 'operator'));
     credentials.set("first key of the command line's account", (await makeAccount(operator)).key);
@@ -100,7 +100,7 @@ async function makeTrouble(): Promise<void> {
   }
   // The storage fails in the middle of what handles keys and tokens.
   // The server may just be writing what it refused.
-  const other = new DatabaseSync(databasePath(dataDir), { timeout: 10_000 });
+  const other = new DatabaseSync(databasePath(dataDir()), { timeout: 10_000 });
   other.exec('begin immediate');
   const failing = await Promise.all([
     api('POST', '/v1/keys', { body: { name: 'never', scope: 'full' } }),
@@ -146,11 +146,13 @@ function found(texts: Record<string, string>, secrets: Map<string, string>): str
 
 /** Every file of the data folder, byte by byte: the database, its log and what stands beside them. */
 const filesNow = (): Record<string, string> =>
-  Object.fromEntries(readdirSync(dataDir).map((name) => [name, readFileSync(join(dataDir, name), 'latin1')]));
+  Object.fromEntries(
+    readdirSync(dataDir()).map((name) => [name, readFileSync(join(dataDir(), name), 'latin1')]),
+  );
 
 /** All values of all tables, as a dump shows them. */
 function dump(): string {
-  const database = new DatabaseSync(databasePath(dataDir), { readOnly: true });
+  const database = new DatabaseSync(databasePath(dataDir()), { readOnly: true });
   const tables = database.prepare("select name from sqlite_schema where type = 'table'").all();
   const lines = tables.flatMap(({ name }) =>
     database
@@ -166,14 +168,8 @@ function dump(): string {
   return lines.join('\n');
 }
 
-beforeAll(async () => {
-  dataDir = mkdtempSync(join(tmpdir(), 'mayfly-secrets-'));
-  await start();
-});
-afterAll(async () => {
-  await server.end('SIGKILL');
-  rmSync(dataDir, { recursive: true, force: true });
-});
+beforeAll(() => start());
+afterAll(() => server.end('SIGKILL'));
 
 describe('secrets that are stored or logged', () => {
   const texts: Record<string, string> = {};

@@ -4,12 +4,12 @@
  */
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
+import { useFolder } from '../../support/folder.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
 import { belowReceivedLine } from '../durability/readback.ts';
 
@@ -71,15 +71,11 @@ const PROGRAMS: Record<string, Program> = {
 };
 
 let server: ServerProcess;
-let folder: string;
+const folder = useFolder();
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'mayfly-from-a-file-'));
-  server = await startServer({ dataDir: join(folder, 'data') });
+  server = await startServer({ dataDir: join(folder(), 'data') });
 });
-afterAll(async () => {
-  await server.end('SIGTERM');
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => server.end('SIGTERM'));
 
 const mailOf = (to: string) => ({
   from: 'Café Größe <hello@shop.example>',
@@ -152,7 +148,7 @@ describe.each(Object.entries(PROGRAMS))('%s', (name, { debianPackage, args, take
   test.skipIf(!program)(`delivers a file byte for byte${absent}`, async () => {
     const inbox = await server.createInbox();
     const mail = await composed(inbox.address);
-    const file = join(folder, `${name}.eml`);
+    const file = join(folder(), `${name}.eml`);
     const lines = takesUnixLines ? mail.toString('latin1').replaceAll('\r\n', '\n') : mail;
     writeFileSync(file, lines, 'latin1');
     const sending = { smtpPort: server.smtpPort, from: 'hello@shop.example', to: withTag(inbox), file };

@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sendOne } from '../../reading/promises/whole-mail.ts';
+import { useFolderOfTest } from '../../support/folder.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
 import { MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 import { Ledger, Sender } from '../durability/ledger.ts';
@@ -13,20 +11,18 @@ const DISK_MIB = 30;
 const CONNECTIONS = 20;
 
 describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may be mounted)', () => {
-  let dataDir: string;
+  const dataDir = useFolderOfTest();
   let server: ServerProcess;
   beforeEach(() => {
-    dataDir = mkdtempSync(join(tmpdir(), 'mayfly-full-'));
-    mountSmallDisk(dataDir, DISK_MIB);
+    mountSmallDisk(dataDir(), DISK_MIB);
   });
   afterEach(async () => {
     await server.end('SIGKILL');
-    unmount(dataDir);
-    rmSync(dataDir, { recursive: true });
+    unmount(dataDir());
   });
 
   test('while new mail gets 451, all that was acknowledged is complete, at once and after a crash', async () => {
-    server = await startServer({ dataDir });
+    server = await startServer({ dataDir: dataDir() });
     const [inbox, other] = [await server.createInbox(), await server.createInbox()];
     const large = `Subject: large\r\n\r\n${'text\r\n'.repeat(150_000)}`;
     let replies = 0;
@@ -53,7 +49,7 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
     await isComplete();
 
     await server.end('SIGKILL');
-    server = await startServer({ dataDir });
+    server = await startServer({ dataDir: dataDir() });
     await isComplete();
     // Readings took less than the room that was kept for them.
     let reply = '250';

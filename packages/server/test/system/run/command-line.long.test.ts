@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { hasValidChecksum } from '../../../src/ids.ts';
+import { useFolder } from '../../support/folder.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
 
 const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
@@ -13,23 +12,23 @@ const run = promisify(execFile);
 /** A command that hangs is ended, so that the test says which. */
 const COMMAND_MS = 100_000;
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'mayfly-cli-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = useFolder();
 
 const environment = (more: Record<string, string> = {}) => ({
   PATH: process.env.PATH,
   MAYFLY_HTTP_PORT: '0',
   MAYFLY_SMTP_PORT: '0',
-  MAYFLY_DATA_DIR: folder,
+  MAYFLY_DATA_DIR: folder(),
   ...more,
 });
 
 /** `mayfly dev` without a chosen key. */
 async function start(env: Record<string, string> = {}): Promise<ServerProcess> {
-  const server = await startServer({ command: 'dev', dataDir: folder, env: { MAYFLY_API_KEY: '', ...env } });
+  const server = await startServer({
+    command: 'dev',
+    dataDir: folder(),
+    env: { MAYFLY_API_KEY: '', ...env },
+  });
   onTestFinished(async () => void (await server.end('SIGKILL')));
   return server;
 }
@@ -66,7 +65,7 @@ describe('the command line', () => {
   });
 
   it('without the development key shows a key at the first start only', async () => {
-    const off = { MAYFLY_DEV_KEY: 'off', MAYFLY_DATA_DIR: join(folder, 'off') };
+    const off = { MAYFLY_DEV_KEY: 'off', MAYFLY_DATA_DIR: join(folder(), 'off') };
     const first = await start(off);
     const key = /mfk_\w+/.exec(first.greeting)?.[0] ?? '';
     expect(hasValidChecksum(key)).toBe(true);

@@ -1,24 +1,22 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { explainListening, parseConfig } from '../../../src/config/config.ts';
+import { useFolderOfTest } from '../../support/folder.ts';
 import { spawnServer, startServer } from '../../support/server-process.ts';
 import { MAY_MOUNT, makeReadOnly, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 
-let folder: string;
+const folder = useFolderOfTest();
 let dataDir: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'mayfly-failed-'));
-  dataDir = join(folder, 'data');
+  dataDir = join(folder(), 'data');
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** `mayfly serve` as it is started by hand, without a chosen key; for a start that fails. */
 async function failedStart(env: Record<string, string> = {}) {
@@ -140,20 +138,20 @@ describe('a start that fails', () => {
   it.skipIf(!MAY_MOUNT).each(['empty', 'with a database'])(
     'because the data folder, %s, is read-only names it, and says what to do (skipped where nothing may be mounted)',
     async (what) => {
-      mountSmallDisk(folder, 24);
+      mountSmallDisk(folder(), 24);
       try {
-        dataDir = folder;
+        dataDir = folder();
         if (what !== 'empty') await (await startServer({ dataDir })).end('SIGKILL');
-        makeReadOnly(folder);
+        makeReadOnly(folder());
         const { code, stderr } = await failedStart();
         expect([code, stderr]).toEqual([
           1,
           expect.stringMatching(
-            `^The data folder ${folder} cannot be written to .*set MAYFLY_DATA_DIR to another`,
+            `^The data folder ${folder()} cannot be written to .*set MAYFLY_DATA_DIR to another`,
           ),
         ]);
       } finally {
-        unmount(folder);
+        unmount(folder());
       }
     },
   );

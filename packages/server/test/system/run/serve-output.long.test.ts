@@ -1,28 +1,24 @@
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { hasValidChecksum } from '../../../src/ids.ts';
+import { useFolderOfTest } from '../../support/folder.ts';
 import { type ServerProcess, spawnServer, startServer } from '../../support/server-process.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
 
-let dataDir: string;
-beforeEach(() => {
-  dataDir = mkdtempSync(join(tmpdir(), 'mayfly-output-'));
-});
-afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
+const dataDir = useFolderOfTest();
 
-const keyFile = () => join(dataDir, 'first-api-key');
+const keyFile = () => join(dataDir(), 'first-api-key');
 
 /** Runs `use` with a server. @returns its whole standard output */
 async function outputOf(
   env: Record<string, string>,
   use: (server: ServerProcess) => Promise<void> = async () => undefined,
 ): Promise<string> {
-  const server = await startServer({ dataDir, env });
+  const server = await startServer({ dataDir: dataDir(), env });
   if (!server.process.stdout) throw new Error('no standard output');
   const rest = text(server.process.stdout);
   await use(server);
@@ -129,7 +125,7 @@ describe('the standard output of mayfly serve', () => {
 
   it('ends with one line of JSON when an error ends the server that nothing has caught', async () => {
     const defect = 'data:text/javascript,process.on("SIGUSR2", () => { throw new Error("a defect") })';
-    const server = await startServer({ dataDir, nodeArgs: ['--import', defect] });
+    const server = await startServer({ dataDir: dataDir(), nodeArgs: ['--import', defect] });
     if (!server.process.stdout || !server.process.stderr) throw new Error('no output');
     const exited = once(server.process, 'exit');
     server.process.kill('SIGUSR2');
@@ -147,7 +143,7 @@ describe('the standard output of mayfly serve', () => {
   ])(
     'is JSON lines, or nothing, when the start fails for %s; standard error says why',
     async (_what, env) => {
-      const child = spawnServer({ dataDir, env });
+      const child = spawnServer({ dataDir: dataDir(), env });
       if (!child.stdout || !child.stderr) throw new Error('no output');
       const [stdout, stderr] = await Promise.all([
         text(child.stdout),
@@ -169,7 +165,7 @@ describe('the standard output of mayfly serve', () => {
     await once(taken, 'listening');
     const address = taken.address();
     const port = typeof address === 'object' ? String(address?.port) : '';
-    const child = spawnServer({ dataDir, env: { MAYFLY_API_KEY: '', MAYFLY_HTTP_PORT: port } });
+    const child = spawnServer({ dataDir: dataDir(), env: { MAYFLY_API_KEY: '', MAYFLY_HTTP_PORT: port } });
     if (!child.stdout || !child.stderr) throw new Error('no output');
     const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
     taken.close();

@@ -1,13 +1,11 @@
 /* TEST_SEED=… repeats the choices of a run (when the receiver fails, after how many mails the kill comes). */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Body } from '../../support/api-client.ts';
 import { chance } from '../../support/chance.ts';
+import { useFolder } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
@@ -41,17 +39,17 @@ async function subjectsOf(server: ServerProcess, inboxId: string): Promise<Map<s
 const random = chance();
 
 describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
-  let dataDir: string;
+  const dataDir = useFolder();
   let receiver: HttpReceiver;
   let server: ServerProcess;
   /** Of each message that was answered 200 or 500: the ids that its requests carried, and how often. */
   const seen = new Map<string, { ids: Set<string>; accepted: number; requests: number }>();
   const problems: string[] = [];
   let webhook: TestWebhook | undefined;
-  const start = () => startServer({ dataDir, entry: ENTRY, env: { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' } });
+  const start = () =>
+    startServer({ dataDir: dataDir(), entry: ENTRY, env: { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' } });
 
   beforeAll(async () => {
-    dataDir = mkdtempSync(join(tmpdir(), 'mayfly-webhook-kill-'));
     receiver = await startHttp((response, { body, headers }) => {
       const ok = random.between(1, 10) > FAILURES;
       try {
@@ -71,7 +69,6 @@ describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
   afterAll(async () => {
     await server.end('SIGKILL');
     await receiver.close();
-    rmSync(dataDir, { recursive: true, force: true });
   });
 
   it(
