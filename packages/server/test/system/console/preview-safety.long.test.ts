@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { inForm } from '../../support/form.ts';
 import { TEST_KEY } from '../../support/start-app.ts';
 import { launchBrowser } from '../browser/browser.ts';
-import { describeConsole, LOOKS, openConsole } from './console.ts';
+import { type Console, describeConsole, LOOKS, openConsole } from './console.ts';
 import { CLICKED, HOSTILE } from './hostile-html.ts';
 
 /** How long a preview may take to load, milliseconds. */
@@ -67,12 +67,18 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
     await page.waitForTimeout(400);
   }
 
+  /** A page of the console that has little in it. */
+  async function openDomains(): Promise<Console> {
+    const shown = await site.openConsole();
+    await shown.open('/domains');
+    await shown.page.getByText('MX').first().waitFor();
+    return shown;
+  }
+
   const CONSOLE_SANDBOX = 'allow-popups allow-popups-to-escape-sandbox';
 
   it('runs nothing and requests nothing, whatever the mail contains', async () => {
-    const { page, open, complaints } = await site.openConsole();
-    await open('/domains');
-    await page.getByText('MX').first().waitFor();
+    const { page, complaints } = await openDomains();
     const urls = await Promise.all(Object.values(HOSTILE).map((html) => previewOf(html)));
     await show(page, urls, CONSOLE_SANDBOX);
     expect(heard).toEqual([]);
@@ -112,11 +118,9 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
   });
 
   it('a click on anything in it changes neither the page of the console nor runs a script', async () => {
-    const { page, context, open } = await site.openConsole();
+    const { page, context } = await openDomains();
     const downloads: string[] = [];
     page.on('download', (download) => downloads.push(download.url()));
-    await open('/domains');
-    await page.getByText('MX').first().waitFor();
     // Another host than that of the console: cookies know no ports.
     const elsewhere = canaryUrl.replace('127.0.0.1', 'localhost');
     for (const [name, given] of Object.entries(CLICKED)) {
@@ -169,9 +173,7 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
   });
 
   it('holds by the frame alone and by the policy alone: two mutants', async () => {
-    const { page, open, complaints } = await site.openConsole();
-    await open('/domains');
-    await page.getByText('MX').first().waitFor();
+    const { page, complaints } = await openDomains();
     const scripts = ['script', 'event handlers', 'frame with a script', 'svg', 'form', 'refresh'];
     const urls = await Promise.all(scripts.map((name) => previewOf(HOSTILE[name] ?? '')));
     // The policy alone: a frame without a sandbox.
@@ -203,9 +205,7 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
   });
 
   it('loads remote images when asked to, without a cookie or a referrer, and still runs nothing', async () => {
-    const { page, open } = await site.openConsole();
-    await open('/domains');
-    await page.getByText('MX').first().waitFor();
+    const { page } = await openDomains();
     const url = await previewOf(`${HOSTILE.image}${HOSTILE.script}`, true);
     await show(page, [url], CONSOLE_SANDBOX);
     await expect.poll(() => heard.map((one) => one.trim())).toContain('/open.gif');
@@ -289,9 +289,7 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
       'runs nothing of a corpus of payloads against sanitisers (long form, skipped where the corpus is not there)',
       async () => {
         const payloads: { payload: string }[] = JSON.parse(readFileSync(CORPUS, 'utf8'));
-        const { page, open } = await site.openConsole();
-        await open('/domains');
-        await page.getByText('MX').first().waitFor();
+        const { page } = await openDomains();
         const asked: string[] = [];
         // Blocked requests have no response.
         page.on('response', (response) => asked.push(response.url()));

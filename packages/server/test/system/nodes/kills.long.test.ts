@@ -34,6 +34,9 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
   let queue: MailQueue;
   let made: number;
   let isSending: boolean;
+  /** Ends what follows the inboxes. */
+  let over: boolean;
+  let following: Promise<string[]>[];
   beforeAll(async () => {
     // Few enough to take them all.
     site = await startSite({ settings: { max_connections: '50' } });
@@ -44,6 +47,8 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
     inboxes = await Promise.all(Array.from({ length: INBOXES }, () => site.node(0).createInbox()));
     made = 0;
     isSending = true;
+    over = false;
+    following = inboxes.map((inbox) => follow(inbox, () => over));
     queue = new MailQueue(() => site.nodes.map(({ smtpPort }) => smtpPort), nextMail, CONNECTIONS);
   });
 
@@ -84,7 +89,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
     queue.untilAcknowledged(queue.acknowledged.size + random.between(MAILS_BETWEEN.low, MAILS_BETWEEN.high));
 
   /** What holds after any trouble. */
-  async function expectTruth(following: Promise<string[]>[]): Promise<string> {
+  async function expectTruth(): Promise<string> {
     isSending = false;
     await queue.drained();
     await pause(1_500);
@@ -97,13 +102,10 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
     const replies = [...queue.replies].map(([code, count]) => `${count} × ${code}`).join(', ');
     return `${queue.acknowledged.size} acknowledged, ${stored} stored, ${repeated} twice after an unknown outcome; other replies: ${replies}`;
   }
-  let over: boolean;
 
   test(
     `lose and alter nothing that was acknowledged in ${KILLS} kills; what was refused arrives by its sender's retry`,
     async ({ annotate }) => {
-      over = false;
-      const following = inboxes.map((inbox) => follow(inbox, () => over));
       for (let kill = 0; kill < KILLS; kill++) {
         await someMails();
         await pause(random.between(0, 30));
@@ -114,7 +116,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
         await site.startNode({ env: ENV }, place);
       }
       await someMails();
-      await annotate(`${KILLS} kills: ${await expectTruth(following)}`);
+      await annotate(`${KILLS} kills: ${await expectTruth()}`);
     },
     timeLimit(1_200_000),
   );
@@ -122,8 +124,6 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
   test(
     `lose and alter nothing in ${RESTARTS} crashes of the database, and accept mail again soon after its return`,
     async ({ annotate }) => {
-      over = false;
-      const following = inboxes.map((inbox) => follow(inbox, () => over));
       const times: number[] = [];
       for (let restart = 0; restart < RESTARTS; restart++) {
         await someMails();
@@ -149,7 +149,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
       for (const { process: child } of site.nodes)
         expect([child.exitCode, child.signalCode]).toEqual([null, null]);
       await annotate(
-        `${RESTARTS} restarts, mail accepted again after ${times.join(', ')} ms: ${await expectTruth(following)}`,
+        `${RESTARTS} restarts, mail accepted again after ${times.join(', ')} ms: ${await expectTruth()}`,
       );
     },
     timeLimit(1_200_000),
@@ -160,8 +160,6 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
   test(
     `lose and alter nothing while their connections to the database are ended ${TERMINATIONS} times, at any moment`,
     async ({ annotate }) => {
-      over = false;
-      const following = inboxes.map((inbox) => follow(inbox, () => over));
       await someMails();
       const admin = new Client(site.postgres.url());
       await admin.connect();
@@ -179,14 +177,12 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
       await someMails();
       for (const { process: child } of site.nodes)
         expect([child.exitCode, child.signalCode]).toEqual([null, null]);
-      await annotate(`${ended} connections ended: ${await expectTruth(following)}`);
+      await annotate(`${ended} connections ended: ${await expectTruth()}`);
     },
     timeLimit(1_200_000),
   );
 
   test('answer 451 and 503 while others have taken all connections of the database, and go on when they are free', async () => {
-    over = false;
-    const following = inboxes.map((inbox) => follow(inbox, () => over));
     await someMails();
     const admin = new Client(site.postgres.url());
     await admin.connect();
@@ -219,6 +215,6 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
     for (const client of taken) await client.end();
     await admin.end();
     await someMails();
-    await expectTruth(following);
+    await expectTruth();
   });
 });

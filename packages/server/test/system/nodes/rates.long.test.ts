@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { apiClient } from '../../support/api-client.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { type Nodes, POSTGRES, startNodes } from './nodes.ts';
 
@@ -14,6 +15,8 @@ const SIGN_UPS = 20;
 describe.skipIf(!POSTGRES)(`rates over ${NODES} nodes`, () => {
   let site: Nodes;
   let free: string[];
+  const signUp = (n: number) =>
+    apiClient(site.node(n).url, '')('POST', '/v1/accounts', { as: null, body: { name: `Client ${n}` } });
   beforeAll(async () => {
     site = await startNodes();
     const plans = { free: { requestsPerMonth: null } };
@@ -21,13 +24,9 @@ describe.skipIf(!POSTGRES)(`rates over ${NODES} nodes`, () => {
     for (let n = 0; n < NODES; n++) await site.startNode({ env });
     free = [];
     for (let n = 0; n < 3; n++) {
-      const response = await fetch(`${site.node(n).url}/v1/accounts`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ name: `Client ${n}` }),
-      });
-      expect(response.status).toBe(201);
-      free.push(((await response.json()) as { key: string }).key);
+      const { status, body } = await signUp(n);
+      expect(status).toBe(201);
+      free.push(body.key);
     }
   });
   afterAll(() => site?.close());
@@ -80,15 +79,7 @@ describe.skipIf(!POSTGRES)(`rates over ${NODES} nodes`, () => {
 
   test('let an address sign up five times at most, whichever node it meets', async () => {
     const statuses = await Promise.all(
-      Array.from({ length: SIGN_UPS }, async (_, n) => {
-        const response = await fetch(`${site.node(n).url}/v1/accounts`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ name: `Flood ${n}` }),
-        });
-        await response.arrayBuffer();
-        return response.status;
-      }),
+      Array.from({ length: SIGN_UPS }, async (_, n) => (await signUp(n)).status),
     );
     // Three were made before, and a part of one is left at each node.
     expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(SIGN_UPS - 2);
