@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { closeSync, cpSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createTransport } from 'nodemailer';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { damagePage, inDatabase, unreadable } from '../../support/damage.ts';
 import { useFolder } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
+import { sendTo } from '../../support/mail/smtp-mail.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
 
 const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
@@ -23,18 +23,10 @@ let server: ServerProcess | undefined;
 let output = '';
 
 /** @returns the code of the reply */
-async function send({ smtpPort }: ServerProcess, to: string, subject: string): Promise<number> {
-  const transport = createTransport({ host: '127.0.0.1', port: smtpPort });
-  const text = `text of ${subject}. `.repeat(100);
-  try {
-    await transport.sendMail({ from: 'app@example.org', to, subject, text });
-    return 250;
-  } catch (error) {
-    return (error as { responseCode?: number }).responseCode ?? 0;
-  } finally {
-    transport.close();
-  }
-}
+const send = async ({ smtpPort }: ServerProcess, to: string, subject: string): Promise<number> =>
+  Number(
+    (await sendTo(smtpPort, to, `Subject: ${subject}\n\n${`text of ${subject}. `.repeat(100)}`)).slice(0, 3),
+  );
 
 async function start(): Promise<ServerProcess> {
   server = await startServer({ dataDir });

@@ -1,17 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { networkInterfaces, tmpdir } from 'node:os';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import { afterEach, describe, expect, it } from 'vitest';
+import { useFolderOfTest } from '../../support/folder.ts';
 import { freePort } from '../../support/ports.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'mayfly-like-'));
+const folder = useFolderOfTest();
 let server: ServerProcess | undefined;
-afterEach(async () => {
-  await server?.end('SIGTERM');
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => server?.end('SIGTERM'));
 
 /** Another address of this machine, as other containers use one; its loopback where it has no other. */
 const OTHER =
@@ -24,7 +21,7 @@ async function start(program: 'mailpit' | 'mailhog', env: Record<string, string>
   server = await startServer({
     command: 'dev',
     commandArgs: ['--like', program],
-    dataDir: join(folder, program),
+    dataDir: join(folder(), program),
     env: { MAYFLY_HTTP_HOST: '0.0.0.0', MAYFLY_SMTP_HOST: '0.0.0.0', ...env },
   });
   const { greeting, smtpPort, url } = server;

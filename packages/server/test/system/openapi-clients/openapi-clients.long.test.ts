@@ -142,17 +142,8 @@ describe('a client generated from openapi.json creates, waits, reads, fetches by
       copyFileSync(join(programs, 'typescript-fetch.ts'), join(cwd, 'program.ts'));
       writeFileSync(join(cwd, 'mayfly.ts'), "export * from './index';\n");
       writeFileSync(join(cwd, 'package.json'), '{"type": "commonjs"}');
-      const options = [
-        '--strict',
-        '--skipLibCheck',
-        '--module',
-        'commonjs',
-        '--target',
-        'es2022',
-        '--outDir',
-        'out',
-      ];
-      const types = ['--types', 'node', '--lib', 'es2022,dom,dom.iterable'];
+      const options = ['--strict', '--skipLibCheck', '--module', 'commonjs', '--target', 'es2022'];
+      const types = ['--types', 'node', '--lib', 'es2022,dom,dom.iterable', '--outDir', 'out'];
       await run(join(typescript, '.bin/tsc'), [...options, ...types, 'program.ts'], { cwd }).catch(tell);
       expectAll(await outputOf(process.execPath, join(cwd, 'out/program.js')));
     },

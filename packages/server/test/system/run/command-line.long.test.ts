@@ -111,14 +111,6 @@ describe('the command line', () => {
     expect(failed.stderr).not.toMatch(/^\s+at /m);
   });
 
-  it('reports every wrong setting and ends without a stack trace', async () => {
-    const env = environment({ MAYFLY_HTTP_PORT: 'x', MAYFLY_DOMAINS: '' });
-    const failed = await mayfly(['serve'], '', env).catch((error) => error);
-    expect(failed.code).toBeGreaterThan(0);
-    expect(failed.stderr).toMatch(/2 problems:\n.*HTTP_PORT.*\n.*DOMAINS/);
-    expect(failed.stderr).not.toMatch(/^\s+at /m);
-  });
-
   it('names the version of Node that it needs when an older one runs it', async () => {
     // There is one Node here, so it says that it is another.
     const older =

@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { hasValidChecksum } from '../../../src/ids.ts';
 import { useFolderOfTest } from '../../support/folder.ts';
-import { type ServerProcess, spawnServer, startServer } from '../../support/server-process.ts';
+import { type ServerProcess, startServer } from '../../support/server-process.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
 
 const dataDir = useFolderOfTest();
@@ -135,41 +134,5 @@ describe('the standard output of mayfly serve', () => {
       expect.objectContaining({ level: 'fatal', err: expect.objectContaining({ message: 'a defect' }) }),
     ]);
     expect(stderr).toBe('');
-  });
-
-  it.each([
-    ['a wrong setting', { MAYFLY_HTTP_PORT: 'http' }],
-    ['a data folder that cannot be made', { MAYFLY_DATA_DIR: '/dev/null/data' }],
-  ])(
-    'is JSON lines, or nothing, when the start fails for %s; standard error says why',
-    async (_what, env) => {
-      const child = spawnServer({ dataDir: dataDir(), env });
-      if (!child.stdout || !child.stderr) throw new Error('no output');
-      const [stdout, stderr] = await Promise.all([
-        text(child.stdout),
-        text(child.stderr),
-        once(child, 'exit'),
-      ]);
-      expect(
-        stdout
-          .split('\n')
-          .filter(Boolean)
-          .map((line) => JSON.parse(line)),
-      ).toEqual([]);
-      expect(stderr).not.toBe('');
-    },
-  );
-
-  it('consists of JSON lines when the first start fails because a port is in use', async () => {
-    const taken = createServer().listen(0, '127.0.0.1');
-    await once(taken, 'listening');
-    const address = taken.address();
-    const port = typeof address === 'object' ? String(address?.port) : '';
-    const child = spawnServer({ dataDir: dataDir(), env: { MAYFLY_API_KEY: '', MAYFLY_HTTP_PORT: port } });
-    if (!child.stdout || !child.stderr) throw new Error('no output');
-    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-    taken.close();
-    expect(messages(stdout)).toEqual([expect.stringContaining('The first API key was written')]);
-    expect(stderr).toContain('MAYFLY_HTTP_PORT');
   });
 });
