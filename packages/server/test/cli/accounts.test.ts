@@ -177,3 +177,59 @@ describe('mayfly account set-plan', () => {
     expect((await operator.store.accounts.find(id))?.plan).toBe('developer');
   });
 });
+
+describe('mayfly account delete', () => {
+  // On a database of its own: it deletes all accounts but one.
+  let operator: Operator;
+  beforeAll(async () => {
+    operator = await openOperator();
+  });
+  afterAll(() => operator.close());
+
+  it('without --yes only says what would go', async () => {
+    const { id, name } = await makeAccount(operator);
+    await operator.run('domain', 'add', 'web.example', '--account', id);
+    const refused = operator.run('account', 'delete', id);
+    await expect(refused).rejects.toThrow(ArgumentError);
+    await expect(refused).rejects.toThrow(
+      `This deletes account ${id} ("${name}") permanently: its 1 API key, its domains (web.example), its webhooks, its inboxes and all their messages. To delete it, run: mayfly account delete ${id} --yes`,
+    );
+    expect(await operator.store.accounts.find(id)).toBeDefined();
+    expect(await operator.store.keys.list(id)).toHaveLength(1);
+  });
+
+  it('leaves the only account, which a server needs', async () => {
+    const [only, ...others] = await operator.json('account', 'list');
+    for (const { id } of others) await operator.run('account', 'delete', id, '--yes');
+    await expect(operator.run('account', 'delete', only.id, '--yes')).rejects.toThrow('is the only one');
+    expect(await operator.json('account', 'list')).toEqual([only]);
+  });
+
+  it('with --yes deletes it, by id or by name, and says so', async () => {
+    // Later than the account that is left: of one moment, chance says which is the first.
+    operator.now += 1;
+    const [one, two] = [await makeAccount(operator), await makeAccount(operator)];
+    expect(await operator.run('account', 'delete', one.name, '--yes')).toBe(
+      `Deleted account ${one.id} ("${one.name}").\nA running server rejects its keys within a second.`,
+    );
+    await operator.run('account', 'delete', two.id, '--yes');
+    const listed: { id: string }[] = await operator.json('account', 'list');
+    expect(listed.map(({ id }) => id)).not.toContain(one.id);
+    await expect(operator.run('account', 'delete', two.id, '--yes')).rejects.toThrow('No account has the id');
+  });
+
+  it('of the first account says which one MAYFLY_API_KEY opens now', async () => {
+    const [first] = await operator.json('account', 'list');
+    operator.now += 1;
+    const next = await makeAccount(operator);
+    await operator.store.keys.create({
+      ...{ id: 'key_chosen', hash: 'h', accountId: first.id, name: 'x', scope: 'full', prefix: 'chos' },
+      ...{ createdAt: NOW, expiresAt: null },
+    });
+    const said = await operator.run('account', 'delete', first.id, '--yes');
+    expect(said).toContain('One of its keys was set by MAYFLY_API_KEY.');
+    expect(said).toContain(
+      `Now ${next.id} ("${next.name}") is the first, and a new MAYFLY_API_KEY is a key of that one.`,
+    );
+  });
+});

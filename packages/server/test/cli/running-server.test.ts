@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { databasePath } from '../../src/config/config.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { startApp, type TestApp } from '../support/start-app.ts';
+import { useFolder } from '../support/folder.ts';
+import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
 import { makeAccount, type Operator, openOperator } from './operator.ts';
 
 const PLANS = JSON.stringify({
@@ -20,15 +18,17 @@ const PLANS = JSON.stringify({
   },
 });
 
-let folder: string;
+const folder = useFolder();
 let clock: FakeClock;
 let app: TestApp;
 let operator: Operator;
 
 /** The server on that folder, and an operator beside it. */
 async function start(env: Record<string, string>): Promise<void> {
-  app = await startApp(env, { clock }, folder);
-  operator = await openOperator({ MAYFLY_PLANS: PLANS }, databasePath(folder));
+  app = await startApp(env, { clock }, folder());
+  operator = await openOperator({ MAYFLY_PLANS: PLANS }, databasePath(folder()));
+  // Later than the account of the first start: of one moment, chance says which is the first.
+  operator.now = clock.now() + 1;
 }
 
 async function stop(): Promise<void> {
@@ -37,14 +37,10 @@ async function stop(): Promise<void> {
 }
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'mayfly-operator-'));
   clock = new FakeClock();
   await start({ MAYFLY_PLANS: PLANS });
 });
-afterAll(async () => {
-  await stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => stop());
 
 const createInbox = (as: string, body: object = {}) => app.api('POST', '/v1/inboxes', { as, body });
 
@@ -92,5 +88,51 @@ describe('what the operator does beside a running server', () => {
     await operator.run('domain', 'remove', 'web.example');
     await clock.advance(1000);
     await expect(app.send(mail)).rejects.toThrow(/550/);
+  });
+
+  it('a deleted account is refused within half a second, with its read tokens and its mail; what it holds open ends', async () => {
+    const other = await app.createInbox();
+    const { id, key } = await makeAccount(operator);
+    const { body: inbox } = await app.api('POST', '/v1/inboxes', { as: key });
+    const path = `/v1/inboxes/${inbox.id}`;
+    const mail = { from: 'a@b.example', to: inbox.address, subject: 'x', text: 'y' };
+    expect(await app.send(mail)).toMatch(/^250/);
+
+    const before = clock.sleepers;
+    const waits = [key, inbox.token].map((as) =>
+      app.api('POST', `${path}/wait`, { as, body: { match: { subject: 'never' }, timeoutSeconds: 60 } }),
+    );
+    const stream = await fetch(`${app.url}/v1/events`, { headers: { authorization: `Bearer ${key}` } });
+    await clock.untilSleeping(before + 3);
+    operator.now = clock.now();
+    await operator.run('account', 'delete', id, '--yes');
+
+    await expect(app.send(mail)).rejects.toThrow(/550 5\.1\.1/);
+    await clock.advance(500);
+    for (const as of [key, inbox.token]) {
+      expect(await app.api('GET', path, { as })).toMatchObject({
+        status: 401,
+        body: { code: 'unauthorized' },
+      });
+    }
+    expect((await app.api('POST', '/v1/inboxes', { as: key })).status).toBe(401);
+    await clock.advance(500);
+    // A wait that is ended looks once more, and may find that there is no inbox.
+    for (const { status } of await Promise.all(waits)) expect([401, 404]).toContain(status);
+    expect(await stream.text()).toContain('The API key or token is unknown, revoked or expired');
+
+    expect(await app.send({ ...mail, to: other.address })).toMatch(/^250/);
+    expect((await app.api('GET', `/v1/inboxes/${other.id}`)).body.messageCount).toBe(1);
+  });
+
+  it('a deleted first account does not keep the server from starting again, nor comes back by its setting', async () => {
+    const [first] = await operator.json('account', 'list');
+    operator.now = clock.now() + 1;
+    const next = await makeAccount(operator);
+    await operator.run('account', 'delete', first.id, '--yes');
+    await stop();
+    await start({ MAYFLY_PLANS: PLANS });
+    expect((await app.api('GET', '/v1/usage', { as: TEST_KEY })).status).toBe(401);
+    expect((await app.api('GET', '/v1/usage', { as: next.key })).status).toBe(200);
   });
 });

@@ -136,6 +136,23 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
     await expect(mailpit.getMessageSummary()).rejects.toThrow('404 Not Found');
   });
 
+  it('takes requests as cypress-mailpit writes them: an empty list of ids for all, two slashes before view', async () => {
+    const headers = { authorization: `Bearer ${TEST_KEY}`, 'content-type': 'application/json' };
+    const request = (method: string, path: string, body?: object) =>
+      fetch(app.url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+    for (const [Read, unread] of [
+      [true, 0],
+      [false, 2],
+    ] as const) {
+      expect(await (await request('PUT', '/api/v1/messages', { IDs: [], Read })).text()).toBe('ok');
+      expect(await mailpit.listMessages()).toMatchObject({ unread });
+    }
+    const id = await idOfWelcome();
+    expect(await (await request('GET', `//view/${id}.html`)).text()).toContain('<p>Hi <img');
+    expect(await (await request('GET', `//view/${id}.txt`)).text()).toBe('Your code is 482913');
+    expect((await request('GET', `/api/v1/message/${id}/sa-check`)).ok).toBe(false);
+  });
+
   it('sends by JSON to the inbox of the recipient, or to the sink', async () => {
     const inbox = await app.createInbox();
     const sent = await mailpit.sendMessage({
@@ -353,7 +370,7 @@ describe('the interface of Mailpit', () => {
   });
 
   it('holds no memory of responses that were read', async () => {
-    await app.send({ ...SECOND, text: 'x'.repeat(8_000_000) });
+    await app.send({ ...SECOND, attachments: [{ filename: 'a.zip', content: Buffer.alloc(6_000_000) }] });
     // More than the bytes of unread responses that an account may have.
     for (let n = 0; n < 9; n++) expect((await get('/api/v1/message/latest/raw')).status).toBe(200);
   });

@@ -15,33 +15,22 @@ beforeEach(() => {
 });
 afterEach(() => void unsubscribe(LISTENING, note));
 
-async function startedHttp() {
-  const { clock, logged, stop } = await startHttp();
-  return { clock, logged, stop };
-}
-
+/** A server, its log and its clock. */
 async function startedSmtp() {
   const clock = new FakeClock();
-  const { logged, stop } = await startSmtp({}, clock);
-  return { clock, logged, stop };
+  return { ...(await startSmtp({}, clock)), clock };
 }
 
 it.each([
-  ['HTTP', startedHttp],
+  ['HTTP', () => startHttp()],
   ['SMTP', startedSmtp],
 ])(
   'connections that the system does not give to the %s server are logged once a minute, with their number',
   async (protocol, start) => {
     const { clock, logged, stop } = await start();
+    const failure = Object.assign(new Error('accept EMFILE'), { code: 'EMFILE', syscall: 'accept' });
     const fail = (times: number): void => {
-      for (const server of servers) {
-        for (let count = 0; count < times; count++) {
-          server.emit(
-            'error',
-            Object.assign(new Error('accept EMFILE'), { code: 'EMFILE', syscall: 'accept' }),
-          );
-        }
-      }
+      for (const server of servers) for (let n = 0; n < times; n++) server.emit('error', failure);
     };
     const counts = () =>
       logged

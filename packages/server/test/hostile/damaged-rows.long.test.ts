@@ -1,26 +1,26 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { useFolder } from '../support/folder.ts';
 import { startApp, type TestApp } from '../support/start-app.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'mayfly-damaged-'));
+const folder = useFolder();
 let app: TestApp;
 let inbox: Awaited<ReturnType<TestApp['createInbox']>>;
 
 /** Stops the server, changes its database, and starts it again. */
 async function damage(statement: string, ...values: Uint8Array[]): Promise<void> {
   await app.stop();
-  const [file = ''] = readdirSync(folder).filter((name) => /\.(?:db|sqlite3?)$/.test(name));
-  const database = new DatabaseSync(join(folder, file));
+  const [file = ''] = readdirSync(folder()).filter((name) => /\.(?:db|sqlite3?)$/.test(name));
+  const database = new DatabaseSync(join(folder(), file));
   expect(database.prepare(statement).run(...values).changes).toBe(1);
   database.close();
-  app = await startApp({}, {}, folder);
+  app = await startApp({}, {}, folder());
 }
 
 beforeAll(async () => {
-  app = await startApp({}, {}, folder);
+  app = await startApp({}, {}, folder());
   inbox = await app.createInbox();
   for (const name of ['first', 'second', 'third']) {
     await app.send({ from: 'a@sender.test', to: inbox.address, subject: name, text: `text of ${name}` });
@@ -29,10 +29,7 @@ beforeAll(async () => {
   expect(await list(`/v1/inboxes/${inbox.id}/messages`)).toHaveLength(3);
 });
 
-afterAll(async () => {
-  await app.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => app.stop());
 
 /** The row of the second message, of which the three have one each. */
 const OF_SECOND_SOURCE = 'where source_seq = (select seq from sources order by seq limit 1 offset 1)';

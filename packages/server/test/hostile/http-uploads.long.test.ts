@@ -127,14 +127,16 @@ describe('bodies in small chunks of many connections', () => {
 });
 
 describe('an upload that cannot be stored', () => {
+  /** Responds with the code of the error. */
+  const store: RequestListener = (request, response) => {
+    storeUpload(bodyOf(request), request.headers, 1_000).catch((error: { code: string }) =>
+      response.end(error.code),
+    );
+  };
   it.each(['application/zip', 'multipart/form-data; boundary=b'])(
     'of the type %s gets its error, and the server goes on',
     async (type) => {
-      const port = await listen((request, response) => {
-        storeUpload(bodyOf(request), request.headers, 1_000).catch((error: { code: string }) => {
-          response.end(error.code);
-        });
-      });
+      const port = await listen(store);
       const form = `--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n${'x'.repeat(100_000)}`;
       const head = HEAD.replace('\r\n\r\n', `\r\nContent-Type: ${type}\r\n\r\n`);
       for (let request = 0; request < 2; request++) {
@@ -145,11 +147,7 @@ describe('an upload that cannot be stored', () => {
   );
 
   it('is refused where it is a form of many parts without a file', async () => {
-    const port = await listen((request, response) => {
-      storeUpload(bodyOf(request), request.headers, 1_000).catch((error: { code: string }) => {
-        response.end(error.code);
-      });
-    });
+    const port = await listen(store);
     const head = HEAD.replace('\r\n\r\n', '\r\nContent-Type: multipart/form-data; boundary=b\r\n\r\n');
     const part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\nx\r\n';
     const file = '--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\nx\r\n--b--\r\n';
@@ -170,11 +168,8 @@ describe('an archive of a recorded inbox', () => {
   async function sendArchive(body: Buffer) {
     const http = await startHttp();
     closings.push(() => http.stop());
-    const { status, body: answer } = await http.api('POST', '/v1/inboxes/import', {
-      body: new Uint8Array(body),
-      headers: { 'content-type': 'application/zip' },
-    });
-    return { status, answer };
+    const headers = { 'content-type': 'application/zip' };
+    return http.api('POST', '/v1/inboxes/import', { body: new Uint8Array(body), headers });
   }
 
   const importArchive = async (index: object, files: Record<string, string | Buffer>) =>
@@ -182,12 +177,10 @@ describe('an archive of a recorded inbox', () => {
 
   it('is refused when its messages have many times its bytes, also when all are one file', async () => {
     const messages = Array.from({ length: 50 }, () => recorded('a.eml'));
-    const { status, answer } = await importArchive(
-      { messages },
-      { 'a.eml': Buffer.alloc(5_000_000, 'a\r\n') },
-    );
-    expect([status, answer.code]).toEqual([422, 'malformed_recording']);
-    expect(answer.detail).toContain('have 250000000 bytes');
+    const files = { 'a.eml': Buffer.alloc(5_000_000, 'a\r\n') };
+    const { status, body } = await importArchive({ messages }, files);
+    expect([status, body.code]).toEqual([422, 'malformed_recording']);
+    expect(body.detail).toContain('have 250000000 bytes');
   });
 
   it('is refused when a file in it has other bytes than it says', async () => {
@@ -197,15 +190,15 @@ describe('an archive of a recorded inbox', () => {
     });
     for (let at = 0; at < zip.length - 4; at++)
       if (zip.readUInt32LE(at) === 500_123) zip.writeUInt32LE(10, at);
-    const { status, answer } = await sendArchive(zip);
-    expect([status, answer.code]).toEqual([422, 'malformed_recording']);
+    const { status, body } = await sendArchive(zip);
+    expect([status, body.code]).toEqual([422, 'malformed_recording']);
   });
 
   it('tells which of many messages of its index is wrong', async () => {
     const messages: object[] = Array.from({ length: 50 }, () => recorded('a.eml'));
     messages[43] = { ...recorded('a.eml'), size: 'many' };
-    const { answer } = await importArchive({ messages }, { 'a.eml': 'Subject: a\r\n\r\nb' });
-    expect(answer.detail).toContain('"/messages/43/size"');
+    const { body } = await importArchive({ messages }, { 'a.eml': 'Subject: a\r\n\r\nb' });
+    expect(body.detail).toContain('"/messages/43/size"');
   });
 
   it.each([
@@ -225,8 +218,8 @@ describe('an archive of a recorded inbox', () => {
     ['has a long address', { inbox: { ...RECORDING.inbox, address: 'a'.repeat(10_000_000) } }],
     ['has no list of messages', { messages: {} }],
   ])('is refused when its index %s', async (_, index) => {
-    const { status, answer } = await importArchive(index, { a: 'Subject: a\r\n\r\nb' });
-    expect([status, answer.code]).toEqual([422, 'malformed_recording']);
+    const { status, body } = await importArchive(index, { a: 'Subject: a\r\n\r\nb' });
+    expect([status, body.code]).toEqual([422, 'malformed_recording']);
   });
 });
 

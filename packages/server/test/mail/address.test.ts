@@ -73,8 +73,10 @@ describe('texts that are not an address', () => {
   });
 
   it('any text at all gives an address or undefined, and a key reads back as itself', () => {
+    // The unit 'binary' of fast-check takes a second to prepare.
+    const unit = fc.integer({ min: 0, max: 0x10_ffff }).map((point) => String.fromCodePoint(point));
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.constantFrom('', '@b.test'), (text, end) => {
+      fc.property(fc.string({ unit }), fc.constantFrom('', '@b.test'), (text, end) => {
         const first = parseAddress(text + end, { smtputf8: true });
         if (first === undefined) return;
         const once = inboxAddress(first);

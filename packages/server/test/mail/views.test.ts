@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { structureOf } from '../../src/mail/full-json.ts';
 import * as limits from '../../src/mail/limits.ts';
 import { parseMail } from '../../src/mail/parse.ts';
-import { contentJson, readContent } from '../../src/mail/stored-content.ts';
 
 const mail = (...lines: string[]) => Buffer.from(lines.join('\r\n'));
 const page = (html: string) => parseMail(mail('Content-Type: text/html', '', html, '')).content;
@@ -61,25 +60,6 @@ describe('htmlText', () => {
 
   it('is null without a page, also where there is a text', () => {
     expect(parseMail(mail('', 'text', '')).content.htmlText).toBeNull();
-  });
-
-  it('is there beside a text, and then does not serve the text filter', () => {
-    const { content } = parseMail(
-      mail(
-        'Content-Type: multipart/alternative; boundary=b',
-        '',
-        '--b',
-        '',
-        'plain',
-        '--b',
-        'Content-Type: text/html',
-        '',
-        '<b>rich</b>',
-        '--b--',
-        '',
-      ),
-    );
-    expect(content).toMatchObject({ text: 'plain', htmlText: 'rich', htmlWords: 'rich' });
   });
 });
 
@@ -156,15 +136,5 @@ describe('the structure of a message', () => {
         ...{ disposition: null, filename: null, contentId: null },
       },
     ]);
-  });
-
-  it('is the same after the message was stored', async () => {
-    const { index, content } = parseMail(FORWARDED);
-    const stored = JSON.parse(contentJson({ index, content }, FORWARDED.length));
-    const back = await readContent(stored, FORWARDED);
-    expect(structureOf(back.index ?? [], back.content.attachments)).toEqual(
-      structureOf(index, content.attachments),
-    );
-    expect(back.content).toEqual(content);
   });
 });

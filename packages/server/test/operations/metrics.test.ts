@@ -7,34 +7,27 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createApp, type RunningApp } from '../../src/app.ts';
 import { databasePath, parseConfig } from '../../src/config/config.ts';
 import { DEV_DEFAULTS } from '../../src/config/settings.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { takePort } from '../support/ports.ts';
 import { startServer } from '../support/server-process.ts';
 import { smtpClient } from '../support/smtp-script.ts';
 import { startApp, type TestApp } from '../support/start-app.ts';
 import { type Metric, parsePrometheus } from './prometheus.ts';
 
-let closers: (() => Promise<unknown> | unknown)[] = [];
-beforeEach(() => {
-  closers = [];
-});
-afterEach(async () => {
-  for (const close of closers.reverse()) await close();
-});
-
 function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-metrics-'));
-  closers.push(() => rmSync(folder, { recursive: true, force: true }));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
 /** The production app with a metrics listener on a free port. */
 async function start(env: Record<string, string> = {}, clock?: FakeClock) {
   const app = await startApp({ MAYFLY_METRICS_PORT: '0', ...env }, clock ? { clock } : {});
-  closers.push(() => app.stop());
+  onTestFinished(() => app.stop());
   return app;
 }
 
@@ -53,7 +46,7 @@ async function startParts(env: Record<string, string>): Promise<RunningApp> {
       ...env,
     }),
   );
-  closers.push(() => app.stop());
+  onTestFinished(() => app.stop());
   return app.start();
 }
 
@@ -67,17 +60,10 @@ async function scrape(app: Pick<TestApp, 'metricsUrl'>): Promise<Map<string, Met
 const valueIn = (metrics: Map<string, Metric>, name: string): number | undefined =>
   metrics.get(name)?.samples[0]?.value;
 
-async function takenPort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closers.push(() => server.close());
-  return String((server.address() as AddressInfo).port);
-}
-
 describe('/metrics', () => {
   it('is not served by default, not even to loopback clients, because a reverse proxy is one', async () => {
     const app = await startApp();
-    closers.push(() => app.stop());
+    onTestFinished(() => app.stop());
     expect(app.metricsUrl).toBeNull();
     expect((await app.api('GET', '/metrics', { as: null })).status).toBe(404);
     expect((await app.api('GET', '/metrics', { headers: { 'x-forwarded-for': '127.0.0.1' } })).status).toBe(
@@ -93,7 +79,7 @@ describe('/metrics', () => {
 
   it('is served on the port of the API with MAYFLY_METRICS=on', async () => {
     const app = await startApp({ MAYFLY_METRICS: 'on' });
-    closers.push(() => app.stop());
+    onTestFinished(() => app.stop());
     const { status, body } = await app.api('GET', '/metrics', { as: null });
     expect([status, valueIn(parsePrometheus(body), 'mayfly_database_up')]).toEqual([200, 1]);
   });
@@ -139,7 +125,8 @@ describe('/metrics', () => {
 
 describe('a port for metrics that is in use', () => {
   it('makes the start fail and names the setting where it was configured', async () => {
-    const port = await takenPort();
+    const { port, release } = await takePort();
+    onTestFinished(release);
     await expect(startParts({ MAYFLY_METRICS_PORT: port })).rejects.toThrow(
       RegExp(`^Port ${port} on 127\\.0\\.0\\.1 is in use\\. .* set MAYFLY_METRICS_PORT to another port\\.$`),
     );
@@ -149,9 +136,9 @@ describe('a port for metrics that is in use', () => {
     // Both want the default port; another process may already have it.
     const env = { MAYFLY_API_KEY: '' };
     const first = await startServer({ dataDir: makeFolder(), command: 'dev', env });
-    closers.push(() => first.end('SIGTERM'));
+    onTestFinished(async () => void (await first.end('SIGTERM')));
     const second = await startServer({ dataDir: makeFolder(), command: 'dev', env });
-    closers.push(() => second.end('SIGTERM'));
+    onTestFinished(async () => void (await second.end('SIGTERM')));
     const port = DEV_DEFAULTS.MAYFLY_METRICS_PORT;
     expect(second.greeting).toMatch(
       RegExp(`Metrics +off: port ${port} is in use\\. MAYFLY_METRICS_PORT selects another one\\.`),
@@ -160,7 +147,9 @@ describe('a port for metrics that is in use', () => {
   });
 
   it('makes mayfly dev fail, too, where it was configured', async () => {
-    const env = { MAYFLY_METRICS_PORT: await takenPort() };
+    const { port, release } = await takePort();
+    onTestFinished(release);
+    const env = { MAYFLY_METRICS_PORT: port };
     await expect(startServer({ dataDir: makeFolder(), command: 'dev', env })).rejects.toThrow(
       /set MAYFLY_METRICS_PORT to another port/,
     );
@@ -208,7 +197,7 @@ describe('the gauges', () => {
       '127.0.0.1',
     );
     await once(refusing, 'listening');
-    closers.push(() => refusing.close());
+    onTestFinished(() => void refusing.close());
     const { port } = refusing.address() as AddressInfo;
     const clock = new FakeClock();
     // Without the worker nothing attempts deliveries that are due.

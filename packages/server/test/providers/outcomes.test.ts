@@ -121,37 +121,3 @@ describe('scheduled mail', () => {
     });
   });
 });
-
-describe.each(['sendgrid', 'postmark', 'mailgun'])('a reply to a mail that came by %s', (name) => {
-  it('comes in its inbound format, with the thread and the attachment', async () => {
-    receiver.requests.length = 0;
-    const inbox = await app.createInbox();
-    await app.api('PUT', `/v1/providers/${name}`, {
-      body: { inboundUrl: `http://127.0.0.1:${receiver.port}/inbound` },
-    });
-    await SENDS[name]?.(inbox.address);
-    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages?wait=5`);
-    const attachments = [{ filename: 'photo.txt', contentType: 'text/plain', content: btoa('a photo') }];
-    const made = await app.api('POST', `/v1/inboxes/${inbox.id}/messages/${body.messages[0].id}/reply`, {
-      body: { text: 'It is broken', attachments },
-    });
-    expect(made.status).toBe(201);
-    await vi.waitFor(() => expect(receiver.requests).toHaveLength(1), { timeout: 20_000, interval: 50 });
-    const [request] = receiver.requests;
-    const type = String(request?.headers['content-type']);
-    const given =
-      name === 'postmark'
-        ? JSON.parse(String(request?.body))
-        : Object.fromEntries(
-            await new Response(new Uint8Array(request?.body ?? []), {
-              headers: { 'content-type': type },
-            }).formData(),
-          );
-    const text = given.StrippedTextReply ?? given['stripped-text'] ?? given.text;
-    expect(text).toContain('It is broken');
-    expect(given.Subject ?? given.subject).toBe('Re: Hi');
-    expect(JSON.stringify(given)).toMatch(/In-Reply-To/i);
-    const file = given['attachment-1'] ?? given.attachment1;
-    expect(file ? await file.text() : atob(given.Attachments[0].Content)).toBe('a photo');
-  });
-});

@@ -265,24 +265,19 @@ describe('a mail library with a user name and a password, and nothing else', () 
     expect(await listed(inbox)).toMatchObject([{ subject }]);
   };
 
-  test('nodemailer', async () => {
-    const inbox: Inbox = await app.createInbox();
+  test('nodemailer, by its options and by its URL with an address as user name', async () => {
     const { host, port } = app.smtp;
-    const transport = createTransport({ host, port, auth: { user: inbox.id, pass: inbox.token } });
-    await transport.verify();
-    await transport.sendMail({ from: 'a@shop.example', to: 'customer@example.com', subject: 'Node' });
-    transport.close();
-    await whole(inbox, 'Node');
-  });
-
-  test('nodemailer by its URL, with an address as user name', async () => {
-    const inbox: Inbox = await app.createInbox();
-    const { host, port } = app.smtp;
-    const user = encodeURIComponent(inbox.address);
-    const transport = createTransport(`smtp://${user}:${inbox.token}@${host}:${port}`);
-    await transport.sendMail({ from: 'a@shop.example', to: 'customer@example.com', subject: 'Node' });
-    transport.close();
-    await whole(inbox, 'Node');
+    const mail = { from: 'a@shop.example', to: 'customer@example.com', subject: 'Node' };
+    for (const by of ['options', 'URL']) {
+      const inbox: Inbox = await app.createInbox();
+      const url = `smtp://${encodeURIComponent(inbox.address)}:${inbox.token}@${host}:${port}`;
+      const options = { host, port, auth: { user: inbox.id, pass: inbox.token } };
+      const transport = by === 'URL' ? createTransport(url) : createTransport(options);
+      await transport.verify();
+      await transport.sendMail(mail);
+      transport.close();
+      await whole(inbox, 'Node');
+    }
   });
 
   test('nodemailer reports wrong credentials as such', async () => {

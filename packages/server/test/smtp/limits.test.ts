@@ -65,13 +65,6 @@ describe('connections', () => {
     for (let i = 0; i < 5; i++) await (await newClient()).play(['→ 220']);
     expect(smtp.metrics.open).toBe(5);
   });
-
-  test('that idle in great number do not prevent others', async () => {
-    await start();
-    const idle = await Promise.all(Array.from({ length: 500 }, () => newClient()));
-    await (await newClient()).play([...upToData, 'DATA → 354', 'x\r\n. → 250']);
-    expect(idle).toHaveLength(500);
-  });
 });
 
 describe('a client that makes errors', () => {

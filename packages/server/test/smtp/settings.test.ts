@@ -8,8 +8,8 @@ const plain = (user: string, password: string): string =>
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 describeOnEngines('STARTTLS and AUTH as the settings say', (engine) => {
-  /** What no database has to do with. */
-  const itOnce = it.runIf(engine.nodes === 1);
+  /** For what no database has to do with. */
+  const isOnce = engine.nodes === 1;
   let env: Record<string, string>;
   let stopEngine: () => Promise<void>;
   beforeAll(async () => {
@@ -34,24 +34,23 @@ describeOnEngines('STARTTLS and AUTH as the settings say', (engine) => {
     return { client, offer: await client.say('EHLO app.example.org') };
   }
 
-  itOnce(
-    'MAYFLY_SMTP_STARTTLS=self-signed offers STARTTLS with a certificate that is made for it',
-    async () => {
+  if (isOnce)
+    it('MAYFLY_SMTP_STARTTLS=self-signed offers STARTTLS with a certificate that is made for it', async () => {
       const app = await start({ MAYFLY_SMTP_STARTTLS: 'self-signed' });
       const { client, offer } = await connected(app);
       expect(offer).toContain('STARTTLS');
       await client.play(['STARTTLS → 220 2.0.0']);
       await client.startTls({ rejectUnauthorized: false });
       expect(await client.say('EHLO app.example.org')).not.toContain('STARTTLS');
-    },
-  );
+    });
 
-  itOnce('MAYFLY_SMTP_STARTTLS=off and MAYFLY_SMTP_AUTH=off offer neither', async () => {
-    const app = await start({ MAYFLY_SMTP_STARTTLS: 'off', MAYFLY_SMTP_AUTH: 'off' });
-    const { client, offer } = await connected(app);
-    expect(offer).not.toMatch(/STARTTLS|AUTH/);
-    await client.play(['STARTTLS → 502 5.5.1', `AUTH PLAIN ${plain('a', 'b')} → 502 5.5.1`]);
-  });
+  if (isOnce)
+    it('MAYFLY_SMTP_STARTTLS=off and MAYFLY_SMTP_AUTH=off offer neither', async () => {
+      const app = await start({ MAYFLY_SMTP_STARTTLS: 'off', MAYFLY_SMTP_AUTH: 'off' });
+      const { client, offer } = await connected(app);
+      expect(offer).not.toMatch(/STARTTLS|AUTH/);
+      await client.play(['STARTTLS → 502 5.5.1', `AUTH PLAIN ${plain('a', 'b')} → 502 5.5.1`]);
+    });
 
   it('MAYFLY_SMTP_AUTH=any accepts credentials of no inbox, and they change nothing', async () => {
     const app = await start({ MAYFLY_SMTP_AUTH: 'any' });
@@ -69,9 +68,8 @@ describeOnEngines('STARTTLS and AUTH as the settings say', (engine) => {
     expect((await app.api('GET', `/v1/inboxes/${other.id}`)).body.messageCount).toBe(0);
   });
 
-  itOnce(
-    'AUTH without TLS is offered to this machine, and to others only with MAYFLY_SMTP_AUTH_PLAINTEXT=on',
-    async () => {
+  if (isOnce)
+    it('AUTH without TLS is offered to this machine, and to others only with MAYFLY_SMTP_AUTH_PLAINTEXT=on', async () => {
       const settings = { MAYFLY_SMTP_AUTH: 'inbox', MAYFLY_SMTP_PROXY_FROM: '127.0.0.1/32' };
       const app = await start(settings);
       expect((await connected(app, '127.0.0.1')).offer).toContain('AUTH PLAIN LOGIN');
@@ -80,8 +78,7 @@ describeOnEngines('STARTTLS and AUTH as the settings say', (engine) => {
       await client.play([`AUTH PLAIN ${plain('a', 'b')} → 538 5.7.11`]);
       const open = await start({ ...settings, MAYFLY_SMTP_AUTH_PLAINTEXT: 'on' });
       expect((await connected(open, '198.51.100.7')).offer).toContain('AUTH PLAIN LOGIN');
-    },
-  );
+    });
 
   it('an inbox that one server made captures the mail of a session with another', async () => {
     const settings = { MAYFLY_SMTP_AUTH: 'inbox' };

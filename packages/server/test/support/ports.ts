@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Between two attempts to connect, milliseconds. */
@@ -42,4 +42,11 @@ export async function untilListening(port: number, signal?: AbortSignal): Promis
       socket.destroy();
     }
   }
+}
+
+/** Listens on a port of the loopback interface, so that no other program can. */
+export async function takePort(): Promise<{ port: string; release(): void }> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: String((server.address() as AddressInfo).port), release: () => void server.close() };
 }

@@ -43,6 +43,8 @@ export interface ServerOptions {
   under?: string[];
   /** Runs the sources instead of their bundle, for tests that change modules. */
   fromSources?: boolean;
+  /** A program that starts the server, instead of the bundle. */
+  entry?: string;
   /** Arguments for Node.js. */
   nodeArgs?: string[];
   /** Settings beside those that every server has here. */
@@ -52,7 +54,7 @@ export interface ServerOptions {
 /** Only spawns it, and does not wait until it is ready. */
 export function spawnServer(options: ServerOptions): ChildProcess {
   const { command = 'serve', commandArgs = [], dataDir, under = [], nodeArgs = [], env = {} } = options;
-  const entry = options.fromSources ? SOURCES : MAIN;
+  const { entry = options.fromSources ? SOURCES : MAIN } = options;
   const [program = '', ...args] = [...under, process.execPath, ...nodeArgs, entry, command, ...commandArgs];
   return spawn(program, args, {
     // Nothing else of ours: the server refuses settings that it does not know.

@@ -34,6 +34,10 @@ export class SmtpClient {
     return this.#socket;
   }
 
+  get isClosed(): boolean {
+    return this.#ended;
+  }
+
   #listen(): void {
     const wake = () => this.#wake?.();
     this.#socket.on('data', (piece: Buffer) => {

@@ -12,7 +12,7 @@ let place: Place;
 let examples: Body;
 beforeAll(async () => {
   http = await startHttp();
-  limited = await startHttp({}, 'free');
+  limited = await startHttp({}, 'free', { free: { requestsPerMonth: 150 } });
   place = await newPlace(http);
   const { body } = await http.api('GET', '/openapi.json', { as: null });
   examples = Object.values(body.components.examples).map((example: Body) => example.value);

@@ -19,7 +19,7 @@ describe('a text that is changed piece by piece is what it would be as a whole',
       fc.property(texts, (text) => {
         expect(joinTexts([text])).toBe(text.replaceAll('\0', '').replaceAll('\r\n', '\n'));
       }),
-      runs(60, 2_000),
+      runs(20, 2_000),
     );
   });
 
@@ -39,7 +39,7 @@ describe('a text that is changed piece by piece is what it would be as a whole',
         const long = Array.from({ length: 40_000 }, (_, i) => some[i % some.length] ?? '');
         expect(fold(long.join('\r\n  '))).toBe(long.map(fold).join(' '));
       }),
-      runs(20, 200),
+      runs(6, 200),
     );
   });
 });

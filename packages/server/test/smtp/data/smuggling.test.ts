@@ -1,7 +1,22 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import { startSmtp, upToData } from '../start-smtp.ts';
-import { FALSE_ENDS } from './false-ends.ts';
+
+/** What looks like the end of the data to some servers, and is not (RFC 5321 section 4.1.1.4). */
+const FALSE_ENDS = [
+  '\n.\n',
+  '\n.\r\n',
+  '\r\n.\n',
+  '\r.\r',
+  '\r.\n',
+  '\n.\r',
+  '\r.\r\n',
+  '\r\n.\r',
+  '\r\n.\r\r\n',
+  '\r\r\n.\r\r\n',
+  '\r\n\0.\r\n',
+  '\r\n.\0\r\n',
+];
 
 const LIMIT = 50_000;
 const limits = { maxMessageBytes: LIMIT };

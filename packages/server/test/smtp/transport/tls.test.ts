@@ -6,7 +6,11 @@ import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import { ANY_CERTIFICATE, trustedCertificate } from '../../support/tls/certificates.ts';
 import { type StartedSmtp, startSmtp } from '../start-smtp.ts';
 
+const certificate = await trustedCertificate();
 const WITHOUT_STARTTLS = /^(?!.*STARTTLS)250-/s;
+
+/** For tests about the certificate that the server makes for itself. */
+const GENERATED = { tls: null, startTls: 'self-signed' } as const;
 
 let smtp: StartedSmtp | undefined;
 let client: SmtpClient | undefined;
@@ -16,14 +20,13 @@ afterEach(async () => {
 });
 
 async function begin(options: Parameters<typeof startSmtp>[0] = {}): Promise<SmtpClient> {
-  smtp = await startSmtp({ startTls: 'self-signed', ...options });
+  smtp = await startSmtp({ tls: certificate.tls, ...options });
   client = await smtpClient(smtp.port);
   await client.play(['→ 220', { send: 'EHLO before.test', expect: /STARTTLS/ }]);
   return client;
 }
 
 describe('STARTTLS is offered', () => {
-  const certificate = trustedCertificate();
   test.each([
     ['auto', false, false],
     ['auto', true, true],
@@ -32,7 +35,7 @@ describe('STARTTLS is offered', () => {
     ['off', false, false],
     ['off', true, false],
   ] as const)('by `%s`, with a certificate configured: %s, offered: %s', async (startTls, given, offered) => {
-    smtp = await startSmtp({ startTls, tls: given ? (await certificate).tls : null });
+    smtp = await startSmtp({ startTls, tls: given ? certificate.tls : null });
     client = await smtpClient(smtp.port);
     await client.play([
       '→ 220',
@@ -89,7 +92,7 @@ describe('STARTTLS', () => {
 
   test('that is done in time is not ended later', async () => {
     const clock = new FakeClock();
-    smtp = await startSmtp({ startTls: 'self-signed' }, clock);
+    smtp = await startSmtp({ tls: certificate.tls }, clock);
     client = await smtpClient(smtp.port);
     await client.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
     await client.startTls(ANY_CERTIFICATE);
@@ -109,14 +112,14 @@ describe('STARTTLS', () => {
 
   test('shows the certificate that was given', async () => {
     const { tls, trust } = await trustedCertificate('mx.given.test');
-    const client = await begin({ tls, startTls: 'auto' });
+    const client = await begin({ tls });
     await client.play(['STARTTLS → 220']);
     await client.startTls(trust);
     expect((client.socket as TLSSocket).getPeerCertificate().subject.CN).toBe('mx.given.test');
   });
 
   test('shows a certificate of its own name where none was given', async () => {
-    const client = await begin();
+    const client = await begin(GENERATED);
     await client.play(['STARTTLS → 220']);
     await client.startTls(ANY_CERTIFICATE);
     const certificate = (client.socket as TLSSocket).getPeerCertificate();
@@ -144,7 +147,7 @@ describe('STARTTLS', () => {
   test.each(['reset', 'close'] as const)(
     'is survived when clients %s the connection while the certificate is being made',
     async (how) => {
-      const client = await begin();
+      const client = await begin(GENERATED);
       client.socket.write('STARTTLS\r\nNOOP\r\n');
       await new Promise((resolve) => setImmediate(resolve));
       if (how === 'reset') (client.socket as Socket).resetAndDestroy();
@@ -158,7 +161,7 @@ describe('STARTTLS', () => {
   );
 
   test('does not hold up a stop', async () => {
-    const client = await begin();
+    const client = await begin(GENERATED);
     client.socket.write('STARTTLS\r\n');
     await new Promise((resolve) => setImmediate(resolve));
     await smtp?.stop();

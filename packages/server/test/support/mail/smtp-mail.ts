@@ -32,6 +32,12 @@ export async function sendMail(
   }
 }
 
+/** Sends one mail to one address. @returns the reply to its end, or to the recipient that was refused */
+export async function sendTo(port: number, address: string, text?: string): Promise<string> {
+  const { replies, end } = await sendMail(port, [address], text);
+  return end ?? replies.join();
+}
+
 /** The reply to a single RCPT, without sending a mail. */
 export async function rcpt(port: number, address: string): Promise<string> {
   const client = await smtpClient(port);

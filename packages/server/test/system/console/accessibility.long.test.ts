@@ -1,9 +1,6 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { inForm } from '../../support/form.ts';
-import { startApp, type TestApp } from '../../support/start-app.ts';
-import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
-import { expectAccessible, LOOKS, type Look, openConsole, signUpMail } from './console.ts';
+import { describeConsole, expectAccessible, LOOKS, type Look, signUpMail } from './console.ts';
 
 /** A phone, a tablet, a laptop, and that at 200 % zoom, which halves the pixels that CSS counts. */
 const WIDTHS = [390, 768, 1440, 720].flatMap((width) =>
@@ -15,110 +12,97 @@ const WIDTHS = [390, 768, 1440, 720].flatMap((width) =>
 );
 const looks: readonly Look[] = LOOKS;
 
-describe.skipIf(!CHROMIUM)(
-  'every screen and state of the console (skipped where there is no Chromium)',
-  () => {
-    let app: TestApp;
-    let browser: Browser;
-    /** Paths by state; each state has words that show when it is reached. */
-    let states: Record<string, [path: string, words: string]>;
-    beforeAll(async () => {
-      [app, browser] = await Promise.all([startApp(), launchBrowser()]);
-      const inbox = await app.createInbox({ labels: { run: '4711' } });
-      const empty = await app.createInbox();
-      const ended = await app.createInbox();
-      await app.send(signUpMail(inbox.address));
-      await app.api('POST', `/v1/inboxes/${ended.id}/expire`);
-      const { body: list } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
-      const message = `/inboxes/${inbox.id}/messages/${list.messages[0].id}`;
-      const html = '<div style="position: absolute; gap: 1px">Hello</div>';
-      const { body: injected } = await app.api('POST', `/v1/inboxes/${inbox.id}/messages`, {
-        headers: { 'content-type': 'message/rfc822' },
-        body: `Subject: Modern\r\nContent-Type: text/html\r\n\r\n${html}\r\n`,
-      });
-      const modern = `/inboxes/${inbox.id}/messages/${injected.id}`;
-      states = {
-        inboxes: ['/inboxes', 'run=4711'],
-        'inboxes, none matches': ['/inboxes?q=nothing', 'No inbox matches'],
-        'new inbox': ['/inboxes?new=1', 'Lifetime'],
-        inbox: [`/inboxes/${inbox.id}`, 'Please confirm your address'],
-        'inbox, empty': [`/inboxes/${empty.id}`, 'Waiting for the first mail'],
-        'inbox, expired': [`/inboxes/${ended.id}`, 'This inbox has expired'],
-        'inbox, unknown': ['/inboxes/inb_00000000000000000000000000', 'There is nothing here'],
-        html: [message, 'Dark client'],
-        text: [`${message}?view=text`, 'Copy the text'],
-        codes: [`${message}?view=codes`, 'Links'],
-        headers: [`${message}?view=headers`, 'MIME-Version'],
-        parts: [`${message}?view=parts`, 'terms.pdf'],
-        source: [`${message}?view=source`, 'Wrap lines'],
-        json: [`${message}?view=json`, '"inboxId"'],
-        timeline: [`${message}?view=timeline`, 'Stored by Mayfly'],
-        lint: [`${message}?view=lint`, 'Lint'],
-        'lint, by mail client': [`${modern}?view=lint`, 'By mail client'],
-        'replies and bounces': [`/inboxes/${inbox.id}/sent`, 'Nothing yet'],
-        why: [`/inboxes/${inbox.id}/why?subject=invoice`, 'as of now'],
-        'why, address': ['/why?address=nobody@mayfly.test', 'No inbox has this address'],
-        live: ['/live', 'Pause'],
-        connect: ['/connect?for=django', 'EMAIL_HOST'],
-        'webhooks, empty': ['/webhooks', 'No webhooks yet'],
-        'new webhook': ['/webhooks?new=1', 'Register'],
-        keys: ['/keys', 'Begins with'],
-        'new key': ['/keys?new=1', 'What it is for'],
-        usage: ['/usage', 'Requests by day'],
-        domains: ['/domains', 'MX'],
-        'no such screen': ['/nothing', 'There is no such screen'],
-      };
-    });
-    afterAll(async () => {
-      await browser?.close();
-      await app?.stop();
-    });
+describeConsole('every screen and state of the console', {}, (site) => {
+  /** Paths by state; each state has words that show when it is reached. */
+  let states: Record<string, [path: string, words: string]>;
+  beforeAll(async () => {
+    const inbox = await site.app.createInbox({ labels: { run: '4711' } });
+    const empty = await site.app.createInbox();
+    const ended = await site.app.createInbox();
+    await site.app.send(signUpMail(inbox.address));
+    await site.app.api('POST', `/v1/inboxes/${ended.id}/expire`);
+    const { body: list } = await site.app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
+    const message = `/inboxes/${inbox.id}/messages/${list.messages[0].id}`;
+    const html = '<div style="position: absolute; gap: 1px">Hello</div>';
+    const source = `Subject: Modern
+Content-Type: text/html
 
-    it.each(inForm(LOOKS.slice(0, 2), [...LOOKS, ...WIDTHS]))(
-      'has no finding of axe and no sideways scrolling, $width px wide and $colorScheme',
-      async (look) => {
-        const { context, page, open, complaints } = await openConsole(browser, app, look);
-        // The short form tries each state in one of the two looks.
-        const tried = Object.entries(states).filter(
-          (_, index) => inForm(false, true) || index % 2 === looks.indexOf(look),
-        );
-        for (const [state, [path, words]] of tried) {
-          await open(path);
-          await page.getByText(words).first().waitFor();
-          await expectAccessible(page, state);
-        }
-        await open('/inboxes');
-        await page.getByText('run=4711').waitFor();
-        await page.keyboard.press('Control+k');
-        await page.locator('[role=combobox]:focus').waitFor();
-        await expectAccessible(page, 'palette');
-        expect(complaints).toEqual([]);
-        await context.close();
-      },
-      inForm(120_000, 240_000),
-    );
+${html}
+`;
+    const modern = `/inboxes/${inbox.id}/messages/${await site.inject(inbox.id, source)}`;
+    states = {
+      inboxes: ['/inboxes', 'run=4711'],
+      'inboxes, none matches': ['/inboxes?q=nothing', 'No inbox matches'],
+      'new inbox': ['/inboxes?new=1', 'Lifetime'],
+      inbox: [`/inboxes/${inbox.id}`, 'Please confirm your address'],
+      'inbox, empty': [`/inboxes/${empty.id}`, 'Waiting for the first mail'],
+      'inbox, expired': [`/inboxes/${ended.id}`, 'This inbox has expired'],
+      'inbox, unknown': ['/inboxes/inb_00000000000000000000000000', 'There is nothing here'],
+      html: [message, 'Dark client'],
+      text: [`${message}?view=text`, 'Copy the text'],
+      codes: [`${message}?view=codes`, 'Links'],
+      headers: [`${message}?view=headers`, 'MIME-Version'],
+      parts: [`${message}?view=parts`, 'terms.pdf'],
+      source: [`${message}?view=source`, 'Wrap lines'],
+      json: [`${message}?view=json`, '"inboxId"'],
+      timeline: [`${message}?view=timeline`, 'Stored by Mayfly'],
+      lint: [`${message}?view=lint`, 'Lint'],
+      'lint, by mail client': [`${modern}?view=lint`, 'By mail client'],
+      'replies and bounces': [`/inboxes/${inbox.id}/sent`, 'Nothing yet'],
+      why: [`/inboxes/${inbox.id}/why?subject=invoice`, 'as of now'],
+      'why, address': ['/why?address=nobody@mayfly.test', 'No inbox has this address'],
+      live: ['/live', 'Pause'],
+      connect: ['/connect?for=django', 'EMAIL_HOST'],
+      'webhooks, empty': ['/webhooks', 'No webhooks yet'],
+      'new webhook': ['/webhooks?new=1', 'Register'],
+      keys: ['/keys', 'Begins with'],
+      'new key': ['/keys?new=1', 'What it is for'],
+      usage: ['/usage', 'Requests by day'],
+      domains: ['/domains', 'MX'],
+      'no such screen': ['/nothing', 'There is no such screen'],
+    };
+  });
 
-    it.each(WIDTHS.filter(({ colorScheme, width }) => colorScheme === 'light' && width !== 1440))(
-      'gives half of the height to the mail, $width x $height',
-      async (look) => {
-        const { context, page, open } = await openConsole(browser, app, look);
-        await open(states.html?.[0] ?? '');
-        const frame = page.locator('.preview-stage');
-        await frame.waitFor();
-        await expect
-          .poll(async () => ((await frame.boundingBox())?.y ?? Number.POSITIVE_INFINITY) / look.height)
-          .toBeLessThanOrEqual(0.5);
-        await context.close();
-      },
-    );
+  it.each(inForm(LOOKS.slice(0, 2), [...LOOKS, ...WIDTHS]))(
+    'has no finding of axe and no sideways scrolling, $width px wide and $colorScheme',
+    async (look) => {
+      const { page, open } = await site.openConsole(look);
+      // The short form tries each state in one of the two looks.
+      const tried = Object.entries(states).filter(
+        (_, index) => inForm(false, true) || index % 2 === looks.indexOf(look),
+      );
+      for (const [state, [path, words]] of tried) {
+        await open(path);
+        await page.getByText(words).first().waitFor();
+        await expectAccessible(page, state);
+      }
+      await open('/inboxes');
+      await page.getByText('run=4711').waitFor();
+      await page.keyboard.press('Control+k');
+      await page.locator('[role=combobox]:focus').waitFor();
+      await expectAccessible(page, 'palette');
+    },
+    inForm(120_000, 240_000),
+  );
 
-    it('says that the server does not respond', async () => {
-      const { context, page, open } = await openConsole(browser, app);
-      await page.route('**/v1/domains', (route) => route.abort());
-      await open('/domains');
-      await page.getByText('The server does not respond').waitFor();
-      await expectAccessible(page, 'no response');
-      await context.close();
-    });
-  },
-);
+  it.each(WIDTHS.filter(({ colorScheme, width }) => colorScheme === 'light' && width !== 1440))(
+    'gives half of the height to the mail, $width x $height',
+    async (look) => {
+      const { page, open } = await site.openConsole(look);
+      await open(states.html?.[0] ?? '');
+      const frame = page.locator('.preview-stage');
+      await frame.waitFor();
+      await expect
+        .poll(async () => ((await frame.boundingBox())?.y ?? Number.POSITIVE_INFINITY) / look.height)
+        .toBeLessThanOrEqual(0.5);
+    },
+  );
+
+  it('says that the server does not respond', async () => {
+    const { page, open } = await site.openConsole();
+    await page.route('**/v1/domains', (route) => route.abort());
+    await open('/domains');
+    await page.getByText('The server does not respond').waitFor();
+    await expectAccessible(page, 'no response');
+  });
+});

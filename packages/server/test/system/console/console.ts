@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { expect } from 'vitest';
-import { TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { afterAll, afterEach, beforeAll, describe, expect } from 'vitest';
+import type { Overrides } from '../../../src/app.ts';
+import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
 
 /** Themes and widths in which every screen has to work. */
 export const LOOKS = [
@@ -55,6 +57,80 @@ export async function openConsole(
     },
   };
 }
+
+/** A server, a browser and the pages that the cases of a `describe` open. */
+export interface Site {
+  readonly app: TestApp;
+  readonly browser: Browser;
+  /** As {@link openConsole}. After the case the page is closed, and the browser must not have complained. */
+  openConsole(look?: Look, as?: string | null, app?: Pick<TestApp, 'url'>): Promise<Console>;
+  /** Puts a mail into an inbox: its source, or a subject. @returns its id */
+  inject(inboxId: string, mail: string): Promise<string>;
+  /** Subjects of the messages of an inbox, newest first. */
+  subjects(inboxId: string, query?: string): Promise<string[]>;
+}
+
+/** Runs cases with a server and a browser that they share. */
+export function describeConsole(
+  name: string,
+  env: Record<string, string>,
+  cases: (site: Site) => void,
+  overrides: Overrides = {},
+): void {
+  describe.skipIf(!CHROMIUM)(`${name} (skipped where there is no Chromium)`, () => {
+    let app: TestApp;
+    let browser: Browser;
+    const opened: Console[] = [];
+    beforeAll(async () => {
+      [app, browser] = await Promise.all([startApp(env, overrides), launchBrowser()]);
+    });
+    afterEach(async () => {
+      const closing = opened.splice(0);
+      for (const { context } of closing) await context.close();
+      expect(closing.flatMap(({ complaints }) => complaints)).toEqual([]);
+    });
+    afterAll(async () => {
+      await browser?.close();
+      await app?.stop();
+    });
+    cases({
+      get app() {
+        return app;
+      },
+      get browser() {
+        return browser;
+      },
+      async openConsole(look, as, other = app) {
+        const shown = await openConsole(browser, other, look, as);
+        opened.push(shown);
+        return shown;
+      },
+      async inject(id, mail) {
+        const { body } = await app.api('POST', `/v1/inboxes/${id}/messages`, {
+          body: mail.includes('\r\n') ? mail : `Subject: ${mail}\r\n\r\nYour code is 482913\r\n`,
+          headers: { 'content-type': 'message/rfc822' },
+        });
+        return body.id;
+      },
+      subjects: async (id, query = '') =>
+        (await app.api('GET', `/v1/inboxes/${id}/messages?${query}`)).body.messages.map(
+          ({ subject }: { subject: string }) => subject,
+        ),
+    });
+  });
+}
+
+/** Lets everybody sign up, under a plan whose limits the console does not reach. */
+export const SIGN_UP = {
+  MAYFLY_PLANS: JSON.stringify({ free: { maxLiveInboxes: null, requestsPerSecond: null, burst: null } }),
+  MAYFLY_SIGNUP_PLAN: 'free',
+};
+
+/** The row of a message or an inbox in a list. */
+export const row = (page: Page, text: string) => page.getByRole('link', { name: new RegExp(text) });
+
+/** For what the element with the focus says. */
+export const focused = (page: Page) => expect.poll(() => page.locator(':focus').textContent());
 
 interface Violation {
   id: string;

@@ -1,8 +1,15 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startApp, type TestApp } from '../../support/start-app.ts';
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
 import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
-import { expectAccessible, LOOKS, openConsole, signUpMail } from './console.ts';
+import {
+  describeConsole,
+  expectAccessible,
+  focused,
+  LOOKS,
+  openConsole,
+  row,
+  signUpMail,
+} from './console.ts';
 
 /** More than one page of a list. */
 const MANY = 230;
@@ -23,37 +30,11 @@ async function clickIntoMail(page: Page): Promise<void> {
   await back.evaluate(({ promise }) => promise);
 }
 
-describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no Chromium)', () => {
-  let app: TestApp;
-  let browser: Browser;
-  beforeAll(async () => {
-    const plans = { free: { maxLiveInboxes: null, requestsPerSecond: null, burst: null } };
-    const env = { MAYFLY_PLANS: JSON.stringify(plans), MAYFLY_SIGNUP_PLAN: 'free', MAYFLY_SINK: 'on' };
-    [app, browser] = await Promise.all([startApp(env), launchBrowser()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await app?.stop();
-  });
-
-  const inject = async (id: string, subject: string): Promise<string> => {
-    const { body } = await app.api('POST', `/v1/inboxes/${id}/messages`, {
-      body: `Subject: ${subject}\r\n\r\nYour code is 482913\r\n`,
-      headers: { 'content-type': 'message/rfc822' },
-    });
-    return body.id;
-  };
-  const row = (page: Page, subject: string) => page.getByRole('link', { name: new RegExp(subject) });
-  const focused = (page: Page) => expect.poll(() => page.locator(':focus').textContent());
-  const listed = async (id: string, q = ''): Promise<string[]> =>
-    (await app.api('GET', `/v1/inboxes/${id}/messages?${q}`)).body.messages.map(
-      ({ subject }: { subject: string }) => subject,
-    );
-
+describeConsole('daily work in the console', { MAYFLY_SINK: 'on' }, (site) => {
   it('searches as one types; Enter goes to the first row, from which j goes on', async () => {
-    const inbox = await app.createInbox();
-    for (const subject of ['red one', 'red two', 'blue', 'green']) await inject(inbox.id, subject);
-    const { context, page, open, complaints } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    for (const subject of ['red one', 'red two', 'blue', 'green']) await site.inject(inbox.id, subject);
+    const { page, open } = await site.openConsole();
     await open(`/inboxes/${inbox.id}`);
     await row(page, 'blue').waitFor();
     await page.keyboard.press('/');
@@ -70,14 +51,12 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     await page.getByLabel('Search messages').fill('subject:');
     await page.getByLabel('Search messages').fill('subject:blue');
     await page.getByText('1 of 4', { exact: true }).waitFor();
-    expect(complaints).toEqual([]);
-    await context.close();
   });
 
   it('keeps letters that are typed while the search for the former ones begins', async () => {
-    const inbox = await app.createInbox();
-    for (const subject of ['red', 'rose']) await inject(inbox.id, subject);
-    const { context, page } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    for (const subject of ['red', 'rose']) await site.inject(inbox.id, subject);
+    const { page } = await site.openConsole();
     // Whenever a search begins, the next letter is typed.
     await page.addInitScript(`
       const { replaceState } = history;
@@ -95,20 +74,19 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
       ['/live', 'Search all messages', 'rose'],
       ['/inboxes', 'Search inboxes', 'No inbox matches'],
     ] as const) {
-      await page.goto(`${app.url}/console${path}`);
+      await page.goto(`${site.app.url}/console${path}`);
       await page.getByLabel(field).fill('r');
       await page.waitForURL(/q=rose/);
       await page.getByText(found, { exact: true }).first().waitFor();
       expect(await page.getByLabel(field).inputValue()).toBe('rose');
     }
-    await context.close();
   });
 
   it('comes back to the same row: from a message to Live, to a search, and to the inboxes', async () => {
-    const inbox = await app.createInbox();
-    for (let n = 0; n < 12; n++) await inject(inbox.id, `back ${n};`);
-    for (let n = 0; n < 3; n++) await app.createInbox();
-    const { context, page, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    for (let n = 0; n < 12; n++) await site.inject(inbox.id, `back ${n};`);
+    for (let n = 0; n < 3; n++) await site.app.createInbox();
+    const { page, open } = await site.openConsole();
     await open('/live?q=back');
     await row(page, 'back 4;').click();
     await page.getByRole('heading', { name: 'back 4;' }).waitFor();
@@ -124,24 +102,22 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     await focused(page).toContain('back 7;');
     await page.keyboard.press('u');
     await focused(page).toContain(inbox.address);
-    await context.close();
   });
 
   it('End goes to the oldest message, however many there are', async () => {
-    const inbox = await app.createInbox();
-    for (let n = 0; n < MANY; n++) await inject(inbox.id, `number ${n};`);
-    const { context, page, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    for (let n = 0; n < MANY; n++) await site.inject(inbox.id, `number ${n};`);
+    const { page, open } = await site.openConsole();
     await open(`/inboxes/${inbox.id}`);
     await page.getByText(`100 of ${MANY}`).waitFor();
     await page.keyboard.press('End');
     await focused(page).toContain('number 0;');
-    await context.close();
   });
 
   it('selects many by keys and with Shift, and marks, tags and deletes them', async () => {
-    const inbox = await app.createInbox();
-    for (let n = 0; n < 6; n++) await inject(inbox.id, `many ${n};`);
-    const { context, page, open, complaints } = await openConsole(browser, app, LOOKS[1]);
+    const inbox = await site.app.createInbox();
+    for (let n = 0; n < 6; n++) await site.inject(inbox.id, `many ${n};`);
+    const { page, open } = await site.openConsole(LOOKS[1]);
     await page.clock.install();
     await open(`/inboxes/${inbox.id}`);
     await row(page, 'many 5;').waitFor();
@@ -151,11 +127,11 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     await page.getByText('3 messages selected').waitFor();
     await expectAccessible(page, 'inbox, selected');
     await page.getByRole('button', { name: 'Read', exact: true }).click();
-    await expect.poll(() => listed(inbox.id, 'q=is:read')).toEqual(['many 5;', 'many 4;', 'many 3;']);
+    await expect.poll(() => site.subjects(inbox.id, 'q=is:read')).toEqual(['many 5;', 'many 4;', 'many 3;']);
     await page.getByRole('button', { name: 'Tag' }).click();
     await page.keyboard.type('checked');
     await page.keyboard.press('Enter');
-    await expect.poll(() => listed(inbox.id, 'q=tag:checked')).toHaveLength(3);
+    await expect.poll(() => site.subjects(inbox.id, 'q=tag:checked')).toHaveLength(3);
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByText('3 messages are deleted').waitFor();
     await row(page, 'many 4;').waitFor({ state: 'detached' });
@@ -166,22 +142,20 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByText('The message is deleted').waitFor();
     await page.clock.fastForward(6_000);
-    await expect.poll(() => listed(inbox.id)).toHaveLength(5);
-    expect(complaints).toEqual([]);
-    await context.close();
+    await expect.poll(() => site.subjects(inbox.id)).toHaveLength(5);
   });
 
   it('shows what was not read, in all tabs, and whom a mail of the sink was sent to', async () => {
     // As a blind copy: the header names somebody else.
     const envelope = { from: 'no-reply@shop.example', to: 'somebody.else@mayfly.test' };
-    await app.send({ ...signUpMail('all@shop.example'), subject: 'for the sink', envelope });
-    const { body } = await app.api('GET', '/v1/inboxes?label.mayfly=sink');
+    await site.app.send({ ...signUpMail('all@shop.example'), subject: 'for the sink', envelope });
+    const { body } = await site.app.api('GET', '/v1/inboxes?label.mayfly=sink');
     const [sink] = body.inboxes;
-    const { context, page, open } = await openConsole(browser, app);
+    const { context, page, open } = await site.openConsole();
     await open(`/inboxes/${sink.id}`);
     await row(page, 'Unread.*to somebody\\.else@mayfly\\.test.*for the sink').waitFor();
     const second = await context.newPage();
-    await second.goto(`${app.url}/console/live`);
+    await second.goto(`${site.app.url}/console/live`);
     await row(second, 'Unread.*somebody\\.else@mayfly\\.test in').waitFor();
     await row(page, 'for the sink').click();
     await page.getByRole('heading', { name: 'for the sink' }).waitFor();
@@ -190,13 +164,12 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     // e marks it as unread again, and it stays so while it is shown.
     await page.keyboard.press('e');
     await row(second, 'Unread.*for the sink').waitFor();
-    await context.close();
   });
 
   it('shows attachments that are safe to show, and tags of a mail', async () => {
-    const inbox = await app.createInbox();
+    const inbox = await site.app.createInbox();
     const event = 'BEGIN:VEVENT\r\nSUMMARY:Lunch\\, outside\r\nDTSTART:20260304T050607Z\r\nEND:VEVENT';
-    await app.send({
+    await site.app.send({
       ...signUpMail(inbox.address),
       attachments: [
         { filename: 'list.csv', contentType: 'text/csv', content: 'name;total\n"Ada; ""A""";3\n' },
@@ -206,7 +179,7 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
         { filename: 'terms.pdf', content: '%PDF-1.4' },
       ],
     });
-    const { context, page, open, complaints } = await openConsole(browser, app);
+    const { page, open } = await site.openConsole();
     await open(`/inboxes/${inbox.id}`);
     await row(page, 'Please confirm').click();
     const shown: [file: string, text: string][] = [
@@ -231,19 +204,17 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     await page.keyboard.press('Enter');
     await page.getByTitle('Remove the tag urgent').click();
     await page.getByTitle('Remove the tag urgent').waitFor({ state: 'detached' });
-    await expect.poll(() => listed(inbox.id, 'q=tag:urgent')).toEqual([]);
-    expect(complaints).toEqual([]);
-    await context.close();
+    await expect.poll(() => site.subjects(inbox.id, 'q=tag:urgent')).toEqual([]);
   });
 
   it('shows a PDF in the viewer of the browser, and nothing that is only called one', async () => {
-    const inbox = await app.createInbox();
+    const inbox = await site.app.createInbox();
     const mail = signUpMail(inbox.address);
     const attachments = [...mail.attachments, { filename: 'no.pdf', content: '<script>alert(1)</script>' }];
-    await app.send({ ...mail, attachments });
+    await site.app.send({ ...mail, attachments });
     const withViewer = await launchBrowser([], CHROMIUM);
     try {
-      const { page, open, complaints } = await openConsole(withViewer, app);
+      const { page, open, complaints } = await openConsole(withViewer, site.app);
       await open(`/inboxes/${inbox.id}`);
       await row(page, 'Please confirm').click();
       await page.getByRole('button', { name: /^terms.pdf/ }).click();
@@ -262,10 +233,10 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
   });
 
   it('a number is the same view for every mail, also after a click into the mail', async () => {
-    const inbox = await app.createInbox();
-    await inject(inbox.id, 'only text');
-    await app.send(signUpMail(inbox.address));
-    const { context, page, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    await site.inject(inbox.id, 'only text');
+    await site.app.send(signUpMail(inbox.address));
+    const { page, open } = await site.openConsole();
     await open(`/inboxes/${inbox.id}`);
     await row(page, 'Please confirm').click();
     await clickIntoMail(page);
@@ -277,15 +248,14 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     await page.getByRole('heading', { name: 'only text' }).waitFor();
     await page.keyboard.press('5');
     await page.getByText('Attachments and inline parts').waitFor();
-    await context.close();
   });
 
   it('inverts a mail that has no dark scheme, as clients do, and says so', async () => {
-    const inbox = await app.createInbox();
-    await app.send(signUpMail(inbox.address));
+    const inbox = await site.app.createInbox();
+    await site.app.send(signUpMail(inbox.address));
     const own = '<meta name="color-scheme" content="light dark"><p>Own scheme</p>';
-    await app.send({ ...signUpMail(inbox.address), subject: 'dark by itself', html: own });
-    const { context, page, open } = await openConsole(browser, app);
+    await site.app.send({ ...signUpMail(inbox.address), subject: 'dark by itself', html: own });
+    const { page, open } = await site.openConsole();
     await open(`/inboxes/${inbox.id}?dark=1`);
     await row(page, 'Please confirm').click();
     await page.getByText('the mail has no dark scheme').waitFor();
@@ -294,12 +264,11 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     await page.getByRole('heading', { name: 'dark by itself' }).waitFor();
     await page.frameLocator('iframe').getByText('Own scheme').waitFor();
     expect(await page.getByText('the mail has no dark scheme').count()).toBe(0);
-    await context.close();
   });
 
   it('says why somebody was signed out, and whether it is this machine that is offline', async () => {
-    const { body: key } = await app.api('POST', '/v1/keys', { body: { name: 'short', scope: 'full' } });
-    const { context, page, open } = await openConsole(browser, app, LOOKS[0], key.key);
+    const { body: key } = await site.app.api('POST', '/v1/keys', { body: { name: 'short', scope: 'full' } });
+    const { context, page, open } = await site.openConsole(LOOKS[0], key.key);
     await open('/inboxes');
     await page.getByText('Live', { exact: true }).last().waitFor();
     await context.setOffline(true);
@@ -309,17 +278,16 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
       .getByText(/^(Live|Reconnecting)/)
       .last()
       .waitFor();
-    await app.api('DELETE', `/v1/keys/${key.id}`);
+    await site.app.api('DELETE', `/v1/keys/${key.id}`);
     await page.keyboard.press('r');
     await page.getByText('You were signed out.').waitFor();
     await expectAccessible(page, 'signed out');
-    await context.close();
   });
 
   it('opens a list of hundreds of inboxes with two requests, and searches all of them with one more', async () => {
-    const oldest = await app.createInbox({ localPart: 'the-oldest-of-all' });
-    for (let n = 0; n < 2 * MANY; n++) await app.createInbox();
-    const { context, page, open } = await openConsole(browser, app);
+    const oldest = await site.app.createInbox({ localPart: 'the-oldest-of-all' });
+    for (let n = 0; n < 2 * MANY; n++) await site.app.createInbox();
+    const { page, open } = await site.openConsole();
     let requests = 0;
     page.on('request', (request) => {
       if (/\/v1\/inboxes\?/.test(request.url())) requests++;
@@ -338,6 +306,5 @@ describe.skipIf(!CHROMIUM)('daily work in the console (skipped where there is no
     await page.keyboard.press('Control+k');
     await page.keyboard.type('oldest-of');
     await page.getByRole('option', { name: new RegExp(oldest.address) }).waitFor();
-    await context.close();
   });
 });

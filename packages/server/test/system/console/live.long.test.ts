@@ -3,12 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join, resolve } from 'node:path';
-import type { Browser, Route } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Route } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
 import { inForm } from '../../support/form.ts';
-import { startApp, type TestApp } from '../../support/start-app.ts';
-import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
-import { openConsole } from './console.ts';
+import { TEST_KEY } from '../../support/start-app.ts';
+import { describeConsole, LOOKS } from './console.ts';
 
 const DIST = resolve(import.meta.dirname, '../../../../web/dist');
 const KIB = 1024;
@@ -44,33 +43,17 @@ async function cuttingProxy(target: string): Promise<{ url: string; cut(): void;
   };
 }
 
-describe.skipIf(!CHROMIUM)('live lists of the console (skipped where there is no Chromium)', () => {
-  let app: TestApp;
-  let browser: Browser;
-  beforeAll(async () => {
-    [app, browser] = await Promise.all([startApp(), launchBrowser()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await app?.stop();
-  });
-
-  const inject = (id: string, subject: string) =>
-    app.api('POST', `/v1/inboxes/${id}/messages`, {
-      body: `Subject: ${subject}\r\n\r\nx\r\n`,
-      headers: { 'content-type': 'message/rfc822' },
-    });
-
+describeConsole('live lists of the console', {}, (site) => {
   it('show every message once and in order while the connection is cut again and again', async () => {
     const mails = inForm(120, 1_000);
     const cuts = inForm(6, 20);
-    const inbox = await app.createInbox();
-    const proxy = await cuttingProxy(app.url);
-    const { page, context, complaints } = await openConsole(browser, { url: proxy.url });
+    const inbox = await site.app.createInbox();
+    const proxy = await cuttingProxy(site.app.url);
+    const { page } = await site.openConsole(LOOKS[0], TEST_KEY, { url: proxy.url });
     await page.goto(`${proxy.url}/console/inboxes/${inbox.id}`);
     await page.getByText('Waiting for the first mail').waitFor();
     for (let n = 0; n < mails; n++) {
-      await inject(inbox.id, `mail ${String(n).padStart(5, '0')}`);
+      await site.inject(inbox.id, `mail ${String(n).padStart(5, '0')}`);
       if (n % Math.floor(mails / cuts) === 1) proxy.cut();
     }
     const setSize = page.locator('.pane-list li').first();
@@ -99,23 +82,21 @@ describe.skipIf(!CHROMIUM)('live lists of the console (skipped where there is no
       (_, n) => `mail ${String(mails - 1 - n).padStart(5, '0')}`,
     );
     expect(seen).toEqual(expected);
-    expect(complaints).toEqual([]);
     proxy.close();
     await page.getByText(/No connection to the server/).waitFor();
-    await context.close();
   });
 
   it('show a message that arrives while the list is loaded, also with a filter', async () => {
-    const inbox = await app.createInbox();
+    const inbox = await site.app.createInbox();
     for (const search of ['', '?q=subject:race']) {
-      const { page, context, open } = await openConsole(browser, app);
+      const { page, open } = await site.openConsole();
       const subject = `race${search.length}`;
       const held = Promise.withResolvers<void>();
       const hold = async (route: Route): Promise<void> => {
         const response = await route.fetch();
         // The stream is open, and the response was made before the message came.
         await page.getByText('Live', { exact: true }).last().waitFor();
-        await inject(inbox.id, subject);
+        await site.inject(inbox.id, subject);
         await page.waitForTimeout(300);
         await route.fulfill({ response });
       };
@@ -126,14 +107,13 @@ describe.skipIf(!CHROMIUM)('live lists of the console (skipped where there is no
       await held.promise;
       await page.waitForTimeout(200);
       await page.getByRole('link', { name: subject }).waitFor();
-      await context.close();
     }
   });
 
   it('keep few rows in the page, and hold still while one reads', async () => {
-    const inbox = await app.createInbox();
-    for (let n = 0; n < 150; n++) await inject(inbox.id, `row ${n}`);
-    const { page, context, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    for (let n = 0; n < 150; n++) await site.inject(inbox.id, `row ${n}`);
+    const { page, open } = await site.openConsole();
     await open(`/inboxes/${inbox.id}`);
     await page.getByRole('link', { name: /row 149/ }).waitFor();
     expect(await page.locator('.pane-list li').count()).toBeLessThanOrEqual(80);
@@ -144,19 +124,18 @@ describe.skipIf(!CHROMIUM)('live lists of the console (skipped where there is no
     const row = page.getByRole('link', { name: /row 138 / });
     await row.waitFor();
     const before = (await row.boundingBox())?.y;
-    await inject(inbox.id, 'while reading');
+    await site.inject(inbox.id, 'while reading');
     await page.getByRole('button', { name: '1 new' }).waitFor();
     const pill = (await page.getByRole('button', { name: '1 new' }).boundingBox())?.height ?? 0;
     const moved = ((await row.boundingBox())?.y ?? 0) - (before ?? 0);
     expect(Math.abs(moved)).toBeLessThan(pill + 20);
     await page.getByRole('button', { name: '1 new' }).click();
     await page.getByRole('link', { name: /while reading/ }).waitFor();
-    await context.close();
   });
 
   it('two tabs share one stream, and the second goes on when the first is closed', async () => {
-    const inbox = await app.createInbox();
-    const { page: first, context, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    const { page: first, context, open } = await site.openConsole();
     const streams: string[] = [];
     context.on('request', (request) => {
       if (request.url().includes('/v1/events')) streams.push(request.url());
@@ -164,15 +143,14 @@ describe.skipIf(!CHROMIUM)('live lists of the console (skipped where there is no
     await open(`/inboxes/${inbox.id}`);
     await first.getByText('Waiting for the first mail').waitFor();
     const second = await context.newPage();
-    await second.goto(`${app.url}/console/inboxes/${inbox.id}`);
+    await second.goto(`${site.app.url}/console/inboxes/${inbox.id}`);
     await second.getByText('Waiting for the first mail').waitFor();
-    await inject(inbox.id, 'to both');
+    await site.inject(inbox.id, 'to both');
     for (const page of [first, second]) await page.getByRole('link', { name: /to both/ }).waitFor();
     expect(streams).toHaveLength(1);
     await first.close();
-    await inject(inbox.id, 'to the one that is left');
+    await site.inject(inbox.id, 'to the one that is left');
     await second.getByRole('link', { name: /the one that is left/ }).waitFor();
-    await context.close();
   });
 });
 

@@ -1,37 +1,9 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
-import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
-import { LOOKS, openConsole } from './console.ts';
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { TEST_KEY } from '../../support/start-app.ts';
+import { describeConsole, LOOKS, row, SIGN_UP } from './console.ts';
 
-describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Chromium)', () => {
-  let app: TestApp;
-  let browser: Browser;
-  beforeAll(async () => {
-    const plans = { free: { maxLiveInboxes: null, requestsPerSecond: null, burst: null } };
-    const env = { MAYFLY_PLANS: JSON.stringify(plans), MAYFLY_SIGNUP_PLAN: 'free' };
-    [app, browser] = await Promise.all([
-      startApp({ ...env, MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' }),
-      launchBrowser(),
-    ]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await app?.stop();
-  });
-
-  const inject = async (id: string, subject: string): Promise<string> => {
-    const { body } = await app.api('POST', `/v1/inboxes/${id}/messages`, {
-      body: `Subject: ${subject}\r\n\r\nx\r\n`,
-      headers: { 'content-type': 'message/rfc822' },
-    });
-    return body.id;
-  };
-  const listed = async (id: string): Promise<string[]> =>
-    (await app.api('GET', `/v1/inboxes/${id}/messages`)).body.messages.map(
-      ({ subject }: { subject: string }) => subject,
-    );
-  const row = (page: Page, name: string) => page.getByRole('link', { name: new RegExp(name) });
+describeConsole('a page that stays open', { ...SIGN_UP, MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' }, (site) => {
   /** Makes the page believe that it is hidden, or shown again. */
   const setHidden = (page: Page, isHidden: boolean) =>
     page.evaluate(
@@ -40,14 +12,14 @@ describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Ch
     );
 
   it('shows nothing of an account after another tab has signed in with another one', async () => {
-    const { body: other } = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'other' } });
-    const inbox = await app.createInbox();
-    await inject(inbox.id, 'of the first account');
-    const { context, page, open } = await openConsole(browser, app);
+    const { body: other } = await site.app.api('POST', '/v1/accounts', { as: null, body: { name: 'other' } });
+    const inbox = await site.app.createInbox();
+    await site.inject(inbox.id, 'of the first account');
+    const { context, page, open } = await site.openConsole();
     await open(`/inboxes/${inbox.id}`);
     await row(page, 'of the first account').waitFor();
     const second = await context.newPage();
-    await second.goto(`${app.url}/console/inboxes`);
+    await second.goto(`${site.app.url}/console/inboxes`);
     await second.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('button', { name: 'Sign in' }).waitFor();
     await second.getByLabel('API key or read token').fill(other.key.key ?? other.key);
@@ -55,12 +27,11 @@ describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Ch
     await second.getByText('No inboxes yet').waitFor();
     await page.getByText('There is nothing here').waitFor();
     expect(await row(page, 'of the first account').count()).toBe(0);
-    await context.close();
   });
 
   it('signs out when a verb finds that the session has ended, and comes back to the same screen', async () => {
-    const inbox = await app.createInbox();
-    const { context, page, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    const { context, page, open } = await site.openConsole();
     await open(`/inboxes/${inbox.id}`);
     await page.getByText('Waiting for the first mail').waitFor();
     await page.getByText('Live', { exact: true }).last().waitFor();
@@ -74,13 +45,12 @@ describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Ch
     await page.keyboard.press('Enter');
     await page.waitForURL(new RegExp(`/inboxes/${inbox.id}$`));
     await page.getByText('Waiting for the first mail').waitFor();
-    await context.close();
   });
 
   it('shows nothing more of an inbox when its time is over', async () => {
-    const inbox = await app.createInbox({ ttlMinutes: 1 });
-    await inject(inbox.id, 'until then');
-    const { context, page, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox({ ttlMinutes: 1 });
+    await site.inject(inbox.id, 'until then');
+    const { page, open } = await site.openConsole();
     await page.clock.install();
     await open(`/inboxes/${inbox.id}`);
     // From then on the page knows when that is.
@@ -90,17 +60,16 @@ describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Ch
       .waitFor();
     await row(page, 'until then').click();
     await page.getByRole('tab', { name: 'Text' }).waitFor();
-    await app.api('POST', `/v1/inboxes/${inbox.id}/expire`);
+    await site.app.api('POST', `/v1/inboxes/${inbox.id}/expire`);
     await page.clock.fastForward(62_000);
     await page.getByText('This inbox has expired').waitFor();
     expect(await page.getByText('until then').count()).toBe(0);
-    await context.close();
   });
 
   it('deletes several messages by the keyboard, and undoes each by itself', async () => {
-    const inbox = await app.createInbox();
-    for (const subject of ['one', 'two', 'three']) await inject(inbox.id, subject);
-    const { context, page, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    for (const subject of ['one', 'two', 'three']) await site.inject(inbox.id, subject);
+    const { page, open } = await site.openConsole();
     await page.clock.install();
     await open(`/inboxes/${inbox.id}`);
     await row(page, 'three').waitFor();
@@ -114,64 +83,60 @@ describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Ch
     await row(page, 'two').waitFor();
     expect(await row(page, 'three').count()).toBe(0);
     await page.clock.fastForward(6_000);
-    await expect.poll(() => listed(inbox.id)).toEqual(['two', 'one']);
+    await expect.poll(() => site.subjects(inbox.id)).toEqual(['two', 'one']);
     await page.getByText('2 mails', { exact: true }).waitFor();
     // An inbox that is deleted from its own screen is not in the list to which that leads.
     await page.getByRole('button', { name: 'Delete the inbox' }).click();
     await page.getByRole('heading', { level: 1, name: 'Inboxes' }).waitFor();
     await row(page, inbox.address).waitFor({ state: 'detached' });
-    await context.close();
   });
 
   it('sends a deletion that could still be undone when the page is closed', async () => {
-    const inbox = await app.createInbox();
-    await inject(inbox.id, 'last');
-    const { context, page, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    await site.inject(inbox.id, 'last');
+    const { page, open } = await site.openConsole();
     await open(`/inboxes/${inbox.id}`);
     await row(page, 'last').waitFor();
     await page.keyboard.press('j');
     await page.keyboard.press('Delete');
     await page.getByText('The message is deleted').waitFor();
     await page.close();
-    await expect.poll(() => listed(inbox.id)).toEqual([]);
-    await context.close();
+    await expect.poll(() => site.subjects(inbox.id)).toEqual([]);
   });
 
   it('begins its stream when the server responds again, though it did not at first', async () => {
-    const inbox = await app.createInbox();
-    const { context, page, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    const { page, open } = await site.openConsole();
     let isDown = true;
     await page.route(/\/v1\/(events|messages)/, (route) => (isDown ? route.abort() : route.continue()));
     await open(`/inboxes/${inbox.id}`);
     await page.getByText(/No connection to the server/).waitFor();
     isDown = false;
-    await inject(inbox.id, 'at last');
+    await site.inject(inbox.id, 'at last');
     await row(page, 'at last').waitFor();
     await page.getByText(/No connection to the server/).waitFor({ state: 'detached' });
-    await context.close();
   });
 
   it('says how many mails came for what it shows while it was hidden', async () => {
-    const [inbox, other] = [await app.createInbox(), await app.createInbox()];
-    const { context, page, open } = await openConsole(browser, app);
+    const [inbox, other] = [await site.app.createInbox(), await site.app.createInbox()];
+    const { page, open } = await site.openConsole();
     await open(`/inboxes/${inbox.id}`);
     await page.getByText('Live', { exact: true }).last().waitFor();
     expect(await page.title()).toBe(`${inbox.address} · Mayfly`);
     await setHidden(page, true);
-    await inject(other.id, 'elsewhere');
-    await inject(inbox.id, 'here');
+    await site.inject(other.id, 'elsewhere');
+    await site.inject(inbox.id, 'here');
     await expect.poll(() => page.title()).toBe(`(1) ${inbox.address} · Mayfly`);
     await setHidden(page, false);
     await expect.poll(() => page.title()).toBe(`${inbox.address} · Mayfly`);
-    await context.close();
   });
 
   it('gets a little of what comes while it is hidden, and all of it when it is shown again', async () => {
-    const inbox = await app.createInbox();
-    const { context, page, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    const { page, open } = await site.openConsole();
     await open(`/inboxes/${inbox.id}`);
     await page.getByText('Live', { exact: true }).last().waitFor();
-    await inject(inbox.id, 'before');
+    await site.inject(inbox.id, 'before');
     await row(page, 'before').waitFor();
     const answers: Promise<number>[] = [];
     page.on('requestfinished', (request) => {
@@ -182,7 +147,7 @@ describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Ch
     await setHidden(page, true);
     await Promise.all([ended, counting]);
     const mails = 100;
-    for (let n = 0; n < mails; n++) await inject(inbox.id, `hidden ${n};`);
+    for (let n = 0; n < mails; n++) await site.inject(inbox.id, `hidden ${n};`);
     await expect.poll(() => page.title()).toMatch(/^\([1-9]\+?\) /);
     const bytes = (await Promise.all(answers)).reduce((sum, one) => sum + one, 0);
     expect(bytes / mails).toBeLessThan(300);
@@ -194,16 +159,15 @@ describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Ch
     await expect
       .poll(() => page.locator('[aria-setsize]').first().getAttribute('aria-setsize'))
       .toBe(String(mails + 1));
-    await context.close();
   });
 
   it('leaves the stream to the tab that is shown', async () => {
-    const inbox = await app.createInbox();
-    const { context, page: first, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    const { context, page: first, open } = await site.openConsole();
     await open(`/inboxes/${inbox.id}`);
     await first.getByText('Live', { exact: true }).last().waitFor();
     const second = await context.newPage();
-    await second.goto(`${app.url}/console/inboxes/${inbox.id}`);
+    await second.goto(`${site.app.url}/console/inboxes/${inbox.id}`);
     await second.getByText('Live', { exact: true }).last().waitFor();
     const streams: Page[] = [];
     for (const page of [first, second]) {
@@ -214,7 +178,7 @@ describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Ch
     const taken = second.waitForRequest((request) => request.url().includes('/v1/events'));
     await setHidden(first, true);
     await taken;
-    await inject(inbox.id, 'to both');
+    await site.inject(inbox.id, 'to both');
     for (const page of [first, second]) await row(page, 'to both').waitFor();
     // Both are hidden, and the first is shown again: it has what came meanwhile.
     const counting = Promise.race(
@@ -222,17 +186,16 @@ describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Ch
     );
     await setHidden(second, true);
     await counting;
-    await inject(inbox.id, 'while both were hidden');
+    await site.inject(inbox.id, 'while both were hidden');
     await setHidden(first, false);
     await row(first, 'while both were hidden').waitFor();
     expect(streams).toEqual([second, first]);
-    await context.close();
   });
 
   it('paused, the live list stays as it was, whatever comes and however far one scrolls', async () => {
-    const inbox = await app.createInbox();
-    for (let n = 0; n < 120; n++) await inject(inbox.id, `number ${n}`);
-    const { context, page, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    for (let n = 0; n < 120; n++) await site.inject(inbox.id, `number ${n}`);
+    const { page, open } = await site.openConsole();
     await open('/live');
     await row(page, 'number 119').waitFor();
     await page.keyboard.press('p');
@@ -244,19 +207,18 @@ describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Ch
       return size > 50 && at === size;
     })()`;
     await expect.poll(() => page.evaluate(isAtEnd)).toBe(true);
-    await inject(inbox.id, 'held back');
+    await site.inject(inbox.id, 'held back');
     await page.getByRole('button', { name: 'Resume, 1 new' }).waitFor();
     await page.keyboard.press('Home');
     await expect.poll(() => page.locator(':focus').textContent()).toContain('number 119');
     await page.keyboard.press('p');
     await row(page, 'held back').waitFor();
-    await context.close();
   });
 
   it('costs few requests: mail that its filter leaves out, and deliveries that stay pending', async () => {
-    const inbox = await app.createInbox({ labels: { run: '1' } });
-    const other = await app.createInbox({ labels: { run: '2' } });
-    const { context, page, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox({ labels: { run: '1' } });
+    const other = await site.app.createInbox({ labels: { run: '2' } });
+    const { page, open } = await site.openConsole();
     let requests = 0;
     page.on('request', (request) => {
       if (/\/v1\/(inboxes|webhooks)/.test(request.url())) requests += 1;
@@ -265,27 +227,26 @@ describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Ch
     await row(page, inbox.address).waitFor();
     await page.getByText('Live', { exact: true }).last().waitFor();
     requests = 0;
-    for (let n = 0; n < 20; n++) await inject(other.id, `left out ${n}`);
-    await inject(inbox.id, 'listed');
+    for (let n = 0; n < 20; n++) await site.inject(other.id, `left out ${n}`);
+    await site.inject(inbox.id, 'listed');
     await page.getByText('1 mail', { exact: true }).waitFor();
     expect(requests).toBeLessThanOrEqual(1);
 
     // Nothing listens there: attempts go on for hours.
-    const { body: webhook } = await app.api('POST', '/v1/webhooks', {
+    const { body: webhook } = await site.app.api('POST', '/v1/webhooks', {
       body: { url: 'http://127.0.0.1:8099/mail' },
     });
-    await inject(inbox.id, 'not delivered');
+    await site.inject(inbox.id, 'not delivered');
     await page.clock.install();
     await open(`/webhooks/${webhook.id}`);
     await page.locator('tbody tr').first().waitFor();
     requests = 0;
     for (let minute = 0; minute < 60; minute++) await page.clock.runFor(60_000);
     expect(requests).toBeLessThanOrEqual(60);
-    await context.close();
   }, 120_000);
 
   it('copies without the permission for the clipboard, also in a dialog, and says when it cannot', async () => {
-    const { context, page, open } = await openConsole(browser, app, LOOKS[0]);
+    const { page, open } = await site.openConsole(LOOKS[0]);
     await page.addInitScript(
       `Object.defineProperty(navigator, 'clipboard', { value: undefined });
        window.copied = [];
@@ -301,6 +262,5 @@ describe.skipIf(!CHROMIUM)('a page that stays open (skipped where there is no Ch
     await page.evaluate('document.execCommand = () => false');
     await button.click();
     await page.getByText(/The browser does not let this page copy. Select the key/).waitFor();
-    await context.close();
   });
 });

@@ -1,29 +1,13 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startApp, type TestApp } from '../../support/start-app.ts';
-import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
-import { expectAccessible, LOOKS, openConsole } from './console.ts';
+import { expect, it } from 'vitest';
+import { describeConsole, expectAccessible, LOOKS, SIGN_UP } from './console.ts';
 
 /** More than one request of the API returns of each. */
 const MANY = 205;
 const AT_ONCE = 41;
 
-describe.skipIf(!CHROMIUM)('an account with much of everything (skipped without Chromium)', () => {
-  let app: TestApp;
-  let browser: Browser;
-  beforeAll(async () => {
-    const plans = { free: { requestsPerSecond: null, burst: null } };
-    const env = { MAYFLY_SINK: 'on', MAYFLY_PLANS: JSON.stringify(plans), MAYFLY_SIGNUP_PLAN: 'free' };
-    [app, browser] = await Promise.all([
-      startApp({ ...env, MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' }),
-      launchBrowser(),
-    ]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await app?.stop();
-  });
+const ENV = { ...SIGN_UP, MAYFLY_SINK: 'on', MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
 
+describeConsole('an account with much of everything', ENV, (site) => {
   /** Calls `work` so many times, some at once. */
   async function times<T>(count: number, work: (n: number) => Promise<T>): Promise<T[]> {
     const results: T[] = [];
@@ -35,22 +19,17 @@ describe.skipIf(!CHROMIUM)('an account with much of everything (skipped without 
   }
 
   it('lists all webhooks, and older deliveries when asked to', async () => {
-    const inbox = await app.createInbox();
+    const inbox = await site.app.createInbox();
     // Nothing listens there.
     const hook = (n: number) => ({ url: `http://127.0.0.1:8099/hook-${n}`, inboxId: inbox.id });
-    const webhooks = await times(60, (n) => app.api('POST', '/v1/webhooks', { body: hook(n) }));
+    const webhooks = await times(60, (n) => site.app.api('POST', '/v1/webhooks', { body: hook(n) }));
     const [first] = webhooks.map(({ body }) => body);
-    const { context, page, open } = await openConsole(browser, app);
+    const { page, open } = await site.openConsole();
     await open('/webhooks');
     await page.getByRole('link', { name: /hook-59$/ }).waitFor();
     expect(await page.getByRole('link', { name: /\/hook-\d+$/ }).count()).toBe(60);
-    for (const { body } of webhooks.slice(1)) await app.api('DELETE', `/v1/webhooks/${body.id}`);
-    await times(MANY, () =>
-      app.api('POST', `/v1/inboxes/${inbox.id}/messages`, {
-        body: 'Subject: x\r\n\r\nx\r\n',
-        headers: { 'content-type': 'message/rfc822' },
-      }),
-    );
+    for (const { body } of webhooks.slice(1)) await site.app.api('DELETE', `/v1/webhooks/${body.id}`);
+    await times(MANY, () => site.inject(inbox.id, 'x'));
     await open(`/webhooks/${first.id}`);
     const rows = page.locator('tbody tr');
     await page.getByRole('button', { name: 'Show older deliveries' }).click();
@@ -61,48 +40,31 @@ describe.skipIf(!CHROMIUM)('an account with much of everything (skipped without 
     await page.getByRole('button', { name: 'Pause', exact: true }).click();
     const dialog = page.getByRole('dialog', { name: 'Pause the webhook' });
     await dialog.getByText(/Pending deliveries are cancelled/).waitFor();
-    expect((await app.api('GET', `/v1/webhooks/${first.id}`)).body.enabled).toBe(true);
+    expect((await site.app.api('GET', `/v1/webhooks/${first.id}`)).body.enabled).toBe(true);
     await dialog.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('paused', { exact: true }).waitFor();
-    await context.close();
-  });
-
-  it('finds the oldest of many inboxes by a part of its address', async () => {
-    const inboxes = await times(MANY, () => app.createInbox());
-    const oldest = inboxes
-      .map(({ id, address }) => ({ id, address }))
-      .sort((a, b) => (a.id < b.id ? -1 : 1))[0];
-    const { context, page, open } = await openConsole(browser, app);
-    await open('/usage');
-    await page.getByRole('heading', { name: 'Usage' }).waitFor();
-    await page.keyboard.press('Control+k');
-    await page.locator('[role=combobox]:focus').waitFor();
-    await page.keyboard.type(oldest?.address ?? '');
-    await page.getByRole('option', { name: oldest?.address ?? '' }).waitFor();
-    await page.keyboard.press('Enter');
-    await page.waitForURL(new RegExp(`/inboxes/${oldest?.id}$`));
-    await context.close();
   });
 
   it('says whose sink takes the mail that no inbox takes', async () => {
-    const { body: other } = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'other' } });
-    const own = await openConsole(browser, app);
+    const { body: other } = await site.app.api('POST', '/v1/accounts', {
+      as: null,
+      body: { name: 'other' },
+    });
+    const own = await site.openConsole();
     await own.open('/connect');
     await own.page.getByRole('link', { name: 'the sink of this account' }).click();
     await own.page.getByText('permanent').waitFor();
-    await own.context.close();
-    const foreign = await openConsole(browser, app, LOOKS[0], other.key.key ?? other.key);
+    const foreign = await site.openConsole(LOOKS[0], other.key.key ?? other.key);
     await foreign.open('/connect');
     await foreign.page.getByText('goes to the sink of another account').waitFor();
-    await foreign.context.close();
   });
 
   it('keeps room for the list at 400 % zoom', async () => {
-    const inbox = await app.createInbox({ labels: { run: '1', branch: 'main' } });
-    await app.send({ from: 'a@b.example', to: inbox.address, subject: 'Hello', text: 'x' });
+    const inbox = await site.app.createInbox({ labels: { run: '1', branch: 'main' } });
+    await site.app.send({ from: 'a@b.example', to: inbox.address, subject: 'Hello', text: 'x' });
     // 1280 by 1024 at 400 % (WCAG 2.2, 1.4.10).
     const low = { width: 320, height: 256, colorScheme: 'light' } as const;
-    const { context, page, open } = await openConsole(browser, app, low);
+    const { page, open } = await site.openConsole(low);
     for (const path of ['/inboxes', `/inboxes/${inbox.id}`, '/live']) {
       await open(path);
       await page.locator('.window li').first().waitFor();
@@ -112,6 +74,5 @@ describe.skipIf(!CHROMIUM)('an account with much of everything (skipped without 
       expect([path, (heights[0] ?? 0) >= 2 * (heights[1] ?? 0)]).toEqual([path, true]);
       await expectAccessible(page, `${path}, low`);
     }
-    await context.close();
   });
 });

@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { inForm } from '../../support/form.ts';
-import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
-import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
-import { LOOKS, openConsole } from './console.ts';
+import { TEST_KEY } from '../../support/start-app.ts';
+import { launchBrowser } from '../browser/browser.ts';
+import { type Console, describeConsole, LOOKS, openConsole } from './console.ts';
 import { CLICKED, HOSTILE } from './hostile-html.ts';
 
 /** How long a preview may take to load, milliseconds. */
@@ -21,38 +21,29 @@ const PNG =
 /** Payloads against sanitisers; not part of the project, and skipped where they are not beside it. */
 const CORPUS = resolve(import.meta.dirname, '../../../../../../shared/corpora/dompurify-xss/expect.json');
 
-describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there is no Chromium)', () => {
-  let app: TestApp;
-  let browser: Browser;
+describeConsole('the preview of a hostile mail', {}, (site) => {
   let canary: Server;
   let canaryUrl: string;
   const heard: string[] = [];
   let inbox: { id: string; address: string };
   beforeAll(async () => {
-    [app, browser] = await Promise.all([startApp(), launchBrowser()]);
     canary = createServer((request, response) => {
       heard.push(`${request.url} ${request.headers.cookie ?? ''}`);
       response.setHeader('access-control-allow-origin', '*').end('');
     }).listen(0, '127.0.0.1');
     await once(canary, 'listening');
     canaryUrl = `http://127.0.0.1:${(canary.address() as AddressInfo).port}`;
-    inbox = await app.createInbox();
+    inbox = await site.app.createInbox();
   });
   afterAll(async () => {
-    await browser?.close();
-    await app?.stop();
     canary?.close();
   });
 
   /** Puts a mail with this HTML into the inbox. @returns the path of its preview */
   async function previewOf(html: string, remoteContent = false): Promise<string> {
     const body = `Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: text/html; charset=utf-8\r\n\r\n${html.replaceAll('C/', `${canaryUrl}/`).replaceAll('"C"', `"${canaryUrl}"`)}\r\n`;
-    const injected = await app.api('POST', `/v1/inboxes/${inbox.id}/messages`, {
-      body,
-      headers: { 'content-type': 'message/rfc822' },
-    });
-    const path = `/v1/inboxes/${inbox.id}/messages/${injected.body.id}/preview`;
-    return (await app.api('POST', path, { body: { remoteContent } })).body.url;
+    const path = `/v1/inboxes/${inbox.id}/messages/${await site.inject(inbox.id, body)}/preview`;
+    return (await site.app.api('POST', path, { body: { remoteContent } })).body.url;
   }
 
   /** Shows previews in frames as the console has them, on a page of the console's origin. */
@@ -76,12 +67,18 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
     await page.waitForTimeout(400);
   }
 
+  /** A page of the console that has little in it. */
+  async function openDomains(): Promise<Console> {
+    const shown = await site.openConsole();
+    await shown.open('/domains');
+    await shown.page.getByText('MX').first().waitFor();
+    return shown;
+  }
+
   const CONSOLE_SANDBOX = 'allow-popups allow-popups-to-escape-sandbox';
 
   it('runs nothing and requests nothing, whatever the mail contains', async () => {
-    const { page, context, open } = await openConsole(browser, app);
-    await open('/domains');
-    await page.getByText('MX').first().waitFor();
+    const { page, complaints } = await openDomains();
     const urls = await Promise.all(Object.values(HOSTILE).map((html) => previewOf(html)));
     await show(page, urls, CONSOLE_SANDBOX);
     expect(heard).toEqual([]);
@@ -92,13 +89,14 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
     // One that is still loading on a busy machine cannot be read until it is there.
     const origins = () => Promise.all(frames.map((frame) => frame.evaluate('self.origin')));
     await expect.poll(async () => [...new Set(await origins())]).toEqual(['null']);
-    await context.close();
+    // They are what the browser refused to the mail.
+    complaints.length = 0;
   });
 
   it('resolves no name that the mail contains', async () => {
-    const log = join(app.dataDir, 'net-log.json');
+    const log = join(site.app.dataDir, 'net-log.json');
     const watched = await launchBrowser([`--log-net-log=${log}`]);
-    const { page, open } = await openConsole(watched, app);
+    const { page, open } = await openConsole(watched, site.app);
     await open('/domains');
     await page.getByText('MX').first().waitFor();
     const names = ['hints', 'prefetch control'].map((name) => previewOf(HOSTILE[name] ?? ''));
@@ -120,11 +118,9 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
   });
 
   it('a click on anything in it changes neither the page of the console nor runs a script', async () => {
-    const { page, context, open } = await openConsole(browser, app);
+    const { page, context } = await openDomains();
     const downloads: string[] = [];
     page.on('download', (download) => downloads.push(download.url()));
-    await open('/domains');
-    await page.getByText('MX').first().waitFor();
     // Another host than that of the console: cookies know no ports.
     const elsewhere = canaryUrl.replace('127.0.0.1', 'localhost');
     for (const [name, given] of Object.entries(CLICKED)) {
@@ -148,12 +144,11 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
     // A form sends nothing; a link does what it says, in a new tab and without the session.
     expect(heard.filter((one) => /form|mayfly/.test(one))).toEqual([]);
     heard.length = 0;
-    await context.close();
   });
 
   it('an image of the mail that names itself, or another, is a finite page', async () => {
     const svg = '<svg xmlns="http://www.w3.org/2000/svg"><image href="cid:b@x"/></svg>';
-    await app.send({
+    await site.app.send({
       from: 'a@shop.example',
       to: inbox.address,
       subject: 'loop',
@@ -168,9 +163,9 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
         },
       ],
     });
-    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages?subject=loop`);
+    const { body } = await site.app.api('GET', `/v1/inboxes/${inbox.id}/messages?subject=loop`);
     const path = `/v1/inboxes/${inbox.id}/messages/${body.messages[0].id}/preview`;
-    const { url } = (await app.api('POST', path, { body: {} })).body;
+    const { url } = (await site.app.api('POST', path, { body: {} })).body;
     const html = await (await fetch(url)).text();
     expect(html.length).toBeLessThan(1_000);
     // SVG and HTML of a mail never become part of the page.
@@ -178,9 +173,7 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
   });
 
   it('holds by the frame alone and by the policy alone: two mutants', async () => {
-    const { page, context, open } = await openConsole(browser, app);
-    await open('/domains');
-    await page.getByText('MX').first().waitFor();
+    const { page, complaints } = await openDomains();
     const scripts = ['script', 'event handlers', 'frame with a script', 'svg', 'form', 'refresh'];
     const urls = await Promise.all(scripts.map((name) => previewOf(HOSTILE[name] ?? '')));
     // The policy alone: a frame without a sandbox.
@@ -207,19 +200,17 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
     await show(page, urls.slice(0, 1), null);
     await expect.poll(() => page.evaluate('window.ran')).toBe(1);
     heard.length = 0;
-    await context.close();
+    // They are what the browser refused to the mail.
+    complaints.length = 0;
   });
 
   it('loads remote images when asked to, without a cookie or a referrer, and still runs nothing', async () => {
-    const { page, context, open } = await openConsole(browser, app);
-    await open('/domains');
-    await page.getByText('MX').first().waitFor();
+    const { page } = await openDomains();
     const url = await previewOf(`${HOSTILE.image}${HOSTILE.script}`, true);
     await show(page, [url], CONSOLE_SANDBOX);
     await expect.poll(() => heard.map((one) => one.trim())).toContain('/open.gif');
     expect(heard.join()).not.toMatch(/script|mayfly/);
     heard.length = 0;
-    await context.close();
   });
 
   it('the session is no part of a preview: a link needs no cookie, ends, and shows one message', async () => {
@@ -229,23 +220,23 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
     expect(shown.headers.get('content-security-policy')).toMatch(/^sandbox allow-popups.*default-src 'none'/);
     expect(shown.headers.get('set-cookie')).toBeNull();
     expect((await fetch(`${url}x`)).status).toBe(404);
-    const unread = await app.api('POST', new URL(url).pathname, { as: TEST_KEY });
+    const unread = await site.app.api('POST', new URL(url).pathname, { as: TEST_KEY });
     expect(unread.status).toBe(405);
-    await app.api('DELETE', `/v1/inboxes/${inbox.id}/messages`);
+    await site.app.api('DELETE', `/v1/inboxes/${inbox.id}/messages`);
     expect((await fetch(url)).status).toBe(404);
   });
 
   it('shows an image of the mail wherever it stands for one request, and the mail can request nothing else here', async () => {
-    const own = ['/healthz', 'att_1', '../preview/att_1', `${app.url}/openapi.json`];
-    await app.send({
+    const own = ['/healthz', 'att_1', '../preview/att_1', `${site.app.url}/openapi.json`];
+    await site.app.send({
       from: 'a@shop.example',
       to: inbox.address,
       subject: 'images',
       html: `<style>p { background: url(cid:a@x) }</style><p>x</p>${'<img src="cid:a@x">'.repeat(300)}${own.map((url) => `<img src="${url}"><link rel=stylesheet href="${url}">`).join('')}`,
       attachments: [{ filename: 'a.png', cid: 'a@x', content: Buffer.from(PNG, 'base64') }],
     });
-    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages?subject=images`);
-    const { context, page, open } = await openConsole(browser, app);
+    const { body } = await site.app.api('GET', `/v1/inboxes/${inbox.id}/messages?subject=images`);
+    const { page, open } = await site.openConsole();
     const requested: string[] = [];
     page.on('response', (response) => requested.push(new URL(response.url()).pathname));
     await open(`/inboxes/${inbox.id}/messages/${body.messages[0].id}`);
@@ -259,22 +250,27 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
       expect.stringMatching(/^\/preview\/pv_[^/]+$/),
       expect.stringMatching(/^\/preview\/pv_[^/]+\/att_1$/),
     ]);
-    await context.close();
   });
 
   it('shows the mail as it is: its own images, its document type, its styles', async () => {
-    await app.send({
+    await site.app.send({
       from: 'a@shop.example',
       to: inbox.address,
       subject: 'styled',
       html: '<!DOCTYPE html><style>:root { color-scheme: light dark } p { color: rgb(1, 2, 3) }</style><p>Hello</p><img id=i src="cid:logo@shop"><a href="#below">down</a><a id=out href="https://shop.example/?a=1&amp;b=2">out</a>',
       attachments: [{ filename: 'logo.png', cid: 'logo@shop', content: Buffer.from(PNG, 'base64') }],
     });
-    const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
-    const { context, page, open, complaints } = await openConsole(browser, app, LOOKS[0], TEST_KEY, {
-      // The scheme that the browser emulates for a test would hide that of the frame.
-      colorScheme: null,
-    });
+    const { body } = await site.app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
+    const { page, open, complaints, context } = await openConsole(
+      site.browser,
+      site.app,
+      LOOKS[0],
+      TEST_KEY,
+      {
+        // The scheme that the browser emulates for a test would hide that of the frame.
+        colorScheme: null,
+      },
+    );
     await open(`/inboxes/${inbox.id}/messages/${body.messages[0].id}?width=375&dark=1`);
     const frame = page.frameLocator('iframe');
     await frame.getByText('Hello').waitFor();
@@ -293,9 +289,7 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
       'runs nothing of a corpus of payloads against sanitisers (long form, skipped where the corpus is not there)',
       async () => {
         const payloads: { payload: string }[] = JSON.parse(readFileSync(CORPUS, 'utf8'));
-        const { page, context, open } = await openConsole(browser, app);
-        await open('/domains');
-        await page.getByText('MX').first().waitFor();
+        const { page } = await openDomains();
         const asked: string[] = [];
         // Blocked requests have no response.
         page.on('response', (response) => asked.push(response.url()));
@@ -309,9 +303,10 @@ describe.skipIf(!CHROMIUM)('the preview of a hostile mail (skipped where there i
           const html = payloads.slice(at, at + size).map(({ payload }) => `<div>${payload}</div>`);
           await show(page, [await previewOf(html.join('\n'))], CONSOLE_SANDBOX);
         }
-        expect(asked.filter((url) => !url.startsWith(app.url) && !/^(data|about):/.test(url))).toEqual([]);
+        expect(asked.filter((url) => !url.startsWith(site.app.url) && !/^(data|about):/.test(url))).toEqual(
+          [],
+        );
         expect(heard).toEqual([]);
-        await context.close();
       },
       600_000,
     );

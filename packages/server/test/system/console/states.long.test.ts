@@ -1,9 +1,8 @@
-import type { Browser, Page, Route } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Page, Route } from 'playwright-core';
+import { beforeAll, expect, it } from 'vitest';
 import { inForm } from '../../support/form.ts';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
-import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
-import { expectAccessible, LOOKS, openConsole, signUpMail } from './console.ts';
+import { describeConsole, expectAccessible, LOOKS, signUpMail } from './console.ts';
 
 /** A screen with a list: where it is, which request it shows, and words of its result. */
 interface Listing {
@@ -14,7 +13,7 @@ interface Listing {
 
 /** The verbs that change something; who only reads is shown none. */
 const VERBS =
-  /^(New|Create|Register|Delete|Revoke|Extend|Expire|Empty|Pause$|Enable|Replay|Send a test|Run now|Import)/i;
+  /^(New|Create|Register|Delete|Revoke|Extend|Expire|Empty|Pause$|Enable|Replay|Send|Run now|Import|A fresh)/i;
 const MONTH = 40;
 const NARROW = LOOKS[1];
 
@@ -26,25 +25,23 @@ const problem = (status: number, code: string, headers: Record<string, string> =
   }),
 });
 
-describe.skipIf(!CHROMIUM)('the states of a screen (skipped where there is no Chromium)', () => {
-  let app: TestApp;
-  let browser: Browser;
+const ENV = {
+  MAYFLY_PLANS: JSON.stringify({ free: { requestsPerMonth: MONTH, requestsPerSecond: null, burst: null } }),
+  MAYFLY_SIGNUP_PLAN: 'free',
+  MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
+};
+
+describeConsole('the states of a screen', ENV, (site) => {
   let inbox: Awaited<ReturnType<TestApp['createInbox']>>;
   let listings: Record<string, Listing>;
 
   beforeAll(async () => {
-    const plans = { free: { requestsPerMonth: MONTH, requestsPerSecond: null, burst: null } };
-    const env = {
-      ...{ MAYFLY_PLANS: JSON.stringify(plans), MAYFLY_SIGNUP_PLAN: 'free' },
-      MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8',
-    };
-    [app, browser] = await Promise.all([startApp(env), launchBrowser()]);
-    inbox = await app.createInbox();
-    await app.send(signUpMail(inbox.address));
+    inbox = await site.app.createInbox();
+    await site.app.send(signUpMail(inbox.address));
     const hook = 'http://127.0.0.1:8099/mail';
-    const { body: webhook } = await app.api('POST', '/v1/webhooks', { body: { url: hook } });
+    const { body: webhook } = await site.app.api('POST', '/v1/webhooks', { body: { url: hook } });
     expect(webhook).toMatchObject({ url: hook });
-    await app.api('PATCH', `/v1/webhooks/${webhook.id}`, { body: { enabled: false } });
+    await site.app.api('PATCH', `/v1/webhooks/${webhook.id}`, { body: { enabled: false } });
     const words = 'Please confirm your address';
     listings = {
       inboxes: { path: '/inboxes', request: /\/v1\/inboxes\?/, words: inbox.address },
@@ -64,10 +61,6 @@ describe.skipIf(!CHROMIUM)('the states of a screen (skipped where there is no Ch
       domains: { path: '/domains', request: /\/v1\/domains/, words: 'Who may use it' },
     };
   });
-  afterAll(async () => {
-    await browser?.close();
-    await app?.stop();
-  });
 
   /** Gives the browser these responses instead of the server's, until the returned function is called. */
   async function instead(page: Page, request: RegExp, respond: (route: Route) => Promise<void>) {
@@ -80,7 +73,7 @@ describe.skipIf(!CHROMIUM)('the states of a screen (skipped where there is no Ch
     Object.entries(listings).filter((_, index) => inForm(index % 8 === state, true));
 
   it('loading: grey lines after a moment, then the list', async () => {
-    const { context, page, open } = await openConsole(browser, app, NARROW);
+    const { page, open } = await site.openConsole(NARROW);
     for (const [name, { path, request, words }] of tried(0)) {
       let release = () => {};
       const released = new Promise<void>((resolve) => {
@@ -98,11 +91,10 @@ describe.skipIf(!CHROMIUM)('the states of a screen (skipped where there is no Ch
       await page.getByText(words).first().waitFor();
       await expect.poll(() => page.locator('.skeleton').count()).toBe(0);
     }
-    await context.close();
   });
 
   it('failed: the words of the API, its code and the id of the request; "Try again" repeats it', async () => {
-    const { context, page, open } = await openConsole(browser, app);
+    const { page, open } = await site.openConsole();
     for (const [name, { path, request, words }] of tried(1)) {
       const end = await instead(page, request, (route) => route.fulfill(problem(500, 'internal_error')));
       await open(path);
@@ -115,11 +107,10 @@ describe.skipIf(!CHROMIUM)('the states of a screen (skipped where there is no Ch
       await page.getByText(words).first().waitFor();
       await alert.waitFor({ state: 'detached' });
     }
-    await context.close();
   });
 
   it('out of date: the list stays, with a line that says so, until it could be loaded again', async () => {
-    const { context, page, open } = await openConsole(browser, app);
+    const { page, open } = await site.openConsole();
     // A page that intercepts from its start: one that begins to later may still get a response past the route.
     await page.route(/\/v1\//, (route) => route.continue());
     for (const [name, { path, request, words }] of tried(2)) {
@@ -134,11 +125,10 @@ describe.skipIf(!CHROMIUM)('the states of a screen (skipped where there is no Ch
       await page.getByRole('button', { name: 'Try again' }).click();
       await page.getByText('This may be out of date').waitFor({ state: 'detached' });
     }
-    await context.close();
   });
 
   it('limited: a 429 counts down and then repeats the request by itself', async () => {
-    const { context, page, open } = await openConsole(browser, app);
+    const { page, open } = await site.openConsole();
     for (const [name, { path, request, words }] of tried(3)) {
       const limited = problem(429, 'rate_limited', { 'retry-after': '12' });
       const end = await instead(page, request, (route) => route.fulfill(limited));
@@ -151,49 +141,50 @@ describe.skipIf(!CHROMIUM)('the states of a screen (skipped where there is no Ch
       await page.clock.fastForward(13_000);
       await page.getByText(words).first().waitFor();
     }
-    await context.close();
   });
 
   it('forbidden: a key that only reads sees every list and no verb', async () => {
-    const { body } = await app.api('POST', '/v1/keys', { body: { name: 'reads', scope: 'read' } });
-    const { context, page, open } = await openConsole(browser, app, LOOKS[0], body.key);
-    for (const [name, { path, words }] of Object.entries(listings)) {
+    const { body } = await site.app.api('POST', '/v1/keys', { body: { name: 'reads', scope: 'read' } });
+    const { page, open } = await site.openConsole(LOOKS[0], body.key);
+    const connect = { path: '/connect?for=django', words: 'EMAIL_HOST' };
+    for (const [name, { path, words }] of Object.entries({ ...listings, connect })) {
       await open(path);
       await page.getByText(words).first().waitFor();
       const verbs = await page.locator('main').getByRole('button', { name: VERBS }).allTextContents();
       // Live can be paused: that changes nothing on the server.
       expect({ name, verbs }).toEqual({ name, verbs: name === 'live' ? ['Pause'] : [] });
     }
-    await context.close();
   });
 
   it('gone: an inbox that expires while it is open, and a message that was deleted', async () => {
-    const mine = await app.createInbox();
-    await app.send(signUpMail(mine.address));
-    const { body: list } = await app.api('GET', `/v1/inboxes/${mine.id}/messages`);
-    const { context, page, open } = await openConsole(browser, app);
-    await app.api('DELETE', `/v1/inboxes/${mine.id}/messages/${list.messages[0].id}`);
+    const mine = await site.app.createInbox();
+    await site.app.send(signUpMail(mine.address));
+    const { body: list } = await site.app.api('GET', `/v1/inboxes/${mine.id}/messages`);
+    const { page, open } = await site.openConsole();
+    await site.app.api('DELETE', `/v1/inboxes/${mine.id}/messages/${list.messages[0].id}`);
     await open(`/inboxes/${mine.id}/messages/${list.messages[0].id}`);
     await page.getByText('There is nothing here').waitFor();
     await expectAccessible(page, 'message, gone');
     await open(`/inboxes/${mine.id}`);
     await page.getByText('Waiting for the first mail').waitFor();
-    await app.api('POST', `/v1/inboxes/${mine.id}/expire`);
+    await site.app.api('POST', `/v1/inboxes/${mine.id}/expire`);
     await page.keyboard.press('r');
     await page.getByText('This inbox has expired').waitFor();
     await expectAccessible(page, 'inbox, gone');
-    await context.close();
   });
 
   it('quota: from 80 % on every screen says so, and at 100 % when the count starts again', async () => {
-    const { body: account } = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'small' } });
+    const { body: account } = await site.app.api('POST', '/v1/accounts', {
+      as: null,
+      body: { name: 'small' },
+    });
     const key = account.key.key ?? account.key;
-    const { context, page, open } = await openConsole(browser, app, NARROW, key);
+    const { page, open } = await site.openConsole(NARROW, key);
     await open('/inboxes');
     await page.getByText('No inboxes yet').waitFor();
     await expectAccessible(page, 'inboxes, empty');
     expect(await page.getByText('requests of this month').count()).toBe(0);
-    const ask = () => app.api('GET', '/v1/domains', { as: key });
+    const ask = () => site.app.api('GET', '/v1/domains', { as: key });
     for (let left = MONTH; left > MONTH * 0.2; ) {
       const { status, headers } = await ask();
       expect(status).toBe(200);
@@ -208,17 +199,15 @@ describe.skipIf(!CHROMIUM)('the states of a screen (skipped where there is no Ch
     await page.getByText('The quota of this month is used up').waitFor();
     await page.getByText(/All 40 requests of this month are used. The count starts again on/).waitFor();
     await expectAccessible(page, 'keys, quota used up');
-    await context.close();
   });
 
   it('the server is gone: how old the page is, and it goes on by itself', async () => {
     const other = await startApp();
-    const { context, page, open } = await openConsole(browser, other, LOOKS[0], TEST_KEY);
+    const { page, open } = await site.openConsole(LOOKS[0], TEST_KEY, other);
     await open('/inboxes');
     await page.getByText('Live', { exact: true }).last().waitFor();
     await other.stop();
     await page.getByText(/No connection to the server\. Last update \d+ s ago/).waitFor();
     await expectAccessible(page, 'inboxes, server gone');
-    await context.close();
   });
 });

@@ -1,21 +1,13 @@
 import { Mayfly, type WaitTimeoutError } from '@mayfly/client';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
-import { CHROMIUM, launchBrowser } from '../browser/browser.ts';
-import { expectAccessible, LOOKS, openConsole, signUpMail } from './console.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, it } from 'vitest';
+import { startApp, TEST_KEY } from '../../support/start-app.ts';
+import { describeConsole, expectAccessible, LOOKS, signUpMail } from './console.ts';
 
-describe.skipIf(!CHROMIUM)('after a failed test (skipped where there is no Chromium)', () => {
-  let app: TestApp;
-  let browser: Browser;
+describeConsole('after a failed test', {}, (site) => {
   let mayfly: Mayfly;
   beforeAll(async () => {
-    [app, browser] = await Promise.all([startApp(), launchBrowser()]);
-    mayfly = new Mayfly({ url: app.url, apiKey: TEST_KEY });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await app?.stop();
+    mayfly = new Mayfly({ url: site.app.url, apiKey: TEST_KEY });
   });
 
   /** The address that a failed wait prints, below /console. */
@@ -32,11 +24,11 @@ describe.skipIf(!CHROMIUM)('after a failed test (skipped where there is no Chrom
 
   it('the printed link leads to the answer at once, and to what is kept when the inbox was deleted', async () => {
     const inbox = await mayfly.createInbox({ labels: { run: '4711', worker: '2' } });
-    await app.send(signUpMail(inbox.address));
+    await site.app.send(signUpMail(inbox.address));
     const error = await inbox
       .waitForMessage({ subject: 'invoice', code: true, timeout: 1 })
       .catch((failure: unknown) => failure);
-    const { context, page, open, complaints } = await openConsole(browser, app);
+    const { page, open } = await site.openConsole();
     await open(pathOf(error));
     await page.getByText('1 message arrived; none has "invoice" in its subject').first().waitFor();
     // The conditions are those of the wait: one of the two is met.
@@ -44,7 +36,7 @@ describe.skipIf(!CHROMIUM)('after a failed test (skipped where there is no Chrom
     expect(await page.getByText(/expected a code/).count()).toBe(0);
     await expectAccessible(page, 'why, from a link');
     // Mail that comes later does not change what the link shows.
-    await app.send({ ...signUpMail(inbox.address), subject: 'Your invoice' });
+    await site.app.send({ ...signUpMail(inbox.address), subject: 'Your invoice' });
     await page.reload();
     await page.getByText('1 message arrived; none has "invoice" in its subject').first().waitFor();
     await page.getByText(/when the wait failed/).waitFor();
@@ -62,17 +54,15 @@ describe.skipIf(!CHROMIUM)('after a failed test (skipped where there is no Chrom
     await page.getByRole('heading', { name: '1 wait failed, in 1 inbox.' }).waitFor();
     expect(new URL(page.url()).searchParams.get('label.run')).toBe('4711');
     await expectAccessible(page, 'run');
-    expect(complaints).toEqual([]);
-    await context.close();
   });
 
   it('without conditions shows those of the last wait that failed; looking is no wait of the run', async () => {
     const inbox = await mayfly.createInbox({ labels: { run: '4712' } });
-    await app.send(signUpMail(inbox.address));
+    await site.app.send(signUpMail(inbox.address));
     for (const subject of ['first', 'second']) {
       await inbox.waitForMessage({ subject, timeout: 1 }).catch(() => undefined);
     }
-    const { context, page, open } = await openConsole(browser, app, LOOKS[1]);
+    const { page, open } = await site.openConsole(LOOKS[1]);
     await open(`/inboxes/${inbox.id}/why`);
     await page.waitForURL(/why\?subject=second/);
     await page.getByText('none has "second" in its subject').first().waitFor();
@@ -92,15 +82,14 @@ describe.skipIf(!CHROMIUM)('after a failed test (skipped where there is no Chrom
     await expectAccessible(page, 'run, narrow');
     await page.getByRole('link', { name: 'Explain with the messages' }).first().click();
     await page.getByText('none has "first" in its subject').first().waitFor();
-    await context.close();
   });
 
   it('gives a verdict and one button for what went wrong, and a time axis of it', async () => {
     const inbox = await mayfly.createInbox({ localPart: 'new.points' });
     const waiting = inbox.waitForMessage({ subject: 'confirm', timeout: 1500 }).catch(pathOf);
     for (const address of ['nwe.points', 'newpoints', 'new.point', 'n.points'])
-      await app.send(signUpMail(`${address}@mayfly.test`)).catch(() => undefined);
-    const { context, page, open, complaints } = await openConsole(browser, app, LOOKS[1]);
+      await site.app.send(signUpMail(`${address}@mayfly.test`)).catch(() => undefined);
+    const { page, open } = await site.openConsole(LOOKS[1]);
     await open(String(await waiting));
     // The letter that differs least is the first guess; the less similar ones are folded.
     await page.getByRole('heading', { name: 'Sent to new.point@mayfly.test, and refused.' }).waitFor();
@@ -112,42 +101,38 @@ describe.skipIf(!CHROMIUM)('after a failed test (skipped where there is no Chrom
 
     // It came before the wait began.
     const second = await mayfly.createInbox();
-    await app.send(signUpMail(second.address));
+    await site.app.send(signUpMail(second.address));
     const since = new Date(Date.now() + 50).toISOString();
     const early = second.waitForMessage({ subject: 'confirm', since, timeout: 1000 }).catch(pathOf);
     await open(String(await early));
     await page.getByRole('heading', { name: /"Please confirm your address" matches, but arrived/ }).waitFor();
     await page.getByRole('button', { name: 'Look without since' }).click();
     await page.getByText('It is here').waitFor();
-    expect(complaints).toEqual([]);
-    await context.close();
   });
 
   it('lists the runs that have live inboxes, with all of these, however many inboxes are newer', async () => {
     const fresh = await startApp();
     await fresh.createInbox({ labels: { run: 'older', test: 'first' } });
     for (let n = 0; n < 210; n++) await fresh.createInbox({ labels: { run: 'newer', test: `${n}` } });
-    const { context, page, open } = await openConsole(browser, fresh);
+    const { page, open } = await site.openConsole(LOOKS[0], TEST_KEY, fresh);
     await open('/runs');
     await page.getByRole('link', { name: 'run=older' }).waitFor();
     await page.getByText('210 inboxes').waitFor();
-    await context.close();
     await fresh.stop();
   });
 
   it('an inbox without conditions and with mail is not said to have what the test waits for', async () => {
-    const inbox = await app.createInbox();
-    await app.send(signUpMail(inbox.address));
-    const { context, page, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    await site.app.send(signUpMail(inbox.address));
+    const { page, open } = await site.openConsole();
     await open(`/inboxes/${inbox.id}/why`);
     await page.getByText('No conditions were given').waitFor();
     expect(await page.getByText('It is here').count()).toBe(0);
-    await context.close();
   });
 
   it('takes a pasted wait with all its conditions, and leaves other texts to the field', async () => {
-    const inbox = await app.createInbox();
-    const { context, page, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    const { page, open } = await site.openConsole();
     const bodies: unknown[] = [];
     page.on('request', (request) => {
       if (request.url().endsWith('/wait')) bodies.push(request.postDataJSON());
@@ -172,13 +157,12 @@ describe.skipIf(!CHROMIUM)('after a failed test (skipped where there is no Chrom
     await page.getByLabel('Subject').fill('hello');
     await page.getByRole('button', { name: 'Look again' }).click();
     await expect.poll(() => bodies.at(-1)).toMatchObject({ match: { ...match, subject: 'hello' }, count: 2 });
-    await context.close();
   });
 
   it('shows mail that went elsewhere', async () => {
-    const inbox = await app.createInbox();
-    const other = await app.createInbox();
-    const { context, page, open } = await openConsole(browser, app);
+    const inbox = await site.app.createInbox();
+    const other = await site.app.createInbox();
+    const { page, open } = await site.openConsole();
     const at = '2026-11-22T10:00:00.000Z';
     const none = { seenCount: 0, seen: [], refused: [], nearMisses: [], failedHandshakes: [] };
     const explanation = {
@@ -194,6 +178,5 @@ describe.skipIf(!CHROMIUM)('after a failed test (skipped where there is no Chrom
     await page.getByText('meets all conditions, in another inbox').waitFor();
     await page.getByRole('link', { name: 'Open the inbox that has it' }).click();
     await page.waitForURL(new RegExp(`/inboxes/${other.id}$`));
-    await context.close();
   });
 });

@@ -2,8 +2,6 @@
  * deploy/haproxy.cfg as it is in the repository, in HAProxy in front of three nodes of Mayfly, as processes on one
  * PostgreSQL: what deploy/compose.yaml starts with the profile "cluster".
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createTransport } from 'nodemailer';
@@ -11,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDatabase } from '../../store/postgres/open-postgres.ts';
 import { type ApiClient, apiClient } from '../../support/api-client.ts';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
+import { useFolder } from '../../support/folder.ts';
 import { freePort } from '../../support/ports.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
@@ -25,7 +24,7 @@ const NODES = 3;
 const RETRY_MS = 200;
 
 describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${absent}`, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'mayfly-haproxy-'));
+  const folder = useFolder();
   const ports: NodePorts[] = [];
   let cluster: PostgresCluster;
   let database: string;
@@ -35,7 +34,7 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
 
   const startNode = ({ http, smtp }: NodePorts) =>
     startServer({
-      dataDir: join(folder, 'data'),
+      dataDir: join(folder(), 'data'),
       env: {
         MAYFLY_DATABASE_URL: database,
         MAYFLY_HTTP_PORT: String(http),
@@ -71,14 +70,13 @@ describe.skipIf(!program)(`three nodes behind HAProxy with deploy/haproxy.cfg${a
     database = await createDatabase(cluster);
     for (let n = 0; n < NODES; n++) ports.push({ http: await freePort(), smtp: await freePort() });
     nodes = await Promise.all(ports.map(startNode));
-    haproxy = await startHaProxy(program ?? '', folder, ports);
+    haproxy = await startHaProxy(program ?? '', folder(), ports);
     api = apiClient(haproxy.url, nodes[0]?.key ?? '');
   });
   afterAll(async () => {
     await haproxy?.stop();
     for (const node of nodes ?? []) await node.end('SIGTERM');
     await cluster?.remove();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   test('a message has the address of the client, by PROXY protocol version 2', async () => {

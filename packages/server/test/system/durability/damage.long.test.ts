@@ -1,19 +1,19 @@
 import { execFile } from 'node:child_process';
-import { closeSync, cpSync, mkdtempSync, openSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, cpSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createTransport } from 'nodemailer';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { damagePage, inDatabase, unreadable } from '../../support/damage.ts';
+import { useFolder } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
+import { sendTo } from '../../support/mail/smtp-mail.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
 
 const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
 const INBOXES = 6;
 const MAILS_EACH = 10;
 
-let folder: string;
+const folder = useFolder();
 /** A data folder with inboxes and mail, and those inboxes. */
 let whole: string;
 let inboxes: Inbox[];
@@ -23,18 +23,10 @@ let server: ServerProcess | undefined;
 let output = '';
 
 /** @returns the code of the reply */
-async function send({ smtpPort }: ServerProcess, to: string, subject: string): Promise<number> {
-  const transport = createTransport({ host: '127.0.0.1', port: smtpPort });
-  const text = `text of ${subject}. `.repeat(100);
-  try {
-    await transport.sendMail({ from: 'app@example.org', to, subject, text });
-    return 250;
-  } catch (error) {
-    return (error as { responseCode?: number }).responseCode ?? 0;
-  } finally {
-    transport.close();
-  }
-}
+const send = async ({ smtpPort }: ServerProcess, to: string, subject: string): Promise<number> =>
+  Number(
+    (await sendTo(smtpPort, to, `Subject: ${subject}\n\n${`text of ${subject}. `.repeat(100)}`)).slice(0, 3),
+  );
 
 async function start(): Promise<ServerProcess> {
   server = await startServer({ dataDir });
@@ -84,8 +76,7 @@ const runCheck = (): Promise<{ code: number; text: string }> =>
   });
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'mayfly-damage-'));
-  whole = join(folder, 'whole');
+  whole = join(folder(), 'whole');
   const filled = await startServer({ dataDir: whole });
   inboxes = [];
   for (let n = 0; n < INBOXES; n++) inboxes.push(await filled.createInbox());
@@ -94,11 +85,10 @@ beforeAll(async () => {
   expect(await send(filled, 'nobody@mayfly.test', 'refused')).toBe(550);
   await filled.end('SIGTERM');
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let copies = 0;
 beforeEach(() => {
-  dataDir = join(folder, `data ${++copies}`);
+  dataDir = join(folder(), `data ${++copies}`);
   cpSync(whole, dataDir, { recursive: true });
 });
 afterEach(async () => {

@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createTransport } from 'nodemailer';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { useFolderOfTest } from '../../support/folder.ts';
+import { sendTo } from '../../support/mail/smtp-mail.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
 import { MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 import { Ledger, Sender } from './ledger.ts';
@@ -18,16 +16,14 @@ const LARGE_LABELS = Object.fromEntries(
 );
 
 describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may be mounted)', () => {
-  let dataDir: string;
+  const dataDir = useFolderOfTest();
   let server: ServerProcess;
   beforeEach(() => {
-    dataDir = mkdtempSync(join(tmpdir(), 'mayfly-full-'));
-    mountSmallDisk(dataDir, DISK_MIB);
+    mountSmallDisk(dataDir(), DISK_MIB);
   });
   afterEach(async () => {
     await server.end('SIGKILL');
-    unmount(dataDir);
-    rmSync(dataDir, { recursive: true });
+    unmount(dataDir());
   });
 
   const statusOf = async (method: string, path: string, body?: object) => {
@@ -37,21 +33,9 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
   };
 
   /** Sends a mail of a megabyte; its reply's code. */
-  const sendLarge = async (inbox: Inbox): Promise<number> => {
-    const transport = createTransport({ host: '127.0.0.1', port: server.smtpPort });
-    const mail = {
-      from: 'a@example.org',
-      to: inbox.address,
-      subject: 'large',
-      text: 'x'.repeat(1024 * 1024),
-    };
-    try {
-      return Number((await transport.sendMail(mail)).response.slice(0, 3));
-    } catch (error) {
-      return (error as { responseCode: number }).responseCode;
-    } finally {
-      transport.close();
-    }
+  const sendLarge = async ({ address }: Inbox): Promise<number> => {
+    const mail = `Subject: large\r\n\r\ntext${`${'x'.repeat(74)}\r\n`.repeat(14_000)}`;
+    return Number((await sendTo(server.smtpPort, address, mail)).slice(0, 3));
   };
 
   /** Sends mails, large and then small, until neither has room. @returns how many large ones had */
@@ -60,6 +44,7 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
     for (let code = 250; code === 250 && large < TOO_MANY; large++) {
       code = await sendLarge(inboxes[large % inboxes.length] as Inbox);
       if (code !== 250) expect(code).toBe(451);
+      await untilParsed(inboxes);
     }
     let small = 0;
     const sender = new Sender(server.smtpPort, ledger, () =>
@@ -91,7 +76,7 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
   }
 
   test('has free space again after messages are deleted, also after a restart, and loses no acknowledged mail', async () => {
-    server = await startServer({ dataDir });
+    server = await startServer({ dataDir: dataDir() });
     const kept = await server.createInbox();
     const inboxes = [await server.createInbox(), await server.createInbox(), await server.createInbox()];
     const ledger = new Ledger();
@@ -101,7 +86,7 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
     await fillWithInboxes();
 
     await server.end('SIGKILL');
-    server = await startServer({ dataDir });
+    server = await startServer({ dataDir: dataDir() });
     await untilParsed([...inboxes, kept]);
     await fillWithInboxes();
 
@@ -111,7 +96,45 @@ describe.skipIf(!MAY_MOUNT)('a disk that mail has filled (skipped where none may
       expect([await statusOf('POST', '/v1/inboxes'), await statusOf('GET', '/readyz')]).toEqual([201, 200]);
     }
     const inbox = await server.createInbox();
-    for (let n = 0; n < had - 2; n++) expect(await sendLarge(inbox)).toBe(250);
+    for (let n = 0; n < had - 2; n++) {
+      expect(await sendLarge(inbox)).toBe(250);
+      await untilParsed([inbox]);
+    }
     await assertNothingLost(server, [kept], ledger);
+  });
+
+  test('while new mail gets 451, all that was acknowledged is complete, at once and after a crash', async () => {
+    server = await startServer({ dataDir: dataDir() });
+    const [inbox, other] = [await server.createInbox(), await server.createInbox()];
+    let replies = 0;
+    while ((await sendLarge(other)) === 250) replies++;
+    expect(replies).toBeGreaterThan(3);
+
+    const ledger = new Ledger();
+    let made = 0;
+    const next = () => (ledger.refused.size > 0 ? undefined : { id: `mail-${++made}`, to: [inbox.address] });
+    const senders = Array.from({ length: 20 }, () => new Sender(server.smtpPort, ledger, next));
+    await Promise.all(senders.map(({ ended }) => ended));
+    for (const reply of ledger.refused.values()) expect(reply).toMatch(/^451 4\.3\.0 /);
+    const isComplete = async (): Promise<void> => {
+      await assertNothingLost(server, [inbox], ledger);
+      const path = `/v1/inboxes/${other.id}/messages?limit=200`;
+      const { messages } = await server.getJson<{ messages: object[] }>(path);
+      expect(messages).toMatchObject(
+        Array.from({ length: replies }, () => ({
+          subject: 'large',
+          preview: expect.stringContaining('text'),
+        })),
+      );
+    };
+    await isComplete();
+
+    await server.end('SIGKILL');
+    server = await startServer({ dataDir: dataDir() });
+    await isComplete();
+    // Readings took less than the room that was kept for them.
+    let code = 250;
+    for (let n = 0; n < 20 && code === 250; n++) code = await sendLarge(other);
+    expect(code).toBe(451);
   });
 });

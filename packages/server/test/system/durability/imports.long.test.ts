@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { brokenInvariants, type Select } from '../../store/invariants.ts';
 import { createDatabase } from '../../store/postgres/open-postgres.ts';
 import { chance } from '../../support/chance.ts';
+import { useFolder } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { RECORDING, zipOf } from '../../support/recording-archive.ts';
@@ -45,16 +44,10 @@ function archiveOf(label: string, mails: readonly string[], afterMs: (n: number)
   });
 }
 
-let folder: string;
+const folder = useFolder();
 let server: ServerProcess;
 const random = chance();
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'mayfly-imports-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-afterEach(async () => {
-  await server.end('SIGKILL');
-});
+afterEach(() => server.end('SIGKILL'));
 
 /** @returns the status; 0 where the connection ended before the response */
 async function importInto(
@@ -167,7 +160,7 @@ describe.each(ENGINES)(
     let wholeMs: number;
     beforeAll(async () => {
       env = await start();
-      dataDir = join(folder, name);
+      dataDir = join(folder(), name);
       server = await startServer({ dataDir, env });
       const archive = await archiveOf('whole', MAILS, () => 0);
       const begun = performance.now();

@@ -7,8 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
+import { useFolder } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { type Inbox, type ServerProcess, spawnServer, startServer } from '../../support/server-process.ts';
 import { Ledger, type LedgerMail, Sender } from './ledger.ts';
@@ -22,26 +23,22 @@ const INBOXES = 3;
 const KILL_WHILE_STARTING = 3;
 
 const random = chance();
-let dataDir: string;
+const dataDir = useFolder();
 const servers: ServerProcess[] = [];
 
-beforeAll(() => {
-  dataDir = mkdtempSync(join(tmpdir(), 'mayfly-kill-'));
-});
 afterAll(async () => {
   for (const server of servers) await server.end('SIGKILL');
-  rmSync(dataDir, { recursive: true, force: true });
 });
 
 async function start(): Promise<ServerProcess> {
-  const server = await startServer({ dataDir });
+  const server = await startServer({ dataDir: dataDir() });
   servers.push(server);
   return server;
 }
 
 /** A kill at any moment of the start, recovery of the log included. */
 async function startAndKill(): Promise<void> {
-  const child = spawnServer({ dataDir });
+  const child = spawnServer({ dataDir: dataDir() });
   const exited = once(child, 'exit');
   await pause(random.between(50, 600));
   child.kill('SIGKILL');
@@ -53,7 +50,7 @@ function integrityOfCopy(): unknown {
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-copy-'));
   try {
     for (const name of ['mayfly.db', 'mayfly.db-wal']) {
-      if (existsSync(join(dataDir, name))) copyFileSync(join(dataDir, name), join(folder, name));
+      if (existsSync(join(dataDir(), name))) copyFileSync(join(dataDir(), name), join(folder, name));
     }
     const database = new DatabaseSync(join(folder, 'mayfly.db'));
     const answer = database.prepare('pragma integrity_check').get()?.integrity_check;

@@ -1,11 +1,9 @@
 /* TEST_SEED=… repeats the choices of a run, but not its timing. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'undici';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
+import { useFolderOfTest } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
 
@@ -24,19 +22,13 @@ interface Usage {
 }
 
 const random = chance();
-let dataDir: string;
+const dataDir = useFolderOfTest();
 let server: ServerProcess | undefined;
 
-beforeEach(() => {
-  dataDir = mkdtempSync(join(tmpdir(), 'mayfly-quota-'));
-});
-afterEach(async () => {
-  await server?.end('SIGKILL');
-  rmSync(dataDir, { recursive: true, force: true });
-});
+afterEach(() => server?.end('SIGKILL'));
 
 async function start(): Promise<ServerProcess> {
-  server = await startServer({ dataDir, env: { MAYFLY_PLANS: PLANS } });
+  server = await startServer({ dataDir: dataDir(), env: { MAYFLY_PLANS: PLANS } });
   return server;
 }
 

@@ -90,9 +90,23 @@ async function assertWhole(
   }
 }
 
-/** What is in the inboxes, each message read in full and compared with what was sent. */
-async function readAll(server: ServerProcess, inbox: Inbox): Promise<Summary[]> {
-  const { messages } = await newerThan(server, inbox, inbox.cursor, 0);
+/** All messages of an inbox, oldest first. */
+export const allMessages = async (server: ServerProcess, inbox: Inbox): Promise<Summary[]> =>
+  (await newerThan(server, inbox, inbox.cursor, 0)).messages;
+
+/**
+ * Reads each message of an inbox in full and compares it with what was sent.
+ * @returns them, oldest first
+ * @throws Error for one that was altered, and unless numbers and times strictly increase
+ */
+export async function readAll(server: ServerProcess, inbox: Inbox): Promise<Summary[]> {
+  const messages = await allMessages(server, inbox);
+  for (const [index, { id, receivedAt }] of messages.entries()) {
+    const older = messages[index - 1];
+    if (older && !(older.id < id && older.receivedAt < receivedAt)) {
+      throw new Error(`${older.id} (${older.receivedAt}) is listed before ${id} (${receivedAt})`);
+    }
+  }
   const queue = [...messages];
   const read = async () => {
     for (let next = queue.pop(); next; next = queue.pop()) await assertWhole(server, inbox, next);
@@ -119,14 +133,7 @@ export async function assertNothingLost(
   const extra = new Set<string>();
   const there = new Map<string, Set<string>>();
   for (const inbox of inboxes) {
-    const messages = await readAll(server, inbox);
-    for (const [index, { id, receivedAt }] of messages.entries()) {
-      const older = messages[index - 1];
-      if (older && !(older.id < id && older.receivedAt < receivedAt)) {
-        throw new Error(`${older.id} (${older.receivedAt}) is listed before ${id} (${receivedAt})`);
-      }
-    }
-    const subjects = messages.map(({ subject }) => subject);
+    const subjects = (await readAll(server, inbox)).map(({ subject }) => subject);
     expect(subjects.length, `doubled mails in ${inbox.address}`).toBe(new Set(subjects).size);
     there.set(inbox.address, new Set(subjects));
     for (const subject of subjects) if (!ledger.acknowledged.has(subject)) extra.add(subject);

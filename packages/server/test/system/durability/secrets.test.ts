@@ -1,17 +1,19 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { databasePath } from '../../../src/config/config.ts';
 import { makeAccount, openOperator } from '../../cli/operator.ts';
+import { type ApiClient, apiClient } from '../../support/api-client.ts';
+import { useFolder } from '../../support/folder.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
 
 const HOOK = 'http://127.0.0.1:9999/hook-4711';
 
-let dataDir: string;
+const dataDir = useFolder();
 let server: ServerProcess;
+let api: ApiClient;
 /** Everything that the server wrote to its outputs, at its most talkative. */
 let said = '';
 /** Every credential of the run, by what it is. */
@@ -25,29 +27,9 @@ const settings = {
   MAYFLY_METRICS: 'on',
 };
 
-interface Answered {
-  status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came.
-  body: any;
-}
-
-async function api(method: string, path: string, body?: unknown, more: Record<string, string> = {}) {
-  const response = await fetch(server.url + path, {
-    method,
-    headers: {
-      authorization: `Bearer ${server.key}`,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...more,
-    },
-    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  const isJson = /json/.test(response.headers.get('content-type') ?? '') && text !== '';
-  return { status: response.status, body: isJson ? JSON.parse(text) : text } as Answered;
-}
-
 async function start(): Promise<void> {
-  server = await startServer({ dataDir, env: settings });
+  server = await startServer({ dataDir: dataDir(), env: settings });
+  api = apiClient(server.url, server.key);
   for (const stream of [server.process.stdout, server.process.stderr]) {
     stream?.on('data', (piece) => {
       said += piece;
@@ -58,35 +40,38 @@ async function start(): Promise<void> {
 /** Keys and tokens by every way in which one is made, each of them used. */
 async function makeCredentials(): Promise<void> {
   credentials.set('MAYFLY_API_KEY', server.key);
-  const { body: full } = await api('POST', '/v1/keys', { name: 'full', scope: 'full' });
-  const { body: revoked } = await api('POST', '/v1/keys', { name: 'revoked', scope: 'read' });
+  const { body: full } = await api('POST', '/v1/keys', { body: { name: 'full', scope: 'full' } });
+  const { body: revoked } = await api('POST', '/v1/keys', { body: { name: 'revoked', scope: 'read' } });
   credentials.set('key by POST /v1/keys', full.key).set('revoked key', revoked.key);
   await api('DELETE', `/v1/keys/${revoked.id}`);
-  const operator = await openOperator({}, databasePath(dataDir));
+  const operator = await openOperator({}, databasePath(dataDir()));
   try {
     credentials.set('key by the command line', await operator.run('key', 'create', '--name', 'operator'));
     credentials.set("first key of the command line's account", (await makeAccount(operator)).key);
   } finally {
     await operator.close();
   }
-  credentials.set('key by signing up', (await api('POST', '/v1/accounts', { name: 'Web team' })).body.key);
+  credentials.set(
+    'key by signing up',
+    (await api('POST', '/v1/accounts', { body: { name: 'Web team' } })).body.key,
+  );
 
-  const inbox = await api('POST', '/v1/inboxes', {});
+  const inbox = await api('POST', '/v1/inboxes');
   credentials.set('read token', inbox.body.token);
-  const repeat = { 'idempotency-key': 'run-4711', authorization: `Bearer ${full.key}` };
-  const first = await api('POST', '/v1/inboxes', { webhookUrl: HOOK }, repeat);
-  const again = await api('POST', '/v1/inboxes', { webhookUrl: HOOK }, repeat);
+  const repeat = { as: full.key, body: { webhookUrl: HOOK }, headers: { 'idempotency-key': 'run-4711' } };
+  const first = await api('POST', '/v1/inboxes', repeat);
+  const again = await api('POST', '/v1/inboxes', repeat);
   expect(again.body).toEqual(first.body);
   credentials.set('read token of an idempotent creation', first.body.token);
   signingSecrets.set('webhook secret of an inbox', first.body.webhook.secret);
 
-  const webhook = (await api('POST', '/v1/webhooks', { url: HOOK })).body;
+  const webhook = (await api('POST', '/v1/webhooks', { body: { url: HOOK } })).body;
   const rotated = (await api('POST', `/v1/webhooks/${webhook.id}/rotate-secret`)).body;
   signingSecrets.set('webhook secret', webhook.secret).set('rotated webhook secret', rotated.secret);
   await api('POST', `/v1/webhooks/${webhook.id}/test`);
   for (const [name, value] of credentials) {
     const path = name.startsWith('read token') ? `/v1/inboxes/${idOf(name)}` : '/v1/inboxes';
-    const used = await api('GET', path, undefined, { authorization: `Bearer ${value}` });
+    const used = await api('GET', path, { as: value });
     expect([name, used.status]).toEqual([name, name === 'revoked key' ? 401 : 200]);
   }
   function idOf(name: string): string {
@@ -97,14 +82,13 @@ async function makeCredentials(): Promise<void> {
 /** What clients do wrong, and what goes wrong around them: all that makes a server talkative. */
 async function makeTrouble(): Promise<void> {
   for (const value of credentials.values()) {
-    const bearer = { authorization: `Bearer ${value}` };
     for (const authorization of [`Bearer ${value}x`, `Basic ${value}`, value, `Bearer ${value} ${value}`]) {
-      await api('GET', '/v1/inboxes', undefined, { authorization });
+      await api('GET', '/v1/inboxes', { headers: { authorization } });
     }
-    await api('GET', `/v1/inboxes?authorization=${value}&token=${value}`, undefined, bearer);
-    await api('GET', `/v1/inboxes/${value}`, undefined, bearer);
-    await api('POST', `/${value}`, `{"token": "${value}"`, bearer);
-    await api('POST', '/v1/inboxes', { token: value, localPart: value }, bearer);
+    await api('GET', `/v1/inboxes?authorization=${value}&token=${value}`, { as: value });
+    await api('GET', `/v1/inboxes/${value}`, { as: value });
+    await api('POST', `/${value}`, { as: value, body: `{"token": "${value}"` });
+    await api('POST', '/v1/inboxes', { as: value, body: { token: value, localPart: value } });
     const client = await smtpClient(server.smtpPort);
     await client.play([
       '→ 220',
@@ -116,11 +100,11 @@ async function makeTrouble(): Promise<void> {
   }
   // The storage fails in the middle of what handles keys and tokens.
   // The server may just be writing what it refused.
-  const other = new DatabaseSync(databasePath(dataDir), { timeout: 10_000 });
+  const other = new DatabaseSync(databasePath(dataDir()), { timeout: 10_000 });
   other.exec('begin immediate');
   const failing = await Promise.all([
-    api('POST', '/v1/keys', { name: 'never', scope: 'full' }),
-    api('POST', '/v1/inboxes', {}, { 'idempotency-key': 'run-4712' }),
+    api('POST', '/v1/keys', { body: { name: 'never', scope: 'full' } }),
+    api('POST', '/v1/inboxes', { headers: { 'idempotency-key': 'run-4712' } }),
   ]);
   other.exec('rollback');
   other.close();
@@ -162,11 +146,13 @@ function found(texts: Record<string, string>, secrets: Map<string, string>): str
 
 /** Every file of the data folder, byte by byte: the database, its log and what stands beside them. */
 const filesNow = (): Record<string, string> =>
-  Object.fromEntries(readdirSync(dataDir).map((name) => [name, readFileSync(join(dataDir, name), 'latin1')]));
+  Object.fromEntries(
+    readdirSync(dataDir()).map((name) => [name, readFileSync(join(dataDir(), name), 'latin1')]),
+  );
 
 /** All values of all tables, as a dump shows them. */
 function dump(): string {
-  const database = new DatabaseSync(databasePath(dataDir), { readOnly: true });
+  const database = new DatabaseSync(databasePath(dataDir()), { readOnly: true });
   const tables = database.prepare("select name from sqlite_schema where type = 'table'").all();
   const lines = tables.flatMap(({ name }) =>
     database
@@ -182,14 +168,8 @@ function dump(): string {
   return lines.join('\n');
 }
 
-beforeAll(async () => {
-  dataDir = mkdtempSync(join(tmpdir(), 'mayfly-secrets-'));
-  await start();
-});
-afterAll(async () => {
-  await server.end('SIGKILL');
-  rmSync(dataDir, { recursive: true, force: true });
-});
+beforeAll(() => start());
+afterAll(() => server.end('SIGKILL'));
 
 describe('secrets that are stored or logged', () => {
   const texts: Record<string, string> = {};

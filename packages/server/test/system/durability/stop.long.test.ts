@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
+import { useFolder } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
@@ -14,14 +12,11 @@ const CONNECTIONS = 10;
 const WAITS = 3;
 
 const random = chance();
-const dataDir = mkdtempSync(join(tmpdir(), 'mayfly-stop-'));
+const dataDir = useFolder();
 const ledger = new Ledger();
 let server: ServerProcess | undefined;
 
-afterAll(async () => {
-  await server?.end('SIGKILL');
-  rmSync(dataDir, { recursive: true, force: true });
-});
+afterAll(() => server?.end('SIGKILL'));
 
 let lastMail = 0;
 const mailTo = (inbox: Inbox) => () => ({
@@ -33,7 +28,7 @@ describe(`${STOPS} times SIGTERM under load (seed ${random.seed})`, () => {
   test(
     'ends every SMTP dialogue with a reply, answers every held wait at once and loses nothing',
     async ({ annotate }) => {
-      server = await startServer({ dataDir });
+      server = await startServer({ dataDir: dataDir() });
       const [busy, quiet] = [await server.createInbox(), await server.createInbox()];
       const times: number[] = [];
       for (let stop = 1; stop <= STOPS; stop++) {
@@ -62,7 +57,7 @@ describe(`${STOPS} times SIGTERM under load (seed ${random.seed})`, () => {
           expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
           expect(await answer.json()).toMatchObject({ code: 'server_stopping' });
         }
-        server = await startServer({ dataDir });
+        server = await startServer({ dataDir: dataDir() });
       }
       const { acknowledged, extra } = await assertNothingLost(server, [busy, quiet], ledger);
       expect(extra).toBe(0);

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { useFolderOfTest } from '../../support/folder.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
 import { fill, MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 import { Ledger, type LedgerMail, Sender } from './ledger.ts';
@@ -10,7 +10,7 @@ import { assertNothingLost } from './readback.ts';
 
 const CONNECTIONS = 20;
 
-let folder: string;
+const folder = useFolderOfTest();
 let dataDir: string;
 let server: ServerProcess;
 let inbox: Inbox;
@@ -23,13 +23,9 @@ async function begin(): Promise<void> {
 }
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'mayfly-trouble-'));
-  dataDir = join(folder, 'data');
+  dataDir = join(folder(), 'data');
 });
-afterEach(async () => {
-  await server.end('SIGKILL');
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => server.end('SIGKILL'));
 
 const newMails = (count: number): LedgerMail[] =>
   Array.from({ length: count }, () => ({ id: `mail-${++lastMail}`, to: [inbox.address] }));

@@ -1,7 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { useFolder } from '../../support/folder.ts';
 import { describeOnEngines } from '../../support/nodes.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
@@ -12,17 +10,13 @@ const DELAY_MS = 300_000;
 describeOnEngines('a server that is killed in the middle of faults', (engine) => {
   let env: Record<string, string>;
   let stopEngine: () => Promise<void>;
-  let dataDir: string;
+  const dataDir = useFolder();
   beforeAll(async () => {
     const started = await engine.start();
     stopEngine = started.stop;
     env = await started.env();
-    dataDir = await mkdtemp(join(tmpdir(), 'mayfly-faults-'));
   });
-  afterAll(async () => {
-    await rm(dataDir, { recursive: true, force: true });
-    await stopEngine();
-  });
+  afterAll(() => stopEngine());
 
   const rcpt = async (server: ServerProcess, address: string) => {
     const client = await smtpClient(server.smtpPort);
@@ -32,7 +26,8 @@ describeOnEngines('a server that is killed in the middle of faults', (engine) =>
   type Rules = { rules: { left: number }[] };
 
   it('has counted what it began, and goes on with what is left', async () => {
-    let server = await startServer({ dataDir, env });
+    const start = () => startServer({ dataDir: dataDir(), env });
+    let server = await start();
     const inbox = await server.createInbox();
     const path = `/v1/inboxes/${inbox.id}/faults`;
     const rules = [
@@ -46,7 +41,7 @@ describeOnEngines('a server that is killed in the middle of faults', (engine) =>
 
     expect(await (await rcpt(server, inbox.address)).reply).toBe('451 one');
     await server.end('SIGKILL');
-    server = await startServer({ dataDir, env });
+    server = await start();
     expect(await left()).toEqual([1, 2, 1]);
     expect(await (await rcpt(server, inbox.address)).reply).toBe('451 one');
 
@@ -56,7 +51,7 @@ describeOnEngines('a server that is killed in the middle of faults', (engine) =>
     await server.end('SIGKILL');
     expect(await reply).toBe('');
     client.close();
-    server = await startServer({ dataDir, env });
+    server = await start();
     expect(await left()).toEqual([0, 1, 1]);
     const { refusals } = await server.getJson<{ refusals: { reply: string }[] }>('/v1/refusals');
     expect(refusals.map((refusal) => refusal.reply)).toEqual(['451 two', '451 one', '451 one']);
@@ -66,7 +61,7 @@ describeOnEngines('a server that is killed in the middle of faults', (engine) =>
     await expect.poll(left).toEqual([0, 0, 1]);
     expect((await server.end('SIGTERM')).code).toBe(0);
     expect(await delayed.reply).toMatch(/^421 4\.3\.2/);
-    server = await startServer({ dataDir, env });
+    server = await start();
     expect(await (await rcpt(server, inbox.address)).reply).toBe('452 three');
     expect(await (await rcpt(server, inbox.address)).reply).toMatch(/^250 /);
     await server.end('SIGTERM');

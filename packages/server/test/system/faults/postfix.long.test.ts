@@ -16,17 +16,16 @@ describe.skipIf(!HAS_POSTFIX)('the queue of Postfix, in front of an inbox with f
   });
 
   /** Hands a mail to Postfix, which takes it into its queue. */
-  async function queue(to: string, subject: string): Promise<void> {
+  async function queue(to: string, subject: string, from = 'app@example.org'): Promise<void> {
     const transport = createTransport({ host: '127.0.0.1', port: postfix.port });
-    await transport.sendMail({ from: 'app@example.org', to, subject, text: 'Hello.' });
+    await transport.sendMail({ from, to, subject, text: 'Hello.' });
     transport.close();
   }
-  const wait = async (id: string, match: object) =>
-    (await app.api('POST', `/v1/inboxes/${id}/wait`, { body: { match, timeoutSeconds: 4 } })).body;
   /** Resolves when the mail arrived; its failure tells what Postfix did. */
   async function arrived(id: string, subject: string) {
+    const body = { match: { subject }, timeoutSeconds: 4 };
     for (let round = 1; round <= 10; round++) {
-      const { matched, messages } = await wait(id, { subject });
+      const { matched, messages } = (await app.api('POST', `/v1/inboxes/${id}/wait`, { body })).body;
       if (matched) return messages[0];
       // A mail that is found in the queue while its last attempt ends is put aside for five minutes.
       await postfix.flush();
@@ -69,9 +68,7 @@ describe.skipIf(!HAS_POSTFIX)('the queue of Postfix, in front of an inbox with f
     await queue(inbox.address, 'delayed');
     await arrived(inbox.id, 'delayed');
     await expect.poll(() => left(inbox.id)).toEqual([0, 1]);
-    const transport = createTransport({ host: '127.0.0.1', port: postfix.port });
-    await transport.sendMail({ from: sender.address, to: inbox.address, subject: 'bounced', text: 'Hello.' });
-    transport.close();
+    await queue(inbox.address, 'bounced', sender.address);
     const bounce = await arrived(sender.id, 'Undelivered Mail Returned to Sender');
     expect(bounce.text).toMatch(
       /said:\s+554\s+5\.7\.1\s+Not\s+today\s+\(in\s+reply\s+to\s+RCPT\s+TO\s+command\)/,

@@ -3,8 +3,9 @@ import { promisify } from 'node:util';
 import { createTransport } from 'nodemailer';
 import { beforeEach, expect, it } from 'vitest';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
+import { rcpt as replyToRcpt } from '../../support/mail/smtp-mail.ts';
 import { describeOnEngines, useServers } from '../../support/nodes.ts';
-import { playSmtp, smtpClient } from '../../support/smtp-script.ts';
+import { playSmtp } from '../../support/smtp-script.ts';
 import type { TestApp } from '../../support/start-app.ts';
 
 const run = promisify(execFile);
@@ -79,13 +80,7 @@ describeOnEngines('faults as senders meet them', (engine) => {
   }
 
   /** The code of the reply to RCPT for the inbox, by one of the servers. */
-  async function rcpt({ smtp }: TestApp): Promise<string> {
-    const client = await smtpClient(smtp.port);
-    await client.play(['→ 220', 'EHLO x → 250', 'MAIL FROM:<a@b.test> → 250']);
-    const reply = await client.say(`RCPT TO:<${inbox.address}>`);
-    client.close();
-    return reply.slice(0, 3);
-  }
+  const rcpt = async ({ smtp }: TestApp) => (await replyToRcpt(smtp.port, inbox.address)).slice(0, 3);
 
   it.each(['rcpt', 'data', 'end-of-data'])(
     'the pool of nodemailer gets 451 twice at %s, and its third attempt arrives, once',
@@ -225,12 +220,8 @@ describeOnEngines('faults as senders meet them', (engine) => {
   it.skipIf(!python)("Python's smtplib raises what its documentation says", async () => {
     const attempt = async (rule: object): Promise<string> => {
       await faults([rule]);
-      const { stdout } = await run(python as string, [
-        '-c',
-        SMTPLIB,
-        String(last().smtp.port),
-        inbox.address,
-      ]);
+      const args = ['-c', SMTPLIB, String(last().smtp.port), inbox.address];
+      const { stdout } = await run(python as string, args);
       return stdout.trim();
     };
     expect(await attempt({ at: 'rcpt', reply: LATER })).toBe('SMTPRecipientsRefused 451');

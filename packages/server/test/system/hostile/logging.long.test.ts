@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
+import { useFolderOfTest } from '../../support/folder.ts';
 import { fill, MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 
 const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
@@ -13,20 +13,14 @@ const REQUESTS = 4_000;
 const AT_ONCE = 50;
 
 describe('a log whose output takes nothing more', () => {
-  let folder: string;
+  const folder = useFolderOfTest();
   let child: ChildProcess;
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'mayfly-log-'));
-  });
   const end = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill('SIGKILL');
     await once(child, 'exit');
   };
-  afterEach(async () => {
-    await end();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterEach(() => end());
 
   const start = (stdout: number | 'pipe'): ChildProcess =>
     spawn(process.execPath, [MAIN, 'serve'], {
@@ -34,7 +28,7 @@ describe('a log whose output takes nothing more', () => {
         PATH: process.env.PATH,
         MAYFLY_HTTP_PORT: '0',
         MAYFLY_SMTP_PORT: '0',
-        MAYFLY_DATA_DIR: join(folder, 'data'),
+        MAYFLY_DATA_DIR: join(folder(), 'data'),
         MAYFLY_METRICS: 'on',
       },
       stdio: ['ignore', stdout, 'inherit'],
@@ -77,7 +71,7 @@ describe('a log whose output takes nothing more', () => {
   });
 
   it.skipIf(!MAY_MOUNT)('as a full disk, does neither; afterwards a line says what is missing', async () => {
-    const mounted = mkdtempSync(join(folder, 'log-'));
+    const mounted = mkdtempSync(join(folder(), 'log-'));
     mountSmallDisk(mounted, 1);
     try {
       const file = join(mounted, 'mayfly.log');

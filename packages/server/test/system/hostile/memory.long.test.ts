@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { useFolderOfTest } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
 
@@ -66,18 +65,14 @@ const MAILS: [string, () => Buffer][] = [
 ];
 
 describe('a message that takes much memory costs its requests at most, never the process', () => {
-  let folder: string;
+  const folder = useFolderOfTest();
   let server: ServerProcess;
   let inbox: Inbox;
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'mayfly-memory-'));
-    server = await startServer({ dataDir: join(folder, 'data') });
+    server = await startServer({ dataDir: join(folder(), 'data') });
     inbox = await server.createInbox();
   });
-  afterEach(async () => {
-    await server?.end('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterEach(() => server?.end('SIGKILL'));
 
   async function inject(mail: Buffer): Promise<string> {
     const response = await fetch(`${server.url}/v1/inboxes/${inbox.id}/messages`, {

@@ -1,17 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { networkInterfaces, tmpdir } from 'node:os';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import { afterEach, describe, expect, it } from 'vitest';
+import { useFolderOfTest } from '../../support/folder.ts';
 import { freePort } from '../../support/ports.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'mayfly-like-'));
+const folder = useFolderOfTest();
 let server: ServerProcess | undefined;
-afterEach(async () => {
-  await server?.end('SIGTERM');
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => server?.end('SIGTERM'));
 
 /** Another address of this machine, as other containers use one; its loopback where it has no other. */
 const OTHER =
@@ -24,7 +21,7 @@ async function start(program: 'mailpit' | 'mailhog', env: Record<string, string>
   server = await startServer({
     command: 'dev',
     commandArgs: ['--like', program],
-    dataDir: join(folder, program),
+    dataDir: join(folder(), program),
     env: { MAYFLY_HTTP_HOST: '0.0.0.0', MAYFLY_SMTP_HOST: '0.0.0.0', ...env },
   });
   const { greeting, smtpPort, url } = server;
@@ -50,10 +47,16 @@ const READY = {
   },
 };
 
+async function expectReady(program: keyof typeof READY, greeting: string, url: string): Promise<void> {
+  for (const line of READY[program].lines) expect(greeting).toMatch(line);
+  for (const path of READY[program].paths)
+    expect([path, (await fetch(url + path)).status]).toEqual([path, 200]);
+}
+
 describe('mayfly dev --like, as an image starts it', () => {
-  it('takes mail with any password to anyone, and shows it to other machines like Mailpit', async () => {
+  it('is ready for what waits for Mailpit, takes mail with any password to anyone, and shows it to other machines', async () => {
     const port = await freePort();
-    const { smtpPort, url } = await start('mailpit', {
+    const { greeting, smtpPort, url } = await start('mailpit', {
       MAYFLY_SMTP_PORT: '0',
       MAYFLY_HTTP_PORT: String(port),
       MP_SMTP_AUTH_ACCEPT_ANY: '1',
@@ -61,22 +64,17 @@ describe('mayfly dev --like, as an image starts it', () => {
       MP_DATABASE: '/data/mailpit.db',
     });
     expect(url).toBe(`http://${OTHER}:${port}`);
+    await expectReady('mailpit', greeting, url);
     await send(smtpPort, 'someone@a-shop.example');
     const list = await fetch(`${url}/api/v1/messages`);
     expect(await list.json()).toMatchObject({ total: 1, messages: [{ Subject: 'Welcome' }] });
   });
 
-  it('takes mail like MailHog', async () => {
-    const { smtpPort, url } = await start('mailhog', {});
+  it('is ready for what waits for MailHog, and takes mail like it', async () => {
+    const { greeting, smtpPort, url } = await start('mailhog', {});
+    await expectReady('mailhog', greeting, url);
     await send(smtpPort, 'someone@a-shop.example');
     const found = await fetch(`${url}/api/v2/search?kind=to&query=a-shop.example`);
     expect(await found.json()).toMatchObject({ total: 1, items: [{ To: [{ Mailbox: 'someone' }] }] });
-  });
-
-  it.each(['mailpit', 'mailhog'] as const)('is ready for what waits for %s', async (program) => {
-    const { greeting, url } = await start(program, {});
-    for (const line of READY[program].lines) expect(greeting).toMatch(line);
-    for (const path of READY[program].paths)
-      expect([path, (await fetch(url + path)).status]).toEqual([path, 200]);
   });
 });

@@ -3,13 +3,13 @@
  * are in every-library.test.ts. A program that is not installed is skipped by name.
  */
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { hash, randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
+import { useFolder } from '../../support/folder.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
 import { belowReceivedLine } from '../durability/readback.ts';
 
@@ -38,14 +38,7 @@ const PROGRAMS: Record<string, Program> = {
   swaks: {
     debianPackage: 'swaks',
     args: ({ smtpPort, from, to, file }) => [
-      '--server',
-      `127.0.0.1:${smtpPort}`,
-      '--from',
-      from,
-      '--to',
-      to,
-      '--data',
-      `@${file}`,
+      ...['--server', `127.0.0.1:${smtpPort}`, '--from', from, '--to', to, '--data', `@${file}`],
     ],
     takesUnixLines: true,
   },
@@ -57,29 +50,19 @@ const PROGRAMS: Record<string, Program> = {
   curl: {
     debianPackage: 'curl',
     args: ({ smtpPort, from, to, file }) => [
-      '-sS',
-      `smtp://127.0.0.1:${smtpPort}`,
-      '--mail-from',
-      from,
-      '--mail-rcpt',
-      to,
-      '--upload-file',
-      file,
+      ...['-sS', `smtp://127.0.0.1:${smtpPort}`, '--mail-from', from, '--mail-rcpt', to],
+      ...['--upload-file', file],
     ],
     takesUnixLines: false,
   },
 };
 
 let server: ServerProcess;
-let folder: string;
+const folder = useFolder();
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'mayfly-from-a-file-'));
-  server = await startServer({ dataDir: join(folder, 'data') });
+  server = await startServer({ dataDir: join(folder(), 'data') });
 });
-afterAll(async () => {
-  await server.end('SIGTERM');
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => server.end('SIGTERM'));
 
 const mailOf = (to: string) => ({
   from: 'Café Größe <hello@shop.example>',
@@ -101,47 +84,22 @@ async function composed(to: string): Promise<Buffer> {
 
 const withTag = ({ address }: Inbox) => address.replace('@', '+signup@');
 
-/** The one message of an inbox, in full, with its raw source and its attachments by name. */
-async function readOnly(inbox: Inbox) {
+/** The raw source of the one message of an inbox, which was read without an error. */
+async function readOnly(inbox: Inbox): Promise<string> {
   const path = `/v1/inboxes/${inbox.id}/messages`;
-  const list = await server.getJson<{ messages: { id: string }[] }>(`${path}?wait=20&since=${inbox.cursor}`);
-  expect(list.messages).toHaveLength(1);
-  const message = await server.getJson<{
-    subject: string;
-    text: string;
-    html: string;
-    parseError: string | null;
-    envelope: { mailFrom: string; rcptTo: string[] };
-    codes: { value: string }[];
-    attachments: { filename: string; url: string; disposition: string; contentId: string | null }[];
-  }>(`${path}/${list.messages[0]?.id}`);
-  const raw = belowReceivedLine(await server.getBytes(`${path}/${list.messages[0]?.id}/raw`));
-  const attachments = new Map<string, Buffer>();
-  for (const { filename, url } of message.attachments) {
-    attachments.set(filename, await server.getBytes(url.slice(server.url.length)));
-  }
-  return { message, raw, attachments };
-}
-
-async function expectWhole(inbox: Inbox): Promise<Buffer> {
-  const { message, raw, attachments } = await readOnly(inbox);
+  const { messages } = await server.getJson<{ messages: { id: string }[] }>(path);
+  expect(messages).toHaveLength(1);
+  const message = await server.getJson<{ attachments: { sha256: string }[] }>(`${path}/${messages[0]?.id}`);
   expect(message).toMatchObject({
     subject: SUBJECT,
     parseError: null,
     envelope: { mailFrom: 'hello@shop.example', rcptTo: [withTag(inbox)] },
+    codes: [{ value: '482910' }],
   });
-  expect(message.text).toContain('482910.\n.\nEine Zeile');
-  expect(message.html).toContain('<b>482910</b>');
-  expect(message.codes[0]?.value).toBe('482910');
-  expect(message.attachments.find(({ filename }) => filename === 'logo.png')).toMatchObject({
-    disposition: 'inline',
-    contentId: 'logo@shop',
-  });
-  expect(attachments.size).toBe(3);
-  expect(attachments.get('Rechnung für März.pdf')?.equals(pdf)).toBe(true);
-  expect(attachments.get('werte.csv')?.equals(csv)).toBe(true);
-  expect(attachments.get('logo.png')?.equals(logo)).toBe(true);
-  return raw;
+  expect(message.attachments.map(({ sha256 }) => sha256).toSorted()).toEqual(
+    [pdf, csv, logo].map((file) => hash('sha256', file)).toSorted(),
+  );
+  return belowReceivedLine(await server.getBytes(`${path}/${messages[0]?.id}/raw`)).toString('latin1');
 }
 
 describe.each(Object.entries(PROGRAMS))('%s', (name, { debianPackage, args, takesUnixLines }) => {
@@ -152,7 +110,7 @@ describe.each(Object.entries(PROGRAMS))('%s', (name, { debianPackage, args, take
   test.skipIf(!program)(`delivers a file byte for byte${absent}`, async () => {
     const inbox = await server.createInbox();
     const mail = await composed(inbox.address);
-    const file = join(folder, `${name}.eml`);
+    const file = join(folder(), `${name}.eml`);
     const lines = takesUnixLines ? mail.toString('latin1').replaceAll('\r\n', '\n') : mail;
     writeFileSync(file, lines, 'latin1');
     const sending = { smtpPort: server.smtpPort, from: 'hello@shop.example', to: withTag(inbox), file };
@@ -161,9 +119,8 @@ describe.each(Object.entries(PROGRAMS))('%s', (name, { debianPackage, args, take
       timeout: 100_000,
     });
     expect(ran.status, `${ran.stdout}${ran.stderr}`).toBe(0);
-    const raw = await expectWhole(inbox);
     // What swaks and smtp-source send ends with an empty line of their own.
     const sent = [mail.toString('latin1'), `${mail.toString('latin1')}\r\n`];
-    expect(sent).toContain(raw.toString('latin1'));
+    expect(sent).toContain(await readOnly(inbox));
   });
 });

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findProgramWith, reportAbsent } from '../../support/find-program.ts';
+import { useFolder } from '../../support/folder.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 
 const MAYFLY = join(import.meta.dirname, '../../../bin/mayfly.js');
@@ -13,21 +13,17 @@ const php = await findProgramWith(['php'], ['-r', 'function_exists("mail") || ex
 if (!php) reportAbsent('PHP', 'php-cli');
 
 let app: TestApp;
-let folder: string;
+const folder = useFolder();
 let sendmail: string;
 beforeAll(async () => {
   app = await startApp({ MAYFLY_SINK: 'on' });
-  folder = mkdtempSync(join(tmpdir(), 'mayfly-sendmail-'));
   // As an image would have it: programs call it by its path.
-  sendmail = join(folder, 'sendmail');
+  sendmail = join(folder(), 'sendmail');
   const server = `MAYFLY_SMTP_PORT=${app.smtp.port}`;
   writeFileSync(sendmail, `#!/bin/sh\n${server} exec ${process.execPath} ${MAYFLY} sendmail "$@"\n`);
   chmodSync(sendmail, 0o755);
 });
-afterAll(async () => {
-  await app.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => app.stop());
 
 async function newest() {
   const { body } = await app.api('GET', '/v1/messages');

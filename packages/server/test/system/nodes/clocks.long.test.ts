@@ -1,38 +1,30 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { inForm, timeLimit } from '../../support/form.ts';
-import { hasPostgres } from '../../support/postgres.ts';
+import { inForm } from '../../support/form.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
+import { allMessages } from '../durability/readback.ts';
 import { MailQueue } from './mail-queue.ts';
-import { type Nodes, startNodes } from './nodes.ts';
-import { allMessages, assertTruth } from './truth.ts';
+import { follow, type Nodes, POSTGRES, startNodes } from './nodes.ts';
+import { assertTruth } from './truth.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
-const IS_THERE = await hasPostgres();
 const AHEAD_MS = 5_000;
 /** What the queries for the database's time may add on a busy machine, milliseconds. */
 const ERROR_MS = 2_000;
 const MAILS = inForm(60, 1_000);
-const QUOTA = 100;
 const SHIFT_CLOCK = fileURLToPath(new URL('./clock-ahead.js', import.meta.url));
 const MINUTE_MS = 60_000;
 
-interface Page {
-  messages: { id: string; subject: string; receivedAt: string }[];
-  cursor: string;
-}
-
-describe.skipIf(!IS_THERE)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahead`, () => {
+describe.skipIf(!POSTGRES)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahead`, () => {
   let site: Nodes;
   let right: ServerProcess;
   let ahead: ServerProcess;
-  const start = async (env: Record<string, string>): Promise<void> => {
+  beforeAll(async () => {
+    const env = { MAYFLY_METRICS: 'on', MAYFLY_LOG_LEVEL: 'info' };
     site = await startNodes();
     right = await site.startNode({ env });
     const shift = { CLOCK_AHEAD_MS: String(AHEAD_MS) };
     ahead = await site.startNode({ env: { ...env, ...shift }, nodeArgs: ['--import', SHIFT_CLOCK] });
-  };
-  beforeAll(() => start({ MAYFLY_METRICS: 'on', MAYFLY_LOG_LEVEL: 'info' }));
+  });
   afterAll(() => site?.close());
 
   test('warn of it in the log of the one, and show it in its metrics', async () => {
@@ -54,21 +46,7 @@ describe.skipIf(!IS_THERE)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahe
     let made = 0;
     const next = () => (made < MAILS ? { id: `mail-${++made}`, to: [inbox.address] } : undefined);
     let over = false;
-    const follow = async (first: number): Promise<string[]> => {
-      const seen: string[] = [];
-      let cursor = inbox.cursor;
-      for (let turn = first; ; turn++) {
-        const isLast = over;
-        const node = turn % 2 === 0 ? right : ahead;
-        const page = await node.getJson<Page>(
-          `/v1/inboxes/${inbox.id}/messages?since=${cursor}&limit=200&wait=1`,
-        );
-        cursor = page.cursor;
-        seen.push(...page.messages.map(({ id }) => id).reverse());
-        if (isLast) return seen;
-      }
-    };
-    const following = [0, 1].map(follow);
+    const following = [0, 1].map((first) => follow(site, inbox, first, () => over));
     const queue = new MailQueue(() => [right.smtpPort, ahead.smtpPort], next, 4);
     await queue.untilAcknowledged(MAILS);
     await queue.drained();
@@ -99,30 +77,4 @@ describe.skipIf(!IS_THERE)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahe
     expect((await right.request('POST', `/v1/inboxes/${third.id}/expire`)).status).toBe(204);
     expect((await ahead.request('GET', `/v1/inboxes/${third.id}`)).status).toBe(410);
   });
-
-  test(
-    'count one month together, and never more than its quota',
-    async () => {
-      await site.close();
-      await start({ MAYFLY_PLANS: JSON.stringify({ unlimited: { requestsPerMonth: QUOTA } }) });
-      let answered = 0;
-      let refused = 0;
-      await Promise.all(
-        Array.from({ length: 10 }, async (_, client) => {
-          for (let n = 0; n < QUOTA / 5; n++) {
-            const node = (client + n) % 2 === 0 ? right : ahead;
-            const response = await node.request('GET', '/v1/inboxes?limit=1');
-            await response.arrayBuffer();
-            if (response.status === 200) answered += 1;
-            else if (response.status === 429) refused += 1;
-          }
-        }),
-      );
-      expect(answered).toBeLessThanOrEqual(QUOTA);
-      // What one node leased last may be unused.
-      expect(answered).toBeGreaterThanOrEqual(QUOTA - 4);
-      expect(answered + refused).toBe(2 * QUOTA);
-    },
-    timeLimit(300_000),
-  );
 });

@@ -4,15 +4,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
 import { openStream } from '../../support/event-stream.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
-import { hasPostgres } from '../../support/postgres.ts';
-import type { Inbox, ServerProcess } from '../../support/server-process.ts';
+import { sendTo } from '../../support/mail/smtp-mail.ts';
+import type { Inbox } from '../../support/server-process.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
+import { allMessages } from '../durability/readback.ts';
 import { MailQueue } from './mail-queue.ts';
-import { type Site, startSite, throughPort } from './nodes.ts';
-import { allMessages } from './truth.ts';
+import { follow, POSTGRES, type Site, startSite, throughPort } from './nodes.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
-const IS_THERE = await hasPostgres();
 const MAILS = inForm(100, 5_000);
 const INBOXES = 3;
 const CONNECTIONS = inForm(3, 6);
@@ -39,7 +37,7 @@ function expectSame(seen: readonly string[], truth: readonly string[], what: str
   expect(seen).toEqual(truth);
 }
 
-describe.skipIf(!IS_THERE)(`two nodes whose connections for hints are spoilt (seed ${random.seed})`, () => {
+describe.skipIf(!POSTGRES)(`two nodes whose connections for hints are spoilt (seed ${random.seed})`, () => {
   let site: Site;
   let proxies: TcpProxy[];
   let inboxes: Inbox[];
@@ -51,41 +49,21 @@ describe.skipIf(!IS_THERE)(`two nodes whose connections for hints are spoilt (se
       proxies.push(proxy);
       await site.startNode({ env: { MAYFLY_DATABASE_URL: throughPort(site.url, proxy.port) } });
     }
-    inboxes = await Promise.all(Array.from({ length: INBOXES }, () => node(0).createInbox()));
+    inboxes = await Promise.all(Array.from({ length: INBOXES }, () => site.node(0).createInbox()));
   });
   afterEach(async () => {
     await site.close();
     for (const proxy of proxies) await proxy.close();
   });
 
-  const node = (n: number): ServerProcess => {
-    const found = site.nodes[n % site.nodes.length];
-    if (!found) throw new Error('There is no node.');
-    return found;
-  };
   const listeners = () =>
     proxies.flatMap((proxy) => proxy.connections().filter(({ begin }) => /listen mayfly/i.test(begin)));
-
-  /** Follows an inbox by its cursor on one node after another; the last page is asked for when it is enough. */
-  async function follow(inbox: Inbox, first: number, enough: () => boolean): Promise<string[]> {
-    const seen: string[] = [];
-    let cursor = inbox.cursor;
-    for (let turn = first; ; turn++) {
-      const isLast = enough();
-      const page = await node(turn).getJson<Page>(
-        `/v1/inboxes/${inbox.id}/messages?since=${cursor}&limit=200&wait=1`,
-      );
-      cursor = page.cursor;
-      seen.push(...page.messages.map(({ id }) => id).reverse());
-      if (isLast) return seen;
-    }
-  }
 
   /** Follows the account's stream into `seen`; a stream that ends is opened again on the other node. */
   async function stream(seen: string[], enough: () => boolean): Promise<void> {
     let lastEventId: string | undefined;
     for (let turn = 0; !enough(); turn++) {
-      const { url, key } = node(turn);
+      const { url, key } = site.node(turn);
       const reader = await openStream(`${url}/v1/events`, { as: key, lastEventId });
       const timer = setInterval(() => enough() && reader.close(), 100);
       const readsUntil = seen.length + random.between(20, 60);
@@ -115,8 +93,8 @@ describe.skipIf(!IS_THERE)(`two nodes whose connections for hints are spoilt (se
       const streamed: string[] = [];
       const streaming = stream(streamed, () => over);
       await pause(300);
-      const following = inboxes.map((inbox, n) => follow(inbox, n, () => over));
-      const queue = new MailQueue(() => [node(0).smtpPort, node(1).smtpPort], next, CONNECTIONS);
+      const following = inboxes.map((inbox, n) => follow(site, inbox, n, () => over));
+      const queue = new MailQueue(() => [site.node(0).smtpPort, site.node(1).smtpPort], next, CONNECTIONS);
       let cuts = 0;
       let isSending = true;
       const cutting = (async () => {
@@ -141,7 +119,7 @@ describe.skipIf(!IS_THERE)(`two nodes whose connections for hints are spoilt (se
       const seen = await Promise.all(following);
       await streaming;
       for (const [n, inbox] of inboxes.entries()) {
-        const truth = (await allMessages(node(n), inbox)).map(({ id }) => id);
+        const truth = (await allMessages(site.node(n), inbox)).map(({ id }) => id);
         expectSame(seen[n] ?? [], truth, `inbox ${n}`);
         const ofInbox = streamed.filter((id) => truth.includes(id));
         expectSame(ofInbox, truth, `the stream, of inbox ${n}`);
@@ -158,24 +136,13 @@ describe.skipIf(!IS_THERE)(`two nodes whose connections for hints are spoilt (se
     const [inbox] = inboxes;
     if (!inbox) throw new Error('There is no inbox.');
     for (const connection of listeners()) connection.freeze();
-    const deliver = async (to: number) => {
-      const queue = new MailQueue(
-        () => [node(to).smtpPort],
-        (() => {
-          let left = 1;
-          return () =>
-            left-- > 0 ? { id: `wait-${random.between(1, 1e9)}`, to: [inbox.address] } : undefined;
-        })(),
-        1,
-      );
-      await queue.untilAcknowledged(1);
-      await queue.drained();
-    };
     /** A wait on the first node for a mail to one of them. @returns how long after that mail it was answered */
     const waitFor = async (since: string, mailTo: number) => {
-      const held = node(0).getJson<Page>(`/v1/inboxes/${inbox.id}/messages?since=${since}&wait=${WAIT_S}`);
+      const held = site
+        .node(0)
+        .getJson<Page>(`/v1/inboxes/${inbox.id}/messages?since=${since}&wait=${WAIT_S}`);
       await pause(200);
-      await deliver(mailTo);
+      expect(await sendTo(site.node(mailTo).smtpPort, inbox.address)).toMatch(/^250 /);
       const sent = performance.now();
       const page = await held;
       expect(page.messages).toHaveLength(1);
@@ -203,7 +170,7 @@ describe.skipIf(!IS_THERE)(`two nodes whose connections for hints are spoilt (se
       const inbox = inboxes[made % INBOXES];
       return isSending && inbox ? { id: `pause-${random.seed}-${made}`, to: [inbox.address] } : undefined;
     };
-    const queue = new MailQueue(() => [node(0).smtpPort, node(1).smtpPort], next, CONNECTIONS);
+    const queue = new MailQueue(() => [site.node(0).smtpPort, site.node(1).smtpPort], next, CONNECTIONS);
     await queue.untilAcknowledged(20);
     // All connections of one node become half-open; new ones work.
     for (const connection of proxies[0]?.connections() ?? []) connection.freeze();
@@ -211,16 +178,16 @@ describe.skipIf(!IS_THERE)(`two nodes whose connections for hints are spoilt (se
     await queue.untilAcknowledged(before + 30);
     // The node that lost its connections answers again.
     await expect
-      .poll(async () => (await node(0).request('GET', `/v1/inboxes/${inboxes[0]?.id}`)).status)
+      .poll(async () => (await site.node(0).request('GET', `/v1/inboxes/${inboxes[0]?.id}`)).status)
       .toBe(200);
     isSending = false;
     await queue.drained();
     const ids = new Set<string>();
     for (const inbox of inboxes)
-      for (const { subject } of await allMessages(node(0), inbox)) ids.add(subject);
+      for (const { subject } of await allMessages(site.node(0), inbox)) ids.add(subject);
     for (const id of queue.acknowledged.keys()) expect(ids.has(id), id).toBe(true);
     for (const connection of proxies[0]?.connections() ?? []) connection.freeze();
     // Its exit code says whether the last usage could be written, which it could not.
-    await node(0).end('SIGTERM');
+    await site.node(0).end('SIGTERM');
   });
 });

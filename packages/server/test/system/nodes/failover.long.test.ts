@@ -5,15 +5,13 @@ import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
-import { hasPostgres, type PostgresCluster } from '../../support/postgres.ts';
-import type { Inbox, ServerProcess } from '../../support/server-process.ts';
+import type { PostgresCluster } from '../../support/postgres.ts';
+import type { Inbox } from '../../support/server-process.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
 import { MailQueue } from './mail-queue.ts';
-import { type Site, startSite, throughPort } from './nodes.ts';
+import { POSTGRES, type Site, startSite, throughPort } from './nodes.ts';
 import { assertTruth } from './truth.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
-const IS_THERE = await hasPostgres();
 const NODES = 2;
 const FAILOVERS = inForm(1, 10);
 const CONNECTIONS = inForm(3, 10);
@@ -30,7 +28,7 @@ async function query(on: PostgresCluster, ...texts: string[]): Promise<void> {
 
 const RELOAD = 'select pg_reload_conf()';
 
-describe.skipIf(!IS_THERE)(
+describe.skipIf(!POSTGRES)(
   `${NODES} nodes on a primary with a synchronous standby (seed ${random.seed})`,
   () => {
     let site: Site;
@@ -52,12 +50,6 @@ describe.skipIf(!IS_THERE)(
       await proxy.close();
     });
 
-    const node = (n: number): ServerProcess => {
-      const found = site.nodes[n % NODES];
-      if (!found) throw new Error('There is no node.');
-      return found;
-    };
-
     /** Gives the primary a standby that every commit waits for. */
     async function addStandby(primary: PostgresCluster): Promise<PostgresCluster> {
       // It would wait for the old one while it restarts.
@@ -76,7 +68,7 @@ describe.skipIf(!IS_THERE)(
         const env = { MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessagesPerInbox: 1_000_000 } }) };
         for (let n = 0; n < NODES; n++) await site.startNode({ env });
         const inboxes: Inbox[] = [];
-        for (let n = 0; n < INBOXES; n++) inboxes.push(await node(n).createInbox());
+        for (let n = 0; n < INBOXES; n++) inboxes.push(await site.node(n).createInbox());
         let made = 0;
         let isSending = true;
         const next = () => {
@@ -109,7 +101,7 @@ describe.skipIf(!IS_THERE)(
         await someMails();
         isSending = false;
         await queue.drained();
-        const { stored, repeated } = await assertTruth(node(0), inboxes, queue);
+        const { stored, repeated } = await assertTruth(site.node(0), inboxes, queue);
         await annotate(
           `${FAILOVERS} failovers, accepting again after ${times.join(', ')} ms: ${queue.acknowledged.size} acknowledged, ${stored} stored, ${repeated} twice after an unknown outcome; other replies: ${JSON.stringify([...queue.replies])}`,
         );

@@ -10,14 +10,11 @@ import type { Store } from '../../../src/store.ts';
 import { brokenInvariants } from '../../store/invariants.ts';
 import { chance } from '../../support/chance.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
-import { hasPostgres } from '../../support/postgres.ts';
 import type { ServerProcess } from '../../support/server-process.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
-import { type Nodes, startNodes, throughPort } from './nodes.ts';
+import { type Nodes, POSTGRES, startNodes, throughPort } from './nodes.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
-const IS_THERE = await hasPostgres();
 const NODES = 2;
 const CLIENTS = 8;
 const SENDERS = 4;
@@ -34,7 +31,7 @@ interface Known {
   address: string;
 }
 
-describe.skipIf(!IS_THERE)(`${NODES} nodes on a healthy database (seed ${random.seed})`, () => {
+describe.skipIf(!POSTGRES)(`${NODES} nodes on a healthy database (seed ${random.seed})`, () => {
   let site: Nodes;
   let proxy: TcpProxy;
   let hooks: Server;

@@ -4,15 +4,13 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
-import { hasPostgres } from '../../support/postgres.ts';
-import type { Inbox, ServerProcess } from '../../support/server-process.ts';
-import { smtpClient } from '../../support/smtp-script.ts';
+import { sendTo } from '../../support/mail/smtp-mail.ts';
+import type { Inbox } from '../../support/server-process.ts';
+import { allMessages } from '../durability/readback.ts';
 import { MailQueue } from './mail-queue.ts';
-import { type Site, startSite } from './nodes.ts';
-import { allMessages, assertTruth } from './truth.ts';
+import { POSTGRES, type Site, startSite } from './nodes.ts';
+import { assertTruth } from './truth.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
-const IS_THERE = await hasPostgres();
 const NODES = 2;
 const KILLS = inForm(2, 50);
 const RESTARTS = inForm(1, 10);
@@ -30,12 +28,15 @@ interface Page {
   cursor: string;
 }
 
-describe.skipIf(!IS_THERE)(`${NODES} nodes under load (seed ${random.seed})`, () => {
+describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, () => {
   let site: Site;
   let inboxes: Inbox[];
   let queue: MailQueue;
   let made: number;
   let isSending: boolean;
+  /** Ends what follows the inboxes. */
+  let over: boolean;
+  let following: Promise<string[]>[];
   beforeAll(async () => {
     // Few enough to take them all.
     site = await startSite({ settings: { max_connections: '50' } });
@@ -43,17 +44,13 @@ describe.skipIf(!IS_THERE)(`${NODES} nodes under load (seed ${random.seed})`, ()
   });
   afterAll(() => site.close());
   beforeEach(async () => {
-    inboxes = await Promise.all(Array.from({ length: INBOXES }, () => node(0).createInbox()));
+    inboxes = await Promise.all(Array.from({ length: INBOXES }, () => site.node(0).createInbox()));
     made = 0;
     isSending = true;
+    over = false;
+    following = inboxes.map((inbox) => follow(inbox, () => over));
     queue = new MailQueue(() => site.nodes.map(({ smtpPort }) => smtpPort), nextMail, CONNECTIONS);
   });
-
-  const node = (n: number): ServerProcess => {
-    const found = site.nodes[n % site.nodes.length];
-    if (!found) throw new Error('There is no node.');
-    return found;
-  };
 
   /** One in five goes to all inboxes: it must be in all of them or in none. */
   function nextMail() {
@@ -72,7 +69,8 @@ describe.skipIf(!IS_THERE)(`${NODES} nodes under load (seed ${random.seed})`, ()
     for (let turn = 0; ; turn++) {
       const isLast = enough();
       const path = `/v1/inboxes/${inbox.id}/messages?since=${cursor}&limit=200&wait=1`;
-      const response = await node(turn)
+      const response = await site
+        .node(turn)
         .request('GET', path)
         .catch(() => undefined);
       if (response?.status === 200) {
@@ -91,37 +89,34 @@ describe.skipIf(!IS_THERE)(`${NODES} nodes under load (seed ${random.seed})`, ()
     queue.untilAcknowledged(queue.acknowledged.size + random.between(MAILS_BETWEEN.low, MAILS_BETWEEN.high));
 
   /** What holds after any trouble. */
-  async function expectTruth(following: Promise<string[]>[]): Promise<string> {
+  async function expectTruth(): Promise<string> {
     isSending = false;
     await queue.drained();
     await pause(1_500);
     over = true;
     const seen = await Promise.all(following);
-    const { stored, repeated } = await assertTruth(node(0), inboxes, queue);
+    const { stored, repeated } = await assertTruth(site.node(0), inboxes, queue);
     for (const [n, inbox] of inboxes.entries()) {
-      expect(seen[n]).toEqual((await allMessages(node(1), inbox)).map(({ id }) => id));
+      expect(seen[n]).toEqual((await allMessages(site.node(1), inbox)).map(({ id }) => id));
     }
     const replies = [...queue.replies].map(([code, count]) => `${count} × ${code}`).join(', ');
     return `${queue.acknowledged.size} acknowledged, ${stored} stored, ${repeated} twice after an unknown outcome; other replies: ${replies}`;
   }
-  let over: boolean;
 
   test(
     `lose and alter nothing that was acknowledged in ${KILLS} kills; what was refused arrives by its sender's retry`,
     async ({ annotate }) => {
-      over = false;
-      const following = inboxes.map((inbox) => follow(inbox, () => over));
       for (let kill = 0; kill < KILLS; kill++) {
         await someMails();
         await pause(random.between(0, 30));
         const place = random.between(0, NODES - 1);
-        await node(place).end('SIGKILL');
+        await site.node(place).end('SIGKILL');
         // The other one goes on alone.
         if (random.between(1, 2) === 1) await someMails();
         await site.startNode({ env: ENV }, place);
       }
       await someMails();
-      await annotate(`${KILLS} kills: ${await expectTruth(following)}`);
+      await annotate(`${KILLS} kills: ${await expectTruth()}`);
     },
     timeLimit(1_200_000),
   );
@@ -129,8 +124,6 @@ describe.skipIf(!IS_THERE)(`${NODES} nodes under load (seed ${random.seed})`, ()
   test(
     `lose and alter nothing in ${RESTARTS} crashes of the database, and accept mail again soon after its return`,
     async ({ annotate }) => {
-      over = false;
-      const following = inboxes.map((inbox) => follow(inbox, () => over));
       const times: number[] = [];
       for (let restart = 0; restart < RESTARTS; restart++) {
         await someMails();
@@ -138,51 +131,35 @@ describe.skipIf(!IS_THERE)(`${NODES} nodes under load (seed ${random.seed})`, ()
         await site.postgres.stop(random.between(1, 3) === 1 ? 'SIGINT' : 'SIGQUIT');
         const [mail, api, ready] = await Promise.all([
           refusalOfMail(),
-          node(0).request('POST', '/v1/inboxes'),
-          node(1).request('GET', '/readyz'),
+          site.node(0).request('POST', '/v1/inboxes'),
+          site.node(1).request('GET', '/readyz'),
         ]);
         expect(mail).toMatch(/^451 4\.3\.0 /);
         expect([api.status, Number(api.headers.get('retry-after')) > 0]).toEqual([503, true]);
         expect(await api.json()).toMatchObject({ code: 'unavailable' });
         expect(ready.status).toBe(503);
-        expect((await node(0).request('GET', '/healthz')).status).toBe(200);
+        expect((await site.node(0).request('GET', '/healthz')).status).toBe(200);
         await site.postgres.start();
         const returned = performance.now();
         await queue.untilAcknowledged(queue.acknowledged.size + 1);
         times.push(Math.round(performance.now() - returned));
-        await expect.poll(async () => (await node(1).request('GET', '/readyz')).status).toBe(200);
+        await expect.poll(async () => (await site.node(1).request('GET', '/readyz')).status).toBe(200);
       }
       await someMails();
       for (const { process: child } of site.nodes)
         expect([child.exitCode, child.signalCode]).toEqual([null, null]);
       await annotate(
-        `${RESTARTS} restarts, mail accepted again after ${times.join(', ')} ms: ${await expectTruth(following)}`,
+        `${RESTARTS} restarts, mail accepted again after ${times.join(', ')} ms: ${await expectTruth()}`,
       );
     },
     timeLimit(1_200_000),
   );
 
-  /** The reply to a mail while the database is down. */
-  async function refusalOfMail(): Promise<string> {
-    const client = await smtpClient(node(0).smtpPort);
-    try {
-      await client.reply();
-      for (const line of ['EHLO a.example', 'MAIL FROM:<a@b.example>', `RCPT TO:<${inboxes[0]?.address}>`]) {
-        const reply = await client.say(line);
-        if (!reply.startsWith('250')) return reply;
-      }
-      await client.say('DATA');
-      return await client.say('Subject: one\r\n\r\nHello.\r\n.');
-    } finally {
-      client.close();
-    }
-  }
+  const refusalOfMail = () => sendTo(site.node(0).smtpPort, inboxes[0]?.address ?? '');
 
   test(
     `lose and alter nothing while their connections to the database are ended ${TERMINATIONS} times, at any moment`,
     async ({ annotate }) => {
-      over = false;
-      const following = inboxes.map((inbox) => follow(inbox, () => over));
       await someMails();
       const admin = new Client(site.postgres.url());
       await admin.connect();
@@ -200,14 +177,12 @@ describe.skipIf(!IS_THERE)(`${NODES} nodes under load (seed ${random.seed})`, ()
       await someMails();
       for (const { process: child } of site.nodes)
         expect([child.exitCode, child.signalCode]).toEqual([null, null]);
-      await annotate(`${ended} connections ended: ${await expectTruth(following)}`);
+      await annotate(`${ended} connections ended: ${await expectTruth()}`);
     },
     timeLimit(1_200_000),
   );
 
   test('answer 451 and 503 while others have taken all connections of the database, and go on when they are free', async () => {
-    over = false;
-    const following = inboxes.map((inbox) => follow(inbox, () => over));
     await someMails();
     const admin = new Client(site.postgres.url());
     await admin.connect();
@@ -236,10 +211,10 @@ describe.skipIf(!IS_THERE)(`${NODES} nodes under load (seed ${random.seed})`, ()
       changes = (ended ?? 0) + taken.length - before + rows[0].n;
     }
     expect(await refusalOfMail()).toMatch(/^451 4\.3\.0 /);
-    expect((await node(1).request('POST', '/v1/inboxes')).status).toBe(503);
+    expect((await site.node(1).request('POST', '/v1/inboxes')).status).toBe(503);
     for (const client of taken) await client.end();
     await admin.end();
     await someMails();
-    await expectTruth(following);
+    await expectTruth();
   });
 });

@@ -4,14 +4,11 @@ import { Client } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
-import { hasPostgres } from '../../support/postgres.ts';
+import { sendTo } from '../../support/mail/smtp-mail.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
-import { smtpClient } from '../../support/smtp-script.ts';
-import { type Nodes, startNodes } from './nodes.ts';
-import { allMessages } from './truth.ts';
+import { allMessages } from '../durability/readback.ts';
+import { type Nodes, POSTGRES, startNodes } from './nodes.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
-const IS_THERE = await hasPostgres();
 const AT_ONCE = 50;
 const LIVE_INBOXES = 10;
 const QUOTA = 1_000;
@@ -22,7 +19,7 @@ const ROUNDS = inForm(1, 10);
 
 const random = chance();
 
-describe.skipIf(!IS_THERE)(`limits of an account over several nodes (seed ${random.seed})`, () => {
+describe.skipIf(!POSTGRES)(`limits of an account over several nodes (seed ${random.seed})`, () => {
   let site: Nodes;
   /** Two nodes, for all cases that need no plan of their own. */
   let pair: ServerProcess[];
@@ -30,9 +27,10 @@ describe.skipIf(!IS_THERE)(`limits of an account over several nodes (seed ${rand
     pair = await start(2, { maxLiveInboxes: LIVE_INBOXES, maxMessagesPerInbox: 5 + MESSAGES_LEFT });
   });
   afterEach(async () => {
-    const { inboxes } = (await pair[0]?.getJson<{ inboxes: Inbox[] }>('/v1/inboxes')) ?? { inboxes: [] };
-    for (const { id } of inboxes) await pair[0]?.request('DELETE', `/v1/inboxes/${id}`);
+    for (const { id } of await live(pair[0])) await pair[0]?.request('DELETE', `/v1/inboxes/${id}`);
   });
+  const live = async (node: ServerProcess | undefined): Promise<Inbox[]> =>
+    (await node?.getJson<{ inboxes: Inbox[] }>('/v1/inboxes'))?.inboxes ?? [];
   const sites: Nodes[] = [];
   afterAll(async () => {
     for (const one of sites) await one.close();
@@ -57,9 +55,8 @@ describe.skipIf(!IS_THERE)(`limits of an account over several nodes (seed ${rand
     );
 
   test(`give exactly ${LIVE_INBOXES} inboxes to ${AT_ONCE} creations at once at a limit of ${LIVE_INBOXES}`, async () => {
-    const nodes = pair;
     for (let round = 0; round < ROUNDS; round++) {
-      const answers = await parallel(nodes, async (node) => {
+      const answers = await parallel(pair, async (node) => {
         const response = await node.request('POST', '/v1/inboxes');
         return { status: response.status, body: (await response.json()) as Inbox & { code?: string } };
       });
@@ -69,21 +66,18 @@ describe.skipIf(!IS_THERE)(`limits of an account over several nodes (seed ${rand
       expect(new Set(refused.map(({ status, body }) => `${status} ${body.code}`))).toEqual(
         new Set(['409 limit_reached']),
       );
-      for (const node of nodes) {
-        const { inboxes } = await node.getJson<{ inboxes: Inbox[] }>('/v1/inboxes');
-        expect(inboxes).toHaveLength(LIVE_INBOXES);
+      for (const node of pair) {
+        expect(await live(node)).toHaveLength(LIVE_INBOXES);
       }
       // A place that becomes free on one node can be taken on another, once.
-      await nodes[0]?.request('DELETE', `/v1/inboxes/${made[0]?.body.id}`);
-      const again = await parallel(nodes, async (node) => (await node.request('POST', '/v1/inboxes')).status);
+      await pair[0]?.request('DELETE', `/v1/inboxes/${made[0]?.body.id}`);
+      const again = await parallel(pair, async (node) => (await node.request('POST', '/v1/inboxes')).status);
       expect(again.filter((status) => status === 201)).toHaveLength(1);
-      const { inboxes } = (await nodes[0]?.getJson<{ inboxes: Inbox[] }>('/v1/inboxes')) ?? { inboxes: [] };
-      for (const { id } of inboxes) await nodes[1]?.request('DELETE', `/v1/inboxes/${id}`);
+      for (const { id } of await live(pair[0])) await pair[1]?.request('DELETE', `/v1/inboxes/${id}`);
     }
   });
 
   test(`make one inbox for ${AT_ONCE} requests at once with one idempotency key`, async () => {
-    const nodes = pair;
     for (let round = 0; round < ROUNDS; round++) {
       const ask = async (node: ServerProcess) => {
         const response = await fetch(`${node.url}/v1/inboxes`, {
@@ -92,7 +86,7 @@ describe.skipIf(!IS_THERE)(`limits of an account over several nodes (seed ${rand
         });
         return { status: response.status, text: await response.text() };
       };
-      const answers = await parallel(nodes, ask);
+      const answers = await parallel(pair, ask);
       const made = answers.filter(({ status }) => status === 201);
       for (const { status, text } of answers) {
         if (status !== 201)
@@ -100,40 +94,21 @@ describe.skipIf(!IS_THERE)(`limits of an account over several nodes (seed ${rand
       }
       expect(new Set(made.map(({ text }) => text)).size, 'different answers').toBe(1);
       // Who was told to ask again gets the same answer.
-      for (const node of nodes) expect(await ask(node)).toEqual(made[0]);
-      const { inboxes } = (await nodes[0]?.getJson<{ inboxes: Inbox[] }>('/v1/inboxes')) ?? { inboxes: [] };
-      expect(inboxes).toHaveLength(round + 1);
+      for (const node of pair) expect(await ask(node)).toEqual(made[0]);
+      expect(await live(pair[0])).toHaveLength(round + 1);
     }
   });
 
   test(`accept ${MESSAGES_LEFT} of ${AT_ONCE} mails at once into an inbox with room for ${MESSAGES_LEFT}`, async () => {
-    const nodes = pair;
-    const [first] = nodes;
+    const [first] = pair;
     if (!first) throw new Error('There is no node.');
     const inbox = await first.createInbox();
-    const send = async (node: ServerProcess): Promise<string> => {
-      const client = await smtpClient(node.smtpPort);
-      try {
-        await client.reply();
-        for (const line of [
-          'EHLO a.example',
-          'MAIL FROM:<a@b.example>',
-          `RCPT TO:<${inbox.address}>`,
-          'DATA',
-        ]) {
-          const reply = await client.say(line);
-          if (!/^[23]/.test(reply)) return reply;
-        }
-        return await client.say('Subject: one\r\n\r\nHello.\r\n.');
-      } finally {
-        client.close();
-      }
-    };
+    const send = (node: ServerProcess) => sendTo(node.smtpPort, inbox.address);
     for (let n = 0; n < 5; n++) expect(await send(first)).toMatch(/^250 /);
-    const replies = await parallel(nodes, send);
+    const replies = await parallel(pair, send);
     expect(replies.filter((reply) => reply.startsWith('250'))).toHaveLength(MESSAGES_LEFT);
     for (const reply of replies) expect(reply).toMatch(/^(250|452 4\.2\.2) /);
-    for (const node of nodes) expect(await allMessages(node, inbox)).toHaveLength(5 + MESSAGES_LEFT);
+    for (const node of pair) expect(await allMessages(node, inbox)).toHaveLength(5 + MESSAGES_LEFT);
     const { messageCount } = await first.getJson<{ messageCount: number }>(`/v1/inboxes/${inbox.id}`);
     expect(messageCount).toBe(5 + MESSAGES_LEFT);
   });

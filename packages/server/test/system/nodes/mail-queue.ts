@@ -1,5 +1,5 @@
-import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import { bytesOf, type LedgerMail, onTheWire } from '../durability/ledger.ts';
 
 /** Between two attempts of a mail that was refused or not answered, milliseconds. */
@@ -12,61 +12,6 @@ export const NO_ANSWER = 'no answer';
 
 /** What became of an attempt: a reply, or none because the connection ended. */
 type Outcome = { reply: string; atDot: boolean } | 'unanswered';
-
-/** One SMTP connection, a command at a time. */
-class Dialogue {
-  readonly #socket: Socket;
-  #text = '';
-  #isOver = false;
-  #wake: () => void = () => undefined;
-
-  constructor(port: number) {
-    this.#socket = connect({ port, host: '127.0.0.1', noDelay: true });
-    this.#socket.setTimeout(PATIENCE_MS, () => this.#socket.destroy());
-    this.#socket.on('data', (piece: Buffer) => {
-      this.#text += piece.toString('latin1');
-      this.#wake();
-    });
-    this.#socket.on('error', () => undefined);
-    this.#socket.on('close', () => {
-      this.#isOver = true;
-      this.#wake();
-    });
-  }
-
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /** The next reply; '' when the connection is over. */
-  async reply(): Promise<string> {
-    for (;;) {
-      const found = /^(?:\d{3}-[^\r\n]*\r\n)*\d{3}(?: [^\r\n]*)?\r\n/.exec(this.#text)?.[0];
-      if (found !== undefined) {
-        this.#text = this.#text.slice(found.length);
-        return found.trimEnd();
-      }
-      if (this.#isOver) return '';
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-  }
-
-  say(line: string): Promise<string> {
-    this.#socket.write(line);
-    return this.reply();
-  }
-
-  sayBytes(bytes: Buffer): Promise<string> {
-    this.#socket.write(bytes);
-    return this.reply();
-  }
-
-  close(): void {
-    this.#socket.destroy();
-  }
-}
 
 export interface Attempts {
   /** Attempts that ended without an answer to the final dot, or with 4xx to it: the mail may be stored. */
@@ -114,11 +59,11 @@ export class MailQueue {
   }
 
   async #work(): Promise<void> {
-    let dialogue: Dialogue | undefined;
+    let dialogue: SmtpClient | undefined;
     for (let mail = this.#next(); mail && !this.#isStopped; mail = this.#next()) {
       const before: Attempts = { unknown: 0, refused: 0 };
       for (;;) {
-        dialogue = dialogue && !dialogue.isOver ? dialogue : await this.#open();
+        dialogue = dialogue && !dialogue.isClosed ? dialogue : await this.#open();
         const outcome = dialogue ? await attempt(dialogue, mail) : 'unanswered';
         if (outcome !== 'unanswered' && outcome.atDot && outcome.reply.startsWith('250')) break;
         if (outcome === 'unanswered') {
@@ -145,27 +90,29 @@ export class MailQueue {
   }
 
   /** A connection to the next server; undefined when it does not greet. */
-  async #open(): Promise<Dialogue | undefined> {
+  async #open(): Promise<SmtpClient | undefined> {
     const ports = this.#ports();
     const port = ports[this.#turn++ % ports.length];
     if (port === undefined) return undefined;
-    const dialogue = new Dialogue(port);
-    if (!(await dialogue.reply()).startsWith('220')) return undefined;
-    return (await dialogue.say('EHLO queue.example\r\n')).startsWith('250') ? dialogue : undefined;
+    const dialogue = await smtpClient(port).catch(() => undefined);
+    dialogue?.socket.setTimeout(PATIENCE_MS, () => dialogue.close());
+    if (!(await dialogue?.reply())?.startsWith('220')) return undefined;
+    return (await dialogue?.say('EHLO queue.example'))?.startsWith('250') ? dialogue : undefined;
   }
 }
 
-async function attempt(dialogue: Dialogue, mail: LedgerMail): Promise<Outcome> {
+async function attempt(dialogue: SmtpClient, mail: LedgerMail): Promise<Outcome> {
   const commands = [
     'MAIL FROM:<sender@ledger.example>',
     ...mail.to.map((address) => `RCPT TO:<${address}>`),
     'DATA',
   ];
   for (const command of commands) {
-    const reply = await dialogue.say(`${command}\r\n`);
+    const reply = await dialogue.say(command);
     if (reply === '') return { reply: '', atDot: false };
     if (!/^[23]/.test(reply)) return { reply, atDot: false };
   }
-  const reply = await dialogue.sayBytes(onTheWire(bytesOf(mail)));
+  await dialogue.send(onTheWire(bytesOf(mail)));
+  const reply = await dialogue.reply();
   return reply === '' ? 'unanswered' : { reply, atDot: true };
 }

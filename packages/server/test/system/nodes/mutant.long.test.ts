@@ -1,15 +1,12 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { hasPostgres } from '../../support/postgres.ts';
 import { MailQueue } from './mail-queue.ts';
-import { type Site, startSite } from './nodes.ts';
+import { POSTGRES, type Site, startSite } from './nodes.ts';
 import { assertTruth } from './truth.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
-const IS_THERE = await hasPostgres();
 const MAILS = 40;
 
 /** A check that was never seen to fail is half a check: what the tests of kills ask must find this defect. */
-describe.skipIf(!IS_THERE)('a mutant: a database that acknowledges commits before they are on disk', () => {
+describe.skipIf(!POSTGRES)('a mutant: a database that acknowledges commits before they are on disk', () => {
   let site: Site;
   afterEach(() => site.close());
 

@@ -3,9 +3,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { createDatabase } from '../../store/postgres/open-postgres.ts';
-import { type PostgresCluster, type PostgresOptions, startPostgres } from '../../support/postgres.ts';
-import { type ServerOptions, type ServerProcess, startServer } from '../../support/server-process.ts';
+import {
+  hasPostgres,
+  type PostgresCluster,
+  type PostgresOptions,
+  startPostgres,
+} from '../../support/postgres.ts';
+import {
+  type Inbox,
+  type ServerOptions,
+  type ServerProcess,
+  startServer,
+} from '../../support/server-process.ts';
 import { sharedPostgres } from '../../support/shared-postgres.ts';
+
+/** The npm package has programs for Linux on x64 only; elsewhere tests of nodes are skipped. */
+export const POSTGRES = await hasPostgres();
 
 /** A database on PostgreSQL, and Mayfly nodes on it, each a process of its own. */
 export interface Nodes {
@@ -13,6 +26,8 @@ export interface Nodes {
   url: string;
   /** The nodes by their place; a node that was killed keeps its place. */
   nodes: ServerProcess[];
+  /** The node at a place; behind the last one comes the first. */
+  node(place: number): ServerProcess;
   /** Starts a node at the next place, or at the place of one that has ended. */
   startNode(
     options?: Pick<ServerOptions, 'env' | 'nodeArgs' | 'under'>,
@@ -44,6 +59,11 @@ function nodesOn(url: string, afterwards: () => Promise<void>): Nodes {
   return {
     url,
     nodes,
+    node(place) {
+      const found = nodes[place % nodes.length];
+      if (!found) throw new Error('There is no node.');
+      return found;
+    },
     async startNode({ env = {}, ...rest } = {}, place = nodes.length) {
       const dataDir = join(folder, String(place));
       const node = await startServer({ dataDir, env: { MAYFLY_DATABASE_URL: this.url, ...env }, ...rest });
@@ -73,4 +93,26 @@ export function throughPort(url: string, port: number): string {
   const changed = new URL(url);
   changed.port = String(port);
   return changed.href;
+}
+
+/**
+ * Follows an inbox by its cursor, on one node after another from the place `first` on; the last page is asked for
+ * when it is enough. @returns ids, oldest first
+ */
+export async function follow(
+  site: Nodes,
+  inbox: Inbox,
+  first: number,
+  enough: () => boolean,
+): Promise<string[]> {
+  const seen: string[] = [];
+  let cursor = inbox.cursor;
+  for (let turn = first; ; turn++) {
+    const isLast = enough();
+    const path = `/v1/inboxes/${inbox.id}/messages?since=${cursor}&limit=200&wait=1`;
+    const page = await site.node(turn).getJson<{ messages: { id: string }[]; cursor: string }>(path);
+    cursor = page.cursor;
+    seen.push(...page.messages.map(({ id }) => id).reverse());
+    if (isLast) return seen;
+  }
 }

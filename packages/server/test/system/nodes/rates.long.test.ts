@@ -1,12 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { apiClient } from '../../support/api-client.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
-import { hasPostgres } from '../../support/postgres.ts';
-import type { ServerProcess } from '../../support/server-process.ts';
-import { type Nodes, startNodes } from './nodes.ts';
+import { type Nodes, POSTGRES, startNodes } from './nodes.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
-const IS_THERE = await hasPostgres();
 const RATE = 2;
 const BURST = 10;
 const SECONDS = inForm(3, 30);
@@ -15,9 +12,11 @@ const NODES = 3;
 const ASK_EVERY_MS = 25;
 const SIGN_UPS = 20;
 
-describe.skipIf(!IS_THERE)(`rates over ${NODES} nodes`, () => {
+describe.skipIf(!POSTGRES)(`rates over ${NODES} nodes`, () => {
   let site: Nodes;
   let free: string[];
+  const signUp = (n: number) =>
+    apiClient(site.node(n).url, '')('POST', '/v1/accounts', { as: null, body: { name: `Client ${n}` } });
   beforeAll(async () => {
     site = await startNodes();
     const plans = { free: { requestsPerMonth: null } };
@@ -25,22 +24,12 @@ describe.skipIf(!IS_THERE)(`rates over ${NODES} nodes`, () => {
     for (let n = 0; n < NODES; n++) await site.startNode({ env });
     free = [];
     for (let n = 0; n < 3; n++) {
-      const response = await fetch(`${node(n).url}/v1/accounts`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ name: `Client ${n}` }),
-      });
-      expect(response.status).toBe(201);
-      free.push(((await response.json()) as { key: string }).key);
+      const { status, body } = await signUp(n);
+      expect(status).toBe(201);
+      free.push(body.key);
     }
   });
   afterAll(() => site?.close());
-
-  const node = (n: number): ServerProcess => {
-    const found = site.nodes[n % site.nodes.length];
-    if (!found) throw new Error('There is no node.');
-    return found;
-  };
 
   /**
    * Asks so many nodes in turn, again and again, and until each has refused: a slow machine may not ask as often as
@@ -53,7 +42,7 @@ describe.skipIf(!IS_THERE)(`rates over ${NODES} nodes`, () => {
     let refusedInARow = 0;
     const headers = { authorization: `Bearer ${key}` };
     for (let n = 0; performance.now() < end || refusedInARow < nodes; n++) {
-      const response = await fetch(`${node(n % nodes).url}/v1/inboxes?limit=1`, { headers });
+      const response = await fetch(`${site.node(n % nodes).url}/v1/inboxes?limit=1`, { headers });
       const text = await response.text();
       refusedInARow = response.status === 200 ? 0 : refusedInARow + 1;
       if (response.status === 200) answered += 1;
@@ -90,15 +79,7 @@ describe.skipIf(!IS_THERE)(`rates over ${NODES} nodes`, () => {
 
   test('let an address sign up five times at most, whichever node it meets', async () => {
     const statuses = await Promise.all(
-      Array.from({ length: SIGN_UPS }, async (_, n) => {
-        const response = await fetch(`${node(n).url}/v1/accounts`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ name: `Flood ${n}` }),
-        });
-        await response.arrayBuffer();
-        return response.status;
-      }),
+      Array.from({ length: SIGN_UPS }, async (_, n) => (await signUp(n)).status),
     );
     // Three were made before, and a part of one is left at each node.
     expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(SIGN_UPS - 2);

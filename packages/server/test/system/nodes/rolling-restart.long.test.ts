@@ -3,14 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
-import { hasPostgres } from '../../support/postgres.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
 import { MailQueue, NO_ANSWER } from './mail-queue.ts';
-import { type Nodes, startNodes } from './nodes.ts';
+import { type Nodes, POSTGRES, startNodes } from './nodes.ts';
 import { assertTruth } from './truth.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
-const IS_THERE = await hasPostgres();
 const NODES = 2;
 /** Each stops both nodes, one after the other. */
 const ROUNDS = inForm(1, 25);
@@ -20,19 +17,13 @@ const ENV = { MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessagesPerInbox: 1
 
 const random = chance();
 
-describe.skipIf(!IS_THERE)(`a rolling restart of ${NODES} nodes under load (seed ${random.seed})`, () => {
+describe.skipIf(!POSTGRES)(`a rolling restart of ${NODES} nodes under load (seed ${random.seed})`, () => {
   let site: Nodes;
   beforeEach(async () => {
     site = await startNodes();
     for (let n = 0; n < NODES; n++) await site.startNode({ env: ENV });
   });
   afterEach(() => site.close());
-
-  const node = (n: number): ServerProcess => {
-    const found = site.nodes[n % NODES];
-    if (!found) throw new Error('There is no node.');
-    return found;
-  };
 
   /** Waits on a node until it stops. @returns what the wait was answered with */
   async function waitForStop(on: ServerProcess, inbox: Inbox): Promise<string> {
@@ -47,8 +38,8 @@ describe.skipIf(!IS_THERE)(`a rolling restart of ${NODES} nodes under load (seed
   test(
     'fails no mail and no reader: each node answers what it has begun, and the other takes the rest',
     async ({ annotate }) => {
-      const inboxes = await Promise.all(Array.from({ length: INBOXES }, () => node(0).createInbox()));
-      const quiet = await node(0).createInbox();
+      const inboxes = await Promise.all(Array.from({ length: INBOXES }, () => site.node(0).createInbox()));
+      const quiet = await site.node(0).createInbox();
       let made = 0;
       let isSending = true;
       const next = () => {
@@ -61,7 +52,7 @@ describe.skipIf(!IS_THERE)(`a rolling restart of ${NODES} nodes under load (seed
       for (let round = 0; round < ROUNDS; round++) {
         for (let place = 0; place < NODES; place++) {
           await queue.untilAcknowledged(queue.acknowledged.size + random.between(15, 40));
-          const stopping = node(place);
+          const stopping = site.node(place);
           const waits = [waitForStop(stopping, quiet), waitForStop(stopping, quiet)];
           await pause(random.between(100, 150));
           const { code, ms } = await stopping.end('SIGTERM');
@@ -76,7 +67,7 @@ describe.skipIf(!IS_THERE)(`a rolling restart of ${NODES} nodes under load (seed
       }
       isSending = false;
       await queue.drained();
-      const { stored, repeated } = await assertTruth(node(0), inboxes, queue);
+      const { stored, repeated } = await assertTruth(site.node(0), inboxes, queue);
       expect([stored, repeated]).toEqual([queue.acknowledged.size, 0]);
       expect(queue.replies.get(NO_ANSWER), 'final dots without an answer').toBeUndefined();
       // The last word of a node that stops is 421 (RFC 5321 section 3.8).

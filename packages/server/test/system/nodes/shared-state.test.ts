@@ -1,48 +1,24 @@
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ApiClient, apiClient } from '../../support/api-client.ts';
-import { hasPostgres } from '../../support/postgres.ts';
-import type { ServerProcess } from '../../support/server-process.ts';
-import { smtpClient } from '../../support/smtp-script.ts';
-import { type Nodes, startNodes } from './nodes.ts';
+import { sendTo } from '../../support/mail/smtp-mail.ts';
+import { type Nodes, POSTGRES, startNodes } from './nodes.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere these tests are skipped. */
-const IS_THERE = await hasPostgres();
 const MAIL = 'Subject: Hi\r\nContent-Type: text/html\r\n\r\n<p>Hello there</p>\r\n';
 
-describe.skipIf(!IS_THERE)('a user of two nodes behind a balancer', () => {
+describe.skipIf(!POSTGRES)('a user of two nodes behind a balancer', () => {
   let site: Nodes;
   let apis: [ApiClient, ApiClient];
   beforeAll(async () => {
     site = await startNodes();
     for (let n = 0; n < 2; n++) await site.startNode();
-    apis = [0, 1].map((n) => apiClient(node(n).url, node(n).key)) as [ApiClient, ApiClient];
+    apis = [0, 1].map((n) => apiClient(site.node(n).url, site.node(n).key)) as [ApiClient, ApiClient];
   });
   afterAll(() => site?.close());
 
-  const node = (n: number): ServerProcess => {
-    const found = site.nodes[n];
-    if (!found) throw new Error('There is no node.');
-    return found;
-  };
-
-  async function send(port: number, to: string): Promise<string> {
-    const client = await smtpClient(port);
-    try {
-      await client.reply();
-      for (const line of ['EHLO a.example', 'MAIL FROM:<a@b.example>', `RCPT TO:<${to}>`, 'DATA']) {
-        const reply = await client.say(line);
-        if (!/^[23]/.test(reply)) return reply;
-      }
-      return await client.say(`${MAIL}.`);
-    } finally {
-      client.close();
-    }
-  }
-
   test('gets 404 for an id with a NUL, which PostgreSQL has no text for', async () => {
     const [api] = apis;
-    const inbox = await node(0).createInbox();
+    const inbox = await site.node(0).createInbox();
     const paths = ['/v1/inboxes/a%00', `/v1/inboxes/${inbox.id}/messages/msg_%00`, '/v1/webhooks/%00'];
     for (const path of paths) expect([path, (await api('GET', path)).status]).toEqual([path, 404]);
     expect((await api('DELETE', '/v1/keys/key_%00')).status).toBe(404);
@@ -50,7 +26,7 @@ describe.skipIf(!IS_THERE)('a user of two nodes behind a balancer', () => {
 
   test('opens a link to a preview on another node than issued it, also after that node was killed', async () => {
     const [one, other] = apis;
-    const inbox = await node(0).createInbox();
+    const inbox = await site.node(0).createInbox();
     const message = await one('POST', `/v1/inboxes/${inbox.id}/messages`, {
       headers: { 'content-type': 'message/rfc822' },
       body: MAIL,
@@ -69,10 +45,10 @@ describe.skipIf(!IS_THERE)('a user of two nodes behind a balancer', () => {
     const shown = await other('GET', await issue(), { as: null });
     expect([shown.status, shown.body.includes('Hello there')]).toEqual([200, true]);
     const link = await issue();
-    await node(0).end('SIGKILL');
+    await site.node(0).end('SIGKILL');
     expect((await other('GET', link, { as: null })).status).toBe(200);
     await site.startNode({}, 0);
-    apis[0] = apiClient(node(0).url, node(0).key);
+    apis[0] = apiClient(site.node(0).url, site.node(0).key);
     expect((await apis[0]('GET', link, { as: null })).status).toBe(200);
     expect((await other('DELETE', `/v1/inboxes/${inbox.id}`)).status).toBe(204);
     expect((await apis[0]('GET', link, { as: null })).status).toBe(404);
@@ -82,11 +58,13 @@ describe.skipIf(!IS_THERE)('a user of two nodes behind a balancer', () => {
     const ask = async (n: number, method: 'GET' | 'POST' | 'DELETE', path: string, headers: object) => {
       // A browser sends the name of the balancer, whichever node it meets.
       const sent = { host: 'mayfly.example', 'sec-fetch-site': 'same-origin', ...headers };
-      const answer = await request(node(n).url + path, { method, headers: sent });
+      const answer = await request(site.node(n).url + path, { method, headers: sent });
       await answer.body.dump();
       return { status: answer.statusCode, cookie: String(answer.headers['set-cookie'] ?? '').split(';')[0] };
     };
-    const { cookie } = await ask(0, 'POST', '/console/session', { authorization: `Bearer ${node(0).key}` });
+    const { cookie } = await ask(0, 'POST', '/console/session', {
+      authorization: `Bearer ${site.node(0).key}`,
+    });
     expect(cookie).not.toBe('');
     const statuses = async () => [
       (await ask(0, 'GET', '/v1/inboxes', { cookie })).status,
@@ -109,20 +87,20 @@ describe.skipIf(!IS_THERE)('a user of two nodes behind a balancer', () => {
 
   test('gets each fault as often as its rule says, on all nodes together', async () => {
     const [one] = apis;
-    const inbox = await node(0).createInbox();
+    const inbox = await site.node(0).createInbox();
     const rules = [{ at: 'rcpt', reply: { code: 451, text: 'Try later' }, times: 3 }];
     expect((await one('PUT', `/v1/inboxes/${inbox.id}/faults`, { body: { rules } })).status).toBe(200);
     const replies: string[] = [];
     for (let n = 0; n < 6; n++)
-      replies.push((await send(node((n + 1) % 2).smtpPort, inbox.address)).slice(0, 3));
+      replies.push((await sendTo(site.node((n + 1) % 2).smtpPort, inbox.address)).slice(0, 3));
     expect(replies).toEqual(['451', '451', '451', '250', '250', '250']);
   });
 
   test('finds out by a wait on one node why the other one refused a mail', async () => {
     const [one] = apis;
-    const inbox = await node(0).createInbox();
+    const inbox = await site.node(0).createInbox();
     const typo = inbox.address.replace('@', 'x@');
-    expect(await send(node(1).smtpPort, typo)).toMatch(/^550 /);
+    expect(await sendTo(site.node(1).smtpPort, typo)).toMatch(/^550 /);
     await expect
       .poll(async () => {
         const { body } = await one('POST', `/v1/inboxes/${inbox.id}/wait`, { body: { timeoutSeconds: 0 } });

@@ -1,36 +1,7 @@
 import { expect } from 'vitest';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
-import { bytesOf } from '../durability/ledger.ts';
-import { belowReceivedLine } from '../durability/readback.ts';
+import { readAll } from '../durability/readback.ts';
 import type { MailQueue } from './mail-queue.ts';
-
-const PAGE = 200;
-/** Requests under way at once. */
-const WIDTH = 8;
-
-interface Summary {
-  id: string;
-  subject: string;
-  receivedAt: string;
-}
-
-/** All messages of an inbox, oldest first. */
-export async function allMessages(node: ServerProcess, inbox: Pick<Inbox, 'id'>): Promise<Summary[]> {
-  const messages: Summary[] = [];
-  for (let before = ''; ; before = `&before=${messages.at(-1)?.id}`) {
-    const page = await node.getJson<{ messages: Summary[]; hasMore: boolean }>(
-      `/v1/inboxes/${inbox.id}/messages?limit=${PAGE}${before}`,
-    );
-    messages.push(...page.messages);
-    if (!page.hasMore) return messages.reverse();
-  }
-}
-
-/** @throws Error unless the stored bytes are those that were sent */
-async function assertUnaltered(node: ServerProcess, inbox: Inbox, { id, subject }: Summary): Promise<void> {
-  const raw = await node.getBytes(`/v1/inboxes/${inbox.id}/messages/${id}/raw`);
-  if (!belowReceivedLine(raw).equals(bytesOf({ id: subject }))) throw new Error(`${subject} was altered`);
-}
 
 export interface Truth {
   stored: number;
@@ -47,17 +18,7 @@ export async function assertTruth(node: ServerProcess, inboxes: Inbox[], queue: 
   let repeated = 0;
   const counts = new Map<string, Map<string, number>>();
   for (const inbox of inboxes) {
-    const messages = await allMessages(node, inbox);
-    for (const [index, { id, receivedAt }] of messages.entries()) {
-      const older = messages[index - 1];
-      if (older && !(older.id < id && older.receivedAt < receivedAt))
-        throw new Error(`${older.id} is before ${id}`);
-    }
-    const waiting = [...messages];
-    const check = async () => {
-      for (let next = waiting.pop(); next; next = waiting.pop()) await assertUnaltered(node, inbox, next);
-    };
-    await Promise.all(Array.from({ length: WIDTH }, check));
+    const messages = await readAll(node, inbox);
     const bySubject = new Map<string, number>();
     for (const { subject } of messages) bySubject.set(subject, (bySubject.get(subject) ?? 0) + 1);
     counts.set(inbox.address, bySubject);

@@ -1,19 +1,10 @@
 import { execFile, spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { useFolder } from '../../support/folder.ts';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
 
 const run = promisify(execFile);
@@ -57,23 +48,22 @@ const OTHER_MEDIA_TYPES =
 
 describe('a client generated from openapi.json creates, waits, reads, fetches bytes and deletes:', () => {
   let app: TestApp;
-  let folder: string;
+  const folder = useFolder();
   beforeAll(async () => {
     app = await startApp();
-    folder = mkdtempSync(join(tmpdir(), 'mayfly-clients-'));
     const { body } = await app.api('GET', '/openapi.json', { as: null });
-    writeFileSync(join(folder, 'openapi.json'), JSON.stringify(body));
+    writeFileSync(join(folder(), 'openapi.json'), JSON.stringify(body));
   });
-  afterAll(async () => {
-    await app.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => app.stop());
 
   /** Runs a program of a user with the address and the key; reads the JSON that it prints. */
   async function outputOf(program: string, ...args: string[]): Promise<{ rawSize: number[] }> {
     const { host, port } = app.smtp;
     const all = [...args, app.url, TEST_KEY, host, String(port)];
-    const { stdout } = await run(program, all, { cwd: folder, env: { ...process.env, PYTHONPATH: folder } });
+    const { stdout } = await run(program, all, {
+      cwd: folder(),
+      env: { ...process.env, PYTHONPATH: folder() },
+    });
     return JSON.parse(stdout);
   }
   function expectAll({ rawSize, ...output }: { rawSize: number[] }, also: object = {}): void {
@@ -83,10 +73,10 @@ describe('a client generated from openapi.json creates, waits, reads, fetches by
   }
 
   it.skipIf(!hasTypescript)('openapi-typescript with openapi-fetch, type-checked', async () => {
-    const inFolder = { cwd: folder };
-    symlinkSync(typescript, join(folder, 'node_modules'));
-    copyFileSync(join(root, 'docs/examples/generated-client.ts'), join(folder, 'program.ts'));
-    writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
+    const inFolder = { cwd: folder() };
+    symlinkSync(typescript, join(folder(), 'node_modules'));
+    copyFileSync(join(root, 'docs/examples/generated-client.ts'), join(folder(), 'program.ts'));
+    writeFileSync(join(folder(), 'package.json'), '{"type": "module"}');
     await run(join(typescript, '.bin/openapi-typescript'), ['openapi.json', '-o', 'schema.d.ts'], inFolder);
     const strict = ['--strict', '--noEmit', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2023'];
     const types = ['--typeRoots', join(root, 'node_modules/@types'), '--types', 'node'];
@@ -96,22 +86,22 @@ describe('a client generated from openapi.json creates, waits, reads, fetches by
   });
 
   it.skipIf(!hasPython)('openapi-python-client, without a warning about the document', async () => {
-    const output = join(folder, 'mayfly_client');
+    const output = join(folder(), 'mayfly_client');
     const args = ['generate', '--path', 'openapi.json', '--meta', 'none', '--output-path', output];
-    const { stdout, stderr } = await run(join(python, 'openapi-python-client'), args, { cwd: folder });
+    const { stdout, stderr } = await run(join(python, 'openapi-python-client'), args, { cwd: folder() });
     const told = `${stdout}${stderr}`.replace(OTHER_MEDIA_TYPES, '');
     expect(told).not.toMatch(/WARNING parsing|Cannot parse|Unable to/);
     expect(existsSync(join(output, 'api/messages/inject_message.py'))).toBe(true);
-    copyFileSync(join(root, 'docs/examples/generated_client.py'), join(folder, 'program.py'));
+    copyFileSync(join(root, 'docs/examples/generated_client.py'), join(folder(), 'program.py'));
     expectAll(await outputOf(join(python, 'python3'), 'program.py'), byLabel);
   });
 
   /** Makes a client; what the generator could not read is an error. Returns its folder. */
   async function generate(generator: string, properties: string): Promise<string> {
-    const output = join(folder, generator);
+    const output = join(folder(), generator);
     const what = ['generate', '-g', generator, '-i', 'openapi.json', '-o', output];
     const args = ['-jar', openapiGenerator, ...what, `--additional-properties=${properties}`];
-    const { stdout, stderr } = await run('java', args, { cwd: folder });
+    const { stdout, stderr } = await run('java', args, { cwd: folder() });
     expect(`${stdout}${stderr}`).not.toMatch(/\bERROR\b|duplicate/i);
     return output;
   }
@@ -152,17 +142,8 @@ describe('a client generated from openapi.json creates, waits, reads, fetches by
       copyFileSync(join(programs, 'typescript-fetch.ts'), join(cwd, 'program.ts'));
       writeFileSync(join(cwd, 'mayfly.ts'), "export * from './index';\n");
       writeFileSync(join(cwd, 'package.json'), '{"type": "commonjs"}');
-      const options = [
-        '--strict',
-        '--skipLibCheck',
-        '--module',
-        'commonjs',
-        '--target',
-        'es2022',
-        '--outDir',
-        'out',
-      ];
-      const types = ['--types', 'node', '--lib', 'es2022,dom,dom.iterable'];
+      const options = ['--strict', '--skipLibCheck', '--module', 'commonjs', '--target', 'es2022'];
+      const types = ['--types', 'node', '--lib', 'es2022,dom,dom.iterable', '--outDir', 'out'];
       await run(join(typescript, '.bin/tsc'), [...options, ...types, 'program.ts'], { cwd }).catch(tell);
       expectAll(await outputOf(process.execPath, join(cwd, 'out/program.js')));
     },

@@ -1,7 +1,4 @@
 /* TEST_SEED=… repeats the choices of a run, but not its timing. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BOMBS } from '../../hostile/bombs.ts';
@@ -10,6 +7,7 @@ import { type Place, READINGS } from '../../reading/promises/readings.ts';
 import { sendOne, wholeMail } from '../../reading/promises/whole-mail.ts';
 import { apiClient, type Body } from '../../support/api-client.ts';
 import { chance } from '../../support/chance.ts';
+import { useFolder } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
@@ -104,18 +102,17 @@ async function killAgainAndAgain(
 }
 
 describe(`${KILLS} kills between the 250 and the reading (seed ${random.seed})`, () => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'mayfly-unread-'));
+  const dataDir = useFolder();
   const servers: ServerProcess[] = [];
   afterAll(async () => {
     for (const server of servers) await server.end('SIGKILL');
-    rmSync(dataDir, { recursive: true, force: true });
   });
 
   test(
     'lose no acknowledged mail; lists, searches, waits and webhooks have all of it after the restart',
     async ({ annotate }) => {
       const start = async () => {
-        const server = await startServer({ dataDir, env: ENV });
+        const server = await startServer({ dataDir: dataDir(), env: ENV });
         servers.push(server);
         return server;
       };

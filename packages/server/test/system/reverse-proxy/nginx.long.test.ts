@@ -2,10 +2,9 @@
  * deploy/nginx.conf as it is in the repository, in nginx in front of Mayfly. Time is scaled down: 1 s stands
  * for the 60 s after which nginx gives up by default.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -13,6 +12,7 @@ import { MAX_WAIT } from '../../../../client/src/contract/messages/messages.ts';
 import { STREAM_QUIET_MS } from '../../../src/http/limits.ts';
 import type { Body } from '../../support/api-client.ts';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
+import { useFolder } from '../../support/folder.ts';
 import { freePort } from '../../support/ports.ts';
 import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
 import { type TestCertificate, testCertificate } from '../../support/tls/test-authority.ts';
@@ -31,14 +31,14 @@ interface Call {
 }
 
 describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'mayfly-nginx-'));
+  const folder = useFolder();
   let certificate: TestCertificate;
   let ca: Buffer;
   let app: TestApp;
   let mayfly: string;
   let nginx: Nginx;
   beforeAll(async () => {
-    certificate = await testCertificate(folder);
+    certificate = await testCertificate(folder());
     ca = readFileSync(certificate.authority);
     const [port, httpPort] = [await freePort(), await freePort()];
     mayfly = `http://127.0.0.1:${httpPort}`;
@@ -51,14 +51,13 @@ describe.skipIf(!program)(`behind nginx with deploy/nginx.conf${absent}`, () => 
   afterAll(async () => {
     await nginx?.stop();
     await app?.stop();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   function started(name: string, options: Pick<NginxOptions, 'port' | 'edit'>): Promise<Nginx> {
-    mkdirSync(join(folder, name));
+    mkdirSync(join(folder(), name));
     return startNginx({
       program: program ?? '',
-      folder: join(folder, name),
+      folder: join(folder(), name),
       mayfly,
       certificate,
       ...options,

@@ -1,33 +1,33 @@
 import { execFile } from 'node:child_process';
-import { cpSync, globSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, globSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { useFolderOfTest } from '../../support/folder.ts';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../../../../..');
 
 /** A project with the real entry and build, and a program of one file that prints a number of its own. */
-let project: string;
+const project = useFolderOfTest();
 beforeEach(() => {
-  project = mkdtempSync(join(tmpdir(), 'mayfly-bundle-'));
   for (const path of ['bin', 'build.js'])
-    cpSync(join(ROOT, 'packages/server', path), join(project, 'packages/server', path), { recursive: true });
-  writeFileSync(join(project, 'packages/server/package.json'), '{ "type": "module" }');
-  mkdirSync(join(project, 'packages/server/src/cli'), { recursive: true });
+    cpSync(join(ROOT, 'packages/server', path), join(project(), 'packages/server', path), {
+      recursive: true,
+    });
+  writeFileSync(join(project(), 'packages/server/package.json'), '{ "type": "module" }');
+  mkdirSync(join(project(), 'packages/server/src/cli'), { recursive: true });
   for (const other of ['start-mayfly', 'cli/sendmail'])
-    writeFileSync(join(project, `packages/server/src/${other}.ts`), 'export const other = 1;');
+    writeFileSync(join(project(), `packages/server/src/${other}.ts`), 'export const other = 1;');
   writeProgram(1);
 });
-afterEach(() => rmSync(project, { recursive: true, force: true }));
 
-const useLibraries = () => symlinkSync(join(ROOT, 'node_modules'), join(project, 'node_modules'));
-const bundles = () => globSync('packages/server/dist/*/main.cjs', { cwd: project });
+const useLibraries = () => symlinkSync(join(ROOT, 'node_modules'), join(project(), 'node_modules'));
+const bundles = () => globSync('packages/server/dist/*/main.cjs', { cwd: project() });
 
 function writeProgram(number: number): void {
   writeFileSync(
-    join(project, 'packages/server/src/main.ts'),
+    join(project(), 'packages/server/src/main.ts'),
     `import { setTimeout as sleep } from 'node:timers/promises';
      export async function main(): Promise<void> {
        const [, , file] = process.argv;
@@ -42,13 +42,13 @@ function writeProgram(number: number): void {
      }`,
   );
   writeFileSync(
-    join(project, 'packages/server/src/later.ts'),
+    join(project(), 'packages/server/src/later.ts'),
     `const names: string[] = ['later ${number}'];\nexport const later = names.join();`,
   );
 }
 
 async function start(): Promise<string> {
-  const entry = join(project, 'packages/server/bin/mayfly.js');
+  const entry = join(project(), 'packages/server/bin/mayfly.js');
   const { stdout, stderr } = await run(process.execPath, [entry], { env: { PATH: process.env.PATH } });
   expect(stderr).toBe('');
   return stdout.trim();
@@ -74,7 +74,7 @@ describe('the bundle of the sources', () => {
   it('stays for a server that runs when the sources change', async () => {
     useLibraries();
     await start();
-    const entry = join(project, 'packages/server/bin/mayfly.js');
+    const entry = join(project(), 'packages/server/bin/mayfly.js');
     const running = run(process.execPath, [entry, 'later'], { env: { PATH: process.env.PATH } });
     await expect.poll(() => running.child.stdout?.readableFlowing).toBe(true);
     await new Promise((resolve) => running.child.stdout?.once('data', resolve));

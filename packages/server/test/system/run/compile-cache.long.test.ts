@@ -5,30 +5,27 @@ import {
   existsSync,
   globSync,
   mkdirSync,
-  mkdtempSync,
-  rmSync,
   statSync,
   truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { useFolderOfTest } from '../../support/folder.ts';
 
 const run = promisify(execFile);
 const ENTRY = join(import.meta.dirname, '../../../bin/mayfly.js');
 
 /** A project around the real entry: its program prints a number of its own and where a thread of it looks. */
-let project: string;
+const project = useFolderOfTest();
 let entry: string;
 beforeEach(() => {
-  project = mkdtempSync(join(tmpdir(), 'mayfly-cache-'));
-  entry = join(project, 'packages/server/bin/mayfly.js');
-  mkdirSync(join(project, 'node_modules'));
-  mkdirSync(join(project, 'packages/server/src'), { recursive: true });
-  writeFileSync(join(project, 'packages/server/package.json'), '{ "type": "module" }');
+  entry = join(project(), 'packages/server/bin/mayfly.js');
+  mkdirSync(join(project(), 'node_modules'));
+  mkdirSync(join(project(), 'packages/server/src'), { recursive: true });
+  writeFileSync(join(project(), 'packages/server/package.json'), '{ "type": "module" }');
   cpSync(dirname(ENTRY), dirname(entry), { recursive: true });
   writeProgram(1);
   writeFileSync(
@@ -41,12 +38,11 @@ beforeEach(() => {
 });
 afterEach(() => {
   // A test takes the right to write away.
-  chmodSync(join(project, 'node_modules'), 0o755);
-  rmSync(project, { recursive: true, force: true });
+  chmodSync(join(project(), 'node_modules'), 0o755);
 });
 
-const source = (name: string) => join(project, 'packages/server/src', name);
-const ours = () => join(project, 'node_modules/.cache/mayfly');
+const source = (name: string) => join(project(), 'packages/server/src', name);
+const ours = () => join(project(), 'node_modules/.cache/mayfly');
 const kept = () => globSync('**/*', { cwd: ours(), withFileTypes: true }).filter((one) => one.isFile());
 
 function writeProgram(number: number): void {
@@ -104,13 +100,13 @@ describe('the compile cache', () => {
 
   it('is not used where its folder cannot be created', async () => {
     // A file in the way stops root too, whom no permission stops.
-    writeFileSync(join(project, 'node_modules/.cache'), '');
-    chmodSync(join(project, 'node_modules'), 0o555);
+    writeFileSync(join(project(), 'node_modules/.cache'), '');
+    chmodSync(join(project(), 'node_modules'), 0o555);
     expect(await start()).toEqual({ number: '1', where: 'nowhere' });
   });
 
   it("follows Node's own settings, which move it or disable it", async () => {
-    const elsewhere = join(project, 'elsewhere');
+    const elsewhere = join(project(), 'elsewhere');
     expect((await start({ NODE_COMPILE_CACHE: elsewhere })).where.startsWith(elsewhere)).toBe(true);
     expect((await start({ NODE_DISABLE_COMPILE_CACHE: '1' })).where).toBe('nowhere');
     expect(existsSync(ours())).toBe(false);

@@ -1,26 +1,24 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { explainListening, parseConfig } from '../../../src/config/config.ts';
+import { useFolderOfTest } from '../../support/folder.ts';
+import { takePort } from '../../support/ports.ts';
 import { spawnServer, startServer } from '../../support/server-process.ts';
 import { MAY_MOUNT, makeReadOnly, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 
-let folder: string;
+const folder = useFolderOfTest();
 let dataDir: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'mayfly-failed-'));
-  dataDir = join(folder, 'data');
+  dataDir = join(folder(), 'data');
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** `mayfly serve` as it is started by hand, without a chosen key; for a start that fails. */
+/** `mayfly serve` without a chosen key, for a start that fails: what is on standard output is JSON, and no stack trace is shown. */
 async function failedStart(env: Record<string, string> = {}) {
   const child = spawnServer({ dataDir, env: { MAYFLY_API_KEY: '', ...env } });
   if (!child.stdout || !child.stderr) throw new Error('its output goes elsewhere');
@@ -30,7 +28,11 @@ async function failedStart(env: Record<string, string> = {}) {
     once(child, 'exit'),
   ]);
   expect(stderr).not.toMatch(/^\s+at /m);
-  return { code, stdout, stderr };
+  const logged = stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+  return { code, logged, stderr };
 }
 
 /** The app by itself, which costs less than a process. */
@@ -39,23 +41,17 @@ function start(env: Record<string, string>) {
   return createApp(parseConfig({ ...settings, MAYFLY_LOG_LEVEL: 'silent', ...env })).start();
 }
 
-async function takenPort(): Promise<{ server: Server; port: string }> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { server, port: String((server.address() as AddressInfo).port) };
-}
-
 describe('a start that fails', () => {
   it.each(['MAYFLY_SMTP_PORT', 'MAYFLY_HTTP_PORT', 'MAYFLY_SMTPS_PORT'])(
     'because another listens at %s names the port, the setting and the way out',
     async (setting) => {
-      const { server, port } = await takenPort();
+      const { port, release } = await takePort();
       try {
         await expect(start({ [setting]: port })).rejects.toThrow(
           RegExp(`^Port ${port} on 127\\.0\\.0\\.1 is in use\\. .* or set ${setting} to another port\\.$`),
         );
       } finally {
-        server.close();
+        release();
       }
     },
   );
@@ -81,11 +77,19 @@ describe('a start that fails', () => {
     });
   });
 
+  it('because of wrong settings names each of them', async () => {
+    const { code, stderr } = await failedStart({ MAYFLY_HTTP_PORT: 'x', MAYFLY_DOMAINS: '' });
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/2 problems:\n.*HTTP_PORT.*\n.*DOMAINS/)]);
+  });
+
   it('has written the first API key to its file, and the key is valid at the next start', async () => {
-    const { server, port } = await takenPort();
-    const { code, stderr } = await failedStart({ MAYFLY_HTTP_PORT: port });
-    server.close();
+    const { port, release } = await takePort();
+    const { code, stderr, logged } = await failedStart({ MAYFLY_HTTP_PORT: port });
+    release();
     expect(code).toBe(1);
+    expect(logged).toEqual([
+      expect.objectContaining({ msg: expect.stringContaining('The first API key was written') }),
+    ]);
     expect(stderr).toMatch(/^Port \d+ on 127\.0\.0\.1 is in use\. .*\n$/);
     const key = readFileSync(join(dataDir, 'first-api-key'), 'utf8').trim();
 
@@ -140,20 +144,20 @@ describe('a start that fails', () => {
   it.skipIf(!MAY_MOUNT).each(['empty', 'with a database'])(
     'because the data folder, %s, is read-only names it, and says what to do (skipped where nothing may be mounted)',
     async (what) => {
-      mountSmallDisk(folder, 24);
+      mountSmallDisk(folder(), 24);
       try {
-        dataDir = folder;
+        dataDir = folder();
         if (what !== 'empty') await (await startServer({ dataDir })).end('SIGKILL');
-        makeReadOnly(folder);
+        makeReadOnly(folder());
         const { code, stderr } = await failedStart();
         expect([code, stderr]).toEqual([
           1,
           expect.stringMatching(
-            `^The data folder ${folder} cannot be written to .*set MAYFLY_DATA_DIR to another`,
+            `^The data folder ${folder()} cannot be written to .*set MAYFLY_DATA_DIR to another`,
           ),
         ]);
       } finally {
-        unmount(folder);
+        unmount(folder());
       }
     },
   );

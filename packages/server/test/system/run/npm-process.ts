@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '../../support/ports.ts';
 
 const PROJECT = join(import.meta.dirname, '../../../../..');
 /** Written to standard output when the server is ready, by `dev` and by `serve`. */
@@ -40,7 +40,7 @@ export interface NpmServer {
 
 /** @param command as a user types it, such as `['npm', 'start']` */
 export async function startByNpm(command: string[], env: Record<string, string>): Promise<NpmServer> {
-  const [httpPort, smtpPort] = await freePorts();
+  const [httpPort, smtpPort] = [await freePort(), await freePort()];
   const [program = '', ...args] = command;
   const child = spawn(program, args, {
     cwd: PROJECT,
@@ -84,17 +84,6 @@ export async function startByNpm(command: string[], env: Record<string, string>)
       for (const pid of processesOf(group).keys()) process.kill(pid, 'SIGKILL');
     },
   };
-}
-
-/** Below the ports that the kernel gives to connections (32768 and up), which others open meanwhile. */
-const PORTS = { from: 20_000, to: 32_000 };
-
-/** Two ports that nothing listens on, and that nothing gets by chance until the server listens there. */
-async function freePorts(): Promise<[number, number]> {
-  for (;;) {
-    const http = randomInt(PORTS.from, PORTS.to);
-    if ((await isFree(http)) && (await isFree(http + 1))) return [http, http + 1];
-  }
 }
 
 /** The processes of a group that have not ended (proc(5): field 3 of `stat` is the state, 5 the group). */

@@ -8,8 +8,6 @@ import { HAS_NPM, isFree, type NpmServer, startByNpm } from './npm-process.ts';
 
 const KEY = 'npm_stop_key_0123456789';
 
-/** How long to poll, and how often. */
-
 /** Starts it on a data folder of its own; what is left of it after the test is killed. */
 async function start(
   { onTestFinished }: TestContext,
@@ -78,17 +76,18 @@ describe
     describe.each(inForm(['npm start'], ['npm start', 'npx mayfly serve']))('by `%s`', (line) => {
       const command = line.split(' ');
       it.for(line === 'npm start' ? (['SIGTERM', 'SIGINT'] as const) : (['SIGTERM'] as const))(
-        'ends gracefully at %s to npm alone, and frees its ports',
+        'ends gracefully at %s to npm alone, which waits for it and ends with 0, and frees its ports',
         async (signal, test) => {
           const { expect } = test;
           const server = await start(test, command);
           const client = await halfSent(server);
           server.child.kill(signal);
           await expect.poll(server.output).toMatch(STOPPING);
+          expect(server.child.exitCode).toBeNull();
           // A message in flight is still accepted: this is what graceful means.
           await client.play([END_OF_MESSAGE]);
           await expectGone(test, server);
-          await server.ended;
+          expect(await server.ended).toBe(0);
           await expect.poll(server.output).toMatch(STOPPED);
         },
       );
@@ -111,18 +110,6 @@ describe
       server.child.kill('SIGKILL');
       await expectGone(test, server);
       test.expect(server.output()).toMatch(STOPPED);
-    });
-
-    it('makes `npm start` wait for the end of the server, and end with 0', async (test) => {
-      const { expect } = test;
-      const server = await start(test, ['npm', 'start']);
-      const client = await halfSent(server);
-      server.child.kill('SIGTERM');
-      await expect.poll(server.output).toMatch(STOPPING);
-      expect(server.child.exitCode).toBeNull();
-      await client.play([END_OF_MESSAGE]);
-      expect(await server.ended).toBe(0);
-      expect(server.processes().size).toBe(0);
     });
 
     it('ends at once at a second signal', async (test) => {

@@ -5,36 +5,32 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   realpathSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { useFolderOfTest } from '../../support/folder.ts';
 
 const run = promisify(execFile);
 const PROJECT = join(import.meta.dirname, '../../../../..');
 const PACKAGE = `node-${process.platform}-${process.arch}`;
 
-let project: string;
+const project = useFolderOfTest();
 beforeEach(() => {
-  project = mkdtempSync(join(tmpdir(), 'mayfly-node-'));
   for (const path of ['scripts/prepare-node.js', 'packages/server/bin', 'package.json']) {
-    cpSync(join(PROJECT, path), join(project, path), { recursive: true });
+    cpSync(join(PROJECT, path), join(project(), path), { recursive: true });
   }
-  mkdirSync(join(project, 'node_modules/.bin'), { recursive: true });
-  mkdirSync(join(project, 'scripts/node'), { recursive: true });
+  mkdirSync(join(project(), 'node_modules/.bin'), { recursive: true });
+  mkdirSync(join(project(), 'scripts/node'), { recursive: true });
   replaceNpm();
 });
-afterEach(() => rmSync(project, { recursive: true, force: true }));
 
-const link = () => join(project, 'node_modules/.bin/node');
-const bundled = () => join(project, 'scripts/node/node_modules', PACKAGE, 'bin/node');
+const link = () => join(project(), 'node_modules/.bin/node');
+const bundled = () => join(project(), 'scripts/node/node_modules', PACKAGE, 'bin/node');
 
 /** The package that npm installs, with a program that runs, or does not, in the place of Node.js. */
 function install(program: string): void {
@@ -50,7 +46,7 @@ function replaceNpm(): void {
     "require('node:fs').writeFileSync(__dirname + '/npm.txt', process.argv.slice(2).join(' '))",
   );
 }
-const npm = () => join(project, 'npm.cjs');
+const npm = () => join(project(), 'npm.cjs');
 
 const RUNS = '#!/bin/sh\necho v24.21.0\n';
 const DOES_NOT_RUN = '#!/no/such/loader\n';
@@ -66,14 +62,15 @@ async function afterInstall(versions?: { node: string; platform?: string }): Pro
       ]
     : [];
   const { stderr, stdout } = await run(process.execPath, [...disguise, 'scripts/prepare-node.js'], {
-    cwd: project,
+    cwd: project(),
     env: { ...process.env, npm_execpath: npm() },
   });
   expect(stdout).toBe('');
   return stderr.trim();
 }
 
-const asked = () => existsSync(join(project, 'npm.txt')) && readFileSync(join(project, 'npm.txt'), 'utf8');
+const asked = () =>
+  existsSync(join(project(), 'npm.txt')) && readFileSync(join(project(), 'npm.txt'), 'utf8');
 
 describe.skipIf(process.platform === 'win32')('the Node.js of the project, after npm ci', () => {
   it('is the installed one where that is new enough, and npm installs no other', async () => {
@@ -113,7 +110,7 @@ describe.skipIf(process.platform === 'win32')('the Node.js of the project, after
 
   it('comes with an `exec` program on Windows, whose shell has none and which `npm start` needs', async () => {
     expect(await afterInstall({ node: '24.15.0', platform: 'win32' })).toBe('');
-    expect(readFileSync(join(project, 'node_modules/.bin/exec.cmd'), 'utf8')).toBe('@%*\r\n');
+    expect(readFileSync(join(project(), 'node_modules/.bin/exec.cmd'), 'utf8')).toBe('@%*\r\n');
     const { scripts } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'));
     expect(scripts.start).toMatch(/^exec mayfly dev$/);
   });

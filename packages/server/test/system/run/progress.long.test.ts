@@ -1,16 +1,16 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { databasePath } from '../../../src/config/config.ts';
 import { openSqlite } from '../../../src/database/sqlite/open.ts';
 import { backUp, restore } from '../../../src/operations/backup.ts';
 import { findProgram, reportAbsent } from '../../support/find-program.ts';
+import { useFolder } from '../../support/folder.ts';
 
 const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
 /** Runs a command at a pseudo-terminal of its own. */
@@ -19,19 +19,17 @@ if (!SCRIPT) reportAbsent('script, a pseudo-terminal for commands,', 'bsdutils')
 /** Nothing listens there. */
 const NOWHERE = 'postgres://mayfly:secret@127.0.0.1:1/mayfly';
 
-let dataDir: string;
+const dataDir = useFolder();
 beforeAll(async () => {
-  dataDir = mkdtempSync(join(tmpdir(), 'mayfly-progress-'));
-  const store = await openSqlite({ path: databasePath(dataDir) });
+  const store = await openSqlite({ path: databasePath(dataDir()) });
   await store.close();
 });
-afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
-const environment = () => ({ PATH: process.env.PATH, TERM: 'xterm', MAYFLY_DATA_DIR: dataDir });
+const environment = () => ({ PATH: process.env.PATH, TERM: 'xterm', MAYFLY_DATA_DIR: dataDir() });
 
 /** Locks the database: commands wait for it, as they wait for the end of long work. */
 function holdDatabase(): () => void {
-  const database = new DatabaseSync(databasePath(dataDir));
+  const database = new DatabaseSync(databasePath(dataDir()));
   database.exec('pragma locking_mode = exclusive; begin exclusive');
   const release = () => {
     if (database.isOpen) database.close();
@@ -59,7 +57,7 @@ function atTerminal(...command: string[]) {
 const onScreen = (shown: string) => shown.split(/\r?\n/).map((line) => line.split('\x1b[2K').at(-1));
 
 describe.skipIf(!SCRIPT)('long commands at a terminal', () => {
-  const file = () => join(dataDir, 'copy.db');
+  const file = () => join(dataDir(), 'copy.db');
   beforeEach(() => rmSync(file(), { force: true }));
 
   it.each([
@@ -99,10 +97,10 @@ describe('long commands', () => {
 
   it('name each step, with the file that grows', async () => {
     const steps: unknown[] = [];
-    const path = databasePath(dataDir);
+    const path = databasePath(dataDir());
     const onStep = (text: string, growing?: { file: string; bytes: number }) =>
       steps.push(growing ? [text, growing.bytes > 0] : text);
-    const file = join(dataDir, 'backup.db');
+    const file = join(dataDir(), 'backup.db');
     backUp(path, file, onStep);
     await restore(path, file, '.replaced', onStep);
     expect(steps).toEqual([

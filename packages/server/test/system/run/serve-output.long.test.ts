@@ -1,28 +1,23 @@
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { hasValidChecksum } from '../../../src/ids.ts';
-import { type ServerProcess, spawnServer, startServer } from '../../support/server-process.ts';
+import { useFolderOfTest } from '../../support/folder.ts';
+import { type ServerProcess, startServer } from '../../support/server-process.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
 
-let dataDir: string;
-beforeEach(() => {
-  dataDir = mkdtempSync(join(tmpdir(), 'mayfly-output-'));
-});
-afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
+const dataDir = useFolderOfTest();
 
-const keyFile = () => join(dataDir, 'first-api-key');
+const keyFile = () => join(dataDir(), 'first-api-key');
 
 /** Runs `use` with a server. @returns its whole standard output */
 async function outputOf(
   env: Record<string, string>,
   use: (server: ServerProcess) => Promise<void> = async () => undefined,
 ): Promise<string> {
-  const server = await startServer({ dataDir, env });
+  const server = await startServer({ dataDir: dataDir(), env });
   if (!server.process.stdout) throw new Error('no standard output');
   const rest = text(server.process.stdout);
   await use(server);
@@ -129,7 +124,7 @@ describe('the standard output of mayfly serve', () => {
 
   it('ends with one line of JSON when an error ends the server that nothing has caught', async () => {
     const defect = 'data:text/javascript,process.on("SIGUSR2", () => { throw new Error("a defect") })';
-    const server = await startServer({ dataDir, nodeArgs: ['--import', defect] });
+    const server = await startServer({ dataDir: dataDir(), nodeArgs: ['--import', defect] });
     if (!server.process.stdout || !server.process.stderr) throw new Error('no output');
     const exited = once(server.process, 'exit');
     server.process.kill('SIGUSR2');
@@ -139,41 +134,5 @@ describe('the standard output of mayfly serve', () => {
       expect.objectContaining({ level: 'fatal', err: expect.objectContaining({ message: 'a defect' }) }),
     ]);
     expect(stderr).toBe('');
-  });
-
-  it.each([
-    ['a wrong setting', { MAYFLY_HTTP_PORT: 'http' }],
-    ['a data folder that cannot be made', { MAYFLY_DATA_DIR: '/dev/null/data' }],
-  ])(
-    'is JSON lines, or nothing, when the start fails for %s; standard error says why',
-    async (_what, env) => {
-      const child = spawnServer({ dataDir, env });
-      if (!child.stdout || !child.stderr) throw new Error('no output');
-      const [stdout, stderr] = await Promise.all([
-        text(child.stdout),
-        text(child.stderr),
-        once(child, 'exit'),
-      ]);
-      expect(
-        stdout
-          .split('\n')
-          .filter(Boolean)
-          .map((line) => JSON.parse(line)),
-      ).toEqual([]);
-      expect(stderr).not.toBe('');
-    },
-  );
-
-  it('consists of JSON lines when the first start fails because a port is in use', async () => {
-    const taken = createServer().listen(0, '127.0.0.1');
-    await once(taken, 'listening');
-    const address = taken.address();
-    const port = typeof address === 'object' ? String(address?.port) : '';
-    const child = spawnServer({ dataDir, env: { MAYFLY_API_KEY: '', MAYFLY_HTTP_PORT: port } });
-    if (!child.stdout || !child.stderr) throw new Error('no output');
-    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-    taken.close();
-    expect(messages(stdout)).toEqual([expect.stringContaining('The first API key was written')]);
-    expect(stderr).toContain('MAYFLY_HTTP_PORT');
   });
 });

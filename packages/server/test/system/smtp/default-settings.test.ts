@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { useFolder } from '../../support/folder.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
 import { playSmtp } from '../../support/smtp-script.ts';
 
@@ -12,15 +10,11 @@ import { playSmtp } from '../../support/smtp-script.ts';
 
 describe.each(['dev', 'serve'] as const)('mayfly %s without any setting', (command) => {
   let server: ServerProcess;
-  let folder: string;
+  const folder = useFolder();
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'mayfly-defaults-'));
-    server = await startServer({ command, dataDir: folder });
+    server = await startServer({ command, dataDir: folder() });
   });
-  afterAll(async () => {
-    await server.end('SIGTERM');
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => server.end('SIGTERM'));
 
   const rawOf = async (inbox: Inbox): Promise<string> => {
     const path = `/v1/inboxes/${inbox.id}/messages`;

@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { useFolderOfTest } from '../../support/folder.ts';
 import { sendMail } from '../../support/mail/smtp-mail.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
@@ -17,20 +16,16 @@ const THIS: Version = [];
 const NEXT: Version = [[9001, 1]];
 const AFTER_NEXT: Version = [...NEXT, [9002, 9001]];
 
-let folder: string;
+const folder = useFolderOfTest();
 let running: ServerProcess[] = [];
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'mayfly-upgrade-'));
-});
 afterEach(async () => {
   await Promise.all(running.map((server) => server.end('SIGKILL')));
   running = [];
-  rmSync(folder, { recursive: true, force: true });
 });
 
 async function start(version: Version, env: Record<string, string>) {
   const server = await startServer({
-    dataDir: join(folder, 'data'),
+    dataDir: join(folder(), 'data'),
     fromSources: true,
     nodeArgs: ['--import', OTHER_VERSION],
     env: { TEST_MIGRATIONS: JSON.stringify(version), ...env },

@@ -1,17 +1,13 @@
 /* TEST_SEED=… repeats the choices of a run (when the receiver fails, after how many mails the kill comes). */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Body } from '../../support/api-client.ts';
 import { chance } from '../../support/chance.ts';
+import { useFolder } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
+import { type ServerProcess, startServer } from '../../support/server-process.ts';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
 import type { TestWebhook } from '../../webhooks/start-webhooks.ts';
 import { Ledger, Sender } from '../durability/ledger.ts';
@@ -21,57 +17,16 @@ const EVENTS = inForm(80, 3_000);
 const SENDERS = 4;
 /** Of ten requests, so many are answered 500. */
 const FAILURES = 3;
-const KEY = 'webhook_kill_key_0123456789';
 const ENTRY = fileURLToPath(new URL('./server-entry.ts', import.meta.url));
 
-interface Server {
-  process: ChildProcess;
-  url: string;
-  smtpPort: number;
-}
-
-async function startServer(dataDir: string): Promise<Server> {
-  const child = spawn(process.execPath, [ENTRY], {
-    // Nothing else of ours: the server refuses settings that it does not know.
-    env: {
-      PATH: process.env.PATH,
-      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-      MAYFLY_HTTP_PORT: '0',
-      MAYFLY_SMTP_PORT: '0',
-      MAYFLY_DATA_DIR: dataDir,
-      MAYFLY_API_KEY: KEY,
-      MAYFLY_LOG_LEVEL: 'silent',
-      MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32',
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const lines = createInterface({ input: child.stdout });
-  const [line] = await Promise.race([
-    once(lines, 'line'),
-    once(child, 'exit').then(([code]) => Promise.reject(new Error(`the server ended: ${code}`))),
-  ]);
-  return { process: child, ...JSON.parse(line) };
-}
-
-async function end({ process: child }: Server): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exited;
-}
-
-async function api(server: Server, method: string, path: string, body?: object): Promise<Body> {
-  const response = await fetch(server.url + path, {
-    method,
-    headers: { authorization: `Bearer ${KEY}`, ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-  });
+async function api(server: ServerProcess, method: string, path: string, body?: object): Promise<Body> {
+  const response = await server.request(method, path, body);
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   return response.json();
 }
 
 /** Every message of an inbox by its id. */
-async function subjectsOf(server: Server, inboxId: string): Promise<Map<string, string>> {
+async function subjectsOf(server: ServerProcess, inboxId: string): Promise<Map<string, string>> {
   const subjects = new Map<string, string>();
   for (let before = ''; ; ) {
     const page = await api(server, 'GET', `/v1/inboxes/${inboxId}/messages?limit=200${before}`);
@@ -84,16 +39,17 @@ async function subjectsOf(server: Server, inboxId: string): Promise<Map<string, 
 const random = chance();
 
 describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
-  let dataDir: string;
+  const dataDir = useFolder();
   let receiver: HttpReceiver;
-  let server: Server;
+  let server: ServerProcess;
   /** Of each message that was answered 200 or 500: the ids that its requests carried, and how often. */
   const seen = new Map<string, { ids: Set<string>; accepted: number; requests: number }>();
   const problems: string[] = [];
   let webhook: TestWebhook | undefined;
+  const start = () =>
+    startServer({ dataDir: dataDir(), entry: ENTRY, env: { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' } });
 
   beforeAll(async () => {
-    dataDir = mkdtempSync(join(tmpdir(), 'mayfly-webhook-kill-'));
     receiver = await startHttp((response, { body, headers }) => {
       const ok = random.between(1, 10) > FAILURES;
       try {
@@ -111,9 +67,8 @@ describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
     });
   });
   afterAll(async () => {
-    await end(server);
+    await server.end('SIGKILL');
     await receiver.close();
-    rmSync(dataDir, { recursive: true, force: true });
   });
 
   it(
@@ -121,7 +76,7 @@ describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
     async ({ annotate }) => {
       const ledger = new Ledger();
       let sent = 0;
-      server = await startServer(dataDir);
+      server = await start();
       const inbox = await api(server, 'POST', '/v1/inboxes', { ttlMinutes: 600 });
       webhook = await api(server, 'POST', '/v1/webhooks', { url: `http://127.0.0.1:${receiver.port}/` });
       for (let kill = 1; kill <= KILLS; kill++) {
@@ -136,9 +91,9 @@ describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
         await ledger.untilAcknowledged(enough);
         // At any moment: while mails come in, attempts are under way, or retries are waiting.
         await pause(random.between(0, 120));
-        await end(server);
+        await server.end('SIGKILL');
         await Promise.all(senders.map(({ ended }) => ended));
-        server = await startServer(dataDir);
+        server = await start();
       }
 
       const subjects = await subjectsOf(server, inbox.id);

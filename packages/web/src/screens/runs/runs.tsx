@@ -11,7 +11,8 @@ import { Loaded, Notice } from '../../ui/states.tsx';
 import { Failures, hasProblem } from './failures.tsx';
 import { type Labels, labelParams, labelsIn, loadReport } from './report.ts';
 
-const LABEL = /^([\w.-]+)=(.+)$/;
+/** With the flag by which browsers read the attribute `pattern`. */
+const LABEL = /^([\w.\-]+)=(.+)$/v;
 /** As many labels as one request returns. */
 const NEWEST = 200;
 type Label = api.LabelList['labels'][number];

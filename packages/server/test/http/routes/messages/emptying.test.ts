@@ -1,5 +1,4 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { startApp } from '../../../support/start-app.ts';
 import { startHttp as startReceiver } from '../../../webhooks/receivers.ts';
 import { startWebhookApp } from '../../../webhooks/start-webhooks.ts';
 import { type Body, startHttp, type TestInbox } from '../../start-http.ts';
@@ -126,21 +125,6 @@ describe('DELETE /v1/inboxes/{id}/messages', () => {
 });
 
 describe('an emptied inbox', () => {
-  it('takes mail again at once where it was full', async () => {
-    const app = await startApp({ MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessagesPerInbox: 2 } }) });
-    try {
-      const inbox = await app.createInbox();
-      const mail = { from: 'app@example.org', to: inbox.address, text: 'x' };
-      for (let n = 0; n < 2; n++) await app.send(mail);
-      await expect(app.send(mail)).rejects.toThrow(/452/);
-      expect((await app.api('DELETE', `/v1/inboxes/${inbox.id}/messages`)).status).toBe(204);
-      for (let n = 0; n < 2; n++) expect(await app.send(mail)).toMatch(/^250/);
-      await expect(app.send(mail)).rejects.toThrow(/452/);
-    } finally {
-      await app.stop();
-    }
-  });
-
   it('ends the deliveries of its messages that are pending, as the deletion of one message does', async () => {
     const app = await startWebhookApp();
     const receiver = await startReceiver((response) => response.writeHead(500).end());

@@ -82,7 +82,7 @@ describe('exact polling', () => {
         const everyMessage = (await Promise.all([byCursor, byTime, byId, writing])).slice(0, 3);
         for (const seen of everyMessage) expect(seen).toEqual([...delivered].sort());
       }),
-      { numRuns: 25 },
+      { numRuns: 10 },
     );
   });
 
@@ -104,12 +104,6 @@ describe('exact polling', () => {
     expect(page.body.messages.map(({ id }: Seen) => id)).toEqual([first]);
     const { fresh } = await poll(inbox, page.body.cursor, 50);
     expect(fresh.map(({ id }) => id)).toContain(second);
-  });
-
-  it('knows no cursor of another inbox, and says so', async () => {
-    const [one, other] = [await http.createInbox(), await http.createInbox()];
-    const answer = await http.api('GET', `/v1/inboxes/${one.id}/messages?since=${other.cursor}`);
-    expect([answer.status, answer.body.code]).toEqual([400, 'invalid_since']);
   });
 
   it('filters on the server, page by page, and the cursor still covers what was left out', async () => {
