@@ -42,7 +42,7 @@ interface Globals {
 const { Cypress, cy } = globalThis as unknown as Globals;
 
 const DEFAULT_WAIT = 30_000;
-/** For the way to Node.js and the server, and back. */
+/** Time for the round trip to Node.js and the server. */
 const RESERVE = 5_000;
 
 const task = (name: string, message: string, argument: unknown, timeout = DEFAULT_WAIT) => {

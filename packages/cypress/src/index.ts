@@ -11,16 +11,16 @@ export type {
 } from './wire.ts';
 
 type Tasks = Record<string, (argument: unknown) => Promise<unknown>>;
-/** The part of Cypress's own type that is used. */
+/** The part of Cypress's type that is used. */
 type On = (event: 'task', tasks: Tasks) => void;
 
 /**
- * The tasks as functions. Errors keep the explanation of a wait as their text. A task never returns `undefined`,
- * which Cypress refuses.
+ * The tasks as functions. The text of an error contains the explanation of a wait. Tasks never return
+ * `undefined`, which Cypress rejects.
  */
 export function createTasks(options: MayflyOptions = {}) {
   const mayfly = new Mayfly(options);
-  /** Each handle remembers which message it returned last. */
+  /** Each inbox object remembers the message that its last wait returned. */
   const handles = new Map<string, Inbox>();
   const handle = (id: string): Inbox => {
     const inbox = handles.get(id) ?? mayfly.inbox(id);
@@ -54,12 +54,11 @@ export function createTasks(options: MayflyOptions = {}) {
 }
 
 /**
- * For `setupNodeEvents(on, config)`: registers the tasks. The key stays in Node.js: in MAYFLY_API_KEY, or in the
- * options; on this machine none is needed.
- * @returns the configuration, unchanged
+ * For `setupNodeEvents(on, config)`: registers the tasks. The key stays in Node.js: in MAYFLY_API_KEY, or in
+ * the options; a server on this machine needs none. @returns the configuration, unchanged
  */
 export function mayfly<Config>(on: On, config: Config, options?: MayflyOptions): Config {
-  // Cypress passes on what the commands send.
+  // Cypress passes the arguments of the commands unchanged.
   on('task', createTasks(options) as unknown as Tasks);
   return config;
 }

@@ -1,4 +1,7 @@
-/** What goes between the browser and Node.js: JSON, so regular expressions travel as their source. */
+/**
+ * Types and conversions for data between the browser and Node.js. It is JSON, so regular expressions are sent
+ * as their source.
+ */
 import type { CodeWait, LinkWait, MessageWait, Silence } from '@mayfly/client';
 
 /** An inbox as specs see it. */
@@ -10,7 +13,7 @@ export interface CypressInbox {
   expiresAt: string;
 }
 
-/** Functions and signals do not cross the border. */
+/** Functions and signals cannot be sent between the processes. */
 type OverTheWire<Wait> = Omit<Wait, 'where' | 'signal'>;
 /** Times are milliseconds, as everywhere in Cypress. */
 export type CypressMessageWait = OverTheWire<MessageWait>;
@@ -25,14 +28,14 @@ export interface WaitArguments {
 
 const REGEXP = '$regexp';
 
-/** Replaces regular expressions, at any depth. */
+/** Replaces regular expressions by JSON, at any depth. */
 export function toJson(value: unknown): unknown {
   if (value instanceof RegExp) return { [REGEXP]: [value.source, value.flags] };
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, toJson(inner)]));
 }
 
-/** The other way round. */
+/** Restores the regular expressions of `toJson`. */
 export function fromJson(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const expression = (value as Record<string, unknown>)[REGEXP];

@@ -1,7 +1,7 @@
-/** Checks the arguments of tools, and says what is right in sentences: a model reads them and calls again. */
+/** Validates arguments of tools, with error messages from which a model can correct its call. */
 import type { JsonSchemaType } from '@modelcontextprotocol/server';
 
-/** What the schemas of the tools use of JSON Schema. */
+/** The parts of JSON Schema that the tools use. */
 interface Property {
   type?: string;
   enum?: readonly string[];
@@ -35,7 +35,7 @@ function fits(value: unknown, { type, enum: values, minimum = 0, maximum = Infin
   );
 }
 
-/** What is wrong with the arguments of a tool, in sentences; none when they are right. */
+/** The errors in the arguments of a tool, as sentences; empty if they are valid. */
 export function problemsOf(input: unknown, schema: JsonSchemaType): string[] {
   const { properties, required = [] } = schema as unknown as Schema;
   const given = Object.entries(Object(input) as object).filter(([, value]) => value !== undefined);

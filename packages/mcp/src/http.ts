@@ -8,28 +8,27 @@ import {
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { createServer } from './server.ts';
 
-/** Keys have no other characters. */
+/** Keys contain no other characters. */
 const BEARER = /^Bearer ([\w-]+)$/i;
-/** The key that `mayfly dev` accepts from programs of its own machine. */
+/** The key that `mayfly dev` accepts from its own machine. */
 const DEV_KEY = 'dev';
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
-/** Fields of browsers and proxies: what has one was not sent by a program of this machine. */
+/** Header fields of browsers and proxies. A request with one was not sent by a program on this machine. */
 const FOREIGN_FIELD = /^(origin|sec-fetch-site|forwarded|via|x-forwarded-.*|x-real-ip)$/;
 
 const isFromHere = ({ headers, httpVersion }: IncomingMessage): boolean =>
   httpVersion !== '1.0' && !Object.keys(headers).some((name) => FOREIGN_FIELD.test(name));
 
 /**
- * Serves MCP over HTTP on loopback: stateless, each request with the key of its caller; programs of this machine
- * need none where Mayfly is on it, too. Requests of other hosts and origins are refused, so that no web page reaches
- * it through DNS rebinding.
- * @param port 0 takes a free one
+ * Serves MCP over HTTP on loopback: stateless, each request with the key of its caller; programs on this
+ * machine need none if Mayfly also runs on it. Requests with other hosts and origins are rejected, so that no
+ * web page can use it through DNS rebinding. @param port 0 selects a free port
  */
 export async function serveHttp({ port, mayflyUrl }: { port: number; mayflyUrl?: string | undefined }) {
   const isLocal = mayflyUrl === undefined || LOOPBACK.test(new URL(mayflyUrl).hostname);
   const handler = createMcpHandler(({ requestInfo }) => {
     const [, apiKey] = BEARER.exec(requestInfo?.headers.get('authorization') ?? '') ?? [];
-    // Never the key of the environment, which is not the caller's.
+    // Never the key of the environment, which does not belong to the caller.
     return createServer({ url: mayflyUrl, apiKey: apiKey ?? DEV_KEY });
   });
   const handle = toNodeHandler(handler);

@@ -16,7 +16,7 @@ const fail = (text: string): never => {
   process.exit(1);
 };
 
-/** Ends the program for a URL or a key that cannot be right: a host shows what it prints, but no later error. */
+/** Ends the program for an invalid URL or key, because hosts show early output but no later errors. */
 function check(apiKey: string | undefined): void {
   try {
     new Mayfly({ url, apiKey });

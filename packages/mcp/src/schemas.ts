@@ -1,16 +1,19 @@
 /** Input and output of the tools, as JSON Schema. */
 import type { JsonSchemaType } from '@modelcontextprotocol/server';
 
-/** Hosts end calls after a minute. */
+/** Hosts abort calls after a minute. */
 export const MAX_WAIT_SECONDS = 50;
 export const DEFAULT_WAIT_SECONDS = 30;
-/** A model reads all of what it gets. */
+/** Limited, because a model reads everything it receives. */
 export const MAX_CHARS = 20_000;
 export const DEFAULT_CHARS = 5_000;
 export const MAX_LIST = 20;
 export const MAX_INBOXES = 50;
 
-/** Every word of a schema is read by the model of each conversation: names that say enough have no description. */
+/**
+ * Descriptions are rare, because models read the schemas in every conversation; most names are clear without
+ * one.
+ */
 const text = (description?: string) => ({ type: 'string', ...(description && { description }) }) as const;
 const object = (properties: Record<string, unknown>, required: string[] = []) =>
   ({
@@ -19,7 +22,7 @@ const object = (properties: Record<string, unknown>, required: string[] = []) =>
     ...(required.length > 0 && { required }),
     additionalProperties: false,
   }) as JsonSchemaType;
-/** Outputs may grow. */
+/** Outputs allow additional properties, so that they can be extended. */
 const output = (properties: Record<string, unknown>, required: string[] = []) =>
   ({ type: 'object', properties, ...(required.length > 0 && { required }) }) as JsonSchemaType;
 

@@ -27,13 +27,13 @@ const PROMPT = `Test the sign-up of the application at {url}:
 4. Enter the code or open the link, and check that the account is confirmed.
 5. Delete the inbox with delete_inbox.`;
 
-/** Read keys and read tokens get no tools that change something. */
+/** Read-only keys and read tokens get no tools that change anything. */
 async function mayChange(mayfly: Mayfly, apiKey: string): Promise<boolean> {
   try {
     const keys = await mayfly.keys.list({ timeout: 3_000 });
     return keys.find(({ prefix }: api.Key) => apiKey.startsWith(prefix))?.scope !== 'read';
   } catch (error) {
-    // A server that is down says so at the first call.
+    // An unreachable server is reported at the first call.
     return !(error instanceof ScopeError);
   }
 }
@@ -43,7 +43,7 @@ const resultOf = ({ text, data }: Reply): CallToolResult => ({
   structuredContent: data,
 });
 
-/** Arguments with errors that a model can act on. */
+/** Converts a schema; its errors are texts that a model can act on. */
 const argumentsOf = (schema: JsonSchemaType) =>
   fromJsonSchema<Record<string, never>>(schema, {
     getValidator:
@@ -56,7 +56,7 @@ const argumentsOf = (schema: JsonSchemaType) =>
       },
   });
 
-/** In the words of the tools: the API's own name requests, which the model cannot make. */
+/** The error in terms of the tools: the API's message names requests, which the model cannot make. */
 function textOf(error: MayflyError): string {
   if (error instanceof NotFoundError)
     return /^No message/.test(error.message)

@@ -16,7 +16,7 @@ import { openMail } from './open-mail.ts';
 
 const BOX = { box: true };
 
-/** An inbox whose waits are steps of the report, and end before the test does. */
+/** An inbox whose waits are steps of the report and end before the test. */
 export class TestInbox extends Inbox {
   readonly #ended: AbortController;
 
@@ -67,8 +67,8 @@ export class TestInbox extends Inbox {
   }
 
   /**
-   * Called when the test or hook that created it is over. Ends the waits that still run: of one without `await` the
-   * rejection is then reported for this test, and not for whichever runs later.
+   * Called at the end of the test or hook that created it. Ends pending waits, so that a wait without `await`
+   * is reported for this test and not for a later one.
    */
   end(): void {
     this.#ended.abort(
@@ -79,8 +79,8 @@ export class TestInbox extends Inbox {
   }
 
   /**
-   * Shows a message in the page, as the customer sees it in the mail program. Its links lead the same page on.
-   * @param message default: the newest one
+   * Opens a message in the page as a mail program shows it. Its links open in the same page. @param message
+   * default: the newest one
    */
   async open(page: Page, message?: MessageSummary): Promise<void> {
     const shown = message ?? (await this.messages({ limit: 1 }))[0];

@@ -34,9 +34,9 @@ export interface MayflyTestOptions {
   mayflyTtlMinutes: number;
   /** Default: the first domain of the server. */
   mayflyDomain: string | undefined;
-  /** Labels beside those of the run and the test. */
+  /** Labels in addition to those of the run and the test. */
   mayflyLabels: Record<string, string>;
-  /** Which inboxes are left to look at in the console. Default: those of failed tests. */
+  /** Which inboxes are kept for the console. Default: those of failed tests. */
   mayflyKeep: 'never' | 'on-failure' | 'always';
 }
 
@@ -48,12 +48,12 @@ export interface MayflyWorkerFixtures {
   mayfly: Mayfly;
 }
 export interface MayflyFixtures {
-  /** The inbox of this test; it is created when a test names it. */
+  /** The inbox of this test, created if the test uses this fixture. */
   inbox: TestInbox;
-  /** More inboxes. */
+  /** Creates further inboxes. */
   createInbox: (options?: CreateOptions) => Promise<TestInbox>;
 }
-/** When the test began, milliseconds: waits end before the limit of the test. Tests do not see it. */
+/** Internal fixture: start of the test in milliseconds, so that waits end before its time limit. */
 interface Hidden {
   _mayflyTestStart: number;
 }
@@ -64,11 +64,11 @@ type WorkerArgs = PlaywrightWorkerArgs & PlaywrightWorkerOptions;
 
 const MAX_LABEL_VALUE = 256;
 
-/** Names of the run in CI systems; workers of one run share it. */
+/** Environment variables of CI systems that identify the run; its workers share the value. */
 const RUN_VARIABLES = ['MAYFLY_RUN', 'GITHUB_RUN_ID', 'CI_PIPELINE_ID', 'BUILD_ID'];
 const run = () => RUN_VARIABLES.map((name) => process.env[name]).find(Boolean) ?? 'local';
 
-/** Labels take no control characters. */
+/** Labels must not contain control characters. */
 const label = (text: string) => text.replaceAll(/\p{Cc}/gu, ' ').slice(0, MAX_LABEL_VALUE);
 
 const labelsOf = (testInfo: TestInfo): Record<string, string> => ({
@@ -142,7 +142,7 @@ const allFixtures: Fixtures<TestFixtures & Hidden, WorkerFixtures, TestArgs, Wor
 
 export const fixtures = allFixtures as Fixtures<TestFixtures, WorkerFixtures, TestArgs, WorkerArgs>;
 export const test: TestType<TestArgs & TestFixtures, WorkerArgs & WorkerFixtures> = base.extend(fixtures);
-/** Playwright's own, with the matchers of inboxes and mails. */
+/** Playwright's `expect` with matchers for inboxes and mails. */
 export const expect: Expect<typeof matchers & typeof mailMatchers> = baseExpect.extend({
   ...matchers,
   ...mailMatchers,

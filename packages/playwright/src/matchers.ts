@@ -10,13 +10,13 @@ import {
 import { expect, type Page, type PageAssertionsToHaveScreenshotOptions, test } from '@playwright/test';
 import { openMail } from './open-mail.ts';
 
-/** By the option `updateSnapshots` of Playwright. */
+/** Update modes by Playwright's option `updateSnapshots`. */
 const MODES: Record<string, UpdateMode> = {
   ...{ all: 'all', changed: 'all', missing: 'new', none: 'none' },
-  // Since Playwright 1.65, where nothing else is set.
+  // The default since Playwright 1.65.
   default: 'new',
 };
-/** Mails are made for 600 pixels. */
+/** Mails are usually designed for a width of 600 pixels. */
 const DEFAULT_WIDTH = 600;
 const HEIGHT = 800;
 
@@ -24,13 +24,13 @@ type ScreenshotOptions = Omit<PageAssertionsToHaveScreenshotOptions, 'mask'>;
 export interface MailScreenshotOptions extends ScreenshotOptions, MatchMailOptions {
   /** Pixels. Default: 600. */
   width?: number;
-  /** With the colours of a mail program in dark mode. */
+  /** Emulates a mail program in dark mode. */
   dark?: boolean;
-  /** Of the picture. Default: the title of the test and a number, as Playwright has it. */
+  /** Name of the image. Default: the title of the test and a number, as in Playwright. */
   name?: string;
 }
 
-/** Puts the same words in the place of what differs from run to run: a code, and the names of the test. */
+/** Replaces variable texts by fixed ones: the code, and the names of the test. */
 async function maskPage(page: Page, mail: Message, mask: Record<string, string>): Promise<void> {
   const names = Object.entries(mask).map(([name, value]) => [value, `{${name}}`]);
   const codes = mail.codes.map(({ value }) => [value, value.replace(/[^\s-]/g, '0')]);
@@ -43,18 +43,21 @@ async function maskPage(page: Page, mail: Message, mask: Record<string, string>)
 }
 
 export const mailMatchers = {
-  /** Compares what a mail says with the snapshot of that name, in the folder that Playwright has for the test file. */
+  /**
+   * Compares the content of a mail with the named snapshot, in Playwright's snapshot folder of the test file.
+   */
   async toMatchMail(mail: Message, name: string, options?: MatchMailOptions): Promise<Result> {
     const info = test.info();
-    // A mail does not depend on the browser or the platform, which the names of pictures have.
+    // Unlike screenshots, mails do not depend on the browser or the platform, so their file names contain
+    // neither.
     const file = join(dirname(info.snapshotPath('mail')), fileNameOf(name));
     const mode = MODES[info.config.updateSnapshots] ?? 'none';
     const { isNew, ...result } = await matchMailFile(mail, file, mode, options);
-    // As Playwright does, so that a snapshot is not forgotten.
+    // Fails for a new snapshot, as Playwright does, so that it is noticed.
     return isNew && mode === 'new' ? { ...result, pass: false } : result;
   },
 
-  /** Shows a mail in the page, as wide as asked for, and compares the picture with the last one. */
+  /** Opens a mail in the page with the given width, and compares a screenshot with the stored one. */
   async toMatchMailScreenshot(
     page: Page,
     mail: Message,

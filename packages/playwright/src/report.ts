@@ -2,12 +2,12 @@ import type { api } from '@mayfly/client';
 import type { TestInfo } from '@playwright/test';
 import type { TestInbox } from './inbox.ts';
 
-/** Messages that are attached in full; the table names all. */
+/** Messages that are attached completely; the table lists all. */
 const MAX_ATTACHED = 10;
-/** Of names of attachments in the report. */
+/** Longest name of an attachment in the report. */
 const MAX_NAME = 40;
 
-/** In the report the mail runs no script and loads nothing. */
+/** Prevents the mail in the report from running scripts and loading anything. */
 const POLICY = `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">`;
 
 function table(inbox: TestInbox, messages: api.MessageSummary[]): string {

@@ -53,7 +53,7 @@ export interface Overrides {
   resolve?: Resolve;
   /** Delays between the attempts of a webhook delivery, milliseconds. */
   retryDelays?: readonly number[];
-  /** Workers that several apps of a process share; whoever made them closes them. */
+  /** Workers that several apps of a process share; their creator closes them. */
   parsing?: Parsing;
   /** Default: true. See {@link SqliteOptions}. */
   isDurable?: boolean;
@@ -474,7 +474,8 @@ async function startWorker(base: Base, { receiver }: Receiving): Promise<void> {
     log,
     metrics: metrics.webhooks,
     random: randomFraction,
-    // Not this node's own address, because another node may make the next attempt, with the same bytes.
+    // Not this node's own address, because another node may send the next attempt, which must have the same
+    // bytes.
     publicUrl: config.publicUrl ?? '',
     domain: firstDomain(config),
     retryDelays: overrides.retryDelays,

@@ -89,7 +89,7 @@ function credential(prefix: CredentialPrefix, entropy: Uint8Array): string {
 
 /** Returns a random credential; only its {@link hashCredential} may be stored. */
 export function newCredential(prefix: CredentialPrefix): string {
-  // 32 bytes against the 20.1 used: the bias of taking them modulo 62^27 is below 2^-95.
+  // 32 bytes, of which 20.1 are used, so that the bias of the modulo 62^27 is below 2^-95.
   return credential(prefix, randomBytes(32));
 }
 

@@ -160,7 +160,7 @@ function addServerCommands(program: Command, parent: number): void {
     )
     .action(async ({ like }: { like?: (typeof PROGRAMS)[number] }) => {
       const settings = like && settingsLike(like, process.env);
-      // Settings are read again later: the certificate at a reload.
+      // A reload reads the settings again from process.env, for the certificate.
       Object.assign(process.env, settings?.env);
       if (settings?.warning) warn(settings.warning);
       const config = parseConfig(process.env, settings?.defaults ?? DEV_DEFAULTS);

@@ -11,7 +11,7 @@ export function giveBackMemoryLater(): void {
     flushCompileCache();
     globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
   };
-  // Does not keep the process and its threads running, which may end before.
+  // Does not keep the process alive.
   void sleep(SETTLE_MS, undefined, { ref: false }).then(collect);
 }
 
@@ -64,7 +64,7 @@ export function buffersToGive(all: readonly Uint8Array[]): ArrayBuffer[] {
   return all.filter(isLarge).map(({ buffer }) => buffer as ArrayBuffer);
 }
 
-/** A copy that the store may take over and free: a large one is in a resizable buffer of its own. */
+/** A copy that the store may take over and free; a large one has a resizable buffer of its own. */
 export function copyToGive(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   if (!isLarge(bytes)) return bytes.slice() as Uint8Array<ArrayBuffer>;
   const copy = new Uint8Array(new ArrayBuffer(bytes.length, { maxByteLength: bytes.length }));

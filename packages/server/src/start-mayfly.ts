@@ -8,27 +8,27 @@ import { Parsing } from './reading/parsing.ts';
 
 export interface StartOptions {
   /**
-   * Settings by the names of their environment variables (docs/configuration.md), beside the defaults of `mayfly dev`:
-   * `{ MAYFLY_DIALECT: 'mailpit', MAYFLY_SMTP_PORT: '1025' }`. The environment itself is not read, and the data folder
-   * is always a temporary one.
+   * Settings by the names of their environment variables (docs/configuration.md), in addition to the defaults
+   * of `mayfly dev`: `{ MAYFLY_DIALECT: 'mailpit', MAYFLY_SMTP_PORT: '1025' }`. The environment itself is not
+   * read, and the data folder is always a temporary one.
    */
   settings?: Readonly<Record<string, string>>;
 }
 
 export interface RunningMayfly {
-  /** Of the API and the console. */
+  /** URL of the API and the console. */
   url: string;
-  /** Where the application sends its mail. */
+  /** SMTP server to which the application sends its mail. */
   smtp: { host: string; port: number };
   /** Null without `MAYFLY_POP3_PORT`. */
   pop3: { host: string; port: number } | null;
-  /** Of the one account: `new Mayfly({ url, apiKey })`. */
+  /** API key of the only account: `new Mayfly({ url, apiKey })`. */
   apiKey: string;
   /** Ends the server and removes its data. Safe to call twice. */
   stop(): Promise<void>;
 }
 
-/** Free ports, nothing on the terminal; the interfaces of other programs only where they are asked for. */
+/** Free ports and no terminal output; imitated APIs only if requested. */
 const DEFAULTS = {
   ...DEV_DEFAULTS,
   MAYFLY_HTTP_PORT: '0',
@@ -38,7 +38,7 @@ const DEFAULTS = {
   MAYFLY_LOG_LEVEL: 'silent',
 };
 
-/** The workers of all servers of this process. */
+/** Parser workers that all servers of this process share. */
 let shared: { parsing: Parsing; users: number } | undefined;
 
 function shareParsing(): { parsing: Parsing; release(): Promise<void> } {

@@ -179,9 +179,9 @@ function createQueue(): <T>(key: string, read: () => Promise<T>) => Promise<T> {
 }
 
 /**
- * Caches results of reads until the next write: a thousand waits on one inbox cost one query. If other processes write
- * too, only callers at the same time share a read. Callers must not change results.
- * @param maxResults all are dropped at this number
+ * Caches results of reads until the next write: a thousand waits on one inbox cost one query. If other
+ * processes write too, only concurrent callers share a read. Callers must not change results. @param
+ * maxResults number of results at which the cache is cleared
  */
 export function createSharing(
   store: Pick<Store, 'generation'>,

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { type CreateOptions, type Inbox, Mayfly } from '@mayfly/client';
 import { AbstractStartedContainer, GenericContainer, type StartedTestContainer, Wait } from 'testcontainers';
 
-/** The official image of Node.js; the server itself comes from npm. */
+/** The official Node.js image; the server is installed from npm. */
 const NODE_IMAGE = 'node:24-slim';
 /** Set by the release script. */
 const VERSION = '0.2.0';
@@ -23,7 +23,7 @@ const newKey = (): string => `testcontainers_${randomBytes(16).toString('hex')}`
 export class MayflyContainer extends GenericContainer {
   #apiKey = newKey();
 
-  /** @param image one that starts Mayfly by itself. Default: the image of Node.js, with the server from npm. */
+  /** @param image an image that starts Mayfly. Default: the Node.js image, with the server from npm */
   constructor(image?: string) {
     super(image ?? NODE_IMAGE);
     if (image === undefined) this.withCommand(['npx', '--yes', `mayfly@${VERSION}`, 'dev']);
@@ -36,7 +36,7 @@ export class MayflyContainer extends GenericContainer {
     this.withWaitStrategy(Wait.forHttp('/readyz', HTTP_PORT).withStartupTimeout(STARTUP_MS));
   }
 
-  /** The API key that the server knows from its start. Default: a random one. */
+  /** Sets the API key that the server accepts from its start. Default: a random one. */
   withApiKey(apiKey: string): this {
     this.#apiKey = apiKey;
     return this;
@@ -62,7 +62,7 @@ export class MayflyContainer extends GenericContainer {
 /** A Mayfly server that accepts requests and mail. */
 export class StartedMayflyContainer extends AbstractStartedContainer {
   readonly #apiKey: string;
-  /** On every inbox of `createInbox`, so that a reused container tells the runs apart. */
+  /** Added to every inbox of `createInbox`, to distinguish the runs of a reused container. */
   readonly runLabels: { run: string };
 
   constructor(container: StartedTestContainer, apiKey: string) {

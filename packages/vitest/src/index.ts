@@ -1,7 +1,7 @@
 /**
- * `@mayfly/vitest`: an inbox for each test. `test` extends Vitest's own. Another server, or a key:
- * `test.extend({ mayfly: async ({}, use) => use(new Mayfly({ url, apiKey })) })`. Outside of the workspaces: its peer
- * would otherwise be installed with every server.
+ * `@mayfly/vitest`: an inbox for each test. `test` extends Vitest's own. For another server or key:
+ * `test.extend({ mayfly: async ({}, use) => use(new Mayfly({ url, apiKey })) })`. Outside of the workspaces:
+ * otherwise its peer dependency would be installed with every server.
  */
 import { type CreateOptions, Inbox, Mayfly } from '@mayfly/client';
 import { type MailMatchers, matchers } from '@mayfly/client/expect';
@@ -10,25 +10,25 @@ import { test as base, expect as baseExpect, type ExpectStatic, type TestAPI } f
 export interface MayflyFixtures {
   /** The client. */
   mayfly: Mayfly;
-  /** The inbox of this test; it is created when a test names it. */
+  /** The inbox of this test, created if the test uses this fixture. */
   inbox: Inbox;
-  /** More inboxes. */
+  /** Creates further inboxes. */
   createInbox: (options?: CreateOptions) => Promise<Inbox>;
 }
 
-/** By intersection, because the type parameters of `Matchers` differ between the versions of Vitest. */
+/** An intersection type, because the type parameters of `Matchers` differ between versions of Vitest. */
 type MailExpect = (<T>(
   actual: T,
   message?: string,
 ) => ReturnType<typeof baseExpect<T>> & MailMatchers & { not: MailMatchers }) &
   ExpectStatic;
 
-/** Long enough to look at the inbox of a failed test. */
+/** Long enough to examine the inbox of a failed test. */
 const TTL_MINUTES = 15;
 const MAX_LABEL_VALUE = 256;
-/** Names of the run in CI systems; workers of one run share it. */
+/** Environment variables of CI systems that identify the run; its workers share the value. */
 const RUN_VARIABLES = ['MAYFLY_RUN', 'GITHUB_RUN_ID', 'CI_PIPELINE_ID', 'BUILD_ID'];
-/** Tests may install fake timers later. */
+/** Captured at load, because tests may install fake timers later. */
 const now = performance.now.bind(performance);
 
 const label = (text: string) => text.replaceAll(/\p{Cc}/gu, ' ').slice(0, MAX_LABEL_VALUE);
@@ -86,6 +86,6 @@ export const test: TestAPI<MayflyFixtures> = base.extend<MayflyFixtures>({
 });
 
 baseExpect.extend(matchers);
-/** Vitest's own, with the matchers of inboxes and mails. */
+/** Vitest's `expect` with matchers for inboxes and mails. */
 export const expect: MailExpect = baseExpect as MailExpect;
 export { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest';

@@ -1,7 +1,7 @@
 /**
- * `globalSetup: ['@mayfly/vitest/server']`: a Mayfly within the process of Vitest, for all tests of a run. Tests and
- * applications find it by MAYFLY_URL, MAYFLY_API_KEY, MAYFLY_SMTP_HOST and MAYFLY_SMTP_PORT. Where MAYFLY_URL is set,
- * that server is used. Needs the package `mayfly` and its Node.js.
+ * `globalSetup: ['@mayfly/vitest/server']`: a Mayfly within the process of Vitest, for all tests of a run.
+ * Tests and applications find it by MAYFLY_URL, MAYFLY_API_KEY, MAYFLY_SMTP_HOST and MAYFLY_SMTP_PORT. If
+ * MAYFLY_URL is set, that server is used instead. Needs the package `mayfly` and its Node.js.
  */
 
 interface Running {
@@ -11,7 +11,7 @@ interface Running {
   stop(): Promise<void>;
 }
 
-/** Not written as a constant, because the package need not be installed. */
+/** Not a literal type, because the package need not be installed. */
 const SERVER: string = 'mayfly';
 
 async function load(): Promise<{ startMayfly(): Promise<Running> }> {

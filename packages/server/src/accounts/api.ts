@@ -139,7 +139,7 @@ function deleteKey(app: App, context: RouteContext): void {
   });
 }
 
-/** @throws AppError `invalid_request`, also for a leap second */
+/** Parses a future time. @throws AppError `invalid_request`, also for a leap second */
 function futureTime(text: string, now: number): number {
   const time = Date.parse(text);
   if (time > now && time <= END_OF_TIME) return time;

@@ -3,30 +3,30 @@ import { parentPort, Worker, workerData } from 'node:worker_threads';
 import { systemClock } from '../clock.ts';
 import type { OnStep } from '../operations/backup.ts';
 
-/** Between two updates. The first comes after it, so that short work shows nothing. */
+/** Milliseconds between two updates. The first appears after this time, so that short work shows nothing. */
 const UPDATE_MS = 250;
 const STDERR = 2;
 const MIB = 1024 * 1024;
-/** Given to the thread: the commands import this file, too. */
+/** Marks the thread, because the commands import this file too. */
 const SHOWS_STEPS = 'shows steps';
 
 type Step = { text: string; growing?: Parameters<OnStep>[1] };
 
-/** Puts `line` in the place of the one before. The cursor stays at its start, so that whatever is printed next overwrites it. */
+/** Replaces the shown line. The cursor stays at its start, so that later output overwrites it. */
 function show(line: string): void {
   try {
     writeSync(STDERR, `\x1b[2K${line}\r`);
   } catch {
-    // A terminal that was closed must not end the work.
+    // A closed terminal must not end the work.
   }
 }
 
-/** Removes the line, so that another can be printed in its place. */
+/** Removes the line before other output. */
 export const clearLine = (): void => show('');
 
 /**
- * Shows the steps of long work in one line of standard error, which is rewritten. A thread writes it, because
- * statements of SQLite block this one for minutes.
+ * Shows the steps of long work in one line on standard error. A thread writes it, because SQLite statements
+ * block the main thread for minutes.
  */
 export async function withProgress<T>(
   isTerminal: boolean,

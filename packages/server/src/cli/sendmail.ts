@@ -16,22 +16,22 @@ import {
 } from './mail.ts';
 
 /*
- * `mayfly sendmail`: sendmail(8) for programs that have no SMTP, such as PHP's mail(). A bundle of its own, because the
- * rest of the program takes longer to load than a mail to send.
+ * `mayfly sendmail`: sendmail(8) for programs without SMTP, such as PHP's mail(). A separate bundle, because
+ * loading the rest of the program takes longer than sending a mail.
  */
 
 /** Exit codes of sysexits(3). */
 const EXIT = { ok: 0, usage: 64, noUser: 67, unavailable: 69, tempFail: 75 };
 
-/** Options with a value, which may follow directly. The values of others than these four are ignored. */
+/** Options with a value, which may follow without a space. Only -f, -F, -r, -S and -oi have an effect. */
 const WITH_VALUE = /[fFrSBCDhLNOopRVX]/;
-/** Options whose value follows directly, if there is one. */
+/** Options with an optional value, which follows without a space. */
 const WITH_REST = /[Abdeq]/;
 const FLAGS = /[inmtvGU]/;
 
 interface Options {
   readsHeader: boolean;
-  /** A line with a dot alone ends the mail. */
+  /** Whether a line with only a dot ends the mail. */
   endsAtDot: boolean;
   sender: string | undefined;
   name: string;
@@ -92,7 +92,7 @@ function readLetters(
   }
 }
 
-/** Addresses of a list, as bytes in Latin-1. A name alone is a user of this machine. */
+/** The addresses of a list, as Latin-1 bytes. A name without a domain is a user of this machine. */
 const addressesIn = (list: string): string[] =>
   parseAddressList(list.replaceAll(/\r\n/g, ''))
     .mailboxes.map(({ address, name }) => address || (/^\S+$/.test(name) ? `${name}@localhost` : ''))
@@ -101,16 +101,15 @@ const addressesIn = (list: string): string[] =>
 const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
 
 interface Prepared {
-  /** With CRLF and without Bcc. */
+  /** The mail with CRLF and without Bcc. */
   mail: Buffer;
   from: string;
   to: string[];
 }
 
 /**
- * Makes the envelope of a mail, and adds the fields that it lacks.
- * @param user name of the sender's account on this machine
- * @param now epoch milliseconds
+ * Determines the envelope of a mail, and adds missing header fields. @param user name of the sender's account
+ * on this machine @param now epoch milliseconds
  */
 export function prepare(input: Buffer, options: Options, user: string, now: number): Prepared {
   let text = input.toString('latin1').replace(/^From [^\n]*\n/, '');
@@ -143,7 +142,7 @@ export function prepare(input: Buffer, options: Options, user: string, now: numb
 
 type Environment = Record<string, string | undefined>;
 
-/** The server that is named; otherwise the ports of `mayfly dev` and of `mayfly dev --like mailpit`. */
+/** The given server, otherwise the ports of `mayfly dev` and of `mayfly dev --like mailpit`. */
 function serversOf({ server }: Options, env: Environment): SmtpServer[] {
   const named = server ?? env.MP_SENDMAIL_SMTP_ADDR ?? env.MH_SENDMAIL_SMTP_ADDR;
   if (named !== undefined) return [readServer(named)];
@@ -152,7 +151,7 @@ function serversOf({ server }: Options, env: Environment): SmtpServer[] {
   return ports.map((port) => ({ host, port }));
 }
 
-/** Every server must take at least as many recipients of one mail (RFC 5321 section 4.5.3.1.8). */
+/** Every server must accept at least this many recipients per mail (RFC 5321 section 4.5.3.1.8). */
 const RECIPIENTS_AT_ONCE = 100;
 
 async function sendAll(server: SmtpServer, { mail, from, to }: Prepared): Promise<SmtpRejection[]> {
@@ -164,7 +163,7 @@ async function sendAll(server: SmtpServer, { mail, from, to }: Prepared): Promis
   return rejected;
 }
 
-/** Tries the servers until one listens. */
+/** Sends to the first server that accepts a connection. */
 async function sendToFirst(servers: readonly SmtpServer[], mail: Prepared): Promise<SmtpRejection[]> {
   const [server, ...others] = servers as [SmtpServer, ...SmtpServer[]];
   try {
@@ -193,7 +192,7 @@ function explain(error: unknown, servers: readonly SmtpServer[]): { code: number
   };
 }
 
-/** @returns the exit code, and what is wrong in one line; '' for nothing */
+/** @returns the exit code and an error message of one line; '' for none */
 export async function sendmail(
   args: readonly string[],
   { input, env, now }: { input(): Promise<Buffer>; env: Environment; now: number },
@@ -216,7 +215,7 @@ export async function sendmail(
   }
 }
 
-/** Sends what the process reads, and sets its exit code. @param now epoch milliseconds */
+/** Sends the mail on standard input, and sets the exit code. @param now epoch milliseconds */
 export async function main(own: NodeJS.Process, now: number): Promise<void> {
   const edge = { input: () => buffer(own.stdin), env: own.env, now };
   const { code, text } = await sendmail(own.argv.slice(3), edge);

@@ -4,17 +4,17 @@ import { DEV_DEFAULTS } from './settings.ts';
 import { chosenKey } from './values.ts';
 
 /*
- * `mayfly dev --like mailpit`: the ports of the other program, its HTTP interface without a password as there, and the
- * variables that stand in Compose files for it.
+ * `mayfly dev --like mailpit`: the default ports of the imitated program, its HTTP API without a password as
+ * in the original, and the settings for it in Compose files.
  */
 
-/** Programs that `mayfly dev --like` may be like. */
+/** Programs that `mayfly dev --like` imitates. */
 export const PROGRAMS = ['mailpit', 'mailhog'] as const;
 
-/** Settings of ours; undefined for a value that has no counterpart. */
+/** Converts a setting to ours; undefined for a value without an equivalent. */
 type Translate = (text: string) => Environment | undefined;
 
-/** Passes the host and the port of `[::]:1025`, `0.0.0.0:1025` or `:1025`. */
+/** Converts an address such as `[::]:1025`, `0.0.0.0:1025` or `:1025` to host and port. */
 const address =
   (listener: 'HTTP' | 'SMTP'): Translate =>
   (text) => {
@@ -36,10 +36,10 @@ const folderOf = (path: string): string | undefined => (path.includes('://') ? u
 
 const isOn = (text: string): boolean => /^(?:1|true|yes|on)$/i.test(text);
 
-/** Already so. */
+/** For settings that Mayfly always fulfils. */
 const nothing: Translate = () => ({});
 
-/** With a password only: the first one of `user:password …`, if it may be an API key. */
+/** Converts `user:password …` to an API key: the first password, if it has the form of a key. */
 const password: Translate = (text) => {
   const [, key = ''] = /^[^:\s]+:(\S+)/.exec(text) ?? [];
   try {
@@ -51,7 +51,7 @@ const password: Translate = (text) => {
 
 const CLOSED = { MAYFLY_DEV_KEY: 'off' };
 
-/** Whose presence asks for a password, whether it is understood or not. */
+/** Variables that require a password, even if their value cannot be converted. */
 const CLOSING = ['MP_UI_AUTH', 'MP_UI_AUTH_FILE', 'MH_AUTH_FILE'];
 
 const TRANSLATED: Readonly<Record<string, Translate>> = {
@@ -80,10 +80,10 @@ const TRANSLATED: Readonly<Record<string, Translate>> = {
   MH_HOSTNAME: nothing,
 };
 
-/** Those that switch something on: off, they ask for what is so without them. */
+/** A disabled switch needs no conversion, because disabled is the default. */
 const isSwitchedOff = (text: string): boolean => /^(?:0|false|no|off)$/i.test(text);
 
-/** The defaults and the environment with which the server is like the other program. */
+/** The defaults and environment variables that imitate the other program. */
 export function settingsLike(program: (typeof PROGRAMS)[number], env: Environment) {
   const defaults: Record<string, string> = {
     ...DEV_DEFAULTS,

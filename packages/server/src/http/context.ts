@@ -43,9 +43,12 @@ export interface HttpOptions {
   /** Settings of the console; null (the default) if it is not served. */
   console?: { signInCodes: SignInCodes } | null;
   metrics?: boolean;
-  /** Another program whose HTTP interface is served too. Default: `off`. */
+  /** The program whose HTTP API is also served. Default: `off`. */
   dialect?: 'mailpit' | 'mailhog' | 'off';
-  /** Names of this server under which the dialect needs no credential from anywhere; null (the default): on this machine only. */
+  /**
+   * Host names for which the imitated API needs no credential, even from other machines; null (the default):
+   * only on this machine.
+   */
   openHosts?: readonly string[] | null;
   /** Whether the development key is accepted by the dialect alone. Default: false. */
   devKeyOnlyInDialect?: boolean;
@@ -91,7 +94,7 @@ export interface RouteContext {
   /** Authentication. `forget` empties its cache after a key was revoked. */
   guard: Pick<Guard, keyof Guard>;
   admission: Admission;
-  /** In requests that a dialect makes of others. */
+  /** Proves that a request comes from an imitated API of this process. */
   dialectSecret: string;
 }
 

@@ -213,7 +213,7 @@ interface Requests {
   process: RequestListener;
   /** Unanswered requests of one connection besides the current one. */
   maxPipelined: number;
-  /** Called with 1 when a request begins, and with -1 when its response is complete. */
+  /** Called with 1 at the beginning of a request, and with -1 when its response is complete. */
   count(change: 1 | -1): void;
 }
 

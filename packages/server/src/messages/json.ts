@@ -18,7 +18,7 @@ export function toSummary(message: MessageRecord): MessageSummary {
 /** Never matches inside a string of the JSON, where quotes are escaped. */
 const NO_ATTACHMENTS = '"attachmentCount":0';
 
-/** The JSON of {@link toSummary}, around the stored text of the summary. */
+/** The same JSON as of {@link toSummary}, built without parsing the stored summary. */
 function rowJson(inboxId: string, row: MessageRow): string {
   const { id, receivedAt, size, summary, readAt, tags, otherRcptTo } = row;
   const time = toTime(receivedAt);

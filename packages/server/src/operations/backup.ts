@@ -115,7 +115,10 @@ export async function restore(
   }
 }
 
-/** Root may restore what another user serves. Other users give nothing away, and own what they make. */
+/**
+ * Root may restore the database of another user, who must own the new files. Other users cannot change
+ * owners, and own the files that they create.
+ */
 function giveToOwner(folder: string, files: readonly string[]): void {
   const { uid, gid } = statSync(folder);
   for (const file of files) {
@@ -128,7 +131,9 @@ function giveToOwner(folder: string, files: readonly string[]): void {
   }
 }
 
-/** Gives the database and its write-ahead log another name. If the log stayed, SQLite would apply it to the replacement. */
+/**
+ * Renames the database and its write-ahead log. If the log stayed, SQLite would apply it to the replacement.
+ */
 function keepAs(path: string, name: string): string {
   try {
     // Closing the last connection checkpoints the log.

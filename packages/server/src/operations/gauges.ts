@@ -38,7 +38,7 @@ interface Deps {
   clock: Clock;
 }
 
-/** @returns how far this machine's clock is ahead of the database's, and the maximum error of that */
+/** @returns how far this machine's clock is ahead of the database's, and the maximum error of that value */
 async function compareClocks({ store, clock }: Deps): Promise<{ aheadMs: number; errorMs: number }> {
   const asked = clock.now();
   const theirs = (await store.upkeep.time()) ?? asked;

@@ -5,13 +5,13 @@ import type { Item } from './sql.ts';
 export interface ProviderSettingsRecord {
   webhookUrl: string | null;
   inboundUrl: string | null;
-  /** Made once. */
+  /** Created once and stored. */
   secrets: Secrets;
-  /** Where the provider's public files for this account are. */
+  /** Base URL of the provider's public files for this account. */
   baseUrl: string;
 }
 
-/** Loads the providers when one is first needed: a start needs none. @throws Error for an unknown name */
+/** Loads the providers on first use, to keep the start fast. @throws Error for an unknown name */
 export async function providerNamed(name: ProviderName): Promise<Provider> {
   const { PROVIDERS } = await import('@mayfly/providers');
   const provider = PROVIDERS.find((one) => one.name === name);

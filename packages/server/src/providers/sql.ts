@@ -10,18 +10,18 @@ import {
   write,
 } from '../database/sql.ts';
 
-/** Templates of one owner at all providers: more than an application has. */
+/** Limit of the templates of one owner at all providers: more than an application has. */
 const MAX_TEMPLATES = 1_000;
-/** What they have together: a template has a few kilobytes, of which each can be read in one request. */
+/** Total size of these templates: one has a few kilobytes, and one request may return all of them. */
 const MAX_TEMPLATE_BYTES = 16 * 1024 * 1024;
-/** Of the newest requests of one owner at one provider the outcome is known: a test repeats or reads one soon. */
+/** Requests of one owner at one provider whose results are kept: tests repeat or read a request soon. */
 const MAX_REQUESTS = 2_000;
 /** Rows of one transaction. */
 const REMOVED_PER_STEP = 100;
 
 export type ItemKind = 'settings' | 'template' | 'idempotency' | 'sent' | 'received';
 
-/** Whose items they are: of an account, or with a read token of its inbox. */
+/** Owner of items: an account, or the inbox of a read token. */
 export interface ItemOwner {
   id: string;
   accountId: string;
@@ -76,7 +76,7 @@ export const providerItems = {
     },
   ),
 
-  /** @returns false if the owner has as many templates as it may */
+  /** @returns false if the owner has reached the limit of templates */
   keep: write(
     async (tx, item: Item, value: unknown, expiresAt: number): Promise<boolean> => {
       await tx.run(insertion(item, value, expiresAt));
@@ -93,8 +93,8 @@ export const providerItems = {
   ),
 
   /**
-   * Stores a value unless a live one exists, atomically also between nodes.
-   * @returns the existing value; undefined if this one was stored
+   * Stores a value unless a live one exists, atomically across nodes. @returns the existing value; undefined
+   * if this one was stored
    */
   keepFirst: write(
     async (
@@ -129,7 +129,7 @@ export const providerItems = {
 
 const KEY = constant('owner, provider, kind, name');
 
-/** Of an account that is being deleted. */
+/** Removes the items of an account that is being deleted. */
 export const removeProviderItems =
   (accountId: string): FreeStep =>
   (tx, limit) =>

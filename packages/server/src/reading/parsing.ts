@@ -116,8 +116,7 @@ class Turns<T> {
   }
 
   /**
-   * Removes an item; its inbox and account lose their turn if no item is left. @returns false if the item is
-   * not queued
+   * Removes an item, and moves its inbox and account to the end of the turns. @returns false if it is not queued
    */
   remove(item: T, [accountId, inboxId]: Flow): boolean {
     const inboxes = this.accounts.get(accountId);

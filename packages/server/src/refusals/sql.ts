@@ -16,11 +16,14 @@ import {
   type Tx,
 } from '../database/sql.ts';
 
-/** Refusals explain tests that failed recently. */
+/** How long refusals are kept, to explain tests that failed recently. */
 export const REFUSAL_KEPT_MS = DAY_MS;
-/** Enough to explain a failed test. Older refusals are deleted, so that a sender that retries forever does not fill the store. */
+/**
+ * Refusals per address: enough to explain a failed test. Older ones are deleted, so that a sender that
+ * retries forever does not fill the store.
+ */
 const MAX_PER_ADDRESS = 50;
-/** A few megabytes, however many addresses a sender tries. */
+/** Limit of all refusals: a few megabytes, however many addresses a sender tries. */
 const MAX_IN_ALL = 10_000;
 /** Refusals per transaction: a millisecond or two, during which other writes wait. */
 const ADDED_PER_STEP = 100;
@@ -42,11 +45,11 @@ export interface Refusal {
   helo: string;
   remoteAddress: string;
   fault?: AppliedFault;
-  /** For a connection that ended: true if a message was being sent. */
+  /** For a connection that ended: true if a message was being transferred. */
   hadBegun?: boolean;
   /** The inbox that received the mail instead; see {@link capturedMail}. */
   capturedBy?: { inboxId: string; accountId: string };
-  /** Of mail that came through the interface of a provider. */
+  /** Set for mail sent through the API of a provider. */
   via?: ProviderName;
 }
 
@@ -69,7 +72,7 @@ const toRefusal = ({ at, address, details }: Row): Refusal => ({
   ...parseOr(details, UNKNOWN),
 });
 
-/** Skips rows that another transaction is deleting, against deadlocks. */
+/** Skips rows that another transaction is deleting, to prevent deadlocks. */
 const remove = (tx: Tx, tooMany: Sql): Promise<number> =>
   tx.run(
     sql`delete from refusals where seq in (select seq from refusals where seq in (${tooMany}) ${FOR_UPDATE_SKIP_LOCKED})`,
@@ -104,7 +107,10 @@ export async function insertRefusals(tx: Tx, refusals: readonly Refusal[]): Prom
 /** The addresses of inboxes have no characters that JSON escapes. */
 const UNQUOTED = constant('substr(r.address, 2, length(r.address) - 2)');
 
-/** Whether the account (`=`) or another one (`<>`) has reserved the address, or has a catch-all inbox for it. */
+/**
+ * Whether the account (`=`) or another account (`<>`) has reserved the address, or has a catch-all inbox for
+ * it.
+ */
 const isReserved = (same: '=' | '<>', accountId: string, now: number) =>
   sql`exists (select 1 from addresses a where a.address in (${UNQUOTED}, '@' || r.domain)
     and a.reserved_until > ${now} and a.account_id ${constant(same)} ${accountId})`;
@@ -112,7 +118,10 @@ const isReserved = (same: '=' | '<>', accountId: string, now: number) =>
 const isOnDomain = (same: '=' | '<>', accountId: string) =>
   sql`exists (select 1 from domains d where d.domain = r.domain and d.account_id ${constant(same)} ${accountId})`;
 
-/** Refused because no inbox had the address. JSON escapes quotes, so other fields cannot contain this text. */
+/**
+ * Refused because no inbox had the address. JSON escapes quotes, so this text cannot occur within other
+ * fields.
+ */
 const HAD_NO_INBOX = constant(`r.details like '%"reply":"550 5.1.1 %' and r.details not like '%"fault":%'`);
 
 const since = (after: number, now: number): number => Math.max(after, now - REFUSAL_KEPT_MS);
@@ -138,7 +147,10 @@ export const refusals = {
     return rows.map(toRefusal);
   }),
 
-  /** Of all addresses of a domain, except those that another inbox has, or had within the quarantine. */
+  /**
+   * Refusals for all addresses of a domain, except addresses that another inbox has, or had within the
+   * quarantine.
+   */
   listByDomain: read(
     async (db, domain: string, inboxId: string, limit: number, now: number): Promise<Refusal[]> => {
       const rows = await db.all<Row>(
@@ -152,8 +164,9 @@ export const refusals = {
   ),
 
   /**
-   * Of the addresses that an account has, holds, or had within the quarantine, also by a catch-all inbox, and of its
-   * domains; for the only account, also of other addresses. Newest first, without refusals that have no recipient.
+   * Refusals, newest first, for addresses that the account has, holds or had within the quarantine, including
+   * those of catch-all inboxes, and for addresses of its domains. If it is the only account, also for all
+   * other addresses. Excludes refusals without a recipient.
    */
   listByAccount: search(
     async (
@@ -163,7 +176,8 @@ export const refusals = {
       now: number,
     ): Promise<Refusal[]> => {
       const ofAddress = address === undefined ? EMPTY : sql`and r.address = ${JSON.stringify(address)}`;
-      // Addresses that no account has are listed for the only account: with several, any may have mistyped them.
+      // Addresses without an account are listed only for the only account: with several accounts, any of them
+      // may have mistyped the address.
       const rows = await db.all<Row>(
         sql`select ${COLUMNS} from refusals r where r.at > ${since(after, now)} and r.domain <> '' ${ofAddress}
           and (${isReserved('=', accountId, now)} or ${isOnDomain('=', accountId)}
@@ -174,7 +188,10 @@ export const refusals = {
     },
   ),
 
-  /** Refused addresses that no inbox had, latest first, without those of other accounts. `among`: only these. */
+  /**
+   * Refused addresses that no inbox had, latest first, without addresses of other accounts. `among`: only
+   * these.
+   */
   listAddresses: read(
     async (
       db,
@@ -196,7 +213,7 @@ export const refusals = {
 
   /** All refusals of addresses that no inbox had, newest first: lines of the time, a space and the address as JSON. */
   recent: read(async (db, after: number, now: number): Promise<string> => {
-    // One text, because a result row for each refusal would cost more than finding it.
+    // Aggregated to one text, because a result row for each refusal would cost more than finding it.
     const row = await db.first<{ lines: string | null }>(
       sql`select string_agg(line, '\n') as lines from (
           select r.at || ' ' || r.address as line from refusals r where r.at > ${since(after, now)} and ${HAD_NO_INBOX}

@@ -95,7 +95,7 @@ async function selectDeleted(db: Db, { accountId, labels, now, before }: Page): 
 async function* pagesOf(db: Db, run: Omit<Page, 'before'>): AsyncGenerator<Listed[]> {
   for (let before = NEWEST; ; await setImmediate()) {
     const known = await selectKnown(db, { ...run, before });
-    // Read after the others: an inbox that is deleted between the queries is in both results.
+    // Read last, because an inbox that is deleted between the queries is in both results.
     const deleted = await selectDeleted(db, { ...run, before });
     const isDeleted = new Set(deleted.map(({ id }) => id));
     const all = [...deleted, ...known.filter(({ id }) => !isDeleted.has(id))];

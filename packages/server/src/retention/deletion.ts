@@ -22,7 +22,7 @@ import { moveWebhookEnds } from '../webhooks/sql/webhooks.ts';
 
 /** Inboxes per transaction: a millisecond or two. */
 const INBOXES_PER_STEP = 20;
-/** An inbox counts as so many rows of a step, because its row is in ten indexes and has labels. */
+/** An inbox counts as this many rows of a step, because its row is in ten indexes and has labels. */
 const ROWS_PER_INBOX = 4;
 
 /**
@@ -35,7 +35,7 @@ async function freeDeletedInboxes(
   inboxIds: readonly string[],
   now: number,
 ): Promise<number> {
-  // In the lock order of the intake, and before the deliveries, as in the sweeper.
+  // Lock inboxes in the same order as storing mail does, and before deliveries as the sweeper does, to prevent deadlocks.
   const inboxes = await tx.all<{ seq: number; id: string }>(
     sql`select seq, id from inboxes where id ${anyOf(inboxIds)} and expires_at = ${DELETED} order by id ${FOR_UPDATE}`,
   );
@@ -62,7 +62,7 @@ async function freeDeletedInboxes(
 
 /** Makes live inboxes unreadable, quarantines their addresses and ends their webhooks. @returns their ids */
 async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: number): Promise<string[]> {
-  // In the lock order of the intake, against deadlocks.
+  // Lock inboxes in the same order as storing mail does, to prevent deadlocks.
   const live = await tx.all<{ id: string; address: string }>(
     sql`select id, address from inboxes
       where id ${anyOf(inboxIds)} and account_id = ${accountId} and expires_at > ${now} order by id ${FOR_UPDATE}`,
@@ -144,7 +144,7 @@ async function close(tx: Tx, accountId: string): Promise<void> {
 }
 
 async function endInboxes(tx: Tx, accountId: string, limit: number, now: number): Promise<number> {
-  // In the lock order of the intake, against deadlocks.
+  // Lock inboxes in the same order as storing mail does, to prevent deadlocks.
   const ended = await tx.all<{ seq: number; id: string; address: string; expiresAt: number }>(
     sql`select seq, id, address, expires_at as "expiresAt" from inboxes
       where account_id = ${accountId} and expires_at > ${DELETED} order by id limit ${limit} ${FOR_UPDATE}`,
@@ -176,9 +176,9 @@ async function removeInboxes(tx: Tx, accountId: string, limit: number, now: numb
 }
 
 async function removeAccount(tx: Tx, accountId: string): Promise<void> {
-  // What belongs to no inbox: requests to confirm a URL.
+  // Rows without an inbox: requests to confirm a URL.
   await tx.run(sql`delete from outgoing where account_id = ${accountId}`);
-  // Before its order: it waits for mail that is being stored, whose order of the account is committed then.
+  // Before its order of messages: this waits for mail that is being stored, whose order is committed then.
   const account = await tx.first<{ seq: number }>(
     sql`delete from accounts where id = ${accountId} returning seq`,
   );

@@ -33,7 +33,10 @@ import {
   trimLogs,
 } from '../webhooks/sql/removal.ts';
 
-/** Deletes about `limit` rows that still meet the condition when they are locked; a smaller count: none is left. */
+/**
+ * Deletes about `limit` rows that still meet the condition when they are locked; a smaller count means that
+ * none is left.
+ */
 type Chore = (tx: Tx, limit: number, now: number) => Promise<number>;
 
 /** How late the end of a replay may be on a busy server before it counts as cut. */
@@ -41,8 +44,9 @@ const REPLAY_GRACE_MS = MINUTE_MS;
 const STALE_WAKE_MS = DAY_MS;
 
 /**
- * Cancels the deliveries of ended inboxes, deleted ones first, and frees their messages. Skips locked inboxes, against
- * deadlocks. Freeing a message ends the inbox for good: a late extension must not revive an inbox without its messages.
+ * Cancels the deliveries of ended inboxes, deleted ones first, and frees their messages. Skips locked
+ * inboxes, to prevent deadlocks. Freeing a message ends the inbox permanently, because a late extension must
+ * not revive an inbox without its messages.
  */
 const freeEndedInboxes: Chore = async (tx, limit, now) => {
   const released: number[] = [];
@@ -85,7 +89,7 @@ const removeOld = (table: string, key: string, isOld: (now: number) => Sql): Cho
   const [from, columns] = [constant(table), constant(key)];
   return (tx, limit, now) =>
     tx.run(
-      // What others have locked is left for the next sweep, against deadlocks with deletions.
+      // Locked rows are left for the next sweep, to prevent deadlocks with deletions.
       sql`delete from ${from} where (${columns}) in
         (select ${columns} from ${from} where ${isOld(now)} limit ${limit} ${FOR_UPDATE_SKIP_LOCKED}) and ${isOld(now)}`,
     );
@@ -95,7 +99,7 @@ const CHORES: readonly Chore[] = [
   freeEndedInboxes,
   (tx, limit) => freeEmptied(tx, limit),
   (tx, _limit, now) => giveUpStagedBefore(tx, now - STAGED_MS),
-  // After the inboxes, which leave their large sources to it.
+  // After the inboxes, because freeing them parks their large sources.
   freeAllParked,
   removeOld(
     'inboxes',
@@ -105,7 +109,7 @@ const CHORES: readonly Chore[] = [
   markCutReplays,
   removeEndedWebhooks,
   removeOldDeliveries,
-  // Bounds the number of wakes if no worker runs.
+  // Limits the number of wakes if no worker runs.
   (tx, _limit, now) => takeWakes(tx, now - STALE_WAKE_MS, now),
   trimLogs,
   // The address of a live inbox is reserved for longer than the inbox lives.
@@ -159,7 +163,10 @@ export const upkeep = {
     return row?.time ?? null;
   }),
 
-  /** Deletes about `limit` rows in a transaction of a few milliseconds. @returns how many; fewer: none is left */
+  /**
+   * Deletes about `limit` rows in a transaction of a few milliseconds. @returns how many; fewer than `limit`
+   * means that none is left
+   */
   sweep: steps(
     async (transaction, now: number, limit: number): Promise<number> => {
       const chores = CHORES.map((chore) => (tx: Tx, left: number) => chore(tx, left, now));

@@ -23,7 +23,7 @@ export interface Charge {
 
 const blockOf = (limit: number): number => Math.min(MAX_LEASE, Math.max(1, Math.floor(limit * LEASE_SHARE)));
 
-/** One account's month under one quota, on this node: after a change of plan another one begins. */
+/** One account's month under one quota on this node; a change of plan begins another one. */
 class AccountMonth {
   readonly accountId: string;
   readonly month: Month;
@@ -95,7 +95,7 @@ export class UsageMeter {
   readonly #store: UsageDeps['store'];
   readonly #clock: Clock;
   readonly #log: Logger;
-  /** By account: the month in use, and those of an earlier plan or month that are not settled yet. */
+  /** By account: the current month, and those of an earlier plan or month that are not settled yet. */
   readonly #accounts = new Map<string, AccountMonth[]>();
   /** When API keys were used, epoch milliseconds; those that the store does not know yet. */
   readonly #keyUses = new Map<string, number>();
@@ -204,7 +204,7 @@ export class UsageMeter {
     return this.#accounts.get(accountId)?.find((one) => one.limit === limit && now < one.resetAt);
   }
 
-  /** Finds the account's month, or begins it: what was leased in another month or under another plan is returned. */
+  /** Finds the account's month or begins it. Leases of another month or plan are returned. */
   #current(accountId: string, limit: number, now: number): AccountMonth {
     const known = this.#find(accountId, limit, now);
     if (known) return known;

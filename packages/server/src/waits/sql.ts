@@ -88,7 +88,7 @@ function withMore(stored: string | null, ended: readonly EndedWait[]): string {
 
 /** @returns false when the inbox is deleted */
 async function addToInbox(tx: Tx, inboxId: string, ended: readonly EndedWait[]): Promise<boolean> {
-  // Locked, so that a deletion copies the waits after this transaction.
+  // Lock the inbox, so that a concurrent deletion copies its waits to the report only after this transaction.
   const inbox = await tx.first<{ seq: number }>(
     sql`select seq from inboxes where id = ${inboxId} and expires_at > ${DELETED} ${FOR_UPDATE}`,
   );

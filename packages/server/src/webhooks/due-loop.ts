@@ -20,9 +20,9 @@ interface DueLoopDeps {
 }
 
 interface Due {
-  /** Begins a sentence of the log. */
+  /** Beginning of sentences in the log. */
   what: string;
-  /** When the next row is due, or earlier; null if none is. */
+  /** When the next row is due, or an earlier time; null if none is. */
   nextAt(now: number): Promise<number | null>;
   /** Claims rows that are due, and calls {@link DueLoop.begin} for their attempts. @returns how many were claimed */
   claim(now: number): Promise<number>;
@@ -68,7 +68,7 @@ export class DueLoop {
     await allEnded;
   }
 
-  /** @param attempt never rejects; its end may free a place for another one */
+  /** @param attempt never rejects; its end may allow another attempt */
   begin(attempt: Promise<void>): void {
     const running = attempt.finally(() => {
       this.#inProgress.delete(running);

@@ -74,7 +74,7 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
   return { ...fields, truncated, url };
 }
 
-/** Each body may use half of the limit, and what the other one leaves. */
+/** Each body may use half of the limit, and what the other one leaves unused. */
 function cutBodies(text: string | null, html: string | null) {
   const textBytes = Buffer.byteLength(text ?? '');
   const htmlBytes = Buffer.byteLength(html ?? '');

@@ -161,7 +161,6 @@ const summary = {
   ),
 };
 
-/** A message in a list. */
 export const MessageSummary = Type.Object(summary, {
   $id: 'MessageSummary',
   description: 'A message in a list.',

@@ -28,7 +28,10 @@ function keyLines({ firstStart }: RunningApp, config: Config): string[] {
   ];
 }
 
-/** Prints a sign-in code only where the mail is open to the same readers, because output is often kept in logs. */
+/**
+ * Prints a sign-in code only if readers of the output can read the mail anyway, because output is often kept
+ * in logs.
+ */
 function consoleLink(consoleUrl: string, running: RunningApp, config: Config): string {
   const isOwn = LOOPBACK.test(config.httpHost) || config.devKey === 'open';
   if (!isOwn || config.publicUrl !== null) return consoleUrl;
@@ -78,7 +81,7 @@ function mailLines({ host, port }: { host: string; port: number }): string[] {
   ];
 }
 
-/** What programs that start the other one wait for in its output. */
+/** Lines that programs expect in the output of the imitated program when it is ready. */
 function readyLines(url: string, { devKey, dialect }: Config): string[] {
   if (devKey !== 'open') return [];
   return dialect === 'mailhog'
@@ -104,7 +107,9 @@ function startedText(running: RunningApp, config: Config): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Prints a line for each mail of the first account, if its key is known. @returns how to end it */
+/**
+ * Prints a line for each mail of the first account, if its key is known. @returns a function that stops it
+ */
 function showMails(running: RunningApp, config: Config, print: Print, warn: Print): () => void {
   const { http } = running;
   const key = printedKey(running, config) ?? config.apiKey;

@@ -2,10 +2,10 @@ import { styleText } from 'node:util';
 import type { api, Mayfly } from '@mayfly/client';
 import type { Clock } from '../../clock.ts';
 
-/** Refused mail is not part of the stream. */
+/** Polling interval of refused mail, which is not in the stream. */
 const REFUSALS_EVERY_MS = 2_000;
 const MAX_SUBJECT = 80;
-/** Addresses of inboxes that are kept; those of others are read again. */
+/** Limit of cached inbox addresses. */
 const MAX_ADDRESSES = 1_000;
 
 export interface MailLinesDeps {
@@ -19,7 +19,7 @@ export interface MailLinesDeps {
 /** Without control and bidirectional characters: mail is untrusted input. */
 const plain = (text: string) => text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 
-/** In the time of the terminal. */
+/** Time of day in the time zone of the terminal. */
 const timeOf = (at: string) => styleText('dim', new Date(at).toTimeString().slice(0, 8));
 
 function receivedLine(address: string, { receivedAt, rcptTo, subject, codes }: api.MessageSummary): string {
@@ -41,7 +41,7 @@ async function printReceived({ mayfly, clock, signal, print }: MailLinesDeps): P
   const addresses = new Map<string, string>();
   for await (const { inboxId, message } of mayfly.stream({ since: new Date(clock.now()), signal })) {
     if (addresses.size >= MAX_ADDRESSES) addresses.clear();
-    // An inbox that was deleted meanwhile has no address any more.
+    // An inbox that was deleted meanwhile has no address.
     const address =
       addresses.get(inboxId) ??
       (await mayfly.getInbox(inboxId, { signal }).then(
@@ -64,7 +64,7 @@ async function printRefused({ mayfly, clock, signal, print }: MailLinesDeps): Pr
   }
 }
 
-/** Prints a line for each mail that the account receives, or SMTP refuses, until the signal. */
+/** Prints a line for each mail that the account receives or SMTP rejects, until the signal aborts. */
 export async function printMails(deps: MailLinesDeps): Promise<void> {
   try {
     await Promise.all([printReceived(deps), printRefused(deps)]);

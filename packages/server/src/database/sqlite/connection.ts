@@ -168,7 +168,7 @@ export interface Connection {
 }
 
 /**
- * @param maxPages of 4 KiB. @param isDurable false for data that is not needed after the end of this process
+ * @param maxPages limit in pages of 4 KiB @param isDurable false for data that is not needed after the end of this process
  * @throws Error if commits would not be durable, or the file cannot be opened
  */
 export function openWriter(

@@ -190,9 +190,9 @@ const nameOf = (host: string): string => /^\[?(.*?)\]?(?::\d+)?$/.exec(host)?.[1
 const isFixed = (name: string): boolean => isIP(name) !== 0 || /^[a-z0-9_-]+$/.test(name);
 
 /**
- * Requires that a program on this machine sent the request, not a proxy or a page of another origin.
- * @param openHosts names of this server, also behind a proxy, where other machines may send it, too; null where they may not
- * @throws AppError `cross_site_request`, also if the Host is not of this machine (DNS rebinding)
+ * Requires that a program on this machine sent the request, not a proxy or a page of another origin. @param
+ * openHosts host names under which other machines may use it too, also through a proxy; null for none @throws
+ * AppError `cross_site_request`, also if the Host is not of this machine (DNS rebinding)
  */
 export function assertLocal(
   { headers, raw, method }: FastifyRequest,
@@ -208,7 +208,7 @@ export function assertLocal(
     throw openHosts === null ? refused(`for the host "${host}"`) : unknownHost(name);
   if (!isNamed) assertNoProxy(headers, raw.httpVersion);
   const { authorization, 'sec-fetch-site': site } = headers;
-  // An address that the user typed.
+  // A URL that the user typed.
   const isTyped = authorization === undefined && site === 'none' && SAFE_METHODS.has(method);
   const page = isTyped ? undefined : foreignPage(headers, publicUrl);
   if (page) throw refused(`with ${page}, by a page of another origin,`);

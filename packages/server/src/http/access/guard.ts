@@ -105,7 +105,7 @@ export interface Asking {
   session?: string | undefined;
   access: Exclude<Access, 'public'>;
   inboxId: string | undefined;
-  /** Through a dialect a read token also marks and deletes the messages of its inbox. */
+  /** Through the API of an imitated program, a read token may also mark and delete messages. */
   isDialect?: boolean;
 }
 

@@ -3,9 +3,9 @@ import type { RouteContext } from '../context.ts';
 import { assertLocal, assertSameOrigin, isDevKey } from './credential.ts';
 
 /**
- * Checks a request in the interface of another program or service, and counts it, before its body is read.
- * @param authorization as our API takes it, made of what the other one sends
- * @throws AppError `unauthorized`, `cross_site_request`, `rate_limited`, `quota_exceeded`
+ * Checks and counts a request to an imitated API before its body is read. @param authorization the
+ * credential, converted to our header @throws AppError `unauthorized`, `cross_site_request`, `rate_limited`,
+ * `quota_exceeded`
  */
 export async function admitTranslated(
   request: FastifyRequest,
@@ -14,7 +14,7 @@ export async function admitTranslated(
 ): Promise<void> {
   const { origin, 'sec-fetch-site': site } = request.headers;
   if (isDevKey(authorization)) assertLocal(request, options.publicUrl, options.openHosts);
-  // A browser adds a stored password to requests of any page.
+  // Browsers add a stored password to requests of any page.
   else if (origin !== undefined || site !== undefined) assertSameOrigin(request, options.publicUrl);
   const asking = { authorization, access: 'any', inboxId: undefined } as const;
   request.caller = await guard.check(asking, (account, key) =>

@@ -26,9 +26,12 @@ import { admitTranslated } from '../access/translated.ts';
 import type { App, RouteContext } from '../context.ts';
 import { MAX_BODY_BYTES } from '../limits.ts';
 
-/** Enough for a mail with a few attachments in base64; larger ones come by SMTP. */
+/**
+ * Limit of a mail sent over the imitated API: enough for a few attachments in base64; larger ones can use
+ * SMTP.
+ */
 const MAX_SENT_BYTES = 8 * 1024 * 1024;
-/** Bodies of that size in memory at once. */
+/** Concurrent requests with such bodies. */
 const MAX_SENDING = 8;
 
 /** Attachments have the console's origin and may contain scripts (HTML, SVG), so scripts and all loading are blocked. */
@@ -37,7 +40,7 @@ const PART_CSP = "default-src 'none'; sandbox";
 const BASIC = /^basic +([A-Za-z0-9+/]+=*) *$/i;
 const CHALLENGE = { 'www-authenticate': 'Basic realm="Mayfly: an API key or a read token as password"' };
 
-/** The credential of a request as our API takes it: the password of HTTP Basic (RFC 7617), or a bearer token. */
+/** The credential of a request as our Authorization header: from HTTP Basic (RFC 7617) or a bearer token. */
 function authorizationOf({ headers }: FastifyRequest, { deps }: RouteContext): string {
   const { authorization } = headers;
   if (authorization === undefined && deps.devAccountId === undefined)
@@ -52,7 +55,7 @@ function bearerOf(authorization: string): string {
   return `Bearer ${password.join(':') || user}`;
 }
 
-/** How long a list may be held. @throws Refused 400 for what is no number of seconds */
+/** How long a list may wait, seconds. @throws Refused 400 for an invalid number */
 function waitOf({ headers, query }: FastifyRequest): number {
   const given = (query as { wait?: string }).wait ?? headers['x-wait'] ?? '0';
   const seconds = /^\d{1,3}$/.test(String(given)) ? Number(given) : Number.NaN;
@@ -60,7 +63,7 @@ function waitOf({ headers, query }: FastifyRequest): number {
   throw new Refused(400, `wait must be a number of seconds up to ${MAX_WAIT}`);
 }
 
-/** Sends a request of a dialect through our own API, with the credential and the address of its sender. */
+/** Sends a request of an imitated API to our own API, with the credential and the address of its sender. */
 const ownRequest =
   (
     app: App,
@@ -91,10 +94,10 @@ const send = (reply: FastifyReply, { status = 200, type, headers = {}, body }: R
     .code(status)
     .header('content-type', type)
     .headers(headers)
-    // A string would get a charset that the other program does not state.
+    // Sent as bytes, because Fastify adds a charset to strings.
     .send(Buffer.from(body));
 
-/** Errors in the words of the other program: plain text. @throws the error if it is none of those */
+/** Sends an error in the format of the imitated program: plain text. @throws any other error unchanged */
 function sendRefusal(error: unknown, reply: FastifyReply): FastifyReply {
   const refusal = { type: 'text/plain', body: messageOf(error) };
   if (error instanceof Refused) return send(reply, { ...refusal, status: error.status });
@@ -102,7 +105,7 @@ function sendRefusal(error: unknown, reply: FastifyReply): FastifyReply {
   return send(reply, { ...refusal, status: 401, headers: CHALLENGE });
 }
 
-/** Lets few large bodies be in memory at once. @throws AppError `unavailable` */
+/** Limits the number of large bodies in memory. @throws AppError `unavailable` */
 function limitSending(): (request: FastifyRequest) => void {
   let sending = 0;
   return ({ raw }) => {
@@ -119,8 +122,8 @@ function limitSending(): (request: FastifyRequest) => void {
 
 const EVENTS = '/api/events';
 /**
- * The WebSocket of Mailpit. Upgrades are routed as other requests are, so that they have the same checks and limits.
- * @param follow sends events until the connection is closed
+ * The WebSocket of Mailpit. Upgrades are routed like other requests, so that the same checks and limits
+ * apply. @param follow sends events until the connection closes
  */
 function eventsRoute(
   app: App,
@@ -130,7 +133,7 @@ function eventsRoute(
 ): void {
   const followers = createWebSockets();
   const upgrades = new WeakMap<IncomingMessage, [Socket, Buffer]>();
-  // Requests for other paths that offer an upgrade, as to HTTP/2, are answered as those without.
+  // An upgrade offered on other paths, such as to HTTP/2, is ignored.
   Object.assign(app.server, { shouldUpgradeCallback: ({ url = '' }) => url.split('?')[0] === EVENTS });
   app.server.on('upgrade', (request, socket: Socket, head) => {
     socket.on('error', () => socket.destroy());
@@ -154,13 +157,13 @@ function eventsRoute(
   });
 }
 
-/** The interfaces of other programs, translated to requests of our own API within this process. */
+/** The APIs of imitated programs, translated to requests to our own API within this process. */
 export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit' | 'mailhog'): void {
   const { deps, dialectSecret: secret } = context;
   const authorizations = new WeakMap<FastifyRequest, string>();
   const startSending = limitSending();
 
-  /** Before the body is read. */
+  /** Runs before the body is read. */
   const admit = async (request: FastifyRequest): Promise<void> => {
     const authorization = authorizationOf(request, context);
     await admitTranslated(request, authorization, context);
@@ -215,7 +218,7 @@ export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit
         handler: (request, reply) => answer(route, request, reply),
       });
     if (dialect === 'mailpit') eventsRoute(app, scope, admit, follow);
-    // Mailpit redirects to the path without a doubled slash, which cypress-mailpit requests.
+    // Mailpit redirects paths with a doubled slash, which cypress-mailpit requests.
     scope.get('//view/*', { config: { access: 'public' } }, async (request, reply) =>
       reply.redirect(request.url.slice(1), 301),
     );

@@ -31,7 +31,7 @@ export interface Pop3Options {
   host: string;
   /** 0 selects a free port. */
   port: number;
-  /** In a generated certificate. */
+  /** Host name of a generated certificate. */
   name: string;
   tls: KeyPair | null;
   startTls: 'auto' | 'self-signed' | 'off';
@@ -46,14 +46,17 @@ interface Pop3Deps {
   log: Logger;
 }
 
-/** A session waits this long for the rate limit of its account, which no client of POP3 knows. Seconds. */
+/**
+ * How long a session waits for its account's rate limit, seconds, because POP3 clients cannot handle a
+ * rejection.
+ */
 const MAX_PAUSE = 5;
 
 type Send = (
   asked: Asked,
 ) => Promise<{ status: number; headers: Answer['headers']; body: Readable; end(): void }>;
 
-/** Requests of our own API, with the credential and the address of a POP3 client. */
+/** Sends requests to our own API, with the credential and the address of a POP3 client. */
 const sender =
   (
     { app, context }: Pick<BuiltApp, 'app' | 'context'>,
@@ -67,7 +70,7 @@ const sender =
         headers: {
           authorization: `Bearer ${password}`,
           host: 'localhost',
-          // Allows a read token to delete messages. All other requests count as any.
+          // Allows a read token to delete messages. Other requests need no special permission.
           ...(method === 'DELETE' && { [DIALECT_HEADER]: context.dialectSecret }),
         },
         remoteAddress: ip,
@@ -96,14 +99,14 @@ function maildropOf(send: Send, inboxId: string): Maildrop {
         if (status >= 400) throw refusalOf({ status, body: await buffer(body) });
         yield* body;
       } finally {
-        // A source that the client does not read to its end.
+        // Also ends a source that the client does not read completely.
         end();
       }
     },
   };
 }
 
-/** Inboxes by POP3. */
+/** Serves inboxes over POP3. */
 export function createPop3Server(options: Pop3Options, built: BuiltApp, { findInbox, clock, log }: Pop3Deps) {
   const { limits, startTls, tls } = options;
   const open = new Set<Pop3Connection>();
@@ -128,7 +131,7 @@ export function createPop3Server(options: Pop3Options, built: BuiltApp, { findIn
       const found = await findInbox({ authorizeAs: '', username, password });
       return found && maildropOf(send, found.inboxId);
     }
-    // The API listens on loopback where it takes the development key; this listener may not.
+    // With the development key, the API listens on loopback only, but this listener may not.
     if (!isLoopback(ip)) return undefined;
     const address = username.includes('@') ? username : '';
     const { status, body } = await send({
@@ -143,7 +146,7 @@ export function createPop3Server(options: Pop3Options, built: BuiltApp, { findIn
   };
 
   function accept(socket: Socket): void {
-    // Those that are being refused have left the limiter, and are open for a moment.
+    // More than the limit, because rejected connections stay open for a moment without being counted.
     if (open.size >= 2 * limits.maxConnections) return void socket.destroy();
     const ip = plainAddress(socket.remoteAddress);
     const connection = new Pop3Connection(socket, {
@@ -180,7 +183,7 @@ export function createPop3Server(options: Pop3Options, built: BuiltApp, { findIn
       });
       return { port: (server.address() as AddressInfo).port };
     },
-    /** Lets a reply in progress end until `deadlineMs`. May be called twice, and before `start`. */
+    /** Lets a current reply finish until `deadlineMs`. May be called twice, and before `start`. */
     async stop(deadlineMs: number): Promise<void> {
       stopping.abort();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));

@@ -12,11 +12,11 @@ import { withStreams } from '../request/inputs.ts';
 import { unknownPath } from '../request/paths.ts';
 import { INTERNAL_ERROR, toAppError } from '../response/problems.ts';
 
-/** A credential that fits into an Authorization header as ours; others are as wrong as unknown ones. */
+/** A provider's credential that fits into an Authorization header; any other is invalid too. */
 const CREDENTIAL = /^[\w.~+/=-]{1,200}$/;
-/** Of the path, before the part that the provider knows. */
+/** The part of the path that is not passed to the provider. */
 const PREFIX = /^\/providers\/[^/?]+/;
-/** Below the `baseUrl` of the settings of an account. */
+/** Path of public files, which the `baseUrl` of an account's settings refers to. */
 const FILES = /^\/files\/(acc_\w{1,40})(\/.*)?$/;
 const NO_CREDENTIAL =
   'The request has no API key. Use an API key of Mayfly (mfk_…) or the read token of an inbox (mft_…) as the key of the provider; "dev" on the machine of "mayfly dev".';
@@ -29,7 +29,7 @@ interface Found {
   path: Record<string, string>;
 }
 
-/** Loads the providers when the first request comes: a start needs none. */
+/** Loads the providers at the first request, to keep the start fast. */
 function createFind() {
   let loaded: Promise<Map<string, { provider: Provider; routes: [RegExp, Route][] }>> | undefined;
   const load = async () => {
@@ -79,12 +79,12 @@ const headersOf = ({ headers }: FastifyRequest): Record<string, string | undefin
 const send = (reply: FastifyReply, { status = 200, type, headers = {}, body }: Reply): FastifyReply =>
   reply.code(status).header('content-type', type).headers(headers).send(Buffer.from(body));
 
-/** The interfaces of mail providers, at `/providers/{name}`: what applications send there goes to inboxes. */
+/** The APIs of the imitated providers, at `/providers/{name}`: mail sent there goes to inboxes. */
 export function providerRoutes(app: App, context: RouteContext): void {
   const { deps } = context;
   const find = createFind();
 
-  /** Files that are public: certificates, by which an application verifies events. */
+  /** Public files, such as certificates with which applications verify events. */
   const fileOf = async ({
     provider,
     url,

@@ -21,7 +21,7 @@ export type AttemptRecord = Omit<DeliveryAttempt, 'at'> & { at: number };
 export type DeliveryRecord = Omit<WebhookDelivery, 'createdAt' | 'nextAttemptAt' | 'attempts'> & {
   webhookId: string;
   createdAt: number;
-  /** In time of the schedule. */
+  /** Time of the schedule clock. */
   nextAttemptAt: number | null;
   attempts: AttemptRecord[];
 };
