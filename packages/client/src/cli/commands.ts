@@ -145,10 +145,7 @@ const optionsOf = ({ ttl, domain, 'local-part': localPart }: Values) => ({
   ...(localPart !== undefined && { localPart }),
 });
 
-/**
- * Compares the mails of a test run with a plan, and prints the differences.
- * @throws MayflyError `plan_not_met`
- */
+/** Compares the mails of a test run with a plan, and prints the differences. @throws MayflyError `plan_not_met` */
 async function comparePlan(context: Context, wanted: Record<string, string>, file: string): Promise<void> {
   if (Object.keys(wanted).length === 0)
     throw new UsageError('Name the run: mf report --run 4711 --expect plan.json');

@@ -125,10 +125,7 @@ export class PlanCheck {
   readonly #plan: Plan;
   /** By address; `counts` is by the name of the expected mail. */
   readonly #recipients: Map<string, { recipient: Recipient; counts: Record<string, number> }>;
-  /**
-   * Maps a subject that exactly one recipient expects to the address of that recipient, and a shared subject
-   * to ''.
-   */
+  /** Maps a subject that exactly one recipient expects to the address of that recipient, and a shared subject to ''. */
   readonly #meantFor = new Map<string, string>();
   readonly problems: string[] = [];
   problemCount = 0;

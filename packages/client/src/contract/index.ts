@@ -1,6 +1,4 @@
-/**
- * The API contract: each schema validates, documents and types one thing. A schema and its type share a name.
- */
+/** The API contract: each schema validates, documents and types one thing. A schema and its type share a name. */
 
 export * from './account/accounts.ts';
 export * from './account/domains.ts';

@@ -16,10 +16,7 @@ const STATS_SHARE = 10;
 export const MAX_FOLLOWERS = 200;
 /** Clients send no messages. */
 const MAX_RECEIVED_BYTES = 1024;
-/**
- * How long a closing connection waits for the client's close frame, milliseconds. A stopping server waits for
- * it.
- */
+/** How long a closing connection waits for the client's close frame, milliseconds. A stopping server waits for it. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
 /** Close codes (RFC 6455 section 7.4.1): the server stops, or the client may no longer read. */
@@ -80,8 +77,7 @@ export async function sendEvents(
 }
 
 /**
- * Returns a function that requests statistics of the mailbox, which are sent some time later, once for many
- * requests.
+ * Returns a function that requests statistics of the mailbox, which are sent some time later, once for many requests.
  */
 function createStats(mailbox: Mailbox, signal: AbortSignal, send: (stats: object) => void): () => void {
   let isDue = false;

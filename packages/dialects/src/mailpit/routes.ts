@@ -13,8 +13,7 @@ import { BLANK_PICTURE } from './thumbnail.ts';
 
 const DEFAULT_LIMIT = 50;
 /**
- * Allows a mail's page to show itself and open links, but no scripts and no forms, because it has the
- * console's origin.
+ * Allows a mail's page to show itself and open links, but no scripts and no forms, because it has the console's origin.
  */
 const PAGE_CSP =
   "script-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; sandbox allow-same-origin allow-popups allow-popups-to-escape-sandbox";
@@ -29,9 +28,7 @@ const EVERYTHING: Search = { q: '', matches: async () => true };
 const searchOf = (query: URLSearchParams): Search =>
   readSearch((query.get('query') ?? '').trim(), query.get('tz') ?? 'UTC');
 
-/**
- * The messages that a search finds, newest first, at most `most`; waits up to `wait` seconds for the first.
- */
+/** The messages that a search finds, newest first, at most `most`; waits up to `wait` seconds for the first. */
 const find = (mailbox: Mailbox, search: Search, wait = 0, most = Number.POSITIVE_INFINITY) =>
   mailbox.listWithin(search.q, wait, async (found) => {
     const matching: api.MessageSummary[] = [];

@@ -37,10 +37,7 @@ function bytesOf(value: string): number | undefined {
   return Number(number) * 1024 ** ['', 'k', 'm'].indexOf(unit.slice(0, 1).toLowerCase());
 }
 
-/**
- * @returns epoch milliseconds; undefined for an invalid date @param timeZone IANA name; unknown ones count as
- * UTC
- */
+/** @returns epoch milliseconds; undefined for an invalid date @param timeZone IANA name; unknown ones count as UTC */
 export function timeOf(value: string, timeZone: string): number | undefined {
   const parts = LOCAL.exec(value);
   if (!parts) return Number.isNaN(Date.parse(value)) ? undefined : Date.parse(value);

@@ -37,8 +37,7 @@ export interface Pop3ConnectionOptions {
 }
 
 /**
- * The socket of a POP3 client: lines, TLS, time limits. Each reply waits until the client has read the
- * previous one.
+ * The socket of a POP3 client: lines, TLS, time limits. Each reply waits until the client has read the previous one.
  */
 export class Pop3Connection implements Pop3Transport {
   readonly source: string;

@@ -1,10 +1,9 @@
 const LINE_END = '\r\n';
 
 /**
- * Encodes a message as a multi-line response (RFC 1939 section 3), without its end: CRLF line endings, and
- * dots at the beginning of lines doubled. A lone CR or LF becomes CRLF, because some clients treat it as a
- * line ending, and a dot after it would end the response. @param bodyLines number of body lines to send;
- * default: all
+ * Encodes a message as a multi-line response (RFC 1939 section 3), without its end: CRLF line endings, and dots at the
+ * beginning of lines doubled. A lone CR or LF becomes CRLF, because some clients treat it as a line ending, and a dot
+ * after it would end the response. @param bodyLines number of body lines to send; default: all
  */
 export async function* messageLines(
   pieces: AsyncIterable<Uint8Array>,

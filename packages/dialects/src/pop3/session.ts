@@ -66,10 +66,7 @@ function explain(error: unknown): string {
   return '[SYS/TEMP] The server cannot do this now. Retry later.';
 }
 
-/**
- * A POP3 session (RFC 1939) without I/O: takes lines and yields replies. Shows the messages that existed at
- * login.
- */
+/** A POP3 session (RFC 1939) without I/O: takes lines and yields replies. Shows the messages that existed at login. */
 export class Pop3Session {
   /** Next step after a reply: `encrypt` to begin TLS, `ended` to close the connection. */
   next: 'command' | 'encrypt' | 'ended' = 'command';
@@ -161,10 +158,7 @@ export class Pop3Session {
     ]);
   }
 
-  /**
-   * The STLS command (RFC 2595 section 4). Pipelined plaintext could be injected by an attacker
-   * (CVE-2011-0411).
-   */
+  /** The STLS command (RFC 2595 section 4). Pipelined plaintext could be injected by an attacker (CVE-2011-0411). */
   async #startTls(): Promise<string> {
     if (!this.#transport.mayEncrypt()) throw new Failed('TLS is not offered, or has begun.');
     await this.#transport.prepareTls();

@@ -42,9 +42,7 @@ async function found(
   return template as Template;
 }
 
-/**
- * Renders the active version of a template, or the requested one. @throws Refused 400 for an unknown template
- */
+/** Renders the active version of a template, or the requested one. @throws Refused 400 for an unknown template */
 export async function fillTemplate(
   { mailroom, path: { domain } }: Call,
   name: string,

@@ -87,8 +87,7 @@ const STATED =
   /^(?:from|to|cc|bcc|reply-to|subject|date|content-type|content-transfer-encoding|return-path)$/i;
 
 /**
- * https://postmarkapp.com/developer/webhooks/inbound-webhook, including the raw mail, which is optional in
- * Postmark.
+ * https://postmarkapp.com/developer/webhooks/inbound-webhook, including the raw mail, which is optional in Postmark.
  */
 export function inbound(mail: InboundMail, signing: Signing): Posting {
   const headerOf = (field: string): string =>

@@ -44,10 +44,7 @@ const MAX_KEY_LENGTH = 256;
 /** After this time a request without a result is considered lost, as after a crash; milliseconds. */
 const RESERVED_MS = 60_000;
 
-/**
- * Executes a request once per `Idempotency-Key`. @throws NamedRefusal 409 if the key was used for another
- * request
- */
+/** Executes a request once per `Idempotency-Key`. @throws NamedRefusal 409 if the key was used for another request */
 export async function once(call: Call, answer: () => Promise<Reply>): Promise<Reply> {
   const { mailroom, headers, body } = call;
   const key = headers['idempotency-key'];

@@ -5,10 +5,7 @@ import { basicAuthorization, makePassword } from '../basic-authentication.ts';
 import { contentIdsOf, filesOf, writeForm } from '../form.ts';
 import type { InboundMail, Outcome, OutcomeEvent, Posting, Secrets, Signing } from '../provider.ts';
 
-/**
- * SendGrid's fields of each outcome:
- * https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
- */
+/** SendGrid's fields of each outcome: https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event */
 const OUTCOMES: Record<Outcome, Readonly<Record<string, unknown>>> = {
   bounce: {
     event: 'bounce',

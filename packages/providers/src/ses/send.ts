@@ -71,8 +71,7 @@ async function readEmail(call: Caller, request: Given): Promise<Sending> {
     : await composed(request, await composableOf(mailroom, Simple, Template), ids, mailroom.now());
   if (sending.recipients.length < 1 || sending.recipients.length > MAX_RECIPIENTS)
     throw refuse('InvalidParameterValue', `The message must have 1 to ${MAX_RECIPIENTS} recipients.`);
-  // Domains under `.invalid` never exist (RFC 6761). Nodemailer's verify() sends to one and expects this
-  // error.
+  // Domains under `.invalid` never exist (RFC 6761). Nodemailer's verify() sends to one and expects this error.
   const unverified = sending.recipients.find((address) => /[@.]invalid$/i.test(address));
   if (unverified) throw refuse('MessageRejected', `Email address is not verified: ${unverified}`);
   return sending;

@@ -19,9 +19,7 @@ const AUTHENTICATION_FAILED = 20003;
 const codeOf = (status: number): number =>
   status === 400 ? INVALID_PARAMETER : status === 401 ? AUTHENTICATION_FAILED : 20_000 + status;
 
-/**
- * The reply text of a fault rule may begin with a code: `21610 Attempt to send to unsubscribed recipient`.
- */
+/** The reply text of a fault rule may begin with a code: `21610 Attempt to send to unsubscribed recipient`. */
 const WITH_CODE = /^(\d{5}) (.+)$/s;
 
 export function refusal(error: Refused): Reply {

@@ -128,8 +128,7 @@ export async function sendMessage(call: Call): Promise<Reply> {
   const sid = `SM${mailroom.uuid().replaceAll('-', '')}`;
   const resource = resourceOf(sms, sid, accountSid, mailroom.now());
   const kept: Kept = { resource, sendAt: sms.sendAt ?? null };
-  // Stored before sending, so that a sent message can always be fetched. The sid of a rejected one is never
-  // disclosed.
+  // Stored before sending, so that a sent message can always be fetched. The sid of a rejected one is never disclosed.
   await mailroom.keepFirst('sent', sid, kept);
   try {
     await mailroom.send(await mailOf(sms, sid, accountSid, mailroom));

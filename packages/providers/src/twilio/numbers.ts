@@ -37,9 +37,7 @@ export function senderOf(text: string): string {
   );
 }
 
-/**
- * A placeholder mail address for the sender of an SMS, to which no mail can be sent (RFC 6761 section 6.4).
- */
+/** A placeholder mail address for the sender of an SMS, to which no mail can be sent (RFC 6761 section 6.4). */
 export const mailboxOfSender = (sender: string) => ({
   name: sender,
   address: `${sender.replaceAll(/[^A-Za-z0-9]/g, '').toLowerCase()}@sms.invalid`,
@@ -51,10 +49,7 @@ export const numberOfAddress = (address: string): string => `+${address.slice(0,
 const GSM = /^[@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&'()*+,\-./0-9:;<=>?¡A-ZÄÖÑÜ§¿a-zäöñüà\f^{}\\[~\]|€]*$/;
 const GSM_EXTENSION = /[\f^{}\\[~\]|€]/g;
 
-/**
- * Number of SMS segments of a text: GSM 7-bit (3GPP TS 23.038), where some characters count twice, else
- * UTF-16.
- */
+/** Number of SMS segments of a text: GSM 7-bit (3GPP TS 23.038), where some characters count twice, else UTF-16. */
 export function segmentsOf(text: string): number {
   const isGsm = GSM.test(text);
   const length = isGsm ? text.length + (text.match(GSM_EXTENSION)?.length ?? 0) : text.length;

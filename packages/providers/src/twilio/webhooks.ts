@@ -29,8 +29,7 @@ function posting(id: string, fields: Record<string, string>, { url, secrets }: S
 }
 
 /**
- * Error codes: unknown or unreachable destination handset. Twilio has no events for other outcomes; STOP is a
- * reply.
+ * Error codes: unknown or unreachable destination handset. Twilio has no events for other outcomes; STOP is a reply.
  */
 const ERRORS: Partial<Record<OutcomeEvent['outcome'], string>> = { bounce: '30005', 'soft-bounce': '30003' };
 

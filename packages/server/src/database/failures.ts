@@ -37,8 +37,6 @@ export const outcomeUnknown = (cause?: unknown): AppError =>
 
 const FULL = unavailable('full').message;
 
-/**
- * Whether one item of a batch may have caused an error, such as a mail that is larger than the free space.
- */
+/** Whether one item of a batch may have caused an error, such as a mail that is larger than the free space. */
 export const mayDependOnItem = (error: unknown): boolean =>
   !(error instanceof AppError) || error.message === FULL || error.message.startsWith(DAMAGED_PAGE);

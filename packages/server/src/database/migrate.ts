@@ -7,9 +7,7 @@ import { type Engine, sql } from './sql.ts';
 export interface Migration {
   /** The number of the resulting schema. */
   schema: number;
-  /**
-   * The oldest schema version whose servers can use the changed tables; they keep running during an upgrade.
-   */
+  /** The oldest schema version whose servers can use the changed tables; they keep running during an upgrade. */
   usableFrom: number;
   up(tx: Tx): Promise<void>;
 }

@@ -54,10 +54,7 @@ export const perEngine = (texts: Readonly<Record<Engine, string | Sql>>): PerEng
   return new PerEngine({ sqlite: toSql(texts.sqlite), postgres: toSql(texts.postgres) });
 };
 
-/**
- * The time on which all nodes agree, epoch milliseconds: the database's clock. SQLite has one node, so it is
- * `now`.
- */
+/** The time on which all nodes agree, epoch milliseconds: the database's clock. SQLite has one node, so it is `now`. */
 export const databaseTime = (now: number | null): PerEngine =>
   perEngine({
     sqlite: sql`${now}`,
@@ -224,9 +221,7 @@ export async function together<T extends readonly unknown[]>(
  */
 export type Transaction = <T>(work: (tx: Tx) => Promise<T>, of?: 'step' | 'relaxed') => Promise<T>;
 
-/**
- * `written`: the last statements, whose results are not needed, so COMMIT is sent without waiting for them.
- */
+/** `written`: the last statements, whose results are not needed, so COMMIT is sent without waiting for them. */
 export interface Flight<T> {
   result: T;
   written: Promise<unknown>;
@@ -243,9 +238,8 @@ export interface Kit {
 }
 
 /**
- * `read` (short) runs on the main thread, `search` (long) on the search thread. On SQLite the others run on
- * the writer thread: `write` and `flight` in one transaction, shared with other waiting calls, `steps` in
- * several short ones.
+ * `read` (short) runs on the main thread, `search` (long) on the search thread. On SQLite the others run on the writer
+ * thread: `write` and `flight` in one transaction, shared with other waiting calls, `steps` in several short ones.
  */
 type Kind = 'read' | 'search' | 'write' | 'flight' | 'steps';
 
@@ -339,10 +333,7 @@ export const flight = <Args extends readonly unknown[], Result>(
 
 export type Operations = Readonly<Record<string, Readonly<Record<string, Operation<never, unknown>>>>>;
 
-/**
- * The operations without the parameter `on`. A homomorphic mapped type, so that go-to-definition leads to the
- * SQL.
- */
+/** The operations without the parameter `on`. A homomorphic mapped type, so that go-to-definition leads to the SQL. */
 export type Calls<Table> = {
   [Noun in keyof Table]: {
     [Name in keyof Table[Noun]]: Table[Noun][Name] extends Operation<infer Args, infer Result>

@@ -74,10 +74,7 @@ interface Pending {
 
 interface ThreadInstance {
   worker: Worker;
-  /**
-   * Calls are sent as one message per turn of the event loop, because a message costs nearly as much as its
-   * calls.
-   */
+  /** Calls are sent as one message per turn of the event loop, because a message costs nearly as much as its calls. */
   outbox: Call[];
   pending: Map<number, Pending>;
   /** Resolves when the database is open. */

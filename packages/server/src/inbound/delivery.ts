@@ -15,10 +15,7 @@ export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {
   /** As the RCPT command gave it. */
   rcptTo: string;
   maxMessageBytes: number;
-  /**
-   * Set for an inbox with fault rules: the address under which an applied rule is recorded; its domain is
-   * served.
-   */
+  /** Set for an inbox with fault rules: the address under which an applied rule is recorded; its domain is served. */
   faultsOf?: string;
 }
 
@@ -26,9 +23,8 @@ export interface ReceivedMail {
   envelope: MailEnvelope;
   recipients: Recipient[];
   /**
-   * The message with dots unstuffed and no other change. With TRACE_HEADROOM_BYTES free in front of it, the
-   * Received line is written there. The store takes over a resizable buffer. Do not change the bytes until
-   * the delivery settles.
+   * The message with dots unstuffed and no other change. With TRACE_HEADROOM_BYTES free in front of it, the Received
+   * line is written there. The store takes over a resizable buffer. Do not change the bytes until the delivery settles.
    */
   received: Uint8Array;
   /** Null adds no Received line, such as for an imported message. */
@@ -87,10 +83,7 @@ export class Delivery {
     });
   }
 
-  /**
-   * Stores and parses a message that no inbox shows yet; see `messages.stage`.
-   * @returns the id of its source
-   */
+  /** Stores and parses a message that no inbox shows yet; see `messages.stage`. @returns the id of its source */
   async stage({ accountId, envelope, received, trail }: StagedMail, stage: string): Promise<number> {
     const mail = { raw: withReceivedLine('', received), envelope, trail: encodeTrail(trail), checks: false };
     const { store, readings } = this.#deps;
@@ -169,10 +162,7 @@ function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
   return raw;
 }
 
-/**
- * Inboxes can end or fill up between RCPT and commit. If one is full, the message is rejected for all
- * recipients.
- */
+/** Inboxes can end or fill up between RCPT and commit. If one is full, the message is rejected for all recipients. */
 function assertStored(placed: readonly Placed[]): void {
   if (placed.some((place) => 'messageId' in place)) return;
   throw placed.some((place) => 'refused' in place && place.refused === 'full') ? inboxFull() : noSuchInbox();

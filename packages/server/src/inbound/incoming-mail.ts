@@ -4,9 +4,7 @@ import { AppError } from '../errors.ts';
 import { freeIfLarge, freeRead, LARGE_BYTES } from '../memory.ts';
 import { TRACE_HEADROOM_BYTES } from './delivery.ts';
 
-/**
- * Budget of all messages together, besides `FREE_BYTES` for each. At least the size of the largest message.
- */
+/** Budget of all messages together, besides `FREE_BYTES` for each. At least the size of the largest message. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
 /**
  * Bytes of each message that do not count: the read buffer of a socket, which backpressure cannot reduce.

@@ -79,8 +79,7 @@ const refusedBy = (error: unknown): never => {
 };
 
 /**
- * The operations that providers offer, for one caller. Mail is routed as over SMTP, but only to inboxes of
- * the account.
+ * The operations that providers offer, for one caller. Mail is routed as over SMTP, but only to inboxes of the account.
  */
 export function createMailrooms({ store, events, receiver, budget, clock, domain }: MailroomDeps) {
   const items = createItems(store.providerItems, clock);
@@ -174,10 +173,7 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
         if (one.status === 'rejected') refused(one.reason, stores[place]?.index ?? place);
     };
 
-    /**
-     * Schedules a mail for each inbox. At its time, one transaction stores it in the inbox and completes its
-     * row.
-     */
+    /** Schedules a mail for each inbox. At its time, one transaction stores it in the inbox and completes its row. */
     const hold = async (sending: Sending, sendAt: number, accepted: readonly Recipient[]): Promise<void> => {
       if (sendAt > MAX_TIME) throw new Refused(400, 'The time to send is too far in the future.');
       const { raw, mailFrom, providerId, given } = sending;

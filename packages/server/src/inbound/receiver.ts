@@ -50,9 +50,7 @@ export class Recipients {
     this.#shared = new Set(deps.domains);
   }
 
-  /**
-   * Undefined for a path without a valid address. `postmaster` needs no domain (RFC 5321 section 4.1.1.3).
-   */
+  /** Undefined for a path without a valid address. `postmaster` needs no domain (RFC 5321 section 4.1.1.3). */
   destinationOf(path: string): Destination | undefined {
     const isBare = path.toLowerCase() === 'postmaster';
     const parsed = parseAddress(isBare ? `${path}@${this.#deps.domains[0]}` : path, { smtputf8: true });
@@ -221,8 +219,7 @@ export function createReceiver(deps: ReceiverDeps) {
      * @param declaredBytes SIZE of MAIL, or 0
      * @param target of an authenticated session
      * @param accountId restricts recipients to the inboxes of this account
-     * @throws AppError `unknown_recipient` (also expired and deleted), `inbox_full`, `message_too_large`,
-     * `unavailable`
+     * @throws AppError `unknown_recipient` (also expired and deleted), `inbox_full`, `message_too_large`, `unavailable`
      */
     accept: (
       path: string,
@@ -275,10 +272,7 @@ function createReports({ store, domains, onRefusalsLost }: ReceiverDeps, recipie
     else refusals.addIf(async () => Boolean(await store.domains.find(domain)), refusalOf(address));
   };
   return {
-    /**
-     * Stores a refusal if its domain is served, a subdomain of a shared domain, or a likely typing error of
-     * one.
-     */
+    /** Stores a refusal if its domain is served, a subdomain of a shared domain, or a likely typing error of one. */
     refused(refusal: Refusal): void {
       add(refusal.address, (address) => ({ ...refusal, address }));
     },

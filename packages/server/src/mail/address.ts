@@ -40,10 +40,7 @@ function readLocal(text: string, smtputf8: boolean): string | undefined {
   return quoted?.replaceAll(/\\(.)/g, '$1').normalize('NFC');
 }
 
-/**
- * An address literal (RFC 5321 section 4.1.3). The general form needs a registered tag, and none is
- * registered.
- */
+/** An address literal (RFC 5321 section 4.1.3). The general form needs a registered tag, and none is registered. */
 function isAddressLiteral(inner: string): boolean {
   if (isIPv4(inner)) return true;
   return /^ipv6:[^%]*$/i.test(inner) && isIPv6(inner.slice('ipv6:'.length));

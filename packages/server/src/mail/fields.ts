@@ -58,10 +58,7 @@ export class MessageFields {
     return this.fields.find((field) => field.key === key)?.value ?? '';
   }
 
-  /**
-   * The mailboxes of all fields with that name, up to {@link MAX_MAILBOXES} and {@link
-   * MAX_MAILBOX_CHARACTERS}.
-   */
+  /** The mailboxes of all fields with that name, up to {@link MAX_MAILBOXES} and {@link MAX_MAILBOX_CHARACTERS}. */
   addresses(key: string): MailAddress[] {
     const mailboxes: MailAddress[] = [];
     let characters = 0;

@@ -16,8 +16,7 @@ export type {
 } from '@mayfly/client/contract';
 
 /**
- * Any part except the text or HTML body, including inline parts. Its id does not change when the mail is
- * parsed again.
+ * Any part except the text or HTML body, including inline parts. Its id does not change when the mail is parsed again.
  */
 export type MailAttachment = Omit<Attachment, 'url' | 'content'>;
 

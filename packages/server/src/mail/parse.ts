@@ -39,9 +39,8 @@ const LIMIT_NOTES: Readonly<Record<Limit, string>> = {
 const HEADER_NOTE = 'The header is larger than 2 MiB; the fields beyond that are cut or not listed.';
 
 /**
- * Parses a whole mail. Never throws. Hostile mail costs time and memory, so it runs on a parser worker.
- * Content beyond a limit is left out, and `parseError` names the limit. @param raw may be a view of shared
- * memory
+ * Parses a whole mail. Never throws. Hostile mail costs time and memory, so it runs on a parser worker. Content beyond
+ * a limit is left out, and `parseError` names the limit. @param raw may be a view of shared memory
  */
 export function parseMail(raw: Uint8Array): ParsedMail {
   const source = asBuffer(raw);

@@ -47,9 +47,7 @@ export interface StoredContent extends Omit<MailContent, FromSource> {
   headers?: MailHeader[];
   /** Missing if it exceeds the size limits. */
   text?: string | null;
-  /**
-   * The first MAX_BEGINNING characters of both bodies, for a mail with a body that is too long to be stored.
-   */
+  /** The first MAX_BEGINNING characters of both bodies, for a mail with a body that is too long to be stored. */
   beginnings?: { text: string | null; html: string | null };
   /** Missing if the mail could not be parsed. */
   index?: PartIndex;

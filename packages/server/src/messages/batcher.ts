@@ -3,9 +3,7 @@ import type { NewMail, Placed } from './records.ts';
 
 /** Items of a batch. Larger batches no longer reduce the cost of an item, and take longer. */
 const MAX_BATCH = 128;
-/**
- * Bytes of a batch: about 10 ms of writing, for which other writes wait. A larger item is a batch of its own.
- */
+/** Bytes of a batch: about 10 ms of writing, for which other writes wait. A larger item is a batch of its own. */
 const MAX_BYTES = 2 * 1024 * 1024;
 /** Offered items in memory while the store is slow or down; more are dropped. */
 const MAX_OFFERED = 1_000;
@@ -184,8 +182,7 @@ export class MailBatcher {
       const { call, ended } = this.#calls.get(reading.source) ?? {};
       const mail = call?.isWritten ? undefined : call?.mails.find(({ source }) => source === reading.source);
       if (mail) mail.reading = reading;
-      // The caller of that operation gets its error; the store ignores parsed content whose source does not
-      // exist.
+      // The caller of that operation gets its error; the store ignores parsed content whose source does not exist.
       await ended?.catch(() => undefined);
       return mail ? 0 : batcher.add(reading);
     };

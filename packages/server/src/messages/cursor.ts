@@ -7,8 +7,7 @@ import { quoted } from '../text/nearest.ts';
 const BINDING_LETTERS = 11;
 const CURSOR = /^a?cur_([0-9a-z]{1,11})_[\w-]{11}$/;
 /**
- * As milliseconds these numbers are days of early 1970; as seconds, all days since 2001. So they are probably
- * seconds.
+ * As milliseconds these numbers are days of early 1970; as seconds, all days since 2001. So they are probably seconds.
  */
 const SECONDS_FROM = 1e9;
 const SECONDS_UNTIL = 1e10;

@@ -154,8 +154,7 @@ async function writeEvents(
   const { clock } = deps;
   let checkedAt = clock.monotonic();
   let beat = checkedAt + STREAM_QUIET_MS;
-  // An id without data is no event, but lets a client that is disconnected before the first event resume
-  // there.
+  // An id without data is no event, but lets a client that is disconnected before the first event resume there.
   raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
   const changes = createChangeSignal(deps, followable.source, signal);
   try {

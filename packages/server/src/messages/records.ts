@@ -92,10 +92,7 @@ export interface SearchScope {
   inboxId?: string;
 }
 
-/**
- * A page of the newest messages. A place is a number in the account's order, or `receivedAt` within one
- * inbox.
- */
+/** A page of the newest messages. A place is a number in the account's order, or `receivedAt` within one inbox. */
 export interface NewestPage {
   /** Newest first. Only those of live inboxes; for a search, only matches. */
   messages: AccountMessageRow[];

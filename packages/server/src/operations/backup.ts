@@ -131,9 +131,7 @@ function giveToOwner(folder: string, files: readonly string[]): void {
   }
 }
 
-/**
- * Renames the database and its write-ahead log. If the log stayed, SQLite would apply it to the replacement.
- */
+/** Renames the database and its write-ahead log. If the log stayed, SQLite would apply it to the replacement. */
 function keepAs(path: string, name: string): string {
   try {
     // Closing the last connection checkpoints the log.

@@ -20,10 +20,7 @@ import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
 
 /** Longer than an attempt with its reads and writes, so only a lease of a crashed process expires. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
-/**
- * Limit of concurrent attempts. One account may have only a few of them, so slow endpoints do not delay
- * others.
- */
+/** Limit of concurrent attempts. One account may have only a few of them, so slow endpoints do not delay others. */
 const MAX_ATTEMPTS_AT_ONCE = 64;
 const NOT_DELIVERED = { ok: false, status: null, retryAfter: null };
 

@@ -11,10 +11,7 @@ const MAX_RECIPIENTS = 50;
 
 type Style = NonNullable<Reply['style']>;
 
-/**
- * Prefixes of replies and forwards in common languages. Without them, all mails of a thread have the same
- * subject.
- */
+/** Prefixes of replies and forwards in common languages. Without them, all mails of a thread have the same subject. */
 const PREFIX = /^\s*(?:re|aw|sv|vs|antw|r|res|rif|odp|fwd?|wg|tr|enc)(?:\[\d+\])?\s*:\s*/i;
 
 export function plainSubject(subject: string): string {

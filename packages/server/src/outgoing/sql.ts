@@ -148,8 +148,7 @@ const leftOf = (rules: readonly OutcomeState[]): number => rules.reduce((sum, { 
 
 export const outgoing = {
   /**
-   * @returns the number of added rows; rows for ended inboxes, and for inboxes with {@link MAX_PENDING}, are
-   * not added
+   * @returns the number of added rows; rows for ended inboxes, and for inboxes with {@link MAX_PENDING}, are not added
    */
   add: write(
     async (tx, rows: NewOutgoing[], now: number): Promise<number> => {
@@ -291,10 +290,7 @@ export const outgoing = {
     { keepsInboxes: true },
   ),
 
-  /**
-   * Items sent by a live inbox, newest first, without scheduled mail. `messageId`: only those about this
-   * message.
-   */
+  /** Items sent by a live inbox, newest first, without scheduled mail. `messageId`: only those about this message. */
   list: read(
     async (
       db,

@@ -51,8 +51,7 @@ export type Operation = keyof Tasks;
 const MIB = 1024 * 1024;
 
 /**
- * Upper bound of a result's size, given that of its input, in bytes. A longer result is a defect and ends the
- * worker.
+ * Upper bound of a result's size, given that of its input, in bytes. A longer result is a defect and ends the worker.
  */
 export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) => number>> = {
   parse: () => MAX_STORED_BYTES,
@@ -133,9 +132,7 @@ const bytesIn = (result: TaskResult | null): Uint8Array[] =>
     ? [result]
     : Object.values(result ?? {}).filter((part) => part instanceof Uint8Array);
 
-/**
- * Entry point of a parser worker thread; see parsing.ts. An error ends the thread and fails the current job.
- */
+/** Entry point of a parser worker thread; see parsing.ts. An error ends the thread and fails the current job. */
 if (parentPort !== null) {
   const port = parentPort;
   const { numbers }: WorkerData = workerData;

@@ -18,8 +18,7 @@ import type {
 /** Time limit of one mail. The largest real mails take well under a second. */
 const PARSE_TIME_LIMIT_MS = 5_000;
 /**
- * Jobs that wait behind a slower one move to another worker. On a busy machine, any thread may wait 30 ms for
- * the CPU.
+ * Jobs that wait behind a slower one move to another worker. On a busy machine, any thread may wait 30 ms for the CPU.
  */
 const SLOW_PARSE_MS = 50;
 /** Limit of one worker's JavaScript heap, MiB. Strings of changePieces (mail/mime/clean.ts) and results are outside it. */
@@ -31,8 +30,7 @@ export const LARGE_MAIL_BYTES = 1024 * 1024;
 /** SLOW_PARSE_MS for large mails, behind which no small mails wait. */
 const SLOW_LARGE_PARSE_MS = 1_000;
 /**
- * Jobs that are posted to a worker in advance, so that it can start the next one without waiting for the main
- * thread.
+ * Jobs that are posted to a worker in advance, so that it can start the next one without waiting for the main thread.
  */
 const JOBS_PER_WORKER = 8;
 /** Bytes of the jobs posted in advance: 2 ms of work, 10 ms at worst. A larger job is posted alone. */
@@ -188,9 +186,7 @@ interface PoolLimits {
   heapMb: number;
 }
 
-/**
- * Worker threads with a shared queue. Uses the system clock even in tests, because workers take real time.
- */
+/** Worker threads with a shared queue. Uses the system clock even in tests, because workers take real time. */
 class Pool {
   readonly #queue = new FairQueue<Job>();
   /** Jobs taken back from a worker; they run before queued jobs. */
@@ -404,9 +400,7 @@ export interface ParseRequest {
 }
 
 export interface ParsingOptions {
-  /**
-   * Workers for small mails. Default: all cores but two, which are left to SMTP and HTTP, and to the writer.
-   */
+  /** Workers for small mails. Default: all cores but two, which are left to SMTP and HTTP, and to the writer. */
   threads?: number;
   /** For tests: another worker file and other limits. */
   workerEntry?: URL;

@@ -11,10 +11,7 @@ import { FairQueue, type Flow, LARGE_MAIL_BYTES, type Parsing } from './parsing.
 import type { Authenticator } from './sender-checks/authenticator.ts';
 import type { Reading, UnreadSource } from './sql.ts';
 
-/**
- * Bytes of accepted mails that are kept in memory until they are parsed; other mails are read back from the
- * store.
- */
+/** Bytes of accepted mails that are kept in memory until they are parsed; other mails are read back from the store. */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 /**
  * Limit of unparsed mails of one account: about ten seconds of the fastest sender, or minutes of mails that
@@ -25,10 +22,7 @@ const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
 /** Mails up to LARGE_MAIL_BYTES that are loaded from the store concurrently, besides one larger mail. */
 const MAX_LOADED = 4;
-/**
- * Pauses in which another node may finish parsing a mail that it received. After the last one, this node
- * parses it.
- */
+/** Pauses in which another node may finish parsing a mail that it received. After the last one, this node parses it. */
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
 /** Interval of searches for mails that no node is parsing, because the node that received them has ended. */
 const LOOK_MS = 60_000;

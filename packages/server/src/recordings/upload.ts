@@ -126,9 +126,7 @@ const MAX_INDEX_BYTES = 16 * 1024 * 1024;
 const INDEX = 'inbox.json';
 /** Limit of the index without its messages: mainly an address and 16 labels. */
 const MAX_HEAD_BYTES = 32 * 1024;
-/**
- * Limit of a line of the index, which holds 20 messages: each has at most 100 recipients of 320 characters.
- */
+/** Limit of a line of the index, which holds 20 messages: each has at most 100 recipients of 320 characters. */
 const MAX_LINE_BYTES = 1024 * 1024;
 /**
  * The messages may be this many times as large as the archive: mail compresses to a tenth at best, and a
@@ -173,9 +171,7 @@ async function entriesOf(zip: ZipFile, most: number): Promise<Map<string, Entry>
   return withoutFolder(entries);
 }
 
-/**
- * Removes the common folder from the paths of an archive that was unpacked and packed again with its folder.
- */
+/** Removes the common folder from the paths of an archive that was unpacked and packed again with its folder. */
 function withoutFolder(entries: Map<string, Entry>): Map<string, Entry> {
   if (entries.has(INDEX)) return entries;
   const indexes = [...entries.keys()].filter((name) => name.split('/').slice(1).join('/') === INDEX);

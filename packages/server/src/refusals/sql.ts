@@ -107,10 +107,7 @@ export async function insertRefusals(tx: Tx, refusals: readonly Refusal[]): Prom
 /** The addresses of inboxes have no characters that JSON escapes. */
 const UNQUOTED = constant('substr(r.address, 2, length(r.address) - 2)');
 
-/**
- * Whether the account (`=`) or another account (`<>`) has reserved the address, or has a catch-all inbox for
- * it.
- */
+/** Whether the account (`=`) or another account (`<>`) has reserved the address, or has a catch-all inbox for it. */
 const isReserved = (same: '=' | '<>', accountId: string, now: number) =>
   sql`exists (select 1 from addresses a where a.address in (${UNQUOTED}, '@' || r.domain)
     and a.reserved_until > ${now} and a.account_id ${constant(same)} ${accountId})`;
@@ -118,10 +115,7 @@ const isReserved = (same: '=' | '<>', accountId: string, now: number) =>
 const isOnDomain = (same: '=' | '<>', accountId: string) =>
   sql`exists (select 1 from domains d where d.domain = r.domain and d.account_id ${constant(same)} ${accountId})`;
 
-/**
- * Refused because no inbox had the address. JSON escapes quotes, so this text cannot occur within other
- * fields.
- */
+/** Refused because no inbox had the address. JSON escapes quotes, so this text cannot occur within other fields. */
 const HAD_NO_INBOX = constant(`r.details like '%"reply":"550 5.1.1 %' and r.details not like '%"fault":%'`);
 
 const since = (after: number, now: number): number => Math.max(after, now - REFUSAL_KEPT_MS);
@@ -147,10 +141,7 @@ export const refusals = {
     return rows.map(toRefusal);
   }),
 
-  /**
-   * Refusals for all addresses of a domain, except addresses that another inbox has, or had within the
-   * quarantine.
-   */
+  /** Refusals for all addresses of a domain, except addresses that another inbox has, or had within the quarantine. */
   listByDomain: read(
     async (db, domain: string, inboxId: string, limit: number, now: number): Promise<Refusal[]> => {
       const rows = await db.all<Row>(
@@ -188,10 +179,7 @@ export const refusals = {
     },
   ),
 
-  /**
-   * Refused addresses that no inbox had, latest first, without addresses of other accounts. `among`: only
-   * these.
-   */
+  /** Refused addresses that no inbox had, latest first, without addresses of other accounts. `among`: only these. */
   listAddresses: read(
     async (
       db,

@@ -164,8 +164,7 @@ const UNDECIDED = /(?:(?<=\n)\.)?\r?$/;
 const BARE = /\r(?!\n)|(?<!\r)\n/;
 const BARE_OR_STUFFED = /\r(?!\n)|(?<!\r)\n|\n\./;
 /**
- * Stuffed dots. After a bare LF a dot is removed only if a second one follows, because a single one was not
- * stuffed.
+ * Stuffed dots. After a bare LF a dot is removed only if a second one follows, because a single one was not stuffed.
  */
 const STUFFED = /(\r\n)\.|((?<!\r)\n)\.(?=\.)/g;
 
@@ -186,8 +185,7 @@ export class DataReader {
   #length = 0;
 
   /**
-   * @param afterCrlf whether the DATA command ended with CRLF; otherwise a dot on the first line does not end
-   * the data
+   * @param afterCrlf whether the DATA command ended with CRLF; otherwise a dot on the first line does not end the data
    */
   constructor(limits: DataLimits, policy: BareLineEndings, afterCrlf = true) {
     this.#limits = limits;

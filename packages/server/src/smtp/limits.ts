@@ -5,9 +5,7 @@ const KIB = 1024;
 export const DEFAULT_SMTP_LIMITS = {
   /** A connection takes about 20 KB. */
   maxConnections: 2000,
-  /**
-   * The default of Postfix. Loopback clients are exempt, because all clients of a CI job share that address.
-   */
+  /** The default of Postfix. Loopback clients are exempt, because all clients of a CI job share that address. */
   maxConnectionsPerAddress: 50,
   /** RFC 5321 section 4.5.3.1.8 requires at least 100. */
   maxRecipients: 100,

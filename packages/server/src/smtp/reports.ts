@@ -105,10 +105,7 @@ export class SessionTrail {
     return [...steps, { event: 'end-of-data', at: this.#clock.now() }];
   }
 
-  /**
-   * Removes applied fault rules from the trail after a stored message, so that later messages do not show
-   * them.
-   */
+  /** Removes applied fault rules from the trail after a stored message, so that later messages do not show them. */
   stored(): void {
     this.#steps = this.#steps.filter(({ event }) => event !== 'fault');
   }
@@ -234,8 +231,7 @@ export class SessionReports {
       log.info({ ...this.#peer, inbox: target.inboxId }, 'An SMTP session was authenticated for an inbox');
       return;
     }
-    // A password with the prefix of our credentials was meant for an inbox, but is mistyped, revoked or
-    // expired.
+    // A password with the prefix of our credentials was meant for an inbox, but is mistyped, revoked or expired.
     log[/^mf[kt]_/.test(password) ? 'warn' : 'info'](
       this.#peer,
       'The SMTP user name and password belong to no live inbox; the mail is delivered by its recipients',

@@ -43,9 +43,7 @@ interface ConnectionOptions extends ListenerOptions {
 
 /** How long a client may take to close its side after the last reply. */
 const LINGER_MS = 2_000;
-/**
- * Bytes discarded in that time: closing immediately would also discard the reply (RFC 1122 section 4.2.2.13).
- */
+/** Bytes discarded in that time: closing immediately would also discard the reply (RFC 1122 section 4.2.2.13). */
 const MAX_BYTES_AFTER_END = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 
@@ -75,9 +73,7 @@ class Connection implements Transport, LimitedConnection {
   /** When the last reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
   #bytesAfterEnd = 0;
-  /**
-   * Start of the session for its time limit, moved later by delays of fault rules; monotonic milliseconds.
-   */
+  /** Start of the session for its time limit, moved later by delays of fault rules; monotonic milliseconds. */
   #begunAt: number;
   #delayedAt = 0;
   /** The state at the last check of the data rate of a message. */

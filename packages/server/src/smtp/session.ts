@@ -612,8 +612,7 @@ export class Session {
     // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
     this.#discardInput();
     const cipher = handshake(this.#helo ?? '');
-    // Without a HELO name, a client that disconnects now is reported as a failed handshake, not as one that
-    // left early.
+    // Without a HELO name, a client that disconnects now is reported as a failed handshake, not as one that left early.
     this.#helo = undefined;
     this.#encrypted(await cipher);
     return undefined;

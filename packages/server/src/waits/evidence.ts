@@ -60,10 +60,7 @@ export interface EvidenceDeps {
 
 /** Evidence and its context, from which causes are derived. */
 export interface Surroundings extends Evidence {
-  /**
-   * Inboxes that receive mail for addresses without an inbox; null if there is none or the caller must not
-   * know it.
-   */
+  /** Inboxes that receive mail for addresses without an inbox; null if there is none or the caller must not know it. */
   sinkId: string | null;
   catchAllId: string | null;
   /** Inboxes that the evidence names, by id, and inboxes that formerly had its addresses, by address. */
@@ -181,9 +178,7 @@ export class Investigation {
     return accounts.length === 1 && !hasMore;
   }
 
-  /**
-   * Mail that no inbox received, or that the sink or a catch-all inbox received because no other inbox did.
-   */
+  /** Mail that no inbox received, or that the sink or a catch-all inbox received because no other inbox did. */
   async #elsewhere() {
     const { held, store } = this.#deps;
     const { id, accountId, address: wanted, createdAt } = this.#inbox;

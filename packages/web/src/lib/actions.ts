@@ -14,10 +14,7 @@ export interface Toast {
 const SHOWN_MS = 5_000;
 /** Errors are shown longer, because they are longer than confirmations and unexpected. */
 const ERROR_SHOWN_MS = 12_000;
-/**
- * Older notifications are removed above this number, except those with an undo, which stay for their full
- * time.
- */
+/** Older notifications are removed above this number, except those with an undo, which stay for their full time. */
 const MAX_SHOWN = 3;
 let last = 0;
 export const toasts = signal<readonly Toast[]>([]);

@@ -23,10 +23,7 @@ export type FetchPage = (
   signal: AbortSignal,
 ) => Promise<FeedPage>;
 
-/**
- * A list of messages that stays current until it is stopped. It misses nothing, even if the stream is
- * interrupted.
- */
+/** A list of messages that stays current until it is stopped. It misses nothing, even if the stream is interrupted. */
 export class Feed {
   /** Newest first, each once. */
   readonly messages = signal<readonly api.MessageSummary[]>([]);
@@ -139,10 +136,7 @@ export class Feed {
     }
   }
 
-  /**
-   * A search that reached the time limit of a request may return an empty page although there are more
-   * messages.
-   */
+  /** A search that reached the time limit of a request may return an empty page although there are more messages. */
   async #fetchFilled(range: { before?: string }, given: AbortSignal): Promise<FeedPage> {
     const first = await this.#fetchPage(range, given);
     let page = first;

@@ -1,7 +1,4 @@
-/**
- * Calls `run` after the next layout, which is in the second frame from now. @returns a function that cancels
- * it
- */
+/** Calls `run` after the next layout, which is in the second frame from now. @returns a function that cancels it */
 export function afterLayout(run: () => void): () => void {
   let frame = requestAnimationFrame(() => {
     frame = requestAnimationFrame(run);

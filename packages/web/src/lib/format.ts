@@ -28,10 +28,7 @@ export const count = (value: number): string => value.toLocaleString('en');
 export const plural = (value: number, noun: string): string =>
   `${count(value)} ${value === 1 ? noun : /x$/.test(noun) ? `${noun}es` : `${noun}s`}`;
 
-/**
- * Direction overrides, which reverse the text after them and so disguise a name or address (Unicode TR 36,
- * 2.2).
- */
+/** Direction overrides, which reverse the text after them and so disguise a name or address (Unicode TR 36, 2.2). */
 const OVERRIDES = /[\u202d\u202e]/g;
 
 /** Makes direction overrides in a text of a mail visible. */
@@ -42,10 +39,7 @@ export const showOverrides = (text: string): string =>
 export const person = (from: { name: string; address: string } | null): string =>
   from ? showOverrides(from.name || from.address) : 'No sender';
 
-/**
- * The recipient of a mail: the envelope address if it differs from the inbox, else the first address of the
- * header.
- */
+/** The recipient of a mail: the envelope address if it differs from the inbox, else the first address of the header. */
 export const recipient = ({ rcptTo, to }: Pick<api.MessageSummary, 'rcptTo' | 'to'>): string =>
   rcptTo?.join(', ') ?? to[0]?.address ?? '';
 

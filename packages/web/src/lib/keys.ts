@@ -85,8 +85,7 @@ function createShortcuts({ openPalette, openHelp }: Overlays): (event: KeyboardE
 }
 
 /**
- * Installs the global shortcuts. They do not act in text inputs, nor with modifiers except for the palette's
- * shortcut.
+ * Installs the global shortcuts. They do not act in text inputs, nor with modifiers except for the palette's shortcut.
  */
 export function useShortcuts(overlays: Overlays): void {
   useLayoutEffect(() => {

@@ -19,10 +19,7 @@ export const lastHeardAt = signal(serverNow());
 /** Number of components that could not be refreshed and show outdated data. */
 export const stale = signal(0);
 
-/**
- * Backoff between attempts to open the stream, doubling up to the longest pause. An open stream resumes by
- * itself.
- */
+/** Backoff between attempts to open the stream, doubling up to the longest pause. An open stream resumes by itself. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 
@@ -96,10 +93,7 @@ function setConnection(isOpen: boolean): void {
   connection.value = isOpen ? 'open' : 'lost';
 }
 
-/**
- * Messages between tabs. `at`: position of the stream; `counts`: whether the leading tab is hidden and only
- * polls.
- */
+/** Messages between tabs. `at`: position of the stream; `counts`: whether the leading tab is hidden and only polls. */
 type Note =
   | { arrival: Arrival; at: string }
   | { isOpen: boolean; at: string | undefined }
@@ -118,10 +112,7 @@ export async function startLive({ account, inbox }: Session, signal: AbortSignal
   let position: string | undefined;
   /** Aborts the leadership of this tab, or its wait for the lock. */
   let turn = new AbortController();
-  /**
-   * True from a message of a polling leader until this tab has the lock, so that a second message has no
-   * effect.
-   */
+  /** True from a message of a polling leader until this tab has the lock, so that a second message has no effect. */
   let takesOver = false;
   channel.onmessage = ({ data }: MessageEvent<Note>) => {
     if ('hello' in data) {

@@ -60,9 +60,7 @@ export function mark(messages: readonly Marked[], change: (marks: Marks) => api.
 /** Concurrent requests; a browser allows six connections. */
 const AT_ONCE = 4;
 
-/**
- * Processes each item, a few concurrently. @throws the first failure, after which no further item is begun
- */
+/** Processes each item, a few concurrently. @throws the first failure, after which no further item is begun */
 export async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
   const rest = items.values();
   const worker = async () => {

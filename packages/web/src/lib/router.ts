@@ -49,10 +49,7 @@ export function navigate(to: string, { replace = false } = {}): void {
   keepFocus();
 }
 
-/**
- * Goes back to the previous screen with its row and filters. @param otherwise used if the visit began at this
- * page
- */
+/** Goes back to the previous screen with its row and filters. @param otherwise used if the visit began at this page */
 export function goBack(otherwise: string): void {
   if (entry().hasFormer) history.back();
   else navigate(otherwise);

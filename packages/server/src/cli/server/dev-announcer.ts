@@ -29,8 +29,7 @@ function keyLines({ firstStart }: RunningApp, config: Config): string[] {
 }
 
 /**
- * Prints a sign-in code only if readers of the output can read the mail anyway, because output is often kept
- * in logs.
+ * Prints a sign-in code only if readers of the output can read the mail anyway, because output is often kept in logs.
  */
 function consoleLink(consoleUrl: string, running: RunningApp, config: Config): string {
   const isOwn = LOOPBACK.test(config.httpHost) || config.devKey === 'open';
@@ -107,9 +106,7 @@ function startedText(running: RunningApp, config: Config): string {
   return `${lines.join('\n')}\n`;
 }
 
-/**
- * Prints a line for each mail of the first account, if its key is known. @returns a function that stops it
- */
+/** Prints a line for each mail of the first account, if its key is known. @returns a function that stops it */
 function showMails(running: RunningApp, config: Config, print: Print, warn: Print): () => void {
   const { http } = running;
   const key = printedKey(running, config) ?? config.apiKey;

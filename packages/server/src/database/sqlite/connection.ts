@@ -24,9 +24,7 @@ const COMPANIONS = ['', '-wal', '-shm', '.lock'];
 export const PRIVATE_FILE = 0o600;
 export const PRIVATE_FOLDER = 0o700;
 const OTHERS = 0o077;
-/**
- * Error codes of systems that cannot sync a folder, such as Windows, which sync its entries by themselves.
- */
+/** Error codes of systems that cannot sync a folder, such as Windows, which sync its entries by themselves. */
 const CANNOT_SYNC = ['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'ENOTSUP'];
 const WAY_OUT =
   'Give the user that runs Mayfly permission to write there, or set MAYFLY_DATA_DIR to another folder.';
@@ -245,8 +243,7 @@ export class SqliteDb implements Tx {
   }
 
   #prepare(query: Sql): { statement: StatementSync; values: Value[] } {
-    // SQLite ends the transaction when a statement finds the disk full. Later statements would then be
-    // committed alone.
+    // SQLite ends the transaction when a statement finds the disk full. Later statements would then be committed alone.
     if (this.#isTransaction && !this.#database.isTransaction) throw new Error('The transaction has ended.');
     const { text, values } = compile(query, 'sqlite');
     const known = this.#statements.get(text);
@@ -429,10 +426,7 @@ export class Transactions {
     this.#syncs = full;
   }
 
-  /**
-   * The first unit has no savepoint, because usually it is the only one. @throws if the whole transaction is
-   * lost
-   */
+  /** The first unit has no savepoint, because usually it is the only one. @throws if the whole transaction is lost */
   async #runUnit({ work }: Unit, hasSavepoint: boolean): Promise<Outcome> {
     if (hasSavepoint) this.#database.exec('savepoint unit');
     try {

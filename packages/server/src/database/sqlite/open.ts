@@ -30,10 +30,7 @@ export const startThread: StartThread = (workerData) =>
 
 /** Busy timeout for locks of other processes (the command line, a backup). */
 const WRITER_BUSY_TIMEOUT_MS = 3000;
-/**
- * Short, because the main thread must not be blocked; readers wait only while the database is recovered or
- * closed.
- */
+/** Short, because the main thread must not be blocked; readers wait only while the database is recovered or closed. */
 const READER_BUSY_TIMEOUT_MS = 10;
 /** Longer, because a waiting search blocks no other call. */
 const SEARCHER_BUSY_TIMEOUT_MS = 1000;

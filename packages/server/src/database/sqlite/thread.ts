@@ -42,10 +42,7 @@ const READERS_TIMEOUT_MS = 100;
 const MAX_INDEX_BYTES = 2 * 1024 * 1024;
 const indexBytes = (size: number): number => Math.min(size, MAX_INDEX_BYTES);
 
-/**
- * Space reserved for the parsed content of unparsed mails, so that acknowledged mail stays readable on a full
- * disk.
- */
+/** Space reserved for the parsed content of unparsed mails, so that acknowledged mail stays readable on a full disk. */
 const UNREAD_BYTES = `select coalesce(sum(min(s.size, ${MAX_INDEX_BYTES})), 0) as bytes
   from unread u join sources s on s.seq = u.source_seq`;
 

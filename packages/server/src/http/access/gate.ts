@@ -84,9 +84,7 @@ export function createCors(origins: readonly string[]) {
   };
 }
 
-/**
- * Proves that a request comes from an imitated API of this process, which has already checked and counted it.
- */
+/** Proves that a request comes from an imitated API of this process, which has already checked and counted it. */
 export const DIALECT_HEADER = 'x-mayfly-dialect';
 
 /** Authentication and limits of all requests to routes that are not public. */

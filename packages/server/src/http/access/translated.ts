@@ -3,9 +3,8 @@ import type { RouteContext } from '../context.ts';
 import { assertLocal, assertSameOrigin, isDevKey } from './credential.ts';
 
 /**
- * Checks and counts a request to an imitated API before its body is read. @param authorization the
- * credential, converted to our header @throws AppError `unauthorized`, `cross_site_request`, `rate_limited`,
- * `quota_exceeded`
+ * Checks and counts a request to an imitated API before its body is read. @param authorization the credential,
+ * converted to our header @throws AppError `unauthorized`, `cross_site_request`, `rate_limited`, `quota_exceeded`
  */
 export async function admitTranslated(
   request: FastifyRequest,

@@ -26,10 +26,7 @@ import { admitTranslated } from '../access/translated.ts';
 import type { App, RouteContext } from '../context.ts';
 import { MAX_BODY_BYTES } from '../limits.ts';
 
-/**
- * Limit of a mail sent over the imitated API: enough for a few attachments in base64; larger ones can use
- * SMTP.
- */
+/** Limit of a mail sent over the imitated API: enough for a few attachments in base64; larger ones can use SMTP. */
 const MAX_SENT_BYTES = 8 * 1024 * 1024;
 /** Concurrent requests with such bodies. */
 const MAX_SENDING = 8;

@@ -46,10 +46,7 @@ interface Pop3Deps {
   log: Logger;
 }
 
-/**
- * How long a session waits for its account's rate limit, seconds, because POP3 clients cannot handle a
- * rejection.
- */
+/** How long a session waits for its account's rate limit, seconds, because POP3 clients cannot handle a rejection. */
 const MAX_PAUSE = 5;
 
 type Send = (

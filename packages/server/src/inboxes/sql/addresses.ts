@@ -27,10 +27,7 @@ interface Entry {
   until: number;
 }
 
-/**
- * Claims or reserves an address in one statement, unless a live inbox has it or another account has reserved
- * it.
- */
+/** Claims or reserves an address in one statement, unless a live inbox has it or another account has reserved it. */
 async function occupy(
   tx: Tx,
   { address, accountId, inboxId, busyUntil, until }: Entry,

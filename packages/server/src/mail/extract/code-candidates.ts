@@ -23,10 +23,7 @@ const CANADIAN_POSTAL_CODE = /^[A-Z]\d[A-Z]\s?\d[A-Z]\d$/;
 const FORBIDDEN_BEFORE = /[$€£¥₹₺₽#@/\\.,+=&%_~'№•●∙A-Za-z\u00c0-\u024f\u0400-\u04ff©]/;
 const FORBIDDEN_AFTER = /[+#%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u04ff]/;
 
-/**
- * Form of a token, which decides how likely it is a code; `words` is a chain of plain words
- * (`calm-otter-swims`).
- */
+/** Form of a token, which decides how likely it is a code; `words` is a chain of plain words (`calm-otter-swims`). */
 export type Shape = 'digits' | 'year' | 'mixed' | 'loose' | 'words';
 
 export interface Candidate {

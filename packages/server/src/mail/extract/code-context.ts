@@ -21,9 +21,7 @@ const WORDS_TO_SUBJECT = 5;
 /** Words between "enter" and its object, the "code". */
 const REACH_WORDS_OBJECT = 5;
 
-/**
- * Number of words before another number, including it, that may label that number instead of the candidate.
- */
+/** Number of words before another number, including it, that may label that number instead of the candidate. */
 const SKIPPED_BEFORE_NUMBER = 3;
 
 /** Result of a rule that recognises the number as something other than a code. */
@@ -200,8 +198,7 @@ export function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): nu
   const at = sentenceWords.slice(0, WORDS_TO_SUBJECT).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));
   if (at < 0 || isCodeOfOther(sentenceWords, at)) return undefined;
   const last = kindAt(sentenceWords, sentenceWords.length - 2);
-  // In "... of 59.90 EUR is 482913", the word before the verb is the unit of an amount, and says nothing
-  // about 482913.
+  // In "... of 59.90 EUR is 482913", the word before the verb is the unit of an amount, and says nothing about 482913.
   const hasNumber = /\d/.test(sentenceWords.at(-3) ?? '');
   const isOwn = hasNumber || (!isOther(last) && last !== 'number' && last !== 'label');
   return isOwn ? 85 : undefined;

@@ -2,10 +2,7 @@
  * Phrases that distinguish a one-time code from other numbers if single words (code-words.ts) are not enough.
  */
 
-/**
- * "One-time" as several words. Scripts other than Latin have a separate pattern, which is skipped for most
- * texts.
- */
+/** "One-time" as several words. Scripts other than Latin have a separate pattern, which is skipped for most texts. */
 export const ONE_TIME =
   /\b(?:one[- ]time\b|us(?:age unique|o [uú]nico|a e getta)|un(?: sol(?:o uso| ús)|ică folosință)|tek kullanımlık|dùng (?:một|1) lần|sekali (?:pakai|guna)|isang beses|egyszer(?:i| használatos)|mara moja)/gi;
 export const ONE_TIME_SIGNS =

@@ -35,10 +35,7 @@ type CodeRule = (setting: Setting, mail: MailFacts) => number | undefined;
 
 /** Points of evidence that is not an announcement. */
 const HINT = 60;
-/**
- * Points that an announcement needs to make a loose shape a code, if only a colon or "is" stands between
- * them.
- */
+/** Points that an announcement needs to make a loose shape a code, if only a colon or "is" stands between them. */
 const SURE_ENOUGH = 85;
 /** The same if other words stand between them, and for a chain of words. */
 const SURE_IN_SENTENCE = 97;
@@ -96,10 +93,7 @@ const REFUSALS: readonly CodeRule[] = [
   },
 ];
 
-/**
- * The nearest sign of a script without spaces, the subject of the sentence, or the nearest significant word
- * before.
- */
+/** The nearest sign of a script without spaces, the subject of the sentence, or the nearest significant word before. */
 const ANNOUNCEMENTS: readonly CodeRule[] = [pointsOfSigns, pointsOfSubject, pointsBefore];
 
 /** Evidence for a code without an announcement. Only for unambiguous shapes. */

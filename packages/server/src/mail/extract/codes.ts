@@ -42,8 +42,7 @@ const FOREIGN_DIGIT = [...ZEROS]
   .join('');
 const HYPHENS = '\u2010\u2011\u2012\u2013';
 /**
- * Characters that people do not type: foreign digits, hyphens other than `-`, and the marks of keycaps
- * (4\ufe0f\u20e3).
+ * Characters that people do not type: foreign digits, hyphens other than `-`, and the marks of keycaps (4\ufe0f\u20e3).
  */
 const NOT_TYPED = new RegExp(
   `[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]|(?<=[0-9A-Za-z])[${HYPHENS}](?=[0-9A-Za-z])`,
@@ -209,9 +208,7 @@ export function findCodes(
   return best(all);
 }
 
-/**
- * Merges equal values: a value that is something else anywhere is no code, and repetition raises the score.
- */
+/** Merges equal values: a value that is something else anywhere is no code, and repetition raises the score. */
 function best(found: readonly Found[]): MailCode[] {
   const byValue = new Map<string, Found>();
   for (const one of found) {

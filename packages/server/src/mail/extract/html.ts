@@ -42,9 +42,7 @@ const TAB = 2;
 const LINE = 3;
 const BREAKS = ['', ' ', '\t', '\n'];
 
-/**
- * Collects visible text and links. A hidden element ends when its tag was closed as often as it was opened.
- */
+/** Collects visible text and links. A hidden element ends when its tag was closed as often as it was opened. */
 class PageReader extends TagReader {
   words = '';
   readonly anchors: HtmlAnchor[] = [];
@@ -191,10 +189,7 @@ class PageReader extends TagReader {
 
 const labelOf = (words: string): string => foldBlanks(words.slice(0, MAX_ANCHOR_TEXT)).trim();
 
-/**
- * Strips an address as the URL standard's parser does. Invisible characters stay, because a click would send
- * them.
- */
+/** Strips an address as the URL standard's parser does. Invisible characters stay, because a click would send them. */
 function asBrowsersRead(href: string): string {
   const address = href.replace(/[\t\n\r]+/g, '');
   let start = 0;

@@ -39,9 +39,8 @@ const MAX_SCHEME = 33;
 const NO_APP =
   /^(?:jdbc|odbc|postgres|[a-z+]*sql\w*|mongodb|redis|rediss|amqps?|ldaps?|smtps?|imaps?|pop3s?|s?ftps?|ssh|git|svn|rsync|s3|gs|wss?|tcp|udp|tls|unix|docker|npm|pkg|file|data|javascript|vbscript|about|blob|chrome|resource|view-source)\b/i;
 /**
- * The rest of a URL. Excludes direction marks (RFC 3987 section 4.1) and Markdown's `](`. In scripts without
- * spaces, text may directly follow a URL, so their letters belong to it only after a separator, as in
- * `/wiki/日本`.
+ * The rest of a URL. Excludes direction marks (RFC 3987 section 4.1) and Markdown's `](`. In scripts without spaces,
+ * text may directly follow a URL, so their letters belong to it only after a separator, as in `/wiki/日本`.
  */
 const ADDRESS =
   /(?:[^\s\]<>"\u00ab\u00bb\u201c\u201d\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\](?!\()|(?<![a-z0-9)\]}.,;:!?])[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])+/iy;

@@ -19,10 +19,7 @@ interface Open {
   size: number | null;
   isBold: boolean;
   isSmallByNature: boolean;
-  /**
-   * The open requirement of this element: links and buttons need a name, and tables without a role a header
-   * cell.
-   */
+  /** The open requirement of this element: links and buttons need a name, and tables without a role a header cell. */
   asked: { rule: 'layout-table-role' | 'link-name' | 'button-name'; place: string; isMet: boolean } | null;
 }
 

@@ -177,10 +177,7 @@ function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   );
 }
 
-/**
- * Whether the recipient requested the mail. A newsletter may contain a sign-in link too, but not as its first
- * link.
- */
+/** Whether the recipient requested the mail. A newsletter may contain a sign-in link too, but not as its first link. */
 const isAskedFor = ({ links }: MailContent, { codes }: MailSummary): boolean =>
   codes.length > 0 ||
   links[0]?.kind === 'sign-in' ||

@@ -29,9 +29,8 @@ const MAX_TEXT = 1_000;
 const ORDER: readonly string[] = ['error', 'warning', 'info'];
 
 /**
- * Checks a mail: one finding per rule, most severe first, and unsupported features. Never throws. Costs twice
- * as much as parsing, so it runs on a parser worker. @param raw as sent, without the Received line of this
- * server
+ * Checks a mail: one finding per rule, most severe first, and unsupported features. Never throws. Costs twice as much
+ * as parsing, so it runs on a parser worker. @param raw as sent, without the Received line of this server
  */
 export function lintMail(raw: Uint8Array): LintReport {
   const source = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);

@@ -6,9 +6,8 @@ import { changePieces, withoutInvisible } from '../mime/clean.ts';
 const WHITE_SPACE = /[^\S ]\s*| \s+/g;
 
 /**
- * Normalization sorts combining marks in quadratic time: half an hour for six megabytes. Therefore such runs
- * are split after 30 marks with a grapheme joiner (Stream-Safe Text Format, Unicode Standard Annex #15,
- * section 13).
+ * Normalization sorts combining marks in quadratic time: half an hour for six megabytes. Therefore such runs are split
+ * after 30 marks with a grapheme joiner (Stream-Safe Text Format, Unicode Standard Annex #15, section 13).
  */
 const MANY_MARKS = /\p{M}{30}/gu;
 

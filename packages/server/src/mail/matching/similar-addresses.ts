@@ -54,9 +54,8 @@ export function areDomainsAlike(a: string, b: string): boolean {
 }
 
 /**
- * True for two different addresses if one may be a mistake for the other: the same local part on two domains;
- * or on one domain, local parts that differ in two characters, separators, missing digits, or a tag. Both in
- * lower case.
+ * True for two different addresses if one may be a mistake for the other: the same local part on two domains; or on one
+ * domain, local parts that differ in two characters, separators, missing digits, or a tag. Both in lower case.
  */
 export function areAlike(a: string, b: string): boolean {
   if (a === b) return false;

@@ -74,9 +74,7 @@ const withoutEscapes = (text: string): string => (text.includes('\\') ? text.rep
  * address.
  */
 
-/**
- * Limit of words of one mailbox, and of its comments, because each costs memory. Further ones are skipped.
- */
+/** Limit of words of one mailbox, and of its comments, because each costs memory. Further ones are skipped. */
 const MAX_WORDS = 1_000;
 
 export interface AddressList {

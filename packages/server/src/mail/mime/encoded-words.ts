@@ -6,9 +6,7 @@ import { decodeBase64, hexPair } from './transfer-encoding.ts';
  * encoded words are UTF-8 (RFC 6532), or windows-1252 if invalid.
  */
 
-/**
- * `=?charset*language?encoding?`. The charset excludes blanks, or a stray "=?" would match a whole sentence.
- */
+/** `=?charset*language?encoding?`. The charset excludes blanks, or a stray "=?" would match a whole sentence. */
 const WORD_START = /=\?([^?\s*]+)(?:\*[^?\s]*)?\?([bq])\?/iy;
 const BEYOND_ASCII = /[\x80-\xff]/;
 const BLANKS = /^[ \t\r\n]*$/;

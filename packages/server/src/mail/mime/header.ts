@@ -81,10 +81,7 @@ export function fieldKey(source: Buffer, field: FieldRange): string {
   return source.toString('latin1', field.nameStart, field.nameEnd).toLowerCase();
 }
 
-/**
- * The unfolded value (RFC 5322 section 2.2.3), one character per byte, not decoded. @param maxBytes cuts the
- * value
- */
+/** The unfolded value (RFC 5322 section 2.2.3), one character per byte, not decoded. @param maxBytes cuts the value */
 export function fieldValue(source: Buffer, field: FieldRange, maxBytes = Number.POSITIVE_INFINITY): string {
   const raw = source.toString('latin1', field.valueStart, Math.min(field.end, field.valueStart + maxBytes));
   return unfold(raw);
@@ -232,9 +229,8 @@ class HeaderScan {
   }
 
   /**
-   * Whether a line continues a field although its leading blank is missing: a parameter, the rest of a list,
-   * or the last line of the header. (Where the empty line after the header is missing, more lines of text
-   * would follow.)
+   * Whether a line continues a field although its leading blank is missing: a parameter, the rest of a list, or the
+   * last line of the header. (Where the empty line after the header is missing, more lines of text would follow.)
    */
   private isLostFold(lineStart: number): boolean {
     const { source, open } = this;

@@ -6,10 +6,7 @@ import { hexPair } from './transfer-encoding.ts';
  * Content-Type and Content-Disposition (RFC 2045 section 5.1, RFC 2183) with parameters of RFC 2231 and malformed ones.
  */
 
-/**
- * Limit of parameters: file names have up to 60 pieces, and 100,000 parameters would make a response of
- * megabytes.
- */
+/** Limit of parameters: file names have up to 60 pieces, and 100,000 parameters would make a response of megabytes. */
 export const MAX_PARAMETERS = 200;
 /** Longest field that is parsed; real ones have at most a few kilobytes. */
 export const MAX_STRUCTURED_BYTES = 64 * 1024;
@@ -129,8 +126,7 @@ class StructuredScan {
   }
 
   /**
-   * A token, which ends at a semicolon or before a parameter with a missing semicolon; drops comments after a
-   * blank.
+   * A token, which ends at a semicolon or before a parameter with a missing semicolon; drops comments after a blank.
    */
   private token(): string {
     const { text } = this;

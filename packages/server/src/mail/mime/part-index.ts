@@ -24,10 +24,7 @@ export interface IndexedPart extends BodyRange {
   type: string;
   /** Detected charset of text and HTML; '' for other parts. */
   charset: string;
-  /**
-   * Lower case. Attachments do not set this and the next two fields, because the list of attachments has
-   * them.
-   */
+  /** Lower case. Attachments do not set this and the next two fields, because the list of attachments has them. */
   disposition?: string | undefined;
   filename?: string | undefined;
   contentId?: string | undefined;

@@ -55,12 +55,10 @@ export function hexPair(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * Decodes base64 (RFC 2045 section 6.8). Skips other characters; padding may occur anywhere, as in
- * concatenated files.
+ * Decodes base64 (RFC 2045 section 6.8). Skips other characters; padding may occur anywhere, as in concatenated files.
  */
 export function decodeBase64(bytes: Buffer): Buffer {
-  // Node's decoder is many times faster, but stops at padding and accepts "-" and "_", which must be skipped
-  // in mail.
+  // Node's decoder is many times faster, but stops at padding and accepts "-" and "_", which must be skipped in mail.
   const padding = bytes.indexOf(EQUALS);
   const isPlain = padding < 0 || isEndOfBase64(bytes, padding);
   if (!isPlain || bytes.includes(HYPHEN) || bytes.includes(UNDERSCORE)) return decodeBase64Pieces(bytes);
@@ -151,10 +149,7 @@ const UU_ZERO = 0x20;
 const UU_BEGIN_WITHIN = 4_096;
 const UU_LINE = /^begin [0-7]{3,4} .*$/m;
 
-/**
- * Decodes POSIX uuencode until its end or the end of the part. Returns bytes without a `begin` line
- * unchanged.
- */
+/** Decodes POSIX uuencode until its end or the end of the part. Returns bytes without a `begin` line unchanged. */
 function decodeUu(bytes: Buffer): Buffer {
   const begin = UU_LINE.exec(bytes.toString('latin1', 0, Math.min(bytes.length, UU_BEGIN_WITHIN)));
   if (begin === null) return bytes;

@@ -158,18 +158,13 @@ function doctypeEnd(html: string): number {
   return html.indexOf('>', at) + 1;
 }
 
-/**
- * Note about cut content. At the beginning, because at the end an element that was cut open could hide it.
- */
+/** Note about cut content. At the beginning, because at the end an element that was cut open could hide it. */
 const CUT_NOTE =
   '<p style="all:initial;display:block;font:14px/1.4 system-ui,sans-serif;padding:8px 16px;background:#fff3c4;color:#333">Only the first 4 MiB of this message are shown. Read the rest in the view “Source”, or download the message.</p>';
 
 const noteOfCut = (source: string): string => (source.length > MAX_LENGTH ? CUT_NOTE : '');
 
-/**
- * @param imageOf returns the URL of an image by its Content-ID @returns undefined if the page would be too
- * long
- */
+/** @param imageOf returns the URL of an image by its Content-ID @returns undefined if the page would be too long */
 export function previewPage(
   source: string,
   imageOf: (contentId: string) => string | undefined,

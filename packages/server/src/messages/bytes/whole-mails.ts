@@ -7,8 +7,7 @@ import { createTurns } from '../turns.ts';
 import { rawRange } from './raw-source.ts';
 
 /**
- * Mails of up to 50 MiB that are parsed concurrently, at most two of one account, so that others do not wait
- * for it.
+ * Mails of up to 50 MiB that are parsed concurrently, at most two of one account, so that others do not wait for it.
  */
 const MAX_WHOLE_MAILS = 3;
 

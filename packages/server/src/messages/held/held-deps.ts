@@ -12,9 +12,7 @@ import { type WaitDeps, WakeQueue } from './change-signal.ts';
 const MAX_RESULTS = 100;
 /** Largest page that callers share. A default page reads 51 rows. */
 const MAX_SHARED_ROWS = 60;
-/**
- * Steps of searches that run concurrently. One account has at most two, so that others do not wait for it.
- */
+/** Steps of searches that run concurrently. One account has at most two, so that others do not wait for it. */
 const MAX_SEARCHES = 3;
 
 /** For searches without a signal, which are short and run to their end. */

@@ -366,8 +366,7 @@ async function moveInboxes(tx: Tx, { changed }: BatchPlan, now: number): Promise
 }
 
 /**
- * Consumes the next outcome of each inbox within the transaction of the mail, so that several nodes never use
- * it twice.
+ * Consumes the next outcome of each inbox within the transaction of the mail, so that several nodes never use it twice.
  */
 async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<void> {
   const rows: Value[][] = [];

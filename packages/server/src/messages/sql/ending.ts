@@ -84,10 +84,7 @@ export async function freeEmptied(tx: Tx, limit: number, only?: string): Promise
   return freed;
 }
 
-/**
- * Deletes the oldest messages of locked inboxes. The sweeper deletes sources that were stored in several
- * pieces.
- */
+/** Deletes the oldest messages of locked inboxes. The sweeper deletes sources that were stored in several pieces. */
 export async function evict(
   tx: Tx,
   overfull: readonly { inbox: number; maxMessages: number }[],

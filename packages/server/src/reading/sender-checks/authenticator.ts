@@ -12,9 +12,7 @@ export const CHECK_TIME_LIMIT_MS = 2_000;
 export const HURRY_MS = 200;
 /** Limit of concurrent checks, which mostly wait for name servers; further mails get `temperror`. */
 const MAX_CHECKS = 200;
-/**
- * Limit per sending host: enough for a relay with 500 messages a second and name servers that take 100 ms.
- */
+/** Limit per sending host: enough for a relay with 500 messages a second and name servers that take 100 ms. */
 export const MAX_CHECKS_PER_SOURCE = 50;
 /** Bytes of concurrently checked messages, which are copies: enough for the largest message. */
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -50,8 +48,7 @@ interface Check {
 interface Thread {
   worker: Worker;
   /**
-   * Number of messages received from the thread, including the one that reports it ready. A stuck thread
-   * sends none.
+   * Number of messages received from the thread, including the one that reports it ready. A stuck thread sends none.
    */
   messages: number;
 }

@@ -12,9 +12,7 @@ const TIMEOUT_MS = 600;
 const TRIES = 2;
 /** How long records are cached: Node.js does not return the TTL, which is rarely shorter than a minute. */
 const KNOWN_MS = 60_000;
-/**
- * Failures are cached too, so that an unresponsive name server does not delay every message of its domain.
- */
+/** Failures are cached too, so that an unresponsive name server does not delay every message of its domain. */
 const FAILURE_KNOWN_MS = 5_000;
 /** Characters in the cache: many thousand domains, a few megabytes. */
 const CACHE_LETTERS = 4 * 1024 * 1024;
@@ -22,8 +20,7 @@ const ENTRY_LETTERS = 100;
 /** Longest record set in characters; those of the largest companies have a few thousand. */
 const MAX_ANSWER_LETTERS = 16 * 1024;
 /**
- * Limit of DNS queries for one mail: twice the need of a strict SPF policy, three signatures and a deep From
- * domain.
+ * Limit of DNS queries for one mail: twice the need of a strict SPF policy, three signatures and a deep From domain.
  */
 const MAX_QUESTIONS = 60;
 

@@ -25,10 +25,7 @@ const MAX_SHOWN = 50;
 export interface Conversations {
   /** Newest first. */
   all: readonly Conversation[];
-  /**
-   * The server's explanation while nothing has arrived, such as that no client has connected; '' until it
-   * responds.
-   */
+  /** The server's explanation while nothing has arrived, such as that no client has connected; '' until it responds. */
   guess: string;
 }
 

@@ -60,8 +60,7 @@ function textOf(value: unknown): string | null {
 }
 
 /**
- * Query parameters of a wait; null for conditions that it lacks. @param match its conditions, which may also
- * be texts
+ * Query parameters of a wait; null for conditions that it lacks. @param match its conditions, which may also be texts
  */
 export function paramsOf(
   match: Readonly<Record<string, unknown>>,
