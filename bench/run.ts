@@ -1,6 +1,6 @@
 /**
  * `npm run bench [-- name …]`: measures against baselines in the same run and prints a Markdown table.
- * docs/internals/benchmarks-method.md says what the figures mean.
+ * docs/internals/benchmarks.md says what the figures mean.
  */
 import { availableParallelism, cpus } from 'node:os';
 import { auth } from './auth.ts';
