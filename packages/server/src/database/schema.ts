@@ -318,23 +318,13 @@ const WEBHOOKS = [
     leased_until ${INT},
     ended_at ${INT},
     round ${INT} not null, -- attempts since it was made or replayed
-    attempts ${INT} not null
+    attempts text default '[]' not null -- JSON text of AttemptRecords
   ) ${KEYED}`,
   sql`create index deliveries_of_webhook on deliveries (webhook_id, id)`,
   sql`create index deliveries_due on deliveries (webhook_id, due_at) where due_at is not null`,
   sql`create index deliveries_leased on deliveries (webhook_id, leased_until) where leased_until is not null`,
   sql`create index deliveries_of_inbox on deliveries (inbox_id) where ended_at is null`,
   sql`create index deliveries_by_end on deliveries (ended_at) where ended_at is not null`,
-  sql`create table attempts (
-    delivery_id ${ID} not null,
-    number ${INT} not null,
-    at ${INT} not null,
-    status ${INT},
-    duration_ms ${INT} not null,
-    error text, -- JSON text
-    response_start text not null, -- JSON text of the beginning of the response
-    primary key (delivery_id, number)
-  ) ${KEYED}`,
 ];
 
 const REPORTS = [

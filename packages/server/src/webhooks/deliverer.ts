@@ -1,7 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
-import { Batcher } from '../messages/batcher.ts';
 import type { WebhookMetrics } from '../operations/metrics.ts';
 import type { Store } from '../store.ts';
 import { DueLoop } from './due-loop.ts';
@@ -38,14 +37,12 @@ interface DelivererDeps extends EventBodyDeps {
 /** Delivers webhooks at least once: claims due deliveries, signs, sends and records the results. */
 export class Deliverer {
   readonly #deps: DelivererDeps;
-  readonly #recorder: Batcher<AttemptResult, FailureStreak | undefined>;
   readonly #free = { prompt: PROMPT_SLOTS, other: OTHER_SLOTS };
   readonly #loop: DueLoop;
 
   constructor(deps: DelivererDeps) {
-    const { store, schedule, clock } = deps;
+    const { store, clock } = deps;
     this.#deps = deps;
-    this.#recorder = new Batcher((results) => store.deliveries.record(results, clock.now(), schedule.now()));
     this.#loop = new DueLoop(deps, {
       what: 'Webhook deliveries',
       nextAt: (now) => store.deliveries.nextAt(now),
@@ -86,8 +83,7 @@ export class Deliverer {
     const at = clock.now();
     const body = await eventBody(claimed, at, this.#deps);
     if ('gone' in body) {
-      const next = { state: 'cancelled' as const, reason: body.gone };
-      await this.#recorder.add({ ...proofOf(claimed), attempt: null, next });
+      await this.#record(claimed, null, { state: 'cancelled', reason: body.gone });
       metrics.delivery('cancelled');
       log.info({ ...idsOf(claimed), reason: body.gone }, 'A webhook delivery was cancelled');
       return;
@@ -108,13 +104,11 @@ export class Deliverer {
     const { store, schedule, clock, log, metrics, random, retryDelays } = this.#deps;
     const now = clock.now();
     const step = nextStep(claimed.attemptNumber, outcome, now, random(), retryDelays);
-    const { status, error, responseStart, durationMs } = outcome;
-    const streak = await this.#recorder.add({
-      ...proofOf(claimed),
-      attempt: { at, status, durationMs: Math.max(0, Math.round(durationMs)), error, responseStart },
-      next: standing(step, schedule.now()),
-    });
-    metrics.attempt(outcome.ok ? 'ok' : 'failed', durationMs / 1_000);
+    const { status, error, responseStart } = outcome;
+    const durationMs = Math.round(outcome.durationMs);
+    const attempt = { at, status, durationMs, error, responseStart };
+    const streak = await this.#record(claimed, attempt, standing(step, schedule.now()));
+    metrics.attempt(outcome.ok ? 'ok' : 'failed', outcome.durationMs / 1_000);
     if (step.kind !== 'retry') metrics.delivery(step.kind === 'delivered' ? 'delivered' : 'failed');
     log.info(
       {
@@ -122,7 +116,7 @@ export class Deliverer {
         attempt: claimed.attemptNumber,
         status,
         error: error?.code,
-        ms: Math.round(durationMs),
+        ms: durationMs,
         next: step.kind,
         ...(step.kind === 'retry' && { nextAt: new Date(now + step.inMs).toISOString() }),
       },
@@ -135,13 +129,17 @@ export class Deliverer {
     metrics.disabled();
     log.warn({ webhookId, accountId, reason }, 'A webhook was disabled');
   }
-}
 
-const proofOf = ({ id, webhookId, leasedUntil }: ClaimedDelivery) => ({
-  deliveryId: id,
-  webhookId,
-  leasedUntil,
-});
+  #record(
+    { id: deliveryId, webhookId, leasedUntil }: ClaimedDelivery,
+    attempt: AttemptResult['attempt'],
+    next: AttemptResult['next'],
+  ): Promise<FailureStreak | undefined> {
+    const { store, schedule, clock } = this.#deps;
+    const result = { deliveryId, webhookId, leasedUntil, attempt, next };
+    return store.deliveries.record(result, clock.now(), schedule.now());
+  }
+}
 
 const idsOf = ({ id, webhookId, accountId, eventId, messageId }: ClaimedDelivery) => ({
   deliveryId: id,

@@ -78,10 +78,6 @@ const ALWAYS: Readonly<Record<string, string>> = {
     where (state = 'pending') <> (ended_at is null)
       or (case when due_at is null then 0 else 1 end) + (case when leased_until is null then 0 else 1 end)
         > (case state when 'pending' then 1 else 0 end)`,
-  'a wrong number of attempts of a delivery': `select d.id, d.attempts from deliveries d
-    where d.attempts <> (select count(*) from attempts a where a.delivery_id = d.id)`,
-  'an attempt without its delivery':
-    'select delivery_id from attempts where delivery_id not in (select id from deliveries)',
   'waits without their inbox':
     'select inbox_seq from inbox_waits where inbox_seq not in (select seq from inboxes)',
   'a negative count': `select account_id as id from usage_months where taken < 0 union all

@@ -285,13 +285,12 @@ export function deliveriesOf(
 /** Adds deliveries and wakes their webhooks. Parsed content that is stored later wakes them again. */
 export async function addDeliveries(tx: Tx, deliveries: readonly NewDelivery[], now: number): Promise<void> {
   const rows = deliveries.map(({ id, webhookId, eventId, inboxId, messageId, isRead }) => [
-    ...[id, webhookId, eventId, inboxId, messageId, 'pending', now, isRead ? now : null, 0, 0],
+    ...[id, webhookId, eventId, inboxId, messageId, 'pending', now, isRead ? now : null, 0],
   ]);
   const wakes = [...Map.groupBy(deliveries, ({ webhookId }) => webhookId)].map(([id, of]) => [
     ...[id, now, of.length],
   ]);
-  const columns =
-    'id, webhook_id, event_id, inbox_id, message_id, state, created_at, due_at, round, attempts';
+  const columns = 'id, webhook_id, event_id, inbox_id, message_id, state, created_at, due_at, round';
   await together([
     insertRows(tx, `deliveries (${columns})`, rows),
     insertRows(tx, 'wakes (webhook_id, at, added)', wakes),

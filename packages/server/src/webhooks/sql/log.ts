@@ -53,37 +53,20 @@ interface LogPage {
 /** Margin for searches by time: a delivery's id contains a time slightly before `receivedAt`, and clocks of nodes may differ. */
 const MARGIN_MS = 1_000;
 
-type LogRow = Omit<DeliveryRecord, 'attempts'> &
-  Omit<AttemptRecord, 'at' | 'error'> & { at: number | null; error: string | null };
-
-function toDelivery(rows: readonly LogRow[]): DeliveryRecord[] {
-  const attempts = rows.flatMap(({ at, status, durationMs, error, responseStart }) => {
-    if (at === null) return [];
-    const texts = { error: error && JSON.parse(error), responseStart: JSON.parse(responseStart) };
-    return { at, status, durationMs, ...texts };
-  });
-  return rows.slice(0, 1).map(({ at: _, status, durationMs, error, responseStart, ...delivery }) => ({
-    ...delivery,
-    attempts,
-  }));
-}
-
-/** Reads deliveries and attempts, newest first, in one statement, so that both are of the same snapshot. */
-async function readDeliveries(db: Db, deliveries: Sql): Promise<DeliveryRecord[]> {
-  const rows = await db.all<LogRow>(
+/** @param which conditions, order and limit; `d` is the delivery, `w` its webhook */
+async function readDeliveries(db: Db, which: Sql): Promise<DeliveryRecord[]> {
+  const rows = await db.all<Omit<DeliveryRecord, 'attempts'> & { attempts: string }>(
     sql`select d.id, d.webhook_id as "webhookId", d.event_id as "eventId", d.inbox_id as "inboxId",
         d.message_id as "messageId", d.state, d.reason, d.created_at as "createdAt", d.due_at as "nextAttemptAt",
-        a.at, a.status, a.duration_ms as "durationMs", a.error, a.response_start as "responseStart"
-      from (${deliveries}) as d left join attempts a on a.delivery_id = d.id
-      order by d.id desc, a.number`,
+        d.attempts
+      from webhooks w join deliveries d on d.webhook_id = w.id where ${which}`,
   );
-  return [...Map.groupBy(rows, ({ id }) => id).values()].flatMap(toDelivery);
+  return rows.map((row) => ({ ...row, attempts: JSON.parse(row.attempts) }));
 }
 
 /** Deliveries of a webhook of the account, also for a day after the webhook has ended. */
 const ofWebhook = (accountId: string, webhookId: string, now: number): Sql =>
-  sql`select d.* from deliveries d join webhooks w on w.id = d.webhook_id
-    where d.webhook_id = ${webhookId} and w.account_id = ${accountId} and w.ends_at > ${now - TOMBSTONE_MS}`;
+  sql`w.id = ${webhookId} and w.account_id = ${accountId} and w.ends_at > ${now - TOMBSTONE_MS}`;
 
 async function findOn(db: Db, accountId: string, webhookId: string, id: string, now: number) {
   const [found] = await readDeliveries(db, sql`${ofWebhook(accountId, webhookId, now)} and d.id = ${id}`);
@@ -125,12 +108,10 @@ export const log = {
     (db, accountId: string, { inboxId, messageId, from, to }: DeliveredMessage, now: number) =>
       readDeliveries(
         db,
-        sql`select d.* from webhooks w
-          join deliveries d on d.webhook_id = w.id
-          join inboxes i on i.id = d.inbox_id
-          where w.account_id = ${accountId} and i.account_id = ${accountId} and i.expires_at > ${now}
+        sql`w.account_id = ${accountId} and exists (select 1 from inboxes i
+              where i.id = d.inbox_id and i.account_id = ${accountId} and i.expires_at > ${now})
             and d.id >= ${firstIdAt('dlv', Math.max(0, from - MARGIN_MS))} and d.id < ${firstIdAt('dlv', to + MARGIN_MS)}
-            and d.inbox_id = ${inboxId} and d.message_id = ${messageId}`,
+            and d.inbox_id = ${inboxId} and d.message_id = ${messageId} order by d.id desc`,
       ),
   ),
 
@@ -145,8 +126,8 @@ export const log = {
     ): Promise<DeliveryRecord | undefined> => {
       if (!(await lockOwn(tx, accountId, webhookId, now))) return undefined;
       await tx.run(
-        sql`insert into deliveries (id, webhook_id, event_id, state, created_at, due_at, round, attempts)
-          values (${deliveryId}, ${webhookId}, ${eventId}, 'pending', ${now}, ${now}, 0, 0)`,
+        sql`insert into deliveries (id, webhook_id, event_id, state, created_at, due_at, round)
+          values (${deliveryId}, ${webhookId}, ${eventId}, 'pending', ${now}, ${now}, 0)`,
       );
       await wake(tx, webhookId, now, 1);
       return findOn(tx, accountId, webhookId, deliveryId, now);
@@ -182,11 +163,11 @@ export const log = {
       now: number,
     ): Promise<{ replayed: number; last: string | null } | undefined> => {
       if (!(await lockOwn(tx, accountId, webhookId, now))) return undefined;
-      const rows = await tx.all<{ id: string; state: DeliveryState }>(
-        sql`select id, state from deliveries where webhook_id = ${webhookId} and id > ${after} and id < ${before}
-          order by id limit ${limit}`,
+      const rows = await tx.all<{ id: string }>(
+        sql`select id from deliveries where webhook_id = ${webhookId} and id > ${after} and id < ${before}
+          and state = ${state} order by id limit ${limit}`,
       );
-      const ids = rows.filter((row) => row.state === state).map(({ id }) => id);
+      const ids = rows.map(({ id }) => id);
       const replayed = await tx.run(
         sql`update deliveries set ${newRound(now)}
           where id ${anyOf(ids)} and state = ${state} and (inbox_id is null or exists (

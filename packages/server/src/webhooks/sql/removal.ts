@@ -34,15 +34,12 @@ export const cancelOfInboxes = (tx: Tx, limit: number, inboxIds: readonly string
     now,
   );
 
-/** Deletes deliveries and their attempts. @returns the number of rows */
+/** @returns the number of deleted rows */
 async function deleteDeliveries(tx: Tx, condition: Sql): Promise<number> {
-  const deleted = await tx.all<{ id: string; webhookId: string }>(
-    sql`delete from deliveries where ${condition} returning id, webhook_id as "webhookId"`,
+  const deleted = await tx.all<{ webhookId: string }>(
+    sql`delete from deliveries where ${condition} returning webhook_id as "webhookId"`,
   );
   if (deleted.length === 0) return 0;
-  const attempts = await tx.run(
-    sql`delete from attempts where delivery_id ${anyOf(deleted.map(({ id }) => id))}`,
-  );
   const counts = [...Map.groupBy(deleted, ({ webhookId }) => webhookId)];
   await tx.run(
     sql`update webhooks set kept = kept - gone.count
@@ -50,11 +47,11 @@ async function deleteDeliveries(tx: Tx, condition: Sql): Promise<number> {
         from ${eachOf(counts.map(([id, { length }]) => ({ id, count: length })))} as r) as gone
       where id = gone.webhook_id`,
   );
-  return attempts + deleted.length;
+  return deleted.length;
 }
 
 /**
- * Removes ended deliveries with their attempts. Skips webhooks that another transaction has locked: waiting for one
+ * Removes ended deliveries. Skips webhooks that another transaction has locked: waiting for one
  * while another is locked could deadlock.
  * @param which a query for `id` and `"webhookId"` @returns the number of rows removed
  */

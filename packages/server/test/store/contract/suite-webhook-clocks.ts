@@ -38,11 +38,9 @@ export function describeWebhookClocks(given: Given): void {
       ...{ on, store, owner, inbox, webhook, register },
       mail: (now: number, by = store) => by.messages.addBatch([mailTo([inbox])], now),
       claim: (now: number, by = store) => by.deliveries.claim(limits, now),
-      record: (claimed: ClaimedDelivery[], status: number, now: number, by = store) =>
-        by.deliveries.record(
-          claimed.map((one) => result(one, status, now)),
-          now,
-        ),
+      record: async (claimed: ClaimedDelivery[], status: number, now: number) => {
+        for (const one of claimed) await store.deliveries.record(result(one, status, now), now);
+      },
       log: async (now: number) =>
         (await store.deliveries.list(owner, webhook, { limit: 200, before: null }, now)).deliveries,
     };

@@ -190,17 +190,15 @@ export async function deliver(node: Store, scene: Scene, at?: number): Promise<n
   const time = () => at ?? now();
   const claimed = await node.deliveries.claim({ prompt: 20, other: 20, leaseMs: LEASE_MS }, time());
   const attempt = { at: time(), status: 200, durationMs: 1, error: null, responseStart: '' };
-  await node.deliveries.record(
-    claimed.map(({ webhookId, id: deliveryId, leasedUntil }) => ({
-      ...{ webhookId, deliveryId, leasedUntil, attempt: scene.oneIn(8) ? null : attempt },
-      next: pick([
-        { state: 'delivered' as const, reason: null },
-        { state: 'failed' as const, reason: 'exhausted' as const },
-        ...(at === undefined ? [{ state: 'pending' as const, at: time() + 50 }] : []),
-      ]),
-    })),
-    time(),
-  );
+  for (const { webhookId, id: deliveryId, leasedUntil } of claimed) {
+    const next = pick([
+      { state: 'delivered' as const, reason: null },
+      { state: 'failed' as const, reason: 'exhausted' as const },
+      ...(at === undefined ? [{ state: 'pending' as const, at: time() + 50 }] : []),
+    ]);
+    const result = { webhookId, deliveryId, leasedUntil, attempt: scene.oneIn(8) ? null : attempt, next };
+    await node.deliveries.record(result, time());
+  }
   return claimed.length;
 }
 

@@ -250,7 +250,7 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
     const next = { state: 'delivered' as const, reason: null };
     const { leasedUntil } = claimed;
     await store.deliveries.record(
-      [{ webhookId: webhook.id, deliveryId: ids.deliveryId, leasedUntil, attempt, next }],
+      { webhookId: webhook.id, deliveryId: ids.deliveryId, leasedUntil, attempt, next },
       T,
     );
     const late = T + 8 * 86_400_000;

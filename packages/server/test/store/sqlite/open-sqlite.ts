@@ -19,7 +19,6 @@ import type { Opened } from '../contract/suite.ts';
 
 export const TABLES = [
   'addresses',
-  'attempts',
   'deleted_inboxes',
   'deliveries',
   'domains',

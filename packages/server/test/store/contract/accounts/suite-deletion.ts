@@ -47,7 +47,7 @@ async function fill(given: Given, on?: Opened): Promise<Filled> {
   const attempt = { at: T, status: 500, durationMs: 5, error: null, responseStart: '' };
   const { webhookId, id: deliveryId, leasedUntil } = claimed;
   await store.deliveries.record(
-    [{ webhookId, deliveryId, leasedUntil, attempt, next: { state: 'delivered', reason: null } }],
+    { webhookId, deliveryId, leasedUntil, attempt, next: { state: 'delivered', reason: null } },
     T,
   );
   const domain = `${owner.slice(4).toLowerCase()}.test`;

@@ -9,7 +9,6 @@ import type { Given, Opened } from '../suite.ts';
 
 const EMPTY = {
   addresses: 0,
-  attempts: 0,
   deliveries: 0,
   domains: 0,
   failed_waits: 0,
