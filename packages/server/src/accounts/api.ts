@@ -16,6 +16,7 @@ import type { App, RouteContext } from '../http/context.ts';
 import { created, empty, json } from '../http/openapi/responses.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
+import { type AddRoute, routesOf } from '../http/route.ts';
 import { quoted } from '../text/nearest.ts';
 import { usableDomains } from './domains.ts';
 import { addKey, createSignUp, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from './keys.ts';
@@ -25,23 +26,19 @@ export function accountRoutes(app: App, { options, deps }: RouteContext): void {
   const { signUpPlan = null } = options;
   const signUp = signUpPlan === null ? null : createSignUp(deps, signUpPlan);
 
-  app.route({
-    method: 'POST',
-    url: '/v1/accounts',
-    config: { access: 'public', errors: ['not_found', 'rate_limited'] },
-    schema: {
-      operationId: 'createAccount',
-      tags: ['Accounts'],
-      summary: 'Sign up',
-      description: `Creates an account with its first API key; only this response shows the key. Needs no credential. Where the operator does not allow sign-up the response is 404. One address may sign up ${SIGN_UPS_PER_ADDRESS} times, then once in 2 minutes, all together ${SIGN_UPS_PER_MINUTE} times a minute.`,
-      body: ref(CreateAccount),
-      response: { 201: json(CreatedAccount, 'The new account and its key.') },
-    },
+  routesOf(app, 'Accounts')('POST /v1/accounts', {
+    access: 'public',
+    errors: ['not_found', 'rate_limited'],
+    operationId: 'createAccount',
+    summary: 'Sign up',
+    description: `Creates an account with its first API key; only this response shows the key. Needs no credential. Where the operator does not allow sign-up the response is 404. One address may sign up ${SIGN_UPS_PER_ADDRESS} times, then once in 2 minutes, all together ${SIGN_UPS_PER_MINUTE} times a minute.`,
+    body: ref(CreateAccount),
+    response: { 201: json(CreatedAccount, 'The new account and its key.') },
     handler: async (request, reply) => {
       if (!signUp) throw signUpOff();
       const { account, key } = await signUp(request.body.name, sourceKey(request.ip));
       deps.log.info({ requestId: request.id, accountId: account.id }, 'An account was created by sign-up');
-      reply.code(201).header('cache-control', 'no-store');
+      reply.header('cache-control', 'no-store');
       const { id, name, plan } = account;
       return { account: { id, name, plan }, key } satisfies CreatedAccount;
     },
@@ -51,27 +48,23 @@ export function accountRoutes(app: App, { options, deps }: RouteContext): void {
 const signUpOff = (): AppError =>
   new AppError('not_found', 'This server has no sign-up. Ask its operator for an account.');
 
-const TAGS = ['Accounts'];
 /** The last time that RFC 3339 can represent. */
 const END_OF_TIME = Date.parse('9999-12-31T23:59:59.999Z');
 
 export function keyRoutes(app: App, context: RouteContext): void {
-  listKeys(app, context);
-  deleteKey(app, context);
+  const route = routesOf(app, 'Accounts');
+  listKeys(route, context);
+  deleteKey(route, context);
   const { store, clock } = context.deps;
 
-  app.route({
-    method: 'POST',
-    url: '/v1/keys',
-    config: { access: 'account:write', errors: ['limit_reached'] },
-    schema: {
-      operationId: 'createKey',
-      tags: TAGS,
-      summary: 'Create an API key',
-      description: 'Creates another API key of the account. Only this response shows it.',
-      body: ref(CreateKey),
-      response: { 201: created(CreatedKey, 'The new key.') },
-    },
+  route('POST /v1/keys', {
+    access: 'account:write',
+    errors: ['limit_reached'],
+    operationId: 'createKey',
+    summary: 'Create an API key',
+    description: 'Creates another API key of the account. Only this response shows it.',
+    body: ref(CreateKey),
+    response: { 201: created(CreatedKey, 'The new key.') },
     handler: async (request, reply) => {
       const { name, scope = 'full', expiresAt } = request.body;
       const now = clock.now();
@@ -80,25 +73,20 @@ export function keyRoutes(app: App, context: RouteContext): void {
         expiresAt: expiresAt === undefined ? null : futureTime(expiresAt, now),
       };
       const { record, key } = await addKey(store.keys, wanted, now);
-      reply.code(201).header('location', `/v1/keys/${record.id}`).header('cache-control', 'no-store');
+      reply.header('location', `/v1/keys/${record.id}`).header('cache-control', 'no-store');
       return { ...toKey({ ...record, lastUsedAt: null }), key };
     },
   });
 }
 
-function listKeys(app: App, { deps }: RouteContext): void {
-  app.route({
-    method: 'GET',
-    url: '/v1/keys',
-    config: { access: 'account:read' },
-    schema: {
-      operationId: 'listKeys',
-      tags: TAGS,
-      summary: 'List API keys',
-      description:
-        'The API keys of the account, newest first, including expired ones; only the first characters of each are shown.',
-      response: { 200: json(KeyList, 'The keys.') },
-    },
+function listKeys(route: AddRoute, { deps }: RouteContext): void {
+  route('GET /v1/keys', {
+    access: 'account:read',
+    operationId: 'listKeys',
+    summary: 'List API keys',
+    description:
+      'The API keys of the account, newest first, including expired ones; only the first characters of each are shown.',
+    response: { 200: json(KeyList, 'The keys.') },
     handler: async (request) => {
       const keys = await deps.store.keys.list(keyCaller(request).account.id);
       return { keys: keys.map(toKey) };
@@ -106,23 +94,19 @@ function listKeys(app: App, { deps }: RouteContext): void {
   });
 }
 
-function deleteKey(app: App, context: RouteContext): void {
+function deleteKey(route: AddRoute, context: RouteContext): void {
   const { store, clock } = context.deps;
 
-  app.route({
-    method: 'DELETE',
-    url: '/v1/keys/:id',
-    config: { access: 'account:write', errors: ['not_found', 'last_key'] },
-    schema: {
-      operationId: 'deleteKey',
-      tags: TAGS,
-      summary: 'Revoke an API key',
-      description:
-        'After the response the key is unknown. The last live key of the scope `full` cannot be revoked.',
-      params: KeyParams,
-      response: { 204: empty('Revoked.') },
-    },
-    handler: async (request, reply) => {
+  route('DELETE /v1/keys/:id', {
+    access: 'account:write',
+    errors: ['not_found', 'last_key'],
+    operationId: 'deleteKey',
+    summary: 'Revoke an API key',
+    description:
+      'After the response the key is unknown. The last live key of the scope `full` cannot be revoked.',
+    params: KeyParams,
+    response: { 204: empty('Revoked.') },
+    handler: async (request) => {
       const { id } = request.params;
       const outcome = await store.keys.revoke(keyCaller(request).account.id, id, true, clock.now());
       if (outcome === 'unknown') throw notFound('key', id);
@@ -134,7 +118,6 @@ function deleteKey(app: App, context: RouteContext): void {
       }
       context.guard.forget();
       await context.held.recheck();
-      return reply.code(204).send();
     },
   });
 }
@@ -159,17 +142,12 @@ function toKey({ id, name, scope, prefix, createdAt, expiresAt, lastUsedAt }: Li
 }
 
 export function domainRoutes(app: App, { options, deps }: RouteContext): void {
-  app.route({
-    method: 'GET',
-    url: '/v1/domains',
-    config: { access: 'account:read' },
-    schema: {
-      operationId: 'listDomains',
-      tags: ['Addresses'],
-      summary: 'List domains',
-      description: 'The domains that the account may use for inboxes: shared ones and its own.',
-      response: { 200: json(DomainList, 'The domains.') },
-    },
+  routesOf(app, 'Addresses')('GET /v1/domains', {
+    access: 'account:read',
+    operationId: 'listDomains',
+    summary: 'List domains',
+    description: 'The domains that the account may use for inboxes: shared ones and its own.',
+    response: { 200: json(DomainList, 'The domains.') },
     handler: async (request) => {
       const owned = await deps.store.domains.list(keyCaller(request).account.id);
       const usable = usableDomains(options.domains, owned);

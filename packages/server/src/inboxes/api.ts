@@ -21,72 +21,60 @@ import { created, empty, json } from '../http/openapi/responses.ts';
 import { labelsOf, readPage } from '../http/request/inputs.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime } from '../http/response/time.ts';
+import { type AddRoute, routesOf } from '../http/route.ts';
 import { quoted } from '../text/nearest.ts';
 import { addressOf, anyAddress, onFreeAddress, servedDomain } from './address-parameters.ts';
 import { createInbox, lifetime, repeatableRequest, toInbox } from './new-inbox.ts';
 import type { InboxRecord } from './records.ts';
 import { assertNoSink, liveInbox, throwEnded } from './records.ts';
 
-const TAGS = ['Inboxes'];
-
 export function inboxRoutes(app: App, context: RouteContext): void {
-  creation(app, context);
-  listing(app, context);
-  deletionByLabels(app, context);
-  fetching(app, context);
-  extension(app, context);
-  expiry(app, context);
-  deletion(app, context);
+  const route = routesOf(app, 'Inboxes');
+  creation(route, context);
+  listing(route, context);
+  deletionByLabels(route, context);
+  fetching(route, context);
+  extension(route, context);
+  expiry(route, context);
+  deletion(route, context);
 }
 
-function creation(app: App, context: RouteContext): void {
-  app.route({
-    method: 'POST',
-    url: '/v1/inboxes',
-    config: {
-      access: 'account:write',
-      errors: [
-        'address_taken',
-        'limit_reached',
-        'idempotency_in_progress',
-        'idempotency_key_reused',
-        'webhook_url_refused',
-      ],
-    },
-    schema: {
-      operationId: 'createInbox',
-      tags: TAGS,
-      summary: 'Create an inbox',
-      description:
-        'Creates a disposable inbox. Only this response shows the read token, and the secret of the webhook that `webhookUrl` registers for this inbox. With `sms: true` the inbox has a telephone number, to which providers of SMS deliver. With `catchAll: true` the inbox takes mail for every local part: of a new sub-domain below a shared domain, or of a whole domain that belongs to your account. Inboxes with an address of their own on that domain come first, and an address whose inbox ended is refused with 550 for 7 days.',
-      headers: IdempotencyHeaders,
-      body: ref(CreateInbox),
-      response: { 201: created(CreatedInbox, 'The new inbox.') },
-    },
+function creation(route: AddRoute, context: RouteContext): void {
+  route('POST /v1/inboxes', {
+    access: 'account:write',
+    errors: [
+      'address_taken',
+      'limit_reached',
+      'idempotency_in_progress',
+      'idempotency_key_reused',
+      'webhook_url_refused',
+    ],
+    operationId: 'createInbox',
+    summary: 'Create an inbox',
+    description:
+      'Creates a disposable inbox. Only this response shows the read token, and the secret of the webhook that `webhookUrl` registers for this inbox. With `sms: true` the inbox has a telephone number, to which providers of SMS deliver. With `catchAll: true` the inbox takes mail for every local part: of a new sub-domain below a shared domain, or of a whole domain that belongs to your account. Inboxes with an address of their own on that domain come first, and an address whose inbox ended is refused with 550 for 7 days.',
+    headers: IdempotencyHeaders,
+    body: ref(CreateInbox),
+    response: { 201: created(CreatedInbox, 'The new inbox.') },
     handler: async (request, reply) => {
       const caller = keyCaller(request);
       const repeat = repeatableRequest(request.headers['idempotency-key'], request.body);
       const inbox = await createInbox(context, caller, request.body, { repeat });
-      reply.code(201).header('location', `/v1/inboxes/${inbox.id}`).header('cache-control', 'no-store');
+      reply.header('location', `/v1/inboxes/${inbox.id}`).header('cache-control', 'no-store');
       return inbox;
     },
   });
 }
 
-function listing(app: App, { options, deps: { store, clock, plans } }: RouteContext): void {
-  app.route({
-    method: 'GET',
-    url: '/v1/inboxes',
-    config: { access: 'account:read' },
-    schema: {
-      operationId: 'listInboxes',
-      tags: TAGS,
-      summary: 'List inboxes',
-      description:
-        "The account's live inboxes, newest first, all of them or those that carry the given labels or words. With `address`, the one inbox that receives mail for that address; the list is empty when the account has none.",
-      querystring: InboxQuery,
-      response: { 200: json(InboxList, 'A page of inboxes.') },
-    },
+function listing(route: AddRoute, { options, deps: { store, clock, plans } }: RouteContext): void {
+  route('GET /v1/inboxes', {
+    access: 'account:read',
+    operationId: 'listInboxes',
+    summary: 'List inboxes',
+    description:
+      "The account's live inboxes, newest first, all of them or those that carry the given labels or words. With `address`, the one inbox that receives mail for that address; the list is empty when the account has none.",
+    querystring: InboxQuery,
+    response: { 200: json(InboxList, 'A page of inboxes.') },
     handler: async (request) => {
       const { address, q = '' } = request.query;
       const page = {
@@ -105,20 +93,15 @@ function listing(app: App, { options, deps: { store, clock, plans } }: RouteCont
   });
 }
 
-function deletionByLabels(app: App, { deps: { store, clock, events } }: RouteContext): void {
-  app.route({
-    method: 'DELETE',
-    url: '/v1/inboxes',
-    config: { access: 'account:write' },
-    schema: {
-      operationId: 'deleteInboxes',
-      tags: TAGS,
-      summary: 'Delete inboxes by label',
-      description:
-        'Deletes the live inboxes that carry all the given labels, with all their messages. The sink is left out.',
-      querystring: InboxLabelQuery,
-      response: { 200: json(DeletedInboxes, 'The number of deleted inboxes.') },
-    },
+function deletionByLabels(route: AddRoute, { deps: { store, clock, events } }: RouteContext): void {
+  route('DELETE /v1/inboxes', {
+    access: 'account:write',
+    operationId: 'deleteInboxes',
+    summary: 'Delete inboxes by label',
+    description:
+      'Deletes the live inboxes that carry all the given labels, with all their messages. The sink is left out.',
+    querystring: InboxLabelQuery,
+    response: { 200: json(DeletedInboxes, 'The number of deleted inboxes.') },
     handler: async (request) => {
       const labels = labelsOf(request.query);
       if (Object.keys(labels).length === 0) {
@@ -135,20 +118,15 @@ function deletionByLabels(app: App, { deps: { store, clock, events } }: RouteCon
   });
 }
 
-function fetching(app: App, { options, deps: { plans } }: RouteContext): void {
-  app.route({
-    method: 'GET',
-    url: '/v1/inboxes/:id',
-    config: { access: 'inbox:read' },
-    schema: {
-      operationId: 'getInbox',
-      tags: TAGS,
-      summary: 'Fetch an inbox',
-      description:
-        'The metadata of the inbox with its expiry. For 24 hours after the expiry the response is 410 `inbox_expired`.',
-      params: InboxParams,
-      response: { 200: json(Inbox, 'The inbox.') },
-    },
+function fetching(route: AddRoute, { options, deps: { plans } }: RouteContext): void {
+  route('GET /v1/inboxes/:id', {
+    access: 'inbox:read',
+    operationId: 'getInbox',
+    summary: 'Fetch an inbox',
+    description:
+      'The metadata of the inbox with its expiry. For 24 hours after the expiry the response is 410 `inbox_expired`.',
+    params: InboxParams,
+    response: { 200: json(Inbox, 'The inbox.') },
     handler: async (request) => {
       const inbox = callersInbox(request);
       return toInbox(inbox, plans.named(callerOf(request).account.plan), options.domains);
@@ -156,23 +134,19 @@ function fetching(app: App, { options, deps: { plans } }: RouteContext): void {
   });
 }
 
-function extension(app: App, { options, deps }: RouteContext): void {
+function extension(route: AddRoute, { options, deps }: RouteContext): void {
   const { clock, plans } = deps;
 
-  app.route({
-    method: 'PATCH',
-    url: '/v1/inboxes/:id',
-    config: { access: 'inbox:write', errors: ['permanent_inbox'] },
-    schema: {
-      operationId: 'updateInbox',
-      tags: TAGS,
-      summary: 'Extend or shorten an inbox',
-      description:
-        'Sets the expiry to `ttlMinutes` from now, but never past `maxExpiresAt`. The sink does not expire: 409 `permanent_inbox`.',
-      params: InboxParams,
-      body: ref(UpdateInbox),
-      response: { 200: json(Inbox, 'The inbox after the change.') },
-    },
+  route('PATCH /v1/inboxes/:id', {
+    access: 'inbox:write',
+    errors: ['permanent_inbox'],
+    operationId: 'updateInbox',
+    summary: 'Extend or shorten an inbox',
+    description:
+      'Sets the expiry to `ttlMinutes` from now, but never past `maxExpiresAt`. The sink does not expire: 409 `permanent_inbox`.',
+    params: InboxParams,
+    body: ref(UpdateInbox),
+    response: { 200: json(Inbox, 'The inbox after the change.') },
     handler: async (request) => {
       const { account } = keyCaller(request);
       const inbox = callersInbox(request);
@@ -188,26 +162,21 @@ function extension(app: App, { options, deps }: RouteContext): void {
   });
 }
 
-function expiry(app: App, { deps }: RouteContext): void {
-  app.route({
-    method: 'POST',
-    url: '/v1/inboxes/:id/expire',
-    config: { access: 'inbox:write', errors: ['permanent_inbox'] },
-    schema: {
-      operationId: 'expireInbox',
-      tags: TAGS,
-      summary: 'Let an inbox expire now',
-      description:
-        'The inbox expires now, exactly as if its time had come, so that a test of expiry does not have to wait: every later request for it gets 410 `inbox_expired` with `expiredAt` for 24 hours, senders get 550, held waits end with 410, streams close, and its pending webhook deliveries are cancelled. This cannot be undone: an expired inbox cannot be extended.',
-      params: InboxParams,
-      response: { 204: empty('The inbox has expired.') },
-    },
-    handler: async (request, reply) => {
+function expiry(route: AddRoute, { deps }: RouteContext): void {
+  route('POST /v1/inboxes/:id/expire', {
+    access: 'inbox:write',
+    errors: ['permanent_inbox'],
+    operationId: 'expireInbox',
+    summary: 'Let an inbox expire now',
+    description:
+      'The inbox expires now, exactly as if its time had come, so that a test of expiry does not have to wait: every later request for it gets 410 `inbox_expired` with `expiredAt` for 24 hours, senders get 550, held waits end with 410, streams close, and its pending webhook deliveries are cancelled. This cannot be undone: an expired inbox cannot be extended.',
+    params: InboxParams,
+    response: { 204: empty('The inbox has expired.') },
+    handler: async (request) => {
       const inbox = callersInbox(request);
       assertNoSink(inbox);
       const now = deps.clock.now();
       await setExpiry(deps, inbox, { ttlMinutes: inbox.ttlMinutes, expiresAt: now }, now);
-      return reply.code(204).send();
     },
   });
 }
@@ -225,21 +194,17 @@ async function setExpiry(
   return changed;
 }
 
-function deletion(app: App, { options, deps: { store, clock, events } }: RouteContext): void {
-  app.route({
-    method: 'DELETE',
-    url: '/v1/inboxes/:id',
-    config: { access: 'inbox:write', errors: ['permanent_inbox'] },
-    schema: {
-      operationId: 'deleteInbox',
-      tags: TAGS,
-      summary: 'Delete an inbox',
-      description:
-        'After the response the inbox, its messages, their sources and its read token are gone. Of an inbox with labels, its address, labels and figures are kept for 24 hours for `GET /v1/reports/runs`. The sink can be emptied, but not deleted while the server runs with `MAYFLY_SINK=on`: 409 `permanent_inbox`.',
-      params: InboxParams,
-      response: { 204: empty('Deleted.') },
-    },
-    handler: async (request, reply) => {
+function deletion(route: AddRoute, { options, deps: { store, clock, events } }: RouteContext): void {
+  route('DELETE /v1/inboxes/:id', {
+    access: 'inbox:write',
+    errors: ['permanent_inbox'],
+    operationId: 'deleteInbox',
+    summary: 'Delete an inbox',
+    description:
+      'After the response the inbox, its messages, their sources and its read token are gone. Of an inbox with labels, its address, labels and figures are kept for 24 hours for `GET /v1/reports/runs`. The sink can be emptied, but not deleted while the server runs with `MAYFLY_SINK=on`: 409 `permanent_inbox`.',
+    params: InboxParams,
+    response: { 204: empty('Deleted.') },
+    handler: async (request) => {
       const { account } = keyCaller(request);
       const inbox = callersInbox(request);
       const now = clock.now();
@@ -247,7 +212,6 @@ function deletion(app: App, { options, deps: { store, clock, events } }: RouteCo
       const deleted = await store.inboxes.delete(account.id, inbox.id, now);
       if (!deleted) return throwEnded(store.inboxes, inbox, now);
       events.publishInboxChange(inbox.id);
-      return reply.code(204).send();
     },
   });
 }
@@ -256,19 +220,14 @@ function deletion(app: App, { options, deps: { store, clock, events } }: RouteCo
 const ADDRESS_HOLD_MS = 10 * MINUTE_MS;
 
 export function addressRoutes(app: App, { options, deps: { store, clock } }: RouteContext): void {
-  app.route({
-    method: 'POST',
-    url: '/v1/addresses/generate',
-    config: { access: 'account:write' },
-    schema: {
-      operationId: 'generateAddress',
-      tags: ['Addresses'],
-      summary: 'Generate a free address',
-      description:
-        'Returns a random free address without creating an inbox. It is reserved for your account for 10 minutes: pass it as `address` to create an inbox with it.',
-      body: ref(GenerateAddress),
-      response: { 200: json(GeneratedAddress, 'The address.') },
-    },
+  routesOf(app, 'Addresses')('POST /v1/addresses/generate', {
+    access: 'account:write',
+    operationId: 'generateAddress',
+    summary: 'Generate a free address',
+    description:
+      'Returns a random free address without creating an inbox. It is reserved for your account for 10 minutes: pass it as `address` to create an inbox with it.',
+    body: ref(GenerateAddress),
+    response: { 200: json(GeneratedAddress, 'The address.') },
     handler: async (request) => {
       const { account } = keyCaller(request);
       const domain = await servedDomain(request.body.domain, {

@@ -5,6 +5,7 @@ import { keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
 import { toTime } from '../http/response/time.ts';
+import { routesOf } from '../http/route.ts';
 import { type DayUsage, USAGE_THRESHOLDS } from './sql.ts';
 
 /** Days in a response: as many as the longest month has. */
@@ -13,19 +14,15 @@ const SHOWN_DAYS = 31;
 export function usageRoutes(app: App, { deps }: RouteContext): void {
   const { store, clock, plans, usage } = deps;
 
-  app.route({
-    method: 'GET',
-    url: '/v1/usage',
+  routesOf(app, 'Accounts')('GET /v1/usage', {
+    access: 'account:read',
     // An account that exceeded its quota can still read its usage.
-    config: { access: 'account:read', free: true },
-    schema: {
-      operationId: 'getUsage',
-      tags: ['Accounts'],
-      summary: 'Show the usage of the account',
-      description:
-        'The plan with its limits, and the requests of this month and of the last 31 days. This request is free.',
-      response: { 200: json(Usage, 'Used and remaining requests.') },
-    },
+    free: true,
+    operationId: 'getUsage',
+    summary: 'Show the usage of the account',
+    description:
+      'The plan with its limits, and the requests of this month and of the last 31 days. This request is free.',
+    response: { 200: json(Usage, 'Used and remaining requests.') },
     handler: async (request) => {
       const { account } = keyCaller(request);
       const now = clock.now();

@@ -57,13 +57,13 @@ declare module 'fastify' {
     description?: string;
   }
   interface FastifyContextConfig {
-    access?: Access;
+    access?: Access | undefined;
     /** True if requests do not count against the quota. */
-    free?: boolean;
+    free?: boolean | undefined;
     /** Media types of the body. Default: `application/json`. */
-    accepts?: readonly string[];
+    accepts?: readonly string[] | undefined;
     /** Errors besides those of all operations with this access, for the API description. */
-    errors?: readonly ProblemCode[];
+    errors?: readonly ProblemCode[] | undefined;
   }
   interface FastifyRequest {
     caller: Caller | null;

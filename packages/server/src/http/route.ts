@@ -1,0 +1,76 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type {
+  FastifyBaseLogger,
+  FastifyContextConfig,
+  FastifySchema,
+  RawServerDefault,
+  RouteGenericInterface,
+  RouteHandlerMethod,
+  RouteShorthandOptions,
+} from 'fastify';
+import type { App } from './context.ts';
+import { withStreams } from './request/inputs.ts';
+
+/** The schemas of what a request contains. */
+interface Inputs<Params, Query, Headers, Body> {
+  params: Params;
+  querystring: Query;
+  headers: Headers;
+  body: Body;
+}
+
+type Handler<Schema extends FastifySchema> = RouteHandlerMethod<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  RouteGenericInterface,
+  FastifyContextConfig,
+  Schema,
+  TypeBoxTypeProvider,
+  FastifyBaseLogger
+>;
+
+/** Who may call an operation, what the API description says of it, and what it does. */
+type Operation<Params, Query, Headers, Body> = Partial<Inputs<Params, Query, Headers, Body>> &
+  FastifyContextConfig &
+  Pick<RouteShorthandOptions, 'bodyLimit' | 'preParsing'> & {
+    operationId: string;
+    summary: string;
+    description: string;
+    /** By status. The lowest one is set before the handler is called. */
+    response: Record<number, object>;
+    handler: Handler<Inputs<Params, Query, Headers, Body>>;
+  };
+
+export type AddRoute = ReturnType<typeof routesOf>;
+
+/**
+ * Returns a function that adds an operation by its method and path, such as `GET /v1/inboxes/:id`. With `accepts` its
+ * body is a stream of bytes of these media types, else JSON.
+ */
+export function routesOf(app: App, tag: string) {
+  return <Params, Query, Headers, Body>(
+    endpoint: string,
+    operation: Operation<Params, Query, Headers, Body>,
+  ): void => {
+    const { access, free, accepts, errors, bodyLimit, preParsing, handler, ...schema } = operation;
+    const [method = '', url = ''] = endpoint.split(' ');
+    const success = Number(Object.keys(schema.response)[0]);
+    const add = (scope: App) =>
+      scope.route({
+        method,
+        url,
+        config: { access, free, accepts, errors },
+        schema: { tags: [tag], ...schema } as Inputs<Params, Query, Headers, Body>,
+        ...(bodyLimit && { bodyLimit }),
+        ...(preParsing && { preParsing }),
+        handler(request, reply) {
+          reply.statusCode = success;
+          return handler.call(this, request, reply);
+        },
+      });
+    if (accepts) withStreams(app, accepts, add);
+    else add(app);
+  };
+}
