@@ -1,14 +1,14 @@
 /** The SMTP server alone, before a receiver that throws every mail away: what the rest of the way costs. */
 import { systemClock } from '../../packages/server/src/clock.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from '../../packages/server/src/inbound/incoming-mail.ts';
-import type { Receiver } from '../../packages/server/src/inbound/receiver.ts';
+import type { SmtpReceiver } from '../../packages/server/src/inbound/receiver.ts';
 import { createLog } from '../../packages/server/src/log.ts';
 import { createSmtpServer } from '../../packages/server/src/smtp/server.ts';
 
 const LARGEST = 50 * 1024 * 1024;
 const budget = new ByteBudget({ capacity: IN_FLIGHT_BYTES, largest: LARGEST, clock: systemClock });
 const nothing = () => undefined;
-const receiver: Receiver = {
+const receiver: SmtpReceiver = {
   async accept(address) {
     const inbox = { inboxId: 'inb_1', accountId: 'acc_1', address };
     return { ...inbox, rcptTo: address, maxMessages: Infinity, maxMessageBytes: Infinity };
@@ -21,9 +21,6 @@ const receiver: Receiver = {
   },
   replied: nothing,
   refused: nothing,
-  senderRefused: nothing,
-  handshakeFailed: nothing,
-  captured: nothing,
 };
 const metrics = {
   connection: nothing,

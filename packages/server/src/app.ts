@@ -18,7 +18,7 @@ import { TRACE_HEADROOM_BYTES } from './inbound/delivery.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from './inbound/incoming-mail.ts';
 import { createInjection } from './inbound/injection.ts';
 import { createMailrooms } from './inbound/mailroom.ts';
-import { createReceiver } from './inbound/receiver.ts';
+import { Receiver } from './inbound/receiver.ts';
 import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
 import { ensureSink } from './inboxes/new-inbox.ts';
 import { createLog, type Logger } from './log.ts';
@@ -271,7 +271,7 @@ async function openStore(
 
 function openReceiving(base: Base) {
   const { config, clock, log, opened, store, readings, events, plans } = base;
-  const receiver = createReceiver({
+  const receiver = new Receiver({
     store,
     readings,
     events,

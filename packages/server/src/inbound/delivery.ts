@@ -1,13 +1,8 @@
-import type { Clock } from '../clock.ts';
-import { isOutside } from '../connection-limiter.ts';
 import { AppError } from '../errors.ts';
-import type { EventBus } from '../events.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import { formatDate } from '../mail/mime/date.ts';
-import { encodeTrail, type Trail } from '../mail/trail.ts';
+import type { Trail } from '../mail/trail.ts';
 import type { NewMailRecipient, Placed } from '../messages/records.ts';
-import type { Readings } from '../reading/readings.ts';
-import type { Store } from '../store.ts';
 
 export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {
   /** Lower case, without a tag. */
@@ -39,103 +34,8 @@ export interface StagedMail extends Pick<ReceivedMail, 'envelope' | 'received' |
   accountId: string;
 }
 
-export interface DeliveryDeps {
-  store: Pick<Store, 'messages'>;
-  readings: Pick<Readings, 'reserve' | 'begin' | 'ensure'>;
-  events: EventBus;
-  clock: Clock;
-  /** Used in Received lines. */
-  hostname: string;
-  /** Called with the address of each inbox that received the message. */
-  onStored(address: string): void;
-}
-
-export class Delivery {
-  readonly #deps: DeliveryDeps;
-  readonly #running = new Set<Promise<unknown>>();
-
-  constructor(deps: DeliveryDeps) {
-    this.#deps = deps;
-  }
-
-  /**
-   * Stores a message; resolves when it is durable. At least one of the results contains a message id.
-   * @throws AppError `message_too_large` or `inbox_full` for one recipient, `unknown_recipient` if none is
-   * left, `unavailable`
-   */
-  async deliver({ recipients, received, envelope, trace, trail, outgoing }: ReceivedMail): Promise<Placed[]> {
-    for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
-    const { hostname, clock, store } = this.#deps;
-    const line = trace ? receivedLine({ hostname, trace, envelope, now: clock.now() }) : '';
-    const mail = {
-      raw: withReceivedLine(line, received),
-      ...{ envelope, trail: encodeTrail(trail) },
-      checks: trace?.protocol === 'SMTP' && isOutside(envelope.remoteAddress),
-    };
-    const [{ accountId, inboxId } = { accountId: '', inboxId: '' }] = recipients;
-    return this.#keep(mail, [accountId, inboxId], async (source, begun) => {
-      const all = [{ ...mail, source, outgoing, recipients: byInbox(recipients) }];
-      const [placed = []] = await store.messages.addBatch(all, clock.now());
-      assertStored(placed);
-      begun.committed(placed.some((place) => 'isRead' in place && place.isRead));
-      this.#publish(placed, recipients);
-      return placed;
-    });
-  }
-
-  /** Stores and parses a message that no inbox shows yet; see `messages.stage`. @returns the id of its source */
-  async stage({ accountId, envelope, received, trail }: StagedMail, stage: string): Promise<number> {
-    const mail = { raw: withReceivedLine('', received), envelope, trail: encodeTrail(trail), checks: false };
-    const { store, readings } = this.#deps;
-    return this.#keep(mail, [accountId, stage], async (source, begun) => {
-      await store.messages.stage({ ...mail, source }, accountId, stage);
-      begun.committed(false);
-      await readings.ensure([source]);
-      return source;
-    });
-  }
-
-  async settled(): Promise<void> {
-    while (this.#running.size > 0) await Promise.allSettled(this.#running);
-  }
-
-  /** Stores a mail while it is being parsed. */
-  #keep<T>(
-    mail: Parameters<Readings['begin']>[1],
-    flow: Parameters<Readings['begin']>[2],
-    store: (source: number, begun: ReturnType<Readings['begin']>) => Promise<T>,
-  ): Promise<T> {
-    const { readings } = this.#deps;
-    const keep = async (): Promise<T> => {
-      const source = await readings.reserve();
-      const begun = readings.begin(source, mail, flow);
-      try {
-        return await store(source, begun);
-      } catch (error) {
-        begun.cancel();
-        throw error;
-      }
-    };
-    const running = keep().finally(() => this.#running.delete(running));
-    this.#running.add(running);
-    return running;
-  }
-
-  #publish(placed: readonly Placed[], recipients: readonly Recipient[]): void {
-    const { events, onStored } = this.#deps;
-    for (const place of placed) {
-      if (!('messageId' in place)) continue;
-      if (place.hasOutcome || (place.deliveries && place.isRead)) events.publishDeliveries();
-      const { accountId, inboxId } = place;
-      const recipient = recipients.find((one) => one.inboxId === inboxId);
-      if (recipient) onStored(recipient.address);
-      events.publish({ accountId, inboxId });
-    }
-  }
-}
-
 /** Addresses that differ only in their tags have one inbox, which shows the message once with all of them. */
-function byInbox(recipients: Recipient[]): NewMailRecipient[] {
+export function byInbox(recipients: Recipient[]): NewMailRecipient[] {
   const inboxes = new Map<string, NewMailRecipient>();
   for (const { inboxId, accountId, rcptTo, maxMessages, evictsOldest } of recipients) {
     const known = inboxes.get(inboxId);
@@ -149,7 +49,7 @@ function byInbox(recipients: Recipient[]): NewMailRecipient[] {
 }
 
 /** Prepends the line, in place where {@link TRACE_HEADROOM_BYTES} are free in front of the message. */
-function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
+export function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
   const head = Buffer.from(line, 'latin1');
   const { buffer, byteOffset, byteLength } = received;
   const hasRoom =
@@ -163,7 +63,7 @@ function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
 }
 
 /** Inboxes can end or fill up between RCPT and commit. If one is full, the message is rejected for all recipients. */
-function assertStored(placed: readonly Placed[]): void {
+export function assertStored(placed: readonly Placed[]): void {
   if (placed.some((place) => 'messageId' in place)) return;
   throw placed.some((place) => 'refused' in place && place.refused === 'full') ? inboxFull() : noSuchInbox();
 }

@@ -4,13 +4,7 @@ import { sourceKey } from '../connection-limiter.ts';
 import { AppError } from '../errors.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import type { Trail, TrailEvent } from '../mail/trail.ts';
-import {
-  type Delivery,
-  messageTooLarge,
-  type ReceivedMail,
-  type Recipient,
-  TRACE_HEADROOM_BYTES,
-} from './delivery.ts';
+import { messageTooLarge, type ReceivedMail, type Recipient, TRACE_HEADROOM_BYTES } from './delivery.ts';
 import { type ByteBudget, readMessage } from './incoming-mail.ts';
 import type { Receiver } from './receiver.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
@@ -39,7 +33,7 @@ export const emptyMessage = (): AppError =>
   new AppError('malformed_message', 'The body is empty. Send the message, header and body, as its bytes.');
 
 interface InjectionDeps {
-  receiver: Pick<Receiver, 'accept' | 'deliver'> & Pick<Delivery, 'stage'>;
+  receiver: Pick<Receiver, 'accept' | 'deliver' | 'stage'>;
   /** Shared with SMTP. */
   budget: ByteBudget;
   clock: Clock;

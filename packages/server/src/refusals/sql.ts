@@ -53,6 +53,9 @@ export interface Refusal {
   via?: ProviderName;
 }
 
+/** `ifOwned`: a domain; the refusal is stored only if an account has it. */
+export type NewRefusal = Refusal & { ifOwned?: string };
+
 /** `address` of a {@link Refusal} for mail that another inbox received: its sender had authenticated for that one. */
 export const capturedMail = (address: string): string => `captured ${address}`;
 
@@ -78,18 +81,20 @@ const remove = (tx: Tx, tooMany: Sql): Promise<number> =>
     sql`delete from refusals where seq in (select seq from refusals where seq in (${tooMany}) ${FOR_UPDATE_SKIP_LOCKED})`,
   );
 
-export async function insertRefusals(tx: Tx, refusals: readonly Refusal[]): Promise<void> {
-  const rows = refusals.map(({ address, at, ...details }) => ({
+export async function insertRefusals(tx: Tx, refusals: readonly NewRefusal[]): Promise<void> {
+  const rows = refusals.map(({ address, at, ifOwned = '', ...details }) => ({
     address: JSON.stringify(address),
     // A quoted local part may contain an @. Captured mail is no refusal and has no domain.
     domain: details.capturedBy ? '' : address.slice(address.lastIndexOf('@') + 1),
+    ifOwned,
     at,
     details: JSON.stringify(details),
   }));
   await tx.run(
     sql`insert into refusals (address, domain, at, details)
       select r.value ->> 'address', r.value ->> 'domain', cast(r.value ->> 'at' as bigint), r.value ->> 'details'
-      from ${eachOf(rows)} as r`,
+      from ${eachOf(rows)} as r
+      where r.value ->> 'ifOwned' = '' or exists (select 1 from domains d where d.domain = r.value ->> 'ifOwned')`,
   );
   await remove(
     tx,
@@ -122,7 +127,7 @@ const since = (after: number, now: number): number => Math.max(after, now - REFU
 
 export const refusals = {
   add: steps(
-    async (transaction, added: Refusal[]): Promise<void> => {
+    async (transaction, added: NewRefusal[]): Promise<void> => {
       for (let from = 0; from < added.length; from += ADDED_PER_STEP) {
         if (from > 0) await nextTurn();
         const step = added.slice(from, from + ADDED_PER_STEP);

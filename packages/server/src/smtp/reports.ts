@@ -1,13 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.ts';
 import type { MetFault } from '../faults/sql.ts';
-import type { Receiver } from '../inbound/receiver.ts';
+import type { SmtpReceiver } from '../inbound/receiver.ts';
 import type { CaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
 import { parseAddress } from '../mail/address.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import type { Trail, TrailEvent, TrailStep } from '../mail/trail.ts';
 import type { SmtpMetrics } from '../operations/metrics.ts';
+import { NO_RECIPIENT, type Refusal } from '../refusals/sql.ts';
 import { type Outcome, REPLIES, type Reply, replyLine } from './protocol.ts';
 
 const MAX_EARLY = 100;
@@ -15,17 +16,11 @@ const MAX_EARLY = 100;
 const REGULAR_MS = 60_000;
 const MAX_SENDERS = 1_000;
 
-interface Peer {
-  remoteAddress: string;
-  /** '' before HELO and EHLO. */
-  helo: string;
-}
+/** `helo`: '' before HELO and EHLO. */
+type Peer = Pick<Refusal, 'remoteAddress' | 'helo'>;
 
 /** A client that disconnected after HELO or EHLO without naming a recipient. */
-export interface EarlyLeaver extends Peer {
-  /** Epoch milliseconds. */
-  at: number;
-}
+type EarlyLeaver = Peer & { at: number };
 
 const isSame = (a: Peer, b: Peer): boolean => a.remoteAddress === b.remoteAddress && a.helo === b.helo;
 
@@ -111,8 +106,8 @@ export class SessionTrail {
   }
 }
 
-export interface ReportsContext {
-  receiver: Pick<Receiver, 'refused' | 'senderRefused' | 'captured'>;
+interface ReportsContext {
+  receiver: Pick<SmtpReceiver, 'refused'>;
   visits: Pick<SmtpVisits, 'delivered'>;
   clock: Clock;
   log: Logger;
@@ -120,14 +115,15 @@ export interface ReportsContext {
   maxMessageBytes: number;
 }
 
-export interface EndedMessage {
+interface Named {
   envelope: MailEnvelope;
   recipients: readonly { inboxId: string; address: string; rcptTo: string }[];
-  begunAt: number;
 }
 
 /** Reports the results of a session's commands: metrics, log lines, and refusals for explanations. */
 export class SessionReports {
+  /** The inbox of an authenticated session. */
+  target: CaptureTarget | null = null;
   /** The last envelope that exceeded the recipient limit. */
   #overshot: MailEnvelope | undefined;
   readonly #peer: { session: string; remoteAddress: string };
@@ -139,41 +135,32 @@ export class SessionReports {
   }
 
   /** Reports a MAIL rejected for its size. Stored, so that the owner of an inbox can find out why no mail arrived. */
-  sender({ tls: _, ...sender }: MailEnvelope, declaredBytes: number, reply: Reply): Reply {
-    const { metrics, log, receiver, clock, maxMessageBytes } = this.#context;
+  sender(envelope: MailEnvelope, declaredBytes: number, reply: Reply): Reply {
+    const { metrics, log, maxMessageBytes } = this.#context;
+    const { tls: _, ...sender } = envelope;
     const line = replyLine(reply);
     metrics.refusal(reply.code);
     log.info({ ...this.#peer, ...sender, declaredBytes, reply: line }, 'A sender was refused');
-    const refusal = `${line} (declared: ${declaredBytes} bytes, limit: ${maxMessageBytes} bytes)`;
-    receiver.senderRefused({ at: clock.now(), reply: refusal, ...sender });
+    const shown = `${line} (declared: ${declaredBytes} bytes, limit: ${maxMessageBytes} bytes)`;
+    this.#refused(envelope, NO_RECIPIENT, shown);
     return reply;
   }
 
-  /**
-   * Reports a rejected recipient.
-   * @param address the intended address; in an authenticated session that of its inbox
-   */
-  recipient(
-    envelope: MailEnvelope,
-    { rcptTo, address, reply }: { rcptTo: string; address: string; reply: Reply },
-  ): void {
+  recipient(envelope: MailEnvelope, rcptTo: string, reply: Reply): Reply {
     const { metrics, log } = this.#context;
+    const line = replyLine(reply);
     metrics.refusal(reply.code);
-    this.#refusal(envelope, address, reply);
+    this.#refused(envelope, this.target?.address ?? rcptTo, line);
     // One log line for all recipients beyond the limit.
     const isOvershoot = reply === REPLIES.tooManyRecipients;
     if (!isOvershoot || this.#overshot !== envelope)
-      log.info({ ...this.#peer, rcptTo, reply: replyLine(reply) }, 'A recipient was refused');
+      log.info({ ...this.#peer, rcptTo, reply: line }, 'A recipient was refused');
     if (isOvershoot) this.#overshot = envelope;
+    return reply;
   }
 
-  /** @param bytes received bytes @param given null if the connection closed @param target the inbox of an authenticated session */
-  message(
-    message: EndedMessage,
-    bytes: number,
-    given: Reply | Outcome | null,
-    target: CaptureTarget | null,
-  ): void {
+  /** @param bytes received bytes @param given null if the connection closed */
+  message(message: Named & { begunAt: number }, bytes: number, given: Reply | Outcome | null): void {
     const { metrics, log, clock } = this.#context;
     const { recipients, begunAt } = message;
     const isFault = given !== null && 'disconnects' in given;
@@ -185,50 +172,41 @@ export class SessionReports {
     if (code >= 200 && code < 300) {
       metrics.mail('accepted', bytes, ms / 1000);
       log.info(line, 'A message was stored');
-      this.#stored(message, target);
+      this.#stored(message);
       return;
     }
     metrics.mail(code < 500 ? 'failed' : 'refused', bytes, ms / 1000);
     if (reply) metrics.refusal(code);
-    if (given) log.info({ ...line, reply: reply ? replyLine(reply) : '' }, 'A message was refused');
+    const shown = reply ? replyLine(reply) : '';
+    if (given) log.info({ ...line, reply: shown }, 'A message was refused');
     else log.info(line, 'The connection ended before the end of a message');
     // Applied fault rules have been stored already.
-    if (!isFault) this.#missed(message, target, reply, given === null);
-  }
-
-  /** Reports a client that disconnected after RCPT, before DATA. */
-  left(transaction: Pick<EndedMessage, 'envelope' | 'recipients'>, target: CaptureTarget | null): void {
-    this.#missed(transaction, target, null);
+    if (!isFault) this.missed(message, shown, given === null);
   }
 
   /** In an authenticated session, recipients may be addresses of other inboxes whose tests wait for this mail. */
-  #stored({ envelope: { tls: _, ...sender }, recipients }: EndedMessage, target: CaptureTarget | null): void {
-    const { receiver, visits, clock } = this.#context;
-    const at = clock.now();
-    visits.delivered(sender, at);
-    if (!target) return;
-    const { inboxId, accountId } = target;
-    for (const { rcptTo: address } of recipients)
-      if (address.toLowerCase() !== target.address)
-        receiver.captured({ at, address, ...sender, capturedBy: { inboxId, accountId } });
+  #stored({ envelope, recipients }: Named): void {
+    this.#context.visits.delivered(envelope, this.#context.clock.now());
+    if (!this.target) return;
+    const { inboxId, accountId, address } = this.target;
+    for (const { rcptTo } of recipients)
+      if (rcptTo.toLowerCase() !== address)
+        this.#refused(envelope, rcptTo, '', { capturedBy: { inboxId, accountId } });
   }
 
-  #missed(
-    { envelope, recipients }: Pick<EndedMessage, 'envelope' | 'recipients'>,
-    target: CaptureTarget | null,
-    reply: Reply | null,
-    hadBegun = false,
-  ): void {
-    const addresses = new Set(recipients.map(({ address }) => target?.address ?? address));
-    for (const address of addresses) this.#refusal(envelope, address, reply, hadBegun);
+  /** Stores that mail did not arrive. @param reply '' if the client disconnected @param hadBegun within the message */
+  missed({ envelope, recipients }: Named, reply = '', hadBegun = false): void {
+    const addresses = new Set(recipients.map(({ address }) => this.target?.address ?? address));
+    for (const address of addresses) this.#refused(envelope, address, reply, hadBegun ? { hadBegun } : {});
   }
 
-  /** Reports accepted credentials. @param target null for credentials that belong to no inbox */
-  authenticated({ password }: SmtpCredentials, target: CaptureTarget | null): void {
+  /** Reports accepted credentials. */
+  authenticated({ password }: SmtpCredentials): void {
     const { metrics, log } = this.#context;
-    metrics.authentication(target ? 'captured' : 'accepted');
-    if (target) {
-      log.info({ ...this.#peer, inbox: target.inboxId }, 'An SMTP session was authenticated for an inbox');
+    metrics.authentication(this.target ? 'captured' : 'accepted');
+    if (this.target) {
+      const inbox = this.target.inboxId;
+      log.info({ ...this.#peer, inbox }, 'An SMTP session was authenticated for an inbox');
       return;
     }
     // A password with the prefix of our credentials was meant for an inbox, but is mistyped, revoked or expired.
@@ -240,14 +218,14 @@ export class SessionReports {
 
   /** Reports rejected credentials, and stores the refusal for the owner of the inbox that the user name refers to. */
   refusedCredentials({ username }: SmtpCredentials, reply: Reply): Reply {
-    const { metrics, log, receiver, clock } = this.#context;
+    const { metrics, log } = this.#context;
     metrics.authentication('refused');
     log.info(this.#peer, 'SMTP credentials were refused');
-    const { remoteAddress } = this.#peer;
-    const refusal = { at: clock.now(), reply: replyLine(reply), mailFrom: '', helo: '', remoteAddress };
-    if (parseAddress(username, { smtputf8: true })) receiver.refused({ ...refusal, address: username });
+    const sender = { mailFrom: '', helo: '', remoteAddress: this.#peer.remoteAddress };
+    const isAddress = parseAddress(username, { smtputf8: true }) !== undefined;
     // Other user names are guesses, which would displace useful entries.
-    else if (username.startsWith('inb_')) receiver.senderRefused(refusal);
+    if (isAddress || username.startsWith('inb_'))
+      this.#refused(sender, isAddress ? username : NO_RECIPIENT, replyLine(reply));
     return reply;
   }
 
@@ -255,14 +233,13 @@ export class SessionReports {
     this.#context.log.error({ session: this.#peer.session, err }, message);
   }
 
-  #refusal(
-    { tls: _, ...sender }: MailEnvelope,
+  #refused(
+    { mailFrom, helo, remoteAddress }: Omit<MailEnvelope, 'tls'>,
     address: string,
-    reply: Reply | null,
-    hadBegun = false,
+    reply: string,
+    more: Pick<Refusal, 'hadBegun' | 'capturedBy'> = {},
   ): void {
     const { receiver, clock } = this.#context;
-    const refusal = { at: clock.now(), address, reply: reply ? replyLine(reply) : '', ...sender };
-    receiver.refused({ ...refusal, ...(hadBegun && { hadBegun }) });
+    receiver.refused({ at: clock.now(), address, reply, mailFrom, helo, remoteAddress, ...more });
   }
 }

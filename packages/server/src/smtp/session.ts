@@ -3,8 +3,8 @@ import type { Clock } from '../clock.ts';
 import { isLoopback } from '../connection-limiter.ts';
 import type { Recipient } from '../inbound/delivery.ts';
 import { type ByteBudget, IncomingMail } from '../inbound/incoming-mail.ts';
-import type { Receiver } from '../inbound/receiver.ts';
-import type { CaptureTarget, FindCaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
+import type { SmtpReceiver } from '../inbound/receiver.ts';
+import type { FindCaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import { freeRead } from '../memory.ts';
@@ -39,7 +39,7 @@ export interface SessionSettings {
 }
 
 export interface SessionContext extends SessionSettings {
-  receiver: Receiver;
+  receiver: SmtpReceiver;
   visits: SmtpVisits;
   findCaptureTarget: FindCaptureTarget;
   clock: Clock;
@@ -149,8 +149,6 @@ export class Session {
   #isEncrypted = false;
   #helo: string | undefined;
   #isAuthenticated = false;
-  /** The inbox that receives all mail of this session; null for delivery by recipients. */
-  #target: CaptureTarget | null = null;
   #transaction: Transaction | undefined;
   /** True from the 354 reply to DATA until the reply to the message. */
   #isInMessage = false;
@@ -216,7 +214,7 @@ export class Session {
     const { remoteAddress } = this.#transport;
     const [transaction, helo] = [this.#transaction, this.#helo];
     if (transaction && !transaction.metFault && transaction.recipients.length > 0)
-      this.#reports.left(transaction, this.#target);
+      this.#reports.missed(transaction);
     else if (helo !== undefined && !this.#hasTrace)
       visits.leftEarly({ at: clock.now(), remoteAddress, helo });
   }
@@ -397,14 +395,15 @@ export class Session {
     const transaction = this.#transaction;
     if (!transaction) return REPLIES.needMail;
     this.#hasTrace = true;
-    const command = readRcpt(line, transaction.smtputf8);
+    const { envelope, smtputf8 } = transaction;
+    const command = readRcpt(line, smtputf8);
     if ('code' in command) {
       this.#context.metrics.refusal(command.code);
       return command;
     }
     const { rcptTo } = command;
-    if (this.#isFull) return this.#reject(transaction, rcptTo, REPLIES.tooManyRecipients);
-    if (!this.#target && this.#isPostmaster(rcptTo)) {
+    if (this.#isFull) return this.#reports.recipient(envelope, rcptTo, REPLIES.tooManyRecipients);
+    if (!this.#reports.target && this.#isPostmaster(rcptTo)) {
       transaction.postmasters++;
       return REPLIES.recipientOk;
     }
@@ -414,20 +413,15 @@ export class Session {
   async #accept(transaction: Transaction, rcptTo: string): Promise<Given> {
     const { declaredBytes, recipients } = transaction;
     try {
-      const recipient = await this.#context.receiver.accept(rcptTo, declaredBytes, this.#target);
+      const recipient = await this.#context.receiver.accept(rcptTo, declaredBytes, this.#reports.target);
       const fault = hasFaults(recipient) && (await this.#meet('rcpt', [recipient], transaction));
       if (fault) return fault;
       recipients.push(recipient);
       this.#trail.add('rcpt-to');
       return REPLIES.recipientOk;
     } catch (error) {
-      return this.#reject(transaction, rcptTo, this.#replyFor(error));
+      return this.#reports.recipient(transaction.envelope, rcptTo, this.#replyFor(error));
     }
-  }
-
-  #reject({ envelope }: Transaction, rcptTo: string, reply: Reply): Reply {
-    this.#reports.recipient(envelope, { rcptTo, address: this.#target?.address ?? rcptTo, reply });
-    return reply;
   }
 
   #isPostmaster(rcptTo: string): boolean {
@@ -473,7 +467,7 @@ export class Session {
     const { reader, mail } = message;
     if (!(await this.#receive(message))) {
       mail.release();
-      this.#reports.message(message, reader.bytesRead, null, this.#target);
+      this.#reports.message(message, reader.bytesRead, null);
       return;
     }
     const given = await this.#wait(this.#finish(message));
@@ -528,7 +522,7 @@ export class Session {
     }
     // Release the memory before the delay, because other messages may wait for it.
     mail.release();
-    this.#reports.message(message, bytes, given ?? REPLIES.stored, this.#target);
+    this.#reports.message(message, bytes, given ?? REPLIES.stored);
     await this.#delayBy(delayMs);
     if (!given && !this.#isOver) this.#context.receiver.replied(stored);
     return given ?? REPLIES.stored;
@@ -623,7 +617,7 @@ export class Session {
     this.#isEncrypted = true;
     this.#helo = undefined;
     this.#isAuthenticated = false;
-    this.#target = null;
+    this.#reports.target = null;
     this.#transaction = undefined;
     this.#trail.add('tls', cipher);
   }
@@ -649,18 +643,18 @@ export class Session {
   async #authenticate(credentials: SmtpCredentials): Promise<Reply> {
     const { findCaptureTarget, auth } = this.#context;
     try {
-      this.#target = (await findCaptureTarget(credentials)) ?? null;
+      this.#reports.target = (await findCaptureTarget(credentials)) ?? null;
     } catch (error) {
       if (!replyForError(error)) this.#reports.failed(error, 'SMTP authentication failed unexpectedly');
       return REPLIES.authUnavailable;
     }
-    if (!this.#target && auth === 'inbox') {
+    if (!this.#reports.target && auth === 'inbox') {
       this.#hasTrace = true;
       return this.#reports.refusedCredentials(credentials, REPLIES.badCredentials);
     }
     this.#isAuthenticated = true;
-    this.#trail.add('authenticated', this.#target ? 'inbox' : undefined);
-    this.#reports.authenticated(credentials, this.#target);
+    this.#trail.add('authenticated', this.#reports.target ? 'inbox' : undefined);
+    this.#reports.authenticated(credentials);
     return REPLIES.authenticated;
   }
 }

@@ -4,8 +4,9 @@ import { createSecureContext } from 'node:tls';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../clock.ts';
 import { codeOf, messageOf } from '../errors.ts';
-import type { Receiver } from '../inbound/receiver.ts';
+import type { SmtpReceiver } from '../inbound/receiver.ts';
 import type { Logger } from '../log.ts';
+import { NO_RECIPIENT } from '../refusals/sql.ts';
 import type { SmtpLimits } from './limits.ts';
 
 /** A certificate and its key, in PEM. */
@@ -66,7 +67,7 @@ export interface HandshakeContext {
   limits: Pick<SmtpLimits, 'handshakeMs'>;
   log: Logger;
   metrics: { tlsHandshakeFailure(): void };
-  receiver: Pick<Receiver, 'handshakeFailed'>;
+  receiver: Pick<SmtpReceiver, 'refused'>;
 }
 
 /** Reports a failed handshake once, also if a client disconnects before its first command, as Node.js does when it rejects a certificate. */
@@ -106,6 +107,7 @@ export class HandshakeWatch {
     log.warn({ ...this.#peer, reason }, 'A TLS handshake failed');
     metrics.tlsHandshakeFailure();
     const { remoteAddress, helo } = this.#peer;
-    receiver.handshakeFailed({ at: clock.now(), remoteAddress, helo, reason });
+    const refusal = { at: clock.now(), address: NO_RECIPIENT, reply: reason, mailFrom: '' };
+    receiver.refused({ ...refusal, remoteAddress, helo });
   }
 }

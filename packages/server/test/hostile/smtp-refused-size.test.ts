@@ -22,9 +22,10 @@ describe('a message that MAIL declares too large', () => {
       'MAIL FROM:<app@example.org> SIZE=1000001 → 552 5.3.4',
       'MAIL FROM:<app@example.org> SIZE=1000000 → 250',
     ]);
-    expect(smtp.receiver.refusedSenders).toEqual([
+    expect(smtp.receiver.unaddressed).toEqual([
       {
         at: clock.now(),
+        address: '',
         reply: '552 5.3.4 Message too large (declared: 1000001 bytes, limit: 1000000 bytes)',
         ...{ mailFrom: 'app@example.org', helo: 'app.example.org', remoteAddress: '127.0.0.1' },
       },
@@ -40,9 +41,9 @@ describe('a message that MAIL declares too large', () => {
       attachments: [{ filename: 'export.csv', content: Buffer.alloc(2 * LIMIT, 'x') }],
     });
     await expect(sent).rejects.toThrow();
-    const { refusedSenders, refusals } = smtp.receiver;
+    const { unaddressed, refusals } = smtp.receiver;
     // Those that declare no size are refused at the end of DATA, with their recipient.
-    expect([...refusedSenders, ...refusals]).toMatchObject([{ mailFrom: 'app@example.org' }]);
+    expect([...unaddressed, ...refusals]).toMatchObject([{ mailFrom: 'app@example.org' }]);
   });
 
   it('is not recorded for a syntax error, which names no size', async () => {
@@ -53,7 +54,7 @@ describe('a message that MAIL declares too large', () => {
       'MAIL FROM:<app@example.org> SIZE=x → 501',
       'MAIL FROM:app → 501',
     ]);
-    expect(smtp.receiver.refusedSenders).toEqual([]);
+    expect(smtp.receiver.unaddressed).toEqual([]);
   });
 
   it('shows in an explained wait with its size and the limit', async () => {

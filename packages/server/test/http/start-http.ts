@@ -13,7 +13,7 @@ import { hashCredential, newCredential, newId } from '../../src/ids.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from '../../src/inbound/incoming-mail.ts';
 import { createInjection } from '../../src/inbound/injection.ts';
 import { createMailrooms } from '../../src/inbound/mailroom.ts';
-import { createReceiver } from '../../src/inbound/receiver.ts';
+import { Receiver } from '../../src/inbound/receiver.ts';
 import { type MailContent, type MailSummary, NO_CONTENT } from '../../src/mail/mail.ts';
 import type { NewMail } from '../../src/messages/records.ts';
 import { Parsing } from '../../src/reading/parsing.ts';
@@ -183,8 +183,8 @@ export async function startHttp(
   const usage = new UsageMeter({ store, clock, log });
   const webhooks = new Webhooks({ store, guard, events, clock, plans });
 
-  const receiver = createReceiver({
-    ...{ store, readings: reading, checksSenders: false, events, clock, plans, sink: false },
+  const receiver = new Receiver({
+    ...{ store, readings: reading, events, clock, plans, sink: false },
     ...{ hostname: 'mx.mayfly.test', domains: ['mayfly.test', 'second.test'] },
     onRefusalsLost: (error) => log.error({ err: error }, 'refusals were not kept'),
   });

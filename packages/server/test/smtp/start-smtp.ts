@@ -4,12 +4,12 @@ import { AppError } from '../../src/errors.ts';
 import type { MetFault } from '../../src/faults/sql.ts';
 import { type ReceivedMail, type Recipient, TRACE_HEADROOM_BYTES } from '../../src/inbound/delivery.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from '../../src/inbound/incoming-mail.ts';
-import type { HandshakeFailure, Receiver } from '../../src/inbound/receiver.ts';
+import type { SmtpReceiver } from '../../src/inbound/receiver.ts';
 import type { CaptureTarget, FindCaptureTarget } from '../../src/inbound/smtp-credentials.ts';
 import type { MailEnvelope } from '../../src/mail/mail.ts';
 import type { Placed } from '../../src/messages/records.ts';
 import type { SmtpMetrics } from '../../src/operations/metrics.ts';
-import type { FaultPoint, Refusal } from '../../src/refusals/sql.ts';
+import { type FaultPoint, NO_RECIPIENT, type Refusal } from '../../src/refusals/sql.ts';
 import { createSmtpServer, type SmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
 
 export interface TakenMail {
@@ -31,11 +31,9 @@ export const CAPTURING: CaptureTarget = {
  * A receiver that keeps mail in memory: `a@mayfly.test`, `b@…` and every `inbox…@…` live, `full@…`
  * is full, `small@…` takes 1000 bytes, `down@…` meets a storage that is down, `broken@…` a defect.
  */
-export class MemoryReceiver implements Receiver {
+export class MemoryReceiver implements SmtpReceiver {
   readonly mails: TakenMail[] = [];
   readonly refusals: Refusal[] = [];
-  readonly failedHandshakes: HandshakeFailure[] = [];
-  captured(): void {}
   /** Awaited before a mail is kept; throw in it for a storage that fails. */
   beforeTake: () => Promise<void> = async () => undefined;
 
@@ -113,17 +111,11 @@ export class MemoryReceiver implements Receiver {
 
   replied(): void {}
 
+  /** Without a recipient: failed handshakes, and messages that MAIL declares too large. */
+  readonly unaddressed: Refusal[] = [];
   refused(refusal: Refusal): void {
-    this.refusals.push(refusal);
-  }
-
-  readonly refusedSenders: Omit<Refusal, 'address'>[] = [];
-  senderRefused(refusal: Omit<Refusal, 'address'>): void {
-    this.refusedSenders.push(refusal);
-  }
-
-  handshakeFailed(failure: HandshakeFailure): void {
-    this.failedHandshakes.push(failure);
+    if (refusal.address === NO_RECIPIENT) this.unaddressed.push(refusal);
+    else if (!refusal.capturedBy) this.refusals.push(refusal);
   }
 }
 

@@ -1,6 +1,6 @@
 import { AppError } from '../../../src/errors.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from '../../../src/inbound/incoming-mail.ts';
-import type { Receiver } from '../../../src/inbound/receiver.ts';
+import type { SmtpReceiver } from '../../../src/inbound/receiver.ts';
 import { createLog } from '../../../src/log.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from '../../../src/smtp/limits.ts';
 import { SmtpVisits } from '../../../src/smtp/reports.ts';
@@ -17,7 +17,7 @@ export interface DriveOptions extends Partial<Omit<SessionContext, 'limits' | 'r
   /** The size limit of each inbox. */
   inboxBytes?: number;
   /** What the application does in another way than by default. */
-  receiver?: Partial<Receiver>;
+  receiver?: Partial<SmtpReceiver>;
 }
 
 /**
@@ -137,7 +137,7 @@ export class Driver implements Transport {
 
   setDelayed(): void {}
 
-  #application(maxMessageBytes: number): Receiver {
+  #application(maxMessageBytes: number): SmtpReceiver {
     const note = (call: object) => void this.calls.push(JSON.stringify(call));
     return {
       accept: async (rcptTo, declaredBytes, target) => {
@@ -153,10 +153,7 @@ export class Driver implements Transport {
       },
       meetFault: async () => undefined,
       replied: () => undefined,
-      captured: (captured) => note({ captured }),
       refused: (refused) => note({ refused }),
-      senderRefused: (senderRefused) => note({ senderRefused }),
-      handshakeFailed: () => undefined,
     };
   }
 }

@@ -25,9 +25,9 @@ async function start(options: Parameters<typeof startSmtp>[0] = {}, clock?: Fake
 
 /** Resolves when something was reported; what was. */
 async function reported() {
-  await expect.poll(() => smtp.receiver.failedHandshakes).not.toEqual([]);
-  expect(smtp.metrics.handshakeFailures).toBe(smtp.receiver.failedHandshakes.length);
-  return smtp.receiver.failedHandshakes;
+  await expect.poll(() => smtp.receiver.unaddressed).not.toEqual([]);
+  expect(smtp.metrics.handshakeFailures).toBe(smtp.receiver.unaddressed.length);
+  return smtp.receiver.unaddressed;
 }
 
 /** A connection that the server has told to begin a handshake. */
@@ -71,7 +71,12 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
     fail(await socketForTls());
     const helo = by === 'STARTTLS' ? 'c' : '';
     expect(await reported()).toEqual([
-      { at: expect.any(Number), remoteAddress: '127.0.0.1', helo, reason: expect.stringMatching(reason) },
+      {
+        at: expect.any(Number),
+        address: '',
+        mailFrom: '',
+        ...{ remoteAddress: '127.0.0.1', helo, reply: expect.stringMatching(reason) },
+      },
     ]);
   });
 
@@ -82,7 +87,7 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
     const secure: TLSSocket = connectTls({ socket, servername: 'localhost' });
     const error = await new Promise<Error>((resolve) => secure.once('error', resolve));
     expect(error).toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
-    expect(await reported()).toMatchObject([{ reason: expect.stringMatching(/^The client closed/) }]);
+    expect(await reported()).toMatchObject([{ reply: expect.stringMatching(/^The client closed/) }]);
   });
 
   test('for a client that is too old', async () => {
@@ -93,7 +98,7 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
     const secure = connectTls({ socket, ...options });
     await new Promise((resolve) => secure.once('error', resolve));
     expect(await reported()).toMatchObject([
-      { reason: expect.stringMatching(/^The client has no TLS version or cipher in common \(/) },
+      { reply: expect.stringMatching(/^The client has no TLS version or cipher in common \(/) },
     ]);
   });
 
@@ -106,7 +111,7 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
     // The server has begun the handshake by then.
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
     await clock.advance(30_000);
-    expect(await reported()).toMatchObject([{ reason: 'The handshake took too long', at: clock.now() }]);
+    expect(await reported()).toMatchObject([{ reply: 'The handshake took too long', at: clock.now() }]);
     await closed;
   });
 
@@ -126,7 +131,7 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
     await readyForTls();
     await connected();
     await smtp.stop();
-    expect(smtp.receiver.failedHandshakes).toEqual([]);
+    expect(smtp.receiver.unaddressed).toEqual([]);
   });
 });
 
@@ -160,7 +165,7 @@ describe('a mail library that does not trust the certificate', () => {
     const mail = { from: 'a@example.org', to: 'a@mayfly.test', text: 'Hello' };
     await expect(transport.sendMail(mail)).rejects.toThrow(/self-signed certificate/);
     transport.close();
-    expect(await reported()).toMatchObject([{ reason: expect.stringMatching(/^The client closed/) }]);
+    expect(await reported()).toMatchObject([{ reply: expect.stringMatching(/^The client closed/) }]);
     expect(smtp.receiver.mails).toEqual([]);
   });
 
@@ -178,7 +183,7 @@ describe('a mail library that does not trust the certificate', () => {
       expect(String(error)).toMatch(/CERTIFICATE_VERIFY_FAILED/);
     }
     expect(await reported()).toMatchObject([
-      { reason: 'The client rejected the certificate (tlsv1 alert unknown ca)' },
+      { reply: 'The client rejected the certificate (tlsv1 alert unknown ca)' },
     ]);
   });
 });
