@@ -3,7 +3,8 @@ import { createPool, postgresEngine } from '../../packages/server/src/database/p
 import { openPostgres } from '../../packages/server/src/database/postgres/open.ts';
 import { newId } from '../../packages/server/src/ids.ts';
 import type { InboxRecord } from '../../packages/server/src/inboxes/records.ts';
-import { createStore, type Store } from '../../packages/server/src/store.ts';
+import type { Store } from '../../packages/server/src/store.ts';
+import { storeOn } from '../../packages/server/test/support/store-on.ts';
 import { create, storedMail } from '../store.ts';
 import { alone, type Row } from '../support/rows.ts';
 import { percentile } from '../support/stats.ts';
@@ -77,7 +78,7 @@ async function lockRows(cluster: BenchCluster, mail: Mail): Promise<Row[]> {
   await (await openPostgres({ url })).close();
   const held: number[] = [];
   const pool = createPool(url, (error) => console.error(error));
-  const store = createStore(postgresEngine(timed(pool, (ms) => held.push(ms))));
+  const store = storeOn(postgresEngine(timed(pool, (ms) => held.push(ms))));
   const inboxes = await inboxesOn(store);
   await addMails(store, inboxes, mail, MAILS);
   held.length = 0;

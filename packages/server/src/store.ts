@@ -3,7 +3,7 @@ import { CACHE_TTL_MS, type Clock } from './clock.ts';
 import { sessions } from './console/sql.ts';
 import { mayDependOnItem } from './database/failures.ts';
 import type { Hint } from './database/postgres/change-signal.ts';
-import { type Calls, callRead, callsOf, type Kit, type Operation, runOn } from './database/sql.ts';
+import { type Calls, callRead, callsOf, type Operation } from './database/sql.ts';
 import { AppError } from './errors.ts';
 import { faults } from './faults/sql.ts';
 import type { CreatedInbox } from './inboxes/records.ts';
@@ -69,17 +69,6 @@ export interface Store extends Calls<typeof operations> {
   close(): Promise<void>;
 }
 
-/** The tables must exist (`migrate`). Closing the store closes the database. */
-export function createStore(kit: Kit): Store {
-  const calls = callsOf(operations, (_path, operation, args) => runOn(operation, args, kit));
-  return {
-    ...calls,
-    ping: () => calls.upkeep.ping(),
-    generation: () => null,
-    close: () => kit.close(),
-  };
-}
-
 /** All operations by their path, such as `messages.addBatch`. */
 export const OPERATIONS: ReadonlyMap<string, Operation<never, unknown>> = new Map(
   Object.entries(operations).flatMap(([noun, table]) =>
@@ -91,16 +80,6 @@ export function operationAt(path: string): Operation<never, unknown> {
   const operation = OPERATIONS.get(path);
   if (!operation) throw new TypeError(`The store has no operation ${path}.`);
   return operation;
-}
-
-type Method = (...args: readonly unknown[]) => Promise<unknown>;
-
-/** Calls an operation by its path. TypeScript has checked the arguments at the caller of the Store. */
-export async function callAt(store: Store, path: string, args: readonly unknown[]): Promise<unknown> {
-  const [noun = '', name = ''] = path.split('.');
-  const method = (store as unknown as Record<string, Record<string, Method>>)[noun]?.[name];
-  if (!method) throw new TypeError(`The store has no operation ${path}.`);
-  return method(...args);
 }
 
 /** Resolves when these sources have stored parsed content, or are deleted. */

@@ -250,12 +250,8 @@ export interface Traits {
   mayUseReserve?: true;
   /** The operation changes no inbox, address or owner except by adding messages. */
   keepsInboxes?: true;
-  /** The operation only tests whether a write is possible. */
-  changesNothing?: true;
   /** A crash of the machine may lose the commit, because the data can be recreated. */
   relaxed?: true;
-  /** The added data is indexed later, which takes at most as many bytes. */
-  isIndexed?: true;
 }
 
 /**

@@ -154,7 +154,7 @@ export const upkeep = {
     async (tx): Promise<void> => {
       await tx.first(PING);
     },
-    { keepsInboxes: true, changesNothing: true },
+    { keepsInboxes: true },
   ),
 
   /** Time of the database server, epoch milliseconds, the same for all nodes; null for SQLite. */

@@ -1,9 +1,10 @@
 import { Worker } from 'node:worker_threads';
 import type { Client } from 'pg';
-import { callAt, createStore, hintsAfter, type ReadSources, type Store, storeOf } from '../../store.ts';
+import { hintsAfter, type ReadSources, type Store, storeOf } from '../../store.ts';
 import { unavailable } from '../failures.ts';
 import { migrate } from '../migrate.ts';
-import { openWhenCalled } from '../thread.ts';
+import { runOn } from '../sql.ts';
+import { databaseThread } from '../thread.ts';
 import { ChangeSignal, type ChangeSignalDeps } from './change-signal.ts';
 import { connectAlone, createPool, PostgresDb, postgresEngine, requireDurable } from './connection.ts';
 import { isConflict, isLocked, startFailure, toUnavailable } from './errors.ts';
@@ -71,18 +72,18 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     await pool.end();
     throw startFailure(error);
   }
-  const searcher = openWhenCalled(
+  const searcher = databaseThread(
     () => new Worker(new URL('./search-thread.ts', import.meta.url), { workerData: { url }, name: 'search' }),
     options.onCrash ?? onError,
   );
-  const store = createStore(postgresEngine(pool));
+  const kit = postgresEngine(pool);
   let closing: Promise<void> | undefined;
   return storeOf(
-    async (path, { kind }, args) => {
+    async (path, operation, args) => {
       if (closing) throw unavailable('closed');
       try {
-        if (kind === 'search') return await searcher.call(path, args);
-        const result = await callAt(store, path, args);
+        if (operation.kind === 'search') return await searcher.call(path, args);
+        const result = await runOn(operation, args, kit);
         hints?.send(hintsAfter(path, args, result));
         return result;
       } catch (error) {

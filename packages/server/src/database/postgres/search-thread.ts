@@ -1,6 +1,5 @@
 /** Searches run on a thread, because reading the rows of a large mail would block the event loop for too long. */
 import { workerData } from 'node:worker_threads';
-import { createStore } from '../../store.ts';
 import { serveThread } from '../thread.ts';
 import { createPool, postgresEngine } from './connection.ts';
 import { toUnavailable } from './errors.ts';
@@ -9,9 +8,8 @@ import { toUnavailable } from './errors.ts';
 const MAX_CONNECTIONS = 3;
 
 const { url }: { url: string } = workerData;
-void serveThread(async () => {
-  // A failed idle connection is replaced by the next search.
-  const pool = createPool(url, () => undefined, MAX_CONNECTIONS);
-  const store = createStore(postgresEngine(pool));
-  return { store: { ...store, close: () => pool.end() }, toUnavailable, run: (_, method) => method() };
-});
+// A failed idle connection is replaced by the next search.
+void serveThread(async () => ({
+  kit: postgresEngine(createPool(url, () => undefined, MAX_CONNECTIONS)),
+  toUnavailable,
+}));

@@ -11,13 +11,12 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { codeOf, messageOf } from '../../errors.ts';
-import { damaged, outcomeUnknown, unavailable } from '../failures.ts';
+import { damaged, unavailable } from '../failures.ts';
 import type { Kit, Tx } from '../sql.ts';
 import { compile, type Sql, type Value } from '../sql.ts';
-import { isBroken, isBusy, isFull, isRemoved, toUnavailable } from './errors.ts';
+import type { Transactions } from './transactions.ts';
 
 const COMPANIONS = ['', '-wal', '-shm', '.lock'];
 /** Only the owner may read: mail may contain secrets, and webhooks store signing secrets. */
@@ -130,11 +129,6 @@ const OLDEST_SQLITE = '3.51.3';
 /** `PRAGMA synchronous` FULL: each commit is on stable storage before it returns. */
 const FULL = 2;
 
-/**
- * Pages after which a checkpoint runs: 16 MB instead of SQLite's 4 MB, because copying frequently changed
- * pages less often halves the work.
- */
-export const CHECKPOINT_PAGES = 4000;
 /** A log that one huge message enlarged is truncated to this size. */
 const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
 /** Cache for the upper pages of every index and the newest rows. */
@@ -185,7 +179,6 @@ export function openWriter(
     }
     database.exec(`pragma synchronous = ${isDurable ? 'full' : 'off'}`);
     if (isDurable) requireDurable(database);
-    database.exec(`pragma wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     database.exec(`pragma journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
     database.exec(`pragma cache_size = -${WRITER_CACHE_KIB}`);
     // Keeps the rollback data of savepoints in memory, which would otherwise cost a disk write per page.
@@ -262,8 +255,7 @@ export function writingEngine(database: DatabaseSync, transactions: Transactions
   const tx = new SqliteDb(database, true);
   return {
     db: new SqliteDb(database),
-    transaction: (work, of) =>
-      of === 'step' ? transactions.step(() => work(tx)) : transactions.run(() => work(tx), of === 'relaxed'),
+    transaction: (work, of) => transactions.run(() => work(tx), of),
     flight: (work) =>
       transactions.run(async () => {
         const { result, written } = await work(tx);
@@ -279,188 +271,4 @@ const refuse = (): Promise<never> => Promise.reject(unavailable('read-only'));
 export function readingEngine(database: DatabaseSync): Kit {
   const db = new SqliteDb(database);
   return { db, transaction: refuse, flight: refuse, close: closing(database) };
-}
-
-/** Units of work in one transaction: a few milliseconds, during which later calls wait. */
-const MAX_UNITS = 64;
-
-interface Unit {
-  work(): Promise<unknown>;
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-  /** True to run `work` between two transactions. */
-  outside: boolean;
-  /** The commit need not be synced. */
-  relaxed: boolean;
-}
-
-type Outcome = { value: unknown } | { error: unknown };
-
-export interface TransactionHooks {
-  /** Called before each transaction; if it throws, the transaction fails with that error. */
-  beforeTransaction(): void;
-  /** Called after each commit, before the units of work in it resolve. If this hook throws, those units fail with its error. */
-  afterCommit(): void;
-  /** Called when the disk is full, before one more attempt. */
-  makeSpace(): void;
-  /** Called when the database stayed locked for the whole busy timeout. Every waiting unit of work is rejected with `error`. */
-  onBusy(error: unknown): void;
-  onBroken(error: unknown): void;
-}
-
-/**
- * Runs the transactions of the writer connection. Waiting units of work share one transaction and its sync,
- * and resolve when it is durable. A unit that throws is rolled back alone.
- */
-export class Transactions {
-  readonly #database: DatabaseSync;
-  readonly #hooks: TransactionHooks;
-  readonly #waiting: Unit[] = [];
-  /** Relaxed units run first, so that they wait for no sync, and in transactions of their own. */
-  readonly #relaxed: Unit[] = [];
-  readonly #steps: Unit[] = [];
-  #running = false;
-  #syncs = true;
-
-  readonly #isDurable: boolean;
-
-  /** @param isDurable false to sync no commit */
-  constructor(database: DatabaseSync, hooks: TransactionHooks, isDurable = true) {
-    this.#database = database;
-    this.#hooks = hooks;
-    this.#isDurable = isDurable;
-  }
-
-  /** `work` runs again if the disk is full or the failure of another unit ended the transaction. */
-  run<T>(work: () => Promise<T>, relaxed = false): Promise<T> {
-    return this.#add(relaxed ? this.#relaxed : this.#waiting, work, { relaxed });
-  }
-
-  /** Runs one step of a long operation in a transaction of its own, after the waiting calls. */
-  step<T>(work: () => Promise<T>): Promise<T> {
-    return this.#add(this.#steps, work);
-  }
-
-  /** Runs `work` while no transaction is open. */
-  between(work: () => void): Promise<void> {
-    return this.#add(this.#waiting, async () => work(), { outside: true });
-  }
-
-  #add<T>(queue: Unit[], work: () => Promise<T>, of: Partial<Unit> = {}): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const settled = { resolve: (value: unknown) => resolve(value as T), reject };
-      queue.push({ work, outside: false, relaxed: false, ...settled, ...of });
-      if (this.#running) return;
-      this.#running = true;
-      // Deferred, so that other calls of this turn share the transaction.
-      queueMicrotask(() => void this.#runAll());
-    });
-  }
-
-  async #runAll(): Promise<void> {
-    while (this.#isNeeded) {
-      await this.#runFirst(this.#relaxed);
-      await this.#runFirst(this.#waiting);
-      await this.#runFirst(this.#steps.splice(0, 1));
-    }
-    this.#running = false;
-  }
-
-  get #isNeeded(): boolean {
-    return this.#relaxed.length + this.#waiting.length + this.#steps.length > 0;
-  }
-
-  async #runFirst(queue: Unit[]): Promise<void> {
-    if (queue.length === 0) return;
-    if (queue[0]?.outside) await this.#runOutside(queue.shift());
-    else await this.#runTogether(queue, true);
-    // Send the results before the next sync blocks this thread, and receive new calls.
-    if (this.#isNeeded) await nextTurn();
-  }
-
-  async #runOutside(unit: Unit | undefined): Promise<void> {
-    try {
-      unit?.resolve(await unit.work());
-    } catch (error) {
-      unit?.reject(error);
-    }
-  }
-
-  /** @param mayRetry whether units are repeated once after a full disk */
-  async #runTogether(queue: Unit[], mayRetry: boolean): Promise<void> {
-    const begun: Unit[] = [];
-    const outcomes: Outcome[] = [];
-    try {
-      this.#hooks.beforeTransaction();
-      this.#sync(queue[0]?.relaxed !== true);
-      this.#database.exec('begin immediate');
-      // Calls that arrive meanwhile join the queue.
-      while (begun.length < MAX_UNITS && queue[0]?.outside === false) {
-        const [unit] = queue.splice(0, 1) as [Unit];
-        begun.push(unit);
-        outcomes.push(await this.#runUnit(unit, begun.length > 1));
-      }
-      this.#database.exec('commit');
-      this.#hooks.afterCommit();
-    } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec('rollback');
-      // If the transaction could not begin, only the first unit fails.
-      if (begun.length === 0) begun.push(...queue.splice(0, 1));
-      await this.#afterFailure(begun, error, mayRetry);
-      return;
-    }
-    for (const [index, { resolve, reject }] of begun.entries()) {
-      const outcome = outcomes[index];
-      if (outcome && 'error' in outcome) reject(outcome.error);
-      else resolve(outcome?.value);
-    }
-  }
-
-  /**
-   * Must be called between transactions. A commit with `synchronous = normal` is not synced; it becomes
-   * durable with the next synced commit.
-   */
-  #sync(full: boolean): void {
-    if (full === this.#syncs || !this.#isDurable) return;
-    this.#database.exec(`pragma synchronous = ${full ? 'full' : 'normal'}`);
-    this.#syncs = full;
-  }
-
-  /** The first unit has no savepoint, because usually it is the only one. @throws if the whole transaction is lost */
-  async #runUnit({ work }: Unit, hasSavepoint: boolean): Promise<Outcome> {
-    if (hasSavepoint) this.#database.exec('savepoint unit');
-    try {
-      const value = await work();
-      if (hasSavepoint) this.#database.exec('release unit');
-      return { value };
-    } catch (error) {
-      // A full disk or an input or output error ends the transaction of all units.
-      if (!hasSavepoint || !this.#database.isTransaction) throw error;
-      this.#database.exec('rollback to unit; release unit');
-      return { error: toUnavailable(error) ?? error };
-    }
-  }
-
-  async #afterFailure(units: readonly Unit[], error: unknown, mayRetry: boolean): Promise<void> {
-    if (isBusy(error)) {
-      // Otherwise each waiting unit would wait for the whole timeout again.
-      this.#rejectAll(units, toUnavailable(error));
-      this.#hooks.onBusy(toUnavailable(error));
-    } else if (isRemoved(error)) {
-      this.#rejectAll(units, error);
-    } else if (isBroken(error)) {
-      this.#rejectAll(units, outcomeUnknown(error));
-      this.#hooks.onBroken(error);
-    } else if (units.length > 1 || (isFull(error) && mayRetry)) {
-      if (isFull(error)) this.#hooks.makeSpace();
-      for (const unit of units) await this.#runTogether([unit], units.length > 1);
-    } else {
-      for (const { reject } of units) reject(toUnavailable(error) ?? error);
-    }
-  }
-
-  #rejectAll(units: readonly Unit[], error: unknown): void {
-    const left = [this.#relaxed, this.#waiting, this.#steps].flatMap((queue) => queue.splice(0));
-    for (const { reject } of [...units, ...left]) reject(error);
-  }
 }

@@ -4,8 +4,8 @@ import { messageOf } from '../../errors.ts';
 import { YOUNG_HEAP_MB } from '../../memory.ts';
 import { operationAt, type ReadSources, type Store, storeOf } from '../../store.ts';
 import { unavailable } from '../failures.ts';
-import { isReading, runOn, type Traits } from '../sql.ts';
-import { openThread, openWhenCalled, type ThreadClient } from '../thread.ts';
+import { isReading, type Operation, runOn, type Traits } from '../sql.ts';
+import { databaseThread } from '../thread.ts';
 import { isEmptied, openReader, prepareFolder, readingEngine } from './connection.ts';
 import { isBusy, toUnavailable } from './errors.ts';
 
@@ -100,17 +100,18 @@ function createReadSnapshot(connection: DatabaseSync): { begin(): void; end(): v
   };
 }
 
-async function createReader(path: string): Promise<ThreadClient & { endSnapshot(): void }> {
+/** Runs short reads on this thread. */
+async function createReader(path: string) {
   const connection = openReader({ path, busyTimeoutMs: READER_BUSY_TIMEOUT_MS });
   const snapshot = createReadSnapshot(connection);
   const kit = readingEngine(connection);
   // Fail now if the database cannot be read.
   await runOn(operationAt('accounts.findFirst'), [], kit);
   return {
-    async call(path, args) {
+    async call(operation: Operation<never, unknown>, args: readonly unknown[]): Promise<unknown> {
       try {
         snapshot.begin();
-        return await runOn(operationAt(path), args, kit);
+        return await runOn(operation, args, kit);
       } catch (error) {
         throw toUnavailable(error) ?? error;
       }
@@ -126,23 +127,24 @@ async function createReader(path: string): Promise<ThreadClient & { endSnapshot(
 async function openConnections(options: SqliteOptions): Promise<Store> {
   const { path, exclusive = true, busyTimeoutMs = WRITER_BUSY_TIMEOUT_MS, maxPages, isDurable } = options;
   const { onCrash = () => undefined, startThread: start = startThread } = options;
-  const writer = await openThread(
+  const writer = databaseThread(
     () => start({ role: 'writer', path, exclusive, busyTimeoutMs, maxPages, isDurable }),
     onCrash,
   );
+  const searcher = databaseThread(
+    () => start({ role: 'search', path, busyTimeoutMs: SEARCHER_BUSY_TIMEOUT_MS }),
+    onCrash,
+  );
   try {
+    await writer.open();
     const reader = await createReader(path);
-    const searcher = openWhenCalled(
-      () => start({ role: 'search', path, busyTimeoutMs: SEARCHER_BUSY_TIMEOUT_MS }),
-      onCrash,
-    );
     let closed = false;
     const generations = { all: 0, inboxes: 0 };
 
-    async function write(path: string, args: readonly unknown[], { keepsInboxes }: Traits): Promise<unknown> {
+    async function write(name: string, args: readonly unknown[], { keepsInboxes }: Traits): Promise<unknown> {
       options.onWriting?.(1);
       try {
-        return await writer.call(path, args);
+        return await writer.call(name, args);
       } finally {
         options.onWriting?.(-1);
         generations.all += 1;
@@ -153,10 +155,10 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
     }
 
     return storeOf(
-      async (path, { kind, traits }, args) => {
-        if (!isReading(kind)) return write(path, args, traits);
+      async (name, operation, args) => {
+        if (!isReading(operation.kind)) return write(name, args, operation.traits);
         if (closed) throw unavailable('closed');
-        return (kind === 'search' ? searcher : reader).call(path, args);
+        return operation.kind === 'search' ? searcher.call(name, args) : reader.call(operation, args);
       },
       {
         generation: (of) => generations[of ?? 'all'],

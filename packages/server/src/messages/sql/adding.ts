@@ -436,5 +436,5 @@ export const addBatch = flight(
     }
     return { result: plan.placed, written: others };
   },
-  { keepsInboxes: true, isIndexed: true },
+  { keepsInboxes: true },
 );

@@ -40,7 +40,7 @@ export const imports = {
       );
       await tx.run(sql`insert into parked_sources (source_seq, stage) values (${source}, ${stage})`);
     },
-    { keepsInboxes: true, isIndexed: true },
+    { keepsInboxes: true },
   ),
 
   /** Gives up the mails of a failed import. Otherwise the sweeper does it after STAGED_MS. */

@@ -1,6 +1,7 @@
 import { IDEMPOTENCY_MS } from '../../../src/inboxes/records.ts';
-import { callAt, OPERATIONS, type Store, storeOf } from '../../../src/store.ts';
+import { OPERATIONS, type Store, storeOf } from '../../../src/store.ts';
 import type { Chance } from '../../support/chance.ts';
+import { callAt } from '../../support/store-on.ts';
 import { T } from '../builders.ts';
 import { brokenInvariants, type Select } from '../invariants.ts';
 import { readWorks } from './reads.ts';

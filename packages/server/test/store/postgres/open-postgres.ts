@@ -1,9 +1,10 @@
 import { Client, Pool } from 'pg';
 import { createPool, postgresEngine } from '../../../src/database/postgres/connection.ts';
 import { openPostgres } from '../../../src/database/postgres/open.ts';
-import { createStore, type Store } from '../../../src/store.ts';
+import type { Store } from '../../../src/store.ts';
 import { type PostgresOptions, startPostgres } from '../../support/postgres.ts';
 import { type Databases, sharedPostgres } from '../../support/shared-postgres.ts';
+import { storeOn } from '../../support/store-on.ts';
 import type { Opened } from '../contract/suite.ts';
 import { TABLES } from '../sqlite/open-sqlite.ts';
 
@@ -77,7 +78,7 @@ async function openOn(url: string, onClosed: () => void): Promise<Opened> {
     async gated(beforeTransaction) {
       const pool = createPool(url, () => undefined);
       const engine = postgresEngine(pool);
-      const another = createStore({
+      const another = storeOn({
         ...engine,
         async transaction(work, of) {
           await beforeTransaction();

@@ -4,17 +4,18 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { unavailable } from '../../../src/database/failures.ts';
 import { migrate } from '../../../src/database/migrate.ts';
-import { isReading } from '../../../src/database/sql.ts';
+import { type Kit, type Operation, runOn } from '../../../src/database/sql.ts';
 import {
   openReader,
   openWriter,
   readingEngine,
-  Transactions,
   writingEngine,
 } from '../../../src/database/sqlite/connection.ts';
 import { openSqlite, type SqliteOptions, startThread } from '../../../src/database/sqlite/open.ts';
-import { openWhenCalled } from '../../../src/database/thread.ts';
-import { callAt, createStore, type ReadSources, type Store, storeOf } from '../../../src/store.ts';
+import { Transactions } from '../../../src/database/sqlite/transactions.ts';
+import { databaseThread } from '../../../src/database/thread.ts';
+import { type ReadSources, type Store, storeOf } from '../../../src/store.ts';
+import { storeOn } from '../../support/store-on.ts';
 import type { Opened } from '../contract/suite.ts';
 
 export const TABLES = [
@@ -49,46 +50,31 @@ export function temporaryPath(): { path: string; remove(): void } {
   };
 }
 
-/** The engine's store alone, without the threads between it and its callers: it opens in a fifth of the time. */
-async function openHere(path: string): Promise<Store> {
-  const engine = engineHere(path);
-  await engine.transaction((tx) => migrate(tx, 'sqlite'));
-  return createStore(engine);
-}
-
-function engineHere(path: string) {
+async function kitHere(path: string): Promise<Kit> {
   const database = openWriter({ path, busyTimeoutMs: 5000 });
   const nothing = () => undefined;
-  const hooks = {
-    beforeTransaction: nothing,
-    afterCommit: nothing,
-    makeSpace: nothing,
-    onBusy: nothing,
-    onBroken: nothing,
-  };
-  return writingEngine(database, new Transactions(database, hooks));
+  const hooks = { beforeTransaction: nothing, afterCommit: nothing, makeSpace: nothing, onBroken: nothing };
+  const kit = writingEngine(database, new Transactions(database, hooks));
+  await kit.transaction((tx) => migrate(tx, 'sqlite'));
+  return kit;
 }
 
 /** The engine's store as a server has it, but written to by this thread: it opens in a fifth of the time. */
 export async function openSqliteHere(path: string, read: ReadSources): Promise<Store> {
-  const writer = await openHere(path);
-  const reader = createStore(readingEngine(openReader({ path, busyTimeoutMs: 5000 })));
-  const searcher = openWhenCalled(
+  const writer = await kitHere(path);
+  const reader = readingEngine(openReader({ path, busyTimeoutMs: 5000 }));
+  const searcher = databaseThread(
     () => startThread({ role: 'search', path, busyTimeoutMs: 5000 }),
     () => undefined,
   );
   const generations = { all: 0, inboxes: 0 };
   const writes = new Set<Promise<unknown>>();
   let isClosed = false;
-  const write = (
-    operation: string,
-    args: readonly unknown[],
-    { keepsInboxes }: { keepsInboxes?: boolean },
-  ) => {
-    const call = callAt(writer, operation, args).finally(() => {
+  const write = (operation: Operation<never, unknown>, args: readonly unknown[]) => {
+    const call = runOn(operation, args, writer).finally(() => {
       writes.delete(call);
       generations.all += 1;
-      if (!keepsInboxes) generations.inboxes += 1;
+      if (!operation.traits.keepsInboxes) generations.inboxes += 1;
     });
     writes.add(call);
     return call;
@@ -99,10 +85,10 @@ export async function openSqliteHere(path: string, read: ReadSources): Promise<S
     await writer.close();
   };
   return storeOf(
-    async (operation, { kind, traits }, args) => {
+    async (path, operation, args) => {
       if (isClosed) throw unavailable('closed');
-      if (kind === 'search') return searcher.call(operation, args);
-      return isReading(kind) ? callAt(reader, operation, args) : write(operation, args, traits);
+      if (operation.kind === 'search') return searcher.call(path, args);
+      return operation.kind === 'read' ? runOn(operation, args, reader) : write(operation, args);
     },
     { generation: (of) => generations[of ?? 'all'], close },
     read,
@@ -110,7 +96,7 @@ export async function openSqliteHere(path: string, read: ReadSources): Promise<S
 }
 
 /** The engine as {@link openTemporary} opens it, but on this thread. */
-export const openTemporaryHere = (): Promise<Opened> => opened(openHere);
+export const openTemporaryHere = (): Promise<Opened> => opened(async (path) => storeOn(await kitHere(path)));
 
 /** A store on SQLite in a new directory, which goes when it is closed. */
 export function openTemporary(options: Partial<SqliteOptions> = {}): Promise<Opened & { path: string }> {
@@ -131,8 +117,8 @@ async function opened(open: (path: string) => Promise<Store>): Promise<Opened & 
       return another;
     },
     async gated(beforeTransaction) {
-      const engine = engineHere(path);
-      const another = createStore({
+      const engine = await kitHere(path);
+      const another = storeOn({
         ...engine,
         async transaction(work, of) {
           await beforeTransaction();

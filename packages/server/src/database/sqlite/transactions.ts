@@ -1,0 +1,175 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { outcomeUnknown } from '../failures.ts';
+import { isBroken, isBusy, isFull, isRemoved, toUnavailable } from './errors.ts';
+
+/** Units of work in one transaction: a few milliseconds, during which later calls wait. */
+const MAX_UNITS = 64;
+/**
+ * Pages of the log after which it is copied into the database: 16 MB instead of SQLite's 4 MB, because copying
+ * frequently changed pages less often halves the work.
+ */
+const CHECKPOINT_PAGES = 4000;
+
+interface Unit {
+  work(): Promise<unknown>;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+type Outcome = { value: unknown } | { error: unknown };
+
+interface TransactionHooks {
+  /** Called before each transaction; if it throws, the transaction fails with that error. */
+  beforeTransaction(): void;
+  /** Called after each commit, before the units of work in it resolve. If this hook throws, those units fail with its error. */
+  afterCommit(): void;
+  /** Called when the disk is full, before one more attempt. */
+  makeSpace(): void;
+  onBroken(error: unknown): void;
+}
+
+/**
+ * Runs the transactions of the writer connection. Waiting units of work share one transaction and its sync,
+ * and resolve when it is durable. A unit that throws is rolled back alone.
+ */
+export class Transactions {
+  readonly #database: DatabaseSync;
+  readonly #hooks: TransactionHooks;
+  readonly #isDurable: boolean;
+  readonly #log: StatementSync;
+  /** In the order in which they run: `relaxed` first, so that they wait for no sync; of `step` one in each transaction. */
+  readonly #queues = { relaxed: [] as Unit[], synced: [] as Unit[], step: [] as Unit[] };
+  #running = false;
+  #syncs = true;
+
+  /** @param isDurable false to sync no commit */
+  constructor(database: DatabaseSync, hooks: TransactionHooks, isDurable = true) {
+    this.#database = database;
+    this.#hooks = hooks;
+    this.#isDurable = isDurable;
+    // Checkpoints run here, after the calls that waited for the commit.
+    database.exec('pragma wal_autocheckpoint = 0');
+    this.#log = database.prepare('pragma wal_checkpoint(noop)');
+  }
+
+  /**
+   * `work` runs again if the disk is full or the failure of another unit ended the transaction.
+   * @param of `step`: a step of a long operation, after the waiting calls; `relaxed`: the commit need not be synced
+   */
+  run<T>(work: () => Promise<T>, of: 'synced' | 'step' | 'relaxed' = 'synced'): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#queues[of].push({ work, resolve: (value) => resolve(value as T), reject });
+      if (this.#running) return;
+      this.#running = true;
+      // Deferred, so that other calls of this turn share the transaction.
+      queueMicrotask(() => void this.#runAll());
+    });
+  }
+
+  async #runAll(): Promise<void> {
+    const { relaxed, synced, step } = this.#queues;
+    while (this.#isNeeded) {
+      await this.#runFirst(relaxed, false);
+      await this.#runFirst(synced);
+      await this.#runFirst(step.splice(0, 1));
+    }
+    this.#running = false;
+  }
+
+  get #isNeeded(): boolean {
+    return Object.values(this.#queues).some(({ length }) => length > 0);
+  }
+
+  async #runFirst(queue: Unit[], syncs = true): Promise<void> {
+    if (queue.length === 0) return;
+    await this.#runTogether(queue, syncs, true);
+    const isLogFull = this.#database.isOpen && Number(this.#log.get()?.log) >= CHECKPOINT_PAGES;
+    // Send the results before the next sync blocks this thread, and receive new calls.
+    if (this.#isNeeded || isLogFull) await nextTurn();
+    if (isLogFull) this.#checkpoint();
+  }
+
+  /** A checkpoint that fails loses nothing, and the next one tries again. */
+  #checkpoint(): void {
+    try {
+      this.#database.exec('pragma wal_checkpoint(passive)');
+    } catch (error) {
+      if (isBroken(error)) this.#hooks.onBroken(error);
+    }
+  }
+
+  /** @param mayRetry whether units are repeated once after a full disk */
+  async #runTogether(queue: Unit[], syncs: boolean, mayRetry: boolean): Promise<void> {
+    const begun: Unit[] = [];
+    const outcomes: Outcome[] = [];
+    try {
+      this.#hooks.beforeTransaction();
+      this.#sync(syncs);
+      this.#database.exec('begin immediate');
+      // Calls that arrive meanwhile join the queue.
+      for (let unit = queue.shift(); unit; unit = begun.length < MAX_UNITS ? queue.shift() : undefined) {
+        begun.push(unit);
+        outcomes.push(await this.#runUnit(unit, begun.length > 1));
+      }
+      this.#database.exec('commit');
+      this.#hooks.afterCommit();
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec('rollback');
+      // If the transaction could not begin, only the first unit fails.
+      if (begun.length === 0) begun.push(...queue.splice(0, 1));
+      await this.#afterFailure(begun, error, syncs, mayRetry);
+      return;
+    }
+    for (const [index, { resolve, reject }] of begun.entries()) {
+      const outcome = outcomes[index];
+      if (outcome && 'error' in outcome) reject(outcome.error);
+      else resolve(outcome?.value);
+    }
+  }
+
+  /**
+   * Must be called between transactions. A commit with `synchronous = normal` is not synced; it becomes
+   * durable with the next synced commit.
+   */
+  #sync(full: boolean): void {
+    if (full === this.#syncs || !this.#isDurable) return;
+    this.#database.exec(`pragma synchronous = ${full ? 'full' : 'normal'}`);
+    this.#syncs = full;
+  }
+
+  /** The first unit has no savepoint, because usually it is the only one. @throws if the whole transaction is lost */
+  async #runUnit({ work }: Unit, hasSavepoint: boolean): Promise<Outcome> {
+    if (hasSavepoint) this.#database.exec('savepoint unit');
+    try {
+      const value = await work();
+      if (hasSavepoint) this.#database.exec('release unit');
+      return { value };
+    } catch (error) {
+      // A full disk or an input or output error ends the transaction of all units.
+      if (!hasSavepoint || !this.#database.isTransaction) throw error;
+      this.#database.exec('rollback to unit; release unit');
+      return { error: toUnavailable(error) ?? error };
+    }
+  }
+
+  async #afterFailure(
+    units: readonly Unit[],
+    error: unknown,
+    syncs: boolean,
+    mayRetry: boolean,
+  ): Promise<void> {
+    if (isBusy(error) || isRemoved(error) || isBroken(error)) {
+      // Waiting units would fail with the same error, of a locked database after the whole timeout.
+      const waiting = Object.values(this.#queues).flatMap((queue) => queue.splice(0));
+      const reason = isBroken(error) ? outcomeUnknown(error) : (toUnavailable(error) ?? error);
+      for (const { reject } of [...units, ...waiting]) reject(reason);
+      if (isBroken(error)) this.#hooks.onBroken(error);
+    } else if (units.length > 1 || (isFull(error) && mayRetry)) {
+      if (isFull(error)) this.#hooks.makeSpace();
+      for (const unit of units) await this.#runTogether([unit], syncs, units.length > 1);
+    } else {
+      for (const { reject } of units) reject(toUnavailable(error) ?? error);
+    }
+  }
+}
