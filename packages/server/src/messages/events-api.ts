@@ -8,6 +8,7 @@ import {
   StreamedMessage,
 } from '@mayfly/client/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock } from '../clock.ts';
 import { type Asking, callersInbox, keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { STREAM_QUIET_MS, STREAM_RETRY_MS, STREAM_STALLED_MS } from '../http/limits.ts';
@@ -16,7 +17,7 @@ import { toAppError } from '../http/response/problems.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import { liveInbox } from '../inboxes/records.ts';
 import { accountCursorAt, cursorAt, timeOfSince } from './cursor.ts';
-import { type ChangeSource, createChangeSignal, type WaitDeps } from './held/change-signal.ts';
+import { type ChangeSource, readUntil, type WaitDeps } from './held/change-signal.ts';
 import type { HeldDeps } from './held/held-deps.ts';
 import { toSummary } from './json.ts';
 import { placeAfter } from './list.ts';
@@ -83,21 +84,6 @@ export function eventRoutes(app: App, context: RouteContext): void {
 
 /** The last comment line of a stream gives the reason for its end. */
 function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContext) {
-  /** The error for a stream that ended before it began. */
-  const reasonOfEnd = async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    streamed: () => Promise<string>,
-  ) => {
-    try {
-      return await streamed();
-    } catch (error) {
-      if (!reply.sent) throw error;
-      const expected = toAppError(error);
-      if (!expected) deps.log.error({ requestId: request.id, err: error }, 'A stream failed');
-      return expected?.message ?? 'The server failed. Resume with the header Last-Event-ID.';
-    }
-  };
   return async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -112,21 +98,24 @@ function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContex
     const { raw } = reply;
     const { id: inboxId } = request.params as { id?: string };
     const { authorization } = request.headers;
-    const { session } = request;
-    const recheck = async () => guard.check({ authorization, session, access, inboxId });
+    const recheck = () => guard.check({ authorization, session: request.session, access, inboxId });
     if (request.admitted) reply.headers(admission.headers(request.admitted));
-    const reason = await reasonOfEnd(request, reply, () =>
-      held.hold(reply, async (signal) => {
+    let reason = 'The server is stopping. Resume with the header Last-Event-ID.';
+    try {
+      await held.hold(reply, (signal) => {
         raw.writeHead(200, reply.getHeaders() as Record<string, string>);
         reply.hijack();
-        await writeEvents(raw, followable, { ...heldDeps, recheck, onMessages }, signal);
-        return 'The server is stopping. Resume with the header Last-Event-ID.';
-      }),
-    );
-    deps.log.info(
-      { requestId: request.id, why: raw.destroyed ? 'the client disconnected or stopped reading' : reason },
-      'A stream ended',
-    );
+        return writeEvents(raw, followable, { ...heldDeps, recheck, onMessages, signal });
+      });
+    } catch (error) {
+      // The error for a stream that ended before it began.
+      if (!reply.sent) throw error;
+      const expected = toAppError(error);
+      if (!expected) deps.log.error({ requestId: request.id, err: error }, 'A stream failed');
+      reason = expected?.message ?? 'The server failed. Resume with the header Last-Event-ID.';
+    }
+    const why = raw.destroyed ? 'the client disconnected or stopped reading' : reason;
+    deps.log.info({ requestId: request.id, why }, 'A stream ended');
     if (!raw.destroyed) raw.end(comment(reason));
     return reply;
   };
@@ -140,52 +129,48 @@ function eventText({ message, cursor }: Followed): string {
 /** A comment line, which clients ignore. */
 const comment = (text: string): string => `: ${text}\n\n`;
 
+interface Writing extends WaitDeps {
+  signal: AbortSignal;
+  /** @throws AppError if the caller may no longer read */
+  recheck(): Promise<unknown>;
+  onMessages(): void;
+}
+
 /**
  * Sends every message once and in order. The next page is read when the client has taken the last one, which limits its
- * memory. Ends with the signal, or when the client stops reading; it can resume. `recheck` throws AppError if the caller
- * may no longer read. @throws the errors of `recheck` and {@link Followable.next}
+ * memory. Ends with the signal, or when the client stops reading; it can resume.
+ * @throws the errors of `recheck` and {@link Followable.next}
  */
-async function writeEvents(
-  raw: ServerResponse,
-  followable: Followable,
-  deps: WaitDeps & { recheck(): Promise<unknown>; onMessages(): void },
-  signal: AbortSignal,
-): Promise<void> {
-  const { clock } = deps;
+async function writeEvents(raw: ServerResponse, followable: Followable, deps: Writing): Promise<void> {
+  const { clock, signal } = deps;
   let checkedAt = clock.monotonic();
   let beat = checkedAt + STREAM_QUIET_MS;
   // An id without data is no event, but lets a client that is disconnected before the first event resume there.
   raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
-  const changes = createChangeSignal(deps, followable.source, signal);
-  try {
-    while (!signal.aborted) {
-      changes.reset();
-      const { messages, until } = await followable.next(clock.now());
-      if (signal.aborted) return;
-      if (messages.length > 0 || clock.monotonic() >= beat) {
-        if (clock.monotonic() - checkedAt >= STREAM_QUIET_MS) {
-          await deps.recheck();
-          checkedAt = clock.monotonic();
-        }
-        if (raw.destroyed) return;
-        if (messages.length > 0) deps.onMessages();
-        raw.write(messages.map(eventText).join('') || comment('still here'));
-        if (!(await isDrained(raw, clock, signal))) return void raw.destroy();
-        beat = clock.monotonic() + STREAM_QUIET_MS;
-      }
-      if (messages.length < PAGE) await changes.wait(Math.min(beat - clock.monotonic(), until - clock.now()));
+  /** @returns whether the stream is over */
+  const send = async (messages: readonly Followed[]): Promise<boolean> => {
+    if (clock.monotonic() - checkedAt >= STREAM_QUIET_MS) {
+      await deps.recheck();
+      checkedAt = clock.monotonic();
     }
-  } finally {
-    changes.end();
-  }
+    if (raw.destroyed) return true;
+    if (messages.length > 0) deps.onMessages();
+    raw.write(messages.map(eventText).join('') || comment('still here'));
+    if (!(await isDrained(raw, clock, signal))) raw.destroy();
+    beat = clock.monotonic() + STREAM_QUIET_MS;
+    return raw.destroyed;
+  };
+  await readUntil({ ...deps, source: followable.source }, Number.POSITIVE_INFINITY, async (now) => {
+    const { messages, until } = await followable.next(now);
+    const isDue = messages.length > 0 || clock.monotonic() >= beat;
+    const isFinal = signal.aborted || (isDue && (await send(messages)));
+    const nextBeat = clock.now() + beat - clock.monotonic();
+    return { result: undefined, isFinal, until: messages.length < PAGE ? Math.min(nextBeat, until) : now };
+  });
 }
 
 /** Whether the client has read what was written; false after a timeout or the signal. */
-async function isDrained(
-  raw: ServerResponse,
-  clock: WaitDeps['clock'],
-  signal: AbortSignal,
-): Promise<boolean> {
+async function isDrained(raw: ServerResponse, clock: Clock, signal: AbortSignal): Promise<boolean> {
   if (!raw.writableNeedDrain) return true;
   const drained = new AbortController();
   raw.once('drain', () => drained.abort());

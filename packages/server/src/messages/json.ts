@@ -1,7 +1,7 @@
 import type { Message, MessageSummary } from '@mayfly/client/contract';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { contentFields } from '../mail/full-json.ts';
-import type { AccountMessagePage, MessagePage } from './list.ts';
+import type { MessagePage } from './list.ts';
 import type { FullMessageRecord, MessageRecord, MessageRow } from './records.ts';
 
 export function toSummary(message: MessageRecord): MessageSummary {
@@ -27,27 +27,17 @@ function rowJson(inboxId: string, row: MessageRow): string {
   return `{"id":"${id}","inboxId":"${inboxId}",${summary.slice(1, -1)},"receivedAt":"${time}","size":${size},"hasAttachments":${hasAttachments},${marks}}`;
 }
 
-type PageFields = Omit<MessagePage, 'messages'> & Partial<Pick<AccountMessagePage, 'before'>>;
+type PageFields = Omit<MessagePage, 'messages'> & { before?: string | null };
 
-/** Caches the JSON of rows, which the pages of clients that poll or wait share. */
-export class ListTexts {
-  readonly #summaries = new WeakMap<MessageRow, string>();
-
-  /** @param inboxId returns the inbox of the message at an index */
-  page(messages: readonly MessageRow[], fields: PageFields, inboxId: (message: number) => string): Buffer {
-    const { searchedTo, ...rest } = fields;
-    const shown = searchedTo === null ? rest : { ...rest, searchedTo: toTime(searchedTo) };
-    const summaries = messages.map((message, at) => this.#summary(inboxId(at), message));
-    return Buffer.from(`{"messages":[${summaries.join(',')}],${JSON.stringify(shown).slice(1)}`);
-  }
-
-  #summary(inboxId: string, message: MessageRow): string {
-    const known = this.#summaries.get(message);
-    if (known !== undefined) return known;
-    const json = rowJson(inboxId, message);
-    this.#summaries.set(message, json);
-    return json;
-  }
+/** The JSON of a page. @param inboxOf returns the inbox of a message */
+export function pageJson<Row extends MessageRow>(
+  messages: readonly Row[],
+  { searchedTo, ...fields }: PageFields,
+  inboxOf: (message: Row) => string,
+): Buffer {
+  const shown = searchedTo === null ? fields : { ...fields, searchedTo: toTime(searchedTo) };
+  const summaries = messages.map((message) => rowJson(inboxOf(message), message));
+  return Buffer.from(`{"messages":[${summaries.join(',')}],${JSON.stringify(shown).slice(1)}`);
 }
 
 const urlOf = ({ inboxId, id }: FullMessageRecord, base: string): string =>

@@ -14,18 +14,14 @@ import type { App, RouteContext } from '../http/context.ts';
 import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
 import { contentTag, sendJson } from '../http/response/etag.ts';
 import { type Condition, conditionsOf, type TextField } from '../mail/matching/conditions.ts';
-import type { Filters } from '../mail/matching/filters.ts';
 import { didYouMean, quoted } from '../text/nearest.ts';
 import { timeOfRfc3339 } from './cursor.ts';
-import { ListTexts } from './json.ts';
-import { createNewest, listAccountMessages, listMessages, type MessagePage } from './list.ts';
+import { pageJson } from './json.ts';
+import { type ListQuery, listAccountMessages, listMessages } from './list.ts';
 
 const NEVER = new AbortController().signal;
 
 export function messageListRoute(app: App, { deps, held, heldDeps, responses }: RouteContext): void {
-  const listDeps = { ...heldDeps, newest: createNewest(() => deps.store.messages) };
-  const texts = new ListTexts();
-
   app.route({
     method: 'GET',
     url: '/v1/inboxes/:id/messages',
@@ -43,20 +39,20 @@ export function messageListRoute(app: App, { deps, held, heldDeps, responses }: 
     },
     handler: async (request, reply) => {
       const inbox = callersInbox(request);
-      const { wait = 0, limit = DEFAULT_LIMIT, since, before, ...filters } = request.query;
-      const query = { since, before, limit, conditions: listConditions(filters) };
-      const pageBytes = ({ messages, ...fields }: MessagePage): Buffer =>
-        texts.page(messages, fields, () => inbox.id);
-      const list = (signal: AbortSignal) => listMessages(listDeps, inbox, query, wait * SECOND_MS, signal);
-      if (wait > 0) {
-        const page = await held.hold(reply, list);
-        deps.waitLog.addHeld(inbox, 'list', page.messages.length > 0);
-        return sendJson(request, reply, pageBytes(page), null);
+      const query = listQuery(request.query);
+      const list = async (signal: AbortSignal) => {
+        const { messages, ...fields } = await listMessages(heldDeps, inbox, query, signal);
+        return { isEmpty: messages.length === 0, body: pageJson(messages, fields, () => inbox.id) };
+      };
+      if (query.waitMs > 0) {
+        const { isEmpty, body } = await held.hold(reply, list);
+        deps.waitLog.addHeld(inbox, 'list', !isEmpty);
+        return sendJson(request, reply, body, null);
       }
       const { body, tag } = await responses.json(inbox, request.url, async () => {
         // A search is aborted when its client disconnects.
         const isSearch = query.conditions.length > 0;
-        return pageBytes(await (isSearch ? held.hold(reply, list) : list(NEVER)));
+        return (await (isSearch ? held.hold(reply, list) : list(NEVER))).body;
       });
       return sendJson(request, reply, body, tag);
     },
@@ -64,8 +60,6 @@ export function messageListRoute(app: App, { deps, held, heldDeps, responses }: 
 }
 
 export function accountMessageRoutes(app: App, { held, heldDeps }: RouteContext): void {
-  const texts = new ListTexts();
-
   app.route({
     method: 'GET',
     url: '/v1/messages',
@@ -82,14 +76,12 @@ export function accountMessageRoutes(app: App, { held, heldDeps }: RouteContext)
     },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);
-      const { wait = 0, limit = DEFAULT_LIMIT, since, before, ...filters } = request.query;
-      const query = { since, before, limit, conditions: listConditions(filters) };
-      const list = (signal: AbortSignal) =>
-        listAccountMessages(heldDeps, account.id, query, wait * SECOND_MS, signal);
-      const isHeld = wait > 0 || query.conditions.length > 0;
+      const query = listQuery(request.query);
+      const list = (signal: AbortSignal) => listAccountMessages(heldDeps, account.id, query, signal);
+      const isHeld = query.waitMs > 0 || query.conditions.length > 0;
       const { messages, ...fields } = await (isHeld ? held.hold(reply, list) : list(NEVER));
-      const body = texts.page(messages, fields, (at) => messages[at]?.inboxId ?? '');
-      return sendJson(request, reply, body, wait > 0 ? null : contentTag(body));
+      const body = pageJson(messages, fields, ({ inboxId }) => inboxId);
+      return sendJson(request, reply, body, query.waitMs > 0 ? null : contentTag(body));
     },
   });
 }
@@ -116,12 +108,14 @@ const OPERATORS = [
   'after',
 ];
 
-const OPERATOR = /([a-z]+(?:-[a-z]+)*):/iy;
-/** An unknown name with a colon is text, not an operator, if one of these follows. */
-const NO_VALUE = /^[\s/\\]?$/;
-const PHRASE = /"((?:[^"\\]|\\.)*)"/sy;
-const WORD = /\S+/y;
-const BLANKS = /\s*/y;
+/**
+ * A term: `-`, the name of an operator, and a phrase or text up to white space. An unknown name with a colon is text if
+ * the colon is followed by white space, a slash or a backslash.
+ */
+const TERM = new RegExp(
+  String.raw`\s*(-(?=\S))?(?:(${OPERATORS.join('|')}|[a-z]+(?:-[a-z]+)*(?=:[^\s/\\])):)?(?:"((?:[^"\\]|\\.)*)"|(\S*))`,
+  'gisy',
+);
 
 const SIZE = /^(\d{1,9}(?:\.\d{1,9})?)(?:([kmg])i?)?b?$/i;
 const KIB = 1024;
@@ -131,66 +125,27 @@ function invalidQuery(message: string): AppError {
   return new AppError('invalid_request', message, { errors: [{ path: 'q', message }] });
 }
 
-class Reader {
-  readonly #text: string;
-  #at = 0;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  get isAtEnd(): boolean {
-    this.#take(BLANKS);
-    return this.#at === this.#text.length;
-  }
-
-  /** True at a `-` before a term, which is then consumed. */
-  takeNot(): boolean {
-    return this.#take(/-(?=\S)/y) !== undefined;
-  }
-
-  /** The name of the next operator, known or not; undefined before a word or a phrase. */
-  takeOperator(): string | undefined {
-    const from = this.#at;
-    const name = this.#take(OPERATOR)?.[1]?.toLowerCase();
-    const isLiteral = NO_VALUE.test(this.#text[this.#at] ?? '');
-    if (name !== undefined && (OPERATORS.includes(name) || !isLiteral)) return name;
-    this.#at = from;
-    return undefined;
-  }
-
-  /** A phrase, or text up to white space. @throws AppError for a phrase without an end */
-  takeValue(): string {
-    if (this.#text[this.#at] !== '"') return this.#take(WORD)?.[0] ?? '';
-    const [, phrase] = this.#take(PHRASE) ?? [];
-    if (phrase !== undefined) return phrase.replaceAll(/\\(["\\])/g, '$1').trim();
-    const rest = quoted(this.#text.slice(this.#at));
-    throw invalidQuery(`The phrase ${rest} in "q" has no closing quote. Add one; inside a phrase write \\".`);
-  }
-
-  #take(pattern: RegExp): RegExpExecArray | undefined {
-    pattern.lastIndex = this.#at;
-    const found = pattern.exec(this.#text) ?? undefined;
-    if (found) this.#at = pattern.lastIndex;
-    return found;
-  }
+/** @throws AppError `invalid_request` that names the wrong term of `q` */
+function listQuery(query: AccountMessageQuery | MessageQuery): ListQuery {
+  const { q, wait = 0, limit = DEFAULT_LIMIT, since, before, ...filters } = query;
+  const conditions = [...conditionsOf(filters), ...(q === undefined ? [] : parseQuery(q))];
+  return { since, before, limit, conditions, waitMs: wait * SECOND_MS };
 }
 
-/** @throws AppError `invalid_request` that names the wrong term of `q` */
-const listConditions = ({ q, ...filters }: Filters & { q?: string | undefined }): Condition[] => [
-  ...conditionsOf(filters),
-  ...(q === undefined ? [] : parseQuery(q)),
-];
-
 function parseQuery(q: string): Condition[] {
-  const reader = new Reader(q);
   const conditions: Condition[] = [];
-  while (!reader.isAtEnd) {
-    const not = reader.takeNot();
-    const operator = reader.takeOperator();
-    const value = reader.takeValue();
-    const condition = operator === undefined ? anywhere(value) : conditionOf(operator, value);
-    conditions.push(not ? { ...condition, not: condition.not !== true } : condition);
+  for (const term of q.trim().matchAll(TERM)) {
+    const [all, minus, operator, phrase, word = ''] = term;
+    if (all === '') break;
+    if (word.startsWith('"')) {
+      const rest = quoted(term.input.slice(term.index + all.length - word.length));
+      throw invalidQuery(
+        `The phrase ${rest} in "q" has no closing quote. Add one; inside a phrase write \\".`,
+      );
+    }
+    const value = phrase === undefined ? word : phrase.replaceAll(/\\(["\\])/g, '$1').trim();
+    const condition = operator ? conditionOf(operator.toLowerCase(), value) : anywhere(value);
+    conditions.push(minus ? { ...condition, not: condition.not !== true } : condition);
   }
   if (conditions.length > 0 && conditions.length <= MAX_SEARCH_TERMS) return conditions;
   throw invalidQuery(`"q" must contain 1 to ${MAX_SEARCH_TERMS} terms, not ${quoted(q)}.`);

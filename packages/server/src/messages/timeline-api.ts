@@ -9,7 +9,7 @@ import { inboxAddress, parseAddress } from '../mail/address.ts';
 import { headersAt } from '../mail/fields.ts';
 import type { MailHeader, MailSummary } from '../mail/mail.ts';
 import { parseDate } from '../mail/mime/date.ts';
-import type { TrailEvent, TrailStep } from '../mail/trail.ts';
+import type { TrailEvent } from '../mail/trail.ts';
 import type { OutgoingRecord } from '../outgoing/sql.ts';
 import { REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
@@ -125,6 +125,7 @@ async function earlierAttempts(
 
 /** `at`: epoch milliseconds. */
 type TimelineEvent = Omit<ShownEvent, 'at'> & { at: number | null };
+type Draft = Omit<TimelineEvent, 'sincePreviousMs'>;
 
 /** Mails with more hops are regarded as looping (RFC 5321 section 6.3). */
 const MAX_HOPS = 100;
@@ -134,20 +135,16 @@ const MAX_DETAIL = 300;
 const TOLERANCE_MS = 1_000;
 /** Possible before the sender has written the mail, because connections are reused. */
 const BEFORE_THE_MAIL: ReadonlySet<TrailEvent> = new Set(['connected', 'tls', 'authenticated', 'fault']);
-
 /** Events after which our Received line was added. */
 const OWN_LINE: ReadonlySet<TrailEvent> = new Set(['connected', 'injected', 'provider-call']);
-
 /** Parsing runs during the commit or after it. */
 const BESIDE_THE_COMMIT: ReadonlySet<TrailEvent> = new Set(['parsed', 'sender-checked']);
 
-type Draft = Omit<TimelineEvent, 'sincePreviousMs'>;
+const cut = (text: string): string => (text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL - 1)}…` : text);
 
 const ownEvent = (at: number, event: Draft['event'], detail: string): Draft => ({
-  ...{ at, event, detail, clock: 'mayfly', note: null, webhook: null },
+  ...{ at, event, detail: cut(detail), clock: 'mayfly', note: null, webhook: null },
 });
-
-const cut = (text: string): string => (text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL - 1)}…` : text);
 
 interface Facts {
   deliveries: readonly Pick<DeliveryRecord, 'id' | 'webhookId' | 'attempts'>[];
@@ -169,24 +166,43 @@ export function timelineOf(
   const headers = headerEvents(message, arrived);
   const written = headers.find(({ at }) => at !== null)?.at ?? 0;
   const firstOfMail = trail.findIndex(({ event, at }) => !BEFORE_THE_MAIL.has(event) || at > written);
-  const ofReading = trail.filter(({ event }) => BESIDE_THE_COMMIT.has(event));
-  const own = [
-    ...trail.filter((step) => !ofReading.includes(step)).map((step) => stepEvent(step, message)),
-    ...[
-      committed(message),
-      ...ofReading.map((step) => stepEvent(step, message)),
-      ...(repliedAt === null ? [] : [ownEvent(repliedAt, 'replied', 'The 250 reply was sent')]),
-      ...deliveries.flatMap(attemptEvents),
-      ...sent.map(sentBack),
-    ].sort((a, b) => (a.at ?? 0) - (b.at ?? 0)),
+  const [reading = [], before = []] = [true, false].map((isReading) =>
+    trail
+      .filter(({ event }) => BESIDE_THE_COMMIT.has(event) === isReading)
+      .map(({ event, at, detail = '' }) => ownEvent(at, event, DETAILS[event]?.(message, detail) ?? detail)),
+  );
+  const commit = `Stored in one transaction${trail.some(({ event }) => event === 'data') ? ', before the 250 reply' : ''}`;
+  const after = [
+    ownEvent(receivedAt, 'committed', commit),
+    ...reading,
+    ...(repliedAt === null ? [] : [ownEvent(repliedAt, 'replied', 'The 250 reply was sent')]),
+    ...deliveries.flatMap(attemptEvents),
+    ...sent.map(sentBack),
   ];
-  noteSetBack(own);
-  const before = own.splice(0, Math.max(0, firstOfMail));
+  const own = [...before, ...after.sort((a, b) => (a.at ?? 0) - (b.at ?? 0))];
+  for (const { event, ms } of differences(own)) {
+    if (ms === null || ms >= 0) continue;
+    event.note = `This time is ${-ms} ms before the one above: the clock of this server was set back, or those of two nodes differ.`;
+  }
+  const beforeTheMail = own.splice(0, Math.max(0, firstOfMail));
   for (const attempt of attempts.map(earlierAttempt)) {
     const later = own.findIndex(({ at }) => at !== null && at > (attempt.at ?? 0));
     own.splice(Math.max(0, later), 0, attempt);
   }
-  return withDifferences([...before, ...headers, ...own]);
+  return differences([...beforeTheMail, ...headers, ...own]).map(({ event, ms }) => ({
+    ...event,
+    sincePreviousMs: ms,
+  }));
+}
+
+/** `ms`: since the last event before it whose time is known; null if one of the times is unknown. */
+function differences(events: readonly Draft[]): { event: Draft; ms: number | null }[] {
+  let previous: number | null = null;
+  return events.map((event) => {
+    const ms = event.at === null || previous === null ? null : event.at - previous;
+    previous = event.at ?? previous;
+    return { event, ms };
+  });
 }
 
 function earlierAttempt({ at, reply, fault, remoteAddress }: Refusal): Draft {
@@ -197,62 +213,39 @@ function earlierAttempt({ at, reply, fault, remoteAddress }: Refusal): Draft {
   ];
   const outcome = deeds.length === 0 ? 'the connection ended in the middle of the message' : deeds.join(', ');
   const rule = fault ? ` (fault rule ${fault.rule} at ${fault.at})` : '';
-  return ownEvent(at, 'earlier-attempt', cut(`The same sender, from ${remoteAddress}: ${outcome}${rule}`));
-}
-
-function withDifferences(events: readonly Draft[]): TimelineEvent[] {
-  let previous: number | null = null;
-  return events.map((event) => {
-    const { at } = event;
-    const sincePreviousMs = at === null || previous === null ? null : at - previous;
-    previous = at ?? previous;
-    return { ...event, sincePreviousMs };
-  });
+  return ownEvent(at, 'earlier-attempt', `The same sender, from ${remoteAddress}: ${outcome}${rule}`);
 }
 
 /** The Date header, and the Received headers of other servers, oldest first. */
 function headerEvents({ content, trail }: FullMessageRecord, arrived: number): Draft[] {
   const named = (name: string): MailHeader[] =>
     content.headers.filter((header) => header.name.toLowerCase() === name);
-  const date = dateEvent(named('date')[0]?.value, arrived);
+  let before: number | null = null;
+  const eventOf = (kind: Pick<Draft, 'event' | 'clock'>, text: string, time: string): Draft => {
+    const date = parseDate(time);
+    const at = date === null ? null : Date.parse(date);
+    const note = noteOf(at, before, arrived);
+    before = at ?? before;
+    return { at, ...kind, detail: cut(text), note, webhook: null };
+  };
+  const ofSender = { event: 'date-header', clock: 'sender' } as const;
+  const ofRelay = { event: 'received-header', clock: 'relay' } as const;
+  const [date] = named('date');
+  const first: Draft = date
+    ? eventOf(ofSender, `Date: ${date.value}`, date.value)
+    : { at: null, ...ofSender, detail: 'The message has no Date header.', note: null, webhook: null };
   const isOurs = trail.some(({ event }) => OWN_LINE.has(event));
-  const hops = named('received')
-    .slice(isOurs ? 1 : 0)
-    .slice(0, MAX_HOPS)
-    .reverse();
-  let before = date.at;
-  const events = hops.map(({ value }) => {
-    const event = hopEvent(value, before, arrived);
-    before = event.at ?? before;
-    return event;
+  const hops = named('received').slice(isOurs ? 1 : 0, MAX_HOPS + 1);
+  const received = hops.reverse().map(({ value }) => {
+    // The time follows the last semicolon (RFC 5322 section 3.6.7).
+    const end = value.lastIndexOf(';');
+    const hop = (end < 0 ? value : value.slice(0, end)).replace(/\s+/g, ' ').trim();
+    return eventOf(ofRelay, `Received: ${hop}`, value.slice(end + 1));
   });
-  return [date, ...events];
+  return [first, ...received];
 }
 
-function dateEvent(value: string | undefined, arrived: number): Draft {
-  const base = { event: 'date-header' as const, clock: 'sender' as const, webhook: null };
-  if (value === undefined)
-    return { ...base, at: null, detail: 'The message has no Date header.', note: null };
-  const at = timeOf(value);
-  return { ...base, at, detail: cut(`Date: ${value}`), note: noteOf(at, null, arrived) };
-}
-
-/** @param before time of the last earlier header that could be read (at first, the Date header); null if there is none */
-function hopEvent(value: string, before: number | null, arrived: number): Draft {
-  // The time follows the last semicolon (RFC 5322 section 3.6.7).
-  const end = value.lastIndexOf(';');
-  const at = timeOf(value.slice(end + 1));
-  const hop = (end < 0 ? value : value.slice(0, end)).replace(/\s+/g, ' ').trim();
-  const note = noteOf(at, before, arrived);
-  const detail = cut(`Received: ${hop}`);
-  return { at, event: 'received-header', clock: 'relay', detail, note, webhook: null };
-}
-
-function timeOf(value: string): number | null {
-  const date = parseDate(value);
-  return date === null ? null : Date.parse(date);
-}
-
+/** @param before time of the last earlier header that could be read; null if there is none */
 function noteOf(at: number | null, before: number | null, arrived: number): string | null {
   if (at === null) return 'The time could not be read.';
   if (at > arrived + TOLERANCE_MS) {
@@ -264,55 +257,27 @@ function noteOf(at: number | null, before: number | null, arrived: number): stri
   return null;
 }
 
-const stepEvent = ({ event, at, detail = '' }: TrailStep, message: FullMessageRecord): Draft =>
-  ownEvent(at, event, cut(stepDetail(event, detail, message)));
-
-function stepDetail(event: TrailEvent, detail: string, message: FullMessageRecord): string {
-  const { envelope, rcptTo, size, parseError } = message;
-  switch (event) {
-    case 'connected':
-      return `Connection from ${envelope.remoteAddress}`;
-    case 'authenticated':
-      return detail === 'inbox'
-        ? 'AUTH: all mail of the session goes to this inbox'
-        : 'AUTH: credentials of no inbox, which change nothing';
-    case 'mail-from':
-      return `MAIL FROM:<${envelope.mailFrom}>`;
-    case 'rcpt-to':
-      return `RCPT TO:${rcptTo.map((address) => `<${address}>`).join(', ')}`;
-    case 'data':
-      return 'DATA';
-    case 'injected':
-      return `Injected by a request from ${envelope.remoteAddress}`;
-    case 'provider-call':
-      return `Sent through the interface of ${detail}, by a request from ${envelope.remoteAddress}`;
-    case 'imported':
-      return 'Stored again from a recording, with its recorded envelope';
-    case 'end-of-data':
-      return `All ${size} bytes were received, our Received line included`;
-    case 'parsed':
-      return parseError ?? 'The message was parsed';
-    case 'sender-checked':
-      return checkDetail(message);
-    default:
-      return detail;
-  }
-}
-
-function checkDetail({ authentication }: FullMessageRecord): string {
-  if (!authentication) return '';
-  const { spf, dkim, dmarc } = authentication;
-  return `SPF ${spf}, DKIM ${dkim}, DMARC ${dmarc}`;
-}
-
-function committed({ receivedAt, trail }: FullMessageRecord): Draft {
-  const isSmtp = trail.some(({ event }) => event === 'data');
-  return ownEvent(
-    receivedAt,
-    'committed',
-    `Stored in one transaction${isSmtp ? ', before the 250 reply' : ''}`,
-  );
-}
+/** For other steps the stored detail is shown. */
+const DETAILS: Partial<Record<TrailEvent, (message: FullMessageRecord, detail: string) => string>> = {
+  connected: ({ envelope }) => `Connection from ${envelope.remoteAddress}`,
+  authenticated: (_, detail) =>
+    detail === 'inbox'
+      ? 'AUTH: all mail of the session goes to this inbox'
+      : 'AUTH: credentials of no inbox, which change nothing',
+  'mail-from': ({ envelope }) => `MAIL FROM:<${envelope.mailFrom}>`,
+  'rcpt-to': ({ rcptTo }) => `RCPT TO:${rcptTo.map((address) => `<${address}>`).join(', ')}`,
+  data: () => 'DATA',
+  injected: ({ envelope }) => `Injected by a request from ${envelope.remoteAddress}`,
+  'provider-call': ({ envelope }, detail) =>
+    `Sent through the interface of ${detail}, by a request from ${envelope.remoteAddress}`,
+  imported: () => 'Stored again from a recording, with its recorded envelope',
+  'end-of-data': ({ size }) => `All ${size} bytes were received, our Received line included`,
+  parsed: ({ parseError }) => parseError ?? 'The message was parsed',
+  'sender-checked': ({ authentication }) =>
+    authentication
+      ? `SPF ${authentication.spf}, DKIM ${authentication.dkim}, DMARC ${authentication.dmarc}`
+      : '',
+};
 
 function attemptEvents({ id, webhookId, attempts }: Facts['deliveries'][number]): Draft[] {
   return attempts.map(({ at, status, durationMs, error }, index) => {
@@ -333,16 +298,5 @@ function sentBack({ kind, details, createdAt, state, attempts, error }: Outgoing
       : `The outcome ${outcome}, as ${kind === 'event' ? 'an event' : 'a report'}`;
   const where = `${via ? ` of ${via}` : ''}${to.length > 0 ? ` to ${to.join(', ')}` : ''}`;
   const became = `${state} after ${attempts} attempt${attempts === 1 ? '' : 's'}${error === null ? '' : `: ${error}`}`;
-  return ownEvent(createdAt, 'sent-back', cut(`${what}${where}: ${became}`));
-}
-
-/** Notes where the clock of a server was set back. */
-function noteSetBack(own: Draft[]): void {
-  let before: number | null = null;
-  for (const event of own) {
-    if (event.at !== null && before !== null && event.at < before) {
-      event.note = `This time is ${before - event.at} ms before the one above: the clock of this server was set back, or those of two nodes differ.`;
-    }
-    before = event.at ?? before;
-  }
+  return ownEvent(createdAt, 'sent-back', `${what}${where}: ${became}`);
 }

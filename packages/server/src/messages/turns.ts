@@ -1,3 +1,5 @@
+export type Turns = ReturnType<typeof createTurns>;
+
 /**
  * Shares `slots` among accounts: one account has at most all but one of them, and accounts with queued work take
  * turns. So no account can delay the work of the others for long.
@@ -29,7 +31,9 @@ export function createTurns(slots: number) {
 
   return async <T>(accountId: string, work: () => Promise<T>): Promise<T> => {
     await new Promise<void>((resolve) => {
-      queues.set(accountId, [...(queues.get(accountId) ?? []), resolve]);
+      const queue = queues.get(accountId);
+      if (queue) queue.push(resolve);
+      else queues.set(accountId, [resolve]);
       startNext();
     });
     try {

@@ -6,7 +6,7 @@ import { listRecipients } from '../../mail/matching/similar-addresses.ts';
 import { createSharing, type Store } from '../../store.ts';
 import type { CheckRange } from '../records.ts';
 import { createTurns } from '../turns.ts';
-import { type WaitDeps, WakeQueue } from './change-signal.ts';
+import { createWakes, type WaitDeps } from './change-signal.ts';
 
 /** Number of cached results at which the cache is cleared. A page of summaries takes about 50 KB. */
 const MAX_RESULTS = 100;
@@ -100,7 +100,6 @@ export function createHeldDeps(
   findInbox: Store['inboxes']['find'],
 ): HeldDeps {
   const { events, clock } = deps;
-  const reads = createSharedReads(deps.store, clock);
-  const store = { ...reads, inboxes: { find: findInbox } };
-  return { events, clock, store, wakes: new WakeQueue() };
+  const store = { ...createSharedReads(deps.store, clock), inboxes: { find: findInbox } };
+  return { events, clock, store, wakes: createWakes() };
 }
