@@ -96,13 +96,14 @@ function tooManySignUps(ofAll: boolean, retryAfterSeconds: number): AppError {
 }
 
 /** Every account, oldest first. */
-export async function* everyAccount({ accounts }: Pick<Store, 'accounts'>): AsyncGenerator<AccountRecord> {
-  for (let after: string | null = null; ; ) {
-    const page = await accounts.list({ limit: 200, after });
-    yield* page.accounts;
-    after = page.accounts.at(-1)?.id ?? null;
-    if (!page.hasMore || after === null) return;
+export async function everyAccount({ accounts }: Pick<Store, 'accounts'>): Promise<AccountRecord[]> {
+  const all: AccountRecord[] = [];
+  for (let after: string | null = null, hasMore = true; hasMore; after = all.at(-1)?.id ?? null) {
+    const page: Awaited<ReturnType<typeof accounts.list>> = await accounts.list({ limit: 200, after });
+    all.push(...page.accounts);
+    hasMore = page.hasMore;
   }
+  return all;
 }
 
 export type FirstStart =

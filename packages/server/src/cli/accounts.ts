@@ -1,12 +1,10 @@
 import { everyAccount, newKey } from '../accounts/keys.ts';
-
 import type { Plan, Plans } from '../accounts/plans.ts';
-import type { AccountRecord, DomainRecord, ListedKey } from '../accounts/sql.ts';
-import { type Month, monthOf } from '../clock.ts';
+import type { AccountRecord } from '../accounts/sql.ts';
+import { monthOf } from '../clock.ts';
 import { newId } from '../ids.ts';
-import type { Store } from '../store.ts';
-import { type MonthUsage, USAGE_THRESHOLDS } from '../usage/sql.ts';
-import { ArgumentError, findAccount, readName, readPlan } from './arguments.ts';
+import { USAGE_THRESHOLDS } from '../usage/sql.ts';
+import { ArgumentError, type Context, findAccount, type Json, readName, readPlan } from './arguments.ts';
 import { isChosenByHand, keyAsJson, tableOfKeys } from './keys.ts';
 import { details, indented, json, plain, table, time } from './text.ts';
 
@@ -27,9 +25,9 @@ const shown = (limit: number, none: string) => (Number.isFinite(limit) ? String(
 const describePlan = (plan: Plan): string =>
   details(COLUMNS.map(([, limit]) => [limit, shown(plan[limit], 'no limit')]));
 
-export function listPlans(plans: Plans, asJson = false): string {
+export function listPlans(plans: Plans, options: Json): string {
   const all = plans.names.map((name) => ({ name, ...plans.named(name) }));
-  if (asJson) return json(all);
+  if (options.json) return json(all);
   return table(
     ['PLAN', ...COLUMNS.map(([head]) => head)],
     all.map((plan) => [plan.name, ...COLUMNS.map(([, limit]) => shown(plan[limit], '-'))]),
@@ -37,12 +35,10 @@ export function listPlans(plans: Plans, asJson = false): string {
 }
 
 /** @throws ArgumentError for a plan that is not configured */
-export function showPlan(plans: Plans, name: string, asJson = false): string {
+export function showPlan(plans: Plans, name: string, options: Json): string {
   const plan = plans.named(readPlan(name, plans));
-  return asJson ? json({ name, ...plan }) : describePlan(plan);
+  return options.json ? json({ name, ...plan }) : describePlan(plan);
 }
-
-export const NEW_ACCOUNT_PLAN = 'developer';
 
 const accountAsJson = ({ id, name, plan, createdAt }: AccountRecord) => ({
   id,
@@ -51,30 +47,24 @@ const accountAsJson = ({ id, name, plan, createdAt }: AccountRecord) => ({
   createdAt: time(createdAt),
 });
 
-const planName = (account: AccountRecord, plans: Plans): string =>
-  plans.names.includes(account.plan) ? account.plan : `${account.plan} (not configured)`;
+const planName = ({ plan }: AccountRecord, plans: Plans): string =>
+  plans.names.includes(plan) ? plan : `${plan} (not configured)`;
 
-/**
- * Creates an account with its first key, of scope `full`.
- * @returns its id and plan, and the key, which cannot be shown again
- * @throws ArgumentError for an invalid name or an unknown plan
- */
+/** The new key, of scope `full`, cannot be shown again. */
 export async function createAccount(
-  store: Pick<Store, 'accounts'>,
-  plans: Plans,
-  args: { name: string; plan: string; keyName: string; json?: boolean | undefined },
-  now: number,
+  { store, plans, now }: Context,
+  options: { name: string; plan: string; keyName: string } & Json,
 ): Promise<string> {
   const account = {
     id: newId('acc', now),
-    name: await readName(args.name),
-    plan: readPlan(args.plan, plans),
+    name: await readName(options.name),
+    plan: readPlan(options.plan, plans),
     createdAt: now,
   };
-  const name = await readName(args.keyName);
+  const name = await readName(options.keyName);
   const { key, record } = newKey({ accountId: account.id, name, scope: 'full', expiresAt: null }, now);
   await store.accounts.create(account, record);
-  if (args.json) return json({ ...accountAsJson(account), key });
+  if (options.json) return json({ ...accountAsJson(account), key });
   return details([
     ['id', account.id],
     ['name', account.name],
@@ -83,143 +73,96 @@ export async function createAccount(
   ]);
 }
 
-/** Lists all accounts, oldest first. */
-export async function listAccounts(
-  store: Pick<Store, 'accounts'>,
-  plans: Plans,
-  asJson = false,
-): Promise<string> {
-  const accounts: AccountRecord[] = [];
-  for await (const account of everyAccount(store)) accounts.push(account);
-  if (asJson) return json(accounts.map(accountAsJson));
+export async function listAccounts({ store, plans }: Context, options: Json): Promise<string> {
+  const accounts = await everyAccount(store);
+  if (options.json) return json(accounts.map(accountAsJson));
   return table(
     ['ID', 'NAME', 'PLAN', 'CREATED'],
     accounts.map((one) => [one.id, one.name, planName(one, plans), time(one.createdAt) ?? '']),
   );
 }
 
-interface Shown {
-  account: AccountRecord;
-  month: Month;
-  usage: MonthUsage;
-  /** Requests of the month that servers have reported. */
-  answered: number;
-  keys: ListedKey[];
-  domains: DomainRecord[];
-}
-
-async function readAccount(store: Store, named: string, now: number): Promise<Shown> {
+/** Shows plan, limits, usage of this month, keys and domains. */
+export async function showAccount(
+  { store, plans, now }: Context,
+  named: string,
+  options: Json,
+): Promise<string> {
   const account = await findAccount(store, named);
   const month = monthOf(now);
-  const usage = await store.usage.read(account.id, month, `${month}-01`);
-  const answered = usage.days.reduce((sum, { requests }) => sum + requests, 0);
-  const keys = await store.keys.list(account.id);
-  const domains = await store.domains.list(account.id);
-  return { account, month, usage, answered, keys, domains };
-}
-
-/** The thresholds of the quota with the time when each was reached. */
-const thresholdsOf = (usage: MonthUsage) =>
-  USAGE_THRESHOLDS.map((percent) => ({
+  const { days, taken, passed } = await store.usage.read(account.id, month, `${month}-01`);
+  // Requests that servers have reported; a running server has taken some for requests to come.
+  const answered = days.reduce((sum, { requests }) => sum + requests, 0);
+  const thresholds = USAGE_THRESHOLDS.map((percent) => ({
     percent,
-    reachedAt: time(usage.passed.find((one) => one.percent === percent)?.at ?? null),
+    reachedAt: time(passed.find((one) => one.percent === percent)?.at ?? null),
   }));
-
-/**
- * Shows one account: plan, limits, usage of this month, keys, domains.
- * @throws Error for an unknown account
- */
-export async function showAccount(
-  store: Store,
-  plans: Plans,
-  args: { account: string; json?: boolean | undefined },
-  now: number,
-): Promise<string> {
-  const { account, month, usage, answered, keys, domains } = await readAccount(store, args.account, now);
+  const keys = await store.keys.list(account.id);
+  const domains = (await store.domains.list(account.id)).map(({ domain }) => domain);
   const plan = plans.names.includes(account.plan) ? plans.named(account.plan) : null;
-  const thresholds = thresholdsOf(usage);
-  if (args.json) {
-    return json({
-      ...accountAsJson(account),
-      limits: plan,
-      usage: { month, answered, taken: usage.taken, thresholds, days: usage.days },
-      keys: keys.map(keyAsJson),
-      domains: domains.map(({ domain }) => domain),
-    });
+  if (options.json) {
+    const usage = { month, answered, taken, thresholds, days };
+    return json({ ...accountAsJson(account), limits: plan, usage, keys: keys.map(keyAsJson), domains });
   }
   const quota = plan && Number.isFinite(plan.requestsPerMonth) ? ` of ${plan.requestsPerMonth}` : '';
-  const sections = [
+  const requests = details([
+    ['answered', String(answered)],
+    ['taken', `${taken}${quota}   (answered, or reserved by a running server)`],
+    ...thresholds.map(({ percent, reachedAt }) => [`${percent} %`, reachedAt ?? 'not reached'] as const),
+  ]);
+  const limits = plan
+    ? describePlan(plan)
+    : 'unknown, because the plan is not configured; change it with "mayfly account set-plan"';
+  return [
     details([
       ['id', account.id],
       ['name', account.name],
       ['plan', planName(account, plans)],
       ['created', time(account.createdAt) ?? ''],
     ]),
-    `limits\n${indented(plan ? describePlan(plan) : 'unknown, because the plan is not configured; change it with "mayfly account set-plan"')}`,
-    `requests in ${month} (UTC)\n${indented(
-      details([
-        ['answered', String(answered)],
-        ['taken', `${usage.taken}${quota}   (answered, or reserved by a running server)`],
-        ...thresholds.map(({ percent, reachedAt }) => [`${percent} %`, reachedAt ?? 'not reached'] as const),
-      ]),
-    )}`,
+    `limits\n${indented(limits)}`,
+    `requests in ${month} (UTC)\n${indented(requests)}`,
     `keys\n${indented(tableOfKeys(keys, now))}`,
-    `own domains\n${indented(domains.length > 0 ? domains.map(({ domain }) => domain).join('\n') : 'none')}`,
-  ];
-  return sections.join('\n\n');
+    `own domains\n${indented(domains.join('\n') || 'none')}`,
+  ].join('\n\n');
 }
 
-/** @throws ArgumentError for a plan that is not configured; Error for an unknown account */
-export async function setPlan(
-  store: Pick<Store, 'accounts'>,
-  plans: Plans,
-  args: { account: string; plan: string },
-): Promise<string> {
-  const plan = readPlan(args.plan, plans);
-  const before = await findAccount(store, args.account);
+export async function setPlan({ store, plans }: Context, named: string, wanted: string): Promise<string> {
+  const plan = readPlan(wanted, plans);
+  const before = await findAccount(store, named);
   const after = await store.accounts.setPlan(before.id, plan);
   if (!after) throw new Error(`The account ${before.id} was deleted by another command at the same time.`);
   return `Changed the plan of ${after.id} (${plain(after.name)}) from ${before.plan} to ${after.plan}.\nA running server applies it within a second.`;
 }
 
-/** What is deleted with an account, for the confirmation. */
-async function describe(
-  { keys, domains }: Pick<Store, 'keys' | 'domains'>,
-  accountId: string,
-): Promise<string> {
-  const all = await keys.list(accountId);
-  const owned = (await domains.list(accountId)).map(({ domain }) => domain);
-  const own = owned.length > 0 ? `, its domains (${owned.join(', ')})` : '';
-  return `its ${all.length} API key${all.length === 1 ? '' : 's'}${own}, its webhooks, its inboxes and all their messages`;
-}
-
 /**
  * Deletes an account with everything that belongs to it. If interrupted, the next call continues.
- * @returns what was done, and what is left to do
- * @throws ArgumentError without `yes`; Error for an unknown account, and for the last one
+ * @throws ArgumentError without `yes`, which says what would be deleted; Error for the last account
  */
 export async function deleteAccount(
-  store: Pick<Store, 'accounts' | 'keys' | 'domains'>,
-  args: { account: string; yes?: true | undefined },
-  now: number,
+  { store, now }: Context,
+  named: string,
+  options: { yes?: true },
 ): Promise<string> {
-  const { id, name } = await findAccount(store, args.account);
+  const { id, name } = await findAccount(store, named);
   const what = `account ${id} ("${plain(name)}")`;
-  if (!args.yes) {
+  const keys = await store.keys.list(id);
+  if (!options.yes) {
+    const domains = (await store.domains.list(id)).map(({ domain }) => domain);
+    const own = domains.length > 0 ? `, its domains (${domains.join(', ')})` : '';
     throw new ArgumentError(
-      `This deletes ${what} permanently: ${await describe(store, id)}. To delete it, run: mayfly account delete ${id} --yes`,
+      `This deletes ${what} permanently: its ${keys.length} API key${keys.length === 1 ? '' : 's'}${own}, its webhooks, its inboxes and all their messages. To delete it, run: mayfly account delete ${id} --yes`,
     );
   }
   const first = await store.accounts.findFirst();
-  const chosen = (await store.keys.list(id)).some(isChosenByHand);
   const outcome = await store.accounts.delete(id, now);
   if (outcome === 'unknown')
     throw new Error(`The account ${id} was deleted by another command at the same time.`);
-  if (outcome === 'last') {
+  if (outcome === 'last')
     throw new Error(`The ${what} is the only one, and the server needs one. Create another account first.`);
-  }
   const lines = [`Deleted ${what}.`, 'A running server rejects its keys within a second.'];
-  if (chosen) lines.push('One of its keys was set by MAYFLY_API_KEY. Remove it from that setting.');
+  if (keys.some(isChosenByHand))
+    lines.push('One of its keys was set by MAYFLY_API_KEY. Remove it from that setting.');
   if (first?.id === id) {
     const next = await store.accounts.findFirst();
     lines.push(

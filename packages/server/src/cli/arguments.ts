@@ -2,10 +2,31 @@ import { everyAccount } from '../accounts/keys.ts';
 import type { Plans } from '../accounts/plans.ts';
 import type { AccountRecord } from '../accounts/sql.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../clock.ts';
+import type { Config } from '../config/config.ts';
 import { HOSTNAME } from '../config/values.ts';
 import { isId } from '../ids.ts';
 import type { Store } from '../store.ts';
 import { didYouMean, quoted } from '../text/nearest.ts';
+
+/** What the commands on the store get beside their arguments and options. */
+export interface Context {
+  store: Store;
+  plans: Plans;
+  config: Config;
+  /** Epoch milliseconds. */
+  now: number;
+  /** Reads the first line of standard input; shows `question` when that is a terminal. */
+  readLine(question: string): Promise<string>;
+}
+
+export interface Json {
+  json?: true;
+}
+
+/** An id, or a name that no other account has. */
+export interface OfAccount {
+  account?: string;
+}
 
 /** Invalid arguments, found before any change. */
 export class ArgumentError extends Error {
@@ -95,22 +116,18 @@ type Accounts = Pick<Store, 'accounts'>;
 export async function findAccount(store: Accounts, named: string): Promise<AccountRecord> {
   const byId = isId('acc', named) ? await store.accounts.find(named) : undefined;
   if (byId) return byId;
-  const found: AccountRecord[] = [];
-  for await (const account of everyAccount(store)) if (account.name === named) found.push(account);
-  const [only, ...others] = found;
-  if (!only) {
+  const found = (await everyAccount(store)).filter(({ name }) => name === named);
+  const [only] = found;
+  if (!only)
     throw new Error(
       `No account has the id or name ${quoted(named)}. "mayfly account list" lists all accounts.`,
     );
-  }
-  if (others.length > 0) {
-    const ids = found.slice(0, 5).map(({ id }) => id);
-    const more = found.length > ids.length ? ', …' : '';
-    throw new Error(
-      `${found.length} accounts have the name ${quoted(named)}. Use the id instead: ${ids.join(', ')}${more}`,
-    );
-  }
-  return only;
+  if (found.length === 1) return only;
+  const ids = found.slice(0, 5).map(({ id }) => id);
+  const more = found.length > ids.length ? ', …' : '';
+  throw new Error(
+    `${found.length} accounts have the name ${quoted(named)}. Use the id instead: ${ids.join(', ')}${more}`,
+  );
 }
 
 /** Finds the named account, or the first one. @throws Error as {@link findAccount}, and if there is no account yet */

@@ -1,6 +1,5 @@
 import { Command, Option } from 'commander';
-import { createPlans, type Plans } from '../accounts/plans.ts';
-import type { KeyScope } from '../accounts/sql.ts';
+import { createPlans } from '../accounts/plans.ts';
 import { type Config, parseConfig } from '../config/config.ts';
 import { SETTINGS } from '../config/settings.ts';
 import type { Store } from '../store.ts';
@@ -10,14 +9,13 @@ import {
   deleteAccount,
   listAccounts,
   listPlans,
-  NEW_ACCOUNT_PLAN,
   setPlan,
   showAccount,
   showPlan,
 } from './accounts.ts';
-import { ArgumentError } from './arguments.ts';
+import { ArgumentError, type Context, type Json } from './arguments.ts';
 import { addDomain, listDomains, removeDomain } from './domains.ts';
-import { createKey, listKeys, readKeyArgument, revokeKey } from './keys.ts';
+import { createKey, listKeys, revokeKey } from './keys.ts';
 
 /** Names that users try instead of `serve` or `dev`. */
 const MEANS_START = ['start', 'run', 'up', 'server', 'daemon', 'launch', 'begin'];
@@ -79,69 +77,58 @@ export const createProgram = (version: string): Command =>
     .exitOverride();
 
 /** Access of the commands to the process. */
-export interface Edge {
+export interface Edge extends Pick<Context, 'readLine'> {
   env: Record<string, string | undefined>;
   print(text: string): void;
   now(): number;
-  /** Reads the first line of standard input; `question` is shown when that is a terminal. */
-  readLine(question: string): Promise<string>;
   /** Opens the store, also while a server runs. */
   openStore(config: Config): Promise<Store>;
 }
 
-type Json = { json?: true };
-type OfAccount = { account?: string };
+/** Opens the store, runs a command on it and prints its result. */
+type Run = <Arguments extends unknown[]>(
+  work: (context: Context, ...given: Arguments) => Promise<string>,
+) => (...given: Arguments) => Promise<void>;
 
 const JSON_FLAG = ['--json', 'Print JSON, for scripts'] as const;
 const ACCOUNT = 'Id of the account, or its name if no other account has it';
 
-/** Opens the store, runs a command and prints its result. */
-type Run = (work: (store: Store, plans: Plans, config: Config) => Promise<string>) => Promise<void>;
-
-function addAccountCommands(program: Command, { now }: Edge, run: Run): void {
+function addAccountCommands(program: Command, run: Run): void {
   const account = program.command('account').description('Manage accounts, also while the server runs');
   account
     .command('create')
     .description('Create an account and print its first API key, which is shown only once')
     .requiredOption('--name <name>', 'Name of the account')
-    .option('--plan <plan>', 'Plan with its limits; see "mayfly plan list"', NEW_ACCOUNT_PLAN)
+    .option('--plan <plan>', 'Plan with its limits; see "mayfly plan list"', 'developer')
     .option('--key-name <name>', 'Name of its first key', 'first key')
     .option(...JSON_FLAG)
-    .action((options: { name: string; plan: string; keyName: string } & Json) =>
-      run((store, plans) => createAccount(store, plans, options, now())),
-    );
+    .action(run(createAccount));
   account
     .command('list')
     .description('List all accounts, oldest first')
     .option(...JSON_FLAG)
-    .action((options: Json) => run((store, plans) => listAccounts(store, plans, options.json)));
+    .action(run(listAccounts));
   account
     .command('show')
     .description('Show the plan, limits, usage, keys and domains of an account')
     .argument('<account>', ACCOUNT)
     .option(...JSON_FLAG)
-    .action((named: string, options: Json) =>
-      run((store, plans) => showAccount(store, plans, { account: named, ...options }, now())),
-    );
+    .action(run(showAccount));
   account
     .command('set-plan')
     .description('Change the plan of an account')
     .argument('<account>', ACCOUNT)
     .argument('<plan>', 'Name of a plan; see "mayfly plan list"')
-    .action((named: string, plan: string) =>
-      run((store, plans) => setPlan(store, plans, { account: named, plan })),
-    );
+    .action(run(setPlan));
   account
     .command('delete')
     .description('Delete an account with its keys, domains, webhooks, inboxes and messages')
     .argument('<account>', ACCOUNT)
     .option('--yes', 'Delete it; without this option the command only shows what would be deleted')
-    .action((named: string, options: { yes?: true }) =>
-      run((store) => deleteAccount(store, { account: named, ...options }, now())),
-    );
+    .action(run(deleteAccount));
 }
 
-function addKeyCommands(program: Command, { now, readLine }: Edge, run: Run): void {
+function addKeyCommands(program: Command, run: Run): void {
   const key = program.command('key').description('Manage API keys, also while the server runs');
   key
     .command('create')
@@ -157,27 +144,21 @@ function addKeyCommands(program: Command, { now, readLine }: Edge, run: Run): vo
       '--expires <when>',
       'Time from now (90d, 12h or 30m), a date, or a date with time (default: never)',
     )
-    .action((options: { name: string; scope: KeyScope; expires?: string } & OfAccount) =>
-      run((store) => createKey(store, options, now())),
-    );
+    .action(run(createKey));
   key
     .command('list')
     .description('List the keys of an account, newest first; only the first characters of each are shown')
     .option('--account <account>', `${ACCOUNT} (default: the first account)`)
     .option(...JSON_FLAG)
-    .action((options: OfAccount & Json) => run((store) => listKeys(store, options, now())));
+    .action(run(listKeys));
   key
     .command('revoke')
     .description('Revoke a key, even the last one of its account')
     .argument('<key>', 'Id of the key, or - to read the id or the key itself from standard input')
-    .action(async (text: string) => {
-      const argument = readKeyArgument(text);
-      const named = argument === '-' ? (await readLine('API key or its id: ')).trim() : argument;
-      await run((store) => revokeKey(store, named, now()));
-    });
+    .action(run(revokeKey));
 }
 
-function addDomainCommands(program: Command, { now }: Edge, run: Run): void {
+function addDomainCommands(program: Command, run: Run): void {
   const domain = program
     .command('domain')
     .description('Manage domains of single accounts, also while the server runs');
@@ -186,14 +167,12 @@ function addDomainCommands(program: Command, { now }: Edge, run: Run): void {
     .description('Assign a domain to one account')
     .argument('<domain>', 'Domain name; only that account can create inboxes on it')
     .requiredOption('--account <account>', ACCOUNT)
-    .action((name: string, { account }: { account: string }) =>
-      run((store, _, { domains }) => addDomain(store, { domain: name, account }, domains, now())),
-    );
+    .action(run(addDomain));
   domain
     .command('remove')
     .description('Remove the domain from its account')
     .argument('<domain>', 'Domain name')
-    .action((name: string) => run((store) => removeDomain(store, name)));
+    .action(run(removeDomain));
   domain
     .command('list')
     .description(
@@ -201,7 +180,7 @@ function addDomainCommands(program: Command, { now }: Edge, run: Run): void {
     )
     .option('--account <account>', `${ACCOUNT} (default: all accounts)`)
     .option(...JSON_FLAG)
-    .action((options: OfAccount & Json) => run((store) => listDomains(store, options)));
+    .action(run(listDomains));
 }
 
 function addPlanCommands(program: Command, { env, print }: Edge): void {
@@ -211,28 +190,31 @@ function addPlanCommands(program: Command, { env, print }: Edge): void {
     .command('list')
     .description('List all plans with their limits')
     .option(...JSON_FLAG)
-    .action((options: Json) => print(listPlans(configured(), options.json)));
+    .action((options: Json) => print(listPlans(configured(), options)));
   plan
     .command('show')
     .description('Show the limits of a plan')
     .argument('<plan>', 'Name of the plan')
     .option(...JSON_FLAG)
-    .action((name: string, options: Json) => print(showPlan(configured(), name, options.json)));
+    .action((name: string, options: Json) => print(showPlan(configured(), name, options)));
 }
 
 /** Adds `account`, `key`, `plan` and `domain`. */
 export function addOperatorCommands(program: Command, edge: Edge): void {
-  const run: Run = async (work) => {
-    const config = parseConfig(edge.env);
-    const store = await edge.openStore(config);
-    try {
-      edge.print(await work(store, createPlans(config.plans), config));
-    } finally {
-      await store.close();
-    }
-  };
-  addAccountCommands(program, edge, run);
-  addKeyCommands(program, edge, run);
+  const run: Run =
+    (work) =>
+    async (...given) => {
+      const config = parseConfig(edge.env);
+      const store = await edge.openStore(config);
+      const plans = createPlans(config.plans);
+      try {
+        edge.print(await work({ store, plans, config, now: edge.now(), readLine: edge.readLine }, ...given));
+      } finally {
+        await store.close();
+      }
+    };
+  addAccountCommands(program, run);
+  addKeyCommands(program, run);
   addPlanCommands(program, edge);
-  addDomainCommands(program, edge, run);
+  addDomainCommands(program, run);
 }
