@@ -214,8 +214,8 @@ export async function main(parent: number): Promise<void> {
     .allowUnknownOption()
     .allowExcessArguments()
     .action(async () => (await import('./cli/sendmail.ts')).main(process, Date.now()));
-  const isTerminal = process.stderr.isTTY && process.env.TERM !== 'dumb';
-  addBackupCommands(program, { env: process.env, print, now: Date.now, isTerminal });
+  const onStep = (step: string) => (process.stderr.isTTY ? warn(`${step} …`) : undefined);
+  addBackupCommands(program, { env: process.env, print, now: Date.now, onStep });
   try {
     await program.parseAsync(process.argv);
   } catch (error) {

@@ -1,13 +1,12 @@
 import type { Command } from 'commander';
 import { databasePath, parseConfig } from '../config/config.ts';
-import { clearLine, withProgress } from './progress.ts';
 
 interface Edge {
   env: Record<string, string | undefined>;
   print(text: string): void;
   now(): number;
-  /** Whether standard error is a terminal. */
-  isTerminal: boolean;
+  /** Shows a step of long work, where somebody watches. */
+  onStep(text: string): void;
 }
 
 /** @throws Error if PostgreSQL is configured */
@@ -24,16 +23,14 @@ const WAY_OUT =
 
 /** Adds `backup`, `restore`, `check` and `migrate`. */
 export function addBackupCommands(program: Command, edge: Edge): void {
-  const { env, print, now, isTerminal } = edge;
+  const { env, print, now, onStep } = edge;
   program
     .command('backup')
     .description('Copy the embedded database to a file, also while the server runs')
     .argument('<file>', 'Path of the file to create')
     .action(async (file: string) => {
       const { backUp } = await import('../operations/backup.ts');
-      const path = databasePath(embeddedFolder(env));
-      const bytes = await withProgress(isTerminal, (onStep) => backUp(path, file, onStep));
-      print(`Backed up to ${file} (${(bytes / (1024 * 1024)).toFixed(1)} MiB).`);
+      print(`Backed up to ${file} (${backUp(databasePath(embeddedFolder(env)), file, onStep)}).`);
     });
   program
     .command('restore')
@@ -43,9 +40,7 @@ export function addBackupCommands(program: Command, edge: Edge): void {
       const dataDir = embeddedFolder(env);
       const suffix = `.replaced-${new Date(now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')}`;
       const { restore } = await import('../operations/backup.ts');
-      const replaced = await withProgress(isTerminal, (onStep) =>
-        restore(databasePath(dataDir), file, suffix, onStep),
-      );
+      const replaced = await restore(databasePath(dataDir), file, suffix, onStep);
       print(
         `Restored ${file} to ${dataDir}.${replaced ? ` The database before is kept as ${replaced}.` : ''}`,
       );
@@ -56,10 +51,8 @@ export function addBackupCommands(program: Command, edge: Edge): void {
     .action(async () => {
       const dataDir = embeddedFolder(env);
       const { check } = await import('../database/sqlite/check.ts');
-      const damage = await withProgress(isTerminal, (onStep) => {
-        onStep('Checking the database');
-        return check(databasePath(dataDir));
-      });
+      onStep('Checking the database');
+      const damage = check(databasePath(dataDir));
       if (damage === null) return print(`The database in ${dataDir} is sound.`);
       print(damage);
       throw new Error(`The database in ${dataDir} is damaged. ${WAY_OUT}`);
@@ -70,7 +63,7 @@ export function addBackupCommands(program: Command, edge: Edge): void {
 /** Digits of a hash that are printed, although all digits were compared. */
 const PRINTED_DIGITS = 16;
 
-function addMigrateCommand(program: Command, { env, print, isTerminal }: Edge): void {
+function addMigrateCommand(program: Command, { env, print, onStep }: Edge): void {
   program
     .command('migrate')
     .description('Copy the embedded database to an empty PostgreSQL database; stop the server first')
@@ -79,27 +72,26 @@ function addMigrateCommand(program: Command, { env, print, isTerminal }: Edge): 
       '--to <url>',
       'URL of the PostgreSQL database (default: MAYFLY_DATABASE_URL, which other users of the machine cannot see)',
     )
-    .action(async (options: { from?: string; to?: string }) => {
-      const given = {
-        ...(options.from !== undefined && { MAYFLY_DATA_DIR: options.from }),
-        ...(options.to !== undefined && {
-          MAYFLY_DATABASE_URL: options.to,
-          MAYFLY_DATABASE_URL_FILE: undefined,
-        }),
-      };
-      const { dataDir, databaseUrl } = parseConfig({ ...env, ...given });
+    .action(async ({ from, to }: { from?: string; to?: string }) => {
+      const given = { ...env };
+      if (from !== undefined) given.MAYFLY_DATA_DIR = from;
+      if (to !== undefined) {
+        given.MAYFLY_DATABASE_URL = to;
+        delete given.MAYFLY_DATABASE_URL_FILE;
+      }
+      const { dataDir, databaseUrl } = parseConfig(given);
       if (databaseUrl === null) {
         throw new Error(
           'There is no PostgreSQL database to copy to. Give its URL with --to or in MAYFLY_DATABASE_URL.',
         );
       }
-      const printTable = ({ name, rows, hash }: { name: string; rows: number; hash: string }) => {
-        if (isTerminal) clearLine();
-        print(`${name.padEnd(20)} ${String(rows).padStart(10)} rows  ${hash.slice(0, PRINTED_DIGITS)}`);
-      };
       const { transfer } = await import('../operations/transfer.ts');
-      const tables = await withProgress(isTerminal, (onStep) =>
-        transfer(databasePath(dataDir), databaseUrl, printTable, onStep),
+      const tables = await transfer(
+        databasePath(dataDir),
+        databaseUrl,
+        ({ name, rows, hash }) =>
+          print(`${name.padEnd(20)} ${String(rows).padStart(10)} rows  ${hash.slice(0, PRINTED_DIGITS)}`),
+        onStep,
       );
       const total = tables.reduce((sum, { rows }) => sum + rows, 0);
       print(

@@ -17,15 +17,17 @@ import { PRIVATE_FILE, PRIVATE_FOLDER, syncToDisk } from '../database/sqlite/con
 import { lockForServer, openSqlite } from '../database/sqlite/open.ts';
 import { codeOf, messageOf } from '../errors.ts';
 
-/** Called before each step of long work. @param growing a file that the step writes, and its expected size */
-export type OnStep = (text: string, growing?: { file: string; bytes: number }) => void;
+/** Called before each step of long work. */
+export type OnStep = (text: string) => void;
 
 /** How long a backup waits for a lock on the database. */
 const BUSY_TIMEOUT_MS = 10_000;
 const COMPANIONS = ['-wal', '-shm'];
 
-/** @throws Error if the file is damaged, or not a database of Mayfly */
-function requireSound(path: string): void {
+const MADE_BY_BACKUP = 'Give a file made by "mayfly backup".';
+
+/** @throws Error if the file is damaged, or not a database of Mayfly @param advice the end of its message */
+export function requireSound(path: string, advice: string): void {
   let problem: unknown;
   try {
     const database = new DatabaseSync(path, { readOnly: true });
@@ -36,28 +38,24 @@ function requireSound(path: string): void {
       database.close();
     }
   } catch (cause) {
-    const reason = messageOf(cause);
-    throw new Error(`${path} is not a database of Mayfly (${reason}). Give a file made by "mayfly backup".`, {
-      cause,
-    });
+    throw new Error(`${path} is not a database of Mayfly (${messageOf(cause)}). ${advice}`, { cause });
   }
-  if (problem !== 'ok') {
-    throw new Error(`${path} is damaged (${problem}). Give another file made by "mayfly backup".`);
-  }
+  if (problem !== 'ok') throw new Error(`${path} is damaged (${problem}). ${advice}`);
 }
+
+const mebibytes = (path: string): string => `${(statSync(path).size / (1024 * 1024)).toFixed(1)} MiB`;
 
 /**
  * Copies a database, also while a server writes to it, in one read transaction. The target appears when it is
- * complete and durable. @returns its size in bytes
+ * complete and durable. @returns its size
  * @throws Error if there is no database, the target exists, or the disk is full
  */
-export function backUp(path: string, target: string, onStep: OnStep = () => undefined): number {
-  if (!existsSync(path)) {
+export function backUp(path: string, target: string, onStep: OnStep = () => undefined): string {
+  if (!existsSync(path))
     throw new Error(`There is no database ${path}. Set MAYFLY_DATA_DIR to the data folder of the server.`);
-  }
   if (existsSync(target)) throw new Error(`${target} exists already. Give the name of a new file.`);
   const partial = `${target}.partial`;
-  onStep('Copying the database', { file: partial, bytes: statSync(path).size });
+  onStep(`Copying the database, ${mebibytes(path)}, to ${partial}`);
   writeFileSync(partial, '', { mode: PRIVATE_FILE });
   try {
     const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
@@ -68,11 +66,11 @@ export function backUp(path: string, target: string, onStep: OnStep = () => unde
       database.close();
     }
     onStep('Checking the copy');
-    requireSound(partial);
+    requireSound(partial, MADE_BY_BACKUP);
     syncToDisk(partial);
     renameSync(partial, target);
     syncToDisk(dirname(target));
-    return statSync(target).size;
+    return mebibytes(target);
   } finally {
     rmSync(partial, { force: true });
   }
@@ -90,15 +88,15 @@ export async function restore(
   suffix: string,
   onStep: OnStep = () => undefined,
 ): Promise<string | null> {
-  if (!existsSync(backup)) throw new Error(`${backup} does not exist. Give a file made by "mayfly backup".`);
+  if (!existsSync(backup)) throw new Error(`${backup} does not exist. ${MADE_BY_BACKUP}`);
   onStep('Checking the backup');
-  requireSound(backup);
+  requireSound(backup, MADE_BY_BACKUP);
   mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER });
   const lock = lockForServer(path);
   const copy = `${path}.restoring`;
   try {
     for (const end of ['', ...COMPANIONS, '.lock']) rmSync(copy + end, { force: true });
-    onStep('Copying the backup', { file: copy, bytes: statSync(backup).size });
+    onStep(`Copying the backup, ${mebibytes(backup)}`);
     copyFileSync(backup, copy, constants.COPYFILE_FICLONE);
     chmodSync(copy, PRIVATE_FILE);
     giveToOwner(dirname(path), [copy, `${path}.lock`]);

@@ -3,12 +3,18 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { databasePath } from '../../../src/config/config.ts';
+import { openSqlite } from '../../../src/database/sqlite/open.ts';
 import { hasValidChecksum } from '../../../src/ids.ts';
+import { findProgram, reportAbsent } from '../../support/find-program.ts';
 import { useFolder } from '../../support/folder.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
 
 const MAIN = fileURLToPath(new URL('../../../bin/mayfly.js', import.meta.url));
 const run = promisify(execFile);
+/** Runs a command at a pseudo-terminal of its own. */
+const SCRIPT = process.platform === 'linux' ? findProgram('script') : undefined;
+if (!SCRIPT) reportAbsent('script, a pseudo-terminal for commands,', 'bsdutils');
 /** A command that hangs is ended, so that the test says which. */
 const COMMAND_MS = 100_000;
 
@@ -121,4 +127,20 @@ describe('the command line', () => {
       stderr: expect.stringMatching(/^Mayfly needs Node 24\.15 or newer, and this is 20\.20\.2\..*npm start/),
     });
   });
+
+  it.skipIf(!SCRIPT)(
+    'shows the steps of long work at a terminal, and nothing of them elsewhere',
+    async () => {
+      const dataDir = join(folder(), 'steps');
+      await (await openSqlite({ path: databasePath(dataDir) })).close();
+      const env = environment({ MAYFLY_DATA_DIR: dataDir, TERM: 'xterm' });
+      const words = [process.execPath, MAIN, 'backup', join(dataDir, 'one.db')].map((word) => `'${word}'`);
+      const { stdout } = await run(SCRIPT ?? '', ['-qec', words.join(' '), '/dev/null'], { env });
+      expect(stdout).toMatch(
+        /^Copying the database, [\d.]+ MiB, to .*one\.db\.partial …\s+Checking the copy …\s+Backed up to /,
+      );
+      const elsewhere = await run(process.execPath, [MAIN, 'backup', join(dataDir, 'two.db')], { env });
+      expect(elsewhere).toEqual({ stdout: expect.stringMatching(/^Backed up to .*MiB\)\.\n$/), stderr: '' });
+    },
+  );
 });
