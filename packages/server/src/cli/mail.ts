@@ -1,6 +1,7 @@
 import { Socket } from 'node:net';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
+import { codeOf, messageOf } from '../errors.ts';
 import { formatDate } from '../mail/mime/date.ts';
 import { quoted } from '../text/nearest.ts';
 import { ArgumentError } from './arguments.ts';
@@ -12,24 +13,14 @@ const MAX_LINE = 998;
 /** RFC 2047 section 2 limits lines to 76 characters: nine characters of up to four bytes, as base64, fit after "Subject: ". */
 const ENCODED_WORD = /.{1,9}/gsu;
 
-export interface OutgoingMessage {
-  from: string;
-  to: readonly string[];
-  subject: string;
-  /** Plain text; lines end with LF. */
-  body: string;
-}
-
-/** A command that the server rejected. */
+/** A command that the server rejected; the message is its reply. */
 export class SmtpRejection extends Error {
   override readonly name = 'SmtpRejection';
   /** The rejected recipient; null for other commands. */
   readonly recipient: string | null;
-  readonly reply: string;
 
   constructor(reply: string, recipient: string | null) {
     super(reply);
-    this.reply = reply;
     this.recipient = recipient;
   }
 }
@@ -42,6 +33,14 @@ export function encodeHeader(text: string): string {
   if (isAscii(line)) return line;
   const words = line.match(ENCODED_WORD) ?? [];
   return words.map((one) => `=?utf-8?B?${Buffer.from(one).toString('base64')}?=`).join('\r\n ');
+}
+
+interface OutgoingMessage {
+  from: string;
+  to: readonly string[];
+  subject: string;
+  /** Plain text; lines end with LF. */
+  body: string;
 }
 
 /** Formats a message (RFC 5322) with CRLF. @param now epoch milliseconds, for Date and Message-ID */
@@ -106,66 +105,47 @@ function parametersFor({ from, to, mail }: Envelope): string {
 }
 
 /**
- * Sends a message by SMTP (RFC 5321), without TLS and authentication.
- * @param onRejected called for each rejected recipient; the others get the message
- * @returns the server's reply to the message; '' without any recipient left
- * @throws SmtpRejection; Error of the system call when there is no connection; what `onRejected` throws
+ * Sends a message by SMTP (RFC 5321), without TLS and authentication, to all recipients that the server accepts.
+ * @returns the server's reply to the message, '' without any recipient left; and the rejected recipients
+ * @throws SmtpRejection of another command; Error of the system call when there is no connection
  */
 export async function deliver(
   server: SmtpServer,
   envelope: Envelope,
-  onRejected: (rejection: SmtpRejection) => void,
-): Promise<string> {
+): Promise<{ reply: string; rejected: SmtpRejection[] }> {
   const socket = new Socket({ signal: AbortSignal.timeout(15_000) });
   socket.setEncoding('utf8').connect(server);
   const replies = readReplies(socket);
-  const say = async (
-    line: string | Buffer | null,
-    expected: RegExp,
-    recipient: string | null = null,
-  ): Promise<string> => {
-    if (line !== null) socket.write(typeof line === 'string' ? `${line}\r\n` : line);
+  const expect = async (expected: string, recipient: string | null = null): Promise<string> => {
     const { value: reply } = await replies.next();
-    if (!expected.test(reply)) throw new SmtpRejection(reply, recipient);
-    return reply;
+    if (reply.startsWith(expected)) return reply;
+    throw new SmtpRejection(reply, recipient);
   };
+  const say = (line: string, expected: string, recipient: string | null = null): Promise<string> => {
+    socket.write(`${line}\r\n`);
+    return expect(expected, recipient);
+  };
+  const rejected: SmtpRejection[] = [];
   try {
-    await say(null, /^220/);
-    await say('EHLO localhost', /^250/);
-    await say(`MAIL FROM:<${envelope.from}>${parametersFor(envelope)}`, /^250/);
-    let left = 0;
+    await expect('220');
+    await say('EHLO localhost', '250');
+    await say(`MAIL FROM:<${envelope.from}>${parametersFor(envelope)}`, '250');
     for (const recipient of envelope.to)
-      await say(`RCPT TO:<${recipient}>`, /^25/, recipient).then(
-        () => left++,
-        (error) => {
-          if (!(error instanceof SmtpRejection)) throw error;
-          onRejected(error);
-        },
-      );
-    let stored = '';
-    if (left > 0) {
-      await say('DATA', /^354/);
-      stored = await say(withDots(envelope.mail), /^250/);
+      await say(`RCPT TO:<${recipient}>`, '25', recipient).catch((error) => {
+        if (!(error instanceof SmtpRejection)) throw error;
+        rejected.push(error);
+      });
+    let reply = '';
+    if (rejected.length < envelope.to.length) {
+      await say('DATA', '354');
+      socket.write(withDots(envelope.mail));
+      reply = await expect('250');
     }
     socket.end('QUIT\r\n');
-    return stored;
+    return { reply, rejected };
   } finally {
     socket.destroySoon();
   }
-}
-
-export interface MailEdge {
-  /** Reads the settings as `mayfly dev` does. */
-  readConfig(): Config;
-  print(text: string): void;
-  now(): number;
-}
-
-interface MailOptions {
-  server?: string;
-  from: string;
-  subject: string;
-  body: string;
 }
 
 /** The port to connect to if the setting is 0, which means any free port. */
@@ -198,27 +178,34 @@ function readAddress(text: string): string {
   return text;
 }
 
-/** The reason of a failure: a code such as ECONNREFUSED, or a sentence without its full stop. */
-const shortReason = (error: Error): string =>
-  'code' in error ? String(error.code) : error.message.replace(/\.$/, '');
-
 function explain(error: unknown, where: string): unknown {
   if (error instanceof SmtpRejection) {
-    const { recipient, reply } = error;
+    const { recipient, message: reply } = error;
     if (recipient === null) return new Error(`The server ${where} rejected the message: ${reply}`);
     const advice = reply.startsWith('4')
       ? 'The server takes no mail at the moment. Send it again later; the log of the server says why.'
       : 'Create an inbox first, and use its address before it expires. The curl command that "mayfly dev" prints creates one.';
     return new Error(`The server ${where} rejected the recipient ${recipient}: ${reply}\n${advice}`);
   }
-  if (!(error instanceof Error)) return error;
-  const reason = error.name === 'AbortError' ? 'it did not answer in time' : shortReason(error);
+  const reason =
+    codeOf(error) === 'ABORT_ERR' ? 'it did not answer in time' : codeOf(error) || messageOf(error);
   return new Error(
     `No SMTP server can be reached at ${where} (${reason}). Start Mayfly with "npm start", or name the server with --server HOST:PORT.`,
   );
 }
 
-export function addMailCommand(program: Command, { readConfig, print, now }: MailEdge): void {
+interface MailOptions {
+  server?: string;
+  from: string;
+  subject: string;
+  body: string;
+}
+
+/** @param edge `readConfig` reads the settings as `mayfly dev` does */
+export function addMailCommand(
+  program: Command,
+  edge: { readConfig(): Config; print(text: string): void; now(): number },
+): void {
   program
     .command('mail')
     .description('Send a message by SMTP, to try an inbox')
@@ -230,23 +217,21 @@ export function addMailCommand(program: Command, { readConfig, print, now }: Mai
     .option('--from <address>', 'Sender', 'sender@example.com')
     .option('--subject <text>', 'Subject', 'Your code')
     .option('--body <text>', 'Text of the message', 'Your code is 482910.')
-    .action(async (addresses: string[], { server, from, subject, body }: MailOptions) => {
+    .action(async (addresses: string[], { server, ...options }: MailOptions) => {
       const to = addresses.map(readAddress);
-      const { smtpHost, smtpPort } = readConfig();
-      const target =
-        server === undefined
-          ? { host: reachable(smtpHost), port: smtpPort || DEFAULT_PORT }
-          : readServer(server);
+      const from = readAddress(options.from);
+      const { smtpHost, smtpPort } = edge.readConfig();
+      const target = server
+        ? readServer(server)
+        : { host: reachable(smtpHost), port: smtpPort || DEFAULT_PORT };
       const where = `${target.host}:${target.port}`;
+      const mail = Buffer.from(compose({ ...options, from, to }, edge.now()));
       try {
-        const message = { from: readAddress(from), to, subject, body };
-        const mail = Buffer.from(compose(message, now()));
-        const reply = await deliver(target, { ...message, mail }, (rejection) => {
-          throw rejection;
-        });
-        print(`Sent to ${to.join(', ')} by ${where}: ${reply}`);
+        const { reply, rejected } = await deliver(target, { from, to, mail });
+        if (rejected[0]) throw rejected[0];
+        edge.print(`Sent to ${to.join(', ')} by ${where}: ${reply}`);
       } catch (error) {
-        throw error instanceof ArgumentError ? error : explain(error, where);
+        throw explain(error, where);
       }
     });
 }

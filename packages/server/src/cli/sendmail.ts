@@ -1,9 +1,9 @@
 import { buffer } from 'node:stream/consumers';
-import { messageOf } from '../errors.ts';
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { codeOf, messageOf } from '../errors.ts';
 import { newSessionId } from '../ids.ts';
 import { parseAddressList } from '../mail/mime/address-list.ts';
 import { formatDate } from '../mail/mime/date.ts';
-import { quoted } from '../text/nearest.ts';
 import { ArgumentError } from './arguments.ts';
 import {
   DEFAULT_PORT,
@@ -23,11 +23,15 @@ import {
 /** Exit codes of sysexits(3). */
 const EXIT = { ok: 0, usage: 64, noUser: 67, unavailable: 69, tempFail: 75 };
 
-/** Options with a value, which may follow without a space. Only -f, -F, -r, -S and -oi have an effect. */
-const WITH_VALUE = /[fFrSBCDhLNOopRVX]/;
-/** Options with an optional value, which follows without a space. */
-const WITH_REST = /[Abdeq]/;
-const FLAGS = /[inmtvGU]/;
+/** Options of sendmail(8). Only those in {@link Options}, `-b` and the server have an effect. */
+const FLAGS = [...'inmtvGU'];
+const WITH_VALUE = [...'fFrSbBACDhLNeopRVX'];
+const OPTIONS: NonNullable<ParseArgsConfig['options']> = {
+  'smtp-addr': { type: 'string', multiple: true },
+  server: { type: 'string', multiple: true },
+};
+for (const short of FLAGS) OPTIONS[short] = { type: 'boolean', short };
+for (const short of WITH_VALUE) OPTIONS[short] = { type: 'string', short, multiple: true };
 
 interface Options {
   readsHeader: boolean;
@@ -40,55 +44,26 @@ interface Options {
 }
 
 /** @throws ArgumentError */
-export function readArguments(args: readonly string[]): Options {
-  const options: Options = {
-    readsHeader: false,
-    endsAtDot: true,
-    sender: undefined,
-    name: '',
-    server: undefined,
-    recipients: [],
-  };
-  const left = [...args];
-  const take = (option: string, rest: string): string => {
-    const value = rest || left.shift();
-    if (value === undefined) throw new ArgumentError(`The option ${option} needs a value.`);
-    return value;
-  };
-  for (let argument = left.shift(); argument !== undefined; argument = left.shift()) {
-    const [, long, , assigned = ''] = /^--(smtp-addr|server)(=(.*))?$/s.exec(argument) ?? [];
-    if (argument === '--') options.recipients.push(...left.splice(0));
-    else if (long) options.server = take(`--${long}`, assigned);
-    else if (/^-./.test(argument)) readLetters(argument, options, take);
-    else options.recipients.push(argument);
-  }
-  return options;
-}
-
-function readLetters(
-  argument: string,
-  options: Options,
-  take: (option: string, rest: string) => string,
-): void {
-  for (let at = 1; at < argument.length; at++) {
-    const letter = argument.charAt(at);
-    const rest = argument.slice(at + 1);
-    if (letter === 't') options.readsHeader = true;
-    if (letter === 'i') options.endsAtDot = false;
-    if (letter === 'b' && rest !== 'm')
-      throw new ArgumentError(`-b${rest} is not offered: only mail on standard input is sent.`);
-    if (WITH_VALUE.test(letter)) {
-      const value = take(`-${letter}`, rest);
-      if (letter === 'f' || letter === 'r') options.sender = value.replace(/^<(.*)>$/s, '$1');
-      if (letter === 'F') options.name = value;
-      if (letter === 'S') options.server = value;
-      if (letter === 'o' && value === 'i') options.endsAtDot = false;
-    }
-    if (WITH_VALUE.test(letter) || WITH_REST.test(letter)) return;
-    if (!FLAGS.test(letter))
-      throw new ArgumentError(
-        `${quoted(argument)} is not an option. Use -t, -i, -f ADDRESS, -F NAME, --server HOST:PORT and recipients.`,
-      );
+function readArguments(args: string[]): Options {
+  try {
+    const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
+    const given = (...names: string[]) => names.flatMap((name) => values[name] ?? []).map(String);
+    const mode = given('b').find((value) => value !== 'm');
+    if (mode !== undefined) throw new Error(`-b${mode} is not offered: only mail on standard input is sent`);
+    return {
+      readsHeader: values.t === true,
+      endsAtDot: values.i !== true && !given('o').includes('i'),
+      sender: given('f', 'r')
+        .at(-1)
+        ?.replace(/^<(.*)>$/s, '$1'),
+      name: given('F').at(-1) ?? '',
+      server: given('S', 'smtp-addr', 'server').at(-1),
+      recipients: positionals,
+    };
+  } catch (error) {
+    // Further sentences of Node.js explain "--".
+    const [reason] = messageOf(error).split(/\. |\.$/);
+    throw new ArgumentError(`${reason}. Use -t, -i, -f ADDRESS, -F NAME, --server HOST:PORT and recipients.`);
   }
 }
 
@@ -111,7 +86,7 @@ interface Prepared {
  * Determines the envelope of a mail, and adds missing header fields. @param user name of the sender's account
  * on this machine @param now epoch milliseconds
  */
-export function prepare(input: Buffer, options: Options, user: string, now: number): Prepared {
+function prepare(input: Buffer, options: Options, user: string, now: number): Prepared {
   let text = input.toString('latin1').replace(/^From [^\n]*\n/, '');
   if (options.endsAtDot) text = text.replace(/(^|\n)\.\r?(?:\n[\s\S]*)?$/, '$1');
   text = text.replaceAll(/\r?\n/g, '\r\n').replace(/([^\n])$/, '$1\r\n');
@@ -154,37 +129,32 @@ function serversOf({ server }: Options, env: Environment): SmtpServer[] {
 /** Every server must accept at least this many recipients per mail (RFC 5321 section 4.5.3.1.8). */
 const RECIPIENTS_AT_ONCE = 100;
 
-async function sendAll(server: SmtpServer, { mail, from, to }: Prepared): Promise<SmtpRejection[]> {
-  const rejected: SmtpRejection[] = [];
-  for (let at = 0; at < to.length; at += RECIPIENTS_AT_ONCE)
-    await deliver(server, { from, to: to.slice(at, at + RECIPIENTS_AT_ONCE), mail }, (rejection) =>
-      rejected.push(rejection),
-    );
-  return rejected;
-}
-
-/** Sends to the first server that accepts a connection. */
-async function sendToFirst(servers: readonly SmtpServer[], mail: Prepared): Promise<SmtpRejection[]> {
+/** Sends to the first server that accepts a connection. @returns the rejected recipients */
+async function send(servers: readonly SmtpServer[], { mail, from, to }: Prepared): Promise<SmtpRejection[]> {
   const [server, ...others] = servers as [SmtpServer, ...SmtpServer[]];
+  const all: SmtpRejection[] = [];
   try {
-    return await sendAll(server, mail);
+    for (let at = 0; at < to.length; at += RECIPIENTS_AT_ONCE) {
+      const { rejected } = await deliver(server, { from, to: to.slice(at, at + RECIPIENTS_AT_ONCE), mail });
+      all.push(...rejected);
+    }
+    return all;
   } catch (error) {
-    const isOther = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
-    if (!isOther || others.length === 0) throw error;
-    return sendToFirst(others, mail);
+    if (codeOf(error) !== 'ECONNREFUSED' || others.length === 0) throw error;
+    return send(others, { mail, from, to });
   }
 }
 
-const codeOf = ({ reply }: SmtpRejection, permanent: number): number =>
-  reply.startsWith('4') ? EXIT.tempFail : permanent;
+const exitCodeOf = ({ message }: SmtpRejection, permanent: number): number =>
+  message.startsWith('4') ? EXIT.tempFail : permanent;
 
 function explain(error: unknown, servers: readonly SmtpServer[]): { code: number; text: string } {
   if (error instanceof ArgumentError) return { code: EXIT.usage, text: error.message };
   const where = servers.map(({ host, port }) => `${host}:${port}`).join(' and ');
   if (error instanceof SmtpRejection)
     return {
-      code: codeOf(error, EXIT.unavailable),
-      text: `The server at ${where} rejected the mail: ${error.reply}`,
+      code: exitCodeOf(error, EXIT.unavailable),
+      text: `The server at ${where} rejected the mail: ${error.message}`,
     };
   return {
     code: EXIT.tempFail,
@@ -194,7 +164,7 @@ function explain(error: unknown, servers: readonly SmtpServer[]): { code: number
 
 /** @returns the exit code and an error message of one line; '' for none */
 export async function sendmail(
-  args: readonly string[],
+  args: string[],
   { input, env, now }: { input(): Promise<Buffer>; env: Environment; now: number },
 ): Promise<{ code: number; text: string }> {
   let servers: SmtpServer[] = [];
@@ -205,11 +175,11 @@ export async function sendmail(
       throw new ArgumentError('A recipient is missing. Name one, or use -t to read them from the header.');
     const mail = prepare(await input(), options, env.USER ?? 'nobody', now);
     if (mail.to.length === 0) throw new ArgumentError('The mail has no recipient in To, Cc or Bcc.');
-    const rejected = await sendToFirst(servers, mail);
+    const rejected = await send(servers, mail);
     const [first] = rejected;
     if (!first) return { code: EXIT.ok, text: '' };
     const addresses = rejected.map(({ recipient }) => recipient).join(', ');
-    return { code: codeOf(first, EXIT.noUser), text: `Not sent to ${addresses}: ${first.reply}` };
+    return { code: exitCodeOf(first, EXIT.noUser), text: `Not sent to ${addresses}: ${first.message}` };
   } catch (error) {
     return explain(error, servers);
   }

@@ -208,7 +208,7 @@ export function giveUpUnfinished(database: DatabaseSync): void {
 /** More than the store has queries. */
 const MAX_STATEMENTS = 500;
 
-export class SqliteDb implements Tx {
+class SqliteDb implements Tx {
   readonly engine = 'sqlite';
   readonly #database: DatabaseSync;
   readonly #isTransaction: boolean;
