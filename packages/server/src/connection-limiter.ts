@@ -2,7 +2,6 @@ import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 export interface LimitedConnection {
-  /** The client's address or network. */
   readonly source: string;
   /** False while something is being received, processed or sent. */
   readonly isIdle: boolean;
@@ -111,7 +110,6 @@ export class ConnectionLimiter<C extends LimitedConnection> {
     return largest;
   }
 
-  /** Closes the first idle connection. @returns false when none is idle */
   #closeIdle(connections: Iterable<C> = []): boolean {
     for (const connection of connections) {
       if (!connection.isIdle) continue;

@@ -5,9 +5,7 @@ import type { Trail } from '../mail/trail.ts';
 import type { NewMailRecipient, Placed } from '../messages/records.ts';
 
 export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {
-  /** Lower case, without a tag. */
   address: string;
-  /** As the RCPT command gave it. */
   rcptTo: string;
   maxMessageBytes: number;
   /** Set for an inbox with fault rules: the address under which an applied rule is recorded; its domain is served. */
@@ -25,7 +23,6 @@ export interface ReceivedMail {
   /** Null adds no Received line, such as for an imported message. */
   trace: Trace | null;
   trail: Trail;
-  /** See {@link NewMail.outgoing}. */
   outgoing?: string;
 }
 
@@ -82,15 +79,11 @@ export const messageTooLarge = (limit: number): AppError =>
     `The message is larger than ${limit} bytes, the limit of the plan of the inbox's account. Send a smaller one.`,
   );
 
-/** @throws AppError `message_too_large` */
 export function assertFits(bytes: number, limit: number): void {
   if (bytes > limit) throw messageTooLarge(limit);
 }
 
-/**
- * Free bytes in front of a message, so that the Received line is added in place. Its two host names have at
- * most 255 letters each.
- */
+/** Free bytes in front of a message for the Received line, whose two host names have at most 255 letters each. */
 export const TRACE_HEADROOM_BYTES = 1024;
 
 export interface Trace {

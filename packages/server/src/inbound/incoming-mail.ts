@@ -6,17 +6,11 @@ import { TRACE_HEADROOM_BYTES } from './delivery.ts';
 
 /** Budget of all messages together, besides `FREE_BYTES` for each. At least the size of the largest message. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
-/**
- * Bytes of each message that do not count: the read buffer of a socket, which backpressure cannot reduce.
- * Bounded by the number of connections.
- */
+/** Bytes of each message that do not count: the read buffer of a socket, which backpressure cannot reduce. */
 export const FREE_BYTES = 64 * 1024;
 /** Minimum rate of messages that hold memory of the budget while others wait. A rejected client can retry. */
 export const MIN_PROGRESS_BYTES_PER_SECOND = 32 * 1024;
-/**
- * Minimum rate of the owner, higher because all large messages wait for it: 4 Mbit/s, 100 seconds for the
- * largest message.
- */
+/** Higher for the owner, because all large messages wait for it: 100 seconds for the largest message. */
 export const MIN_OWNER_BYTES_PER_SECOND = 512 * 1024;
 /** Time over which a rate is measured: long enough for a retransmission. */
 export const PROGRESS_WINDOW_MS = 3_000;
@@ -27,14 +21,14 @@ export interface Share {
   revoke(): void;
   held: number;
   isComplete: boolean;
-  /** Start of the current measurement, and `held` at that time. */
-  window: { since: number; held: number };
+  /** `held` at the start of the current window; undefined if the share did not receive all the time since. */
+  before: number | undefined;
 }
 
 export interface BudgetOptions {
   capacity: number;
   largest: number;
-  clock: Pick<Clock, 'monotonic' | 'sleep'>;
+  clock: Pick<Clock, 'sleep'>;
 }
 
 const pooled = (held: number): number => Math.max(0, held - FREE_BYTES);
@@ -62,8 +56,7 @@ export class ByteBudget {
   }
 
   open(source: string, revoke: () => void): Share {
-    const window = { since: this.#options.clock.monotonic(), held: 0 };
-    const share = { source, revoke, held: 0, isComplete: false, window };
+    const share = { source, revoke, held: 0, isComplete: false, before: undefined };
     this.#shares.add(share);
     return share;
   }
@@ -139,37 +132,30 @@ export class ByteBudget {
       if (!this.#fits(share, bytes) && !this.#becomesOwner(share)) continue;
       this.#waiting.delete(share);
       this.#add(share, bytes);
-      this.#startWindow(share);
+      share.before = undefined;
       granted();
     }
     if (this.#waiting.size === 0) this.#watching?.abort();
   }
 
-  #startWindow(share: Share): void {
-    share.window = { since: this.#options.clock.monotonic(), held: share.held };
-  }
-
   async #watch(): Promise<void> {
     if (this.#watching) return;
-    for (const share of this.#shares) this.#startWindow(share);
     while (this.#waiting.size > 0) {
       this.#watching = new AbortController();
+      for (const share of this.#shares) share.before = share.held;
       await this.#options.clock.sleep(PROGRESS_WINDOW_MS, this.#watching.signal);
+      if (this.#watching.signal.aborted) continue;
       for (const share of [...this.#shares])
         if (this.#waiting.size > 0 && this.#isSlow(share)) share.revoke();
     }
     this.#watching = undefined;
   }
 
-  /** Whether a share received too little in its measurement; starts the next one. */
   #isSlow(share: Share): boolean {
-    const { since, held } = share.window;
-    const elapsed = this.#options.clock.monotonic() - since;
-    const isReceiving = pooled(share.held) > 0 && !share.isComplete && !this.#waiting.has(share);
-    if (!isReceiving || elapsed < PROGRESS_WINDOW_MS) return false;
-    this.#startWindow(share);
+    const { held, before, isComplete } = share;
+    if (pooled(held) === 0 || before === undefined || isComplete || this.#waiting.has(share)) return false;
     const minimum = share === this.#owner ? MIN_OWNER_BYTES_PER_SECOND : MIN_PROGRESS_BYTES_PER_SECOND;
-    return (share.held - held) * 1000 < minimum * elapsed;
+    return (held - before) * 1000 < minimum * PROGRESS_WINDOW_MS;
   }
 }
 
@@ -231,10 +217,7 @@ export class IncomingMail {
     this.#end = end;
   }
 
-  /**
-   * A new buffer has the size of the first piece, because most messages come in one; large messages get a
-   * resizable buffer.
-   */
+  /** Most messages come in one piece, which the new buffer fits; large ones get a resizable buffer. */
   #grow(end: number): void {
     const maxByteLength = TRACE_HEADROOM_BYTES + this.#maxBytes;
     const capacity = this.length === 0 ? end : Math.min(2 * end, maxByteLength);

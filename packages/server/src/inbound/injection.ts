@@ -9,12 +9,10 @@ import { type ByteBudget, readMessage } from './incoming-mail.ts';
 import type { Receiver } from './receiver.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
-/** A message that an HTTP request puts into an inbox. */
 export interface InjectedMessage {
   stream: Readable;
   /** '' is the null reverse-path. */
   mailFrom: string;
-  /** Need not be an address of the inbox. */
   rcptTo: string;
   remoteAddress: string;
   requestId: string;
@@ -34,7 +32,6 @@ export const emptyMessage = (): AppError =>
 
 interface InjectionDeps {
   receiver: Pick<Receiver, 'accept' | 'deliver' | 'stage'>;
-  /** Shared with SMTP. */
   budget: ByteBudget;
   clock: Clock;
 }
@@ -75,19 +72,12 @@ export function createInjection(deps: InjectionDeps) {
   };
 
   return {
-    /**
-     * Checks before the body is read.
-     * @param bytes 0 if unknown
-     * @throws AppError `message_too_large`, `inbox_full`, `unknown_recipient`
-     */
+    /** Checks before the body is read. @param bytes 0 if unknown @throws AppError as {@link Receiver.accept} */
     async check(inbox: CaptureTarget, bytes: number): Promise<void> {
       await receiver.accept(inbox.address, bytes, inbox);
     },
 
-    /**
-     * @returns the id of the stored message
-     * @throws as `check`; `malformed_message` if empty, `unavailable` if too slow
-     */
+    /** @returns the message id @throws as `check`; `malformed_message` if empty, `unavailable` if too slow */
     async inject(inbox: CaptureTarget, message: InjectedMessage): Promise<string> {
       const { stream, mailFrom, rcptTo, remoteAddress, requestId } = message;
       const recipient = await receiver.accept(rcptTo, 0, inbox);

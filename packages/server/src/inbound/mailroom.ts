@@ -31,15 +31,12 @@ const MAX_RECIPIENTS = 1_000;
 /** Tags and metadata of one mail; SendGrid allows 10,000. */
 const MAX_GIVEN_BYTES = 64 * 1024;
 
-/** The caller of a provider's API. */
 export interface ProviderCaller {
   provider: ProviderName;
-  /** Display name of the provider. */
   title: string;
   accountId: string;
   /** The inbox of a read token, which receives all mail; null for an API key. */
   target: CaptureTarget | null;
-  /** Whether it may store templates. */
   mayKeep: boolean;
   remoteAddress: string;
   requestId: string;
@@ -54,10 +51,8 @@ interface MailroomDeps {
   store: Pick<Store, 'providerItems' | 'outgoing'>;
   events: Pick<EventBus, 'publishDeliveries'>;
   receiver: Pick<Receiver, 'accept' | 'deliver' | 'refused' | 'meetFault'>;
-  /** Shared with SMTP. */
   budget: ByteBudget;
   clock: Clock;
-  /** The server's default domain. */
   domain: string;
 }
 
@@ -78,19 +73,14 @@ const refusedBy = (error: unknown): never => {
   throw toRefused(error);
 };
 
-/**
- * The operations that providers offer, for one caller. Mail is routed as over SMTP, but only to inboxes of the account.
- */
+/** What providers offer, for one caller. Mail is routed as over SMTP, but only to inboxes of the account. */
 export function createMailrooms({ store, events, receiver, budget, clock, domain }: MailroomDeps) {
   const items = createItems(store.providerItems, clock);
 
   const of = (caller: ProviderCaller): Mailroom => {
     const { provider, title, accountId, target, remoteAddress, requestId, signal } = caller;
 
-    /**
-     * The recipients that have an inbox. Others are dropped and recorded for wait explanations, unless no
-     * recipient is left.
-     */
+    /** Recipients without an inbox are dropped and recorded for wait explanations, unless none is left. */
     const accept = async ({ raw, recipients }: Sending, envelope: MailEnvelope): Promise<Recipient[]> => {
       const accepted: Recipient[] = [];
       for (const path of new Set(recipients)) {
@@ -126,7 +116,6 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
       }
     };
 
-    /** Looks up the recipients. @returns the remaining steps */
     const admit = async (sending: Sending) => {
       const { raw, mailFrom, providerId, recipients, given, sendAt = 0 } = sending;
       if (JSON.stringify(given).length > MAX_GIVEN_BYTES)
@@ -215,10 +204,7 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
 
   return {
     of,
-    /**
-     * Reads a body, within the memory budget of incoming mail.
-     * @throws AppError `message_too_large`, `unavailable` if too slow
-     */
+    /** Within the memory budget of incoming mail. @throws AppError `message_too_large`, `unavailable` if too slow */
     async readBody(
       stream: Readable | undefined,
       { remoteAddress, maxBytes }: { remoteAddress: string; maxBytes: number },
@@ -245,10 +231,7 @@ function replyOf(error: unknown): string {
 
 type Items = Pick<Mailroom, 'kept' | 'keptOf' | 'keep' | 'keepFirst'>;
 
-/**
- * Templates and other items that an application stores at its provider. With a read token, they belong to its
- * inbox alone.
- */
+/** Templates and other items that applications store. With a read token, they belong to its inbox alone. */
 function createItems(store: Store['providerItems'], clock: Clock): (caller: ProviderCaller) => Items {
   const untilOf = (kind: KeptKind): number => (kind === 'template' ? PERMANENT_UNTIL : clock.now() + DAY_MS);
   return ({ provider, accountId, target, mayKeep }) => {

@@ -30,9 +30,7 @@ import type { CaptureTarget } from './smtp-credentials.ts';
 export interface ReceiverDeps extends RecipientDeps {
   readings: Pick<Readings, 'reserve' | 'begin' | 'ensure'>;
   events: EventBus;
-  /** Used in Received lines. */
   hostname: string;
-  /** Called when refusals could not be stored. */
   onRefusalsLost(error: unknown): void;
 }
 
@@ -60,9 +58,7 @@ export class Receiver {
   }
 
   /**
-   * @param path the address of RCPT
    * @param declaredBytes SIZE of MAIL, or 0
-   * @param target of an authenticated session
    * @param accountId restricts recipients to the inboxes of this account
    * @throws AppError `unknown_recipient` (also expired and deleted), `inbox_full`, `message_too_large`, `unavailable`
    */
@@ -113,10 +109,7 @@ export class Receiver {
     });
   }
 
-  /**
-   * Consumes one application of the next fault rule, if that rule is for this point.
-   * @throws AppError `unavailable`
-   */
+  /** Consumes one application of the next fault rule, if it is for this point. @throws AppError `unavailable` */
   meetFault(
     { inboxId, address, faultsOf = address }: Recipient,
     at: FaultPoint,
@@ -144,7 +137,6 @@ export class Receiver {
     });
   }
 
-  /** Resolves when refusals reported before the call can be read. */
   refusalsWritten(): Promise<void> {
     return this.#refusals.flushed();
   }
@@ -154,7 +146,6 @@ export class Receiver {
     for (const id of messageIds) this.#replyTimes.set(id, this.#deps.clock.now());
   }
 
-  /** When the 250 was sent, epoch milliseconds; null if unknown. */
   repliedAt(messageId: string): number | null {
     return this.#replyTimes.get(messageId) ?? null;
   }
@@ -200,5 +191,4 @@ export class Receiver {
   }
 }
 
-/** What SMTP sessions use. */
 export type SmtpReceiver = Pick<Receiver, 'accept' | 'deliver' | 'meetFault' | 'refused' | 'replied'>;

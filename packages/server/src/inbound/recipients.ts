@@ -21,7 +21,6 @@ export interface RecipientDeps {
   store: Store;
   clock: Clock;
   plans: Plans;
-  /** Domains that all accounts share, lower case. */
   domains: readonly string[];
   sink: boolean;
 }

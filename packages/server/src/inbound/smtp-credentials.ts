@@ -18,23 +18,18 @@ export interface SmtpCredentials {
 export interface CaptureTarget {
   inboxId: string;
   accountId: string;
-  /** Lower case, without a tag. */
   address: string;
 }
 
 /** Returns undefined for all wrong credentials, whatever the reason. @throws AppError `unavailable` */
 export type FindCaptureTarget = (credentials: SmtpCredentials) => Promise<CaptureTarget | undefined>;
 
-/** @returns the inbox id or normalised address in a user name */
 function normalised(username: string): string {
   const address = parseAddress(username.trim(), { smtputf8: true });
   return address ? inboxAddress(address) : username.trim().toLowerCase();
 }
 
-/**
- * Looks up credentials by their hash, so timing reveals no secret. Scope `read` is enough, because anyone may
- * send to an inbox.
- */
+/** Looks up credentials by their hash, so timing reveals no secret. Scope `read` is enough to send to an inbox. */
 export function createFindCaptureTarget(deps: {
   store: Pick<Store, 'inboxes' | 'keys'>;
   clock: Clock;

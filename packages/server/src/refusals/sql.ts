@@ -18,10 +18,7 @@ import {
 
 /** How long refusals are kept, to explain tests that failed recently. */
 export const REFUSAL_KEPT_MS = DAY_MS;
-/**
- * Refusals per address: enough to explain a failed test. Older ones are deleted, so that a sender that
- * retries forever does not fill the store.
- */
+/** Refusals per address, so that a sender that retries forever does not fill the store. */
 const MAX_PER_ADDRESS = 50;
 /** Limit of all refusals: a few megabytes, however many addresses a sender tries. */
 const MAX_IN_ALL = 10_000;
@@ -49,7 +46,6 @@ export interface Refusal {
   hadBegun?: boolean;
   /** The inbox that received the mail instead; see {@link capturedMail}. */
   capturedBy?: { inboxId: string; accountId: string };
-  /** Set for mail sent through the API of a provider. */
   via?: ProviderName;
 }
 

@@ -7,7 +7,6 @@ import { REPLIES, type Reply } from './protocol.ts';
 export type ProxyHeader = { length: number; client: string | null } | 'incomplete' | 'invalid';
 
 const V1_PREFIX = Buffer.from('PROXY ');
-/** The longest header of version 1, with CRLF. */
 const V1_MAX_BYTES = 107;
 const V1_TCP = /^PROXY (TCP[46]) (\S+) (\S+) (0|[1-9]\d{0,4}) (0|[1-9]\d{0,4})$/;
 const V1_UNKNOWN = /^PROXY UNKNOWN(?: [\x20-\x7e]*)?$/;
@@ -98,9 +97,7 @@ export type LineResult = 'line' | 'too-long' | 'endless' | 'incomplete';
 
 /** Finds command lines in a stream, in bounded memory. */
 export class LineReader {
-  /** The last line, without its line ending. */
   line: Buffer = Buffer.alloc(0);
-  /** Whether the last line ended with CRLF and not with a bare LF. */
   crlf = true;
   isAuth = false;
   /** Index of the first unread byte. An incomplete line is unread. */
@@ -151,7 +148,6 @@ const isAuthCommand = (input: Buffer, at: number): boolean =>
 export type BareLineEndings = 'refuse' | 'normalise';
 
 export interface DataLimits {
-  /** Size limit of the message, after removing stuffed dots and normalising line endings. */
   maxBytes: number;
   /** Bytes of a rejected message after which the connection is closed; at least twice `maxBytes`. */
   maxDrainedBytes: number;
@@ -163,9 +159,7 @@ const END = '\r\n.\r\n';
 const UNDECIDED = /(?:(?<=\n)\.)?\r?$/;
 const BARE = /\r(?!\n)|(?<!\r)\n/;
 const BARE_OR_STUFFED = /\r(?!\n)|(?<!\r)\n|\n\./;
-/**
- * Stuffed dots. After a bare LF a dot is removed only if a second one follows, because a single one was not stuffed.
- */
+/** After a bare LF a dot is removed only if a second one follows, because a single one was not stuffed. */
 const STUFFED = /(\r\n)\.|((?<!\r)\n)\.(?=\.)/g;
 
 /** Parses the message after DATA (RFC 5321 sections 4.1.1.4 and 4.5.2), received in pieces of any size. */
@@ -184,9 +178,7 @@ export class DataReader {
   #lineEnd: string;
   #length = 0;
 
-  /**
-   * @param afterCrlf whether the DATA command ended with CRLF; otherwise a dot on the first line does not end the data
-   */
+  /** @param afterCrlf whether the DATA command ended with CRLF; otherwise a dot on the first line does not end the data */
   constructor(limits: DataLimits, policy: BareLineEndings, afterCrlf = true) {
     this.#limits = limits;
     this.#normalises = policy === 'normalise';

@@ -20,7 +20,6 @@ export interface Outcome {
 
 const reply = (code: number, enhanced: string, text: string): Reply => ({ code, enhanced, text });
 
-/** The reply without its CRLF. */
 export const replyLine = ({ code, enhanced, text }: Reply): string =>
   enhanced === '' ? `${code} ${text}` : `${code} ${enhanced} ${text}`;
 
@@ -122,7 +121,6 @@ export const replyForError = (error: unknown): Reply | undefined =>
 export interface MailCommand {
   /** '' is the null reverse-path. */
   mailFrom: string;
-  /** The SIZE parameter, or 0. */
   declaredBytes: number;
   smtputf8: boolean;
 }
@@ -133,7 +131,6 @@ interface Argument {
   parameters: Map<string, string | null>;
 }
 
-/** A path, whose quoted strings may contain `>`, and its parameters. */
 const PATH = /^<((?:"(?:\\.|[^"\\])*"|[^">])*)>(.*)$/s;
 
 function readArgument(argument: string | undefined, syntax: Reply, bad: Reply): Argument | Reply {
@@ -177,7 +174,6 @@ export function readMail(line: string, allowsAuth = false): MailCommand | Reply 
   if (problem) return problem;
   const badAddress = mailFrom === '' ? undefined : addressProblem(mailFrom, smtputf8, REPLIES.badSender);
   if (badAddress) return badAddress;
-  // The SIZE parameter (RFC 1870 section 3).
   const size = parameters.has('SIZE') ? parameters.get('SIZE') : '0';
   return /^\d{1,20}$/.test(size ?? '')
     ? { mailFrom, declaredBytes: Number(size), smtputf8 }
@@ -215,7 +211,6 @@ const CHALLENGES: ReadonlyMap<string, readonly string[]> = new Map([
   ['PLAIN', ['']],
   ['LOGIN', ['VXNlcm5hbWU6', 'UGFzc3dvcmQ6']],
 ]);
-/** The mechanisms as listed in the reply to EHLO. */
 export const MECHANISMS = [...CHALLENGES.keys()].join(' ');
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 

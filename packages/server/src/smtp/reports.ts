@@ -16,7 +16,6 @@ const MAX_EARLY = 100;
 const REGULAR_MS = 60_000;
 const MAX_SENDERS = 1_000;
 
-/** `helo`: '' before HELO and EHLO. */
 type Peer = Pick<Refusal, 'remoteAddress' | 'helo'>;
 
 /** A client that disconnected after HELO or EHLO without naming a recipient. */
@@ -39,7 +38,6 @@ export class SmtpVisits {
     this.#delivered.set(`${remoteAddress} ${helo}`, at);
   }
 
-  /** @param at epoch milliseconds */
   hasDeliveredSince({ remoteAddress, helo }: Peer, at: number): boolean {
     return (this.#delivered.get(`${remoteAddress} ${helo}`) ?? 0) >= at;
   }
@@ -100,7 +98,6 @@ export class SessionTrail {
     return [...steps, { event: 'end-of-data', at: this.#clock.now() }];
   }
 
-  /** Removes applied fault rules from the trail after a stored message, so that later messages do not show them. */
   stored(): void {
     this.#steps = this.#steps.filter(({ event }) => event !== 'fault');
   }
@@ -122,7 +119,6 @@ interface Named {
 
 /** Reports the results of a session's commands: metrics, log lines, and refusals for explanations. */
 export class SessionReports {
-  /** The inbox of an authenticated session. */
   target: CaptureTarget | null = null;
   /** The last envelope that exceeded the recipient limit. */
   #overshot: MailEnvelope | undefined;
@@ -200,7 +196,6 @@ export class SessionReports {
     for (const address of addresses) this.#refused(envelope, address, reply, hadBegun ? { hadBegun } : {});
   }
 
-  /** Reports accepted credentials. */
   authenticated({ password }: SmtpCredentials): void {
     const { metrics, log } = this.#context;
     metrics.authentication(this.target ? 'captured' : 'accepted');

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import { repeat, SECOND_MS } from '../clock.ts';
 import {
@@ -27,24 +27,18 @@ import {
 interface ConnectionContext extends SessionContext {
   limiter: ConnectionLimiter<Connection>;
   isTrustedProxy: NetworkMatch;
-  /** The open connections of all listeners. */
   open: Set<Connection>;
 }
 
-interface ListenerOptions {
+interface ConnectionOptions {
   implicitTls: boolean;
   startTls: boolean;
-}
-
-interface ConnectionOptions extends ListenerOptions {
   /** Resolves with the certificate, which may have to be generated first. */
   certificate(): Promise<SecureContext>;
 }
 
-/** How long a client may take to close its side after the last reply. */
+/** How long input is discarded after the last reply: closing immediately would also discard the reply (RFC 1122 section 4.2.2.13). */
 const LINGER_MS = 2_000;
-/** Bytes discarded in that time: closing immediately would also discard the reply (RFC 1122 section 4.2.2.13). */
-const MAX_BYTES_AFTER_END = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 
 /** The socket of one client, from accept to close: PROXY header, TLS, reading and writing, time limits. */
@@ -56,7 +50,6 @@ class Connection implements Transport, LimitedConnection {
   readonly #context: ConnectionContext;
   readonly #options: ConnectionOptions;
   readonly #plain: Socket;
-  /** The TLS socket after a handshake, before it the plain one. */
   #socket: Socket;
   /** When an incomplete PROXY header or handshake began, monotonic milliseconds. */
   #settingUpSince: number | undefined;
@@ -68,11 +61,9 @@ class Connection implements Transport, LimitedConnection {
   /** The read that waits for bytes, and bytes that arrived when no read was waiting. */
   #reader: ((bytes: Buffer | undefined) => void) | undefined;
   #unread: Buffer | undefined;
-  /** Resolves the pending write when the client has read enough. */
   #drained: (() => void) | undefined;
   /** When the last reply was written, monotonic milliseconds. */
   #endedAt: number | undefined;
-  #bytesAfterEnd = 0;
   /** Start of the session for its time limit, moved later by delays of fault rules; monotonic milliseconds. */
   #begunAt: number;
   #delayedAt = 0;
@@ -223,14 +214,12 @@ class Connection implements Transport, LimitedConnection {
     this.#socket.destroy();
   }
 
-  /** Closes with a reply; during a handshake without one. */
   #close(reply: Reply): void {
     this.#handshake?.settled();
     if (this.#session && this.#settingUpSince === undefined) this.#session.close(reply);
     else this.#socket.destroy();
   }
 
-  /** Enforces time limits; called every second. */
   watch(now: number): void {
     const since = this.#settingUpSince ?? this.#endedAt;
     const limit = this.#settingUpSince === undefined ? LINGER_MS : this.#context.limits.handshakeMs;
@@ -257,10 +246,8 @@ class Connection implements Transport, LimitedConnection {
   readonly #onData = (bytes: Buffer): void => {
     this.#handshake?.settled();
     this.#context.limiter.used(this);
-    if (this.#endedAt !== undefined) {
-      this.#bytesAfterEnd += bytes.length;
-      if (this.#bytesAfterEnd > MAX_BYTES_AFTER_END) this.#socket.destroy();
-    } else if (this.#reader) this.#giveToReader(bytes);
+    if (this.#endedAt !== undefined) return;
+    if (this.#reader) this.#giveToReader(bytes);
     else {
       this.#unread = this.#unread ? Buffer.concat([this.#unread, bytes]) : bytes;
       this.#socket.pause();
@@ -344,13 +331,11 @@ class Connection implements Transport, LimitedConnection {
 
 export interface SmtpServerOptions extends Partial<SessionSettings> {
   host: string;
-  /** 0 selects a free port. */
   port: number;
   /** Port for implicit TLS; null for none. */
   tlsPort?: number | null;
   name: string;
   maxMessageBytes: number;
-  /** Served domains, lower case. */
   domains: readonly string[];
   /** Mail to postmaster: `log` accepts and logs it without storing it. Default `refuse`. */
   postmaster?: 'refuse' | 'log';
@@ -369,58 +354,6 @@ export type SmtpServerDeps = Pick<
 
 export type SmtpServer = ReturnType<typeof createSmtpServer>;
 
-class Listener {
-  readonly #context: ConnectionContext;
-  readonly #options: ConnectionOptions;
-  // Half-open, so that a client that sends everything and closes its side (a script with nc) still gets replies.
-  readonly #server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
-  #certificate: Promise<SecureContext> | undefined;
-
-  constructor(context: ConnectionContext, options: ListenerOptions) {
-    this.#context = context;
-    this.#options = { ...options, certificate: () => this.#certified() };
-  }
-
-  async listen(host: string, port: number): Promise<number> {
-    const { limits, log, clock } = this.#context;
-    // Bursts of connections overflow Node's default of 511, and some clients then wait forever.
-    this.#server.listen({ port, host, backlog: limits.maxConnections });
-    await once(this.#server, 'listening');
-    // Errors of accepting a connection, for example EMFILE.
-    const report = oncePerMinute(clock, (err, count) =>
-      log.error({ err, count }, 'SMTP connections were not accepted'),
-    );
-    this.#server.on('error', report);
-    return (this.#server.address() as AddressInfo).port;
-  }
-
-  /** Resolves when all connections of this listener are closed. */
-  close(): Promise<void> {
-    return new Promise((resolve) => this.#server.close(() => resolve()));
-  }
-
-  useCertificate(pair: KeyPair): void {
-    this.#certificate = Promise.resolve(createSecureContext({ ...pair }));
-  }
-
-  /** Generates a certificate on first use if none is configured: most servers never need it. */
-  #certified(): Promise<SecureContext> {
-    const { name, clock } = this.#context;
-    this.#certificate ??= selfSignedCertificate(name, clock.now()).then(createSecureContext, (error) => {
-      this.#certificate = undefined;
-      throw error;
-    });
-    return this.#certificate;
-  }
-
-  #accept(socket: Socket): void {
-    const { open, limits } = this.#context;
-    // Twice the limit, because rejected connections and those in a handshake are not counted by the limiter.
-    if (open.size >= 2 * limits.maxConnections) socket.destroy();
-    else new Connection(socket, this.#options, this.#context);
-  }
-}
-
 function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): ConnectionContext {
   const { name, domains, maxMessageBytes } = options;
   const { bareLineEndings = 'refuse', auth = 'off', authPlaintext = false } = options;
@@ -437,32 +370,58 @@ function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): Connection
 }
 
 export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps) {
-  const { clock } = deps;
+  const { clock, log } = deps;
   const { host, name, tls = null, tlsPort = null, startTls = 'auto' } = options;
   const context = contextOf(options, deps);
-  const { open } = context;
+  const { open, limits } = context;
   const stopping = new AbortController();
-  const offersTls = startTls === 'self-signed' || (startTls === 'auto' && tls !== null);
-  const plain = new Listener(context, { implicitTls: false, startTls: offersTls });
-  const encrypted = tlsPort === null ? null : new Listener(context, { implicitTls: true, startTls: false });
-  const listeners = encrypted ? [plain, encrypted] : [plain];
+  const listeners: Server[] = [];
+  let secureContext: Promise<SecureContext> | undefined;
+
+  /** Generates a certificate on first use if none is configured: most servers never need it. */
+  const certificate = (): Promise<SecureContext> => {
+    secureContext ??= selfSignedCertificate(name, clock.now()).then(createSecureContext, (error) => {
+      secureContext = undefined;
+      throw error;
+    });
+    return secureContext;
+  };
 
   /** Uses a certificate for new connections. @throws Error when it cannot be used; the old one is kept */
   const useCertificate = (pair: KeyPair): CertificateSummary => {
     const summary = checkKeyPair(pair);
-    for (const listener of listeners) listener.useCertificate(pair);
+    secureContext = Promise.resolve(createSecureContext({ ...pair }));
     return summary;
   };
 
+  async function listen(port: number, protection: Pick<ConnectionOptions, 'implicitTls' | 'startTls'>) {
+    // Half-open, so that a client that sends everything and closes its side (a script with nc) still gets replies.
+    const listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+      // Twice the limit, because rejected connections and those in a handshake are not counted by the limiter.
+      if (open.size >= 2 * limits.maxConnections) socket.destroy();
+      else new Connection(socket, { ...protection, certificate }, context);
+    });
+    listeners.push(listener);
+    // Bursts of connections overflow Node's default of 511, and some clients then wait forever.
+    listener.listen({ port, host, backlog: limits.maxConnections });
+    await once(listener, 'listening');
+    // Errors of accepting a connection, for example EMFILE.
+    const report = oncePerMinute(clock, (err, count) =>
+      log.error({ err, count }, 'SMTP connections were not accepted'),
+    );
+    listener.on('error', report);
+    return (listener.address() as AddressInfo).port;
+  }
+
   async function stop(deadlineMs: number): Promise<void> {
     stopping.abort();
-    const closed = Promise.all(listeners.map((listener) => listener.close()));
+    const closed = listeners.map((listener) => new Promise((resolve) => listener.close(resolve)));
     for (const connection of open) connection.leave();
     const allGone = new AbortController();
     const late = clock.sleep(deadlineMs, allGone.signal).then(() => {
       for (const connection of open) connection.cut();
     });
-    await closed;
+    await Promise.all(closed);
     allGone.abort();
     await late;
   }
@@ -472,17 +431,17 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
     visits: context.visits,
     async start(): Promise<{ port: number; tlsPort: number | null }> {
       if (tls) useCertificate(tls);
-      else if (encrypted) useCertificate(await selfSignedCertificate(name, clock.now()));
+      else if (tlsPort !== null) await certificate();
+      const offersTls = startTls === 'self-signed' || (startTls === 'auto' && tls !== null);
       try {
-        const port = await plain.listen(host, options.port);
-        const taken = encrypted && tlsPort !== null ? await encrypted.listen(host, tlsPort) : null;
+        const port = await listen(options.port, { implicitTls: false, startTls: offersTls });
+        const taken = tlsPort === null ? null : await listen(tlsPort, { implicitTls: true, startTls: false });
         void repeat(clock, SECOND_MS, stopping.signal, async () => {
           for (const connection of open) connection.watch(clock.monotonic());
         });
         return { port, tlsPort: taken };
       } catch (error) {
-        // Close the other listeners if one port is in use.
-        for (const listener of listeners) void listener.close();
+        for (const listener of listeners) listener.close();
         throw error;
       }
     },

@@ -47,16 +47,13 @@ export interface SessionContext extends SessionSettings {
   metrics: SmtpMetrics;
   budget: ByteBudget;
   limits: SmtpLimits;
-  /** Domains whose postmaster mail is accepted and only logged. */
   postmasterDomains: ReadonlySet<string>;
 }
 
 export interface Transport {
   readonly id: string;
   readonly remoteAddress: string;
-  /** Identifies the client for limits, see `sourceKey`. */
   readonly source: string;
-  /** Epoch milliseconds. */
   readonly connectedAt: number;
   /** Resolves with the next bytes, owned by the session; undefined at the end of input. */
   read(): Promise<Buffer | undefined>;
@@ -64,25 +61,19 @@ export interface Transport {
   write(text: string): Promise<void> | undefined;
   /** Writes the last replies and closes; also ends a pending read. */
   end(text: string): void;
-  /**
-   * Resolves with a function that does the handshake. The promise of that function resolves with protocol and
-   * cipher, or never if the handshake fails.
-   */
+  /** The handshake resolves with protocol and cipher, or never if it fails. */
   prepareTls(): Promise<(helo: string) => Promise<string>>;
-  /** Called when a delay of a fault rule begins and ends. */
   setDelayed(isDelayed: boolean): void;
 }
 
 /** The reply to a command; undefined if the command has already replied. */
 type Given = Reply | Outcome | undefined;
 
-/** A mail transaction (RFC 5321 section 3.3). */
 interface Transaction {
   envelope: MailEnvelope;
   declaredBytes: number;
   smtputf8: boolean;
   recipients: Recipient[];
-  /** Recipients that are only logged. */
   postmasters: number;
   /** Whether a fault rule was applied. Its application is stored, so no other trace is needed. */
   metFault: boolean;
@@ -126,15 +117,11 @@ export class Session {
   readonly #context: SessionContext;
   readonly #transport: Transport;
   readonly #offersStartTls: boolean;
-  /**
-   * Whether AUTH is offered without TLS: only on loopback or if configured, because a password must not cross
-   * a network in plain text.
-   */
+  /** AUTH without TLS only on loopback or if configured: a password must not cross a network in plain text. */
   readonly #offersPlainAuth: boolean;
   readonly #lines: LineReader;
   readonly #trail: SessionTrail;
   readonly #reports: SessionReports;
-  /** Bytes before `#at` are processed. */
   #input: Buffer = NOTHING;
   #at = 0;
   #output = '';
@@ -143,7 +130,6 @@ export class Session {
   #isFirstCommand = true;
   #linesRead = 0;
   #commandsSinceMail = 0;
-  /** 5yz replies since the last accepted message. */
   #errors = 0;
   #authFailures = 0;
   #isEncrypted = false;
@@ -200,7 +186,6 @@ export class Session {
     if (!this.#isInMessage) this.close(REPLIES.shuttingDown);
   }
 
-  /** Must be called when the connection has closed. */
   ended(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -219,10 +204,7 @@ export class Session {
       visits.leftEarly({ at: clock.now(), remoteAddress, helo });
   }
 
-  /**
-   * @param isAnswer whether the line responds to an AUTH challenge
-   * @returns undefined when the session is over or the line is too long
-   */
+  /** @param isAnswer to an AUTH challenge @returns undefined when the session is over or the line is too long */
   async #readLine(isAnswer: boolean): Promise<Buffer | undefined> {
     let found = this.#nextLine(isAnswer);
     while (found === 'incomplete' && !this.#isOver) {
@@ -249,7 +231,6 @@ export class Session {
     return found;
   }
 
-  /** Waits for more bytes; at the end of input, the session is over. */
   async #fill(): Promise<void> {
     // Copied, so that an incomplete line does not keep the whole read in memory.
     const isIncomplete = this.#at < this.#input.length;
@@ -551,10 +532,7 @@ export class Session {
     return given;
   }
 
-  /**
-   * Applies the next fault rules, in RCPT order. Delays add up; the first reply or disconnect applies to all
-   * recipients.
-   */
+  /** Applies the next fault rules, in RCPT order. Delays add up; the first reply or disconnect is for all recipients. */
   async #findFault(
     at: FaultPoint,
     recipients: readonly Recipient[],

@@ -15,7 +15,6 @@ export interface KeyPair {
   cert: string;
 }
 
-/** What the log shows of a certificate. */
 export type CertificateSummary = Pick<X509Certificate, 'subject' | 'validTo' | 'fingerprint256'>;
 
 /** @throws Error with advice when certificate or key cannot be read, or they are not a pair */

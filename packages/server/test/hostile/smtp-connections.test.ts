@@ -152,19 +152,6 @@ describe('after the last reply', () => {
     await meetsClosedSocket(socket);
   });
 
-  it('not more than 64 KiB are read', async () => {
-    await start({ proxyFrom: [] });
-    const { socket, gone } = await rawClient(smtp.port);
-    socket.write('QUIT\r\n');
-    await new Promise((resolve) => socket.once('end', resolve));
-    // More than one read, less than what was read before.
-    for (let i = 0; i < 40 && !socket.destroyed; i++) {
-      socket.write(Buffer.alloc(4 * 1024));
-      await turns(5);
-    }
-    await gone;
-  });
-
   it('a client that does not close its side is cut off two seconds later', async () => {
     await start({ proxyFrom: [] });
     const { socket } = await rawClient(smtp.port);
