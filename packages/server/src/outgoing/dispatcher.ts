@@ -11,18 +11,15 @@ import { findSettings, type ProviderSettingsRecord, providerNamed } from '../pro
 import type { Store } from '../store.ts';
 import { DueLoop } from '../webhooks/due-loop.ts';
 import type { AttemptOutcome } from '../webhooks/outbound/outcome.ts';
-import { ATTEMPT_TIMEOUT_MS, type Sender } from '../webhooks/outbound/send.ts';
-import { nextStep } from '../webhooks/schedule.ts';
+import type { Sender } from '../webhooks/outbound/send.ts';
+import { LEASE_MS, nextStep } from '../webhooks/schedule.ts';
 import type { ScheduleClock } from '../webhooks/schedule-clock.ts';
 import { type Relay, RelayRefused } from './relay.ts';
 import { reportMail, unsubscribeUrl } from './reports.ts';
 import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
 
-/** Longer than an attempt with its reads and writes, so only a lease of a crashed process expires. */
-const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
 /** Limit of concurrent attempts. One account may have only a few of them, so slow endpoints do not delay others. */
 const MAX_ATTEMPTS_AT_ONCE = 64;
-const NOT_DELIVERED = { ok: false, status: null, retryAfter: null };
 
 export interface DispatcherDeps {
   store: Pick<Store, 'outgoing' | 'messages' | 'providerItems'>;
@@ -97,62 +94,49 @@ export class Dispatcher {
     const { store, clock, log } = this.#deps;
     const { id, kind, inboxId } = claimed;
     try {
-      const attempted = await this.#attempt(claimed);
-      // An aborted attempt says nothing about the endpoint, so the row is claimed again.
-      if (!attempted || attempted.outcome.error?.code === 'aborted') return;
-      const result = this.#resultOf(claimed, attempted);
+      const result = await this.#attempt(claimed).then(
+        (attempted) => attempted && this.#resultOf(claimed, attempted),
+        (error) => this.#failureOf(claimed, error),
+      );
+      if (!result) return;
       await store.outgoing.record(claimed, result, clock.now());
-      log.info(
-        { id, kind, inboxId, state: result.state, error: result.error },
-        'Outgoing mail was attempted',
-      );
-    } catch (error) {
-      await this.#recordFailure(claimed, error).catch((err) =>
-        log.error({ err, id }, 'An attempt to send could not be recorded'),
-      );
+      const { state, error } = result;
+      log.info({ id, kind, inboxId, state, error }, 'Outgoing mail was attempted');
+    } catch (err) {
+      log.error({ err, id }, 'An attempt to send could not be recorded');
     }
   }
 
-  #resultOf({ attempts }: ClaimedOutgoing, { outcome, to }: NonNullable<Attempted>): OutgoingResult {
+  /** @returns undefined for an aborted attempt, which says nothing about the endpoint: the row is claimed again */
+  #resultOf({ attempts }: ClaimedOutgoing, { outcome, to }: NonNullable<Attempted>) {
+    if (outcome.error?.code === 'aborted') return undefined;
     const { clock, schedule, random, retryDelays } = this.#deps;
     const step = nextStep(attempts + 1, outcome, clock.now(), random(), retryDelays);
     const error = outcome.error?.message ?? null;
-    if (step.kind === 'delivered') return { state: 'delivered', error: null, to };
-    if (step.kind === 'retry') return { state: 'pending', dueAt: schedule.now() + step.inMs, error, to };
-    return { state: 'failed', error, to };
+    const result = (state: 'delivered' | 'failed'): OutgoingResult => ({ state, error, to });
+    if (step.kind !== 'retry') return result(step.kind === 'delivered' ? 'delivered' : 'failed');
+    return { state: 'pending' as const, dueAt: schedule.now() + step.inMs, error, to };
   }
 
-  async #recordFailure(claimed: ClaimedOutgoing, error: unknown): Promise<void> {
-    const { store, clock, log } = this.#deps;
-    const isKnown = error instanceof Ended || error instanceof AppError || error instanceof RelayRefused;
-    if (!isKnown) log.error({ err: error, id: claimed.id }, 'An attempt to send failed unexpectedly');
-    const message = isKnown ? messageOf(error) : 'The server failed; its log has the cause.';
-    const to = claimed.details.to ?? [];
-    const result: OutgoingResult =
-      error instanceof Ended
-        ? { state: error.state, error: message, to }
-        : error instanceof RelayRefused && error.isFinal
-          ? { state: 'failed', error: message, to }
-          : this.#resultOf(claimed, {
-              outcome: { ...NOT_DELIVERED, error: { code: 'connect_failed', message } },
-              to,
-            });
-    await store.outgoing.record(claimed, result, clock.now());
+  #failureOf(claimed: ClaimedOutgoing, thrown: unknown): OutgoingResult | undefined {
+    const isKnown = thrown instanceof Ended || thrown instanceof AppError || thrown instanceof RelayRefused;
+    if (!isKnown)
+      this.#deps.log.error({ err: thrown, id: claimed.id }, 'An attempt to send failed unexpectedly');
+    const message = isKnown ? messageOf(thrown) : 'The server failed; its log has the cause.';
+    const { to = [] } = claimed.details;
+    if (thrown instanceof Ended) return { state: thrown.state, error: message, to };
+    if (thrown instanceof RelayRefused && thrown.isFinal) return { state: 'failed', error: message, to };
+    const error = { code: 'connect_failed' as const, message };
+    return this.#resultOf(claimed, { outcome: { ok: false, status: null, retryAfter: null, error }, to });
   }
 
-  #attempt(claimed: ClaimedOutgoing): Promise<Attempted> {
-    switch (claimed.kind) {
-      case 'scheduled':
-        return this.#release(claimed);
-      case 'event':
-        return this.#event(claimed);
-      case 'report':
-        return this.#report(claimed);
-      case 'handshake':
-        return this.#handshake(claimed);
-      case 'reply':
-        return this.#reply(claimed);
-    }
+  async #attempt(claimed: ClaimedOutgoing): Promise<Attempted> {
+    const { kind } = claimed;
+    if (kind === 'scheduled') return this.#release(claimed);
+    if (kind === 'event') return this.#event(claimed);
+    if (kind === 'report') return this.#report(claimed);
+    if (kind === 'handshake') return this.#handshake(claimed);
+    return this.#reply(claimed);
   }
 
   async #raw({ id }: ClaimedOutgoing): Promise<Uint8Array> {
@@ -163,31 +147,24 @@ export class Dispatcher {
 
   async #release(claimed: ClaimedOutgoing): Promise<undefined> {
     const { receiver, clock } = this.#deps;
-    const { details, accountId, inboxId, address } = claimed;
+    const { id, details, accountId, inboxId, address } = claimed;
     if (inboxId === null) throw cancelled('The inbox ended.');
-    const {
-      to = [],
-      mailFrom = '',
-      remoteAddress = '',
-      via,
-      providerId = '',
-      given = {},
-      begunAt = 0,
-    } = details;
+    const { to = [], mailFrom = '', remoteAddress = '', via, providerId = '', given = {} } = details;
+    const { requestId = id, begunAt = 0 } = details;
     const received = await this.#raw(claimed);
-    if (via) await this.#became(claimed, await providerNamed(via), providerId, 'delivered');
+    const provider = via && (await providerNamed(via));
+    if (provider) await this.#became(claimed, provider, providerId, 'delivered');
     const target = { inboxId, accountId, address };
     const recipients = await Promise.all(to.map((path) => receiver.accept(path, received.length, target)));
-    const title = via ? (await providerNamed(via)).title : '';
+    const envelope = { mailFrom, helo: '', remoteAddress, tls: false, given };
     await receiver.deliver({
-      envelope: {
-        ...{ mailFrom, helo: '', remoteAddress, tls: false, given },
-        ...(via && { via, providerMessageId: providerId }),
-      },
-      ...{ recipients, received, outgoing: claimed.id },
-      trace: { id: details.requestId ?? claimed.id, protocol: 'HTTP' },
+      envelope: via ? { ...envelope, via, providerMessageId: providerId } : envelope,
+      recipients,
+      received,
+      outgoing: id,
+      trace: { id: requestId, protocol: 'HTTP' },
       trail: [
-        { event: 'provider-call', at: begunAt, detail: title },
+        { event: 'provider-call', at: begunAt, detail: provider?.title ?? '' },
         { event: 'end-of-data', at: clock.now() },
       ],
     });
@@ -196,10 +173,7 @@ export class Dispatcher {
 
   async #message({ inboxId, messageId }: ClaimedOutgoing): Promise<FullMessageRecord> {
     const { store, clock } = this.#deps;
-    const message =
-      inboxId === null || messageId === null
-        ? undefined
-        : await store.messages.find(inboxId, messageId, clock.now());
+    const message = inboxId && messageId && (await store.messages.find(inboxId, messageId, clock.now()));
     if (!message) throw cancelled('The message was deleted.');
     return message;
   }

@@ -100,6 +100,7 @@ const lease = async (tx: Tx, which: Sql, leasedUntil: number): Promise<ClaimedOu
   const rows = await tx.all<{ id: string }>(
     sql`update outgoing set leased_until = ${leasedUntil} where id in (${which}) returning id`,
   );
+  if (rows.length === 0) return [];
   const found = await tx.all<Stored<ClaimedOutgoing>>(
     sql`select o.id, o.account_id as "accountId", o.kind, o.message_id as "messageId", o.details, o.attempts,
         o.created_at as "createdAt", o.leased_until as "leasedUntil", i.id as "inboxId", coalesce(i.address, '') as address
@@ -174,12 +175,12 @@ export const outgoing = {
 
   /** Earliest time at which a claim may find rows; null while nothing is pending. */
   nextAt: read(async (db): Promise<number | null> => {
-    const first = await db.first<{ due: number | null; leased: number | null }>(
-      sql`select (select min(due_at) from outgoing where due_at is not null and leased_until is null) as due,
-        (select min(leased_until) from outgoing where due_at is not null and leased_until is not null) as leased`,
+    const first = await db.first<{ at: number | null }>(
+      sql`select min(at) as at from (
+        select min(due_at) as at from outgoing where due_at is not null and leased_until is null
+        union all select min(leased_until) from outgoing where due_at is not null and leased_until is not null) as t`,
     );
-    const times = [first?.due, first?.leased].filter((time) => typeof time === 'number');
-    return times.length === 0 ? null : Math.min(...times);
+    return first?.at ?? null;
   }),
 
   /** Leases due rows, and cancels those of ended inboxes. */
@@ -257,13 +258,11 @@ export const outgoing = {
     ): Promise<number | undefined> => {
       const seq = await liveSeq(tx, accountId, inboxId, wall);
       if (seq === undefined) return undefined;
-      const released = await tx.first<{ count: number }>(
-        sql`select count(*) as count from outgoing where inbox_seq = ${seq} and due_at > ${now} and due_at <= ${now + ms}`,
+      const moved = await tx.all<{ dueAt: number }>(
+        sql`update outgoing set due_at = due_at - ${ms} where inbox_seq = ${seq} and due_at is not null
+          returning due_at as "dueAt"`,
       );
-      await tx.run(
-        sql`update outgoing set due_at = due_at - ${ms} where inbox_seq = ${seq} and due_at is not null`,
-      );
-      return released?.count ?? 0;
+      return moved.filter(({ dueAt }) => dueAt <= now && dueAt + ms > now).length;
     },
     { keepsInboxes: true },
   ),

@@ -5,9 +5,9 @@ import type { WebhookMetrics } from '../operations/metrics.ts';
 import type { Store } from '../store.ts';
 import { DueLoop } from './due-loop.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
-import { ATTEMPT_TIMEOUT_MS, type Sender } from './outbound/send.ts';
+import type { Sender } from './outbound/send.ts';
 import { type EventBodyDeps, eventBody } from './payload.ts';
-import { hasOnlyFailed, type NextStep, nextStep } from './schedule.ts';
+import { hasOnlyFailed, LEASE_MS, type NextStep, nextStep } from './schedule.ts';
 import type { ScheduleClock } from './schedule-clock.ts';
 import { signatureHeaders } from './sign.ts';
 import type { ClaimedDelivery } from './sql/queue.ts';
@@ -18,8 +18,6 @@ const PROMPT_SLOTS = 256;
 /** Concurrent attempts for all other webhooks (new, slow, failing), one each. They never delay prompt webhooks. */
 const OTHER_SLOTS = 512;
 export const MAX_CONCURRENT_ATTEMPTS = PROMPT_SLOTS + OTHER_SLOTS;
-/** Longer than any attempt with its reads and writes, so only a crashed process lets a lease expire. */
-const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
 
 interface DelivererDeps extends EventBodyDeps {
   store: Pick<Store, 'inboxes' | 'messages' | 'webhooks' | 'deliveries'>;

@@ -1,6 +1,10 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
+import { ATTEMPT_TIMEOUT_MS } from './outbound/send.ts';
 import type { FailureStreak } from './sql/record.ts';
+
+/** Longer than any attempt with its reads and writes, so only a crashed process lets a lease expire. */
+export const LEASE_MS = ATTEMPT_TIMEOUT_MS + 45_000;
 
 /** Delays after the first, second, … failed attempt, before jitter. */
 export const RETRY_DELAYS_MS: readonly number[] = [

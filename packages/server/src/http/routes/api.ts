@@ -18,7 +18,6 @@ import { reportRoutes } from '../../reports/api.ts';
 import { usageRoutes } from '../../usage/api.ts';
 import { waitRoutes } from '../../waits/api.ts';
 import { webhookRoutes } from '../../webhooks/api.ts';
-import { deliveryRoutes } from '../../webhooks/deliveries-api.ts';
 import type { App, RouteContext } from '../context.ts';
 
 const isNamed = (value: unknown): value is TSchema & { $id: string } =>
@@ -47,7 +46,6 @@ export function apiRoutes(app: App, context: RouteContext): void {
   waitRoutes(app, context);
   eventRoutes(app, context);
   webhookRoutes(app, context);
-  deliveryRoutes(app, context);
   keyRoutes(app, context);
   usageRoutes(app, context);
   domainRoutes(app, context);

@@ -108,13 +108,12 @@ function parseCidr(piece: string): Cidr | string {
 export async function checkUrl(text: string, settings: GuardSettings): Promise<string> {
   const url = readUrl(text);
   try {
-    await findAllowed(hostOf(url), settings);
+    requireAllowedLiteral(url, settings.allow);
+    if (isIP(hostOf(url)) === 0) await findAllowed(url.hostname, settings);
   } catch (cause) {
     if (cause instanceof AddressRefusedError) throw refused(cause.message, cause);
-    throw refused(
-      `The host name ${quoted(url.hostname)} could not be looked up: ${lookupFailure(cause)}. Check the name.`,
-      cause,
-    );
+    const reason = `The host name ${quoted(url.hostname)} could not be looked up: ${lookupFailure(cause)}.`;
+    throw refused(`${reason} Check the name.`, cause);
   }
   return url.href;
 }
@@ -172,13 +171,16 @@ function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
-/** Resolves a host. @throws {@link AddressRefusedError} if any of its addresses is not allowed */
+/** @throws {@link AddressRefusedError} if the host is an IP address that is not allowed */
+export function requireAllowedLiteral(url: URL, allow: readonly Cidr[]): void {
+  const host = hostOf(url);
+  if (isIP(host) === 0 || isAllowedAddress(host, allow)) return;
+  throw new AddressRefusedError(`The address ${host} is not public. ${howToAllow(host)}`);
+}
+
+/** Resolves a host name. @throws {@link AddressRefusedError} if any of its addresses is not allowed */
 async function findAllowed(host: string, settings: GuardSettings): Promise<string[]> {
   const { allow, resolve, namesAddresses = false } = settings;
-  if (isIP(host) !== 0) {
-    if (isAllowedAddress(host, allow)) return [host];
-    throw new AddressRefusedError(`The address ${host} is not public. ${howToAllow(host)}`);
-  }
   const addresses = await resolve(host);
   const name = quoted(host);
   if (addresses.length === 0) throw new AddressRefusedError(`The host name ${name} has no address.`);

@@ -1,14 +1,7 @@
-import { isIP } from 'node:net';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
-import {
-  AddressRefusedError,
-  type GuardSettings,
-  guardedLookup,
-  isAllowedAddress,
-  readUrl,
-} from './address-guard.ts';
+import { type GuardSettings, guardedLookup, readUrl, requireAllowedLiteral } from './address-guard.ts';
 import { type AttemptError, type AttemptOutcome, attemptError, statusError } from './outcome.ts';
 
 /** Time limit of one attempt, from the DNS lookup to the end of the response. */
@@ -40,26 +33,14 @@ interface Attempt {
 export type Sender = ReturnType<typeof createSender>;
 
 /**
- * undici's Agent with the address guard. IP addresses in a URL are checked here, because a socket does not look them
- * up. Host names are checked in the socket's lookup. Ignores proxy settings of the environment, because a proxy would
- * bypass the check. Loads undici: 5 MB, and many servers send no webhooks.
+ * undici's Agent, which checks host names in the socket's lookup. Ignores proxy settings of the environment, because
+ * a proxy would bypass the check. Loads undici: 5 MB, and many servers send no webhooks.
  */
 async function openAgent(guard: GuardSettings) {
-  const { Agent, buildConnector, request } = await import('undici');
-  const connect = buildConnector({
-    lookup: guardedLookup(guard),
-    autoSelectFamily: true,
-    allowH2: false,
-    timeout: CONNECT_TIMEOUT_MS,
-  });
+  const { Agent, request } = await import('undici');
   const agent = new Agent({
-    connect(options, callback) {
-      if (isIP(options.hostname) === 0 || isAllowedAddress(options.hostname, guard.allow))
-        return connect(options, callback);
-      const refusal = new AddressRefusedError(`The address ${options.hostname} is not public.`);
-      // undici accepts the result only after the connector has returned.
-      queueMicrotask(() => callback(refusal, null));
-    },
+    connect: { lookup: guardedLookup(guard), autoSelectFamily: true, timeout: CONNECT_TIMEOUT_MS },
+    allowH2: false,
     connections: CONNECTIONS_PER_ORIGIN,
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -87,22 +68,21 @@ export function createSender({
 
   async function post({ url, headers, body }: Attempt, signal: AbortSignal) {
     signal.throwIfAborted();
+    const target = readUrl(url);
+    // A socket looks up names only.
+    requireAllowedLiteral(target, allow);
     // Without the names of addresses, which an attempt must not reveal.
     opened ??= openAgent({ allow, resolve });
     const { agent, request } = await opened;
-    const own = {
-      'user-agent': userAgent,
-      // Bodies that are compressed nevertheless are not decompressed.
-      'accept-encoding': 'identity',
-    };
-    const options = {
+    // Bodies that are compressed nevertheless are not decompressed.
+    const own = { 'user-agent': userAgent, 'accept-encoding': 'identity' };
+    return request(target, {
       dispatcher: agent,
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers, ...own },
       body,
       signal,
-    } as const;
-    return request(readUrl(url), options);
+    });
   }
 
   return {
@@ -111,31 +91,24 @@ export function createSender({
       const began = clock.monotonic();
       const timeUp = new AbortController();
       const ended = new AbortController();
-      const signal = AbortSignal.any([
-        timeUp.signal,
-        closing.signal,
-        ...(attempt.signal ? [attempt.signal] : []),
-      ]);
+      const { signal: own } = attempt;
+      const signal = AbortSignal.any([timeUp.signal, closing.signal, ...(own ? [own] : [])]);
       void clock.sleep(ATTEMPT_TIMEOUT_MS, ended.signal).then(() => timeUp.abort());
       // undici reacts to an abort only once it has a connection, so do not wait for it.
       const aborted = Promise.withResolvers<never>();
       signal.addEventListener('abort', () => aborted.reject(signal.reason));
+      const durationMs = () => clock.monotonic() - began;
       try {
         const answer = await Promise.race([aborted.promise, post(attempt, signal)]);
         const responseStart = await readStart(answer);
-        const error = statusError(answer.statusCode);
-        return {
-          ok: error === null,
-          status: answer.statusCode,
-          durationMs: clock.monotonic() - began,
-          error,
-          responseStart,
-          retryAfter: headerOf(answer, 'retry-after')?.slice(0, RETRY_AFTER_LENGTH) ?? null,
-        };
+        const retryAfter = headerOf(answer, 'retry-after')?.slice(0, RETRY_AFTER_LENGTH) ?? null;
+        const { statusCode: status } = answer;
+        const error = statusError(status);
+        return { ok: error === null, status, durationMs: durationMs(), error, responseStart, retryAfter };
       } catch (thrown) {
         const error = failure(thrown, signal, timeUp.signal);
-        const durationMs = clock.monotonic() - began;
-        return { ok: false, status: null, durationMs, error, responseStart: '', retryAfter: null };
+        const nothing = { ok: false, status: null, responseStart: '', retryAfter: null };
+        return { ...nothing, durationMs: durationMs(), error };
       } finally {
         ended.abort();
       }
