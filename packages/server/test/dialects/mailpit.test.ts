@@ -65,7 +65,7 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
     expect(await mailpit.listMessages(5, 5)).toMatchObject({ count: 0, messages_count: 2, messages: [] });
   });
 
-  // More searches, beside the answers of the original, are in calls.ts.
+  // More searches, beside the answers of the original, are in mailpit-recorded.json.
   it.each([
     ['addressed:SHOP@', ['Second mail', 'Welcome Ada']],
     ['from:shop subject:"welcome ada"', ['Welcome Ada']],
