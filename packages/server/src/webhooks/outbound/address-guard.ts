@@ -30,7 +30,7 @@ const REFUSED_PORTS: ReadonlySet<number> = new Set([
 /** The only range allocated for global unicast (RFC 4291 section 2.4, IANA registry). */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
-export class AddressRefusedError extends Error {
+class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
   readonly code = 'ERR_ADDRESS_REFUSED';
 }
