@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import type { NewMail } from '../../../src/messages/records.ts';
 import type { Store } from '../../../src/store.ts';
-import { inForm } from '../../support/form.ts';
 import { everything, mailTo, onlyPlaced, rawOf, T } from '../builders.ts';
 import type { Given, Opened } from './suite.ts';
 
@@ -56,17 +55,6 @@ const INTERRUPTIONS: Readonly<Record<string, Deletion>> = {
   'the deletion of the same inbox': (store, { owner, inbox }) => store.inboxes.delete(owner, inbox.id, NOW),
   'the deletion of the same account': (store, { owner }) => store.accounts.delete(owner, NOW),
 };
-
-/** A number generator with a seed (mulberry32), for rounds that can be run again. */
-function randomFrom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
 
 /** Fails unless every message that an inbox lists can be read whole. */
 async function expectWhole(store: Store, inbox: InboxRecord, sizes: number[]): Promise<void> {
@@ -138,67 +126,4 @@ export function describeTwoWriters(given: Given): void {
       );
     },
   );
-
-  describe('two writers that delete and receive at once', () => {
-    let on: Opened;
-    let other: Store;
-    beforeAll(async () => {
-      on = await given.freshServer();
-      other = await on.openAnother();
-    });
-    afterAll(async () => {
-      await other.close();
-    });
-
-    it.each(inForm([1], [1, 2, 3, 4]))('leave each message whole or gone (seed %i)', async (seed) => {
-      const random = randomFrom(seed);
-      const owner = await given.account(on);
-      const inboxes: InboxRecord[] = [];
-      const pick = () => inboxes[random(inboxes.length)] as InboxRecord;
-      const actions: ((store: Store) => Promise<unknown>)[] = [
-        async () => inboxes.push(await given.inbox(owner, {}, on)),
-        async (store) => {
-          const to = [...new Set([pick(), pick(), inboxes.at(-1) as InboxRecord])];
-          const mails = Array.from({ length: 1 + random(inForm(40, 120)) }, () =>
-            mailOf(to, 1 + random(5) * 80_000),
-          );
-          await store.messages.addBatch(mails, NOW);
-        },
-        (store) => store.inboxes.delete(owner, (inboxes.at(-1) as InboxRecord).id, NOW),
-        (store) => store.inboxes.delete(owner, pick().id, NOW),
-        (store) => store.messages.deleteAll(pick().id, NOW),
-        (store) => store.upkeep.sweep(NOW, 50),
-        async (store) => {
-          const { id } = pick();
-          const [first] = await store.messages.listRows(id, { ...everything, limit: 1 }, NOW);
-          if (first) await store.messages.delete(id, first.id, NOW);
-        },
-      ];
-      for (let n = 0; n < 4; n++) inboxes.push(await given.inbox(owner, {}, on));
-      const work = async (store: Store): Promise<void> => {
-        for (let n = 0; n < inForm(12, 25); n++) await actions[random(actions.length)]?.(store);
-      };
-      await Promise.all([work(on.store), work(other), work(on.store), work(other)]);
-
-      for (const inbox of inboxes) {
-        const record = await on.store.inboxes.find(owner, inbox.id, NOW);
-        const listed = await on.store.messages.listRows(inbox.id, { ...everything, limit: 99_999 }, NOW);
-        expect(listed.length).toBe(record?.messageCount ?? 0);
-        for (const { id, size } of listed) {
-          expect((await rawOf(on.store, inbox.id, id, NOW)).every((byte) => byte === size % 251)).toBe(true);
-        }
-      }
-      for (const { id } of inboxes) await on.store.inboxes.delete(owner, id, NOW);
-      await sweepAll(on.store);
-      const none = {
-        inboxes: 0,
-        messages: 0,
-        sources: 0,
-        source_pieces: 0,
-        shared_sources: 0,
-        parked_sources: 0,
-      };
-      expect(await on.counts()).toMatchObject(none);
-    });
-  });
 }

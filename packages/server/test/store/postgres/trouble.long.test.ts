@@ -11,7 +11,6 @@ import { createLog, LogOutput } from '../../../src/log.ts';
 import type { Store } from '../../../src/store.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
-import { keepSending } from './keep-sending.ts';
 import { createDatabase } from './open-postgres.ts';
 
 const IS_THERE = await hasPostgres();
@@ -124,30 +123,6 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
     await onlyPlaced(store, mailTo([inbox]), T);
   });
 
-  it('answers unavailable when its connections are ended, and works again at once', async () => {
-    for (let n = 0; n < 3; n++) {
-      await endConnections();
-      const results = await Promise.allSettled([
-        store.ping(),
-        store.messages.addBatch([mailTo([inbox])], T),
-        store.inboxes.find(accountId, inbox.id, T),
-      ]);
-      for (const result of results) {
-        if (result.status === 'rejected')
-          expect(result.reason.code).toMatch(/^(unavailable|outcome_unknown)$/);
-      }
-      await expect
-        .poll(() =>
-          store.ping().then(
-            () => 'works',
-            (error) => error.code,
-          ),
-        )
-        .toBe('works');
-      await onlyPlaced(store, mailTo([inbox]), T);
-    }
-  });
-
   it('reports connections that were ended in one short line each, without the password', async () => {
     const lines: string[] = [];
     const log = createLog(
@@ -169,67 +144,6 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
     await other.close();
     expect(lines.filter((line) => line.includes('secret-of-the-database'))).toEqual([]);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(2_000);
-  });
-
-  it('survives restarts of the server under load; nothing acknowledged is lost or stored twice', async () => {
-    const acknowledged: string[] = [];
-    const stop = new AbortController();
-    const sending = keepSending(store, inbox, acknowledged, stop.signal);
-    for (const signal of ['SIGQUIT', 'SIGINT'] as const) {
-      const before = acknowledged.length;
-      await expect.poll(() => acknowledged.length).toBeGreaterThan(before + 20);
-      await cluster.stop(signal);
-      await expect(store.ping()).rejects.toMatchObject({ code: 'unavailable' });
-      await cluster.start();
-    }
-    const before = acknowledged.length;
-    await expect.poll(() => acknowledged.length).toBeGreaterThan(before + 20);
-    stop.abort();
-    await sending;
-    const rows = await store.messages.listAfter(inbox.id, { after: 0, limit: 1e6 }, T);
-    const subjects = rows.map(({ summary }) => summary.subject);
-    expect(new Set(subjects).size).toBe(subjects.length);
-    expect(acknowledged.filter((subject) => !subjects.includes(subject))).toEqual([]);
-    const { messageCount } = (await store.inboxes.find(accountId, inbox.id, T)) ?? {};
-    expect(messageCount).toBe(rows.length);
-    admin = await connect(url);
-  });
-
-  it('stores the mail of four nodes to the same inboxes without a deadlock, each with an order of its own', async () => {
-    const nodes = [store, ...(await Promise.all([1, 2, 3].map(() => openPostgres({ url }))))];
-    const accounts = await Promise.all(Array.from({ length: 4 }, () => newAccount(store)));
-    const inboxes = await Promise.all(
-      Array.from({ length: 12 }, async (_, n) => {
-        const owner = accounts[n % accounts.length] as string;
-        return (await store.inboxes.create(owner, inboxAt(), 100, null)).inbox;
-      }),
-    );
-    const work = async (node: Store, seed: number): Promise<void> => {
-      for (let n = 0; n < 30; n++) {
-        const mails = Array.from({ length: 10 }, (_, k) => {
-          const first = (seed * 7 + n * 5 + k * 11) % inboxes.length;
-          const to = [inboxes[first], inboxes[(first + 1 + (k % 5)) % inboxes.length]] as InboxRecord[];
-          return mailTo([...new Set(to)], { maxMessages: 1e6 });
-        });
-        await node.messages.addBatch(mails, T + n);
-      }
-    };
-    await Promise.all(nodes.map(work));
-    const { rows } = await admin.query(
-      'select deadlocks from pg_stat_database where datname = current_database()',
-    );
-    expect(Number(rows[0].deadlocks)).toBe(0);
-    for (const owner of accounts) {
-      const listed = await store.messages.listByAccount(owner, { after: 0, limit: 1e6 }, T);
-      const orders = listed.map(({ accountOrder }) => accountOrder);
-      expect(new Set(orders).size).toBe(orders.length);
-      expect(orders).toEqual(orders.toSorted((a, b) => a - b));
-    }
-    for (const { id, accountId: owner } of inboxes) {
-      const listed = await store.messages.listRows(id, { ...everything, limit: 1e6 }, T);
-      expect((await store.inboxes.find(owner, id, T))?.messageCount).toBe(listed.length);
-    }
-    for (const node of nodes.slice(1)) await node.close();
   });
 
   it('keeps a delivery that is replayed while the sweeper removes old ones', async () => {
@@ -331,23 +245,5 @@ describe.skipIf(!IS_THERE)('a PostgreSQL that could lose acknowledged mail', () 
     await expect(openPostgres({ url: cluster.url('absent') })).rejects.toThrow(
       /cannot be used: .*does not exist/,
     );
-  });
-
-  it('is refused when a newer version of Mayfly has changed its tables', async () => {
-    const other = await createDatabase(cluster);
-    await (await openPostgres({ url: other })).close();
-    const client = await connect(other);
-    await client.query(`insert into schema_versions (schema, usable_from) values (9999, 9999)`);
-    await client.end();
-    await expect(openPostgres({ url: other })).rejects.toThrow(/newer version of Mayfly/);
-  });
-
-  it('is brought up to date once by nodes that start together', async () => {
-    const other = await createDatabase(cluster);
-    const nodes = await Promise.all([1, 2, 3, 4].map(() => openPostgres({ url: other })));
-    for (const node of nodes) {
-      await node.ping();
-      await node.close();
-    }
   });
 });

@@ -1,14 +1,11 @@
 import { Client } from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openPostgres } from '../../../src/database/postgres/open.ts';
-import { newId } from '../../../src/ids.ts';
 import { inForm } from '../../support/form.ts';
 import { hasPostgres } from '../../support/postgres.ts';
-import { startServer } from '../../support/server-process.ts';
 import { type Databases, sharedPostgres } from '../../support/shared-postgres.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 import { startHttp } from '../../webhooks/receivers.ts';
-import { T } from '../builders.ts';
 import { createDatabase } from './open-postgres.ts';
 
 const IS_THERE = await hasPostgres();
@@ -39,17 +36,6 @@ describe.skipIf(!IS_THERE)('an upgrade of the tables in PostgreSQL', () => {
       await Promise.all(stores.map((store) => store.close()));
       expect(await query(url, 'select schema from schema_versions')).toEqual([{ schema: 1 }]);
     }
-  });
-
-  it('runs once when two processes start at the same time, and both serve', async () => {
-    const url = await createDatabase(cluster);
-    const servers = await Promise.all(
-      [1, 2].map(() => startServer({ dataDir: '/nonexistent', env: { MAYFLY_DATABASE_URL: url } })),
-    );
-    const inbox = await servers[0]?.createInbox();
-    expect(await servers[1]?.getJson(`/v1/inboxes/${inbox?.id}`)).toMatchObject({ id: inbox?.id });
-    for (const server of servers) await server.end('SIGTERM');
-    expect(await query(url, 'select count(*)::int as n from accounts')).toEqual([{ n: 1 }]);
   });
 
   /** What the next version may do to every table (the test of additive migrations holds it to that). */
@@ -110,29 +96,5 @@ describe.skipIf(!IS_THERE)('an upgrade of the tables in PostgreSQL', () => {
     await expect.poll(states).toContain('delivered');
     await app.stop();
     await receiver.close();
-  });
-
-  it('does not break statements that PostgreSQL has planned before', async () => {
-    const url = await createDatabase(cluster);
-    const store = await openPostgres({ url });
-    const account = { id: newId('acc', T), name: 'a', plan: 'free', createdAt: T };
-    await store.accounts.create(account, null);
-    // A statement is planned when a connection runs it for the second time.
-    const readOften = async () => {
-      for (let n = 0; n < 60; n++) {
-        await Promise.all([
-          store.accounts.find(account.id),
-          store.accounts.findFirst(),
-          store.domains.find('x.test'),
-          store.sessions.find('hash', T),
-          store.keys.findByHash('hash', T),
-        ]);
-      }
-    };
-    await readOften();
-    await upgradeByNextVersion(url);
-    await readOften();
-    expect(await store.accounts.find(account.id)).toEqual(account);
-    await store.close();
   });
 });

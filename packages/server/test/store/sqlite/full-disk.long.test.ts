@@ -86,18 +86,6 @@ describe.skipIf(!MAY_MOUNT)('a store whose disk is full (skipped where none may 
     expect(messagesKept()).toBe(0);
   });
 
-  it('is not ready until there is room again, and reads what it has meanwhile', async () => {
-    const inbox = await newInbox();
-    await addMail(inbox, 5000);
-    leaveFree(0);
-    await expect(store.ping()).rejects.toMatchObject(FULL);
-    await expect(newInbox()).rejects.toMatchObject(FULL);
-    expect(await store.messages.listRows(inbox.id, everything, T)).toHaveLength(1);
-    rmSync(join(folder, 'filler'));
-    await store.ping();
-    await newInbox();
-  });
-
   it('deletes an inbox or says that it did not, to the last kilobyte; the sweeper frees what was left', async () => {
     let refused = 0;
     let leftOver = 0;

@@ -1,6 +1,4 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -9,7 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { openWriter, requireDurable, requireSqlite } from '../../../src/database/sqlite/connection.ts';
 import { openSqlite, type SqliteOptions, startThread } from '../../../src/database/sqlite/open.ts';
 import { newId } from '../../../src/ids.ts';
-import { everything, inboxAt, mailTo, onlyPlaced, rawOf, T } from '../builders.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { openTemporary, temporaryPath } from './open-sqlite.ts';
 
 const cleanups: (() => Promise<void> | void)[] = [];
@@ -66,38 +64,6 @@ describe('opening the store on SQLite', () => {
     writeFileSync(path, 'not a database '.repeat(500));
     await expect(openSqlite({ path })).rejects.toThrow(/cannot be opened: .*not a database/);
   });
-
-  it('refuses a database of a newer version', async () => {
-    const { path, store } = await openWithInbox();
-    await store.close();
-    const database = new DatabaseSync(path);
-    database.exec(`insert into schema_versions (schema, usable_from) values (9999, 9999)`);
-    database.close();
-    await expect(openSqlite({ path })).rejects.toThrow(/newer version of Mayfly/);
-  });
-
-  it('finds everything again that was there before', async () => {
-    const path = place();
-    const first = await openSqlite({ path });
-    const account = { id: newId('acc', T), name: 'a', plan: 'free', createdAt: T };
-    const key = {
-      id: newId('key', T),
-      accountId: account.id,
-      name: 'k',
-      scope: 'full' as const,
-      prefix: 'mfk_',
-    };
-    await first.accounts.createFirst(account, { ...key, createdAt: T, expiresAt: null, hash: 'h' });
-    const { inbox } = await first.inboxes.create(account.id, inboxAt(), 10, null);
-    const mail = mailTo([inbox], { raw: new Uint8Array(600_000).fill(7) });
-    const { messageId } = await onlyPlaced(first, mail, T);
-    await first.close();
-    expect(existsSync(`${path}-wal`)).toBe(false);
-    const second = await openSqlite({ path });
-    cleanups.push(() => second.close());
-    expect(await second.accounts.findFirst()).toEqual(account);
-    expect(await rawOf(second, inbox.id, messageId, T)).toEqual(mail.raw);
-  });
 });
 
 describe('two processes on one database', () => {
@@ -109,22 +75,6 @@ describe('two processes on one database', () => {
     await operator.close();
     expect(await store.inboxes.find(accountId, inbox.id, T)).toEqual(inbox);
     await onlyPlaced(store, mailTo([inbox]), T);
-  });
-
-  it('a server that was killed leaves no lock, and nothing that it answered is lost', async () => {
-    const path = place();
-    const child = fork(join(import.meta.dirname, 'killed-server.ts'), [path]);
-    cleanups.push(() => {
-      child.kill('SIGKILL');
-    });
-    const [placed] = await once(child, 'message');
-    await expect(openSqlite({ path })).rejects.toThrow(/Another Mayfly server/);
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-    const store = await openSqlite({ path });
-    cleanups.push(() => store.close());
-    const listed = await store.messages.listRows(placed.inboxId, everything, T);
-    expect(listed.map(({ id }) => id)).toEqual([placed.messageId]);
   });
 });
 

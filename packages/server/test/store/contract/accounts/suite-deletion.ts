@@ -149,22 +149,6 @@ export function describeDeletion(given: Given): void {
       expect(after).toEqual({ ...before, addresses: undefined });
     });
 
-    it('lets other calls in between, however much there is', async () => {
-      const on = await given.fresh();
-      const [owner, other] = [await given.account(on), await given.account(on)];
-      const [large, small] = [await given.inbox(owner, {}, on), await given.inbox(other, {}, on)];
-      await on.store.messages.addBatch(
-        Array.from({ length: 2000 }, () => mailTo([large], { maxMessages: 9999 })),
-        T,
-      );
-      const order: string[] = [];
-      await Promise.all([
-        on.store.accounts.delete(owner, NOW).then(() => order.push('deleted')),
-        onlyPlaced(on.store, mailTo([small]), T).then(() => order.push('received')),
-      ]);
-      expect(order).toEqual(['received', 'deleted']);
-    });
-
     it('leaves the only account as it is', async () => {
       const on = await given.fresh();
       const { owner, key, live } = await fill(given, on);

@@ -122,10 +122,10 @@ export function describeEnds(given: Given): void {
       expect(left.inboxes.map(({ id }) => id)).toEqual([other.id]);
     });
 
-    it('of a large inbox lets other calls in between', async () => {
+    it.each(['inbox', 'account'])('of a large %s lets other calls in between', async (what) => {
       const on = await given.fresh();
-      const owner = await given.account(on);
-      const [large, other] = [await given.inbox(owner, {}, on), await given.inbox(owner, {}, on)];
+      const [owner, stranger] = [await given.account(on), await given.account(on)];
+      const [large, other] = [await given.inbox(owner, {}, on), await given.inbox(stranger, {}, on)];
       await on.store.messages.addBatch(
         Array.from({ length: 2000 }, () => mailTo([large], { maxMessages: 9999 })),
         T,
@@ -133,8 +133,10 @@ export function describeEnds(given: Given): void {
       // So that no call has to open a connection first.
       await Promise.all([1, 2, 3].map(() => on.store.accounts.find(owner)));
       const order: string[] = [];
+      const { accounts, inboxes } = on.store;
+      const deleting = what === 'inbox' ? inboxes.delete(owner, large.id, T) : accounts.delete(owner, T);
       await Promise.all([
-        on.store.inboxes.delete(owner, large.id, T).then(() => order.push('deleted')),
+        deleting.then(() => order.push('deleted')),
         onlyPlaced(on.store, mailTo([other]), T).then(() => order.push('received')),
       ]);
       expect(order).toEqual(['received', 'deleted']);

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Placed } from '../../../../src/messages/records.ts';
-import { inForm } from '../../../support/form.ts';
 import { everything, mailTo, onlyPlaced, rawOf, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 
@@ -65,35 +64,6 @@ export function describeEmptying(given: Given): void {
       seen.add((await on.store.messages.listRows(large.id, range, T)).length);
       expect([...seen].filter((count) => count !== 2000)).toEqual([0]);
       expect(order).toEqual(['received', 'emptied']);
-    });
-
-    it('while mail arrives and messages are deleted leaves each message whole or gone, and the count exact', async () => {
-      const on = await given.freshServer();
-      const owner = await given.account(on);
-      const inbox = await given.inbox(owner, {}, on);
-      const placed: { messageId: string; receivedAt: number }[] = [];
-      for (let round = 0; round < inForm(6, 15); round++) {
-        const batch = Array.from({ length: 8 }, (_, n) =>
-          onlyPlaced(on.store, mailTo([inbox], { raw: new Uint8Array(n * 80_000) }), T).then((one) => {
-            placed.push(one);
-            return n % 3 === 0 ? on.store.messages.delete(inbox.id, one.messageId, T) : false;
-          }),
-        );
-        batch.splice(round % 8, 0, on.store.messages.deleteAll(inbox.id, T));
-        await Promise.all(batch);
-        const listed = await on.store.messages.listRows(inbox.id, everything, T);
-        expect(await on.store.inboxes.find(owner, inbox.id, T)).toMatchObject({
-          messageCount: listed.length,
-          lastReceivedAt: Math.max(...placed.map(({ receivedAt }) => receivedAt)),
-        });
-        for (const { id, size } of listed) {
-          expect((await rawOf(on.store, inbox.id, id, T)).length).toBe(size);
-        }
-      }
-      const left = (await on.store.messages.listRows(inbox.id, everything, T)).length;
-      expect(await on.counts()).toMatchObject({ messages: left, sources: left, parked_sources: 0 });
-      expect(await on.store.messages.deleteAll(inbox.id, T)).toBe(true);
-      expect(await on.counts()).toMatchObject({ messages: 0, sources: 0, source_pieces: 0 });
     });
   });
 }

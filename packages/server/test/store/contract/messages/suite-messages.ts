@@ -206,44 +206,6 @@ export function describeMessages(given: Given): void {
       expect((await onlyPlaced(given.store, mailTo([to]), T + 5)).receivedAt).toBe(T + 6);
     });
 
-    it('a walk over the pages meets every message once while others arrive', async () => {
-      const to = await given.inbox(await given.account());
-      const there: string[] = [];
-      for (let i = 0; i < 7; i++) there.push((await onlyPlaced(given.store, mailTo([to]), T)).messageId);
-      const met: string[] = [];
-      for (let before = Number.POSITIVE_INFINITY; ; ) {
-        const page = await ids(to.id, { before, limit: 3 });
-        if (page.length === 0) break;
-        met.push(...page);
-        await onlyPlaced(given.store, mailTo([to]), T);
-        before = timeOfId('msg', page.at(-1) ?? '') ?? 0;
-      }
-      expect(met).toEqual(there.toReversed());
-    });
-
-    it('a reader that follows the newest time meets every message once, whatever arrives at once', async () => {
-      const to = await given.inbox(await given.account());
-      const writing = Array.from({ length: 40 }, () => onlyPlaced(given.store, mailTo([to]), T));
-      const met: string[] = [];
-      let after = 0;
-      let open = true;
-      const written = Promise.all(writing).finally(() => {
-        open = false;
-      });
-      const follow = async () => {
-        const news = await given.store.messages.listRows(to.id, { ...everything, after, limit: 1000 }, T);
-        met.push(...news.map(({ id }) => id).toReversed());
-        after = news[0]?.receivedAt ?? after;
-      };
-      while (open) {
-        await follow();
-        await new Promise(setImmediate);
-      }
-      await follow();
-      const placed = (await written).toSorted((a, b) => a.receivedAt - b.receivedAt);
-      expect(met).toEqual(placed.map(({ messageId }) => messageId));
-    });
-
     it('a message is found in its own inbox only, and by its whole id only', async () => {
       const owner = await given.account();
       const [to, other] = [await given.inbox(owner), await given.inbox(owner)];

@@ -166,19 +166,6 @@ export function describeSearch(given: Given): void {
       );
     });
 
-    it('finds a text whose letters are composed in another way than those of the condition', async () => {
-      const owner = await given.account();
-      const inbox = await given.inbox(owner);
-      const mail = mailSaying([inbox], { text: 'Caf\u00e9 bill' });
-      const { messageId } = await onlyPlaced(given.store, mail, T);
-      const part = 'CAFE\u0301';
-      const page = await given.store.messages.search({ accountId: owner }, [text(part)], everything, T);
-      expect(idsOf(page)).toEqual([messageId]);
-      const range = { ...everything, order: 'newest-first', onlyMatches: true } as const;
-      const { messages } = await given.store.messages.check(inbox.id, { text: part }, range, T);
-      expect(messages.map(({ message }) => message.id)).toEqual([messageId]);
-    });
-
     it('finds a mail in each inbox that has received it', async () => {
       const owner = await given.account();
       const inboxes = [await given.inbox(owner), await given.inbox(owner)];
@@ -234,28 +221,6 @@ export function describeSearch(given: Given): void {
       expect(rows.slice(0, 3)).toEqual([2, 1, expect.any(Number)]);
       expect(Math.max(...rows)).toBeLessThanOrEqual(500);
       expect(rows.reduce((sum, one) => sum + one)).toBe(1204);
-    });
-
-    it('meets every message once while others arrive', async () => {
-      const owner = await given.account();
-      const inbox = await given.inbox(owner);
-      const there: string[] = [];
-      for (let n = 0; n < 7; n++)
-        there.unshift((await onlyPlaced(given.store, mailTo([inbox]), T)).messageId);
-      const met: string[] = [];
-      for (let before = Number.POSITIVE_INFINITY; ; ) {
-        const page = await given.store.messages.search(
-          { accountId: owner },
-          words('hello'),
-          { after: 0, before, limit: 3 },
-          T,
-        );
-        met.push(...idsOf(page));
-        await onlyPlaced(given.store, mailTo([inbox]), T);
-        before = page.place;
-        if (page.isComplete) break;
-      }
-      expect(met).toEqual(there);
     });
   });
 }
