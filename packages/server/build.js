@@ -33,8 +33,8 @@ const RARE = 'iconv-lite';
 
 /** Parts of Fastify that are never called: compilers, as http/server.ts sets others. */
 const UNUSED = ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler'];
-/** Modules of Node that Fastify loads for servers of other kinds. */
-const UNUSED_IN_FASTIFY = ['node:http2', 'node:https'];
+/** What Fastify loads for servers of other kinds, and for plugins that name its versions. */
+const UNUSED_IN_FASTIFY = ['node:http2', 'node:https', 'semver'];
 const EMPTY = '\0empty';
 
 /** `database/sqlite/thread.ts` as `database-sqlite-thread`. */

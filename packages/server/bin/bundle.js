@@ -22,13 +22,16 @@ const INPUTS = [
   'packages/web/dist',
 ];
 
-/** The last change of a file, and of a folder, which changes when a file of it is removed. */
+/** The last change of a file, or of anything in a folder, which itself changes when a file of it is removed. */
 function changed(path) {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (!stats) return 0;
   if (!stats.isDirectory()) return stats.mtimeMs;
-  const inside = readdirSync(path, { recursive: true });
-  return Math.max(stats.mtimeMs, ...inside.map((file) => statSync(join(path, file)).mtimeMs));
+  // Faster than `recursive`, which joins and normalizes a path for each entry.
+  return readdirSync(path).reduce(
+    (newest, name) => Math.max(newest, changed(`${path}/${name}`)),
+    stats.mtimeMs,
+  );
 }
 
 /**

@@ -161,9 +161,6 @@ type Base = Awaited<ReturnType<typeof openBase>>;
 type Receiving = ReturnType<typeof openReceiving>;
 type Smtp = Awaited<ReturnType<typeof startSmtp>>;
 
-/** Disk figures with PostgreSQL, whose disk may be on another machine: NaN means no value. */
-const NO_DISK = { databaseBytes: Number.NaN, freeBytes: Number.NaN, totalBytes: Number.NaN };
-
 /** Opens the store and the parts that all roles share; checks the stored data against the configuration. */
 async function openBase(given: Given, onFirstKey?: (key: string) => void) {
   const { config, overrides, clock, log, opened } = given;
@@ -201,8 +198,7 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
     clock,
     scheduleNow: schedule.now,
     store,
-    measureDisk: async () =>
-      config.databaseUrl === null ? measureDisk(databasePath(config.dataDir)) : NO_DISK,
+    measureDisk: isShared ? undefined : () => measureDisk(databasePath(config.dataDir)),
     droppedLogLines: overrides.droppedLogLines,
     parserJobs: () => parsing.jobs,
     senderChecks: () => authenticating?.checks ?? 0,

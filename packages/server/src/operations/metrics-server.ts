@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
@@ -37,14 +38,10 @@ export function createMetricsServer(
   server.maxConnections = MAX_CONNECTIONS;
   return {
     /** @throws Error of the system call when the port cannot be opened */
-    start: (): Promise<{ port: number }> =>
-      new Promise((resolve, reject) => {
-        server.once('error', reject);
-        server.listen(port, host, () => {
-          server.off('error', reject);
-          resolve({ port: (server.address() as AddressInfo).port });
-        });
-      }),
+    async start(): Promise<{ port: number }> {
+      await once(server.listen(port, host), 'listening');
+      return { port: (server.address() as AddressInfo).port };
+    },
     /** Closes open connections. */
     stop: (): Promise<void> =>
       new Promise((resolve) => {
