@@ -69,10 +69,6 @@ export function toRefused(error: unknown): Refused {
   return new Refused(STATUS[code] ?? (code === 'outcome_unknown' ? 503 : statusOf(code)), message);
 }
 
-const refusedBy = (error: unknown): never => {
-  throw toRefused(error);
-};
-
 /** What providers offer, for one caller. Mail is routed as over SMTP, but only to inboxes of the account. */
 export function createMailrooms({ store, events, receiver, budget, clock, domain }: MailroomDeps) {
   const items = createItems(store.providerItems, clock);
@@ -88,16 +84,8 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
           accepted.push(await receiver.accept(path, raw.length, target, accountId));
         } catch (error) {
           const { mailFrom, helo } = envelope;
-          const reply = replyOf(error);
-          receiver.refused({
-            at: clock.now(),
-            address: path,
-            reply,
-            mailFrom,
-            helo,
-            remoteAddress,
-            via: provider,
-          });
+          const refusal = { at: clock.now(), address: path, reply: replyOf(error), via: provider };
+          receiver.refused({ ...refusal, mailFrom, helo, remoteAddress });
           if (!(error instanceof AppError) || error.code !== 'unknown_recipient') throw error;
         }
       }
@@ -145,21 +133,23 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
     };
 
     const sendTogether: Mailroom['sendTogether'] = async (sendings, refused) => {
-      const found = await Promise.allSettled(sendings.map((sending) => admit(sending).catch(refusedBy)));
-      const stores: { index: number; stored: () => Promise<void> }[] = [];
+      const refuse = (error: unknown, index: number): void =>
+        refused(error instanceof AppError ? toRefused(error) : error, index);
+      const found = await Promise.allSettled(sendings.map(admit));
+      const stores: { index: number; store: () => Promise<void> }[] = [];
       for (const [index, one] of found.entries()) {
         try {
           if (one.status === 'rejected') throw one.reason;
           // One after another, because a rule with `times` applies to the first mails.
-          await one.value.meetFaults().catch(refusedBy);
-          stores.push({ index, stored: one.value.store });
+          await one.value.meetFaults();
+          stores.push({ index, store: one.value.store });
         } catch (error) {
-          refused(error, index);
+          refuse(error, index);
         }
       }
-      const ended = await Promise.allSettled(stores.map(({ stored }) => stored().catch(refusedBy)));
+      const ended = await Promise.allSettled(stores.map(({ store }) => store()));
       for (const [place, one] of ended.entries())
-        if (one.status === 'rejected') refused(one.reason, stores[place]?.index ?? place);
+        if (one.status === 'rejected') refuse(one.reason, stores[place]?.index ?? place);
     };
 
     /** Schedules a mail for each inbox. At its time, one transaction stores it in the inbox and completes its row. */
@@ -196,7 +186,7 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
       reschedule: (providerId, sendAt) => {
         const owner = { accountId, inboxId: target?.inboxId ?? null };
         const changed = store.outgoing.reschedule(owner, refOf(providerId), sendAt, clock.now());
-        return changed.catch(refusedBy).finally(() => events.publishDeliveries());
+        return changed.finally(() => events.publishDeliveries());
       },
       ...items(caller),
     };
@@ -220,14 +210,17 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
 const noRecipient = (recipients: readonly string[]): string =>
   `No inbox of this account takes mail for ${recipients.slice(0, 3).join(', ')}${recipients.length > 3 ? ' or the others' : ''}. Send to the address of a live inbox.`;
 
+const SMTP_STATUS: Partial<Record<AppError['code'], string>> = {
+  unknown_recipient: '550 5.1.1',
+  message_too_large: '552 5.3.4',
+  inbox_full: '452 4.2.2',
+};
+
 /** The reply that SMTP would give, so that the explanation of a wait recognises it. */
-function replyOf(error: unknown): string {
-  const text = error instanceof AppError ? error.message : 'Try again later';
-  if (!(error instanceof AppError)) return `451 4.3.0 ${text}`;
-  if (error.code === 'unknown_recipient') return `550 5.1.1 ${text}`;
-  if (error.code === 'message_too_large') return `552 5.3.4 ${text}`;
-  return error.code === 'inbox_full' ? `452 4.2.2 ${text}` : `451 4.3.0 ${text}`;
-}
+const replyOf = (error: unknown): string =>
+  error instanceof AppError
+    ? `${SMTP_STATUS[error.code] ?? '451 4.3.0'} ${error.message}`
+    : '451 4.3.0 Try again later';
 
 type Items = Pick<Mailroom, 'kept' | 'keptOf' | 'keep' | 'keepFirst'>;
 
@@ -246,23 +239,20 @@ function createItems(store: Store['providerItems'], clock: Clock): (caller: Prov
         throw new Refused(413, `A ${kind} has at most ${MAX_ITEM_BYTES} bytes.`);
     };
     return {
-      kept: async (kind, name) =>
-        name.length > MAX_ITEM_NAME
-          ? undefined
-          : (await store.find(item(kind, name), clock.now()).catch(refusedBy))?.value,
-      keptOf: (kind) => store.list({ owner, provider, kind }, clock.now()).catch(refusedBy),
+      async kept(kind, name) {
+        const found = name.length <= MAX_ITEM_NAME && (await store.find(item(kind, name), clock.now()));
+        return found ? found.value : undefined;
+      },
+      keptOf: (kind) => store.list({ owner, provider, kind }, clock.now()),
       async keep(kind, name, value) {
         assertKept(kind, name, value);
-        if (value === null) await store.remove(item(kind, name)).catch(refusedBy);
-        else if (!(await store.keep(item(kind, name), value, untilOf(kind)).catch(refusedBy)))
+        if (value === null) await store.remove(item(kind, name));
+        else if (!(await store.keep(item(kind, name), value, untilOf(kind))))
           throw new Refused(507, 'The account has as many templates as it may. Delete some.');
       },
       async keepFirst(kind, name, value) {
         assertKept(kind, name, value);
-        const before = await store
-          .keepFirst(item(kind, name), value, untilOf(kind), clock.now())
-          .catch(refusedBy);
-        return before?.value;
+        return (await store.keepFirst(item(kind, name), value, untilOf(kind), clock.now()))?.value;
       },
     };
   };

@@ -105,7 +105,7 @@ export class SessionTrail {
 
 interface ReportsContext {
   receiver: Pick<SmtpReceiver, 'refused'>;
-  visits: Pick<SmtpVisits, 'delivered'>;
+  visits: Pick<SmtpVisits, 'delivered' | 'leftEarly'>;
   clock: Clock;
   log: Logger;
   metrics: SmtpMetrics;
@@ -194,6 +194,11 @@ export class SessionReports {
   missed({ envelope, recipients }: Named, reply = '', hadBegun = false): void {
     const addresses = new Set(recipients.map(({ address }) => this.target?.address ?? address));
     for (const address of addresses) this.#refused(envelope, address, reply, hadBegun ? { hadBegun } : {});
+  }
+
+  leftEarly(helo: string): void {
+    const { visits, clock } = this.#context;
+    visits.leftEarly({ at: clock.now(), remoteAddress: this.#peer.remoteAddress, helo });
   }
 
   authenticated({ password }: SmtpCredentials): void {

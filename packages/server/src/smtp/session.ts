@@ -127,7 +127,6 @@ export class Session {
   #output = '';
   #isOver = false;
   #isLeaving = false;
-  #isFirstCommand = true;
   #linesRead = 0;
   #commandsSinceMail = 0;
   #errors = 0;
@@ -195,13 +194,10 @@ export class Session {
   }
 
   #leftWithoutMessage(): void {
-    const { clock, visits } = this.#context;
-    const { remoteAddress } = this.#transport;
-    const [transaction, helo] = [this.#transaction, this.#helo];
+    const transaction = this.#transaction;
     if (transaction && !transaction.metFault && transaction.recipients.length > 0)
       this.#reports.missed(transaction);
-    else if (helo !== undefined && !this.#hasTrace)
-      visits.leftEarly({ at: clock.now(), remoteAddress, helo });
+    else if (this.#helo !== undefined && !this.#hasTrace) this.#reports.leftEarly(this.#helo);
   }
 
   /** @param isAnswer to an AUTH challenge @returns undefined when the session is over or the line is too long */
@@ -287,8 +283,7 @@ export class Session {
 
   #command(line: string): Given | Promise<Given> {
     const { limits, bareLineEndings } = this.#context;
-    const isFirst = this.#isFirstCommand;
-    this.#isFirstCommand = false;
+    const isFirst = this.#linesRead === 1;
     if (isFirst && HTTP_VERB.test(line)) return last(REPLIES.notSmtp);
     if (isFirst && /^PROXY /i.test(line)) return last(REPLIES.untrustedProxy);
     // RCPT commands beyond the recipient limit do not count: they are cheap, and have their own reply.

@@ -83,25 +83,6 @@ describe('PUT, GET and DELETE /v1/inboxes/{id}/faults', () => {
     expect((await http.api('GET', `/v1/inboxes/${inbox.id}/faults`)).body).toEqual({ rules: [] });
   });
 
-  it('takes no read token, and lets a key of the scope read only show them', async () => {
-    const path = `/v1/inboxes/${inbox.id}/faults`;
-    const body = rule({ delayMs: 1 });
-    const { body: key } = await http.api('POST', '/v1/keys', { body: { name: 'ci', scope: 'read' } });
-    for (const [method, as, status] of [
-      ['PUT', inbox.token, 403],
-      ['GET', inbox.token, 403],
-      ['DELETE', inbox.token, 403],
-      ['PUT', key.key, 403],
-      ['GET', key.key, 200],
-      ['DELETE', key.key, 403],
-      ['GET', http.keys.foreign, 404],
-      ['PUT', http.keys.foreign, 404],
-    ] as const) {
-      const answer = await http.api(method, path, { as, ...(method === 'PUT' && { body }) });
-      expect([method, answer.status]).toEqual([method, status]);
-    }
-  });
-
   it('ends with the inbox: 410 for 24 hours', async () => {
     const ended = await http.createInbox();
     const path = `/v1/inboxes/${ended.id}/faults`;

@@ -1,26 +1,12 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createListener } from '../../src/http/server.ts';
 import { startHttp, type TestHttp } from '../http/start-http.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-
-/** A raw client; what arrives is kept as text unless it is paused. */
-function rawClient(
-  port: number,
-  localAddress = '127.0.0.1',
-): { socket: Socket; text(): string; closed: Promise<void> } {
-  const socket = connect({ port, host: '127.0.0.1', localAddress });
-  let text = '';
-  socket.on('data', (bytes) => {
-    text += bytes.toString('latin1');
-  });
-  socket.on('error', () => undefined);
-  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  return { socket, text: () => text, closed };
-}
+import { rawClient } from '../support/raw-client.ts';
 
 const get = (path: string, headers = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
 const RAW = '/v1/inboxes/:id/messages/:messageId/raw';

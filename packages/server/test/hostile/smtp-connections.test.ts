@@ -1,8 +1,9 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SmtpServerOptions } from '../../src/smtp/server.ts';
 import { type StartedSmtp, startSmtp, upToData } from '../smtp/start-smtp.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { rawClient } from '../support/raw-client.ts';
 import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
 import { trustedCertificate } from '../support/tls/certificates.ts';
 
@@ -124,13 +125,11 @@ describe('one IPv6 network', () => {
 });
 
 /** A client that never closes its side. */
-async function rawClient(port: number): Promise<{ socket: Socket; gone: Promise<void> }> {
-  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+async function halfOpen(port: number) {
+  const { socket, closed } = rawClient(port, '127.0.0.1', true);
   clients.push({ close: () => socket.destroy() });
-  socket.on('error', () => undefined).resume();
-  const gone = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   await new Promise((resolve) => socket.once('connect', resolve));
-  return { socket, gone };
+  return { socket, gone: closed };
 }
 
 /** Writes again and again, until the system of the server rejects what is written. */
@@ -147,14 +146,14 @@ describe('after the last reply', () => {
     const first = await smtpClient(smtp.port);
     clients.push(first);
     await first.play([...upToData, 'DATA → 354']);
-    const { socket } = await rawClient(smtp.port);
+    const { socket } = await halfOpen(smtp.port);
     await new Promise((resolve) => socket.once('end', resolve));
     await meetsClosedSocket(socket);
   });
 
   it('a client that does not close its side is cut off two seconds later', async () => {
     await start({ proxyFrom: [] });
-    const { socket } = await rawClient(smtp.port);
+    const { socket } = await halfOpen(smtp.port);
     socket.write('QUIT\r\n');
     await new Promise((resolve) => socket.once('end', resolve));
     await clock.advance(4_000);
@@ -167,7 +166,7 @@ describe('the TLS port', () => {
     const { tls } = await trustedCertificate();
     await start({ tlsPort: 0, tls, limits: { maxConnectionsPerAddress: 2 } });
     const silentFrom = async (address: string) => {
-      const raw = await rawClient(smtp.tlsPort ?? 0);
+      const raw = await halfOpen(smtp.tlsPort ?? 0);
       raw.socket.write(`PROXY TCP4 ${address} 192.0.2.1 1000 25\r\n`);
       return raw;
     };

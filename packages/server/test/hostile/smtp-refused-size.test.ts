@@ -1,4 +1,3 @@
-import { createTransport } from 'nodemailer';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type StartedSmtp, startSmtp } from '../smtp/start-smtp.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -31,19 +30,6 @@ describe('a message that MAIL declares too large', () => {
       },
     ]);
     expect(smtp.metrics.codes).toEqual([552]);
-  });
-
-  it('is recorded for a mail program with its default settings', async () => {
-    smtp = await startSmtp({ maxMessageBytes: LIMIT });
-    const transport = createTransport({ host: '127.0.0.1', port: smtp.port });
-    const sent = transport.sendMail({
-      ...{ from: 'app@example.org', to: 'a@mayfly.test', subject: 'Export' },
-      attachments: [{ filename: 'export.csv', content: Buffer.alloc(2 * LIMIT, 'x') }],
-    });
-    await expect(sent).rejects.toThrow();
-    const { unaddressed, refusals } = smtp.receiver;
-    // Those that declare no size are refused at the end of DATA, with their recipient.
-    expect([...unaddressed, ...refusals]).toMatchObject([{ mailFrom: 'app@example.org' }]);
   });
 
   it('is not recorded for a syntax error, which names no size', async () => {

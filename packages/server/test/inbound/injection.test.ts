@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { type Answer, type ApiOptions, apiClient, type Body } from '../support/api-client.ts';
+import { type RawClient, rawClient } from '../support/raw-client.ts';
 import { startApp, TEST_KEY } from '../support/start-app.ts';
 
 const TYPE = { 'content-type': 'message/rfc822' };
@@ -27,45 +27,12 @@ const inject = (inbox: Body, body: string | Uint8Array = MAIL, options: ApiOptio
 const listed = async (inbox: Body): Promise<Body[]> => (await app.api('GET', pathOf(inbox))).body.messages;
 const outcomeOf = ({ status, body }: Answer) => `${status} ${body.code ?? ''}`.trim();
 
-/** Writes to a connection of its own, and returns what came back until it closed or `until` matched. */
-async function talk(
-  parts: (string | Buffer)[],
-  until: RegExp,
-): Promise<{
-  text: string;
-  end(): void;
-  write(part: string | Buffer): void;
-  next(until: RegExp): Promise<string>;
-}> {
-  const socket = connect(Number(new URL(app.url).port), '127.0.0.1');
-  let text = '';
-  let wake = (): void => undefined;
-  socket.on('data', (piece) => {
-    text += piece.toString('latin1');
-    wake();
-  });
-  let closed = false;
-  for (const event of ['close', 'error', 'end'] as const) {
-    socket.on(event, () => {
-      closed = true;
-      wake();
-    });
-  }
-  const next = async (pattern: RegExp): Promise<string> => {
-    while (!pattern.test(text) && !closed) {
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
-    return text;
-  };
-  for (const part of parts) socket.write(part);
-  return {
-    text: await next(until),
-    end: () => socket.destroy(),
-    write: (part) => socket.write(part),
-    next,
-  };
+/** Writes to a connection of its own; resolves when what came back matches. */
+async function begun(part: string, until: RegExp): Promise<RawClient> {
+  const client = rawClient(Number(new URL(app.url).port));
+  client.socket.write(part);
+  await client.until(until);
+  return client;
 }
 
 const head = (path: string, headers: Record<string, string | number>, key = TEST_KEY): string =>
@@ -252,14 +219,14 @@ describe('an injection is refused', () => {
     await app.api('DELETE', `/v1/inboxes/${deleted.id}`);
     expect(outcomeOf(await inject(expired))).toBe('410 inbox_expired');
     expect(outcomeOf(await inject(deleted))).toBe('404 not_found');
-    const upload = await talk(
-      [head(pathOf(ending), { ...TYPE, 'content-length': MAIL.length, expect: '100-continue' })],
+    const upload = await begun(
+      head(pathOf(ending), { ...TYPE, 'content-length': MAIL.length, expect: '100-continue' }),
       /100 Continue/,
     );
     await app.api('POST', `/v1/inboxes/${ending.id}/expire`);
-    upload.write(MAIL);
-    expect(await upload.next(/requestId/)).toMatch(/HTTP\/1\.1 410 .*inbox_expired/s);
-    upload.end();
+    upload.socket.write(MAIL);
+    expect(await upload.until(/requestId/)).toMatch(/HTTP\/1\.1 410 .*inbox_expired/s);
+    upload.socket.destroy();
   });
 });
 
@@ -268,15 +235,15 @@ describe('a client that sends Expect: 100-continue', () => {
 
   it('gets 100 once its request may be served, and then its response', async () => {
     const inbox = await app.createInbox();
-    const upload = await talk(
-      [head(pathOf(inbox), { ...expecting, 'content-length': MAIL.length })],
+    const upload = await begun(
+      head(pathOf(inbox), { ...expecting, 'content-length': MAIL.length }),
       /\r\n\r\n/,
     );
-    expect(upload.text).toBe('HTTP/1.1 100 Continue\r\n\r\n');
-    upload.write(MAIL);
-    expect(await upload.next(/HTTP\/1\.1 201/)).toMatch(/HTTP\/1\.1 201 Created/);
-    expect(upload.text).not.toMatch(/connection: close/i);
-    upload.end();
+    expect(upload.text()).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    upload.socket.write(MAIL);
+    expect(await upload.until(/HTTP\/1\.1 201/)).toMatch(/HTTP\/1\.1 201 Created/);
+    expect(upload.text()).not.toMatch(/connection: close/i);
+    upload.socket.destroy();
     expect(await listed(inbox)).toHaveLength(1);
   });
 
@@ -289,10 +256,10 @@ describe('a client that sends Expect: 100-continue', () => {
     async (status, headers, key) => {
       const inbox = await app.createInbox();
       if (status === '409') for (let n = 0; n < MAX_MESSAGES; n++) await inject(inbox);
-      const refused = await talk([head(pathOf(inbox), { ...expecting, ...headers }, key)], /requestId[^}]*}/);
-      expect(refused.text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-      expect(refused.text).toMatch(/^connection: close\r?$/im);
-      refused.end();
+      const refused = await begun(head(pathOf(inbox), { ...expecting, ...headers }, key), /requestId[^}]*}/);
+      expect(refused.text()).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+      expect(refused.text()).toMatch(/^connection: close\r?$/im);
+      refused.socket.destroy();
     },
   );
 
@@ -303,11 +270,11 @@ describe('a client that sends Expect: 100-continue', () => {
       'content-length': body.length,
       expect: '100-continue',
     };
-    const request = await talk([head('/v1/inboxes', headers)], /\r\n\r\n/);
-    expect(request.text).toBe('HTTP/1.1 100 Continue\r\n\r\n');
-    request.write(body);
-    expect(await request.next(/HTTP\/1\.1 201/)).toMatch(/HTTP\/1\.1 201 Created/);
-    request.end();
+    const request = await begun(head('/v1/inboxes', headers), /\r\n\r\n/);
+    expect(request.text()).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    request.socket.write(body);
+    expect(await request.until(/HTTP\/1\.1 201/)).toMatch(/HTTP\/1\.1 201 Created/);
+    request.socket.destroy();
   });
 });
 
@@ -315,13 +282,13 @@ describe('a slow or broken upload', () => {
   it('leaves nothing behind when its client disconnects', async () => {
     const inbox = await app.createInbox();
     for (const headers of [{ 'content-length': 5_000 }, { 'transfer-encoding': 'chunked' }]) {
-      const upload = await talk(
-        [head(pathOf(inbox), { ...TYPE, ...headers, expect: '100-continue' })],
+      const upload = await begun(
+        head(pathOf(inbox), { ...TYPE, ...headers, expect: '100-continue' }),
         /100 Continue/,
       );
-      upload.write('content-length' in headers ? MAIL : `${MAIL.length.toString(16)}\r\n${MAIL}\r\n`);
+      upload.socket.write('content-length' in headers ? MAIL : `${MAIL.length.toString(16)}\r\n${MAIL}\r\n`);
       await app.api('GET', pathOf(inbox));
-      upload.end();
+      upload.socket.destroy();
     }
     expect((await inject(inbox)).status).toBe(201);
     expect(await listed(inbox)).toHaveLength(1);
@@ -332,18 +299,18 @@ describe('a slow or broken upload', () => {
     const half = Buffer.alloc(MAX_BYTES / 2, 'x');
     const slow = await Promise.all(
       Array.from({ length: 60 }, () =>
-        talk(
-          [head(pathOf(inbox), { ...TYPE, 'content-length': MAX_BYTES, expect: '100-continue' })],
+        begun(
+          head(pathOf(inbox), { ...TYPE, 'content-length': MAX_BYTES, expect: '100-continue' }),
           /100 Continue/,
         ),
       ),
     );
     // 90 MiB, more than all mails in flight may have.
-    for (const upload of slow) upload.write(half);
+    for (const upload of slow) upload.socket.write(half);
     const quick = await app.createInbox();
     const sent = app.send({ from: 'a@b.example', to: quick.address, text: 'x' });
     expect((await app.api('GET', '/v1/inboxes?limit=1')).status).toBe(200);
-    for (const upload of slow) upload.end();
+    for (const upload of slow) upload.socket.destroy();
     expect(await sent).toMatch(/^250/);
     expect((await inject(inbox)).status).toBe(201);
     expect(await listed(inbox)).toHaveLength(1);

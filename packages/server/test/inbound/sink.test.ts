@@ -1,9 +1,6 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { databasePath } from '../../src/config/config.ts';
 import { openSqlite } from '../../src/database/sqlite/open.ts';
@@ -280,39 +277,6 @@ describe('the sink of a data folder', () => {
     expect(next.id).not.toBe(id);
     expect(await rcpt(app.smtp.port, 'after@example.com')).toBe(OK);
     await app.stop();
-  });
-});
-
-describe('the sink by default', () => {
-  const mayfly = fileURLToPath(new URL('../../bin/mayfly.js', import.meta.url));
-  const folder = mkdtempSync(join(tmpdir(), 'mayfly-sink-'));
-  const env = {
-    PATH: process.env.PATH,
-    MAYFLY_DATA_DIR: folder,
-    MAYFLY_HTTP_PORT: '0',
-    MAYFLY_SMTP_PORT: '0',
-  };
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-  it('is off in mayfly serve', () => {
-    const shown = execFileSync(process.execPath, [mayfly, 'config'], { env, encoding: 'utf8' });
-    expect(shown).toContain('MAYFLY_SINK=off');
-  });
-
-  it('is on in mayfly dev', async () => {
-    const child = spawn(process.execPath, [mayfly, 'dev'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-    try {
-      let greeting = '';
-      for await (const text of child.stdout.setEncoding('utf8')) {
-        greeting += text;
-        if (/SMTP +\S+:\d+/.test(greeting)) break;
-      }
-      const port = Number(/SMTP +\S+:(\d+)/.exec(greeting)?.[1]);
-      expect(await rcpt(port, 'customer@example.com')).toBe(OK);
-    } finally {
-      child.kill('SIGTERM');
-      await once(child, 'exit');
-    }
   });
 });
 

@@ -212,19 +212,6 @@ describe('whatever a client sends in an exchange', () => {
       }),
     );
   });
-
-  test('the server replies to each line, once, and goes on', async () => {
-    await begin();
-    for (const line of fc.sample(lines, { numRuns: 200, seed: 1 })) {
-      if (/[\r\n]/.test(line) || line === '') continue;
-      const reply = await client.say(`AUTH LOGIN ${line}`);
-      if (reply.startsWith('334 ')) expect(await client.say(line)).toMatch(/^(?:334|5\d\d) /);
-      else expect(reply).toMatch(/^5\d\d /);
-      client.close();
-      client = await smtpClient(smtp.port);
-      await client.play(['→ 220', 'EHLO c → 250']);
-    }
-  });
 });
 
 describe('lines of an exchange', () => {

@@ -20,24 +20,15 @@ interface Model {
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const MESSAGE = 'Subject: x\r\n\r\ntext\r\n.\r\n';
 
+const greet = (model: Model): number[] => {
+  Object.assign(model, { greeted: true, recipients: null });
+  return [250];
+};
+
 /** The line, and what it does: changes the model and tells the codes of its replies. */
 const COMMANDS: Record<string, { line: string; apply(model: Model): number[] }> = {
-  EHLO: {
-    line: 'EHLO client.test\r\n',
-    apply(model) {
-      model.greeted = true;
-      model.recipients = null;
-      return [250];
-    },
-  },
-  HELO: {
-    line: 'HELO client.test\r\n',
-    apply(model) {
-      model.greeted = true;
-      model.recipients = null;
-      return [250];
-    },
-  },
+  EHLO: { line: 'EHLO client.test\r\n', apply: greet },
+  HELO: { line: 'HELO client.test\r\n', apply: greet },
   'EHLO without a name': { line: 'EHLO\r\n', apply: () => [501] },
   MAIL: {
     line: 'MAIL FROM:<s@example.com>\r\n',

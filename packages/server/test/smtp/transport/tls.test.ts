@@ -101,15 +101,6 @@ describe('STARTTLS', () => {
     await client.play(['NOOP → 250']);
   });
 
-  test('garbage in its place ends the connection and nothing else', async () => {
-    const client = await begin();
-    await client.play(['STARTTLS → 220', { send: 'this is not a handshake' }]);
-    await client.closed();
-    const other = await smtpClient(smtp?.port ?? 0);
-    await other.play(['→ 220']);
-    other.close();
-  });
-
   test('shows the certificate that was given', async () => {
     const { tls, trust } = await trustedCertificate('mx.given.test');
     const client = await begin({ tls });

@@ -103,22 +103,6 @@ describeOnEngines('faults as senders meet them', (engine) => {
     },
   );
 
-  it('a delay delays the sender of that inbox, and nobody else', async () => {
-    const other = await first().createInbox();
-    // Long enough for one mail on a busy machine.
-    await faults([{ at: 'end-of-data', delayMs: 3000 }]);
-    const begun = performance.now();
-    let isDelayed = true;
-    const slow = sendWithRetries(inbox.address).then(() => {
-      isDelayed = false;
-    });
-    await expect.poll(() => left()).toEqual([0]);
-    await last().send({ from: 'a@example.org', to: other.address, subject: 'at once', text: 'x' });
-    expect(isDelayed).toBe(true);
-    await slow;
-    expect(performance.now() - begun).toBeGreaterThanOrEqual(3000);
-  });
-
   it('the refusals name the rule, and so does an explained wait', async () => {
     await faults([
       { at: 'rcpt', reply: LATER },

@@ -32,6 +32,12 @@ describe.each(['dev', 'serve'] as const)('mayfly %s without any setting', (comma
     expect(await rawOf(inbox)).toContain('Subject: Default options\r\n');
   });
 
+  test(`has ${command === 'dev' ? 'a' : 'no'} sink for mail that no inbox takes`, async () => {
+    const reply = command === 'dev' ? '250 2.1.5' : '550 5.1.1';
+    const mail = ['→ 220', 'EHLO c → 250', 'MAIL FROM:<a@shop.example> → 250'];
+    await playSmtp(server.smtpPort, [...mail, `RCPT TO:<customer@example.com> → ${reply}`]);
+  });
+
   test('offers no STARTTLS', async () => {
     await playSmtp(server.smtpPort, ['→ 220', { send: 'EHLO c', expect: /^(?!.*STARTTLS)250-/s }]);
   });
