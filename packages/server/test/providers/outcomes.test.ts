@@ -1,21 +1,56 @@
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { createServer, globalAgent } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2';
 import { EventWebhook } from '@sendgrid/eventwebhook';
+import { Resend } from 'resend';
+import MessageValidator from 'sns-validator';
+import { Webhook } from 'svix';
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import type { Body } from '../support/api-client.ts';
+import { selfSignedCertificate } from '../../src/smtp/tls.ts';
+import { apiClient, type Body } from '../support/api-client.ts';
+import { freePort } from '../support/ports.ts';
 import { startApp, TEST_KEY } from '../support/start-app.ts';
 import { startHttp } from '../webhooks/receivers.ts';
 import { mailgunSdk, postmarkSdk, sendgridSdk } from './sdks.ts';
 
-const app = await startApp({ MAYFLY_DOMAINS: 'mayfly.test', MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' });
+/** As in production, TLS ends before the server: verifiers of SNS fetch its certificate by HTTPS only. */
+const proxy = createServer((incoming, outgoing) => {
+  const onward = request(`${server}${incoming.url}`, { method: incoming.method }, (response) => {
+    outgoing.writeHead(response.statusCode ?? 500, response.headers);
+    response.pipe(outgoing);
+  });
+  incoming.pipe(onward);
+});
+const pair = await selfSignedCertificate('localhost', Date.now());
+proxy.setSecureContext(pair);
+globalAgent.options.ca = pair.cert;
+await once(proxy.listen(0, '127.0.0.1'), 'listening');
+
+const port = await freePort();
+const server = `http://127.0.0.1:${port}`;
+const api = apiClient(server, TEST_KEY);
+const app = await startApp({
+  MAYFLY_HTTP_PORT: String(port),
+  MAYFLY_DOMAINS: 'mayfly.test',
+  MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32',
+  MAYFLY_PUBLIC_URL: `https://localhost:${(proxy.address() as AddressInfo).port}`,
+});
 const receiver = await startHttp((response) => response.writeHead(200).end());
 afterAll(async () => {
   await receiver.close();
   await app.stop();
+  delete globalAgent.options.ca;
+  proxy.close();
 });
 
-const { mail: sendgrid } = sendgridSdk(app.url, TEST_KEY);
-const postmark = postmarkSdk(app.url, TEST_KEY);
-const mailgun = mailgunSdk(app.url, TEST_KEY);
+const createInbox = async (): Promise<Body> => (await api('POST', '/v1/inboxes', { body: {} })).body;
+const { mail: sendgrid } = sendgridSdk(server, TEST_KEY);
+const postmark = postmarkSdk(server, TEST_KEY);
+const mailgun = mailgunSdk(server, TEST_KEY);
+const resend = new Resend(TEST_KEY, { baseUrl: `${server}/providers/resend` });
 
 /** Sends with the SDK and resolves with the id in its response. */
 const SENDS: Record<string, (to: string) => Promise<unknown>> = {
@@ -31,6 +66,10 @@ const SENDS: Record<string, (to: string) => Promise<unknown>> = {
   async mailgun(to) {
     const mail = { to, from: 'a@b.example', subject: 'Hi', text: 'Hi', 'v:n': '1' };
     return (await mailgun.messages.create('b.example', mail)).id;
+  },
+  async resend(to) {
+    const tags = [{ name: 'n', value: '1' }];
+    return (await resend.emails.send({ from: 'a@b.example', to, subject: 'Hi', text: 'Hi', tags })).data?.id;
   },
 };
 
@@ -58,33 +97,93 @@ const VERIFIES: Record<string, Verify> = {
         .digest('hex') === signature
     );
   },
+  // Throws for what is not valid.
+  resend(body, headers, { signingSecret }) {
+    new Webhook(signingSecret).verify(body, headers as Record<string, string>);
+    return true;
+  },
 };
 
-describe.each(['sendgrid', 'postmark', 'mailgun'])('an outcome of a mail that came by %s', (name) => {
+/** The next request to the application, which has taken `seen` of them. */
+async function nextPosting(seen: number) {
+  await vi.waitFor(() => expect(receiver.requests.length).toBeGreaterThan(seen), {
+    timeout: 20_000,
+    interval: 50,
+  });
+  const posted = receiver.requests[seen];
+  return { headers: posted?.headers ?? {}, body: String(posted?.body) };
+}
+
+describe.each(Object.keys(SENDS))('an outcome of a mail that came by %s', (name) => {
   it('is told once, by a signed event with the id of the response and what the application gave', async () => {
     receiver.requests.length = 0;
-    const inbox = await app.createInbox();
+    const inbox = await createInbox();
     const settings = { webhookUrl: `http://127.0.0.1:${receiver.port}/events` };
-    const { body: set } = await app.api('PUT', `/v1/providers/${name}`, { body: settings });
-    await app.api('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { body: { rules: [{ outcome: 'bounce' }] } });
+    const { body: set } = await api('PUT', `/v1/providers/${name}`, { body: settings });
+    await api('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { body: { rules: [{ outcome: 'bounce' }] } });
     const id = String(await SENDS[name]?.(inbox.address));
     await SENDS[name]?.(inbox.address);
-    await vi.waitFor(() => expect(receiver.requests).toHaveLength(1), { timeout: 20_000, interval: 50 });
-    const [request] = receiver.requests;
-    const body = String(request?.body);
-    expect(VERIFIES[name]?.(body, request?.headers ?? {}, set.verification)).toBe(true);
+    const { body, headers } = await nextPosting(0);
+    expect(receiver.requests).toHaveLength(1);
+    expect(VERIFIES[name]?.(body, headers, set.verification)).toBe(true);
     expect(body).toContain(inbox.address);
     expect(body).toContain(id.replaceAll(/[<>]/g, ''));
     expect(body).toContain('"n":"1"'.replace('"1"', name === 'mailgun' ? '1' : '"1"'));
-    const { body: sent } = await app.api('GET', `/v1/inboxes/${inbox.id}/sent`);
+    const { body: sent } = await api('GET', `/v1/inboxes/${inbox.id}/sent`);
     expect(sent.sent).toHaveLength(1);
+  });
+});
+
+describe('an outcome of a mail that came by ses', () => {
+  const validate = (body: string): Promise<Record<string, string>> =>
+    new Promise((resolve, reject) => {
+      new MessageValidator(/^localhost:\d+$/).validate(JSON.parse(body), (error, valid) =>
+        error ? reject(error) : resolve(valid ?? {}),
+      );
+    });
+
+  it('is told after the application has confirmed its URL, signed as SNS signs', async () => {
+    receiver.requests.length = 0;
+    const settings = { webhookUrl: `http://127.0.0.1:${receiver.port}/events` };
+    const { body: set } = await api('PUT', '/v1/providers/ses', { body: settings });
+    expect(set.verification.certificate).toContain('BEGIN CERT');
+    const asked = await validate((await nextPosting(0)).body);
+    expect(asked.Type).toBe('SubscriptionConfirmation');
+    const { pathname, search } = new URL(asked.SubscribeURL ?? '');
+    const confirmed = await fetch(`${server}${pathname}${search}`);
+    const isConfirmed = expect.stringContaining('SubscriptionArn');
+    expect([confirmed.status, await confirmed.text()]).toEqual([200, isConfirmed]);
+
+    const inbox = await createInbox();
+    await api('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { body: { rules: [{ outcome: 'bounce' }] } });
+    const client = new SESv2Client({
+      ...{ endpoint: `${server}/providers/ses`, region: 'us-east-1' },
+      credentials: { accessKeyId: TEST_KEY, secretAccessKey: 'any' },
+    });
+    const { MessageId } = await client.send(
+      new SendEmailCommand({
+        ...{ FromEmailAddress: 'Shop <shop@acme.example>', ConfigurationSetName: 'main' },
+        Destination: { ToAddresses: [inbox.address] },
+        EmailTags: [{ Name: 'campaign', Value: 'spring' }],
+        Content: { Simple: { Subject: { Data: 'Hi' }, Body: { Text: { Data: 'x' } } } },
+      }),
+    );
+    client.destroy();
+    const event = await validate((await nextPosting(1)).body);
+    expect(JSON.parse(event.Message ?? '')).toMatchObject({
+      ...{ eventType: 'Bounce', bounce: { bouncedRecipients: [{ emailAddress: inbox.address }] } },
+      mail: {
+        ...{ messageId: MessageId, source: 'Shop <shop@acme.example>', commonHeaders: { subject: 'Hi' } },
+        tags: { 'ses:configuration-set': ['main'], campaign: ['spring'] },
+      },
+    });
   });
 });
 
 describe('scheduled mail', () => {
   const inAnHour = (): number => Date.now() + 3_600_000;
-  const subjects = async ({ id }: { id: string }) =>
-    (await app.api('GET', `/v1/inboxes/${id}/messages`)).body.messages.map(({ subject }: Body) => subject);
+  const subjects = async ({ id }: Body) =>
+    (await api('GET', `/v1/inboxes/${id}/messages`)).body.messages.map(({ subject }: Body) => subject);
 
   it.each([
     [
@@ -108,12 +207,12 @@ describe('scheduled mail', () => {
       },
     ],
   ])('by %s is held until its time or an advance', async (_what, send) => {
-    const inbox = await app.createInbox();
+    const inbox = await createInbox();
     await send(inbox.address);
     expect(await subjects(inbox)).toEqual([]);
-    const early = await app.api('POST', `/v1/inboxes/${inbox.id}/advance`, { body: { minutes: 30 } });
+    const early = await api('POST', `/v1/inboxes/${inbox.id}/advance`, { body: { minutes: 30 } });
     expect(early.body).toEqual({ released: 0 });
-    const { body } = await app.api('POST', `/v1/inboxes/${inbox.id}/advance`, { body: { minutes: 31 } });
+    const { body } = await api('POST', `/v1/inboxes/${inbox.id}/advance`, { body: { minutes: 31 } });
     expect(body).toEqual({ released: 1 });
     await vi.waitFor(async () => expect(await subjects(inbox)).toEqual(['Later']), {
       timeout: 20_000,

@@ -2,6 +2,7 @@ import { Resend } from 'resend';
 import { beforeAll, expect, it, vi } from 'vitest';
 import { describeOnEngines, useServers } from '../support/nodes.ts';
 import { TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { startHttp } from '../webhooks/receivers.ts';
 import { newInbox } from './sdks.ts';
 
 let app: TestApp;
@@ -9,9 +10,10 @@ let resend: Resend;
 const as = (key: string, url = app.url) => new Resend(key, { baseUrl: `${url}/providers/resend` });
 
 const FROM = 'Shop <shop@acme.example>';
+const until = <T>(check: () => T | Promise<T>) => vi.waitFor(check, { timeout: 20_000, interval: 50 });
 
 describeOnEngines('resend, unchanged but for its address', (engine) => {
-  const servers = useServers(engine);
+  const servers = useServers(engine, { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' });
   beforeAll(() => {
     app = servers.first();
     resend = as(TEST_KEY);
@@ -259,18 +261,77 @@ describeOnEngines('resend, unchanged but for its address', (engine) => {
     for (const client of [resend, as(inbox.token)]) {
       const { data } = await client.emails.send({ from: FROM, to: inbox.address, subject: 'Hi', text: 'x' });
       const shown = async () => (await client.emails.get(data?.id ?? '')).data?.last_event;
-      await vi.waitFor(async () => expect(await shown()).toBe(event), { timeout: 20_000, interval: 50 });
+      await until(async () => expect(await shown()).toBe(event));
     }
   });
 
-  it('shows a scheduled mail as delivered after an advance', async () => {
+  it('holds a scheduled mail, which can be moved, cancelled, and brought by advancing the inbox', async () => {
     const inbox = await newInbox(app);
-    const mail = { from: FROM, to: inbox.address, subject: 'Hi', text: 'x', scheduledAt: 'in 3 days' };
-    const { data } = await resend.emails.send(mail);
-    const shown = async () => (await resend.emails.get(data?.id ?? '')).data?.last_event;
-    expect(await shown()).toBe('scheduled');
-    await app.api('POST', `/v1/inboxes/${inbox.id}/advance`, { body: { minutes: 4 * 24 * 60 } });
-    await vi.waitFor(async () => expect(await shown()).toBe('delivered'), { timeout: 20_000, interval: 50 });
+    const send = async (subject: string) => {
+      const mail = { from: FROM, to: inbox.address, subject, text: 'x', scheduledAt: 'in 3 days' };
+      return (await resend.emails.send(mail)).data?.id ?? '';
+    };
+    const [kept, moved, gone] = [await send('kept'), await send('moved'), await send('gone')];
+    const shown = async (id: string) => (await resend.emails.get(id)).data?.last_event;
+    const advance = (days: number) =>
+      app.api('POST', `/v1/inboxes/${inbox.id}/advance`, { body: { minutes: days * 24 * 60 } });
+    const arrived = (subjects: string[]) =>
+      until(async () => expect((await inbox.messages()).map(({ subject }) => subject)).toEqual(subjects));
+    expect(await shown(kept)).toBe('scheduled');
+    expect((await resend.emails.update({ id: moved, scheduledAt: 'in 20 days' })).error).toBeNull();
+    expect((await resend.emails.cancel(gone)).error).toBeNull();
+    expect(await shown(gone)).toBe('canceled');
+    expect((await resend.emails.cancel(gone)).error).toMatchObject({ name: 'validation_error' });
+    expect(await inbox.messages()).toEqual([]);
+    await advance(4);
+    await arrived(['kept']);
+    expect(await shown(kept)).toBe('delivered');
+    expect((await resend.emails.update({ id: kept, scheduledAt: 'in 5 days' })).error).not.toBeNull();
+    await advance(20);
+    await arrived(['moved', 'kept']);
+  });
+
+  it('posts a reply as email.received, whose text and attachments the application fetches', async () => {
+    const receiver = await startHttp();
+    const hook = `http://127.0.0.1:${receiver.port}/`;
+    const settings = { webhookUrl: hook, inboundUrl: hook };
+    const { body: set } = await app.api('PUT', '/v1/providers/resend', { body: settings });
+    const inbox = await newInbox(app);
+    await resend.emails.send({ from: FROM, to: inbox.address, subject: 'Your ticket', text: 'x' });
+    const { id } = await inbox.only();
+    const attachments = [{ filename: 'a.txt', contentType: 'text/plain', content: 'aGVsbG8=' }];
+    const body = { text: 'It works now.', attachments };
+    const replied = await app.api('POST', `/v1/inboxes/${inbox.id}/messages/${id}/reply`, { body });
+    expect(replied.status).toBe(201);
+    await until(() => expect(receiver.requests).toHaveLength(1));
+    await receiver.close();
+    const [posted] = receiver.requests;
+    const headers = ['svix-id', 'svix-timestamp', 'svix-signature'].map(
+      (name) => posted?.headers[name] ?? '',
+    );
+    const [svixId = '', timestamp = '', signature = ''] = headers;
+    const event = resend.webhooks.verify({
+      payload: String(posted?.body),
+      headers: { id: svixId, timestamp, signature },
+      webhookSecret: set.verification.signingSecret,
+    });
+    expect(event).toMatchObject({
+      type: 'email.received',
+      data: { from: expect.stringContaining(inbox.address), subject: 'Re: Your ticket', cc: [] },
+    });
+    const { email_id: emailId } = event.data as { email_id: string };
+    const { data: mail } = await resend.emails.receiving.get(emailId);
+    expect(mail).toMatchObject({
+      text: expect.stringMatching(/^It works now\.[\s\S]*> x/),
+      attachments: [{ filename: 'a.txt', content_type: 'text/plain', size: 5 }],
+    });
+    const { data: listed } = await resend.emails.receiving.attachments.list({ emailId });
+    const link = listed?.data[0]?.download_url ?? '';
+    expect(await (await fetch(link)).text()).toBe('hello');
+    expect((await resend.emails.receiving.get('out_0')).error?.name).toBe('not_found');
+    expect((await as(inbox.token).emails.receiving.get(emailId)).data?.subject).toBe('Re: Your ticket');
+    const other = as((await newInbox(app)).token);
+    expect((await other.emails.receiving.get(emailId)).error?.name).toBe('not_found');
   });
 
   it('takes a read token as key: that inbox gets all mail, and no other inbox is seen', async () => {
