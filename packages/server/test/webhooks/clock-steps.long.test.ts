@@ -157,27 +157,3 @@ describe.each(['SQLite', 'PostgreSQL'])('webhooks on %s while the wall clock is 
     TIME_LIMIT_MS,
   );
 });
-
-describe.skipIf(!HAS_POSTGRES)('webhooks on two nodes with different clocks', () => {
-  it(
-    'attempt once, and at once, whichever node received the message',
-    async () => {
-      const env = { MAYFLY_DATABASE_URL: await createDatabase(await sharedPostgres()) };
-      const receiver = await startHttp();
-      const nodes = [await startWebhookApp(env), await startWebhookApp(env)];
-      const [ahead, behind] = nodes as [WebhookApp, WebhookApp];
-      ahead.clock.step(HOUR);
-      const inbox = await behind.createInbox({ ttlMinutes: 600 });
-      await behind.register(receiver.port);
-      for (let i = 0; i < 20; i++) {
-        await (i % 2 === 0 ? ahead : behind).mail(inbox.address, `mail ${i}`);
-      }
-      const events = () => new Set(receiver.requests.map(({ headers }) => headers['webhook-id']));
-      await whileTimePasses(nodes, async () => events().size === 20);
-      expect(receiver.requests).toHaveLength(20);
-      for (const node of nodes) await node.stop();
-      await receiver.close();
-    },
-    TIME_LIMIT_MS,
-  );
-});

@@ -50,6 +50,21 @@ async function fill(given: Given, on?: Opened): Promise<Filled> {
     { webhookId, deliveryId, leasedUntil, attempt, next: { state: 'delivered', reason: null } },
     T,
   );
+  const kept = {
+    owner: { id: owner, accountId: owner },
+    provider: 'ses',
+    kind: 'settings',
+    name: '',
+  } as const;
+  await store.providerItems.keep(kept, {}, T + 1e9);
+  const event = {
+    id: newId('out', T),
+    accountId: owner,
+    inboxId: null,
+    kind: 'handshake',
+    messageId: null,
+  } as const;
+  await store.outgoing.add([{ ...event, ref: null, details: {}, raw: null, dueAt: T }], T);
   const domain = `${owner.slice(4).toLowerCase()}.test`;
   await store.domains.add({ domain, accountId: owner, createdAt: T });
   return { owner, key, live, domain };
