@@ -67,11 +67,8 @@ export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) =
 };
 
 export interface WorkerData {
-  /**
-   * Shared memory with two job numbers: the job in progress or ended last, and the last job that may begin
-   * (0: all). Jobs are numbered from 1 in the order of posting.
-   */
-  numbers: Int32Array;
+  /** Shared memory with one number: how many jobs this worker has begun. */
+  begun: Int32Array;
 }
 
 /** Jobs: an operation, its input (a large one is transferred), and its argument. */
@@ -79,8 +76,8 @@ export type ToWorker = [operation: Operation, input: Uint8Array, argument: unkno
 
 export type TaskResult = ReturnType<Tasks[Operation]>;
 
-/** Results of the next jobs, in their order; null for a job that was not begun. */
-export type FromWorker = (TaskResult | null)[];
+/** Results of the next jobs, in their order. */
+export type FromWorker = TaskResult[];
 
 /** Results sent in one message: few, so that the first mails are committed while the next ones are parsed. */
 const RESULTS = 4;
@@ -127,27 +124,23 @@ function run(operation: Operation, input: Uint8Array, argument: unknown): TaskRe
   return result;
 }
 
-const bytesIn = (result: TaskResult | null): Uint8Array[] =>
+const bytesIn = (result: TaskResult): Uint8Array[] =>
   result instanceof Uint8Array
     ? [result]
-    : Object.values(result ?? {}).filter((part) => part instanceof Uint8Array);
+    : Object.values(result).filter((part) => part instanceof Uint8Array);
 
-/** Entry point of a parser worker thread; see parsing.ts. An error ends the thread and fails the current job. */
+/** Entry point of a parser worker thread; see parse-pool.ts. An error ends the thread and fails the current job. */
 if (parentPort !== null) {
   const port = parentPort;
-  const { numbers }: WorkerData = workerData;
-  let count = 0;
+  const { begun }: WorkerData = workerData;
   port.on('message', (jobs: ToWorker) => {
-    const results: FromWorker = [];
+    let results: FromWorker = [];
     for (const [index, job] of jobs.entries()) {
-      count += 1;
-      const last = Atomics.load(numbers, 1);
-      const mayBegin = last === 0 || count <= last;
-      if (mayBegin) Atomics.store(numbers, 0, count);
-      results.push(mayBegin ? run(...job) : null);
+      Atomics.add(begun, 0, 1);
+      results.push(run(...job));
       if (results.length < RESULTS && index < jobs.length - 1) continue;
       port.postMessage(results, buffersToGive(results.flatMap(bytesIn)));
-      results.length = 0;
+      results = [];
     }
   });
   giveBackMemoryLater();

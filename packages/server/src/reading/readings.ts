@@ -3,13 +3,14 @@ import { unavailable } from '../database/failures.ts';
 import { AppError } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import type { Logger } from '../log.ts';
-import type { MailEnvelope } from '../mail/mail.ts';
+import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 import { encodeTrail, type TrailEvent, type TrailStep } from '../mail/trail.ts';
 import { LARGE_BYTES } from '../memory.ts';
 import type { Store } from '../store.ts';
-import { FairQueue, type Flow, LARGE_MAIL_BYTES, type Parsing } from './parsing.ts';
+import type { Flow } from './fair-queue.ts';
+import type { Parsing } from './parsing.ts';
 import type { Authenticator } from './sender-checks/authenticator.ts';
-import type { Reading, UnreadSource } from './sql.ts';
+import type { UnreadSource } from './sql.ts';
 
 /** Bytes of accepted mails that are kept in memory until they are parsed; other mails are read back from the store. */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
@@ -20,8 +21,6 @@ const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
-/** Mails up to LARGE_MAIL_BYTES that are loaded from the store concurrently, besides one larger mail. */
-const MAX_LOADED = 4;
 /** Pauses in which another node may finish parsing a mail that it received. After the last one, this node parses it. */
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
 /** Interval of searches for mails that no node is parsing, because the node that received them has ended. */
@@ -50,33 +49,15 @@ interface Begun {
   cancel(): void;
 }
 
+/** A mail of which this node makes the parsed content. */
 interface Entry {
-  source: number;
-  size: number;
-  flow: Flow;
-  checks: boolean;
   done: PromiseWithResolvers<void>;
-  isAwaited: boolean;
-  /** Moves the mail before those that no caller awaits. */
-  hasten(): void;
+  /** Aborted when a caller awaits the mail: it is then parsed before those that no caller awaits. */
+  hastening: AbortController;
 }
 
-interface Work {
-  promise: Promise<Reading | undefined>;
-  hasten(): void;
-}
-
-interface Load {
-  mails: number;
-  bytes: number;
-}
-
-/** Mails to load from the store: few concurrently, because each is loaded as a whole. */
-interface Lane {
-  readonly queue: FairQueue<Entry>;
-  /** Number of further mails that may be loaded now. */
-  free: number;
-}
+/** Thrown when a source was deleted before it was parsed. */
+const GONE = new Error('The source was deleted.');
 
 interface Deps {
   store: Pick<Store, 'readings'>;
@@ -98,9 +79,7 @@ export class Readings {
   readonly #deps: Deps;
   readonly #entries = new Map<number, Entry>();
   /** Unparsed mails per account, including mails that are being stored. */
-  readonly #backlogs = new Map<string, Load>();
-  readonly #small: Lane = { queue: new FairQueue(), free: MAX_LOADED };
-  readonly #large: Lane = { queue: new FairQueue(), free: 1 };
+  readonly #backlogs = new Map<string, { mails: number; bytes: number }>();
   readonly #keeping = new Set<Promise<unknown>>();
   readonly #numbers: number[] = [];
   #reserving: Promise<void> | undefined;
@@ -166,14 +145,16 @@ export class Readings {
       if (isKept) this.#keptBytes -= size;
     };
     const stopped = new AbortController();
-    const entry = this.#add({ source, size, accountId, checks }, flow);
+    const unread = { source, size, accountId, checks };
+    const entry = this.#add(source);
     entry.done.promise.then(leave, leave);
-    if (isKept) this.#finish(entry, this.#read(mail, flow, stopped.signal), stopped.signal);
+    if (isKept) this.#read(entry, unread, flow, stopped.signal, mail);
     return {
       committed: (isRead) => {
-        if (isRead || (isKept && this.#entries.has(source)) || this.#stopped.signal.aborted) return;
-        // The mail was not kept, or its parsed content reached the store before the mail and was ignored.
-        this.#queue(isKept ? this.#add({ source, size, accountId, checks }, flow) : entry);
+        // If the entry ended, its parsed content reached the store before the mail and was ignored.
+        const isBegun = isKept && this.#entries.has(source);
+        if (isRead || isBegun || this.#stopped.signal.aborted) return;
+        this.#read(isKept ? this.#add(source) : entry, unread, flow);
       },
       cancel: () => {
         stopped.abort();
@@ -189,10 +170,7 @@ export class Readings {
     const left = unknown.size > 0 ? await this.#awaitOthers([...unknown]) : [];
     left.forEach(this.#takeOver);
     const entries = sources.flatMap((source) => this.#entries.get(source) ?? []);
-    for (const entry of entries) {
-      entry.isAwaited = true;
-      entry.hasten();
-    }
+    for (const { hastening } of entries) hastening.abort();
     await Promise.all(entries.map(({ done }) => done.promise));
   }
 
@@ -250,105 +228,83 @@ export class Readings {
   }
 
   readonly #takeOver = (unread: UnreadSource): void => {
+    if (this.#entries.has(unread.source)) return;
     // The inbox of a mail that is loaded from the store is unknown.
-    if (!this.#entries.has(unread.source)) this.#queue(this.#add(unread, [unread.accountId, '']));
+    this.#read(this.#add(unread.source), unread, [unread.accountId, '']);
   };
 
-  #add({ source, size, checks }: UnreadSource, flow: Flow): Entry {
-    const done = Promise.withResolvers<void>();
+  #add(source: number): Entry {
+    const entry = { done: Promise.withResolvers<void>(), hastening: new AbortController() };
     // Prevents an unhandled rejection if no caller awaits it.
-    done.promise.catch(() => undefined);
-    const entry: Entry = { source, size, checks, flow, done, isAwaited: false, hasten: () => undefined };
+    entry.done.promise.catch(() => undefined);
     this.#entries.set(source, entry);
     return entry;
   }
 
-  /** Queues a mail that must be loaded from the store. */
-  #queue(entry: Entry): void {
-    const lane = entry.size > LARGE_MAIL_BYTES ? this.#large : this.#small;
-    lane.queue.add(entry, entry.flow);
-    entry.hasten = () => lane.queue.hasten(entry, entry.flow);
-    if (entry.isAwaited) entry.hasten();
-    this.#loadNext(lane);
-  }
-
-  #loadNext(lane: Lane): void {
-    while (lane.free > 0) {
-      const next = lane.queue.shift();
-      if (!next) return;
-      lane.free -= 1;
-      const work = this.#load(next);
-      work.promise
-        .catch(() => undefined)
-        .finally(() => {
-          lane.free += 1;
-          this.#loadNext(lane);
-        });
-      this.#finish(next, work, this.#stopped.signal);
-    }
-  }
-
-  #load(entry: Entry): Work {
-    const { source, flow, checks } = entry;
-    let begun: Work | undefined;
-    const load = async (): Promise<Reading | undefined> => {
-      const found = await this.#deps.store.readings.load(source);
-      if (!found) return undefined;
-      begun = this.#read({ ...found, checks }, flow, this.#stopped.signal);
-      return begun.promise;
-    };
-    return { promise: load(), hasten: () => begun?.hasten() };
-  }
-
-  #read({ raw, envelope, checks }: Mail, flow: Flow, signal: AbortSignal): Work {
-    const { parsing, authenticating, clock } = this.#deps;
+  /**
+   * Parses a mail, stores the parsed content and resolves `entry.done`. @param signal aborted when the result is no
+   * longer needed @param kept the mail; without it, it is loaded from the store when a worker is free for it
+   */
+  #read(
+    { done, hastening }: Entry,
+    { source, size, checks }: UnreadSource,
+    flow: Flow,
+    signal = this.#stopped.signal,
+    kept?: Mail,
+  ): void {
+    const { log, events, store, parsing, authenticating } = this.#deps;
     const trail: TrailStep[] = [];
-    const noted = <T>(event: TrailEvent, value: T): T => {
-      if (value !== null) trail.push({ event, at: clock.now() });
-      return value;
+    let mail: Omit<Mail, 'checks'> | undefined = kept;
+    let checking: Promise<MailAuthentication | null> | null = null;
+    const load = async (): Promise<Uint8Array> => {
+      mail ??= await store.readings.load(source);
+      if (!mail) throw GONE;
+      if (checks && authenticating) checking ??= this.#check(authenticating, mail, signal, trail);
+      return mail.raw;
     };
-    const hastening = new AbortController();
-    const parsed = parsing.parse(raw, { flow, signal, hastening: hastening.signal });
-    const checked = (checks && authenticating?.check(envelope, raw, signal)) || null;
-    const make = async (): Promise<Reading | undefined> => {
-      const [content, authentication] = await Promise.all([
-        parsed.then((value) => noted('parsed', value)),
-        checked?.then((value) => noted('sender-checked', value)) ?? null,
-      ]);
+    // Starts the check of the sender, which need not wait for a worker.
+    if (kept) void load();
+    const finish = async (): Promise<void> => {
+      const parsed = await parsing.parse({ size, load }, { flow, signal, hastening: hastening.signal });
+      this.#note('parsed', trail);
+      const authentication = await checking;
       // Stopping ends the workers, so the result may be incomplete. The mail is parsed after the next start.
       if (this.#stopped.signal.aborted) throw unavailable('closed');
-      const summary = withVia(content.summary, envelope);
-      return { ...content, summary, authentication, trail: encodeTrail(trail) };
-    };
-    return { promise: make(), hasten: () => hastening.abort() };
-  }
-
-  /** Stores the parsed content and resolves `entry.done`. @param signal aborted when the result is no longer needed */
-  #finish(entry: Entry, work: Work, signal: AbortSignal): void {
-    const { source, size, done } = entry;
-    const { log, events, store } = this.#deps;
-    entry.hasten = work.hasten;
-    const finish = async (): Promise<void> => {
-      const reading = await work.promise;
-      if (!reading) return;
-      const { keep, keepChecked } = store.readings;
-      const kept = (reading.authentication ? keepChecked : keep)([{ ...reading, source, size }]);
-      this.#keeping.add(kept);
-      const due = await kept.finally(() => this.#keeping.delete(kept));
+      const summary = withVia(parsed.summary, mail?.envelope.via);
+      const reading = { ...parsed, summary, authentication, trail: encodeTrail(trail), source, size };
+      const keeping = (authentication ? store.readings.keepChecked : store.readings.keep)([reading]);
+      this.#keeping.add(keeping);
+      const due = await keeping.finally(() => this.#keeping.delete(keeping));
       if (due > 0) events.publishDeliveries();
     };
     finish()
       .finally(() => {
-        if (this.#entries.get(source) === entry) this.#entries.delete(source);
+        if (this.#entries.get(source)?.done === done) this.#entries.delete(source);
       })
       .then(done.resolve, (err) => {
+        if (err === GONE) return done.resolve();
         done.reject(err);
         const isGivenUp = signal.aborted || this.#stopped.signal.aborted;
         if (!isGivenUp) log.warn({ err, source }, 'A mail could not be read; it is tried again');
       });
   }
+
+  #note(event: TrailEvent, trail: TrailStep[]): void {
+    trail.push({ event, at: this.#deps.clock.now() });
+  }
+
+  async #check(
+    authenticating: Pick<Authenticator, 'check'>,
+    { envelope, raw }: Omit<Mail, 'checks'>,
+    signal: AbortSignal,
+    trail: TrailStep[],
+  ): Promise<MailAuthentication | null> {
+    const found = await authenticating.check(envelope, raw, signal);
+    if (found) this.#note('sender-checked', trail);
+    return found;
+  }
 }
 
 /** Adds the provider of a mail to the JSON of its summary. */
-const withVia = (summary: Uint8Array, { via }: MailEnvelope): Uint8Array =>
+const withVia = (summary: Uint8Array, via: string | undefined): Uint8Array =>
   via === undefined ? summary : Buffer.concat([Buffer.from(`{"via":"${via}",`), summary.subarray(1)]);

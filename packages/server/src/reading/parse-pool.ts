@@ -1,0 +1,257 @@
+import { Worker } from 'node:worker_threads';
+import { systemClock } from '../clock.ts';
+import { buffersToGive, copyInTurns, isLarge, YOUNG_HEAP_MB } from '../memory.ts';
+import { FairQueue, type Flow } from './fair-queue.ts';
+import type { FromWorker, Operation, TaskResult, ToWorker, WorkerData } from './parse-worker.ts';
+
+/** Jobs posted to a worker in advance, so that it can start the next one without waiting for the main thread. */
+const JOBS_PER_WORKER = 8;
+/** Bytes of the jobs posted in advance: 2 ms of work, 10 ms at worst. A larger job is posted alone. */
+const MAX_BYTES_PER_WORKER = 64 * 1024;
+
+/** Why a job ended without a result. */
+export type Failure = 'time' | 'memory' | 'crash' | 'closed';
+
+export interface Job {
+  readonly operation: Operation;
+  /** Size of the input, bytes. */
+  readonly size: number;
+  /** Returns the input when a worker is free for it, each time that one is. */
+  readonly load: () => Promise<Uint8Array> | Uint8Array;
+  readonly argument: unknown;
+  readonly flow: Flow;
+  isSettled: boolean;
+  settle(result: TaskResult | Failure): void;
+  fail(error: unknown): void;
+}
+
+interface Thread {
+  readonly worker: Worker;
+  /** In the order in which the worker runs them. */
+  readonly jobs: Job[];
+  /** The jobs that are not posted yet. */
+  readonly outbox: Job[];
+  /** Resolves when all earlier jobs are posted. Posting is asynchronous, because inputs are loaded and copied first. */
+  posted: Promise<void>;
+  /** Number of results received from this worker. */
+  results: number;
+  readonly begun: WorkerData['begun'];
+  /** Busy with a slow job; receives no other until it has finished all that it has. */
+  isSlow: boolean;
+  /** The current job at the last check, and when it was first seen; monotonic milliseconds. */
+  watched: Job | undefined;
+  since: number;
+}
+
+export interface PoolLimits {
+  /** Limit of concurrent workers, not counting slow ones. */
+  threads: number;
+  /** Limit of further workers that replace slow ones. When it is reached, the queue waits until one is terminated. */
+  slow: number;
+  /** Workers that are kept when idle. */
+  warm: number;
+  /** A job that takes longer is slow: those behind it move to another worker. */
+  slowMs: number;
+  timeLimitMs: number;
+  idleMs: number;
+  /** Limit of one worker's JavaScript heap, MiB. */
+  heapMb: number;
+}
+
+/** Worker threads with a shared queue. Uses the system clock even in tests, because workers take real time. */
+export class ParsePool {
+  readonly #queue = new FairQueue<Job>();
+  readonly #threads = new Set<Thread>();
+  readonly #limits: PoolLimits;
+  readonly #entry: URL;
+  readonly #closed = new AbortController();
+  #isWatching = false;
+
+  constructor(entry: URL, limits: PoolLimits) {
+    this.#entry = entry;
+    this.#limits = limits;
+  }
+
+  get threads(): number {
+    return this.#threads.size;
+  }
+
+  warmUp(): void {
+    while (!this.#closed.signal.aborted && this.#threads.size < this.#limits.warm) this.#start();
+  }
+
+  add(job: Job): void {
+    if (this.#closed.signal.aborted) job.settle('closed');
+    else this.#queue.add(job);
+    this.#dispatch();
+    void this.#watch();
+  }
+
+  /** Moves a job that no worker has yet before those that no caller awaits. */
+  hasten(job: Job): void {
+    this.#queue.hasten(job);
+  }
+
+  /** Ends a job without a result. If a worker already has it, its result is discarded. */
+  drop(job: Job, reason: unknown): void {
+    this.#queue.remove(job);
+    job.fail(reason);
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    const threads = [...this.#threads];
+    this.#threads.clear();
+    for (const job of threads.flatMap(({ jobs }) => jobs)) job.settle('closed');
+    for (let job = this.#queue.next(); job && this.#queue.remove(job); job = this.#queue.next())
+      job.settle('closed');
+    await Promise.all(threads.map(({ worker }) => worker.terminate()));
+  }
+
+  #dispatch(): void {
+    for (let job = this.#queue.next(); job && !this.#closed.signal.aborted; job = this.#queue.next()) {
+      const thread = job.isSettled ? null : this.#threadFor(job);
+      if (thread === undefined) return;
+      this.#queue.remove(job);
+      thread?.jobs.push(job);
+      // setImmediate runs after the sockets were read, so mails that arrive in one turn share one message to
+      // the worker.
+      if (thread?.outbox.push(job) === 1) setImmediate(() => this.#post(thread));
+    }
+  }
+
+  /** The worker with the fewest jobs, or a new one if all are busy and another is allowed. */
+  #threadFor({ size }: Job): Thread | undefined {
+    const { threads, slow } = this.#limits;
+    const able = [...this.#threads].filter(({ isSlow }) => !isSlow);
+    const [best] = able.sort((a, b) => a.jobs.length - b.jobs.length);
+    if (best?.jobs.length === 0) return best;
+    if (able.length < threads && this.#threads.size < threads + slow) return this.#start();
+    if (!best || best.jobs.length >= JOBS_PER_WORKER) return undefined;
+    const bytes = best.jobs.reduce((sum, job) => sum + job.size, size);
+    return bytes <= MAX_BYTES_PER_WORKER ? best : undefined;
+  }
+
+  #start(): Thread {
+    const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    const worker = new Worker(this.#entry, {
+      name: 'parser',
+      workerData: { begun } satisfies WorkerData,
+      resourceLimits: {
+        maxOldGenerationSizeMb: this.#limits.heapMb,
+        maxYoungGenerationSizeMb: YOUNG_HEAP_MB,
+      },
+    });
+    const thread: Thread = {
+      worker,
+      jobs: [],
+      outbox: [],
+      posted: Promise.resolve(),
+      results: 0,
+      begun,
+      isSlow: false,
+      watched: undefined,
+      since: systemClock.monotonic(),
+    };
+    let failure: Failure = 'crash';
+    worker.on('message', (results: FromWorker) => this.#receive(thread, results));
+    // The thread ends after this event; earlier results arrive before it.
+    worker.on('error', (error: Error & { code?: string }) => {
+      if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') failure = 'memory';
+    });
+    worker.on('exit', () => this.#end(thread, failure));
+    this.#threads.add(thread);
+    return thread;
+  }
+
+  #post(thread: Thread): void {
+    const jobs = thread.outbox.splice(0);
+    const post = async (): Promise<void> => {
+      const inputs = await Promise.all(jobs.map(inputOf));
+      const tasks = jobs.map(({ operation, argument }, at) => [operation, inputs[at], argument]);
+      thread.worker.postMessage(tasks as ToWorker, buffersToGive(inputs));
+    };
+    // RangeError: there is no memory for the copy.
+    thread.posted = thread.posted.then(post).catch(() => this.#end(thread, 'memory'));
+  }
+
+  #receive(thread: Thread, results: FromWorker): void {
+    thread.results += results.length;
+    for (const result of results) thread.jobs.shift()?.settle(result);
+    if (thread.jobs.length === 0) {
+      thread.isSlow = false;
+      thread.since = systemClock.monotonic();
+    }
+    this.#dispatch();
+  }
+
+  /** Runs only while jobs are in progress, so that an idle server sets no timers. */
+  async #watch(): Promise<void> {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    const { warm, slowMs } = this.#limits;
+    const isNeeded = () =>
+      this.#threads.size > warm || [...this.#threads].some(({ jobs }) => jobs.length > 0);
+    while (!this.#closed.signal.aborted && isNeeded()) {
+      await systemClock.sleep(slowMs, this.#closed.signal);
+      for (const thread of [...this.#threads]) this.#check(thread);
+    }
+    this.#isWatching = false;
+  }
+
+  #check(thread: Thread): void {
+    const { warm, slowMs, timeLimitMs, idleMs } = this.#limits;
+    const current = thread.jobs[begunOf(thread) - 1];
+    const now = systemClock.monotonic();
+    const elapsed = now - thread.since;
+    if (thread.jobs.length === 0) {
+      if (this.#threads.size > warm && elapsed >= idleMs) this.#end(thread, 'closed');
+    } else if (current !== thread.watched) {
+      thread.watched = current;
+      thread.since = now;
+    } else if (current && elapsed >= timeLimitMs) this.#end(thread, 'time');
+    else if (current && elapsed >= slowMs && !thread.isSlow) {
+      thread.isSlow = true;
+      // This worker runs them too, after the slow one.
+      this.#requeue(thread.jobs.filter((job) => job !== current));
+    }
+  }
+
+  /** Removes a worker that ended or must be terminated: its current job fails, the others are requeued. */
+  #end(thread: Thread, failure: Failure): void {
+    if (!this.#threads.delete(thread)) return;
+    void thread.worker.terminate();
+    // Also fails a job before which the worker ends, so that one that cannot even start fails them one by one.
+    thread.jobs[Math.max(0, begunOf(thread) - 1)]?.settle(failure);
+    if (Atomics.load(thread.begun, 0) > 0) this.warmUp();
+    // Those of a slow worker may run elsewhere already; the first result counts.
+    this.#requeue(thread.jobs);
+  }
+
+  /** They come before those that no caller awaits, because they have had their turn. */
+  #requeue(jobs: readonly Job[]): void {
+    for (const job of jobs) {
+      if (job.isSettled) continue;
+      this.#queue.add(job);
+      this.#queue.hasten(job);
+    }
+    this.#dispatch();
+  }
+}
+
+/** Number of `thread.jobs` that the worker has begun. */
+const begunOf = ({ results, begun }: Thread): number => Atomics.load(begun, 0) - results;
+
+/** Bytes that may be transferred to a worker; none for a job that has ended meanwhile. */
+async function inputOf(job: Job): Promise<Uint8Array> {
+  const isNeeded = () => !job.isSettled;
+  try {
+    const input = isNeeded() ? await job.load() : new Uint8Array();
+    // The bytes of a mail are still needed here; other large inputs are transferred.
+    return job.operation === 'parse' && isLarge(input) ? await copyInTurns(input, isNeeded) : input;
+  } catch (error) {
+    if (error instanceof RangeError) throw error;
+    job.fail(error);
+    return new Uint8Array();
+  }
+}
