@@ -47,75 +47,68 @@ class PageReader extends TagReader {
   words = '';
   readonly anchors: HtmlAnchor[] = [];
   readonly images: MailImage[] = [];
-  private image: MailImage = { src: '', alt: null };
   private pendingBreak = 0;
-  private hides = false;
   private hiddenName = '';
   private hiddenDepth = 0;
   private anchor: HtmlAnchor | undefined;
-  /** The current `<area>` of an image map, which has no end tag. */
-  private area: HtmlAnchor = { href: '', text: '', at: 0 };
   private anchorWords = '';
+  /** The first texts of this kind within the anchor, which label it if it has no words. */
   private alt = '';
   private title = '';
-  private field = '';
 
   ontext(start: number, end: number): void {
-    if (this.hiddenDepth > 0) return;
-    this.write(fold(this.html.slice(start, end)));
+    if (this.hiddenDepth === 0) this.write(fold(this.html.slice(start, end)));
   }
 
   override ontextentity(codepoint: number): void {
     if (this.hiddenDepth === 0) this.write(fold(String.fromCodePoint(codepoint)));
   }
 
-  protected begin(): void {
-    this.hides = UNSEEN.has(this.tag);
-    this.field = '';
-    if (this.tag === 'a') {
-      this.endAnchor();
-      this.anchor = { href: '', text: '', at: 0 };
-      this.title = '';
-    } else if (this.tag === 'area') {
-      this.area = { href: '', text: '', at: this.words.length };
-    } else if (this.tag === 'img') {
-      this.image = { src: '', alt: null };
-    }
-  }
-
-  protected attribute(attribute: string, value: string): void {
+  protected opened(): void {
     const { tag } = this;
-    if (attribute === 'style') this.hides ||= HIDDEN_STYLE.test(value);
-    else if (attribute === 'href') this.addressAttribute(value);
-    else if (attribute === 'hidden') this.hides = true;
-    else if (tag === 'img') this.imageAttribute(attribute, value);
-    else if (tag === 'a' && attribute === 'title') this.title ||= value;
-    else if (tag === 'area' && attribute === 'alt') this.area.text = labelOf(value);
-    else if (tag === 'input' && attribute === 'value') this.field = value;
-    else if (tag === 'input' && attribute === 'type') this.hides ||= UNSEEN_FIELD.test(value);
-  }
-
-  private addressAttribute(value: string): void {
-    const target = this.tag === 'a' ? this.anchor : this.tag === 'area' ? this.area : undefined;
-    if (target?.href === '') target.href = asBrowsersRead(value);
-  }
-
-  private imageAttribute(attribute: string, value: string): void {
-    if (attribute === 'src') this.image.src ||= asBrowsersRead(value);
-    else if (attribute === 'title') this.title ||= value;
-    else if (attribute === 'alt') {
-      this.image.alt ??= value;
-      this.alt ||= value;
+    if (tag === 'a') this.endAnchor();
+    const isHidden = this.hides();
+    if (this.hiddenDepth > 0) {
+      if (tag === this.hiddenName) this.hiddenDepth++;
+    } else if (isHidden && !VOID.has(tag)) {
+      this.hiddenName = tag;
+      this.hiddenDepth = 1;
+    } else {
+      this.breakAt(tag);
     }
+    if (tag === 'a') {
+      this.anchor = { href: this.address('href'), text: '', at: this.words.length };
+      this.anchorWords = '';
+      this.alt = '';
+      this.title = this.get('title');
+    } else if (tag === 'area') {
+      this.add({ href: this.address('href'), text: labelOf(this.get('alt')), at: this.words.length });
+    } else if (tag === 'img') {
+      this.addImage();
+    } else if (tag === 'input' && this.hiddenDepth === 0 && !isHidden && this.attributes.has('value')) {
+      this.write(` ${fold(this.get('value')).trim()} `);
+    }
+  }
+
+  private hides(): boolean {
+    const { tag, attributes } = this;
+    if (UNSEEN.has(tag) || attributes.size === 0) return UNSEEN.has(tag);
+    if (attributes.has('hidden') || HIDDEN_STYLE.test(this.get('style'))) return true;
+    return tag === 'input' && UNSEEN_FIELD.test(this.get('type'));
+  }
+
+  private get(attribute: string): string {
+    return this.attributes.get(attribute) ?? '';
+  }
+
+  private address(attribute: string): string {
+    return asBrowsersRead(this.get(attribute));
   }
 
   onclosetag(start: number, end: number): void {
     const name = this.html.slice(start, end).trimEnd().toLowerCase();
-    if (this.hiddenDepth > 0) {
-      if (name === this.hiddenName) this.hiddenDepth--;
-    } else {
-      this.breakAt(name);
-    }
+    if (this.hiddenDepth === 0) this.breakAt(name);
+    else if (name === this.hiddenName) this.hiddenDepth--;
     if (name === 'a') this.endAnchor();
   }
 
@@ -123,29 +116,11 @@ class PageReader extends TagReader {
     this.endAnchor();
   }
 
-  protected opened(): void {
-    const { tag } = this;
-    if (this.hiddenDepth > 0) {
-      if (tag === this.hiddenName) this.hiddenDepth++;
-    } else if (this.hides && !VOID.has(tag)) {
-      this.hiddenName = tag;
-      this.hiddenDepth = 1;
-    } else {
-      this.breakAt(tag);
-    }
-    if (tag === 'a' && this.anchor !== undefined) {
-      this.anchorWords = '';
-      this.anchor.at = this.words.length;
-      this.alt = '';
-    }
-    if (tag === 'area') this.add(this.area);
-    if (tag === 'img') this.addImage();
-    if (this.field !== '' && this.hiddenDepth === 0 && !this.hides)
-      this.write(` ${fold(this.field).trim()} `);
-  }
-
   private addImage(): void {
-    const { src, alt } = this.image;
+    const alt = this.attributes.get('alt') ?? null;
+    this.alt ||= alt ?? '';
+    this.title ||= this.get('title');
+    const src = this.address('src');
     if (src === '' || this.images.length >= MAX_IMAGES) return;
     const label = alt === null ? null : cut(oneLine(alt), MAX_IMAGE_TEXT);
     this.images.push({ src: cut(clean(src), MAX_IMAGE_TEXT), alt: label });

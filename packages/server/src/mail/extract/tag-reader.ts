@@ -7,8 +7,12 @@ const MAX_HTML_READ = 1024 * 1024;
  * no time. Names are in lower case, values decoded.
  */
 export abstract class TagReader implements TokenizerCallbacks {
-  protected tag = '';
   protected readonly html: string;
+  protected tag = '';
+  /** Offset of the bracket that opens the current tag. */
+  protected tagStart = 0;
+  /** Attributes of the current tag; the first of duplicates counts, as in browsers. */
+  protected readonly attributes = new Map<string, string>();
   private name = '';
   private value = '';
 
@@ -23,17 +27,15 @@ export abstract class TagReader implements TokenizerCallbacks {
     tokenizer.end();
   }
 
-  protected abstract begin(): void;
-  /** May be called several times for one name. */
-  protected abstract attribute(name: string, value: string): void;
   /** Called after all attributes. @param end offset of the closing bracket */
   protected abstract opened(end: number): void;
   abstract ontext(start: number, end: number): void;
   abstract onclosetag(start: number, end: number): void;
 
   onopentagname(start: number, end: number): void {
+    this.tagStart = start - 1;
     this.tag = this.html.slice(start, end).toLowerCase();
-    this.begin();
+    this.attributes.clear();
   }
 
   onattribname(start: number, end: number): void {
@@ -49,9 +51,8 @@ export abstract class TagReader implements TokenizerCallbacks {
   }
 
   onattribend(): void {
-    const { value } = this;
+    if (!this.attributes.has(this.name)) this.attributes.set(this.name, this.value);
     this.value = '';
-    this.attribute(this.name, value);
   }
 
   onopentagend(end: number): void {

@@ -126,20 +126,11 @@ class AccessibilityReader extends TagReader {
   /** Features found so far that the page needs once. */
   private readonly seen = new Set<'lang' | 'dir' | 'title' | 'document' | 'base'>();
   private readonly open: Open[] = [];
-  private attributes = new Map<string, string>();
   private sheet = '';
   private level = 0;
 
   private get top(): Open {
     return this.open.at(-1) ?? ROOT;
-  }
-
-  protected begin(): void {
-    this.attributes = new Map();
-  }
-
-  protected attribute(name: string, value: string): void {
-    if (!this.attributes.has(name)) this.attributes.set(name, value);
   }
 
   protected opened(): void {

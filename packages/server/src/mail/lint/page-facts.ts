@@ -53,24 +53,9 @@ class FactReader extends TagReader {
   readonly addresses: { element: string; address: string }[] = [];
   readonly features = new Map<string, UsedFeature>();
   private cssLength = 0;
-  private attributes = new Map<string, string>();
   private isStyle = false;
-  private start = 0;
   private line = 1;
   private lineEnd = this.html.indexOf('\n');
-
-  override onopentagname(start: number, end: number): void {
-    this.start = start;
-    super.onopentagname(start, end);
-  }
-
-  protected begin(): void {
-    this.attributes = new Map();
-  }
-
-  protected attribute(name: string, value: string): void {
-    if (!this.attributes.has(name)) this.attributes.set(name, value);
-  }
 
   onclosetag(): void {
     this.isStyle = false;
@@ -85,10 +70,11 @@ class FactReader extends TagReader {
     this.isStyle = tag === 'style';
     const type = attributes.get('type')?.toLowerCase();
     const isLost = tag === 'link' ? isLayoutSheet(attributes) : type !== 'hidden';
-    if (isLost) this.use(`element:${tag}:${type}`, this.start) || this.use(`element:${tag}`, this.start);
-    this.readCss(attributes.get('style') ?? '', () => this.start);
+    if (isLost)
+      this.use(`element:${tag}:${type}`, this.tagStart) || this.use(`element:${tag}`, this.tagStart);
+    this.readCss(attributes.get('style') ?? '', () => this.tagStart);
     for (const [name, value] of attributes) {
-      this.use(`attribute:${name}`, this.start);
+      this.use(`attribute:${name}`, this.tagStart);
       if (!ADDRESS_ATTRIBUTES.has(name) || this.addresses.length >= MAX_KEPT) continue;
       this.addresses.push({ element: tag, address: value.trim() });
     }

@@ -1,6 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { createRequire } from 'node:module';
-import { base64Digit } from './transfer-encoding.ts';
 
 /** Never throws; invalid bytes become U+FFFD. */
 export type CharsetDecoder = (bytes: Buffer) => string;
@@ -31,110 +30,51 @@ function rareCharset(name: string): CharsetDecoder | undefined {
   return (bytes) => charsetLibrary().decode(bytes, name);
 }
 
-const LF = 0x0a;
-const SHIFT_OUT = 0x0e;
-const SHIFT_IN = 0x0f;
-const ESC = 0x1b;
+const ESC = '\x1b';
 const SPACE = 0x20;
-const PLUS = 0x2b;
-const HYPHEN = 0x2d;
-const TILDE = 0x7e;
 
 // Reused: a header can have 100,000 encoded words, and creating a decoder costs more than decoding one.
 const EUC_KR = new TextDecoder('euc-kr');
 const GBK = new TextDecoder('gbk');
 
 /** Decodes UTF-7 (RFC 2152). iconv-lite takes 40 times as long for text that switches often. */
-function decodeUtf7(bytes: Buffer): string {
-  const units = Buffer.allocUnsafe(2 * bytes.length);
-  let length = 0;
-  let at = 0;
-  while (at < bytes.length) {
-    const byte = bytes[at++] ?? 0;
-    const next = bytes[at] ?? 0;
-    if (byte === PLUS && base64Digit(next) >= 0) {
-      const end = endOfBase64(bytes, at);
-      length = writeUnits(bytes, at, end, units, length);
-      at = bytes[end] === HYPHEN ? end + 1 : end;
-    } else {
-      length = units.writeUInt16LE(byte, length);
-      if (byte === PLUS && next === HYPHEN) at++;
-    }
-  }
-  return units.toString('utf16le', 0, length);
-}
-
-function endOfBase64(bytes: Buffer, from: number): number {
-  let at = from;
-  while (at < bytes.length && base64Digit(bytes[at] ?? 0) >= 0) at++;
-  return at;
-}
-
-/** Decodes `[from, end)`; drops incomplete code units. @returns the new length */
-function writeUnits(bytes: Buffer, from: number, end: number, units: Buffer, length: number): number {
-  let written = length;
-  let bits = 0;
-  let count = 0;
-  for (let at = from; at < end; at++) {
-    bits = ((bits << 6) | base64Digit(bytes[at] ?? 0)) & 0x3f_ffff;
-    count += 6;
-    if (count < 16) continue;
-    count -= 16;
-    written = units.writeUInt16LE((bits >> count) & 0xffff, written);
-  }
-  return written;
-}
-
-interface Switch {
-  length: number;
-  isShifted: boolean;
-  /** Undefined if the input bytes stand for no byte. */
-  byte?: number;
-}
-
-/**
- * Decodes text with shift sequences: while shifted, bytes are those of an 8-bit charset without the highest
- * bit. Each line begins unshifted. @param switchAt returns undefined for an ordinary byte
- */
-function decodeShifted(
-  bytes: Buffer,
-  decoder: InstanceType<typeof TextDecoder>,
-  switchAt: (bytes: Buffer, at: number, isShifted: boolean) => Switch | undefined,
-): string {
-  const decoded = Buffer.allocUnsafe(bytes.length);
-  let length = 0;
-  let isShifted = false;
-  for (let at = 0; at < bytes.length; ) {
-    const found = switchAt(bytes, at, isShifted);
-    const byte = found === undefined ? (bytes[at] ?? 0) : found.byte;
-    isShifted = found?.isShifted ?? (isShifted && byte !== LF);
-    at += found?.length ?? 1;
-    if (byte === undefined) continue;
-    decoded[length++] = found === undefined && isShifted && byte > SPACE ? byte | 0x80 : byte;
-  }
-  return decoder.decode(decoded.subarray(0, length));
-}
-
-/** RFC 1557: EUC-KR between shift-out and shift-in. */
-function decodeIso2022Kr(bytes: Buffer): string {
-  return decodeShifted(bytes, EUC_KR, (source, at, isShifted) => {
-    const byte = source[at];
-    if (byte === ESC && source[at + 1] === 0x24 && source[at + 2] === 0x29) return { length: 4, isShifted };
-    if (byte === SHIFT_OUT || byte === SHIFT_IN) return { length: 1, isShifted: byte === SHIFT_OUT };
-    return undefined;
+const decodeUtf7: CharsetDecoder = (bytes) =>
+  bytes.toString('latin1').replace(/\+([A-Za-z0-9+/]*)-?/g, (whole, digits: string) => {
+    if (digits === '') return whole === '+-' ? '+' : whole;
+    const units = Buffer.from(digits, 'base64');
+    return units
+      .subarray(0, units.length & ~1)
+      .swap16()
+      .toString('utf16le');
   });
-}
+
+/** Sets the highest bit of characters, which charsets of 7 bits lack. @param text one character per byte */
+const to8Bit = (text: string): string =>
+  Buffer.from(text, 'latin1')
+    .map((byte) => (byte > SPACE ? byte | 0x80 : byte))
+    .toString('latin1');
+
+// biome-ignore-start lint/suspicious/noControlCharactersInRegex: the shift characters of these charsets
+/** RFC 1557: EUC-KR between shift-out and shift-in, or the end of the line. */
+const decodeIso2022Kr: CharsetDecoder = (bytes) => {
+  const text = bytes.toString('latin1').replaceAll(/\x1b\$\)./gs, '');
+  const decoded = text.replace(/\x0e([^\n]*?)(?:\x0f|(?=\n)|$)|\x0f/g, (_, shifted = '') =>
+    to8Bit(shifted.replaceAll('\x0e', '')),
+  );
+  return EUC_KR.decode(Buffer.from(decoded, 'latin1'));
+};
+// biome-ignore-end lint/suspicious/noControlCharactersInRegex: the shift characters of these charsets
 
 /** RFC 1843: GB 2312 between `~{` and `~}`; `~~` is a tilde, and `~` at the end of a line joins two lines. */
-function decodeHz(bytes: Buffer): string {
-  return decodeShifted(bytes, GBK, (source, at, isShifted) => {
-    if (source[at] !== TILDE) return undefined;
-    const next = source[at + 1];
-    if (next === 0x7b || next === 0x7d) return { length: 2, isShifted: next === 0x7b };
-    if (next === TILDE) return { length: 2, isShifted, byte: TILDE };
-    return next === LF ? { length: 2, isShifted } : undefined;
-  });
-}
+const decodeHz: CharsetDecoder = (bytes) => {
+  const decoded = bytes
+    .toString('latin1')
+    .replace(
+      /~\{([^\n]*?)(?:~\}|(?=\n)|$)|~\}|~(~)|~\n/g,
+      (_, shifted = '', tilde = '') => to8Bit(shifted) || tilde,
+    );
+  return GBK.decode(Buffer.from(decoded, 'latin1'));
+};
 
 /*
  * Text with a missing or wrong charset is decoded as mail programs do: valid UTF-8 as UTF-8, because other
@@ -150,6 +90,8 @@ const UTF8 = /^(?:utf-?8|unicode-1-1-utf-8|utf_8|utf-?8mb[34])$/;
 /** Bytes that browsers search for the charset of an HTML page. */
 const META_BYTES = 1_024;
 const META_CHARSET = /<meta[^>]{1,200}?charset\s*=\s*["']?([\w:.-]{2,40})/i;
+/** Bytes sampled to detect UTF-8 that was cut. */
+const CUT_SAMPLE = 64 * 1024;
 /** Bytes sampled to detect the byte order. */
 const UTF16_SAMPLE = 256;
 
@@ -205,30 +147,14 @@ export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean):
 
 export const isSevenBit = (name: string): boolean => SEVEN_BIT.test(name);
 
-/** The number of bytes that must follow the first one of a character; undefined for an invalid first byte. */
-function followers(first: number): number | undefined {
-  if (first < 0xc2 || first > 0xf4) return undefined;
-  return first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
-}
-
 /**
- * Whether the bytes are UTF-8 cut within a character: most non-ASCII characters are complete, or only the
- * last one is not. Other charsets rarely form valid sequences.
+ * Whether the bytes are UTF-8 cut within a character: most non-ASCII characters are complete. Other charsets rarely form valid sequences.
  */
 function isCutUtf8(bytes: Uint8Array): boolean {
-  let whole = 0;
-  let broken = 0;
-  let isLastCut = false;
-  for (let at = 0; at < bytes.length; ) {
-    const byte = bytes[at++] ?? 0;
-    if (byte < 0x80) continue;
-    const end = at + (followers(byte) ?? Number.NaN);
-    while (at < end && ((bytes[at] ?? 0) & 0xc0) === 0x80) at++;
-    if (at === end) whole++;
-    else broken++;
-    isLastCut = at < end && at === bytes.length;
-  }
-  return whole > broken || (whole === 1 && broken === 1 && isLastCut);
+  // With `stream`, an incomplete character at the end is left out.
+  const text = new TextDecoder().decode(bytes.subarray(0, CUT_SAMPLE), { stream: true });
+  const broken = text.split('\ufffd').length - 1;
+  return (text.match(/[^\0-\x7f\ufffd]/gu) ?? []).length > broken;
 }
 
 export const isKnownCharset = (name: string): boolean =>
@@ -271,13 +197,9 @@ function makeDecoder(name: string): CharsetDecoder | undefined {
 
 /** Removes escape sequences directly followed by another one, which TextDecoder would decode as errors. */
 function withoutEmptyStretches(bytes: Buffer): Buffer {
-  const kept = Buffer.allocUnsafe(bytes.length);
-  let length = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    if (bytes[at] === ESC && bytes[at + 3] === ESC) at += 2;
-    else kept[length++] = bytes[at] ?? 0;
-  }
-  return kept.subarray(0, length);
+  const pieces = bytes.toString('latin1').split(ESC);
+  const kept = pieces.filter((piece, at) => piece.length !== 2 || at === 0 || at === pieces.length - 1);
+  return Buffer.from(kept.join(ESC), 'latin1');
 }
 
 function platformDecoder(name: string): CharsetDecoder | undefined {

@@ -24,12 +24,6 @@ function tableOf(digits: string): Uint8Array {
 const BASE64 = tableOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/');
 BASE64[EQUALS] = PADDING;
 
-/** The value of a base64 digit, or -1. */
-export function base64Digit(byte: number): number {
-  const value = BASE64[byte] ?? NO_DIGIT;
-  return value < PADDING ? value : -1;
-}
-
 const HEX = tableOf('0123456789ABCDEF');
 for (const [value, digit] of [...'abcdef'].entries()) HEX[digit.charCodeAt(0)] = 10 + value;
 
@@ -159,50 +153,31 @@ function decodeUu(bytes: Buffer): Buffer {
 }
 
 function decodeUuLines(lines: Buffer): Buffer {
+  const decoded = Buffer.alloc(lines.length + MAX_FILLED_BYTES);
   let length = 0;
-  eachUuLine(lines, (_start, _end, count) => {
-    length += count;
-  });
-  const decoded = Buffer.alloc(length);
-  length = 0;
-  eachUuLine(lines, (start, end, count) => {
-    decodeUuLine(lines, start, end, decoded, length, count);
-    length += count;
-  });
-  return decoded;
-}
-
-/** Calls `use` with the digits of each line and the number of bytes that they encode. */
-function eachUuLine(lines: Buffer, use: (start: number, end: number, count: number) => void): void {
   let mayFill = MAX_FILLED_BYTES;
   for (let at = 0; at < lines.length; ) {
     const lineFeed = lines.indexOf(LF, at);
     const next = lineFeed < 0 ? lines.length : lineFeed + 1;
     const end = startOfBreak(lines, at, next);
     // The length 0 of the last line is written as a space, which may have been trimmed.
-    const written = end === at ? 0 : ((lines[at] ?? UU_ZERO) - UU_ZERO) & 63;
-    if (written === 0) return;
+    const written = end === at ? 0 : uuDigit(lines, at, end);
+    if (written === 0) break;
     const present = Math.min(written, 3 * Math.ceil((end - at - 1) / 4));
     const filled = Math.min(written - present, mayFill);
     mayFill -= filled;
-    use(at + 1, end, present + filled);
+    let to = length;
+    length += present + filled;
+    for (let group = at + 1; group < end && to < length; group += 4) {
+      let bits = 0;
+      for (let digit = group; digit < group + 4; digit++) bits = (bits << 6) | uuDigit(lines, digit, end);
+      for (let shift = 16; shift >= 0 && to < length; shift -= 8) decoded[to++] = bits >> shift;
+    }
     at = next;
   }
+  return decoded.subarray(0, length);
 }
 
-/** Writes `count` bytes at `length`. Missing digits were blanks, which stand for zeros. */
-function decodeUuLine(
-  bytes: Buffer,
-  start: number,
-  end: number,
-  decoded: Buffer,
-  length: number,
-  count: number,
-): void {
-  const digit = (at: number) => (at < end ? ((bytes[at] ?? UU_ZERO) - UU_ZERO) & 63 : 0);
-  let to = length;
-  for (let at = start; at < end && to < length + count; at += 4) {
-    const bits = (digit(at) << 18) | (digit(at + 1) << 12) | (digit(at + 2) << 6) | digit(at + 3);
-    for (let shift = 16; shift >= 0 && to < length + count; shift -= 8) decoded[to++] = bits >> shift;
-  }
-}
+/** Six bits. Missing digits were blanks, which stand for zeros. */
+const uuDigit = (bytes: Buffer, at: number, end: number): number =>
+  at < end ? ((bytes[at] ?? UU_ZERO) - UU_ZERO) & 63 : 0;

@@ -46,8 +46,6 @@ class PageWriter extends TagReader {
   private output = '';
   private copied = 0;
   private inStyle = false;
-  private start = 0;
-  private attributes = new Map<string, string>();
   private readonly imageOf: (contentId: string) => string | undefined;
 
   constructor(source: string, imageOf: (contentId: string) => string | undefined) {
@@ -59,20 +57,6 @@ class PageWriter extends TagReader {
     this.read();
     const page = this.output + this.html.slice(this.copied);
     return page.length > MAX_PAGE_LENGTH ? undefined : page;
-  }
-
-  override onopentagname(start: number, end: number): void {
-    this.start = start - 1;
-    super.onopentagname(start, end);
-  }
-
-  protected begin(): void {
-    if (this.attributes.size > 0) this.attributes = new Map();
-  }
-
-  protected attribute(name: string, value: string): void {
-    // Browsers use the first of duplicate attributes.
-    if (!this.attributes.has(name)) this.attributes.set(name, value);
   }
 
   protected opened(end: number): void {
@@ -98,7 +82,7 @@ class PageWriter extends TagReader {
     const { tag, attributes } = this;
     const isPrefetch = tag === 'meta' && /dns-prefetch/i.test(attributes.get('http-equiv') ?? '');
     if (tag === 'base' || isPrefetch || (tag === 'link' && isHint(attributes))) {
-      this.replace(this.start, end, '');
+      this.replace(this.tagStart, end, '');
       return;
     }
     const changed = this.localImages();
@@ -112,7 +96,7 @@ class PageWriter extends TagReader {
     const written = [...new Map([...attributes, ...changed])].map(
       ([name, value]) => ` ${name}="${escaped(value)}"`,
     );
-    this.replace(this.start, end, `<${tag}${written.join('')}${isClosed ? '/' : ''}>`);
+    this.replace(this.tagStart, end, `<${tag}${written.join('')}${isClosed ? '/' : ''}>`);
   }
 
   /** Maps `cid:` URLs to URLs of the mail's images, and counts remote resources. */
