@@ -24,6 +24,12 @@ function tableOf(digits: string): Uint8Array {
 const BASE64 = tableOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/');
 BASE64[EQUALS] = PADDING;
 
+/** The value of a base64 digit, or -1. */
+export function base64Digit(byte: number): number {
+  const value = BASE64[byte] ?? NO_DIGIT;
+  return value < PADDING ? value : -1;
+}
+
 const HEX = tableOf('0123456789ABCDEF');
 for (const [value, digit] of [...'abcdef'].entries()) HEX[digit.charCodeAt(0)] = 10 + value;
 
