@@ -49,10 +49,11 @@ const decodeUtf7: CharsetDecoder = (bytes) =>
   });
 
 /** Sets the highest bit of characters, which charsets of 7 bits lack. @param text one character per byte */
-const to8Bit = (text: string): string =>
-  Buffer.from(text, 'latin1')
-    .map((byte) => (byte > SPACE ? byte | 0x80 : byte))
-    .toString('latin1');
+function to8Bit(text: string): string {
+  const bytes = Buffer.from(text, 'latin1');
+  for (const [at, byte] of bytes.entries()) if (byte > SPACE) bytes[at] = byte | 0x80;
+  return bytes.toString('latin1');
+}
 
 // biome-ignore-start lint/suspicious/noControlCharactersInRegex: the shift characters of these charsets
 /** RFC 1557: EUC-KR between shift-out and shift-in, or the end of the line. */
