@@ -1,4 +1,4 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { fullFormats } from 'ajv-formats/dist/formats.js';
 import type { Body } from './api-client.ts';
 
@@ -40,8 +40,13 @@ export function answerChecker(document: Body): (schema: Body, value: unknown) =>
     },
   });
   const schemas = closed(document.components.schemas, document.components.schemas);
+  ajv.addSchema({ $id: 'api', components: { schemas } });
+  // Compiling takes longer than a request, and many operations have the same errors.
+  const compiled = new Map<string, ValidateFunction>();
   return (schema, value) => {
-    const valid = ajv.compile({ ...schema, components: { schemas } });
+    const text = JSON.stringify(schema).replaceAll('"#/', '"api#/');
+    const valid = compiled.get(text) ?? ajv.compile(JSON.parse(text));
+    compiled.set(text, valid);
     return valid(value) ? '' : JSON.stringify(valid.errors);
   };
 }
