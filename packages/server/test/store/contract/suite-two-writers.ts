@@ -75,7 +75,7 @@ export function describeTwoWriters(given: Given): void {
       let keptSizes: number[];
       let keeper: string;
       beforeAll(async () => {
-        on = await given.fresh();
+        on = await given.fresh('forAll');
         keeper = await given.account(on);
         kept = await given.inbox(keeper, {}, on);
         keptSizes = [];

@@ -22,7 +22,7 @@ export function describeUsageMeter(given: Given): void {
   let logged: { msg: string; percent?: number }[];
 
   beforeAll(async () => {
-    on = await given.freshServer();
+    on = await given.freshServer('forAll');
   });
   beforeEach(async () => {
     clock = new FakeClock();

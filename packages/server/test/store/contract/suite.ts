@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe } from 'vitest';
+import { afterAll, beforeAll, describe, onTestFinished } from 'vitest';
 import { newId } from '../../../src/ids.ts';
 import type { InboxRecord, NewInbox } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store.ts';
@@ -44,10 +44,10 @@ export interface Opened {
 export interface Given {
   /** One store for all cases, each with accounts of its own. */
   readonly store: Store;
-  /** A store for one case, where it counts rows or sweeps. */
-  fresh(): Promise<Opened>;
+  /** A store for one case, where it counts rows or sweeps; `forAll`: for all cases, opened before them. */
+  fresh(forAll?: 'forAll'): Promise<Opened>;
   /** The same as a server has it, with its threads: for what two processes do at once. */
-  freshServer(): Promise<Opened>;
+  freshServer(forAll?: 'forAll'): Promise<Opened>;
   /** A new account's id. */
   account(on?: Opened): Promise<string>;
   inbox(owner: string, changes?: Partial<NewInbox>, on?: Opened): Promise<InboxRecord>;
@@ -99,6 +99,13 @@ export function describeStore(
       all.push(opened);
       return opened;
     };
+    const fresh = async (opening: Promise<Opened>, forAll?: 'forAll'): Promise<Opened> => {
+      if (forAll) return keep(opening);
+      const opened = await opening;
+      // The next case uses its database on PostgreSQL: emptying one takes less than creating another.
+      onTestFinished(() => opened.close());
+      return opened;
+    };
     const shared = (): Opened => {
       const [first] = all;
       if (!first) throw new Error('no store is open');
@@ -114,8 +121,8 @@ export function describeStore(
       get store() {
         return shared().store;
       },
-      fresh: () => keep(openFresh()),
-      freshServer: () => keep(open()),
+      fresh: (forAll) => fresh(openFresh(), forAll),
+      freshServer: (forAll) => fresh(open(), forAll),
       async account(on = shared()) {
         const id = newId('acc', T);
         await on.store.accounts.create({ id, name: 'Test', plan: 'developer', createdAt: T }, null);

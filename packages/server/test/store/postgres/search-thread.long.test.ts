@@ -37,11 +37,13 @@ async function longestBlock(work: () => Promise<unknown>): Promise<number> {
 
 describe.skipIf(!IS_THERE)('searching the text of a large message on PostgreSQL', () => {
   const owner = newId('acc', T);
+  let stores: Awaited<ReturnType<typeof openStores>>;
   let on: Opened;
   let inbox: InboxRecord;
   let messageId: string;
   beforeAll(async () => {
-    on = await (await openStores()).open();
+    stores = await openStores();
+    on = await stores.open();
     await on.store.accounts.create({ id: owner, name: 'a', plan: 'free', createdAt: T }, null);
     inbox = (await on.store.inboxes.create(owner, inboxAt(), 10, null)).inbox;
     const line = `${'Grüße und viele Wörter '.repeat(3)}\r\n`;
@@ -57,7 +59,7 @@ describe.skipIf(!IS_THERE)('searching the text of a large message on PostgreSQL'
     ));
   });
   afterAll(async () => {
-    await on?.close();
+    await stores?.close();
   });
 
   const search = async (text: string) => {
