@@ -47,23 +47,12 @@ const targetOf = (request: FastifyRequest): CaptureTarget => {
   return { inboxId, accountId, address };
 };
 
-const hasCode = (error: unknown, code: ErrorCode): boolean =>
-  error instanceof AppError && error.code === code;
-
-/** An inbox that ended during the request gets the same error as in later requests. */
+/** An inbox that ended during the request gets the same error as in later requests. @param otherwise if it is live */
 const reportEnd =
-  ({ store, clock }: HttpDeps, request: FastifyRequest) =>
+  ({ store, clock }: HttpDeps, request: FastifyRequest, code: ErrorCode, otherwise?: AppError) =>
   (error: unknown) => {
-    if (!hasCode(error, 'unknown_recipient')) throw error;
-    return throwEnded(store.inboxes, callersInbox(request), clock.now());
-  };
-
-/** Reports a message that was deleted, or whose inbox ended, before it could be returned. */
-const reportDeletion =
-  ({ store, clock }: HttpDeps, request: FastifyRequest) =>
-  (error: unknown) => {
-    if (!hasCode(error, 'not_found')) throw error;
-    return throwEnded(store.inboxes, callersInbox(request), clock.now(), new AppError('not_found', DELETED));
+    if (!(error instanceof AppError) || error.code !== code) throw error;
+    return throwEnded(store.inboxes, callersInbox(request), clock.now(), otherwise);
   };
 
 export function injectionRoutes(app: App, { options, deps, held, wholeMails }: RouteContext): void {
@@ -90,7 +79,9 @@ export function injectionRoutes(app: App, { options, deps, held, wholeMails }: R
       // Before the body is read, and before the 100 response to `Expect: 100-continue`.
       onRequest: async (request) => {
         const declared = Number(request.headers['content-length'] ?? 0);
-        await deps.injection.check(targetOf(request), declared).catch(reportEnd(deps, request));
+        await deps.injection
+          .check(targetOf(request), declared)
+          .catch(reportEnd(deps, request, 'unknown_recipient'));
       },
       handler: async (request, reply) => {
         const inbox = callersInbox(request);
@@ -106,14 +97,14 @@ export function injectionRoutes(app: App, { options, deps, held, wholeMails }: R
           .catch((error: unknown) => {
             // Discards the rest of a rejected message, so that the client reads the response.
             stream.resume();
-            return reportEnd(deps, request)(error);
+            return reportEnd(deps, request, 'unknown_recipient')(error);
           });
         const json = await held
           .hold(reply, async (signal) => {
             const message = await findMessage(store, inbox, messageId, clock.now());
             return wholeMails.json(message, baseUrl(options.publicUrl, request), signal);
           })
-          .catch(reportDeletion(deps, request));
+          .catch(reportEnd(deps, request, 'not_found', new AppError('not_found', DELETED)));
         reply.code(201).header('location', `/v1/inboxes/${inbox.id}/messages/${messageId}`);
         return reply.type(JSON_TYPE).send(json);
       },

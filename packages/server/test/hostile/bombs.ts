@@ -64,7 +64,7 @@ const multipart = (text: (bytes: number) => string) =>
 const type = (value: (bytes: number) => string) => field('Content-Type', value);
 
 /** Bytes that look random, the same in each run (a linear congruential generator). */
-function noise(bytes: number): Buffer {
+export function noise(bytes: number): Buffer {
   const made = Buffer.alloc(bytes);
   let state = 12_345;
   for (let at = 0; at < bytes; at++) {

@@ -1,30 +1,23 @@
 import type { Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SmtpServerOptions } from '../../src/smtp/server.ts';
-import { type StartedSmtp, startSmtp, upToData } from '../smtp/start-smtp.ts';
+import { clientOfTest, type StartedSmtp, smtpOfTest, upToData } from '../smtp/start-smtp.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { rawClient } from '../support/raw-client.ts';
-import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
+import type { SmtpClient } from '../support/smtp-script.ts';
 import { trustedCertificate } from '../support/tls/certificates.ts';
 
 let smtp: StartedSmtp;
 let clock: FakeClock;
-const clients: { close(): void }[] = [];
-afterEach(async () => {
-  for (const client of clients.splice(0)) client.close();
-  await smtp.stop();
-});
 
 async function start(options: Partial<SmtpServerOptions> = {}): Promise<void> {
   clock = new FakeClock();
-  smtp = await startSmtp({ proxyFrom: ['127.0.0.1'], ...options }, clock);
+  smtp = await smtpOfTest({ proxyFrom: ['127.0.0.1'], ...options }, clock);
 }
 
 /** A client whose load balancer says that it comes from there. */
 async function clientFrom(address: string): Promise<SmtpClient> {
-  const client = await smtpClient(smtp.port);
-  client.socket.on('error', () => undefined);
-  clients.push(client);
+  const client = await clientOfTest(smtp.port);
   await client.send(`PROXY TCP4 ${address} 192.0.2.1 1000 25\r\n`);
   return client;
 }
@@ -57,15 +50,11 @@ describe('idle connections from many addresses', () => {
     await start({ limits: { maxConnections: 20 }, proxyFrom: [] });
     const idle: SmtpClient[] = [];
     for (let i = 0; i < 20; i++) {
-      const client = await smtpClient(smtp.port);
-      clients.push(client);
-      await client.reply();
-      idle.push(client);
+      idle.push(await clientOfTest(smtp.port));
+      await idle[i]?.reply();
     }
     await idle[0]?.play(['NOOP → 250']);
-    const other = await smtpClient(smtp.port);
-    clients.push(other);
-    await other.play(mail);
+    await (await clientOfTest(smtp.port)).play(mail);
     expect(await idle[1]?.closed()).toMatch(/^421 4\.3\.2 /);
     await idle[0]?.play(['NOOP → 250']);
   });
@@ -112,8 +101,7 @@ describe('one IPv6 network', () => {
   it('counts as one client', async () => {
     await start({ limits: { maxConnectionsPerAddress: 2 } });
     const from = async (address: string) => {
-      const client = await smtpClient(smtp.port);
-      clients.push(client);
+      const client = await clientOfTest(smtp.port);
       await client.send(`PROXY TCP6 ${address} 2001:db8::1 1000 25\r\n`);
       return client;
     };
@@ -127,7 +115,7 @@ describe('one IPv6 network', () => {
 /** A client that never closes its side. */
 async function halfOpen(port: number) {
   const { socket, closed } = rawClient(port, '127.0.0.1', true);
-  clients.push({ close: () => socket.destroy() });
+  onTestFinished(() => void socket.destroy());
   await new Promise((resolve) => socket.once('connect', resolve));
   return { socket, gone: closed };
 }
@@ -143,8 +131,7 @@ async function meetsClosedSocket(socket: Socket): Promise<void> {
 describe('after the last reply', () => {
   it('a client that was turned away at once is read no more: its next bytes meet a closed socket', async () => {
     await start({ limits: { maxConnections: 1 }, proxyFrom: [] });
-    const first = await smtpClient(smtp.port);
-    clients.push(first);
+    const first = await clientOfTest(smtp.port);
     await first.play([...upToData, 'DATA → 354']);
     const { socket } = await halfOpen(smtp.port);
     await new Promise((resolve) => socket.once('end', resolve));

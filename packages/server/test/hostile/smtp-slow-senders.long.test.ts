@@ -1,28 +1,18 @@
 import { Readable } from 'node:stream';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ByteBudget, readMessage } from '../../src/inbound/incoming-mail.ts';
-import { type StartedSmtp, startSmtp, upToData } from '../smtp/start-smtp.ts';
+import { clientOfTest, smtpOfTest, upToData } from '../smtp/start-smtp.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
+import type { SmtpClient } from '../support/smtp-script.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
 const LINE = `${'x'.repeat(998)}\r\n`;
 const lines = (bytes: number): Buffer => Buffer.from(LINE.repeat(Math.ceil(bytes / LINE.length)));
 
-let smtp: StartedSmtp | undefined;
-const clients: SmtpClient[] = [];
-afterEach(async () => {
-  for (const client of clients.splice(0)) client.close();
-  await smtp?.stop();
-  smtp = undefined;
-});
-
 /** A client that has begun a message. */
 async function begin(port: number, localAddress = '127.0.0.1'): Promise<SmtpClient> {
-  const client = await smtpClient(port, { localAddress });
-  clients.push(client);
-  client.socket.on('error', () => undefined);
+  const client = await clientOfTest(port, { localAddress });
   await client.play([...upToData, 'DATA → 354']);
   return client;
 }
@@ -38,7 +28,7 @@ const turns = async (count: number) => {
 
 describe('senders that hold memory and send no more', () => {
   it('do not delay a small mail, though four of them have sent 15.6 MB each', async () => {
-    smtp = await startSmtp();
+    const smtp = await smtpOfTest();
     for (let i = 0; i < 4; i++) press(await begin(smtp.port, '127.0.0.2'), 15.6 * MIB);
     await turns(500);
     const honest = await begin(smtp.port);
@@ -46,7 +36,7 @@ describe('senders that hold memory and send no more', () => {
   });
 
   it('do not delay a small mail from their own address either', async () => {
-    smtp = await startSmtp();
+    const smtp = await smtpOfTest();
     for (let i = 0; i < 20; i++) press(await begin(smtp.port), 4 * MIB);
     await turns(500);
     const honest = await begin(smtp.port);
@@ -55,7 +45,7 @@ describe('senders that hold memory and send no more', () => {
 
   it('are closed with 421 when a large mail waits for their memory, which is then stored', async () => {
     const clock = new FakeClock();
-    smtp = await startSmtp({}, clock);
+    const smtp = await smtpOfTest({}, clock);
     const slow: SmtpClient[] = [];
     for (let i = 0; i < 50; i++) slow.push(await begin(smtp.port, `127.0.0.${2 + (i % 5)}`));
     for (const client of slow) press(client, 2 * MIB);
@@ -81,7 +71,7 @@ describe('senders that hold memory and send no more', () => {
 
   it('keep their session while nobody waits for memory', async () => {
     const clock = new FakeClock();
-    smtp = await startSmtp({}, clock);
+    const smtp = await smtpOfTest({}, clock);
     const alone = await begin(smtp.port);
     press(alone, 2 * MIB);
     await turns(100);
@@ -92,7 +82,7 @@ describe('senders that hold memory and send no more', () => {
 
 describe('a source address', () => {
   it('with many large mails leaves memory for a mail of one mebibyte from another', async () => {
-    smtp = await startSmtp();
+    const smtp = await smtpOfTest();
     // None of them ends, so no memory is released; all but one have to wait.
     for (let i = 0; i < 12; i++) press(await begin(smtp.port, '127.0.0.2'), 10 * MIB);
     await turns(500);
@@ -104,7 +94,7 @@ describe('a source address', () => {
 
 describe('large mails', () => {
   it('are all stored, one after the other, when they are more than memory holds', async () => {
-    smtp = await startSmtp();
+    const smtp = await smtpOfTest();
     const { port } = smtp;
     const senders = await Promise.all(
       Array.from({ length: 12 }, (_, i) => begin(port, `127.0.0.${2 + (i % 3)}`)),

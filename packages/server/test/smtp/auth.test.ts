@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readCredentials } from '../../src/smtp/protocol.ts';
-import { type SmtpClient, type Step, smtpClient } from '../support/smtp-script.ts';
+import type { SmtpClient, Step } from '../support/smtp-script.ts';
 import { trustedCertificate } from '../support/tls/certificates.ts';
-import { CAPTURING, type StartedSmtp, startSmtp } from './start-smtp.ts';
+import { CAPTURING, clientOfTest, type StartedSmtp, smtpOfTest } from './start-smtp.ts';
 
 /*
  * The grammar of AUTH (RFC 4954) and its mechanisms, on raw sockets. Who may authenticate for which inbox is
@@ -12,10 +12,6 @@ import { CAPTURING, type StartedSmtp, startSmtp } from './start-smtp.ts';
 
 let smtp: StartedSmtp;
 let client: SmtpClient;
-afterEach(async () => {
-  client?.close();
-  await smtp?.stop();
-});
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const plain = (user: string, password: string, authorizeAs = '') =>
@@ -26,9 +22,9 @@ const ASK_USERNAME = '334 VXNlcm5hbWU6';
 const ASK_PASSWORD = '334 UGFzc3dvcmQ6';
 
 /** A connection after EHLO. */
-async function begin(options: Parameters<typeof startSmtp>[0] = {}): Promise<SmtpClient> {
-  smtp = await startSmtp({ auth: 'inbox', ...options });
-  client = await smtpClient(smtp.port);
+async function begin(options: Parameters<typeof smtpOfTest>[0] = {}): Promise<SmtpClient> {
+  smtp = await smtpOfTest({ auth: 'inbox', ...options });
+  client = await clientOfTest(smtp.port);
   await client.play(['→ 220', 'EHLO c → 250']);
   return client;
 }
@@ -262,8 +258,8 @@ describe('AUTH is offered', () => {
 
   test('not without TLS to another machine: the address that counts is the client’s, not the proxy’s', async () => {
     const { tls, trust } = await trustedCertificate();
-    smtp = await startSmtp({ auth: 'inbox', tls, proxyFrom: ['127.0.0.1'] });
-    client = await smtpClient(smtp.port);
+    smtp = await smtpOfTest({ auth: 'inbox', tls, proxyFrom: ['127.0.0.1'] });
+    client = await clientOfTest(smtp.port);
     await client.play(['PROXY TCP4 198.51.100.7 192.0.2.1 40000 25 → 220']);
     expect(await client.say('EHLO c')).not.toMatch(/AUTH/);
     expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^538 5\.7\.11/);
@@ -276,8 +272,8 @@ describe('AUTH is offered', () => {
 
   test('on the TLS port', async () => {
     const { tls, trust } = await trustedCertificate();
-    smtp = await startSmtp({ auth: 'inbox', tls, tlsPort: 0 });
-    client = await smtpClient(smtp.tlsPort ?? 0, { tls: trust });
+    smtp = await smtpOfTest({ auth: 'inbox', tls, tlsPort: 0 });
+    client = await clientOfTest(smtp.tlsPort ?? 0, { tls: trust });
     await client.play(['→ 220', 'EHLO c → 250']);
     expect(await client.say(`AUTH PLAIN ${RIGHT}`)).toMatch(/^235/);
   });

@@ -1,21 +1,20 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { MetFault } from '../../src/faults/sql.ts';
 import type { FaultPoint } from '../../src/refusals/sql.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type Step, smtpClient } from '../support/smtp-script.ts';
-import { type StartedSmtp, startSmtp } from './start-smtp.ts';
+import { type StartedSmtp, smtpOfTest } from './start-smtp.ts';
 
 const MINUTE = 60_000;
 const BUSY = { code: 451, text: '4.7.1 Greylisted' };
 
 let smtp: StartedSmtp;
 let clock: FakeClock;
-afterEach(() => smtp.stop());
 
-async function start(options: Parameters<typeof startSmtp>[0] = {}): Promise<void> {
+async function start(options: Parameters<typeof smtpOfTest>[0] = {}): Promise<void> {
   clock = new FakeClock();
-  smtp = await startSmtp(options, clock);
+  smtp = await smtpOfTest(options, clock);
 }
 
 const rule = (at: FaultPoint, changes: Partial<MetFault>): void => {

@@ -1,27 +1,17 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { SmtpServerOptions } from '../../src/smtp/server.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
-import { type StartedSmtp, startSmtp, upToData } from './start-smtp.ts';
+import type { SmtpClient } from '../support/smtp-script.ts';
+import { clientOfTest, type StartedSmtp, smtpOfTest, upToData } from './start-smtp.ts';
 
 let smtp: StartedSmtp;
-const clients: SmtpClient[] = [];
-afterEach(async () => {
-  for (const client of clients.splice(0)) client.close();
-  await smtp.stop();
-});
-
 async function start(options: Partial<SmtpServerOptions> = {}): Promise<FakeClock> {
   const clock = new FakeClock();
-  smtp = await startSmtp(options, clock);
+  smtp = await smtpOfTest(options, clock);
   return clock;
 }
 
-async function newClient(): Promise<SmtpClient> {
-  const client = await smtpClient(smtp.port);
-  clients.push(client);
-  return client;
-}
+const newClient = (): Promise<SmtpClient> => clientOfTest(smtp.port);
 
 /** A client that speaks through a proxy and so comes from wherever it says. */
 async function clientFrom(address: string): Promise<SmtpClient> {

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { AppError } from '../../src/errors.ts';
 import type { MetFault } from '../../src/faults/sql.ts';
@@ -11,6 +12,7 @@ import type { Placed } from '../../src/messages/records.ts';
 import type { SmtpMetrics } from '../../src/operations/metrics.ts';
 import { type FaultPoint, NO_RECIPIENT, type Refusal } from '../../src/refusals/sql.ts';
 import { createSmtpServer, type SmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
+import { type SmtpClient, smtpClient } from '../support/smtp-script.ts';
 
 export interface TakenMail {
   envelope: MailEnvelope;
@@ -189,6 +191,21 @@ export async function startSmtp(
     useCertificate: server.useCertificate,
     stop: (deadlineMs = 1000) => server.stop(deadlineMs),
   };
+}
+
+/** A server that ends with the test. */
+export async function smtpOfTest(...args: Parameters<typeof startSmtp>): Promise<StartedSmtp> {
+  const smtp = await startSmtp(...args);
+  onTestFinished(() => smtp.stop());
+  return smtp;
+}
+
+/** A client whose connection ends with the test. */
+export async function clientOfTest(...args: Parameters<typeof smtpClient>): Promise<SmtpClient> {
+  const client = await smtpClient(...args);
+  client.socket.on('error', () => undefined);
+  onTestFinished(() => client.close());
+  return client;
 }
 
 /** Greeting, EHLO, MAIL and RCPT: ready for DATA. */

@@ -1,27 +1,17 @@
-import { afterEach, expect, onTestFinished, test } from 'vitest';
-import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
-import { type StartedSmtp, startSmtp, upToData } from '../start-smtp.ts';
+import { expect, test } from 'vitest';
+import { clientOfTest, smtpOfTest, upToData } from '../start-smtp.ts';
 
 /*
  * What one client may make the server keep: what is read ahead, what is written, what comes after the end.
  */
-
-let smtp: StartedSmtp;
-afterEach(() => smtp.stop());
-
-async function newClient(): Promise<SmtpClient> {
-  const client = await smtpClient(smtp.port);
-  onTestFinished(() => client.close());
-  return client;
-}
 
 const turns = async (count: number) => {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 };
 
 test('all replies to what one segment brought are written at once, those of recipients too', async () => {
-  smtp = await startSmtp();
-  const client = await newClient();
+  const smtp = await smtpOfTest();
+  const client = await clientOfTest(smtp.port);
   await client.play(['→ 220', 'EHLO c → 250']);
   let writes = 0;
   client.socket.on('data', () => writes++);
@@ -38,8 +28,8 @@ test('all replies to what one segment brought are written at once, those of reci
 });
 
 test('a reply does not wait for the answer to a later command', async () => {
-  smtp = await startSmtp();
-  const client = await newClient();
+  const smtp = await smtpOfTest();
+  const client = await clientOfTest(smtp.port);
   const storing = smtp.receiver.holdStoring();
   await client.play([
     ...upToData,
@@ -51,8 +41,8 @@ test('a reply does not wait for the answer to a later command', async () => {
 });
 
 test('commands behind one that waits for its answer are not read ahead', async () => {
-  smtp = await startSmtp();
-  const client = await newClient();
+  const smtp = await smtpOfTest();
+  const client = await clientOfTest(smtp.port);
   const storing = smtp.receiver.holdStoring();
   await client.play([...upToData, 'DATA → 354', { send: 'x\r\n.' }]);
   await storing.begun;

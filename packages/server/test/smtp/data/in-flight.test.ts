@@ -1,29 +1,21 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
-import { type StartedSmtp, startSmtp, upToData } from '../start-smtp.ts';
+import { clientOfTest, smtpOfTest, upToData } from '../start-smtp.ts';
 
 const MIB = 1024 * 1024;
 const SENDERS = 12;
 const line = `${'x'.repeat(998)}\r\n`;
 const mail = line.repeat(Math.ceil(MIB / line.length));
 
-let smtp: StartedSmtp;
-const clients: SmtpClient[] = [];
-afterEach(async () => {
-  for (const client of clients.splice(0)) client.close();
-  await smtp.stop();
-});
-
 test('many large mails at once share a bounded memory, and a sender that we keep waiting is neither slow nor idle', async () => {
   const clock = new FakeClock();
   // Twelve senders of a mebibyte each before a budget of three.
-  smtp = await startSmtp({ maxMessageBytes: 2 * MIB, inFlightBytes: 3 * MIB }, clock);
+  const smtp = await smtpOfTest({ maxMessageBytes: 2 * MIB, inFlightBytes: 3 * MIB }, clock);
   const release: (() => void)[] = [];
   let open = false;
   // The first mails are long in storing, so their bytes stay in flight and the others have to wait.
   smtp.receiver.beforeTake = () => new Promise((done) => (open ? done() : release.push(done)));
-  for (let i = 0; i < SENDERS; i++) clients.push(await smtpClient(smtp.port));
+  const clients = await Promise.all(Array.from({ length: SENDERS }, () => clientOfTest(smtp.port)));
   for (const client of clients) await client.play([...upToData, 'DATA → 354']);
   const answers = clients.map((client) => client.play([{ send: Buffer.from(`${mail}.\r\n`), expect: 250 }]));
   await expect.poll(() => release.length).toBeGreaterThan(0);

@@ -3,11 +3,11 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
 import { createTransport } from 'nodemailer';
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import { trustedCertificate } from '../../support/tls/certificates.ts';
-import { type StartedSmtp, startSmtp, upToData } from '../start-smtp.ts';
+import { clientOfTest, type StartedSmtp, smtpOfTest, upToData } from '../start-smtp.ts';
 
 /*
  * Handshakes that fail, by STARTTLS and on the TLS port: each is reported once, with the client's address and
@@ -15,12 +15,11 @@ import { type StartedSmtp, startSmtp, upToData } from '../start-smtp.ts';
  */
 
 let smtp: StartedSmtp;
-afterEach(() => smtp?.stop());
 
 const certificate = trustedCertificate('localhost');
 
-async function start(options: Parameters<typeof startSmtp>[0] = {}, clock?: FakeClock): Promise<void> {
-  smtp = await startSmtp({ tls: (await certificate).tls, tlsPort: 0, ...options }, clock);
+async function start(options: Parameters<typeof smtpOfTest>[0] = {}, clock?: FakeClock): Promise<void> {
+  smtp = await smtpOfTest({ tls: (await certificate).tls, tlsPort: 0, ...options }, clock);
 }
 
 /** Resolves when something was reported; what was. */
@@ -32,8 +31,7 @@ async function reported() {
 
 /** A connection that the server has told to begin a handshake. */
 async function readyForTls(): Promise<SmtpClient> {
-  const client = await smtpClient(smtp.port);
-  onTestFinished(() => client.close());
+  const client = await clientOfTest(smtp.port);
   await client.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
   return client;
 }

@@ -1,19 +1,15 @@
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { networkMatch } from '../../../src/smtp/input.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { playSmtp, SmtpClient, smtpClient } from '../../support/smtp-script.ts';
+import { playSmtp, SmtpClient } from '../../support/smtp-script.ts';
 import { trustedCertificate } from '../../support/tls/certificates.ts';
-import { type StartedSmtp, startSmtp } from '../start-smtp.ts';
+import { clientOfTest, type StartedSmtp, smtpOfTest } from '../start-smtp.ts';
 import { FROM_IPV4, proxyHeader } from './proxy-header.ts';
 
 let smtp: StartedSmtp;
 let client: SmtpClient;
-afterEach(async () => {
-  client.close();
-  await smtp.stop();
-});
 
 const mail = [
   'EHLO c → 250',
@@ -33,8 +29,8 @@ test.each([
   ['version 2', V2, '198.51.100.7'],
   ['version 2 of the load balancer itself', proxyHeader({ command: 0, protocol: 0 }), '127.0.0.1'],
 ])('a PROXY header of a trusted network tells the client’s address: %s', async (_name, header, address) => {
-  smtp = await startSmtp({ proxyFrom: ['10.0.0.0/8', '127.0.0.0/24'] });
-  client = await smtpClient(smtp.port);
+  smtp = await smtpOfTest({ proxyFrom: ['10.0.0.0/8', '127.0.0.0/24'] });
+  client = await clientOfTest(smtp.port);
   await client.play([{ send: header, expect: 220 }, ...mail]);
   expect(smtp.receiver.mails[0]?.envelope.remoteAddress).toBe(address);
 });
@@ -44,7 +40,7 @@ test.each([
   ['version 2', V2, '198.51.100.7'],
 ])('it works before the handshake of the TLS port: %s', async (_name, header, remoteAddress) => {
   const { tls, trust } = await trustedCertificate();
-  smtp = await startSmtp({ proxyFrom: ['127.0.0.1'], tlsPort: 0, tls });
+  smtp = await smtpOfTest({ proxyFrom: ['127.0.0.1'], tlsPort: 0, tls });
   const plain = connect(smtp.tlsPort ?? 0, '127.0.0.1');
   plain.write(header);
   client = new SmtpClient(connectTls({ ...trust, socket: plain }));
@@ -57,18 +53,18 @@ test.each([
   ['version 2', V2],
   ['version 2 with commands', Buffer.concat([V2, Buffer.from('EHLO c\r\n')])],
 ])('a header from anywhere else is an error that ends the session: %s', async (_name, send) => {
-  smtp = await startSmtp({ proxyFrom: ['10.0.0.0/8'] });
-  client = await smtpClient(smtp.port);
+  smtp = await smtpOfTest({ proxyFrom: ['10.0.0.0/8'] });
+  client = await clientOfTest(smtp.port);
   await client.play(['→ 220', { send }]);
   expect(await client.reply()).toMatch(/^500 5\.5\.1 PROXY is not allowed/);
   expect(await client.closed()).toBe('');
 });
 
 test('a header of version 2 may come in pieces, cut anywhere', async () => {
-  smtp = await startSmtp({ proxyFrom: ['127.0.0.1'] });
+  smtp = await smtpOfTest({ proxyFrom: ['127.0.0.1'] });
   const header = proxyHeader(FROM_IPV4);
   for (let cut = 1; cut < header.length; cut++) {
-    client = await smtpClient(smtp.port);
+    client = await clientOfTest(smtp.port);
     await client.send(header.subarray(0, cut));
     // By the time that another one is greeted the server has read this piece.
     await playSmtp(smtp.port, [{ send: header, expect: 220 }]);
@@ -80,8 +76,8 @@ test('a header of version 2 may come in pieces, cut anywhere', async () => {
 });
 
 test('all may come at once, and the end with it: a script through a load balancer gets its replies', async () => {
-  smtp = await startSmtp({ proxyFrom: ['127.0.0.1'] });
-  client = await smtpClient(smtp.port);
+  smtp = await smtpOfTest({ proxyFrom: ['127.0.0.1'] });
+  client = await clientOfTest(smtp.port);
   client.socket.end(
     Buffer.concat([
       proxyHeader(FROM_IPV4),
@@ -92,8 +88,8 @@ test('all may come at once, and the end with it: a script through a load balance
 });
 
 test('a header of version 2 from anywhere else ends the session also when it comes byte by byte', async () => {
-  smtp = await startSmtp({ proxyFrom: ['10.0.0.0/8'] });
-  client = await smtpClient(smtp.port);
+  smtp = await smtpOfTest({ proxyFrom: ['10.0.0.0/8'] });
+  client = await clientOfTest(smtp.port);
   await client.play(['→ 220']);
   for (const byte of proxyHeader(FROM_IPV4)) await client.send(Uint8Array.of(byte));
   expect(await client.closed()).not.toMatch(/^250/m);
@@ -106,16 +102,16 @@ test.each([
   ['a malformed one of version 2', proxyHeader({ ...FROM_IPV4, version: 3 })],
   ['one of version 2 that is too long', proxyHeader({ ...FROM_IPV4, more: Buffer.alloc(60_000) })],
 ])('a trusted peer that sends %s is not served', async (_what, bytes) => {
-  smtp = await startSmtp({ proxyFrom: ['127.0.0.1/32'] });
-  client = await smtpClient(smtp.port);
+  smtp = await smtpOfTest({ proxyFrom: ['127.0.0.1/32'] });
+  client = await clientOfTest(smtp.port);
   await client.send(Buffer.concat([bytes, Buffer.from('\r\nEHLO c\r\n')]));
   expect(await client.closed()).not.toContain('220');
 });
 
 test('a client that disconnects before its header is complete leaves nothing open', async () => {
-  smtp = await startSmtp({ proxyFrom: ['127.0.0.1/32'] });
+  smtp = await smtpOfTest({ proxyFrom: ['127.0.0.1/32'] });
   for (const go of ['end', 'resetAndDestroy'] as const) {
-    client = await smtpClient(smtp.port);
+    client = await clientOfTest(smtp.port);
     await client.send(proxyHeader(FROM_IPV4).subarray(0, 20));
     client.socket[go]();
     expect(await client.closed()).toBe('');
@@ -130,8 +126,8 @@ test.each([
   'a PROXY header that does not come whole ends the connection, by the clock of the server: %s',
   async (_name, beginning) => {
     const clock = new FakeClock();
-    smtp = await startSmtp({ proxyFrom: ['127.0.0.1/32'] }, clock);
-    client = await smtpClient(smtp.port);
+    smtp = await smtpOfTest({ proxyFrom: ['127.0.0.1/32'] }, clock);
+    client = await clientOfTest(smtp.port);
     await client.send(beginning);
     // By the time that another one is greeted the server has read this piece.
     await playSmtp(smtp.port, ['PROXY UNKNOWN → 220']);

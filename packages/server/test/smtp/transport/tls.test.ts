@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
+import type { SmtpClient } from '../../support/smtp-script.ts';
 import { ANY_CERTIFICATE, trustedCertificate } from '../../support/tls/certificates.ts';
-import { type StartedSmtp, startSmtp } from '../start-smtp.ts';
+import { clientOfTest, type StartedSmtp, smtpOfTest } from '../start-smtp.ts';
 
 const certificate = await trustedCertificate();
 const WITHOUT_STARTTLS = /^(?!.*STARTTLS)250-/s;
@@ -14,14 +14,10 @@ const GENERATED = { tls: null, startTls: 'self-signed' } as const;
 
 let smtp: StartedSmtp | undefined;
 let client: SmtpClient | undefined;
-afterEach(async () => {
-  client?.close();
-  await smtp?.stop();
-});
 
-async function begin(options: Parameters<typeof startSmtp>[0] = {}): Promise<SmtpClient> {
-  smtp = await startSmtp({ tls: certificate.tls, ...options });
-  client = await smtpClient(smtp.port);
+async function begin(options: Parameters<typeof smtpOfTest>[0] = {}): Promise<SmtpClient> {
+  smtp = await smtpOfTest({ tls: certificate.tls, ...options });
+  client = await clientOfTest(smtp.port);
   await client.play(['→ 220', { send: 'EHLO before.test', expect: /STARTTLS/ }]);
   return client;
 }
@@ -35,8 +31,8 @@ describe('STARTTLS is offered', () => {
     ['off', false, false],
     ['off', true, false],
   ] as const)('by `%s`, with a certificate configured: %s, offered: %s', async (startTls, given, offered) => {
-    smtp = await startSmtp({ startTls, tls: given ? certificate.tls : null });
-    client = await smtpClient(smtp.port);
+    smtp = await smtpOfTest({ startTls, tls: given ? certificate.tls : null });
+    client = await clientOfTest(smtp.port);
     await client.play([
       '→ 220',
       { send: 'EHLO c', expect: offered ? /STARTTLS/ : WITHOUT_STARTTLS },
@@ -45,8 +41,8 @@ describe('STARTTLS is offered', () => {
   });
 
   test('not on the TLS port, and not because the TLS port has generated a certificate', async () => {
-    smtp = await startSmtp({ tlsPort: 0 });
-    client = await smtpClient(smtp.port);
+    smtp = await smtpOfTest({ tlsPort: 0 });
+    client = await clientOfTest(smtp.port);
     await client.play(['→ 220', { send: 'EHLO c', expect: WITHOUT_STARTTLS }]);
   });
 });
@@ -92,8 +88,8 @@ describe('STARTTLS', () => {
 
   test('that is done in time is not ended later', async () => {
     const clock = new FakeClock();
-    smtp = await startSmtp({ tls: certificate.tls }, clock);
-    client = await smtpClient(smtp.port);
+    smtp = await smtpOfTest({ tls: certificate.tls }, clock);
+    client = await clientOfTest(smtp.port);
     await client.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
     await client.startTls(ANY_CERTIFICATE);
     await client.play(['EHLO c → 250']);
@@ -120,11 +116,11 @@ describe('STARTTLS', () => {
   });
 
   test('shows all clients the same one, also those that ask while it is being made', async () => {
-    smtp = await startSmtp({ startTls: 'self-signed' });
+    smtp = await smtpOfTest({ startTls: 'self-signed' });
     const { port } = smtp;
     const shown = await Promise.all(
       Array.from({ length: 5 }, async () => {
-        const one = await smtpClient(port);
+        const one = await clientOfTest(port);
         await one.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
         await one.startTls(ANY_CERTIFICATE);
         const { fingerprint256 } = (one.socket as TLSSocket).getPeerCertificate();
@@ -143,7 +139,7 @@ describe('STARTTLS', () => {
       await new Promise((resolve) => setImmediate(resolve));
       if (how === 'reset') (client.socket as Socket).resetAndDestroy();
       else client.socket.end();
-      const other = await smtpClient(smtp?.port ?? 0);
+      const other = await clientOfTest(smtp?.port ?? 0);
       await other.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
       await other.startTls(ANY_CERTIFICATE);
       await other.play(['EHLO c → 250']);
@@ -163,15 +159,15 @@ describe('STARTTLS', () => {
 describe('a certificate that is replaced', () => {
   test('is used for new connections of both ports; one that cannot be used changes neither', async () => {
     const [first, second] = [await trustedCertificate(), await trustedCertificate()];
-    smtp = await startSmtp({ tls: first.tls, tlsPort: 0 });
+    smtp = await smtpOfTest({ tls: first.tls, tlsPort: 0 });
     const { port, tlsPort, useCertificate } = smtp;
     const broken = { ...second.tls, key: first.tls.key };
     const trusts = async (trust: typeof first.trust) => {
-      client = await smtpClient(port);
+      client = await clientOfTest(port);
       await client.play(['→ 220', 'EHLO c → 250', 'STARTTLS → 220']);
       await client.startTls(trust);
       client.close();
-      client = await smtpClient(tlsPort ?? 0, { tls: trust });
+      client = await clientOfTest(tlsPort ?? 0, { tls: trust });
       await client.play(['→ 220']);
       client.close();
     };
@@ -186,8 +182,8 @@ describe('a certificate that is replaced', () => {
 
 describe('the TLS port', () => {
   test('speaks TLS from the first byte and offers no STARTTLS', async () => {
-    smtp = await startSmtp({ tlsPort: 0 });
-    client = await smtpClient(smtp.tlsPort ?? 0, { tls: ANY_CERTIFICATE });
+    smtp = await smtpOfTest({ tlsPort: 0 });
+    client = await clientOfTest(smtp.tlsPort ?? 0, { tls: ANY_CERTIFICATE });
     await client.play([
       '→ 220',
       { send: 'EHLO c', expect: WITHOUT_STARTTLS },
@@ -202,7 +198,7 @@ describe('the TLS port', () => {
   test('outlives clients that reset at each moment of the handshake, and stops among them', async () => {
     const { tls } = await trustedCertificate();
     for (let round = 0; round < 20; round++) {
-      smtp = await startSmtp({ tlsPort: 0, tls });
+      smtp = await smtpOfTest({ tlsPort: 0, tls });
       const socket = connect(smtp.tlsPort ?? 0, '127.0.0.1');
       socket.on('error', () => undefined);
       await new Promise((resolve) => socket.once('connect', resolve));

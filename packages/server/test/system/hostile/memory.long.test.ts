@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { noise } from '../../hostile/bombs.ts';
 import { useFolderOfTest } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { type Inbox, type ServerProcess, startServer } from '../../support/server-process.ts';
@@ -13,17 +14,6 @@ const related = (html: string, image: Buffer) =>
   Buffer.from(
     `Subject: x\r\nContent-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n${html}\r\n--b\r\nContent-Type: image/png\r\nContent-ID: <a>\r\nContent-Transfer-Encoding: base64\r\n\r\n${image.toString('base64')}\r\n--b--\r\n`,
   );
-
-/** Bytes that look random, the same in each run (a linear congruential generator). */
-function noise(): Buffer {
-  const made = Buffer.alloc(BYTES - 100);
-  let state = 12_345;
-  for (let at = 0; at < made.length; at++) {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-    made[at] = state >>> 16;
-  }
-  return made;
-}
 
 function differentWords(): Buffer {
   const words = Buffer.alloc(BYTES - 1_000);
@@ -41,7 +31,7 @@ const MAILS: [string, () => Buffer][] = [
     'one image that the page shows 300 times',
     () => related('<img src="cid:a">'.repeat(300), Buffer.alloc(750_000, 1)),
   ],
-  ['50 MiB of any bytes', noise],
+  ['50 MiB of any bytes', () => noise(BYTES - 100)],
   ...inForm<[string, () => Buffer][]>(
     [],
     [
