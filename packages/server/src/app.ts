@@ -8,7 +8,7 @@ import {
   hasDevKey,
   type ListenerName,
 } from './config/config.ts';
-import { createSignInCodes, type SignInCodes } from './console/sign-in-codes.ts';
+import { createSignInCodes } from './console/sign-in-codes.ts';
 import { openSqlite, type SqliteOptions } from './database/sqlite/open.ts';
 import { createEventBus, type EventBus } from './events.ts';
 import { LiveNodes, RateLimit } from './http/access/admission.ts';
@@ -102,27 +102,24 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
       has('http') && import('./http/server.ts'),
       has('smtp') && import('./smtp/server.ts'),
     ]);
-    const receiving = openReceiving(base);
-    const smtp = has('smtp') ? await startSmtp(base, receiving) : null;
-    if (smtp) certified.push(smtp.server);
-    const codes = createSignInCodes();
-    const http = has('http') ? await startHttp(base, receiving, smtp, codes) : null;
+    const parts = { ...base, ...openReceiving(base) };
+    const smtp = has('smtp') ? await startSmtp(parts) : null;
+    const http = has('http') ? await startHttp(parts, smtp) : null;
     const pop3 =
-      http && config.pop3Port !== null ? await startPop3(base, http.server, config.pop3Port) : null;
-    if (pop3) certified.push(pop3.server);
-    if (has('worker')) await startWorker(base, receiving);
-    const metrics = await startMetrics(base);
+      http && config.pop3Port !== null ? await startPop3(parts, http.server, config.pop3Port) : null;
+    for (const listener of [smtp, pop3]) if (listener) certified.push(listener.server);
+    if (has('worker')) await startWorker(parts);
+    const metrics = await startMetrics(parts);
     giveBackMemoryLater();
-    base.parsing.warmUp();
-    const { firstStart } = base;
-    const makeSignInCode = () => codes.make(firstStart.account.id);
-    const endpoints = {
+    parts.parsing.warmUp();
+    return {
       http: http?.endpoint ?? null,
       smtp: smtp?.endpoint ?? null,
       pop3: pop3?.endpoint ?? null,
       metrics,
+      firstStart: parts.firstStart,
+      makeSignInCode: () => parts.signInCodes.make(parts.firstStart.account.id),
     };
-    return { ...endpoints, firstStart, makeSignInCode };
   };
 
   return {
@@ -158,7 +155,7 @@ interface Given {
   opened: Opened;
 }
 type Base = Awaited<ReturnType<typeof openBase>>;
-type Receiving = ReturnType<typeof openReceiving>;
+type Parts = Base & ReturnType<typeof openReceiving>;
 type Smtp = Awaited<ReturnType<typeof startSmtp>>;
 
 /** Opens the store and the parts that all roles share; checks the stored data against the configuration. */
@@ -204,8 +201,14 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
     senderChecks: () => authenticating?.checks ?? 0,
     writes: () => writes,
   };
-  const own = { store, firstStart, plans, usage, events, parsing, readings, schedule, gauges, metrics };
-  return { ...given, ...own, guard: webhookGuard(given) };
+  return {
+    ...given,
+    domain: firstDomain(config),
+    hostname: config.smtpName ?? firstDomain(config),
+    guard: webhookGuard(given),
+    signInCodes: createSignInCodes(),
+    ...{ store, firstStart, plans, usage, events, parsing, readings, schedule, gauges, metrics },
+  };
 }
 
 function webhookGuard({ config, overrides }: Given) {
@@ -273,7 +276,7 @@ function openReceiving(base: Base) {
     events,
     clock,
     plans,
-    hostname: config.smtpName ?? firstDomain(config),
+    hostname: base.hostname,
     domains: config.domains,
     sink: config.sink === 'on',
     onRefusalsLost: (err) => log.error({ err }, 'Refusals could not be stored'),
@@ -300,10 +303,8 @@ function openSenderChecks({ config, clock, log, opened }: Given, metrics: Metric
 }
 
 // Imports modules dynamically, because only processes with this role need them.
-async function startSmtp(
-  { config, store, plans, metrics, gauges, clock, log, opened }: Base,
-  { receiver, budget }: Receiving,
-) {
+async function startSmtp(parts: Parts) {
+  const { config, hostname, store, plans, metrics, gauges, clock, log, opened, receiver, budget } = parts;
   const { createSmtpServer } = await import('./smtp/server.ts');
   const server = createSmtpServer(
     {
@@ -311,7 +312,7 @@ async function startSmtp(
       port: config.smtpPort,
       tlsPort: config.smtpsPort,
       domains: config.domains,
-      name: config.smtpName ?? firstDomain(config),
+      name: hostname,
       tls: certificateOf(config),
       startTls: config.smtpStartTls,
       auth: config.smtpAuth,
@@ -338,13 +339,8 @@ async function startSmtp(
 }
 
 /** Starts the API and the console. @param smtp null if this process receives no mail */
-async function startHttp(
-  base: Base,
-  { receiver, budget }: Receiving,
-  smtp: Smtp | null,
-  signInCodes: SignInCodes,
-) {
-  const { config, store, events, plans, metrics, gauges, clock, log, opened } = base;
+async function startHttp(parts: Parts, smtp: Smtp | null) {
+  const { config, domain, store, events, plans, gauges, clock, log, opened, receiver, budget } = parts;
   const { domains, publicUrl, corsOrigins, signUpPlan, dialect, devKey } = config;
   const { createHttpServer } = await import('./http/server.ts');
   const onLost = (err: unknown) => log.error({ err }, 'Ended waits could not be stored');
@@ -362,19 +358,19 @@ async function startHttp(
       sink: config.sink === 'on',
       metrics: config.metrics === 'on',
       smtp: smtp?.endpoint ?? null,
-      console: config.console === 'on' ? { signInCodes } : null,
+      console: config.console === 'on' ? { signInCodes: parts.signInCodes } : null,
       limits: { maxConnectionsPerAddress: config.httpMaxConnectionsPerAddress },
     },
     {
       store,
-      parsing: base.parsing,
+      parsing: parts.parsing,
       events,
-      webhooks: new Webhooks(base),
-      scheduleNow: base.schedule.now,
+      webhooks: new Webhooks(parts),
+      scheduleNow: parts.schedule.now,
       waitLog,
       plans,
-      rate: await openRateLimit(base),
-      usage: base.usage,
+      rate: await openRateLimit(parts),
+      usage: parts.usage,
       refusalsWritten: () => receiver.refusalsWritten(),
       visits: smtp?.server.visits ?? null,
       // With PostgreSQL, other nodes may receive mail too, whose SMTP clients are unknown here.
@@ -383,13 +379,13 @@ async function startHttp(
       injection: createInjection({ receiver, budget, clock }),
       mailrooms: createMailrooms({
         ...{ store, events, receiver, budget, clock },
-        domain: firstDomain(config),
+        domain,
       }),
       replays,
       clock,
       log,
-      metrics: metrics.registry,
-      devAccountId: hasDevKey(config) || devKey === 'open' ? base.firstStart.account.id : undefined,
+      metrics: parts.metrics.registry,
+      devAccountId: hasDevKey(config) || devKey === 'open' ? parts.firstStart.account.id : undefined,
     },
   );
   opened.addListener(server);
@@ -405,7 +401,7 @@ async function startHttp(
 
 /** Inboxes by POP3, translated to requests of the API of this process. */
 async function startPop3(
-  { config, store, clock, log, opened }: Base,
+  { config, hostname, store, clock, log, opened }: Base,
   { built }: Awaited<ReturnType<typeof startHttp>>['server'],
   port: number,
 ) {
@@ -415,7 +411,7 @@ async function startPop3(
     {
       host: config.smtpHost,
       port,
-      name: config.smtpName ?? firstDomain(config),
+      name: hostname,
       tls: certificateOf(config),
       startTls: config.smtpStartTls,
       plaintext: config.smtpAuthPlaintext === 'on',
@@ -449,8 +445,9 @@ async function openRateLimit({ config, store, clock, log, opened }: Base): Promi
 }
 
 /** Starts the sweeper, and the delivery of webhooks and of what inboxes send. */
-async function startWorker(base: Base, { receiver }: Receiving): Promise<void> {
-  const { config, overrides, store, schedule, guard, events, metrics, clock, log, opened } = base;
+async function startWorker(parts: Parts): Promise<void> {
+  const { config, overrides, domain, hostname, store, schedule, guard } = parts;
+  const { receiver, events, metrics, clock, log, opened } = parts;
   const sweeping = new AbortController();
   const swept = sweepUntil(sweeping.signal, { upkeep: store.upkeep, clock, log });
   opened.onClose(() => {
@@ -473,11 +470,10 @@ async function startWorker(base: Base, { receiver }: Receiving): Promise<void> {
     // Not this node's own address, because another node may send the next attempt, which must have the same
     // bytes.
     publicUrl: config.publicUrl ?? '',
-    domain: firstDomain(config),
+    domain,
     retryDelays: overrides.retryDelays,
   });
   deliverer.start();
-  const hostname = config.smtpName ?? firstDomain(config);
   const dispatcher = new Dispatcher({
     ...{ store, schedule, sender, receiver, events, clock, log, hostname },
     relay: config.replySmtp && createRelay(config.replySmtp, hostname),
@@ -490,8 +486,8 @@ async function startWorker(base: Base, { receiver }: Receiving): Promise<void> {
 }
 
 /** Adds gauges, and starts the listener for metrics. @returns null without that listener */
-async function startMetrics(base: Base): Promise<{ url: string } | null> {
-  const { config, overrides, metrics, gauges, log, opened } = base;
+async function startMetrics(parts: Parts): Promise<{ url: string } | null> {
+  const { config, overrides, metrics, gauges, log, opened } = parts;
   addGauges(metrics.registry, gauges);
   if (config.metricsPort === null) return null;
   const { createMetricsServer } = await import('./operations/metrics-server.ts');

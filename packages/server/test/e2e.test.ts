@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { rmSync } from 'node:fs';
 import { ApiError, Mayfly } from '@mayfly/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startApp, TEST_KEY, type TestApp } from './support/start-app.ts';
@@ -97,18 +96,6 @@ describe('the main journey', () => {
     }
   });
 
-  it('answers a held wait when the mail arrives, without a second request', async () => {
-    const inbox = await app.createInbox();
-    const waiting = app.api(
-      'GET',
-      `/v1/inboxes/${inbox.id}/messages?wait=20&subject=code&since=${inbox.cursor}`,
-    );
-    await app.send({ from: 'a@b.example', to: inbox.address, subject: 'News', text: 'not this' });
-    await app.send({ from: 'a@b.example', to: inbox.address, subject: 'Your CODE', text: 'this' });
-    const { body } = await waiting;
-    expect(body.messages.map((message: { subject: string }) => message.subject)).toEqual(['Your CODE']);
-  });
-
   it('rejects mail for a deleted inbox like mail for an unknown one', async () => {
     const inbox = await mayfly.createInbox();
     await inbox.delete();
@@ -123,42 +110,5 @@ describe('the main journey', () => {
       promise.catch((caught) => caught instanceof ApiError && caught.status);
     expect(await statusOf(mayfly.getInbox(inbox.id))).toBe(404);
     expect(await statusOf(mayfly.inbox(inbox.id, inbox.token).refresh())).toBe(401);
-  });
-
-  it('reports a full inbox to the sender and to the owner', async () => {
-    const small = await startApp({ MAYFLY_PLANS: '{"unlimited": {"maxMessagesPerInbox": 1}}' });
-    try {
-      const [full, other] = [await small.createInbox(), await small.createInbox()];
-      await small.send({ from: 'a@b.example', to: full.address, text: 'the one' });
-      const error: unknown = await small
-        .send({ from: 'a@b.example', to: full.address, text: 'one too many' })
-        .catch((caught) => caught);
-      expect(String((error as { response?: string }).response)).toMatch(/^452 4\.2\.2/);
-      for (const as of [TEST_KEY, full.token]) {
-        expect((await small.api('GET', `/v1/inboxes/${full.id}`, { as })).body).toMatchObject({
-          messageCount: 1,
-          full: true,
-        });
-      }
-      expect((await small.api('GET', `/v1/inboxes/${other.id}`)).body.full).toBe(false);
-    } finally {
-      await small.stop();
-    }
-  });
-
-  it('keeps acknowledged mail across a restart', async () => {
-    const folder = `${app.dataDir}-restart`;
-    const first = await startApp({}, {}, folder);
-    const inbox = await new Mayfly({ url: first.url, apiKey: TEST_KEY }).createInbox();
-    await first.send({ from: 'a@b.example', to: inbox.address, subject: 'Still here', text: 'x' });
-    await first.stop();
-    const second = await startApp({}, {}, folder);
-    try {
-      const reader = new Mayfly({ url: second.url, apiKey: inbox.token });
-      expect((await reader.inbox(inbox.id).messages()).map(({ subject }) => subject)).toEqual(['Still here']);
-    } finally {
-      await second.stop();
-      rmSync(folder, { recursive: true, force: true });
-    }
   });
 });
