@@ -224,16 +224,6 @@ export function describeWebhooks(given: Given): void {
       ]);
     });
 
-    it('the result of a claim that ran out, together with that of the next one, does not move the delivery', async () => {
-      const { store, mail, log } = await start();
-      await mail();
-      const [slow] = (await store.deliveries.claim(limits, T)) as [ClaimedDelivery];
-      const [quick] = (await store.deliveries.claim(limits, T + LEASE)) as [ClaimedDelivery];
-      const late = result(slow, { attempt: failed(T), next: { state: 'pending', at: T + 9 } });
-      await record(store, [late, result(quick, {})], T + LEASE);
-      expect(await log()).toMatchObject([{ state: 'delivered', nextAttemptAt: null }]);
-    });
-
     it('claims of a dead process can be given up at once', async () => {
       const { store, mail } = await start();
       await mail();

@@ -52,15 +52,6 @@ describe.skipIf(!IS_THERE)('a transaction on PostgreSQL', () => {
     expect(await notes()).toEqual([]);
   });
 
-  it('keeps all of it when statements and COMMIT are sent without waiting for results', async () => {
-    const result = await runFlights(pool, async (client) => ({
-      result: 'acknowledged',
-      written: Promise.all([1, 2, 3].map((n) => client.query('insert into notes values ($1)', [`${n}`]))),
-    }));
-    expect(result).toBe('acknowledged');
-    expect(await notes()).toEqual([{ text: '1' }, { text: '2' }, { text: '3' }]);
-  });
-
   it('is outcome_unknown if the connection ends while statements and COMMIT are under way', async () => {
     const committed = runFlights(pool, async (client) => {
       await client.query('select 1');

@@ -50,39 +50,6 @@ describe('backup and restore of the embedded database', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('copies every message acknowledged before it began, beside a server that goes on receiving', async () => {
-    const running = await start();
-    const inbox = await running.createInbox();
-    const send = (subject: string) =>
-      running.send({ from: 'app@example.org', to: inbox.address, subject, text: 'x'.repeat(20_000) });
-    const before = Array.from({ length: 20 }, (_, n) => `before ${n}`);
-    for (const subject of before) await send(subject);
-
-    let sending = true;
-    const beside = (async () => {
-      let sent = 0;
-      while (sending) await send(`beside ${sent++}`);
-      return sent;
-    })();
-    const file = join(folder, 'backup.db');
-    for (let n = 0; n < 5; n++) await send(`more ${n}`);
-    const { stdout } = await runMayfly(dataDir, 'backup', file);
-    expect(stdout).toContain(`Backed up to ${file}`);
-    for (let n = 0; n < 5; n++) await send(`after ${n}`);
-    sending = false;
-    expect(await beside).toBeGreaterThan(0);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    await stop();
-
-    expect((await runMayfly(dataDir, 'restore', file)).stdout).toContain(
-      `${databasePath(dataDir)}.replaced-`,
-    );
-    const restored = await subjects(await start(), inbox.id);
-    expect(restored).toEqual(expect.arrayContaining([...before, 'more 4']));
-    expect(restored).not.toContain('after 0');
-    expect(restored).not.toContain('after 4');
-  });
-
   it('finishes while mails are received all the time, and restores exactly the mail acknowledged before it', async () => {
     const running = await start();
     const inbox = await running.createInbox();
@@ -102,7 +69,7 @@ describe('backup and restore of the embedded database', () => {
     await untilSent(20);
     const file = join(folder, 'backup.db');
     const begin = performance.now();
-    await runMayfly(dataDir, 'backup', file);
+    expect((await runMayfly(dataDir, 'backup', file)).stdout).toContain(`Backed up to ${file}`);
     const end = performance.now();
     await untilSent(sent.length + 10);
     sending = false;
@@ -112,7 +79,10 @@ describe('backup and restore of the embedded database', () => {
     expect(meanwhile.length).toBeGreaterThan(WRITES_MEANWHILE);
     await stop();
 
-    await runMayfly(dataDir, 'restore', file);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect((await runMayfly(dataDir, 'restore', file)).stdout).toContain(
+      `${databasePath(dataDir)}.replaced-`,
+    );
     // A server reads what was acknowledged and not yet read when it was copied.
     const again = await start();
     await again.api('GET', `/v1/inboxes/${inbox.id}/messages?q=nothing`);

@@ -161,33 +161,4 @@ describe.skipIf(!POSTGRES)(`two nodes whose connections for hints are spoilt (se
     // A mail to the node that holds the wait needs no hint: that is how fast this machine is.
     await expect.poll(async () => (await time(1)) - 3 * (await time(0))).toBeLessThan(150);
   });
-
-  test('go on after all connections to the database became half-open, and stop on such connections', async () => {
-    let made = 0;
-    let isSending = true;
-    const next = () => {
-      made += 1;
-      const inbox = inboxes[made % INBOXES];
-      return isSending && inbox ? { id: `pause-${random.seed}-${made}`, to: [inbox.address] } : undefined;
-    };
-    const queue = new MailQueue(() => [site.node(0).smtpPort, site.node(1).smtpPort], next, CONNECTIONS);
-    await queue.untilAcknowledged(20);
-    // All connections of one node become half-open; new ones work.
-    for (const connection of proxies[0]?.connections() ?? []) connection.freeze();
-    const before = queue.acknowledged.size;
-    await queue.untilAcknowledged(before + 30);
-    // The node that lost its connections answers again.
-    await expect
-      .poll(async () => (await site.node(0).request('GET', `/v1/inboxes/${inboxes[0]?.id}`)).status)
-      .toBe(200);
-    isSending = false;
-    await queue.drained();
-    const ids = new Set<string>();
-    for (const inbox of inboxes)
-      for (const { subject } of await allMessages(site.node(0), inbox)) ids.add(subject);
-    for (const id of queue.acknowledged.keys()) expect(ids.has(id), id).toBe(true);
-    for (const connection of proxies[0]?.connections() ?? []) connection.freeze();
-    // Its exit code says whether the last usage could be written, which it could not.
-    await site.node(0).end('SIGTERM');
-  });
 });

@@ -1,4 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, type TestContext, test } from 'vitest';
@@ -165,17 +164,6 @@ describe.skipIf(!POSTGRES)('a database that falls silent and closes nothing', ()
     expect(load.polls.some(({ code }) => code === '503 true')).toBe(true);
   });
 
-  test('because all its processes were stopped is used again within 18 s after they go on', async ({
-    annotate,
-  }) => {
-    const processes = postgresProcesses(site.postgres.dataDir);
-    for (const pid of processes) process.kill(pid, 'SIGSTOP');
-    await pause(20_000);
-    for (const pid of processes) process.kill(pid, 'SIGCONT');
-    await worksAgain(annotate);
-    expect(load.mails.some(({ code }) => code === '451')).toBe(true);
-  });
-
   test('is not given up while it works on statements: mail waits for a lock, and is acknowledged', async () => {
     const client = new Client(site.postgres.url());
     await client.connect();
@@ -192,19 +180,3 @@ describe.skipIf(!POSTGRES)('a database that falls silent and closes nothing', ()
     expect(load.mails.filter(({ code }) => code !== '250')).toEqual([]);
   });
 });
-
-/** The server and all processes that it has started. */
-function postgresProcesses(dataDir: string): number[] {
-  const server = Number(readFileSync(`${dataDir}/postmaster.pid`, 'utf8').split('\n')[0]);
-  const isChild = (pid: number): boolean => {
-    try {
-      return new RegExp(`^PPid:\\t${server}$`, 'm').test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-    } catch {
-      return false;
-    }
-  };
-  const children = readdirSync('/proc')
-    .map(Number)
-    .filter((pid) => pid > 0 && isChild(pid));
-  return [server, ...children];
-}

@@ -42,15 +42,6 @@ export function describeInboxes(given: Given): void {
       expect(await given.store.keys.findByHash('a hash', T + 5)).toBeUndefined();
       expect(await given.store.keys.findByHash('another', T)).toBeUndefined();
     });
-
-    it('a hash already known stays with its key', async () => {
-      const accountId = await given.account();
-      const key = { accountId, name: 'k', prefix: 'mfk_', createdAt: T, expiresAt: null, hash: 'same' };
-      const id = newId('key', T);
-      await given.store.keys.create({ ...key, id, scope: 'read' });
-      await given.store.keys.create({ ...key, id: newId('key', T), scope: 'full' });
-      expect((await given.store.keys.findByHash('same', T))?.key).toMatchObject({ id, scope: 'read' });
-    });
   });
 
   describe('inboxes', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ADDRESS_QUARANTINE_MS } from '../../../../src/inboxes/records.ts';
 import { REFUSAL_KEPT_MS, type Refusal } from '../../../../src/refusals/sql.ts';
 import type { Store } from '../../../../src/store.ts';
-import { inboxAt, mailTo, onlyPlaced, T, ttl } from '../../builders.ts';
+import { inboxAt, mailTo, onlyPlaced, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 
 const MINUTE = 60_000;
@@ -77,41 +77,6 @@ export function describeExplain(given: Given): void {
       const [next, ...none] = await given.store.messages.listByAccount(owner, all, T);
       expect(next?.accountOrder).toBeGreaterThan(first?.accountOrder ?? Number.POSITIVE_INFINITY);
       expect(none).toEqual([]);
-    });
-
-    it('shows nothing of inboxes that ended', async () => {
-      const owner = await given.account();
-      const [short, long, deleted] = [
-        await given.inbox(owner, ttl(1)),
-        await given.inbox(owner, ttl(9)),
-        await given.inbox(owner),
-      ];
-      for (const inbox of [short, long, deleted]) await onlyPlaced(given.store, mailTo([inbox]), T);
-      await given.store.inboxes.delete(owner, deleted.id, T);
-      const ids = async (now: number) =>
-        (await given.store.messages.listByAccount(owner, all, now)).map(({ inboxId }) => inboxId);
-      expect(await ids(T)).toEqual([short.id, long.id]);
-      expect(await ids(T + MINUTE)).toEqual([long.id]);
-    });
-
-    it('has a place for every time: all that is newer lies behind it', async () => {
-      const owner = await given.account();
-      const [a, b] = [await given.inbox(owner), await given.inbox(owner)];
-      // Two in one millisecond of one inbox put the second ahead of the next inbox's first.
-      await given.store.messages.addBatch([mailTo([a]), mailTo([a]), mailTo([b])], T);
-      await onlyPlaced(given.store, mailTo([b]), T + 5 * MINUTE);
-      const behind = async (time: number) => {
-        const after = await given.store.messages.placeInAccount(owner, time);
-        return (await given.store.messages.listByAccount(owner, { after, limit: 9 }, T)).length;
-      };
-      expect(await behind(0)).toBe(4);
-      expect(await behind(T - 1)).toBe(4);
-      expect(await behind(T)).toBe(3);
-      expect(await behind(T + 1)).toBe(1);
-      expect(await behind(T + 5 * MINUTE)).toBe(0);
-      expect(await behind(T + 9 * MINUTE)).toBe(0);
-      await onlyPlaced(given.store, mailTo([a]), T);
-      expect(await given.store.messages.placeInAccount('acc_none', 0)).toBe(0);
     });
   });
 

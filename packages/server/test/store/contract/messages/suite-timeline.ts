@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/ids.ts';
 import { encodeTrail } from '../../../../src/mail/trail.ts';
-import { mailTo, onlyPlaced, T } from '../../builders.ts';
+import { mailTo, T } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 
 /** What a timeline is made from: the trail of a message, and the deliveries of its event. */
@@ -24,12 +24,6 @@ export function describeTimeline(given: Given): void {
         expect(message?.trail).toEqual(trail);
         expect(message?.envelope).toEqual(mailTo([]).envelope);
       }
-    });
-
-    it('has no trail where none came', async () => {
-      const inbox = await given.inbox(await given.account());
-      const { messageId } = await onlyPlaced(given.store, mailTo([inbox]), T);
-      expect((await given.store.messages.find(inbox.id, messageId, T))?.trail).toEqual([]);
     });
 
     it('has the deliveries of this message, and none of another one or another account', async () => {
