@@ -69,7 +69,7 @@ export interface Store extends Calls<typeof operations> {
   close(): Promise<void>;
 }
 
-/** All operations by their path, such as `messages.addBatch`. */
+/** By path, such as `messages.addBatch`. */
 export const OPERATIONS: ReadonlyMap<string, Operation<never, unknown>> = new Map(
   Object.entries(operations).flatMap(([noun, table]) =>
     Object.entries(table).map(([name, operation]) => [`${noun}.${name}`, operation] as const),
@@ -87,11 +87,7 @@ export type ReadSources = (sources: readonly number[]) => Promise<void>;
 
 const noReader: ReadSources = () => Promise.reject(new Error('This process reads no mail.'));
 
-/**
- * The store that callers use: each operation calls `invoke`.
- * @param read called by operations that need parsed content; see `callRead`
- * @param onDamage called with the first error of each kind of damage
- */
+/** @param read called by operations that need parsed content @param onDamage called with the first error of each kind */
 export function storeOf(
   invoke: (path: string, operation: Operation<never, unknown>, args: readonly unknown[]) => Promise<unknown>,
   own: Pick<Store, 'close' | 'generation'>,
@@ -158,9 +154,8 @@ function createQueue(): <T>(key: string, read: () => Promise<T>) => Promise<T> {
 }
 
 /**
- * Caches results of reads until the next write: a thousand waits on one inbox cost one query. If other
- * processes write too, only concurrent callers share a read. Callers must not change results. @param
- * maxResults number of results at which the cache is cleared
+ * Caches results of reads until the next write: a thousand waits on one inbox cost one query. If other processes write
+ * too, only concurrent callers share a read. @param maxResults number of results at which the cache is cleared
  */
 export function createSharing(
   store: Pick<Store, 'generation'>,

@@ -14,10 +14,7 @@ export const unavailable = (state: string, cause?: unknown): AppError =>
 export const DAMAGED_PAGE =
   'A page of the database is damaged. What needs that page cannot be read or changed; all else works.';
 
-/**
- * The storage is damaged, so only the operator can help. A write may or may not have taken effect. @param
- * what a full sentence
- */
+/** Only the operator can help. A write may or may not have taken effect. @param what a full sentence */
 export const damaged = (what: string, cause?: unknown): AppError =>
   new AppError(
     'storage_damaged',
@@ -37,6 +34,6 @@ export const outcomeUnknown = (cause?: unknown): AppError =>
 
 const FULL = unavailable('full').message;
 
-/** Whether one item of a batch may have caused an error, such as a mail that is larger than the free space. */
+/** Whether one item of a batch may have caused the error, such as a mail larger than the free space. */
 export const mayDependOnItem = (error: unknown): boolean =>
   !(error instanceof AppError) || error.message === FULL || error.message.startsWith(DAMAGED_PAGE);

@@ -5,7 +5,6 @@ import { type Engine, sql } from './sql.ts';
 
 /** A change of the tables since schema 1. Released migrations are never changed. */
 export interface Migration {
-  /** The number of the resulting schema. */
   schema: number;
   /** The oldest schema version whose servers can use the changed tables; they keep running during an upgrade. */
   usableFrom: number;
@@ -27,7 +26,6 @@ interface Version {
   usable_from: number;
 }
 
-/** @throws Error that says what to do if this version cannot use the tables of a newer one */
 function requireUsable(applied: readonly Version[], own: readonly number[]): void {
   const newer = applied.filter(({ schema }) => !own.includes(schema));
   const schema = Math.max(...own);
@@ -52,11 +50,7 @@ async function createTables(tx: Tx, engine: Engine): Promise<void> {
   }
 }
 
-/**
- * Creates or upgrades the tables. Tables that a newer version has changed stay as they are, if this one can use them.
- * @param tx a transaction without other statements
- * @throws Error if this version cannot use the tables of a newer one, or a migration fails
- */
+/** Tables that a newer version has changed stay as they are, if this one can use them. @throws Error otherwise */
 export async function migrate(tx: Tx, engine: Engine): Promise<void> {
   if (engine === 'postgres') {
     await tx.first(sql`select pg_advisory_xact_lock(${LOCK_KEY})`);

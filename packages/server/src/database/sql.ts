@@ -3,7 +3,7 @@ import { AppError, codeOf } from '../errors.ts';
 
 export type Engine = 'sqlite' | 'postgres';
 
-/** Types that both engines can store. Booleans are 0 and 1, lists and objects JSON text. */
+/** Booleans are stored as 0 and 1, lists and objects as JSON text. */
 export type Value = string | number | bigint | null | Uint8Array;
 
 /** SQL with its values. Only this module creates it, so that values never become SQL text. */
@@ -25,7 +25,7 @@ class PerEngine {
   }
 }
 
-/** One parameter, so that the SQL text does not depend on the number of values. */
+/** A list as one parameter, so that the SQL text does not depend on its length. */
 class AnyOf {
   readonly values: readonly (string | number)[];
 
@@ -36,7 +36,6 @@ class AnyOf {
 
 export type Piece = Value | Sql | PerEngine | AnyOf;
 
-/** Builds SQL: values become parameters, pieces of SQL are inserted. */
 export function sql(strings: TemplateStringsArray, ...pieces: readonly Piece[]): Sql {
   return new Sql(strings, pieces);
 }
@@ -54,7 +53,7 @@ export const perEngine = (texts: Readonly<Record<Engine, string | Sql>>): PerEng
   return new PerEngine({ sqlite: toSql(texts.sqlite), postgres: toSql(texts.postgres) });
 };
 
-/** The time on which all nodes agree, epoch milliseconds: the database's clock. SQLite has one node, so it is `now`. */
+/** The database's clock, on which all nodes agree, epoch milliseconds. SQLite has one node, so it is `now`. */
 export const databaseTime = (now: number | null): PerEngine =>
   perEngine({
     sqlite: sql`${now}`,
@@ -75,7 +74,7 @@ export const LIKE = perEngine({ sqlite: 'like', postgres: 'ilike' });
 export const FOR_UPDATE = perEngine({ sqlite: '', postgres: 'for no key update' });
 export const FOR_UPDATE_SKIP_LOCKED = perEngine({ sqlite: '', postgres: 'for no key update skip locked' });
 
-/** Prevents the deletion of rows until the transaction ends. */
+/** Rows cannot be deleted until the transaction ends. */
 export const KEEP = perEngine({ sqlite: '', postgres: 'for key share' });
 
 const inserts = new Map<string, readonly string[]>();
@@ -99,7 +98,6 @@ export const anyOf = (values: readonly (string | number)[]): AnyOf => new AnyOf(
 /** Constant SQL. @param text never derived from input */
 export const constant = (text: string): Sql => new Sql([text], []);
 
-/** Compiled SQL. Lists are passed as parameters on PostgreSQL only. */
 export interface Compiled {
   text: string;
   values: (Value | readonly (string | number)[])[];
@@ -178,7 +176,7 @@ function parameter(to: Compiled, piece: Value | AnyOf, kind: Engine | 'single'):
   return kind === 'postgres' ? `$${to.values.length}` : '?';
 }
 
-/** Returns `otherwise` for invalid JSON, so that one damaged row does not fail a whole list. */
+/** For lists, which one damaged row must not fail. */
 export function parseOr<T>(text: string, otherwise: T): T {
   try {
     return JSON.parse(text);
@@ -195,17 +193,14 @@ export interface Db {
 }
 
 export interface Tx extends Db {
-  /** Returns the number of changed rows. */
+  /** @returns the number of changed rows */
   run(query: Sql): Promise<number>;
 }
 
 /** SQLSTATE of statements that follow a failed one in its transaction. */
 const TRANSACTION_FAILED = '25P02';
 
-/**
- * Waits for pipelined statements. @throws the error of the first that failed, not those of statements that
- * failed because of it
- */
+/** Waits for pipelined statements. @throws the error of the first that failed */
 export async function together<T extends readonly unknown[]>(
   statements: readonly [...{ [K in keyof T]: Promise<T[K]> }],
 ): Promise<T> {
@@ -216,8 +211,8 @@ export async function together<T extends readonly unknown[]>(
 }
 
 /**
- * Runs `work` in a transaction, repeatedly after a deadlock or a full disk. `step` marks a part of a long
- * operation: SQLite runs waiting calls before it. For `relaxed` see {@link Traits}.
+ * Runs `work` in a transaction, again after a deadlock or a full disk. `step`: a part of a long operation, which SQLite
+ * runs after waiting calls. `relaxed`: see {@link Traits}.
  */
 export type Transaction = <T>(work: (tx: Tx) => Promise<T>, of?: 'step' | 'relaxed') => Promise<T>;
 
@@ -255,19 +250,15 @@ export interface Traits {
 }
 
 /**
- * Returned instead of a result if an operation needs mails that are not parsed yet. After `sources` are
- * parsed, the operation is called again with the arguments `again`. These have an upper bound, so that newly
- * arriving mails cannot delay it further.
+ * Returned instead of a result if an operation needs mails that are not parsed yet. Afterwards it is called with the
+ * arguments `again`, which have an upper bound, so that newly arriving mails cannot delay it further.
  */
 export interface Unread {
   readonly unread: readonly number[];
   readonly again: readonly unknown[];
 }
 
-/**
- * @param rows of one page; `size` is null for unparsed mails @param again returns the arguments of the next
- * call, given the place of the last of these rows
- */
+/** @param rows of one page; `size` is null for unparsed mails @param again returns the arguments of the next call */
 export function unreadOf<Row extends { source: number; size: number | null }>(
   rows: readonly Row[],
   placeOf: (row: Row) => number,
@@ -281,13 +272,10 @@ export function unreadOf<Row extends { source: number; size: number | null }>(
 const isUnread = (result: unknown): result is Unread =>
   typeof result === 'object' && result !== null && 'unread' in result && 'again' in result;
 
-/** Far more rounds than occur: each means that messages were deleted and older ones took their places. */
+/** Each further round means that messages were deleted and older ones took their places. */
 const MAX_ROUNDS = 1_000;
 
-/**
- * Runs an operation, and parses mails that it needs. Every operation is called through it. @param read
- * resolves when these sources are parsed or deleted
- */
+/** Every operation is called through it. @param read resolves when these sources are parsed or deleted */
 export async function callRead(
   call: (args: readonly unknown[]) => Promise<unknown>,
   args: readonly unknown[],
@@ -329,7 +317,7 @@ export const flight = <Args extends readonly unknown[], Result>(
 
 export type Operations = Readonly<Record<string, Readonly<Record<string, Operation<never, unknown>>>>>;
 
-/** The operations without the parameter `on`. A homomorphic mapped type, so that go-to-definition leads to the SQL. */
+/** Operations without the parameter `on`. A homomorphic mapped type keeps go-to-definition. */
 export type Calls<Table> = {
   [Noun in keyof Table]: {
     [Name in keyof Table[Noun]]: Table[Noun][Name] extends Operation<infer Args, infer Result>
@@ -373,10 +361,7 @@ const ROWS_PER_STEP = 100;
 /** Deletes about `limit` rows and returns the count; fewer than `limit` means that nothing is left. */
 export type FreeStep = (tx: Tx, limit: number) => Promise<number>;
 
-/**
- * Repeats a step until nothing is left. @param first undefined if the first step may share a transaction with
- * other calls
- */
+/** Repeats a step until nothing is left. @param first undefined: the first step may share a transaction */
 export async function freeInSteps(transaction: Transaction, step: FreeStep, first?: 'step'): Promise<void> {
   for (let of = first; ; of = 'step') {
     const freed = await transaction((tx) => step(tx, ROWS_PER_STEP), of);

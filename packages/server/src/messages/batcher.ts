@@ -5,12 +5,12 @@ import type { NewMail, Placed } from './records.ts';
 const MAX_BATCH = 128;
 /** Bytes of a batch: about 10 ms of writing, for which other writes wait. A larger item is a batch of its own. */
 const MAX_BYTES = 2 * 1024 * 1024;
-/** Offered items in memory while the store is slow or down; more are dropped. */
+/** Offered items while the store is slow or down; more are dropped. */
 const MAX_OFFERED = 1_000;
 /** Mails up to this size do not wait behind larger ones. */
 const SMALL_BYTES = 64 * 1024;
 
-/** An item from `offer` has no callbacks: its result is not used. */
+/** Without callbacks for offered items. */
 interface Waiting<Item, Result> {
   item: Item;
   resolve?(result: Result): void;
@@ -20,16 +20,11 @@ interface Waiting<Item, Result> {
 interface BatcherOptions<Item> {
   /** Delays the first write after an idle time, so that more items share it. A flush aborts the signal. */
   pause?(signal: AbortSignal): Promise<void>;
-  /** Bytes of an item; a batch ends at {@link MAX_BYTES} of them. */
   bytesOf?(item: Item): number;
-  /** Weight of an item towards {@link MAX_BATCH}. */
   lengthOf?(item: Item): number;
-  /**
-   * True for errors that one item may have caused: then each item of the batch is retried alone. After other
-   * errors, all waiting items fail as well.
-   */
+  /** Whether one item may have caused the error: then each is retried alone. Otherwise all waiting items fail as well. */
   mayDependOnItem?(error: unknown): boolean;
-  /** Called when a write of offered items failed. */
+  /** A write of offered items failed. */
   onLost?(error: unknown): void;
 }
 
@@ -51,12 +46,11 @@ export class Batcher<Item, Result> {
     return new Promise((resolve, reject) => this.#push({ item, resolve, reject }));
   }
 
-  /** Adds an item without waiting for its write. */
   offer(item: Item): void {
     if (this.#waiting.length < MAX_OFFERED) this.#push({ item });
   }
 
-  /** Resolves when everything that was added before the call has been written, or has failed. */
+  /** Resolves when everything that was added before has been written, or has failed. */
   async flushed(): Promise<void> {
     this.#pausing.abort();
     await this.#idle;
@@ -92,7 +86,6 @@ export class Batcher<Item, Result> {
     }
   }
 
-  /** Takes the first items, at least one. */
   #takeBatch(): Waiting<Item, Result>[] {
     const { bytesOf = () => 0, lengthOf = () => 1 } = this.#options;
     let length = 0;
@@ -119,8 +112,8 @@ interface Call {
 const sizeOf = ({ mails }: Call): number => mails.reduce((sum, { raw }) => sum + raw.byteLength, 0);
 
 /**
- * Group commit, before the store: calls that arrive while a batch is written are joined into the next one, and share its transaction and
- * its sync. Small messages do not share batches with large ones; both are written at the same time.
+ * Group commit: calls that arrive while a batch is written become the next one. Small messages do not share batches with
+ * large ones; both are written at the same time.
  */
 export class MailBatcher {
   readonly #small: Batcher<Call, Placed[][]>;
@@ -148,7 +141,7 @@ export class MailBatcher {
     return this.#during(call, sources, batcher.add(call));
   }
 
-  /** Stores a mail by another operation than a batch. Its parsed content is stored after that operation. */
+  /** Stores a mail by another operation. Its parsed content is stored after it. */
   alone<T>(source: number, store: () => Promise<T>): Promise<T> {
     return this.#during({ mails: [], now: 0, isWritten: true }, [source], store());
   }
@@ -161,15 +154,11 @@ export class MailBatcher {
     return ended;
   }
 
-  /** Resolves when all calls have ended. */
   async flushed(): Promise<void> {
     await Promise.all([this.#small.flushed(), this.#large.flushed()]);
   }
 
-  /**
-   * Stores parsed content in batches: with its mail while that waits for a batch, otherwise after the batch
-   * of the mail.
-   */
+  /** Stores parsed content with its mail while that waits for a batch, otherwise after it, in batches. */
   keeping(keep: Keep): Keep {
     const batcher = new Batcher(
       async (all: ReadingOf[]) => {

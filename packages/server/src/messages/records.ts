@@ -4,16 +4,12 @@ import type { PartIndex } from '../mail/mime/part-index.ts';
 import type { Trail } from '../mail/trail.ts';
 import type { NewSource, Reading } from '../reading/sql.ts';
 
-/** Its source is stored once for all recipients. */
 export interface NewMail extends NewSource {
   /** Whether the sender is checked while the mail is parsed. */
   checks: boolean;
-  /** Set when parsing is complete. The batch stores it with the mail if it is in time. */
+  /** Set when parsing is complete; stored with the mail if it is in time. */
   reading?: Reading | undefined;
-  /**
-   * Id of the row of `outgoing` for this mail. The mail is stored only while that row is pending, and the
-   * same transaction completes the row.
-   */
+  /** Id of its row of `outgoing`. The mail is stored only while that is pending, and completes it. */
   outgoing?: string | undefined;
   recipients: NewMailRecipient[];
 }
@@ -35,11 +31,9 @@ export type Placed =
       messageId: string;
       receivedAt: number;
       source: number;
-      /** Whether the parsed content was stored with the message. */
       isRead: boolean;
-      /** Number of webhook deliveries, if any. */
+      /** Number of webhook deliveries. */
       deliveries?: number;
-      /** Whether an outcome of the message will be sent. */
       hasOutcome?: true;
     }
   | { inboxId: string; accountId: string; refused: 'gone' | 'full' };
@@ -49,7 +43,6 @@ export interface MessageRecord {
   inboxId: string;
   /** Strictly increasing within an inbox, in the order of the commits. */
   receivedAt: number;
-  /** Of the raw source, bytes. */
   size: number;
   /** Approximate size of {@link FullMessageRecord.content} as JSON, bytes. */
   contentBytes: number;
@@ -58,7 +51,6 @@ export interface MessageRecord {
   isToOther?: boolean;
   parseError: string | null;
   summary: MailSummary;
-  /** Epoch milliseconds; null if unread. */
   readAt: number | null;
   tags: string[];
 }
@@ -67,17 +59,17 @@ export interface MessageRow {
   id: string;
   receivedAt: number;
   size: number;
-  /** JSON text of a {@link MailSummary}. */
+  /** JSON text. */
   summary: string;
   readAt: number | null;
-  /** JSON text of a list. */
+  /** JSON text. */
   tags: string;
-  /** JSON text of the RCPT addresses; null where they are just the address of the inbox. */
+  /** JSON text; null where it is just the address of the inbox. */
   otherRcptTo: string | null;
 }
 
 export interface AccountMessageRecord extends MessageRecord {
-  /** Strictly increasing within the account, in the order of the commits; with gaps. */
+  /** Strictly increasing within the account, with gaps. */
   accountOrder: number;
 }
 
@@ -86,7 +78,6 @@ export interface AccountMessageRow extends MessageRow {
   accountOrder: number;
 }
 
-/** All inboxes of an account, or one inbox. */
 export interface SearchScope {
   accountId: string;
   inboxId?: string;
@@ -100,7 +91,6 @@ export interface NewestPage {
   place: number;
   /** `receivedAt` of the message at that place; 0 for an empty range. */
   time: number;
-  /** True if the range has no message below `place`. */
   isComplete: boolean;
 }
 
@@ -109,7 +99,6 @@ export interface CheckRange {
   after: number;
   before: number;
   order: 'oldest-first' | 'newest-first';
-  /** The call ends after this many matches. */
   limit: number;
   onlyMatches: boolean;
 }
@@ -122,9 +111,8 @@ export interface CheckedMessage {
 
 export interface CheckedPage {
   messages: CheckedMessage[];
-  /** `receivedAt` of the last message that was read, or the beginning of an empty range. */
+  /** `receivedAt` of the last message that was read, or the beginning of the range. */
   place: number;
-  /** True if the range has no message after `place`. */
   isComplete: boolean;
 }
 
@@ -132,7 +120,6 @@ export interface FullMessageRecord extends MessageRecord {
   accountId: string;
   envelope: Omit<MailEnvelope, 'given'>;
   given?: MailEnvelope['given'];
-  /** Null if not checked. */
   authentication: MailAuthentication | null;
   /** All steps but the commit, whose time is `receivedAt`. */
   trail: Trail;

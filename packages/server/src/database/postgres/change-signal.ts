@@ -4,9 +4,9 @@ import { toError } from '../../errors.ts';
 import { connectAlone } from './connection.ts';
 
 const CHANNEL = 'mayfly';
-/** Hints are collected for this long and sent together, milliseconds. */
+/** Hints of this time are sent together, milliseconds. */
 const GATHER_MS = 5;
-/** More hints are replaced by a single `all` hint. */
+/** More become one `all` hint. */
 const MAX_HINTS = 1_000;
 /** How often the listening connection queries for changes whose hint was lost, which also tests the connection. */
 const CHECK_EVERY_MS = 1_000;
@@ -18,7 +18,6 @@ export type Hint =
   | { kind: 'message'; accountId: string; inboxId: string }
   | { kind: 'inbox'; inboxId: string }
   | { kind: 'deliveries' }
-  /** Anything may have changed. */
   | { kind: 'all' };
 
 /** Ids that held requests of this node wait for. */

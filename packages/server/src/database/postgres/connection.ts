@@ -7,14 +7,10 @@ import { runFlights, runTransaction } from './transactions.ts';
 const CONNECT_TIMEOUT_MS = 5_000;
 /** The server cancels longer statements, also those that wait for a lock. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/**
- * Closes the connection to a server that does not respond. Longer than the statement timeout, so that a
- * cancelled statement fails first.
- */
+/** Longer than the statement timeout, so that a cancelled statement fails first. */
 const ANSWER_TIMEOUT_MS = 12_000;
 /** Ends transactions of a process that stopped, because their locks block other nodes. */
 const IDLE_TRANSACTION_TIMEOUT_MS = 10_000;
-/** In the format of `server_version_num`. */
 const OLDEST_VERSION = 150_000;
 
 /** `pg` returns 64-bit integers as text; all stored ones are safe integers. */
@@ -41,7 +37,7 @@ async function requirePrimary(client: Pick<Client, 'query'>): Promise<void> {
   if (rows[0].standby) throw new StandbyError();
 }
 
-/** @param onError called when an idle connection fails, for example because the server restarts */
+/** @param onError called when an idle connection fails */
 export function createPool(url: string, onError: (error: Error) => void, max = 10): Pool {
   const pool = new Pool({
     ...configOf(url),
@@ -102,7 +98,6 @@ export async function requireDurable(client: Client): Promise<void> {
  * because a prepared `*` fails after a column is added.
  */
 const names = new Map<string, string>();
-/** More than the store has queries; further queries are planned each time. */
 const MAX_NAMES = 500;
 
 function nameOf(text: string): string | undefined {
@@ -113,7 +108,6 @@ function nameOf(text: string): string | undefined {
   return name;
 }
 
-/** Queries on a connection to PostgreSQL or, for reads, on a pool. */
 export class PostgresDb implements Tx {
   readonly engine = 'postgres';
   readonly #client: Pick<PoolClient, 'query'>;

@@ -26,7 +26,6 @@ const STATES: Readonly<Record<string, string>> = {
 };
 /** data_corrupted and index_corrupted. */
 const DAMAGED = /^XX00[12]$/;
-/** Errors of sockets and of the pool, which have no SQLSTATE. */
 const UNREACHABLE =
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;
 const CLOSED_TEXT = /connection (terminated|ended)|not queryable|client was closed/i;
@@ -36,7 +35,7 @@ const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** The SQLSTATE or system error code; '' for other errors. */
+/** The SQLSTATE or system error code; '' for others. */
 function stateOf(error: unknown): string {
   return error instanceof AppError ? stateOf(error.cause) : codeOf(error);
 }
@@ -59,7 +58,6 @@ export const isLocked = (error: unknown): boolean => stateOf(error) === LOCK_NOT
 export const isOfStatement = (error: unknown): boolean =>
   /^[0-9A-Z]{5}$/.test(stateOf(error)) && !UNREACHABLE.test(stateOf(error));
 
-/** Undefined for errors that are not of PostgreSQL or the connection to it. */
 export function toUnavailable(error: unknown): AppError | undefined {
   if (error instanceof AppError || !(error instanceof Error)) return undefined;
   const code = stateOf(error);
@@ -93,7 +91,6 @@ function wayOut(code: string, message: string): string | undefined {
   return known ?? (WITHOUT_ANSWER.test(code) || WITHOUT_ANSWER.test(message) ? NOT_REACHED : undefined);
 }
 
-/** The error shown to the operator when the store cannot be opened. */
 export function startFailure(error: unknown): Error {
   const message = messageOf(error);
   const what = wayOut(stateOf(error), message);

@@ -9,7 +9,7 @@ import { ChangeSignal, type ChangeSignalDeps } from './change-signal.ts';
 import { connectAlone, createPool, PostgresDb, postgresEngine, requireDurable } from './connection.ts';
 import { isConflict, isLocked, startFailure, toUnavailable } from './errors.ts';
 
-/** One to two minutes, with pauses and lock timeouts. */
+/** One to two minutes. */
 const MAX_ATTEMPTS = 40;
 
 /** Retries while a table is locked, such as by a backup. Waiting for the lock would block the other servers. */
@@ -37,12 +37,10 @@ export async function upgradeTables(client: Client): Promise<void> {
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database` */
   url: string;
-  /** Called when an idle connection fails; the next call opens a new one. */
   onError?: (error: Error) => void;
-  /** Called when the search thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
-  /** Parses mails that have no parsed content yet. Without it, operations that need such a mail fail. */
+  /** Without it, operations that need an unparsed mail fail. */
   read?: ReadSources;
   /** Without it, this node receives no notifications of other nodes. */
   hints?: Pick<ChangeSignalDeps, 'clock' | 'node' | 'onHint' | 'waiting'>;

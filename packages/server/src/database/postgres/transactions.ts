@@ -7,10 +7,10 @@ const MAX_ATTEMPTS = 5;
 /** The warning of a COMMIT that the synchronous standby did not confirm (PostgreSQL manual, section 26.2.8). */
 const NOT_REPLICATED = '01000';
 
-/** COMMIT was sent, but its outcome is unknown. */
+/** It is unknown whether the COMMIT took effect. */
 class CommitFailed extends Error {}
 
-/** Throws unless the commit is certainly durable: COMMIT of a failed transaction resolves with the command ROLLBACK. */
+/** @throws unless it is certainly durable: COMMIT of a failed transaction resolves with the command ROLLBACK */
 async function commit(client: PoolClient): Promise<void> {
   const warnings: string[] = [];
   const onNotice = ({ code, message }: { code?: string | undefined; message?: string | undefined }) => {

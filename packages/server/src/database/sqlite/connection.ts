@@ -23,7 +23,7 @@ const COMPANIONS = ['', '-wal', '-shm', '.lock'];
 export const PRIVATE_FILE = 0o600;
 export const PRIVATE_FOLDER = 0o700;
 const OTHERS = 0o077;
-/** Error codes of systems that cannot sync a folder, such as Windows, which sync its entries by themselves. */
+/** Of systems that cannot sync a folder and sync its entries by themselves, such as Windows. */
 const CANNOT_SYNC = ['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'ENOTSUP'];
 const WAY_OUT =
   'Give the user that runs Mayfly permission to write there, or set MAYFLY_DATA_DIR to another folder.';
@@ -59,10 +59,7 @@ function makeWithParents(folder: string, sync: (folder: string) => void): void {
   sync(dirname(folder));
 }
 
-/**
- * Creates missing files, and removes the permissions of other users. SQLite creates its log with the
- * permissions of the database.
- */
+/** SQLite creates its log with the permissions of the database. */
 function makePrivate(path: string): void {
   for (const file of [path, `${path}.lock`]) closeSync(openSync(file, 'a', PRIVATE_FILE));
   for (const file of COMPANIONS.map((suffix) => path + suffix)) {
@@ -97,7 +94,7 @@ export function requireSameFile(path: string): () => void {
   };
 }
 
-/** Creates folder and file durably. @param sync syncs the entries of a folder. @throws Error that says what to do */
+/** Creates folder and file durably. @param sync syncs the entries of a folder */
 export function prepareFolder(path: string, sync = syncFolder): void {
   const folder = dirname(path);
   try {
@@ -126,14 +123,11 @@ export function prepareFolder(path: string, sync = syncFolder): void {
 /** The first release without the WAL-reset bug, which could corrupt a database. */
 const OLDEST_SQLITE = '3.51.3';
 
-/** `PRAGMA synchronous` FULL: each commit is on stable storage before it returns. */
+/** `PRAGMA synchronous`: each commit is on stable storage before it returns. */
 const FULL = 2;
 
-/** A log that one huge message enlarged is truncated to this size. */
 const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
-/** Cache for the upper pages of every index and the newest rows. */
 const WRITER_CACHE_KIB = 16 * 1024;
-/** @throws Error if this SQLite can corrupt a database */
 export function requireSqlite(version: string): void {
   const order = version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true });
   if (order < 0) {
@@ -159,10 +153,7 @@ export interface Connection {
   busyTimeoutMs: number;
 }
 
-/**
- * @param maxPages limit in pages of 4 KiB @param isDurable false for data that is not needed after the end of this process
- * @throws Error if commits would not be durable, or the file cannot be opened
- */
+/** @param maxPages limit in pages of 4 KiB @param isDurable false for data that may end with this process */
 export function openWriter(
   { path, busyTimeoutMs }: Connection,
   maxPages?: number,
@@ -196,16 +187,12 @@ export function openReader({ path, busyTimeoutMs }: Connection): DatabaseSync {
   return new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
 }
 
-/**
- * Marks unfinished imports and replays of an ended server as failed. Only for the single server of a
- * database, before it writes.
- */
+/** Marks unfinished imports and replays of an ended server as failed. Only before the single server writes. */
 export function giveUpUnfinished(database: DatabaseSync): void {
   database.exec('update parked_sources set stage = null where stage is not null');
   database.exec('update inboxes set replay_until = 0, version = version + 1 where replay_until > 0');
 }
 
-/** More than the store has queries. */
 const MAX_STATEMENTS = 500;
 
 class SqliteDb implements Tx {
@@ -214,7 +201,7 @@ class SqliteDb implements Tx {
   readonly #isTransaction: boolean;
   readonly #statements = new LRUCache<string, StatementSync>({ max: MAX_STATEMENTS });
 
-  /** @param isTransaction true to reject statements outside a transaction */
+  /** @param isTransaction to reject statements outside a transaction */
   constructor(database: DatabaseSync, isTransaction = false) {
     this.#database = database;
     this.#isTransaction = isTransaction;

@@ -27,7 +27,7 @@ function primaryCodeOf(error: unknown): number {
 
 export const isBusy = (error: unknown): boolean => primaryCodeOf(error) === BUSY;
 
-/** True if the disk was full; the transaction was rolled back. */
+/** The transaction was rolled back. */
 export const isFull = (error: unknown): boolean => primaryCodeOf(error) === FULL_DISK;
 
 /** True if the connection must not be used any more, because it is unknown what a failed sync has written. */
@@ -37,7 +37,6 @@ export const isBroken = (error: unknown): boolean => primaryCodeOf(error) === IO
 export const isRemoved = (error: unknown): boolean =>
   error instanceof AppError && error.code === 'storage_damaged' && primaryCodeOf(error) === 0;
 
-/** Undefined for errors that do not come from SQLite. */
 export function toUnavailable(error: unknown): AppError | undefined {
   if (error instanceof AppError) return undefined;
   const code = primaryCodeOf(error);

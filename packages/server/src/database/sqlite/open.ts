@@ -28,7 +28,7 @@ export const startThread: StartThread = (workerData) =>
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
   });
 
-/** Busy timeout for locks of other processes (the command line, a backup). */
+/** For locks of other processes (the command line, a backup). */
 const WRITER_BUSY_TIMEOUT_MS = 3000;
 /** Short, because the main thread must not be blocked; readers wait only while the database is recovered or closed. */
 const READER_BUSY_TIMEOUT_MS = 10;
@@ -36,21 +36,18 @@ const READER_BUSY_TIMEOUT_MS = 10;
 const SEARCHER_BUSY_TIMEOUT_MS = 1000;
 
 export interface SqliteOptions {
-  /** The database file; its folder is created if it does not exist. */
   path: string;
   /** Whether this is the only server on the database (the default). False for the command line. */
   exclusive?: boolean;
   busyTimeoutMs?: number;
-  /** Limit in pages of 4 KiB; default: none. */
   maxPages?: number;
-  /** Default: true. False does not sync commits, for data that is not needed after the end of the process. */
+  /** False does not sync commits, for data that may end with the process. */
   isDurable?: boolean | undefined;
   /** Called when a write begins (1) and ends (-1). */
   onWriting?: (change: 1 | -1) => void;
-  /** Called when a thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
-  /** Parses mails that have no parsed content yet. Without it, operations that need such a mail fail. */
+  /** Without it, operations that need an unparsed mail fail. */
   read?: ReadSources;
   /** Called if the database is new although a server has used it before. */
   onEmptied?: () => void;
@@ -66,10 +63,7 @@ const WAYS_OUT: Readonly<Record<string, string>> = {
   'database or disk is full': 'Free space on the disk, or set MAYFLY_DATA_DIR to a folder on another one.',
 };
 
-/**
- * Locks a database for one server until the result is closed or the process ends. The lock is on a separate file, so
- * that the command line can open the database. @throws Error if another server holds the lock
- */
+/** Until the result is closed or the process ends. On a separate file, so that the command line can open the database. */
 export function lockForServer(path: string): DatabaseSync {
   const lock = new DatabaseSync(`${path}.lock`);
   try {
@@ -178,7 +172,6 @@ async function openConnections(options: SqliteOptions): Promise<Store> {
   }
 }
 
-/** Short reads run on this thread, writes and searches on their own. @throws Error that says what to do */
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { path, exclusive = true } = options;
   if (exclusive && isEmptied(path)) options.onEmptied?.();

@@ -34,17 +34,14 @@ const SMALL_WRITE_BYTES = 64 * 1024;
 /** Timeout for readers: ours take milliseconds, those of other processes may take hours. */
 const READERS_TIMEOUT_MS = 100;
 
-/**
- * Upper bound of the parsed content that is stored for a mail besides its raw source; see MAX_STORED_BYTES in
- * mail/stored-content.ts.
- */
+/** Upper bound of the parsed content of a mail; see MAX_STORED_BYTES in mail/stored-content.ts. */
 const MAX_INDEX_BYTES = 2 * 1024 * 1024;
 
 /** Space reserved for the parsed content of unparsed mails, so that acknowledged mail stays readable on a full disk. */
 const UNREAD_BYTES = `select coalesce(sum(min(s.size, ${MAX_INDEX_BYTES})), 0) as bytes
   from unread u join sources s on s.seq = u.source_seq`;
 
-/** Upper bound of the bytes that a call adds; 0 for a method that may use the reserve. */
+/** Upper bound; 0 for a method that may use the reserve. */
 function bytesAdded({ path, args: [items, ...others] }: Call): number {
   if (operationAt(path).traits.mayUseReserve) return 0;
   const rows = Array.isArray(items) ? Math.max(1, items.length) : 1;
@@ -54,7 +51,6 @@ function bytesAdded({ path, args: [items, ...others] }: Call): number {
   );
 }
 
-/** Rejects calls for which the disk has no space, and empties the log when it leaves too little. */
 function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Connection) {
   const numberOf = (query: string): (() => number) => {
     const statement = database.prepare(query);
@@ -113,7 +109,6 @@ function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Conn
   }
 
   return {
-    /** Empties the log if less than the reserve is free. */
     beforeTransaction: () => makeSpace(0),
     emptyLog,
     /** Only between transactions. @throws AppError `unavailable` if there is no space for what the call adds */

@@ -19,10 +19,9 @@ interface Unit {
 
 type Outcome = { value: unknown } | { error: unknown };
 
+/** The transaction fails with the error of a hook. */
 interface TransactionHooks {
-  /** Called before each transaction; if it throws, the transaction fails with that error. */
   beforeTransaction(): void;
-  /** Called after each commit, before the units of work in it resolve. If this hook throws, those units fail with its error. */
   afterCommit(): void;
   /** Called when the disk is full, before one more attempt. */
   makeSpace(): void;
@@ -30,20 +29,19 @@ interface TransactionHooks {
 }
 
 /**
- * Runs the transactions of the writer connection. Waiting units of work share one transaction and its sync,
- * and resolve when it is durable. A unit that throws is rolled back alone.
+ * Group commit: waiting units of work share one transaction and its sync, and resolve when it is durable. A unit that
+ * throws is rolled back alone.
  */
 export class Transactions {
   readonly #database: DatabaseSync;
   readonly #hooks: TransactionHooks;
   readonly #isDurable: boolean;
   readonly #log: StatementSync;
-  /** In the order in which they run: `relaxed` first, so that they wait for no sync; of `step` one in each transaction. */
+  /** In the order in which they run: `relaxed` first, so that they wait for no sync. */
   readonly #queues = { relaxed: [] as Unit[], synced: [] as Unit[], step: [] as Unit[] };
   #running = false;
   #syncs = true;
 
-  /** @param isDurable false to sync no commit */
   constructor(database: DatabaseSync, hooks: TransactionHooks, isDurable = true) {
     this.#database = database;
     this.#hooks = hooks;
@@ -99,7 +97,6 @@ export class Transactions {
     }
   }
 
-  /** @param mayRetry whether units are repeated once after a full disk */
   async #runTogether(queue: Unit[], syncs: boolean, mayRetry: boolean): Promise<void> {
     const begun: Unit[] = [];
     const outcomes: Outcome[] = [];
@@ -128,10 +125,7 @@ export class Transactions {
     }
   }
 
-  /**
-   * Must be called between transactions. A commit with `synchronous = normal` is not synced; it becomes
-   * durable with the next synced commit.
-   */
+  /** Between transactions. A commit with `synchronous = normal` becomes durable with the next synced one. */
   #sync(full: boolean): void {
     if (full === this.#syncs || !this.#isDurable) return;
     this.#database.exec(`pragma synchronous = ${full ? 'full' : 'normal'}`);

@@ -26,7 +26,7 @@ import {
 import type { NewMail, NewMailRecipient, Placed } from '../records.ts';
 import { evict } from './ending.ts';
 
-/** A live inbox, whose row the transaction has locked. */
+/** A live, locked inbox. */
 interface BatchInbox {
   id: string;
   accountId: string;
@@ -34,7 +34,6 @@ interface BatchInbox {
   messageCount: number;
   lastReceivedAt: number;
   hasWebhook: 0 | 1;
-  /** JSON text of the remaining outcome rules. */
   outcomes: string | null;
 }
 
@@ -57,10 +56,7 @@ interface BatchPlan {
 const isFull = ({ messageCount }: BatchInbox, { evictsOldest, maxMessages }: NewMailRecipient): boolean =>
   !evictsOldest && messageCount >= maxMessages;
 
-/**
- * @param inboxes the live ones by id; their counters are updated @param ended rows of `outgoing` that this
- * batch completes; mail of other rows is already stored, so it is skipped
- */
+/** Updates the counters of inboxes. Mail of rows of `outgoing` that have not `ended` now is already stored, so it is skipped. */
 function planBatch(
   mails: readonly NewMail[],
   { inboxes, ended }: Pick<Locked, 'inboxes' | 'ended'>,
@@ -130,10 +126,7 @@ interface Taken {
   isNew: boolean;
 }
 
-/**
- * Locks the rows of accounts in one order. A single statement on PostgreSQL; SQLite does not support `insert`
- * in a `with`.
- */
+/** Locks the rows of accounts in one order. SQLite does not support `insert` in a `with`. */
 export async function takePlaces(tx: Tx, counts: ReadonlyMap<string, number>): Promise<Taken[]> {
   if (tx.engine === 'postgres') {
     return tx.all<Taken>(
@@ -271,7 +264,6 @@ interface NewDelivery {
   isRead: boolean;
 }
 
-/** Deliveries of one event of a message to these webhooks. */
 export function deliveriesOf(
   message: Pick<NewDelivery, 'inboxId' | 'messageId' | 'isRead'>,
   webhooks: readonly Pick<Webhook, 'id'>[],
@@ -297,7 +289,7 @@ export async function addDeliveries(tx: Tx, deliveries: readonly NewDelivery[], 
   ]);
 }
 
-/** The deliveries of each mail. Sets `deliveries` of each placed message. */
+/** Sets `deliveries` of each placed message. */
 const planDeliveries = ({ mails }: BatchPlan, webhooks: readonly Webhook[], now: number): NewDelivery[][] =>
   mails.map(({ messages }) =>
     messages.flatMap(({ placed }) => {
@@ -312,7 +304,6 @@ const planDeliveries = ({ mails }: BatchPlan, webhooks: readonly Webhook[], now:
     }),
   );
 
-/** Adds parsed content if it is complete, and marks the other mails as unparsed. */
 async function addIndex(
   tx: Tx,
   { mails }: BatchPlan,
@@ -364,9 +355,7 @@ async function moveInboxes(tx: Tx, { changed }: BatchPlan, now: number): Promise
   );
 }
 
-/**
- * Consumes the next outcome of each inbox within the transaction of the mail, so that several nodes never use it twice.
- */
+/** Consumes the next outcome of each inbox in the transaction of the mail, so that nodes never use it twice. */
 async function addOutcomes(tx: Tx, { mails }: BatchPlan, now: number): Promise<void> {
   const rows: Value[][] = [];
   const rulesOf = new Map<BatchInbox, OutcomeState[]>();

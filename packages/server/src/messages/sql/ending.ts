@@ -28,7 +28,6 @@ const selectOldest = (tx: Tx, { inbox, after, upTo, limit }: Oldest) =>
       order by m.received_at limit ${limit}`,
   );
 
-/** @returns the sources of the messages */
 async function deleteUpTo(tx: Tx, inbox: number, after: number, upTo: number): Promise<number[]> {
   const deleted = await tx.all<{ source: number }>(
     sql`delete from messages where inbox_seq = ${inbox} and received_at > ${after} and received_at <= ${upTo}
@@ -38,9 +37,8 @@ async function deleteUpTo(tx: Tx, inbox: number, after: number, upTo: number): P
 }
 
 /**
- * Deletes the oldest messages of an inbox, about `limit` rows. The caller's transaction has locked the inbox
- * and read its `seq`, because SQLite reuses numbers. @param released receives the sources of the deleted
- * messages, which the caller has to release
+ * Deletes the oldest messages, about `limit` rows. The caller's transaction has locked the inbox and read its `seq`,
+ * because SQLite reuses numbers. @param released receives the sources, which the caller has to release
  */
 export async function freeMessages(
   tx: Tx,
@@ -109,7 +107,7 @@ export async function evict(
   await releaseSources(tx, released);
 }
 
-/** Returns the source of the deleted message; undefined if there is no such message. */
+/** @returns the source of the deleted message */
 async function unlist(tx: Tx, inboxId: string, messageId: string, now: number): Promise<number | undefined> {
   const locked = await lockInboxOf(tx, inboxId, messageId, now);
   if (!locked) return undefined;

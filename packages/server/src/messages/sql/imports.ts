@@ -7,19 +7,16 @@ import type { InboxRecord, StagedMails } from '../../inboxes/records.ts';
 import { addSources, insertRows, type NewSource } from '../../reading/sql.ts';
 import { addDeliveries, deliveriesOf, takePlaces } from './adding.ts';
 
-/** Longer than an import takes. The sweeper deletes older staged mails, which a crash left behind. */
+/** Longer than an import takes. The sweeper deletes older staged mails. */
 export const STAGED_MS = HOUR_MS;
 
 // The mails of a recording are stored one by one under a name, without messages, so they cannot be read. The
 // transaction that creates their inbox makes messages of all of them and removes the name.
 
-/**
- * Limit of deliveries of an import: other writes wait for its transaction; with twenty times more deliveries,
- * most of a minute.
- */
+/** Other writes wait for the transaction of an import; with twenty times more deliveries, most of a minute. */
 const MAX_DELIVERIES = 10_000;
 
-/** Leaves staged sources to the sweeper; returns their number. */
+/** Leaves staged sources to the sweeper. */
 const giveUp = (tx: Tx, stage: string): Promise<number> =>
   tx.run(sql`update parked_sources set stage = null where stage = ${stage}`);
 
@@ -85,7 +82,7 @@ async function addDeliveriesOf(
   await addDeliveries(tx, deliveries, now);
 }
 
-/** Makes staged mails the first messages of a new inbox, received in the last milliseconds before now. */
+/** Makes staged mails the messages of a new inbox, received in the last milliseconds before now. */
 export async function placeStaged(
   tx: Tx,
   { inbox, seq }: { inbox: InboxRecord; seq: number },

@@ -42,7 +42,6 @@ export async function lockInboxOf(
   return inbox && { inboxSeq: inbox.seq, receivedAt };
 }
 
-/** Selects the source of a message; no row for an invalid id. */
 const sourceOf = (inboxId: string, messageId: string, now: number): Sql =>
   sql`select m.source_seq from inboxes i join messages m on m.inbox_seq = i.seq
     where i.id = ${inboxId} and i.expires_at > ${now} and m.received_at = ${timeOfId('msg', messageId) ?? -1}
@@ -106,7 +105,7 @@ export const one = {
     },
   ),
 
-  /** Size of the raw source, bytes. */
+  /** Of the raw source, bytes. */
   sizeOf: read(async (db, inboxId: string, messageId: string, now: number): Promise<number | undefined> => {
     const row = await db.first<{ size: number }>(
       sql`select size from sources where seq = (${sourceOf(inboxId, messageId, now)})`,

@@ -26,7 +26,6 @@ type Following = Omit<Range, 'before'> & { before?: number };
 const timeOf = ({ receivedAt }: { receivedAt: number }): number => receivedAt;
 const orderOf = ({ accountOrder }: { accountOrder: number }): number => accountOrder;
 
-/** `last` is the place of the newest message. */
 export const placesOf = (db: Db, accountId: string): Promise<{ seq: number; last: number } | undefined> =>
   db.first(
     sql`select a.seq, coalesce(o.last, 0) as last from accounts a left join account_orders o on o.account_seq = a.seq
@@ -40,13 +39,10 @@ export const emptyPage = (before: number): NewestPage => ({
   isComplete: true,
 });
 
-/** By how much the times of messages may contradict the account's order, because the clocks of nodes differ. */
+/** By how much times may contradict the account's order, because the clocks of nodes differ. */
 const MAX_DISORDER_MS = 60_000;
 
-/**
- * Bisection for a place up to which no message is newer than `time`: if a message is older than `time` by
- * {@link MAX_DISORDER_MS}, all messages before it are older than `time`.
- */
+/** Bisection for a place up to which no message is newer than `time`. */
 async function placeUpTo(db: Db, account: number, newest: number, time: number): Promise<number> {
   let place = 0;
   for (let end = newest; place < end; ) {
@@ -62,7 +58,6 @@ async function placeUpTo(db: Db, account: number, newest: number, time: number):
   return place;
 }
 
-/** As many messages as an inbox holds. */
 const MAX_RECIPIENT_ROWS = 10_000;
 const RECIPIENTS = constant("m.received_at || ' ' || m.rcpt_to as line");
 

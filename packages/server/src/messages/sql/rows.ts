@@ -24,7 +24,7 @@ export const parseSummary = (bytes: Uint8Array): MailSummary => parse(utf8.decod
 
 const recent = recentContents();
 
-/** Contents to compare, by message id, without deleted messages. Recent ones are cached. */
+/** By message id, without deleted messages. */
 export async function readContents(
   db: Db,
   rows: readonly { id: string; source: number; size: number }[],
@@ -62,7 +62,6 @@ export const LISTED_COLUMNS: Sql = constant(
     case when lower(m.rcpt_to) = (select '["' || address || '"]' from inboxes where seq = m.inbox_seq) then null
       else m.rcpt_to end as "otherRcptTo"`,
 );
-/** As {@link LISTED_COLUMNS}. */
 export const MESSAGE_COLUMNS: Sql = sql`${LISTED_COLUMNS}, m.rcpt_to as "rcptTo", r.parse_error as "parseError",
   length(r.content) as "contentBytes"`;
 

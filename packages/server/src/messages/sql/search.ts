@@ -62,7 +62,6 @@ export const INVISIBLE_SET =
 const ROWS_PER_CALL = 500;
 /** Limit of the messages after the first, which is read whatever its size. */
 const BYTES_PER_CALL = 8 * 1024 * 1024;
-/** Fewer letters match nearly every message. */
 const MIN_LETTERS = 3;
 
 /** The database compares a pattern at each place of the text: 500 characters that nearly match would take seconds. */
@@ -71,10 +70,9 @@ const PIECES = new RegExp(`[a-z0-9@.+-]{1,${PATTERN_CHARACTERS}}`, 'g');
 
 /** Consecutive messages that one call reads. */
 interface Stretch {
-  /** Place of the last message. */
+  /** Of the last message. */
   place: number;
   rows: number;
-  /** Whether no message of the searched range is left. */
   isComplete: boolean;
 }
 
@@ -82,14 +80,13 @@ const SIZES = constant('m.received_at as place, r.size, m.source_seq as source')
 
 interface Sized {
   place: number;
-  /** Null until the mail is parsed. */
   size: number | null;
   source: number;
 }
 
 const placeOf = ({ place }: Sized): number => place;
 
-/** @param found the first {@link ROWS_PER_CALL} messages of the range. @param empty the place that is returned if none was found */
+/** @param found the first {@link ROWS_PER_CALL} messages @param empty the place if there are none */
 function stretchOf(found: readonly Sized[], empty: number): Stretch {
   let rows = 0;
   for (let bytes = 0; rows < found.length; rows++) {
@@ -188,7 +185,6 @@ async function* matchesOf(
   }
 }
 
-/** Builds the page, which ends with the last match that is needed. */
 function pageOf(
   all: readonly CheckedMessage[],
   { limit, onlyMatches }: CheckRange,
@@ -322,6 +318,6 @@ export const searching = {
   ),
 };
 
-/** The column with the row number of the scope, and the one with the places of its messages. */
+/** Columns of the scope and of the places in it. */
 const OF_ACCOUNT = [constant('m.account_seq'), constant('m.account_order')] as const;
 const OF_INBOX = [constant('m.inbox_seq'), constant('m.received_at')] as const;
