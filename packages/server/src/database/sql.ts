@@ -250,27 +250,38 @@ export interface Traits {
 }
 
 /**
- * Returned instead of a result if an operation needs mails that are not parsed yet. Afterwards it is called with the
- * arguments `again`, which have an upper bound, so that newly arriving mails cannot delay it further.
+ * Places in the order of an inbox or an account; both are exclusive. Infinity must be replaced before a
+ * query, because the engines do not support it.
+ */
+export interface Range {
+  after: number;
+  before: number;
+  limit: number;
+}
+
+/**
+ * Returned instead of a result if an operation needs mails that are not parsed yet. Afterwards it is called again, with
+ * this upper bound of its {@link Range}, so that newly arriving mails cannot delay it further.
  */
 export interface Unread {
   readonly unread: readonly number[];
-  readonly again: readonly unknown[];
+  readonly before: number;
 }
 
-/** @param rows of one page; `size` is null for unparsed mails @param again returns the arguments of the next call */
+/** @param rows of one page; `size` is null for unparsed mails @param placeOf for a page of a {@link Range} */
 export function unreadOf<Row extends { source: number; size: number | null }>(
   rows: readonly Row[],
-  placeOf: (row: Row) => number,
-  again: (before: number) => readonly unknown[],
+  placeOf: (row: Row) => number = () => 0,
 ): Unread | undefined {
   const unread = rows.filter(({ size }) => size === null).map(({ source }) => source);
-  if (unread.length === 0) return undefined;
-  return { unread, again: again(Math.max(...rows.map(placeOf)) + 1) };
+  return unread.length === 0 ? undefined : { unread, before: Math.max(...rows.map(placeOf)) + 1 };
 }
 
 const isUnread = (result: unknown): result is Unread =>
-  typeof result === 'object' && result !== null && 'unread' in result && 'again' in result;
+  typeof result === 'object' && result !== null && 'unread' in result;
+
+const isRange = (arg: unknown): boolean =>
+  typeof arg === 'object' && arg !== null && 'after' in arg && 'limit' in arg;
 
 /** Each further round means that messages were deleted and older ones took their places. */
 const MAX_ROUNDS = 1_000;
@@ -284,8 +295,9 @@ export async function callRead(
   let result = await call(args);
   for (let round = 0; isUnread(result); round++) {
     if (round >= MAX_ROUNDS) throw new Error(`Sources ${result.unread.join(', ')} cannot be read.`);
-    await read(result.unread);
-    result = await call(result.again);
+    const { unread, before } = result;
+    await read(unread);
+    result = await call(args.map((arg) => (isRange(arg) ? { ...(arg as Range), before } : arg)));
   }
   return result;
 }

@@ -6,13 +6,6 @@ import { isBusy } from './errors.ts';
 /** Problems listed; a completely damaged table has millions. */
 const MAX_LISTED = 100;
 
-interface DamagedTable {
-  name: string;
-  /** False if only indexes are damaged. */
-  losesRows: boolean;
-  problems: string[];
-}
-
 /** Reads rows up to the first unreadable one, and returns the reason. */
 function read<Row>(
   database: DatabaseSync,
@@ -29,41 +22,31 @@ function read<Row>(
   }
 }
 
-function isReadable(database: DatabaseSync, query: string, ...values: SQLInputValue[]): boolean {
-  try {
-    for (const _ of database.prepare(query).iterate(...values));
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** @param of name of a table; '' for the whole file */
-function problemsOf(database: DatabaseSync, of: string): string[] {
+function problemsOf(database: DatabaseSync, of = ''): string[] {
   const pragma = `pragma integrity_check(${of === '' ? MAX_LISTED : `"${of}"`})`;
   const { rows, failure } = read<{ integrity_check: string }>(database, pragma);
   const lines = rows.flatMap((row) => row.integrity_check.split('\n'));
-  return [...lines, ...(failure === null ? [] : [failure])].filter(
-    (line) => line !== 'ok' && !line.startsWith('***'),
-  );
+  return [...lines, ...(failure === null ? [] : [failure])]
+    .filter((line) => line !== 'ok' && !line.startsWith('***'))
+    .slice(0, MAX_LISTED);
 }
 
-function damagedTables(database: DatabaseSync): DamagedTable[] {
-  const tables = read<{ name: string; rootpage: number }>(
-    database,
-    `select name, rootpage from sqlite_schema where type = 'table'`,
-  );
-  return tables.rows.flatMap(({ name, rootpage }) => {
-    const problems = problemsOf(database, name).slice(0, MAX_LISTED);
-    if (problems.length === 0) return [];
+/** @returns lines for each damaged table, and whether one has lost rows */
+function describeTables(database: DatabaseSync): { lines: string[]; losesRows: boolean } {
+  const query = `select name, rootpage from sqlite_schema where type = 'table'`;
+  const found = { lines: [] as string[], losesRows: false };
+  for (const { name, rootpage } of read<{ name: string; rootpage: number }>(database, query).rows) {
+    const problems = problemsOf(database, name);
+    if (problems.length === 0) continue;
     // Rows with damaged overflow pages may be readable, so the reported problems count as well.
     const isInRows = problems.some((problem) => problem.startsWith(`Tree ${rootpage} `));
-    return {
-      name,
-      losesRows: isInRows || !isReadable(database, `select * from "${name}" not indexed`),
-      problems,
-    };
-  });
+    const losesRows = isInRows || read(database, `select * from "${name}" not indexed`).failure !== null;
+    const extent = losesRows ? 'rows are damaged.' : 'only indexes are damaged; no row is lost.';
+    found.lines.push(`Table ${name}: ${extent}`, ...problems.map((problem) => `  ${problem}`));
+    found.losesRows ||= losesRows;
+  }
+  return found;
 }
 
 function findUnreadable(database: DatabaseSync): string[] {
@@ -72,29 +55,21 @@ function findUnreadable(database: DatabaseSync): string[] {
     database,
     'select seq, id, address from inboxes not indexed',
   );
+  const ofSource = ['sources where seq', 'source_pieces where source_seq', 'readings where source_seq'];
   for (const { seq, id, address } of inboxes.rows) {
     const inbox = `inbox ${id} (${address})`;
-    const messages = read<{ id: string; source_seq: number }>(
-      database,
-      'select id, source_seq from messages where inbox_seq = ?',
-      seq,
-    );
+    const query = 'select id, source_seq from messages where inbox_seq = ?';
+    const messages = read<{ id: string; source_seq: number }>(database, query, seq);
     if (messages.failure !== null) lines.push(`${inbox}: its list of messages`);
-    for (const message of messages.rows) {
-      const isWhole =
-        isReadable(database, 'select * from sources where seq = ?', message.source_seq) &&
-        isReadable(database, 'select bytes from source_pieces where source_seq = ?', message.source_seq) &&
-        isReadable(database, 'select * from readings where source_seq = ?', message.source_seq);
-      if (!isWhole) lines.push(`${inbox}: message ${message.id}`);
+    for (const { id: message, source_seq } of messages.rows) {
+      const isLost = ofSource.some(
+        (rows) => read(database, `select * from ${rows} = ?`, source_seq).failure !== null,
+      );
+      if (isLost) lines.push(`${inbox}: message ${message}`);
       if (lines.length >= MAX_LISTED) return [...lines, 'and more'];
     }
   }
   return inboxes.failure === null ? lines : [...lines, 'other inboxes, whose rows cannot be read'];
-}
-
-function describe({ name, losesRows, problems }: DamagedTable): string[] {
-  const extent = losesRows ? 'rows are damaged.' : 'only indexes are damaged; no row is lost.';
-  return [`Table ${name}: ${extent}`, ...problems.map((problem) => `  ${problem}`)];
 }
 
 /** Works while a server uses the database. Returns what is damaged, or null. @throws Error if there is no database */
@@ -104,14 +79,13 @@ export function check(path: string): string | null {
   }
   const database = new DatabaseSync(path, { readOnly: true, timeout: 10_000 });
   try {
-    const problems = problemsOf(database, '');
+    const problems = problemsOf(database);
     if (problems.length === 0) return null;
-    const tables = damagedTables(database);
-    const unreadable = tables.some(({ losesRows }) => losesRows) ? findUnreadable(database) : [];
-    const named =
-      unreadable.length === 0 ? [] : ['Cannot be read:', ...unreadable.map((line) => `  ${line}`)];
+    const { lines, losesRows } = describeTables(database);
+    const unreadable = losesRows ? findUnreadable(database).map((line) => `  ${line}`) : [];
+    const named = unreadable.length === 0 ? [] : ['Cannot be read:', ...unreadable];
     // Without a damaged table, the file itself is damaged, such as its header or its list of free pages.
-    return [...(tables.length === 0 ? problems : tables.flatMap(describe)), ...named].join('\n');
+    return [...(lines.length === 0 ? problems : lines), ...named].join('\n');
   } finally {
     database.close();
   }

@@ -1,6 +1,7 @@
 import type { MarkMessage } from '@mayfly/client/contract';
 import {
   anyOf,
+  EMPTY,
   FOR_UPDATE,
   read,
   type Sql,
@@ -42,10 +43,13 @@ export async function lockInboxOf(
   return inbox && { inboxSeq: inbox.seq, receivedAt };
 }
 
-const sourceOf = (inboxId: string, messageId: string, now: number): Sql =>
-  sql`select m.source_seq from inboxes i join messages m on m.inbox_seq = i.seq
+/** `from` and `where` of one message `m` of a live inbox `i`; no row for an invalid id. */
+const fromMessage = (inboxId: string, messageId: string, now: number, joins = EMPTY): Sql =>
+  sql`from inboxes i join messages m on m.inbox_seq = i.seq ${joins}
     where i.id = ${inboxId} and i.expires_at > ${now} and m.received_at = ${timeOfId('msg', messageId) ?? -1}
       and m.id = ${messageId} and m.received_at > i.emptied_up_to`;
+
+const SOURCE_AND_READING = sql`join sources s on s.seq = m.source_seq ${WITH_READING}`;
 
 export const one = {
   /** Filters ids to those of existing messages of the live inbox. */
@@ -69,8 +73,6 @@ export const one = {
       messageId: string,
       now: number,
     ): Promise<FullMessageRecord | Unread | undefined> => {
-      const receivedAt = timeOfId('msg', messageId);
-      if (receivedAt === undefined) return undefined;
       type Row = StoredMessage & {
         accountId: string;
         envelope: string;
@@ -83,17 +85,10 @@ export const one = {
       const row = await db.first<Row>(
         sql`select ${MESSAGE_COLUMNS}, i.account_id as "accountId", s.envelope, r.trail, r.authentication,
             r.content, case when s.size <= ${MAX_DERIVED_BYTES} then s.raw end as raw
-          from inboxes i join messages m on m.inbox_seq = i.seq join sources s on s.seq = m.source_seq
-            ${WITH_READING}
-          where i.id = ${inboxId} and i.expires_at > ${now} and m.received_at = ${receivedAt}
-            and m.id = ${messageId} and m.received_at > i.emptied_up_to`,
+          ${fromMessage(inboxId, messageId, now, SOURCE_AND_READING)}`,
       );
       if (!row) return undefined;
-      const unread = unreadOf(
-        [row],
-        () => 0,
-        () => [inboxId, messageId, now],
-      );
+      const unread = unreadOf([row]);
       if (unread) return unread;
       const stored = parseContent(row.content);
       return {
@@ -108,7 +103,7 @@ export const one = {
   /** Of the raw source, bytes. */
   sizeOf: read(async (db, inboxId: string, messageId: string, now: number): Promise<number | undefined> => {
     const row = await db.first<{ size: number }>(
-      sql`select size from sources where seq = (${sourceOf(inboxId, messageId, now)})`,
+      sql`select s.size ${fromMessage(inboxId, messageId, now, SOURCE_AND_READING)}`,
     );
     return row?.size;
   }),
@@ -122,11 +117,11 @@ export const one = {
       piece: number,
       now: number,
     ): Promise<Uint8Array | undefined> => {
-      const message = sourceOf(inboxId, messageId, now);
+      const source = sql`select m.source_seq ${fromMessage(inboxId, messageId, now)}`;
       const row = await db.first<{ bytes: Uint8Array }>(
         piece === 0
-          ? sql`select raw as bytes from sources where seq = (${message})`
-          : sql`select bytes from source_pieces where source_seq = (${message}) and piece = ${piece}`,
+          ? sql`select raw as bytes from sources where seq = (${source})`
+          : sql`select bytes from source_pieces where source_seq = (${source}) and piece = ${piece}`,
       );
       return row?.bytes;
     },
@@ -149,11 +144,7 @@ export const one = {
           where m.inbox_seq = ${inboxSeq} and m.received_at = ${receivedAt} and m.id = ${messageId}`,
       );
       if (!row) return undefined;
-      const unread = unreadOf(
-        [row],
-        () => 0,
-        () => [inboxId, messageId, changes, now],
-      );
+      const unread = unreadOf([row]);
       if (unread) return unread;
       const { read = row.readAt !== null, tags: changed } = changes;
       const readAt = read ? (row.readAt ?? now) : null;

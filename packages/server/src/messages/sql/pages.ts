@@ -1,4 +1,4 @@
-import { constant, type Db, read, sql, type Unread, unreadOf } from '../../database/sql.ts';
+import { constant, type Db, type Range, read, sql, type Unread, unreadOf } from '../../database/sql.ts';
 import type {
   AccountMessageRecord,
   AccountMessageRow,
@@ -13,7 +13,6 @@ import {
   type ListedMessage,
   MESSAGE_COLUMNS,
   ofLiveInbox,
-  type Range,
   type StoredMessage,
   toMessage,
   toRow,
@@ -65,7 +64,7 @@ export const pages = {
   /** With `after < receivedAt < before`, newest first. */
   listRows: read(async (db, inboxId: string, range: Range, now: number): Promise<MessageRow[] | Unread> => {
     const rows = await db.all<ListedMessage>(ofLiveInbox(LISTED_COLUMNS, inboxId, bounded(range), now));
-    const unread = unreadOf(rows, timeOf, (upTo) => [inboxId, { ...range, before: upTo }, now]);
+    const unread = unreadOf(rows, timeOf);
     return unread ?? rows.map(toRow);
   }),
 
@@ -74,7 +73,7 @@ export const pages = {
     async (db, inboxId: string, range: Following, now: number): Promise<MessageRecord[] | Unread> => {
       const all = bounded({ before: Number.POSITIVE_INFINITY, ...range });
       const rows = await db.all<StoredMessage>(ofLiveInbox(MESSAGE_COLUMNS, inboxId, all, now, ASCENDING));
-      const unread = unreadOf(rows, timeOf, (upTo) => [inboxId, { ...range, before: upTo }, now]);
+      const unread = unreadOf(rows, timeOf);
       return unread ?? rows.map((row) => toMessage(inboxId, row));
     },
   ),
@@ -97,7 +96,7 @@ export const pages = {
             and i.expires_at > ${now} and m.received_at > i.emptied_up_to
           order by m.account_order limit ${limit}`,
       );
-      const unread = unreadOf(rows, orderOf, (upTo) => [accountId, { ...range, before: upTo }, now]);
+      const unread = unreadOf(rows, orderOf);
       return (
         unread ?? rows.map((row) => ({ ...toMessage(row.inboxId, row), accountOrder: row.accountOrder }))
       );
@@ -122,11 +121,7 @@ export const pages = {
     const last = rows.at(-1);
     const live = rows.filter(({ inboxId }) => inboxId !== null);
     const newest = rows[0]?.accountOrder ?? 0;
-    const unread = unreadOf(
-      live,
-      () => newest,
-      (upTo) => [accountId, { ...range, before: upTo }, now],
-    );
+    const unread = unreadOf(live, () => newest);
     if (unread) return unread;
     const messages: AccountMessageRow[] = live.map((row) => ({
       ...toRow(row),

@@ -1,6 +1,6 @@
 import { damaged } from '../../database/failures.ts';
 import type { Db } from '../../database/sql.ts';
-import { anyOf, constant, EMPTY, type Sql, sql } from '../../database/sql.ts';
+import { anyOf, constant, EMPTY, type Range, type Sql, sql } from '../../database/sql.ts';
 import type { MailEnvelope, MailSummary } from '../../mail/mail.ts';
 import { ComparedContent, recentContents } from '../../mail/matching/compared-content.ts';
 import { type AnyStoredContent, MAX_DERIVED_BYTES, readWords } from '../../mail/stored-content.ts';
@@ -109,16 +109,6 @@ export function readEnvelope(
     authentication: parse(reading.authentication ?? 'null'),
     trail: [...decodeTrail(trail), ...decodeTrail(reading.trail)],
   };
-}
-
-/**
- * Places in the order of an inbox or an account; both are exclusive. Infinity must be replaced before a
- * query, because the engines do not support it.
- */
-export interface Range {
-  after: number;
-  before: number;
-  limit: number;
 }
 
 export const bounded = <Of extends Pick<Range, 'after' | 'before'>>(range: Of): Of => ({

@@ -5,6 +5,7 @@ import {
   join,
   LIKE,
   perEngine,
+  type Range,
   type Sql,
   search,
   sql,
@@ -46,7 +47,6 @@ import {
   ofLiveInbox,
   parse,
   parseSummary,
-  type Range,
   readContents,
   type StoredMessage,
   toMessage,
@@ -230,10 +230,7 @@ export const searching = {
       );
       const stretch = stretchOf(sizes, before);
       if (stretch.rows === 0) return emptyPage(before);
-      const scope = { accountId, ...(ofInbox && { inboxId }) };
-      const unread = unreadOf(sizes.slice(0, stretch.rows), placeOf, (upTo) => [
-        ...[scope, conditions, { ...range, before: upTo }, now],
-      ]);
+      const unread = unreadOf(sizes.slice(0, stretch.rows), placeOf);
       if (unread) return unread;
       const inSql = conditions.flatMap(
         (condition) => (isMailCondition(condition) ? mayMeet(condition) : meets(condition)) ?? [],
@@ -285,12 +282,7 @@ export const searching = {
       const sizes = await db.all<Sized>(select(SIZES, { after, before }));
       const stretch = stretchOf(sizes, isAscending ? after : before);
       if (stretch.rows === 0) return { ...stretch, messages: [] };
-      const unread = unreadOf(sizes.slice(0, stretch.rows), placeOf, (upTo) => [
-        inboxId,
-        conditions,
-        { ...range, before: upTo },
-        now,
-      ]);
+      const unread = unreadOf(sizes.slice(0, stretch.rows), placeOf);
       if (unread) return unread;
       // The database excludes messages as far as it can.
       const { text } = conditions;
