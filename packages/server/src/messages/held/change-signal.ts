@@ -6,7 +6,9 @@ import { createTurns, type Turns } from '../turns.ts';
  * Held requests that resume in one turn of the event loop, in turns by account. Each takes 50 to 150 µs (a response or
  * a write to a stream), so other requests wait for about half a millisecond.
  */
-export const createWakes = (): Turns => createTurns(5);
+const WAKES_PER_TURN = 5;
+
+export const createWakes = (): Turns => createTurns(WAKES_PER_TURN);
 
 /** Changes that a held request of an account waits for. */
 export interface ChangeSource {
