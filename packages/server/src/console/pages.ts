@@ -4,11 +4,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
-/*
- * Serves the built web package (packages/web/dist) below /console. The pages call the API like any other client.
- */
-
-/** Output of `npm run build`. */
+/** The built web package, which is served below /console; its pages call the API like any other client. */
 const DIST = fileURLToPath(new URL('../../../web/dist', import.meta.url));
 const ASSETS = 'assets';
 /** The names of assets contain a hash of their content. */
@@ -52,7 +48,6 @@ const ENCODINGS = [
 const NOT_BUILT =
   'The console is not built. Run "npm run build -w packages/web" in the folder of Mayfly, then load this page again.\n';
 
-/** The files of the build by their path; empty before it. */
 function readBuild(): ReadonlyMap<string, Buffer> {
   if (!existsSync(DIST)) return new Map();
   const entries = readdirSync(DIST, { recursive: true, withFileTypes: true });

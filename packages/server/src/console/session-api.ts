@@ -76,7 +76,6 @@ export function sessionRoutes(
   });
 }
 
-/** Who is signed in, and what the console offers them. */
 function whoIs({ account, key, inbox }: Caller) {
   return {
     scope: key ? key.key.scope : 'inbox',

@@ -8,7 +8,6 @@ export type SignInCodes = ReturnType<typeof createSignInCodes>;
 export function createSignInCodes() {
   let made: { hash: string; accountId: string; endsAt: number } | undefined;
   return {
-    /** Replaces the code made before. */
     make(accountId: string): string {
       const code = newCredential('mfs');
       made = { hash: hashCredential(code), accountId, endsAt: Number.POSITIVE_INFINITY };

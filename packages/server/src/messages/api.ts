@@ -32,7 +32,6 @@ const OCTETS = 'application/octet-stream';
 const wantsOctets = (accept = ''): boolean =>
   accept.includes(OCTETS) && !accept.includes(RAW_TYPE) && !accept.includes('*/*');
 
-/** Reading and deleting single messages, and emptying an inbox. */
 export function messageRoutes(app: App, context: RouteContext): void {
   readRoute(app, context);
   rawRoute(app, context);

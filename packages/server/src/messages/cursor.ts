@@ -6,9 +6,7 @@ import { quoted } from '../text/nearest.ts';
 /** Enough to detect a mistyped cursor or one of another inbox. The hash is not a secret. */
 const BINDING_LETTERS = 11;
 const CURSOR = /^a?cur_([0-9a-z]{1,11})_[\w-]{11}$/;
-/**
- * As milliseconds these numbers are days of early 1970; as seconds, all days since 2001. So they are probably seconds.
- */
+/** As milliseconds these are days of early 1970; as seconds, all days since 2001, which are more probable. */
 const SECONDS_FROM = 1e9;
 const SECONDS_UNTIL = 1e10;
 
@@ -96,7 +94,6 @@ export function timeOf(since: string, expected = EXPECTED_TIME): number {
   return time;
 }
 
-/** A place in the account's order, or a time in epoch milliseconds. @throws AppError `invalid_since` */
 export function placeOfAccountSince(accountId: string, since: string): { order: number } | { time: number } {
   if (since.startsWith('acur_')) {
     const order = orderOfCursor(accountId, since);

@@ -82,7 +82,6 @@ export function eventRoutes(app: App, context: RouteContext): void {
   });
 }
 
-/** The last comment line of a stream gives the reason for its end. */
 function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContext) {
   return async (
     request: FastifyRequest,
@@ -126,7 +125,6 @@ function eventText({ message, cursor }: Followed): string {
   return `event: ${MESSAGE_RECEIVED}\nid: ${cursor}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** A comment line, which clients ignore. */
 const comment = (text: string): string => `: ${text}\n\n`;
 
 interface Writing extends WaitDeps {
@@ -181,7 +179,6 @@ async function isDrained(raw: ServerResponse, clock: Clock, signal: AbortSignal)
 /** Messages in memory for each slow client. */
 const PAGE = 50;
 
-/** `cursor` continues after the message. */
 interface Followed {
   message: MessageRecord;
   cursor: string;
@@ -189,7 +186,6 @@ interface Followed {
 
 /** The messages of an inbox, or of all inboxes of an account, in one order. */
 interface Followable {
-  /** Where following begins. */
   cursor: string;
   source: ChangeSource;
   /**

@@ -29,7 +29,6 @@ function rowJson(inboxId: string, row: MessageRow): string {
 
 type PageFields = Omit<MessagePage, 'messages'> & { before?: string | null };
 
-/** The JSON of a page. @param inboxOf returns the inbox of a message */
 export function pageJson<Row extends MessageRow>(
   messages: readonly Row[],
   { searchedTo, ...fields }: PageFields,

@@ -108,10 +108,7 @@ const OPERATORS = [
   'after',
 ];
 
-/**
- * A term: `-`, the name of an operator, and a phrase or text up to white space. An unknown name with a colon is text if
- * the colon is followed by white space, a slash or a backslash.
- */
+/** `-`, the name of an operator, and a phrase or text up to white space. */
 const TERM = new RegExp(
   String.raw`\s*(-(?=\S))?(?:(${OPERATORS.join('|')}|[a-z]+(?:-[a-z]+)*(?=:[^\s/\\])):)?(?:"((?:[^"\\]|\\.)*)"|(\S*))`,
   'gisy',
@@ -125,7 +122,6 @@ function invalidQuery(message: string): AppError {
   return new AppError('invalid_request', message, { errors: [{ path: 'q', message }] });
 }
 
-/** @throws AppError `invalid_request` that names the wrong term of `q` */
 function listQuery(query: AccountMessageQuery | MessageQuery): ListQuery {
   const { q, wait = 0, limit = DEFAULT_LIMIT, since, before, ...filters } = query;
   const conditions = [...conditionsOf(filters), ...(q === undefined ? [] : parseQuery(q))];

@@ -24,9 +24,7 @@ export interface ListQuery {
   /** In an inbox a message id or a time, in an account `before` of an earlier page. */
   before?: string | undefined;
   limit: number;
-  /** Every message must meet all of them. */
   conditions: readonly Condition[];
-  /** How long the list is held while nothing matches. */
   waitMs: number;
 }
 
@@ -204,10 +202,7 @@ export async function placeAfter(
   return 'order' in place ? place.order : messages.placeInAccount(accountId, place.time);
 }
 
-/**
- * @returns the page with the place where to continue, null at the end
- * @throws AppError `invalid_since`; `invalid_request` for a `before` that is no cursor of this account; the reason of `signal`
- */
+/** @returns the page with the cursor of its end, null at the last. @throws as {@link listMessages} */
 export async function listAccountMessages(
   deps: HeldDeps,
   accountId: string,

@@ -42,7 +42,6 @@ async function isLiveKey({ deps }: RouteContext, keyId: string): Promise<boolean
 const urlOf = ({ options }: RouteContext, capability: string, request: FastifyRequest): string =>
   `${baseUrl(options.publicUrl, request)}/preview/${capability}`;
 
-/** Links to messages as a browser shows them, and their pages. */
 export function previewRoutes(app: App, context: RouteContext): void {
   linkRoute(app, context);
   pageRoutes(app, context);
@@ -94,7 +93,6 @@ function pageRoutes(app: App, context: RouteContext): void {
   const { deps, held, attachmentBytes, wholeMails } = context;
   const { store, clock } = deps;
 
-  /** @throws AppError `not_found` when the link or the message has ended */
   async function opened(capability: string): Promise<{ message: FullMessageRecord; isRemote: boolean }> {
     const link = await readCapability(capability, context);
     if (!link) throw linkEnded();
@@ -146,7 +144,6 @@ interface PreviewLink {
   keyId: string | null;
 }
 
-/** Inbox, message, remote content, end, API key and signature. */
 const CAPABILITY =
   /^pv_(inb_[0-9a-z]{26})\.(msg_[0-9a-z]{26})\.([01])\.([0-9a-z]{1,10})\.(key_(?:[0-9a-z]{26}|dev))?\.([\w-]{43})$/;
 const END_RADIX = 36;
@@ -155,7 +152,6 @@ function sign(text: string, tokenHash: string): string {
   return createHmac('sha256', tokenHash).update(`mayfly preview ${text}`).digest('base64url');
 }
 
-/** @param tokenHash of the read token of the inbox */
 function writeCapability(link: PreviewLink, tokenHash: string): string {
   const { inboxId, messageId, isRemote, endsAt, keyId } = link;
   const text = `pv_${inboxId}.${messageId}.${isRemote ? 1 : 0}.${endsAt.toString(END_RADIX)}.${keyId ?? ''}`;

@@ -17,7 +17,6 @@ import type { DeliveryRecord } from '../webhooks/sql/log.ts';
 import { findMessage } from './find-message.ts';
 import type { FullMessageRecord, MessageRow } from './records.ts';
 
-/** Outcomes and replies of one message that are read. */
 const MAX_SENT = 50;
 /** Bytes of the header that are read; real headers are shorter. */
 const MAX_HEADER_READ = 64 * 1024;
@@ -71,7 +70,6 @@ export function timelineRoutes(
   });
 }
 
-/** How many earlier messages are searched for one of the same sender. */
 const MAX_BEFORE = 50;
 /** Recipients of one message that are looked up in a catch-all inbox. */
 const MAX_ADDRESSES = 5;
@@ -150,7 +148,6 @@ interface Facts {
   deliveries: readonly Pick<DeliveryRecord, 'id' | 'webhookId' | 'attempts'>[];
   /** Earlier attempts that were rejected or ended early, oldest first. */
   attempts: readonly Refusal[];
-  /** Outcomes and replies that were sent. */
   sent?: readonly OutgoingRecord[];
   /** When the 250 reply was sent, epoch milliseconds; null if unknown. */
   repliedAt: number | null;

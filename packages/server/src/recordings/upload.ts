@@ -135,7 +135,6 @@ const MAX_LINE_BYTES = 1024 * 1024;
 const MAX_EXPANSION = 20;
 const EXPANSION_ALLOWANCE_BYTES = 64 * 1024 * 1024;
 const LF = 0x0a;
-/** The schema of `messages` in the index. */
 const Messages = Type.Array(RecordedMessage);
 const SCHEMAS = { 'Labels#': Labels, 'Envelope#': Envelope };
 

@@ -91,7 +91,6 @@ async function selectDeleted(db: Db, { accountId, labels, now, before }: Page): 
   return rows.map((row) => toListed(row, 'deleted', row.deletedAt));
 }
 
-/** All inboxes of a run, newest first, page by page. */
 async function* pagesOf(db: Db, run: Omit<Page, 'before'>): AsyncGenerator<Listed[]> {
   for (let before = NEWEST; ; await setImmediate()) {
     const known = await selectKnown(db, { ...run, before });

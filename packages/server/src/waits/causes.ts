@@ -329,7 +329,6 @@ function deleted({ inbox, from, matched }: Facts): Cause[] {
   return [likely('deleted', `${which} ${were} deleted.`)];
 }
 
-/** Mail that an application handed to a provider for a later time. */
 function scheduled({ evidence: { held }, now }: Facts): Cause[] {
   if (held.firstAt === null) return [];
   const text = `${counted(held.count, 'scheduled message')} for this inbox ${held.count === 1 ? 'is' : 'are'} held until ${held.count === 1 ? 'its' : 'their'} time, the first for ${duration(Math.max(0, held.firstAt - now))}: release it with POST /v1/inboxes/{id}/advance, as inbox.advance("3d") of the clients does.`;

@@ -20,7 +20,6 @@ type Timed<Shown extends { at: string }> = Omit<Shown, 'at'> & { at: number };
 export type NearMiss = Timed<ShownMiss>;
 export type OtherMail = Timed<ShownMail>;
 
-/** Events during a wait that may explain its failure. */
 export interface Evidence {
   refused: Refusal[];
   nearMisses: NearMiss[];

@@ -92,7 +92,6 @@ export class WaitScan {
     return this.#unmatched.slice(-MAX_SEEN);
   }
 
-  /** The unmatched message most similar to what is waited for. */
   closest(): CheckedMessage | undefined {
     let most = 0;
     let closest: CheckedMessage | undefined;

@@ -20,9 +20,7 @@ const MAX_EXPLAINED_WAITS = 20;
 /** Explanations are kept as long as an inbox can be read after its end. */
 export const EXPLAINED_KEPT_MS = DAY_MS;
 
-/**
- * A failed wait, which ended at `at`. Contains nothing of the messages, so that it can be kept after they are deleted.
- */
+/** Ended at `at`. Contains nothing of the messages, so that it can be kept after they are deleted. */
 export type FailedWait = Omit<ReportedWait, 'endedAt'> & { at: number };
 
 export interface ExplainedWait {
@@ -165,7 +163,6 @@ export const waits = {
   ),
 };
 
-/** Removes quoted message contents from stored explanations of failed waits. */
 export async function removeContentOf(tx: Tx, inboxIds: readonly string[]): Promise<void> {
   await tx.run(sql`update failed_waits set content = null where inbox_id ${anyOf(inboxIds)}`);
 }

@@ -51,7 +51,6 @@ export class WaitLog {
   readonly #clock: Clock;
   readonly #batcher: Batcher<Item, never>;
 
-  /** @param onLost called with the error when results could not be stored */
   constructor(
     store: Pick<Store['waits'], 'add' | 'addExplained'>,
     clock: Clock,

@@ -75,20 +75,4 @@ describeOnEngines('a recording of a server on SQLite, on', (engine) => {
     const back = await imported(recorder, await exported(other, there));
     expect(await contentOf(recorder, back)).toEqual(recorded);
   });
-
-  it('is replayed twice at once without a difference', async () => {
-    const inbox = await recorder.createInbox();
-    for (let n = 0; n < 5; n++)
-      await send([inbox.address], 'a@b.example', Buffer.from(`Subject: ${n}\r\n\r\nx`));
-    const archive = await exported(recorder, inbox.id);
-    const headers = { 'content-type': 'application/zip' };
-    const replays = await Promise.all(
-      [1, 2, 3].map(() => other.api('POST', '/v1/inboxes/import?speed=1000', { body: archive, headers })),
-    );
-    const recorded = await contentOf(recorder, inbox.id);
-    for (const { body } of replays) {
-      await other.api('POST', `/v1/inboxes/${body.id}/wait`, { body: { count: 5, timeoutSeconds: 20 } });
-      expect(await contentOf(other, body.id)).toEqual(recorded);
-    }
-  });
 });

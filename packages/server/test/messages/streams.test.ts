@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chance } from '../support/chance.ts';
 import { type Block, openStream } from '../support/event-stream.ts';
@@ -116,43 +113,3 @@ async function idsIn(app: TestApp, inboxId: string): Promise<string[]> {
     before = `&before=${ids.at(-1)}`;
   }
 }
-
-describe('streams across a restart', () => {
-  it('go on behind the last event, without a gap', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'mayfly-streams-'));
-    try {
-      let app = await startApp({}, {}, folder);
-      const inbox = await app.createInbox();
-      const paths = [`/v1/inboxes/${inbox.id}/events`, '/v1/events'];
-      const send = (subject: string) =>
-        app.send({ from: 'a@example.org', to: inbox.address, subject, text: 'x' });
-      const readers = await Promise.all(paths.map((path) => openStream(app.url + path, { as: TEST_KEY })));
-      for (const subject of ['one', 'two', 'three']) await send(subject);
-      const last: (string | undefined)[] = [];
-      for (const reader of readers) {
-        expect((await reader.nextEvent())?.data.message.subject).toBe('one');
-        last.push((await reader.nextEvent())?.id);
-      }
-      await app.stop();
-      for (const reader of readers) {
-        let block = await reader.next();
-        while (block && !block.comment) block = await reader.next();
-        expect(block?.comment).toMatch(/server is stopping/);
-        expect(await reader.next()).toBeUndefined();
-      }
-      app = await startApp({}, {}, folder);
-      await send('four');
-      for (const [index, path] of paths.entries()) {
-        const reader = await openStream(app.url + path, { as: TEST_KEY, lastEventId: last[index] });
-        const subjects = [await reader.nextEvent(), await reader.nextEvent()].map(
-          (event) => event?.data.message.subject,
-        );
-        expect(subjects).toEqual(['three', 'four']);
-        reader.close();
-      }
-      await app.stop();
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
-  });
-});

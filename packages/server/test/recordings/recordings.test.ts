@@ -16,7 +16,7 @@ let app: TestApp;
 const uploads = mkdtempSync(join(tmpdir(), 'mayfly-recordings-'));
 
 beforeAll(async () => {
-  app = await startApp();
+  app = await startApp({ MAYFLY_SIGNUP_PLAN: 'free' });
   vi.stubEnv('TMPDIR', uploads);
 });
 afterAll(async () => {
@@ -222,12 +222,16 @@ describe('a recorded inbox', () => {
       { 1: 'a: b', 2: 'a: b' },
       { long: 'y' },
     );
-    const answer = await importZip(archive, '?speed=1&ttlMinutes=1');
+    const answer = await importZip(archive, '?speed=1&ttlMinutes=1&localPart=too-long');
     expect([answer.status, answer.body.code]).toEqual([400, 'invalid_request']);
     expect(answer.body.detail).toBe(
       'With "speed" 1 the last message of this recording comes after 300 s, but the inbox expires after 1 min. Choose a "ttlMinutes" of at least 6, or a "speed" of at least 6.',
     );
     expect((await app.api('GET', '/v1/inboxes?label.long=y')).body.inboxes).toEqual([]);
+    // No inbox was created, so the address is free for every account.
+    const { body: other } = await app.api('POST', '/v1/accounts', { as: null, body: { name: 'other' } });
+    const create = { as: other.key.key ?? other.key, body: { localPart: 'too-long' } };
+    expect((await app.api('POST', '/v1/inboxes', create)).status).toBe(201);
     for (const query of ['?speed=1&ttlMinutes=6', '?speed=6&ttlMinutes=1']) {
       const { status, body } = await importZip(archive, query);
       expect(status).toBe(201);

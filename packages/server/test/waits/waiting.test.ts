@@ -23,8 +23,8 @@ describe('a wait that explains itself', () => {
     inbox = await http.createInbox({ address: 'brave.otter@mayfly.test' });
   });
 
-  const wait = (body: object, as = inbox.token, signal?: AbortSignal) =>
-    http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { as, body, ...(signal ? { signal } : {}) });
+  const wait = (body: object, as = inbox.token) =>
+    http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { as, body });
   const ids = ({ body }: { body: Body }): string[] => body.messages.map(({ id }: { id: string }) => id);
   const look = async (match: object): Promise<Body> => (await wait({ match, timeoutSeconds: 0 })).body;
 
@@ -38,20 +38,11 @@ describe('a wait that explains itself', () => {
       expect(body.messages).toEqual([full.body]);
     });
 
-    it('answers as soon as one comes', async () => {
-      const waiting = wait({ match: { subject: 'reset' } });
-      await http.clock.untilSleeping();
-      await http.deliver(inbox, { subject: 'welcome' });
-      await http.clock.untilSleeping();
-      const id = await http.deliver(inbox, { subject: 'Password reset' });
-      expect(ids(await waiting)).toEqual([id]);
-    });
-
     it('needs no body: any message will do, for 30 seconds', async () => {
       const waiting = http.api('POST', `/v1/inboxes/${inbox.id}/wait`);
       await http.clock.untilSleeping();
       await http.clock.advance(30 * SECOND - 1);
-      expect(http.clock.sleepers).toBe(1);
+      await expect.poll(() => http.clock.sleepers).toBe(1);
       await http.clock.advance(1);
       expect((await waiting).body).toMatchObject({ matched: false, explanation: { reason: 'timeout' } });
     });
@@ -119,72 +110,32 @@ describe('a wait that explains itself', () => {
       codes: [code],
       links: [other, verify],
     };
-    it.each<[string, object, object, object[]]>([
-      [
-        'from',
-        { from: 'SHOP' },
-        { from: 'bank' },
-        [{ expected: 'bank', got: 'Shop <no-reply@shop.example>' }],
-      ],
-      [
-        'to',
-        { to: 'ada@' },
-        { to: 'bob@' },
-        [{ expected: 'bob@', got: 'ada@example.com, Test+tag@mayfly.test' }],
-      ],
-      ['subject', { subject: 'hell' }, { subject: 'bye' }, [{ expected: 'bye', got: 'Hello' }]],
-      ['text', { text: 'CODE' }, { text: 'link' }, [{ expected: 'link', got: 'Your code is 482913' }]],
-      [
-        'hasAttachments',
-        { hasAttachments: false },
-        { hasAttachments: true },
-        [{ expected: 'true', got: 'false' }],
-      ],
-      ['code', { code: true }, { code: false }, [{ expected: 'no code', got: '482913' }]],
-      [
-        'link',
-        { link: true },
-        { link: false },
-        [{ expected: 'no link', got: expect.stringContaining('terms') }],
-      ],
-      [
-        'link',
-        { link: { kind: 'verify' } },
-        { link: { kind: 'reset' } },
-        [{ expected: 'a link of kind reset' }],
-      ],
-      [
-        'link',
-        { link: { href: 'CONFIRM?' } },
-        { link: { href: 'signup' } },
-        [{ expected: 'a link with "signup" in its address' }],
-      ],
-      [
-        'link',
-        { link: { text: 'confirm' } },
-        { link: { text: 'Reset' } },
-        [{ expected: 'a link with "Reset" in its words' }],
-      ],
+    it.each<[right: object, wrong: object, expected: string, got?: string]>([
+      [{ from: 'SHOP' }, { from: 'bank' }, 'bank', 'Shop <no-reply@shop.example>'],
+      [{ to: 'ada@' }, { to: 'bob@' }, 'bob@', 'ada@example.com, Test+tag@mayfly.test'],
+      [{ subject: 'hell' }, { subject: 'bye' }, 'bye', 'Hello'],
+      [{ text: 'CODE' }, { text: 'link' }, 'link', 'Your code is 482913'],
+      [{ hasAttachments: false }, { hasAttachments: true }, 'true', 'false'],
+      [{ code: true }, { code: false }, 'no code', '482913'],
+      [{ link: true }, { link: false }, 'no link', expect.stringContaining('terms')],
+      [{ link: { kind: 'verify' } }, { link: { kind: 'reset' } }, 'a link of kind reset'],
+      [{ link: { href: 'CONFIRM?' } }, { link: { href: 'signup' } }, 'a link with "signup" in its address'],
+      [{ link: { text: 'confirm' } }, { link: { text: 'Reset' } }, 'a link with "Reset" in its words'],
       // One and the same link must meet all of it.
       [
-        'link',
         { link: { kind: 'verify', href: 'confirm' } },
         { link: { kind: 'verify', href: 'terms' } },
-        [
-          {
-            expected: 'a link of kind verify, with "terms" in its address',
-            got: 'other https://shop.example/terms (Terms), verify https://shop.example/confirm?t=1 (Confirm)',
-          },
-        ],
+        'a link of kind verify, with "terms" in its address',
+        'other https://shop.example/terms (Terms), verify https://shop.example/confirm?t=1 (Confirm)',
       ],
-    ])('on %s: %j matches, %j does not and says what there was', async (condition, right, wrong, failed) => {
+    ])('matches %j, and says for %j what there was', async (right, wrong, expected, got) => {
       const id = await http.deliver(inbox, mail);
       expect((await look(right)).messages).toMatchObject([{ id }]);
       const { matched, explanation } = await look(wrong);
-      expect(matched).toBe(false);
-      expect(explanation.seen).toMatchObject([
-        { message: { id }, failed: failed.map((one) => ({ condition, ...one })) },
-      ]);
+      const [condition] = Object.keys(wrong);
+      const failed = [{ condition, expected, ...(got !== undefined && { got }) }];
+      expect([matched, explanation.seen.length]).toEqual([false, 1]);
+      expect(explanation.seen).toMatchObject([{ message: { id }, failed }]);
     });
 
     it.each<[string, string, object]>([
@@ -253,7 +204,7 @@ describe('a wait that explains itself', () => {
       await http.deliver(inbox, { subject: 'ham' });
       await http.clock.untilSleeping();
       await http.clock.advance(10 * SECOND - 1);
-      expect(http.clock.sleepers).toBe(1);
+      await expect.poll(() => http.clock.sleepers).toBe(1);
       await http.clock.advance(1);
       const { body } = await waiting;
       expect([body.matched, body.messages, body.explanation]).toEqual([true, [], undefined]);
@@ -362,28 +313,6 @@ describe('a wait that explains itself', () => {
       const { body: vain } = await wait({ count: 3, timeoutSeconds: 0 });
       expect(vain).toMatchObject({ matched: false, messages: [{ id: second }, { id: third }] });
     });
-  });
-
-  it('ends at once with 410 when the inbox expires meanwhile, and with 404 when it is deleted', async () => {
-    const { id, token } = await http.createInbox({ ttlMinutes: 1 });
-    await http.clock.advance(50 * SECOND);
-    const waiting = http.api('POST', `/v1/inboxes/${id}/wait`, { as: token, body: { count: 0 } });
-    await http.clock.untilSleeping();
-    await http.clock.advance(10 * SECOND);
-    expect((await waiting).status).toBe(410);
-    const second = wait({});
-    await http.clock.untilSleeping();
-    await http.api('DELETE', `/v1/inboxes/${inbox.id}`);
-    expect((await second).status).toBe(404);
-  });
-
-  it('frees everything when the client goes away', async () => {
-    const gone = new AbortController();
-    const waiting = wait({}, inbox.token, gone.signal);
-    await http.clock.untilSleeping();
-    gone.abort();
-    await expect(waiting).rejects.toThrow();
-    while (http.clock.sleepers > 0) await new Promise((resolve) => setImmediate(resolve));
   });
 
   it('ends at once when the server stops, says so, and tells what it knows', async () => {

@@ -6,12 +6,9 @@ import type { FullMessageRecord } from '../records.ts';
 import { createTurns } from '../turns.ts';
 import { rawRange } from './raw-source.ts';
 
-/**
- * Mails of up to 50 MiB that are parsed concurrently, at most two of one account, so that others do not wait for it.
- */
+/** Mails of up to 50 MiB that are parsed concurrently, at most two of one account. */
 const MAX_WHOLE_MAILS = 3;
 
-/** Parses on workers, to which the bytes are transferred. */
 export type WholeMailParsing = Pick<Parsing, 'fullJson' | 'attachments' | 'preview' | 'lint'>;
 
 export type WholeMails = ReturnType<typeof createWholeMails>;

@@ -26,7 +26,6 @@ interface Range {
   limit: number;
 }
 
-/** One instance per HTTP listener. */
 export function createSharedReads(
   store: Pick<Store, 'messages' | 'refusals' | 'generation'>,
   clock: Pick<Clock, 'monotonic'>,
@@ -65,7 +64,6 @@ export function createSharedReads(
       listNewest: (...of: Parameters<Messages['listNewest']>) =>
         paged('newest', () => messages.listNewest(...of), of[0], of[1]),
       newestInAccount: (id: string) => shared(`place ${id}`, () => messages.newestInAccount(id)),
-      /** The recipients of the inbox's mail as a parsed list, so that callers share the parsing as well as the query. */
       recipients: (id: string, after: number, now: number) =>
         shared(`recipients ${id} ${after}`, async () =>
           listRecipients(await messages.recipients(id, after, now)),

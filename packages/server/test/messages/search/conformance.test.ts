@@ -3,9 +3,21 @@ import { FakeClock } from '../../support/fake-clock.ts';
 import { describeOnEngines } from '../../support/nodes.ts';
 import { startApp, type TestApp } from '../../support/start-app.ts';
 import { MAILS } from './mails.ts';
-import { QUERIES, REFUSED } from './queries.ts';
+import queries from './queries.json' with { type: 'json' };
 
 type Inbox = Awaited<ReturnType<TestApp['createInbox']>>;
+
+/** The names of the mails that a query must find; or all but some, from one on, or before one, in their order. */
+type Finds = string[] | { but: string[] } | { from: string } | { before: string };
+
+const ALL = MAILS.map(({ name }) => name);
+function namesOf(finds: Finds): string[] {
+  if (Array.isArray(finds)) return finds;
+  if ('but' in finds) return ALL.filter((name) => !finds.but.includes(name));
+  return 'from' in finds ? ALL.slice(ALL.indexOf(finds.from)) : ALL.slice(0, ALL.indexOf(finds.before));
+}
+const FOUND = Object.values(queries.found).flat() as [q: string, finds: Finds][];
+const REFUSED = queries.refused as [q: string, says: string, flags: string][];
 
 describeOnEngines('searches', (engine) => {
   const inboxes = new Map<string, Inbox>();
@@ -56,7 +68,8 @@ describeOnEngines('searches', (engine) => {
       .map(({ name }) => name)
       .reverse();
 
-  it.each(QUERIES)('%j finds what it must, in the account and in each inbox', async (q, finds) => {
+  it.each(FOUND)('%j finds what it must, in the account and in each inbox', async (q, finds) => {
+    const expected = namesOf(finds);
     const query = `q=${encodeURIComponent(q)}`;
     const lists = [...inboxes].map(async ([name, { id }]) => [
       name,
@@ -66,17 +79,17 @@ describeOnEngines('searches', (engine) => {
       account: await found(`/v1/messages?${query}`),
       ...Object.fromEntries(await Promise.all(lists)),
     }).toEqual({
-      account: inOrder(finds),
-      ...Object.fromEntries([...inboxes.keys()].map((name) => [name, inOrder(finds, name)])),
+      account: inOrder(expected),
+      ...Object.fromEntries([...inboxes.keys()].map((name) => [name, inOrder(expected, name)])),
     });
   });
 
-  it.each(REFUSED)('%j is refused with a message that names what is wrong', async (q, says) => {
+  it.each(REFUSED)('%j is refused with a message that names what is wrong', async (q, says, flags) => {
     const id = inboxes.get('ada')?.id;
     for (const path of ['/v1/messages', `/v1/inboxes/${id}/messages`]) {
       const { status, body } = await app.api('GET', `${path}?q=${encodeURIComponent(q)}`);
       expect([status, body.code, body.errors?.[0]?.path]).toEqual([400, 'invalid_request', 'q']);
-      expect(body.detail).toMatch(says);
+      expect(body.detail).toMatch(new RegExp(says, flags));
     }
   });
 

@@ -72,5 +72,5 @@ const read: (Omit<SearchedMail, 'raw'> & Parts & { raw?: string })[] = JSON.pars
   readFileSync(join(import.meta.dirname, 'mails.json'), 'utf8'),
 );
 
-/** The mails that every query of `queries.ts` is asked over, written before the search they judge. */
+/** The mails that every query of `queries.json` is asked over, written before the search they judge. */
 export const MAILS: SearchedMail[] = read.map((mail) => ({ ...mail, raw: mail.raw ?? rawOf(mail) }));

@@ -88,8 +88,7 @@ ${html}
   it.each(WIDTHS.filter(({ colorScheme, width }) => colorScheme === 'light' && width !== 1440))(
     'gives half of the height to the mail, $width x $height',
     async (look) => {
-      const { page, open } = await site.openConsole(look);
-      await open(states.html?.[0] ?? '');
+      const { page } = await site.show(states.html?.[0] ?? '', look);
       const frame = page.locator('.preview-stage');
       await frame.waitFor();
       await expect

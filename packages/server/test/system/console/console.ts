@@ -64,6 +64,12 @@ export interface Site {
   readonly browser: Browser;
   /** As {@link openConsole}. After the case the page is closed, and the browser must not have complained. */
   openConsole(look?: Look, as?: string | null, app?: Pick<TestApp, 'url'>): Promise<Console>;
+  /** As `openConsole`, and shows a screen by its path below /console. */
+  show(path: string, look?: Look, as?: string | null, app?: Pick<TestApp, 'url'>): Promise<Console>;
+  /** A new inbox with mails, oldest first; each as for `inject`. */
+  inboxWith(...mails: string[]): ReturnType<TestApp['createInbox']>;
+  /** A new inbox with a {@link signUpMail}. */
+  inboxWithSignUp(options?: object): ReturnType<TestApp['createInbox']>;
   /** Puts a mail into an inbox: its source, or a subject. @returns its id */
   inject(inboxId: string, mail: string): Promise<string>;
   /** Subjects of the messages of an inbox, newest first. */
@@ -93,7 +99,7 @@ export function describeConsole(
       await browser?.close();
       await app?.stop();
     });
-    cases({
+    const site: Site = {
       get app() {
         return app;
       },
@@ -104,6 +110,21 @@ export function describeConsole(
         const shown = await openConsole(browser, other, look, as);
         opened.push(shown);
         return shown;
+      },
+      async show(path, ...how) {
+        const shown = await site.openConsole(...how);
+        await shown.open(path);
+        return shown;
+      },
+      async inboxWith(...mails) {
+        const inbox = await app.createInbox();
+        for (const mail of mails) await site.inject(inbox.id, mail);
+        return inbox;
+      },
+      async inboxWithSignUp(options) {
+        const inbox = await app.createInbox(options);
+        await app.send(signUpMail(inbox.address));
+        return inbox;
       },
       async inject(id, mail) {
         const { body } = await app.api('POST', `/v1/inboxes/${id}/messages`, {
@@ -116,9 +137,14 @@ export function describeConsole(
         (await app.api('GET', `/v1/inboxes/${id}/messages?${query}`)).body.messages.map(
           ({ subject }: { subject: string }) => subject,
         ),
-    });
+    };
+    cases(site);
   });
 }
+
+/** Texts for the numbers from 0. */
+export const numbered = (count: number, text: (n: number) => string): string[] =>
+  Array.from({ length: count }, (_, n) => text(n));
 
 /** Lets everybody sign up, under a plan whose limits the console does not reach. */
 export const SIGN_UP = {

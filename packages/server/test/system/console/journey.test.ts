@@ -45,11 +45,9 @@ describeConsole('the console in a browser', { MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8
   );
 
   it('shows why nothing came, with the letters that differ', async () => {
-    const inbox = await site.app.createInbox({ localPart: 'brave.otter' });
-    await site.app.send(signUpMail(inbox.address));
+    const inbox = await site.inboxWithSignUp({ localPart: 'brave.otter' });
     await site.app.send(signUpMail('brave.oter@mayfly.test')).catch(() => undefined);
-    const { page, open } = await site.openConsole();
-    await open(`/why?address=${inbox.address}`);
+    const { page } = await site.show(`/why?address=${inbox.address}`);
     await page.waitForURL(new RegExp(`/inboxes/${inbox.id}/why`));
     await page.getByLabel('Subject').fill('invoice');
     await page.getByRole('button', { name: 'Look again' }).click();

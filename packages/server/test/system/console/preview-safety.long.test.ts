@@ -9,7 +9,12 @@ import { inForm } from '../../support/form.ts';
 import { TEST_KEY } from '../../support/start-app.ts';
 import { launchBrowser } from '../browser/browser.ts';
 import { type Console, describeConsole, LOOKS, openConsole } from './console.ts';
-import { CLICKED, HOSTILE } from './hostile-html.ts';
+import hostile from './hostile-html.json' with { type: 'json' };
+
+/** What a mail may contain to run a script or to tell its sender that it was opened; `C` is the canary's URL. */
+const HOSTILE: Record<string, string> = hostile.shown;
+/** What somebody may click in a mail, the attribute `id` of the element first. None may change the console's page. */
+const CLICKED: Record<string, string> = hostile.clicked;
 
 /** How long a preview may take to load, milliseconds. */
 const LOADED_MS = 2_000;

@@ -157,8 +157,7 @@ describeConsole('the states of a screen', ENV, (site) => {
   });
 
   it('gone: an inbox that expires while it is open, and a message that was deleted', async () => {
-    const mine = await site.app.createInbox();
-    await site.app.send(signUpMail(mine.address));
+    const mine = await site.inboxWithSignUp();
     const { body: list } = await site.app.api('GET', `/v1/inboxes/${mine.id}/messages`);
     const { page, open } = await site.openConsole();
     await site.app.api('DELETE', `/v1/inboxes/${mine.id}/messages/${list.messages[0].id}`);
@@ -179,8 +178,7 @@ describeConsole('the states of a screen', ENV, (site) => {
       body: { name: 'small' },
     });
     const key = account.key.key ?? account.key;
-    const { page, open } = await site.openConsole(NARROW, key);
-    await open('/inboxes');
+    const { page, open } = await site.show('/inboxes', NARROW, key);
     await page.getByText('No inboxes yet').waitFor();
     await expectAccessible(page, 'inboxes, empty');
     expect(await page.getByText('requests of this month').count()).toBe(0);
@@ -203,8 +201,7 @@ describeConsole('the states of a screen', ENV, (site) => {
 
   it('the server is gone: how old the page is, and it goes on by itself', async () => {
     const other = await startApp();
-    const { page, open } = await site.openConsole(LOOKS[0], TEST_KEY, other);
-    await open('/inboxes');
+    const { page } = await site.show('/inboxes', LOOKS[0], TEST_KEY, other);
     await page.getByText('Live', { exact: true }).last().waitFor();
     await other.stop();
     await page.getByText(/No connection to the server\. Last update \d+ s ago/).waitFor();

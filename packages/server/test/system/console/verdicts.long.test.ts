@@ -13,7 +13,6 @@ type Transport = NonNullable<Parameters<typeof createTransport>[0]> & object;
 interface Situation {
   inbox: Inbox;
   match?: Record<string, unknown>;
-  since?: string;
   count?: number;
 }
 
@@ -74,16 +73,6 @@ describeConsole(
         'Compare the SMTP settings',
       ],
       [
-        'a letter too few in the address',
-        async () => {
-          const inbox = await site.app.createInbox({ localPart: 'new.points' });
-          await send(signUpMail('new.point@mayfly.test'));
-          return { inbox };
-        },
-        ...(['similar_address', /^Sent to new\.point@mayfly\.test, and refused\.$/] as const),
-        'Copy the right address',
-      ],
-      [
         'mail before the inbox was created, refused with 550',
         async () => {
           await send(signUpMail('too.early@mayfly.test'));
@@ -93,35 +82,9 @@ describeConsole(
         'Copy the right address',
       ],
       [
-        'mail before the wait began',
-        async () => {
-          const inbox = await withMail();
-          const { body } = await site.app.api('GET', `/v1/inboxes/${inbox.id}/messages?wait=30`);
-          const since = new Date(Date.parse(body.messages[0].receivedAt) + 1).toISOString();
-          return { inbox, match: { subject: 'confirm' }, since };
-        },
-        ...(['before_since', /^"Please confirm your address" matches, but arrived/] as const),
-        'Look without since',
-      ],
-      [
         'a wrong subject',
         async () => ({ inbox: await withMail(), match: { subject: 'invoice' } }),
         ...(['not_matching', /^1 message arrived; none has "invoice" in its subject\.$/] as const),
-        'Open the mail',
-      ],
-      [
-        'a wrong sender',
-        async () => ({ inbox: await withMail(), match: { from: 'billing@' } }),
-        ...(['not_matching', /^1 message arrived; none has "billing@" in its sender\.$/] as const),
-        'Open the mail',
-      ],
-      [
-        'a mail without a code',
-        async () => ({
-          inbox: await withMail({ text: 'Welcome', html: '<p>Welcome</p>' }),
-          match: { code: true },
-        }),
-        ...(['not_matching', /^1 message arrived; none has a code\.$/] as const),
         'Open the mail',
       ],
       [
@@ -189,8 +152,8 @@ describeConsole(
     ];
 
     it.each(cases)('of %s is one sentence with one button', async (_what, make, code, heading, button) => {
-      const { inbox, match = { subject: 'confirm' }, since, count = 1 } = await make();
-      const body = { match, count, timeoutSeconds: 0, ...(since && { since }) };
+      const { inbox, match = { subject: 'confirm' }, count = 1 } = await make();
+      const body = { match, count, timeoutSeconds: 0 };
       const explained = async () => {
         const { body: result } = await site.app.api('POST', `/v1/inboxes/${inbox.id}/wait`, { body });
         return result.explanation.causes[0].code;
@@ -201,7 +164,6 @@ describeConsole(
       const params = new URLSearchParams(
         Object.fromEntries(Object.entries(match).map(([name, value]) => [name, String(value)])),
       );
-      if (since) params.set('since', since);
       if (count > 1) params.set('count', String(count));
       await open(`/inboxes/${inbox.id}/why?${params}`);
       const verdict = page.locator('.verdict');
@@ -215,8 +177,7 @@ describeConsole(
       const inbox = await site.app.createInbox({ ttlMinutes: 1, labels: { run: 'late' } });
       ahead = 2 * MINUTE_MS;
       await send(signUpMail(inbox.address));
-      const { page, open } = await site.openConsole();
-      await open(`/inboxes/${inbox.id}/why?subject=confirm&label.run=late`);
+      const { page, open } = await site.show(`/inboxes/${inbox.id}/why?subject=confirm&label.run=late`);
       const verdict = page.locator('.verdict');
       await verdict.getByRole('heading', { name: /^This inbox has expired/ }).waitFor();
       await expectAccessible(page, 'why, of an expired inbox');

@@ -28,8 +28,7 @@ describeConsole('after a failed test', {}, (site) => {
     const error = await inbox
       .waitForMessage({ subject: 'invoice', code: true, timeout: 1 })
       .catch((failure: unknown) => failure);
-    const { page, open } = await site.openConsole();
-    await open(pathOf(error));
+    const { page, open } = await site.show(pathOf(error));
     await page.getByText('1 message arrived; none has "invoice" in its subject').first().waitFor();
     // The conditions are those of the wait: one of the two is met.
     await page.getByText('expected invoice').waitFor();
@@ -62,8 +61,7 @@ describeConsole('after a failed test', {}, (site) => {
     for (const subject of ['first', 'second']) {
       await inbox.waitForMessage({ subject, timeout: 1 }).catch(() => undefined);
     }
-    const { page, open } = await site.openConsole(LOOKS[1]);
-    await open(`/inboxes/${inbox.id}/why`);
+    const { page, open } = await site.show(`/inboxes/${inbox.id}/why`, LOOKS[1]);
     await page.waitForURL(/why\?subject=second/);
     await page.getByText('none has "second" in its subject').first().waitFor();
     // The answer is not below a form that fills the phone.
@@ -89,8 +87,7 @@ describeConsole('after a failed test', {}, (site) => {
     const waiting = inbox.waitForMessage({ subject: 'confirm', timeout: 1500 }).catch(pathOf);
     for (const address of ['nwe.points', 'newpoints', 'new.point', 'n.points'])
       await site.app.send(signUpMail(`${address}@mayfly.test`)).catch(() => undefined);
-    const { page, open } = await site.openConsole(LOOKS[1]);
-    await open(String(await waiting));
+    const { page, open } = await site.show(String(await waiting), LOOKS[1]);
     // The letter that differs least is the first guess; the less similar ones are folded.
     await page.getByRole('heading', { name: 'Sent to new.point@mayfly.test, and refused.' }).waitFor();
     expect(await page.locator('.time-axis .axis-line li').count()).toBe(4);
@@ -114,18 +111,15 @@ describeConsole('after a failed test', {}, (site) => {
     const fresh = await startApp();
     await fresh.createInbox({ labels: { run: 'older', test: 'first' } });
     for (let n = 0; n < 210; n++) await fresh.createInbox({ labels: { run: 'newer', test: `${n}` } });
-    const { page, open } = await site.openConsole(LOOKS[0], TEST_KEY, fresh);
-    await open('/runs');
+    const { page } = await site.show('/runs', LOOKS[0], TEST_KEY, fresh);
     await page.getByRole('link', { name: 'run=older' }).waitFor();
     await page.getByText('210 inboxes').waitFor();
     await fresh.stop();
   });
 
   it('an inbox without conditions and with mail is not said to have what the test waits for', async () => {
-    const inbox = await site.app.createInbox();
-    await site.app.send(signUpMail(inbox.address));
-    const { page, open } = await site.openConsole();
-    await open(`/inboxes/${inbox.id}/why`);
+    const inbox = await site.inboxWithSignUp();
+    const { page } = await site.show(`/inboxes/${inbox.id}/why`);
     await page.getByText('No conditions were given').waitFor();
     expect(await page.getByText('It is here').count()).toBe(0);
   });
