@@ -17,11 +17,12 @@ import type { FastifyRequest } from 'fastify';
 import { MINUTE_MS } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { callersInbox } from '../http/access/guard.ts';
-import type { App, RouteContext } from '../http/context.ts';
+import type { App, HttpDeps, RouteContext } from '../http/context.ts';
 import { created, empty, json } from '../http/openapi/responses.ts';
 import { readPage } from '../http/request/inputs.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
+import { type AddRoute, routesOf } from '../http/route.ts';
 import { newId } from '../ids.ts';
 import { throwEnded } from '../inboxes/records.ts';
 import { findMessage } from '../messages/find-message.ts';
@@ -31,20 +32,20 @@ import { writeReply } from './reply.ts';
 import type { NewOutgoing, OutgoingRecord } from './sql.ts';
 import { threadsOf } from './threads.ts';
 
-const TAGS = ['Outgoing'];
 /** Limit of the body of a reply, including attachments in base64. */
 const MAX_REPLY_BYTES = 8 * 1024 * 1024;
 /** Messages and replies that are grouped into threads: each must be read. */
 const MAX_IN_THREADS = 100;
 
-export function outgoingRoutes(app: App, context: RouteContext): void {
-  outcomeRoutes(app, context);
-  advanceRoute(app, context);
-  replyRoute(app, context);
-  readingRoutes(app, context);
+export function outgoingRoutes(app: App, { deps }: RouteContext): void {
+  const route = routesOf(app, 'Outgoing');
+  outcomeRoutes(route, deps);
+  advanceRoute(route, deps);
+  replyRoute(route, deps);
+  readingRoutes(route, deps);
 }
 
-function outcomeRoutes(app: App, { deps: { store, clock } }: RouteContext): void {
+function outcomeRoutes(route: AddRoute, { store, clock }: HttpDeps): void {
   const url = '/v1/inboxes/:id/outcomes';
   const setRules = async (request: FastifyRequest, rules: Outcomes['rules']): Promise<void> => {
     const inbox = callersInbox(request);
@@ -53,20 +54,15 @@ function outcomeRoutes(app: App, { deps: { store, clock } }: RouteContext): void
     if (!isLive) await throwEnded(store.inboxes, inbox, now);
   };
 
-  app.route({
-    method: 'PUT',
-    url,
-    config: { access: 'inbox:write' },
-    schema: {
-      operationId: 'setOutcomes',
-      tags: TAGS,
-      summary: 'Set what becomes of the next messages',
-      description:
-        'The next messages of the inbox arrive as usual, and then bounce, are reported as spam and so on: for a message that came through a provider its event is posted to the `webhookUrl` of the provider, for one that came by SMTP a delivery status notification (RFC 3464) or a feedback report (RFC 5965) is sent to its return path, if that is an address of this server or the operator allows it. Each rule applies to exactly `times` messages over all servers and restarts. Replaces all rules before.',
-      params: InboxParams,
-      body: ref(SetOutcomes),
-      response: { 200: json(Outcomes, 'The rules.') },
-    },
+  route(`PUT ${url}`, {
+    access: 'inbox:write',
+    operationId: 'setOutcomes',
+    summary: 'Set what becomes of the next messages',
+    description:
+      'The next messages of the inbox arrive as usual, and then bounce, are reported as spam and so on: for a message that came through a provider its event is posted to the `webhookUrl` of the provider, for one that came by SMTP a delivery status notification (RFC 3464) or a feedback report (RFC 5965) is sent to its return path, if that is an address of this server or the operator allows it. Each rule applies to exactly `times` messages over all servers and restarts. Replaces all rules before.',
+    params: InboxParams,
+    body: ref(SetOutcomes),
+    response: { 200: json(Outcomes, 'The rules.') },
     handler: async (request) => {
       const rules = request.body.rules.map(({ outcome, times = 1 }) => ({ outcome, times, left: times }));
       await setRules(request, rules);
@@ -74,18 +70,13 @@ function outcomeRoutes(app: App, { deps: { store, clock } }: RouteContext): void
     },
   });
 
-  app.route({
-    method: 'GET',
-    url,
-    config: { access: 'inbox:key-read' },
-    schema: {
-      operationId: 'getOutcomes',
-      tags: TAGS,
-      summary: 'Show the outcomes of an inbox',
-      description: 'The rules of the inbox, with how often each still applies.',
-      params: InboxParams,
-      response: { 200: json(Outcomes, 'The rules.') },
-    },
+  route(`GET ${url}`, {
+    access: 'inbox:key-read',
+    operationId: 'getOutcomes',
+    summary: 'Show the outcomes of an inbox',
+    description: 'The rules of the inbox, with how often each still applies.',
+    params: InboxParams,
+    response: { 200: json(Outcomes, 'The rules.') },
     handler: async (request) => {
       const inbox = callersInbox(request);
       const now = clock.now();
@@ -94,41 +85,29 @@ function outcomeRoutes(app: App, { deps: { store, clock } }: RouteContext): void
     },
   });
 
-  app.route({
-    method: 'DELETE',
-    url,
-    config: { access: 'inbox:write' },
-    schema: {
-      operationId: 'deleteOutcomes',
-      tags: TAGS,
-      summary: 'Remove the outcomes of an inbox',
-      description: 'Removes the rules: nothing more becomes of later messages.',
-      params: InboxParams,
-      response: { 204: empty('The inbox has no outcomes.') },
-    },
-    handler: async (request, reply) => {
+  route(`DELETE ${url}`, {
+    access: 'inbox:write',
+    operationId: 'deleteOutcomes',
+    summary: 'Remove the outcomes of an inbox',
+    description: 'Removes the rules: nothing more becomes of later messages.',
+    params: InboxParams,
+    response: { 204: empty('The inbox has no outcomes.') },
+    handler: async (request) => {
       await setRules(request, []);
-      return reply.code(204).send();
     },
   });
 }
 
-function advanceRoute(app: App, { deps }: RouteContext): void {
-  const { store, clock, events } = deps;
-  app.route({
-    method: 'POST',
-    url: '/v1/inboxes/:id/advance',
-    config: { access: 'inbox:write' },
-    schema: {
-      operationId: 'advanceInbox',
-      tags: TAGS,
-      summary: 'Release what is due within a span of time',
-      description:
-        'Brings everything that the inbox waits for nearer by this span: messages that an application scheduled at a provider, and attempts to send. What becomes due is released in its order, exactly once. Nothing expires earlier, and the span adds up over requests.',
-      params: InboxParams,
-      body: ref(Advance),
-      response: { 200: json(Advanced, 'How much became due.') },
-    },
+function advanceRoute(route: AddRoute, { store, clock, events, scheduleNow }: HttpDeps): void {
+  route('POST /v1/inboxes/:id/advance', {
+    access: 'inbox:write',
+    operationId: 'advanceInbox',
+    summary: 'Release what is due within a span of time',
+    description:
+      'Brings everything that the inbox waits for nearer by this span: messages that an application scheduled at a provider, and attempts to send. What becomes due is released in its order, exactly once. Nothing expires earlier, and the span adds up over requests.',
+    params: InboxParams,
+    body: ref(Advance),
+    response: { 200: json(Advanced, 'How much became due.') },
     handler: async (request) => {
       const inbox = callersInbox(request);
       const now = clock.now();
@@ -137,7 +116,7 @@ function advanceRoute(app: App, { deps }: RouteContext): void {
         inbox.id,
         request.body.minutes * MINUTE_MS,
         now,
-        deps.scheduleNow?.() ?? now,
+        scheduleNow?.() ?? now,
       );
       if (released === undefined) return throwEnded(store.inboxes, inbox, now);
       events.publishDeliveries();
@@ -146,9 +125,7 @@ function advanceRoute(app: App, { deps }: RouteContext): void {
   });
 }
 
-function replyRoute(app: App, { deps }: RouteContext): void {
-  const { store, clock, events } = deps;
-
+function replyRoute(route: AddRoute, { store, clock, events }: HttpDeps): void {
   /** The provider whose format the reply is sent in; undefined for SMTP. */
   const channelOf = async (message: FullMessageRecord, to: Reply['to']) => {
     if (to === 'smtp') return undefined;
@@ -160,21 +137,17 @@ function replyRoute(app: App, { deps }: RouteContext): void {
     return settings?.inboundUrl ? via : undefined;
   };
 
-  app.route({
-    method: 'POST',
-    url: '/v1/inboxes/:id/messages/:messageId/reply',
+  route('POST /v1/inboxes/:id/messages/:messageId/reply', {
     bodyLimit: MAX_REPLY_BYTES,
-    config: { access: 'inbox:write', errors: ['limit_reached'] },
-    schema: {
-      operationId: 'replyToMessage',
-      tags: TAGS,
-      summary: 'Reply to a message',
-      description:
-        'Writes a reply from the address of the inbox as a mail program does (`Re:`, In-Reply-To, References, the quoted message) and sends it to the Reply-To or From of the message: to an address of this server directly, to others by SMTP to a server that the operator allows (`MAYFLY_REPLY_SMTP`), or in the inbound format of a provider to its `inboundUrl`. It is retried as webhooks are; `GET …/sent` tells what became of it.',
-      params: MessageParams,
-      body: ref(Reply),
-      response: { 201: created(SentRecord, 'The reply, which is about to be sent.') },
-    },
+    access: 'inbox:write',
+    errors: ['limit_reached'],
+    operationId: 'replyToMessage',
+    summary: 'Reply to a message',
+    description:
+      'Writes a reply from the address of the inbox as a mail program does (`Re:`, In-Reply-To, References, the quoted message) and sends it to the Reply-To or From of the message: to an address of this server directly, to others by SMTP to a server that the operator allows (`MAYFLY_REPLY_SMTP`), or in the inbound format of a provider to its `inboundUrl`. It is retried as webhooks are; `GET …/sent` tells what became of it.',
+    params: MessageParams,
+    body: ref(Reply),
+    response: { 201: created(SentRecord, 'The reply, which is about to be sent.') },
     handler: async (request, response) => {
       const inbox = callersInbox(request);
       const { messageId } = request.params;
@@ -188,7 +161,7 @@ function replyRoute(app: App, { deps }: RouteContext): void {
       }
       events.publishDeliveries();
       const { id, details } = row;
-      response.code(201).header('location', `/v1/inboxes/${inbox.id}/sent`);
+      response.header('location', `/v1/inboxes/${inbox.id}/sent`);
       return toSent({
         ...{ id, kind: 'reply', messageId, details, state: 'pending', attempts: 0 },
         ...{ error: null, createdAt: now, dueAt: now },
@@ -273,23 +246,16 @@ function toSent({ id, kind, messageId, details, ...row }: OutgoingRecord): SentR
   };
 }
 
-function readingRoutes(app: App, { deps }: RouteContext): void {
-  const { store, clock } = deps;
-
-  app.route({
-    method: 'GET',
-    url: '/v1/inboxes/:id/sent',
-    config: { access: 'inbox:read' },
-    schema: {
-      operationId: 'listSent',
-      tags: TAGS,
-      summary: 'List what an inbox sent back',
-      description:
-        'Replies, and the events and reports of outcomes, newest first, with what became of them. They are kept for 7 days after they ended.',
-      params: InboxParams,
-      querystring: SentQuery,
-      response: { 200: json(SentList, 'A page.') },
-    },
+function readingRoutes(route: AddRoute, { store, clock }: HttpDeps): void {
+  route('GET /v1/inboxes/:id/sent', {
+    access: 'inbox:read',
+    operationId: 'listSent',
+    summary: 'List what an inbox sent back',
+    description:
+      'Replies, and the events and reports of outcomes, newest first, with what became of them. They are kept for 7 days after they ended.',
+    params: InboxParams,
+    querystring: SentQuery,
+    response: { 200: json(SentList, 'A page.') },
     handler: async (request) => {
       const { limit, before } = readPage(request.query, 'out', 'a sent record');
       const rows = await store.outgoing.list(
@@ -301,18 +267,13 @@ function readingRoutes(app: App, { deps }: RouteContext): void {
     },
   });
 
-  app.route({
-    method: 'GET',
-    url: '/v1/inboxes/:id/threads',
-    config: { access: 'inbox:read' },
-    schema: {
-      operationId: 'listThreads',
-      tags: TAGS,
-      summary: 'List the threads of an inbox',
-      description: `The newest ${MAX_IN_THREADS} messages and the newest ${DEFAULT_LIMIT} replies of the inbox, grouped by References and In-Reply-To, then by their subject without prefixes such as \`Re:\`.`,
-      params: InboxParams,
-      response: { 200: json(ThreadList, 'The threads.') },
-    },
+  route('GET /v1/inboxes/:id/threads', {
+    access: 'inbox:read',
+    operationId: 'listThreads',
+    summary: 'List the threads of an inbox',
+    description: `The newest ${MAX_IN_THREADS} messages and the newest ${DEFAULT_LIMIT} replies of the inbox, grouped by References and In-Reply-To, then by their subject without prefixes such as \`Re:\`.`,
+    params: InboxParams,
+    response: { 200: json(ThreadList, 'The threads.') },
     handler: async (request) => {
       const { id } = callersInbox(request);
       const now = clock.now();

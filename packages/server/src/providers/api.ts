@@ -3,11 +3,11 @@ import { keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { empty, json } from '../http/openapi/responses.ts';
 import { baseUrl } from '../http/request/inputs.ts';
+import { routesOf } from '../http/route.ts';
 import { newId } from '../ids.ts';
 import { PERMANENT_UNTIL } from '../inboxes/records.ts';
 import { findSettings, type ProviderSettingsRecord, providerNamed, settingsItem } from './settings.ts';
 
-const TAGS = ['Providers'];
 const URL = '/v1/providers/:name';
 
 type Name = ProviderSettings['name'];
@@ -19,21 +19,18 @@ async function shown(name: Name, settings: ProviderSettingsRecord): Promise<Prov
 
 export function providerSettingsRoutes(app: App, { options, deps }: RouteContext): void {
   const { store, clock, webhooks, events } = deps;
+  const route = routesOf(app, 'Providers');
 
-  app.route({
-    method: 'PUT',
-    url: URL,
-    config: { access: 'account:write', errors: ['webhook_url_refused'] },
-    schema: {
-      operationId: 'setProvider',
-      tags: TAGS,
-      summary: 'Set where the events of a provider go',
-      description:
-        'Sets the URL to which events of the provider are posted, signed as the provider signs them, and the URL for replies in its inbound format. The keys are made once; the response has what verifies them. Amazon SES first asks the URL to confirm the subscription, as SNS does.',
-      params: ProviderParams,
-      body: ref(SetProvider),
-      response: { 200: json(ProviderSettings, 'The settings.') },
-    },
+  route(`PUT ${URL}`, {
+    access: 'account:write',
+    errors: ['webhook_url_refused'],
+    operationId: 'setProvider',
+    summary: 'Set where the events of a provider go',
+    description:
+      'Sets the URL to which events of the provider are posted, signed as the provider signs them, and the URL for replies in its inbound format. The keys are made once; the response has what verifies them. Amazon SES first asks the URL to confirm the subscription, as SNS does.',
+    params: ProviderParams,
+    body: ref(SetProvider),
+    response: { 200: json(ProviderSettings, 'The settings.') },
     handler: async (request) => {
       const { id: accountId } = keyCaller(request).account;
       const { name } = request.params;
@@ -65,18 +62,13 @@ export function providerSettingsRoutes(app: App, { options, deps }: RouteContext
     },
   });
 
-  app.route({
-    method: 'GET',
-    url: URL,
-    config: { access: 'account:read' },
-    schema: {
-      operationId: 'getProvider',
-      tags: TAGS,
-      summary: 'Show where the events of a provider go',
-      description: 'The settings of a provider, with what verifies its events.',
-      params: ProviderParams,
-      response: { 200: json(ProviderSettings, 'The settings.') },
-    },
+  route(`GET ${URL}`, {
+    access: 'account:read',
+    operationId: 'getProvider',
+    summary: 'Show where the events of a provider go',
+    description: 'The settings of a provider, with what verifies its events.',
+    params: ProviderParams,
+    response: { 200: json(ProviderSettings, 'The settings.') },
     handler: async (request) => {
       const { name } = request.params;
       const settings = await findSettings(store, keyCaller(request).account.id, name, clock.now());
@@ -86,22 +78,16 @@ export function providerSettingsRoutes(app: App, { options, deps }: RouteContext
     },
   });
 
-  app.route({
-    method: 'DELETE',
-    url: URL,
-    config: { access: 'account:write' },
-    schema: {
-      operationId: 'deleteProvider',
-      tags: TAGS,
-      summary: 'Remove the settings of a provider',
-      description: 'Removes the URLs and the keys. Events that are still to be sent fail.',
-      params: ProviderParams,
-      response: { 204: empty('There are no settings.') },
-    },
-    handler: async (request, reply) => {
+  route(`DELETE ${URL}`, {
+    access: 'account:write',
+    operationId: 'deleteProvider',
+    summary: 'Remove the settings of a provider',
+    description: 'Removes the URLs and the keys. Events that are still to be sent fail.',
+    params: ProviderParams,
+    response: { 204: empty('There are no settings.') },
+    handler: async (request) => {
       const { name } = request.params;
       await store.providerItems.remove(settingsItem(keyCaller(request).account.id, name));
-      return reply.code(204).send();
     },
   });
 }

@@ -16,44 +16,36 @@ import {
 } from '@mayfly/client/contract';
 import { AppError, notFound } from '../errors.ts';
 import { keyCaller } from '../http/access/guard.ts';
-import type { App, RouteContext } from '../http/context.ts';
+import type { App, HttpDeps, RouteContext } from '../http/context.ts';
 import { created, empty, json } from '../http/openapi/responses.ts';
 import { readPage } from '../http/request/inputs.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
+import { type AddRoute, routesOf } from '../http/route.ts';
 import { throwEnded } from '../inboxes/records.ts';
 import { timeOf } from '../messages/cursor.ts';
 import type { DeliveryRecord } from './sql/log.ts';
 import type { WebhookRecord } from './sql/webhooks.ts';
 
-const TAGS = ['Webhooks'];
-
-export function webhookRoutes(app: App, context: RouteContext): void {
-  collection(app, context);
-  one(app, context);
-  changes(app, context);
-  listAndTest(app, context);
-  replays(app, context);
+export function webhookRoutes(app: App, { deps }: RouteContext): void {
+  const route = routesOf(app, 'Webhooks');
+  collection(route, deps);
+  one(route, deps);
+  deliveryRoutes(route, deps);
+  replays(route, deps);
 }
 
-function collection(app: App, { deps }: RouteContext): void {
+function collection(route: AddRoute, deps: HttpDeps): void {
   const { store, clock } = deps;
 
-  app.route({
-    method: 'POST',
-    url: '/v1/webhooks',
-    config: {
-      access: 'account:write',
-      errors: ['not_found', 'inbox_expired', 'limit_reached', 'webhook_url_refused'],
-    },
-    schema: {
-      operationId: 'createWebhook',
-      tags: TAGS,
-      summary: 'Register a webhook',
-      description:
-        'Every later message of the account, or of one inbox, is sent to the URL by POST, signed as Standard Webhooks specifies. Only this response shows the secret.',
-      body: ref(CreateWebhook),
-      response: { 201: created(WebhookWithSecret, 'The new webhook.') },
-    },
+  route('POST /v1/webhooks', {
+    access: 'account:write',
+    errors: ['not_found', 'inbox_expired', 'limit_reached', 'webhook_url_refused'],
+    operationId: 'createWebhook',
+    summary: 'Register a webhook',
+    description:
+      'Every later message of the account, or of one inbox, is sent to the URL by POST, signed as Standard Webhooks specifies. Only this response shows the secret.',
+    body: ref(CreateWebhook),
+    response: { 201: created(WebhookWithSecret, 'The new webhook.') },
     handler: async (request, reply) => {
       const { url, inboxId = null, description = '' } = request.body;
       const { account } = keyCaller(request);
@@ -64,24 +56,19 @@ function collection(app: App, { deps }: RouteContext): void {
           if (!isInbox) throw error;
           return throwEnded(store.inboxes, { accountId: account.id, id: inboxId }, clock.now());
         });
-      reply.code(201).header('location', `/v1/webhooks/${webhook.id}`).header('cache-control', 'no-store');
+      reply.header('location', `/v1/webhooks/${webhook.id}`).header('cache-control', 'no-store');
       return { ...toWebhook(webhook, clock.now()), secret };
     },
   });
 
-  app.route({
-    method: 'GET',
-    url: '/v1/webhooks',
-    config: { access: 'account:read' },
-    schema: {
-      operationId: 'listWebhooks',
-      tags: TAGS,
-      summary: 'List webhooks',
-      description:
-        'The webhooks of the account, newest first, including those of inboxes that ended within 24 hours.',
-      querystring: WebhookQuery,
-      response: { 200: json(WebhookList, 'A page of webhooks.') },
-    },
+  route('GET /v1/webhooks', {
+    access: 'account:read',
+    operationId: 'listWebhooks',
+    summary: 'List webhooks',
+    description:
+      'The webhooks of the account, newest first, including those of inboxes that ended within 24 hours.',
+    querystring: WebhookQuery,
+    response: { 200: json(WebhookList, 'A page of webhooks.') },
     handler: async (request) => {
       const { account } = keyCaller(request);
       const now = clock.now();
@@ -95,21 +82,17 @@ function collection(app: App, { deps }: RouteContext): void {
   });
 }
 
-function one(app: App, { deps }: RouteContext): void {
+function one(route: AddRoute, deps: HttpDeps): void {
   const { store, clock } = deps;
 
-  app.route({
-    method: 'GET',
-    url: '/v1/webhooks/:id',
-    config: { access: 'account:read', errors: ['not_found'] },
-    schema: {
-      operationId: 'getWebhook',
-      tags: TAGS,
-      summary: 'Fetch a webhook',
-      description: 'Returns the webhook without its secret.',
-      params: WebhookParams,
-      response: { 200: json(Webhook, 'The webhook.') },
-    },
+  route('GET /v1/webhooks/:id', {
+    access: 'account:read',
+    errors: ['not_found'],
+    operationId: 'getWebhook',
+    summary: 'Fetch a webhook',
+    description: 'Returns the webhook without its secret.',
+    params: WebhookParams,
+    response: { 200: json(Webhook, 'The webhook.') },
     handler: async (request) => {
       const now = clock.now();
       const webhook = await store.webhooks.find(keyCaller(request).account.id, request.params.id, now);
@@ -118,41 +101,30 @@ function one(app: App, { deps }: RouteContext): void {
     },
   });
 
-  app.route({
-    method: 'DELETE',
-    url: '/v1/webhooks/:id',
-    config: { access: 'account:write', errors: ['not_found'] },
-    schema: {
-      operationId: 'deleteWebhook',
-      tags: TAGS,
-      summary: 'Delete a webhook',
-      description: 'After the response the webhook, its pending deliveries and its log are gone.',
-      params: WebhookParams,
-      response: { 204: empty('Deleted.') },
-    },
-    handler: async (request, reply) => {
+  route('DELETE /v1/webhooks/:id', {
+    access: 'account:write',
+    errors: ['not_found'],
+    operationId: 'deleteWebhook',
+    summary: 'Delete a webhook',
+    description: 'After the response the webhook, its pending deliveries and its log are gone.',
+    params: WebhookParams,
+    response: { 204: empty('Deleted.') },
+    handler: async (request) => {
       const { account } = keyCaller(request);
       const { id } = request.params;
       if (!(await store.webhooks.delete(account.id, id, clock.now()))) throw notFound('webhook', id);
-      return reply.code(204).send();
     },
   });
-}
 
-function changes(app: App, { deps }: RouteContext): void {
-  app.route({
-    method: 'PATCH',
-    url: '/v1/webhooks/:id',
-    config: { access: 'account:write', errors: ['not_found', 'webhook_disabled', 'webhook_url_refused'] },
-    schema: {
-      operationId: 'updateWebhook',
-      tags: TAGS,
-      summary: 'Change a webhook',
-      description: 'Changes the URL or the note, or enables or disables the webhook.',
-      params: WebhookParams,
-      body: ref(UpdateWebhook),
-      response: { 200: json(Webhook, 'The webhook after the change.') },
-    },
+  route('PATCH /v1/webhooks/:id', {
+    access: 'account:write',
+    errors: ['not_found', 'webhook_disabled', 'webhook_url_refused'],
+    operationId: 'updateWebhook',
+    summary: 'Change a webhook',
+    description: 'Changes the URL or the note, or enables or disables the webhook.',
+    params: WebhookParams,
+    body: ref(UpdateWebhook),
+    response: { 200: json(Webhook, 'The webhook after the change.') },
     handler: async (request) => {
       const { account } = keyCaller(request);
       const webhook = await deps.webhooks.update(account.id, request.params.id, request.body);
@@ -160,19 +132,15 @@ function changes(app: App, { deps }: RouteContext): void {
     },
   });
 
-  app.route({
-    method: 'POST',
-    url: '/v1/webhooks/:id/rotate-secret',
-    config: { access: 'account:write', errors: ['not_found', 'webhook_disabled'] },
-    schema: {
-      operationId: 'rotateWebhookSecret',
-      tags: TAGS,
-      summary: 'Rotate the secret',
-      description:
-        'Creates a new secret. For 24 hours requests are signed with the old one too, so that receivers can be changed one by one.',
-      params: WebhookParams,
-      response: { 200: json(WebhookWithSecret, 'The webhook with its new secret.') },
-    },
+  route('POST /v1/webhooks/:id/rotate-secret', {
+    access: 'account:write',
+    errors: ['not_found', 'webhook_disabled'],
+    operationId: 'rotateWebhookSecret',
+    summary: 'Rotate the secret',
+    description:
+      'Creates a new secret. For 24 hours requests are signed with the old one too, so that receivers can be changed one by one.',
+    params: WebhookParams,
+    response: { 200: json(WebhookWithSecret, 'The webhook with its new secret.') },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);
       const { webhook, secret } = await deps.webhooks.rotateSecret(account.id, request.params.id);
@@ -182,43 +150,34 @@ function changes(app: App, { deps }: RouteContext): void {
   });
 }
 
-function listAndTest(app: App, { deps }: RouteContext): void {
+function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
   const { store, clock } = deps;
 
-  app.route({
-    method: 'POST',
-    url: '/v1/webhooks/:id/test',
-    config: { access: 'account:write', errors: ['not_found', 'webhook_disabled'] },
-    schema: {
-      operationId: 'testWebhook',
-      tags: TAGS,
-      summary: 'Send a test event',
-      description:
-        'Sends a signed event of the usual form with an invented message and `test: true`. The list of deliveries shows its result.',
-      params: WebhookParams,
-      response: { 202: json(WebhookDelivery, 'The delivery, which is about to be attempted.') },
-    },
-    handler: async (request, reply) => {
+  route('POST /v1/webhooks/:id/test', {
+    access: 'account:write',
+    errors: ['not_found', 'webhook_disabled'],
+    operationId: 'testWebhook',
+    summary: 'Send a test event',
+    description:
+      'Sends a signed event of the usual form with an invented message and `test: true`. The list of deliveries shows its result.',
+    params: WebhookParams,
+    response: { 202: json(WebhookDelivery, 'The delivery, which is about to be attempted.') },
+    handler: async (request) => {
       const delivery = await deps.webhooks.test(keyCaller(request).account.id, request.params.id);
-      reply.code(202);
       return toDelivery(delivery);
     },
   });
 
-  app.route({
-    method: 'GET',
-    url: '/v1/webhooks/:id/deliveries',
-    config: { access: 'account:read', errors: ['not_found'] },
-    schema: {
-      operationId: 'listWebhookDeliveries',
-      tags: TAGS,
-      summary: 'List deliveries',
-      description:
-        'The deliveries of the webhook with their attempts, newest first, with `state` those in one state. They are kept for 7 days after they ended, at most 10,000 of them.',
-      params: WebhookParams,
-      querystring: DeliveryQuery,
-      response: { 200: json(WebhookDeliveryList, 'A page of deliveries.') },
-    },
+  route('GET /v1/webhooks/:id/deliveries', {
+    access: 'account:read',
+    errors: ['not_found'],
+    operationId: 'listWebhookDeliveries',
+    summary: 'List deliveries',
+    description:
+      'The deliveries of the webhook with their attempts, newest first, with `state` those in one state. They are kept for 7 days after they ended, at most 10,000 of them.',
+    params: WebhookParams,
+    querystring: DeliveryQuery,
+    response: { 200: json(WebhookDeliveryList, 'A page of deliveries.') },
     handler: async (request) => {
       const { account } = keyCaller(request);
       const { id } = request.params;
@@ -235,48 +194,38 @@ function listAndTest(app: App, { deps }: RouteContext): void {
   });
 }
 
-function replays(app: App, { deps }: RouteContext): void {
-  app.route({
-    method: 'POST',
-    url: '/v1/webhooks/:id/deliveries/:deliveryId/replay',
-    config: { access: 'account:write', errors: ['not_found', 'webhook_disabled'] },
-    schema: {
-      operationId: 'replayWebhookDelivery',
-      tags: TAGS,
-      summary: 'Replay a delivery',
-      description:
-        'Starts a new series of attempts at once, with the same `webhook-id`, whether or not the earlier ones succeeded; one whose message was deleted is cancelled. During an attempt nothing changes.',
-      params: DeliveryParams,
-      response: { 202: json(WebhookDelivery, 'The delivery, pending again.') },
-    },
-    handler: async (request, reply) => {
+function replays(route: AddRoute, deps: HttpDeps): void {
+  route('POST /v1/webhooks/:id/deliveries/:deliveryId/replay', {
+    access: 'account:write',
+    errors: ['not_found', 'webhook_disabled'],
+    operationId: 'replayWebhookDelivery',
+    summary: 'Replay a delivery',
+    description:
+      'Starts a new series of attempts at once, with the same `webhook-id`, whether or not the earlier ones succeeded; one whose message was deleted is cancelled. During an attempt nothing changes.',
+    params: DeliveryParams,
+    response: { 202: json(WebhookDelivery, 'The delivery, pending again.') },
+    handler: async (request) => {
       const { id, deliveryId } = request.params;
       const delivery = await deps.webhooks.replay(keyCaller(request).account.id, id, deliveryId);
-      reply.code(202);
       return toDelivery(delivery);
     },
   });
 
-  app.route({
-    method: 'POST',
-    url: '/v1/webhooks/:id/deliveries/replay',
-    config: { access: 'account:write', errors: ['not_found', 'webhook_disabled'] },
-    schema: {
-      operationId: 'replayWebhookDeliveries',
-      tags: TAGS,
-      summary: 'Replay many deliveries',
-      description:
-        'Starts a new series of attempts at once of all deliveries in a state, each with its `webhook-id`, oldest first. Deliveries whose inbox has ended are left out; one whose message was deleted is cancelled again.',
-      params: WebhookParams,
-      body: ref(ReplayDeliveries),
-      response: { 202: json(ReplayedDeliveries, 'How many deliveries are pending again.') },
-    },
-    handler: async (request, reply) => {
+  route('POST /v1/webhooks/:id/deliveries/replay', {
+    access: 'account:write',
+    errors: ['not_found', 'webhook_disabled'],
+    operationId: 'replayWebhookDeliveries',
+    summary: 'Replay many deliveries',
+    description:
+      'Starts a new series of attempts at once of all deliveries in a state, each with its `webhook-id`, oldest first. Deliveries whose inbox has ended are left out; one whose message was deleted is cancelled again.',
+    params: WebhookParams,
+    body: ref(ReplayDeliveries),
+    response: { 202: json(ReplayedDeliveries, 'How many deliveries are pending again.') },
+    handler: async (request) => {
       const { state, since } = request.body;
       const which = { state, since: since === undefined ? 0 : timeOf(since) };
       const { account } = keyCaller(request);
       const replayed = await deps.webhooks.replayMany(account.id, request.params.id, which);
-      reply.code(202);
       return { replayed };
     },
   });
