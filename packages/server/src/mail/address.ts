@@ -3,11 +3,9 @@ import { domainToASCII } from 'node:url';
 
 /** RFC 5321 section 4.5.3.1.1, octets. */
 const MAX_LOCAL_OCTETS = 64;
-/** RFC 5321 section 4.5.3.1.2, octets. */
 const MAX_DOMAIN_OCTETS = 255;
 /** Octets: a path has at most 256 (RFC 5321 section 4.5.3.1.3), and its two brackets count. */
 const MAX_ADDRESS_OCTETS = 254;
-/** RFC 1035 section 2.3.4, octets. */
 const MAX_LABEL_OCTETS = 63;
 
 export interface ParsedAddress {
@@ -18,7 +16,6 @@ export interface ParsedAddress {
 }
 
 export interface AddressOptions {
-  /** True when the MAIL command had SMTPUTF8 (RFC 6531), which allows characters beyond ASCII. */
   smtputf8?: boolean;
 }
 
@@ -68,9 +65,8 @@ function atSign(path: string): number {
 }
 
 /**
- * Parses an SMTP path (RFC 5321 section 4.1.2, with RFC 6531), with or without its angle brackets. Rejects what RFC
- * 5322 allows only in headers (comments, folding, obsolete forms) and an address without a domain.
- * @returns undefined when the text is not exactly one address
+ * Parses an SMTP path (RFC 5321 section 4.1.2, RFC 6531), with or without its brackets. Rejects forms that RFC 5322
+ * allows only in headers. @returns undefined when the text is not exactly one address
  */
 export function parseAddress(text: string, options: AddressOptions = {}): ParsedAddress | undefined {
   const smtputf8 = options.smtputf8 === true;
@@ -88,13 +84,9 @@ export function parseAddress(text: string, options: AddressOptions = {}): Parsed
   return local === undefined || domain === undefined ? undefined : { local, domain };
 }
 
-/** The domain of an address without a source route; '' for ''. */
 export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1);
 
-/**
- * The key of an inbox: lower case and without a `+tag`. A local part that needs quotes keeps them, so that two
- * addresses never share a key.
- */
+/** The key of an inbox: lower case, no `+tag`, quotes kept where needed, so that two addresses never share a key. */
 export function inboxAddress(parsed: ParsedAddress): string {
   const plus = parsed.local.indexOf('+');
   const base = plus > 0 ? parsed.local.slice(0, plus) : parsed.local;
@@ -104,34 +96,16 @@ export function inboxAddress(parsed: ParsedAddress): string {
 }
 
 /** Mailbox names of RFC 2142, which belong to the operator of the domain. */
-const RESERVED_LOCAL_PARTS: ReadonlySet<string> = new Set([
-  'abuse',
-  'ftp',
-  'hostmaster',
-  'info',
-  'list',
-  'list-request',
-  'mailer-daemon',
-  'marketing',
-  'news',
-  'noc',
-  'postmaster',
-  'root',
-  'sales',
-  'security',
-  'support',
-  'usenet',
-  'uucp',
-  'webmaster',
-  'www',
-]);
+const RESERVED_LOCAL_PARTS: ReadonlySet<string> = new Set(
+  (
+    'abuse ftp hostmaster info list list-request mailer-daemon marketing news noc postmaster ' +
+    'root sales security support usenet uucp webmaster www'
+  ).split(' '),
+);
 
 const CHOSEN = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 
-/**
- * True for a local part that a client may choose: 1 to 64 of `a-z 0-9 . _ -`, where dots are single and not
- * at the ends.
- */
+/** 1 to 64 of `a-z 0-9 . _ -`, where dots are single and not at the ends. */
 export function isChosenLocalPart(localPart: string): boolean {
   return localPart.length <= MAX_LOCAL_OCTETS && CHOSEN.test(localPart);
 }

@@ -16,7 +16,6 @@ export interface Bodies {
 type BodyKind = 'text' | 'html';
 
 const HTML = new Set(['text/html', 'application/xhtml+xml']);
-/** The preferred type if a multipart/alternative has several of one kind. */
 const PREFERRED: Readonly<Record<BodyKind, string>> = { text: 'text/plain', html: 'text/html' };
 /** Subtypes of text that hold data; all others are shown as text (RFC 2046 section 4.1.4). */
 const DATA_SUBTYPES = new Set(
@@ -25,10 +24,8 @@ const DATA_SUBTYPES = new Set(
     'ecmascript xml xsl rtf cache-manifest vtt x-patch x-diff'
   ).split(' '),
 );
-/** Encoded bodies up to this size are decoded to see whether they are empty. */
 const MAYBE_EMPTY_BYTES = 1_024;
 
-/** @param source the raw mail, of which the parts are ranges */
 export function sortParts(source: Buffer, root: Part): Bodies {
   const bodies: Bodies = { text: [], html: [], attachments: [] };
   sort(root, false);
@@ -50,7 +47,6 @@ export function sortParts(source: Buffer, root: Part): Bodies {
   }
 }
 
-/** Undefined for a part that no mail program shows as the body. */
 function kindOf(part: Part): BodyKind | undefined {
   const { type, oddType } = part;
   if (HTML.has(type) || oddType === 'html') return 'html';
@@ -72,7 +68,6 @@ function isBody(part: Part, kind: BodyKind, hasBody: boolean): boolean {
   return part.bodyEnd > part.bodyStart && (!hasBody || parent.children[0] === part);
 }
 
-/** The type that is shown among several of one kind, because the others have the same content. */
 function notationOf(alternative: Part, kind: BodyKind): string {
   const types = alternative.children
     .filter(
@@ -84,10 +79,7 @@ function notationOf(alternative: Part, kind: BodyKind): string {
 
 const withoutBrackets = (id: string): string => id.trim().replace(/^<|>$/g, '');
 
-/**
- * The part of a multipart/related that is shown (RFC 2387): the one that `start` names, else the first, unless only
- * another one can be shown.
- */
+/** The part that is shown (RFC 2387): the one that `start` names, else the first, unless only another can be shown. */
 function relatedRoot({ children, parameters }: Part): Part | undefined {
   const start = withoutBrackets(parameters.get('start') ?? '');
   const named =
@@ -105,10 +97,7 @@ function relatedRoot({ children, parameters }: Part): Part | undefined {
 
 const isShowable = (part: Part): boolean => part.children.length > 0 || kindOf(part) !== undefined;
 
-/**
- * Some senders put text and HTML next to each other in a multipart/related: a part of the kind that the root
- * lacks, without a name or Content-ID, is also a body.
- */
+/** Whether a part of a multipart/related is a body too: of the kind that the root lacks, and nothing can refer to it. */
 function completes(part: Part, root: Part): boolean {
   const kind = part.children.length === 0 ? kindOf(part) : undefined;
   return kind !== undefined && part.contentId === '' && part.filename === '' && !holds(root, kind);
@@ -119,10 +108,7 @@ function holds(part: Part, kind: BodyKind): boolean {
   return kindOf(part) === kind;
 }
 
-/**
- * A body is optional (RFC 5322 section 2.1). Relays add the empty line after the header, so it does not
- * indicate a body.
- */
+/** The empty line after the header indicates no body, because relays add it (RFC 5322 section 2.1). */
 function isEmpty(source: Buffer, part: Part): boolean {
   if (part.parent !== null && !part.type.startsWith('multipart/')) return false;
   const size = part.bodyEnd - part.bodyStart;

@@ -6,17 +6,11 @@ import { parseDate } from './mime/date.ts';
 import { decodeHeaderText } from './mime/encoded-words.ts';
 import { FIELD_NAMES, type FieldRange, fieldValue, readHeader } from './mime/header.ts';
 
-/**
- * Bytes of header fields that are returned; most headers have a few kilobytes, some a megabyte. Beyond that,
- * fields that the summary needs are cut to {@link MIN_FIELD_BYTES}, and others are left out.
- */
+/** Beyond this, fields that the summary needs are cut to {@link MIN_FIELD_BYTES}, and others are left out. */
 const MAX_HEADER_BYTES = 2 * 1024 * 1024;
-/** Enough for the longest subject or list of recipients of an ordinary mail. */
 const MIN_FIELD_BYTES = 64 * 1024;
-/** Real threads are shorter. */
 const MAX_REFERENCES = 1_000;
 
-/** The header fields at the beginning of a raw source; a longer header is cut. */
 export function headersAt(beginning: Buffer): MailHeader[] {
   return new MessageFields(beginning, readHeader(beginning, 0, beginning.length).fields).headers;
 }
@@ -25,14 +19,11 @@ interface Field {
   key: string;
   /** Unfolded, one character per byte. */
   written: string;
-  /** Decoded, without line breaks. */
   value: string;
 }
 
 export class MessageFields {
-  /** True when the header was too large: fields were cut or left out. */
   isCut = false;
-  /** Lower-case names of address fields with more mailboxes than are listed. */
   readonly cutLists = new Set<string>();
   readonly headers: MailHeader[] = [];
   private readonly fields: Field[] = [];
@@ -58,7 +49,6 @@ export class MessageFields {
     return this.fields.find((field) => field.key === key)?.value ?? '';
   }
 
-  /** The mailboxes of all fields with that name, up to {@link MAX_MAILBOXES} and {@link MAX_MAILBOX_CHARACTERS}. */
   addresses(key: string): MailAddress[] {
     const mailboxes: MailAddress[] = [];
     let characters = 0;

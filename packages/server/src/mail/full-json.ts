@@ -2,20 +2,14 @@ import type { StructurePart } from '@mayfly/client/contract';
 import type { MailAttachment, MailContent, ParsedMail } from './mail.ts';
 import type { PartIndex } from './mime/part-index.ts';
 
-/**
- * Total bytes of the strings of one message: enough for the largest one in any charset, unless it consists of
- * control characters, which JSON writes as six bytes.
- */
+/** Enough for the largest message in any charset, except one of control characters: JSON writes them as six bytes. */
 export const MAX_STRING_BYTES = 128 * 1024 * 1024;
 
 export interface FullJson {
-  /** JSON object with the fields that do not come from the content. */
   head: string;
-  /** The URL of an attachment without its id. */
   attachmentsUrl: string;
 }
 
-/** The JSON of a full message. Runs on a parser worker. */
 export function fullJson(
   { content, index }: Pick<ParsedMail, 'content' | 'index'>,
   { head, attachmentsUrl }: FullJson,
@@ -27,7 +21,6 @@ export function fullJson(
   return json.finish();
 }
 
-/** @param attachmentsUrl the URL of an attachment without its id */
 export function contentFields(content: MailContent, index: PartIndex | null, attachmentsUrl: string) {
   return {
     replyTo: content.replyTo,
@@ -57,7 +50,6 @@ export function contentFields(content: MailContent, index: PartIndex | null, att
 
 /** In the order of the source; part numbers show the nesting. */
 export function structureOf(index: PartIndex, attachments: readonly MailAttachment[]): StructurePart[] {
-  /** Number of parts so far at each depth, within the enclosing parts. */
   const counts: number[] = [];
   let listed = 0;
   const isMultipart = index[0]?.role === 'multipart';
@@ -76,7 +68,6 @@ export function structureOf(index: PartIndex, attachments: readonly MailAttachme
   });
 }
 
-/** Strings are converted in pieces, so that no string is copied as a whole. */
 const PIECE_CHARACTERS = 256 * 1024;
 /** UTF-8 JSON takes at most six bytes for a UTF-16 code unit, as in `\\u0001`. */
 const MAX_CHARACTER_BYTES = 6;
@@ -102,7 +93,6 @@ export class JsonPieces {
     if (this.#text.length >= PIECE_CHARACTERS) this.#flush();
   }
 
-  /** Adds the JSON of a value; undefined fields are left out. */
   write(value: unknown): void {
     if (typeof value === 'string') this.#writeString(value);
     else if (Array.isArray(value)) {
@@ -119,7 +109,6 @@ export class JsonPieces {
     } else this.add(JSON.stringify(value ?? null));
   }
 
-  /** Adds the fields of an object without its braces. */
   writeFields(fields: object): void {
     let separator = '';
     for (const [key, value] of Object.entries(fields)) {
@@ -171,7 +160,6 @@ function endOfPiece(value: string, from: number): number {
   return code >= 0xd800 && code <= 0xdbff ? end - 1 : end;
 }
 
-/** The properties of an attachment that a download needs. */
 export type ListedAttachment = Omit<MailAttachment, 'parameters' | 'message'>;
 
 export interface AttachmentList {
@@ -179,7 +167,6 @@ export interface AttachmentList {
   index: PartIndex | null;
 }
 
-/** JSON for {@link readAttachmentList}. Runs on a parser worker. */
 export function attachmentListJson({ content, index }: Pick<ParsedMail, 'content' | 'index'>): string {
   const attachments = content.attachments.map(({ parameters, message, ...listed }) => listed);
   return JSON.stringify({ attachments, index } satisfies AttachmentList);

@@ -14,14 +14,12 @@ export const MAX_MAILBOXES = 100;
 /** 100 mailboxes of 80 characters. */
 export const MAX_MAILBOX_CHARACTERS = 8_000;
 export const MAX_PREVIEW = 200;
-/** One header line (RFC 5322 section 2.1.1). */
 export const MAX_ID = 1_000;
 /** Most file systems allow 255 bytes; the rest is for paths that senders include. */
 export const MAX_FILENAME = 1_024;
 export const MAX_PARAMETER_VALUE = 1_000;
 
 export const MAX_HTML_TEXT = 256 * 1024;
-/** Limit of images; real mail has tens. */
 export const MAX_IMAGES = 200;
 /** Longest attribute of an image; only `data:` URIs are longer. */
 export const MAX_IMAGE_TEXT = 2_048;

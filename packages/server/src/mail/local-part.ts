@@ -23,10 +23,7 @@ export const LOCAL_PART_DIGITS = 9;
 /** 64 bits more than are used, so that the modulo bias is negligible. */
 export const LOCAL_PART_RANDOM_BYTES = 16;
 
-/**
- * A random local part such as `calm.otter482910357`, about uniformly distributed. @param random {@link
- * LOCAL_PART_RANDOM_BYTES} bytes from a secure source; set by tests only
- */
+/** A random local part such as `calm.otter482910357`. @param random from a secure source; set by tests only */
 export function newLocalPart(random: Uint8Array = randomBytes(LOCAL_PART_RANDOM_BYTES)): string {
   let rest = BigInt(`0x${Buffer.from(random).toString('hex')}`);
   const draw = (choices: number): number => {

@@ -1,10 +1,7 @@
 import type { Attachment, Envelope, Message, MessageSummary } from '@mayfly/client/contract';
 import type { PartIndex } from './mime/part-index.ts';
 
-/*
- * Stored as JSON without ids, times or URLs, so that a mail to several inboxes is parsed and stored only
- * once.
- */
+/* Stored as JSON without ids, times or URLs, so that a mail to several inboxes is parsed and stored once. */
 
 export type {
   InnerMessage,
@@ -15,9 +12,7 @@ export type {
   MailLink,
 } from '@mayfly/client/contract';
 
-/**
- * Any part except the text or HTML body, including inline parts. Its id does not change when the mail is parsed again.
- */
+/** Any part except the text or HTML body, including inline parts. */
 export type MailAttachment = Omit<Attachment, 'url' | 'content'>;
 
 type Contained = 'from' | 'to' | 'cc' | 'subject' | 'preview' | 'attachmentCount' | 'inlineCount' | 'codes';
@@ -64,7 +59,6 @@ export interface ParsedMail {
   summary: MailSummary;
   content: MailContent;
   index: PartIndex;
-  /** Why the mail was not parsed completely; null if it was. */
   parseError: string | null;
 }
 
@@ -72,23 +66,16 @@ export interface ParsedMail {
 export interface MailAuthentication {
   /** SPF result (RFC 7208) for the MAIL FROM domain, or for the HELO name if the sender is empty. */
   spf: string;
-  /** The best DKIM result (RFC 6376) of all signatures. */
   dkim: string;
-  /** DMARC result (RFC 9989) for the domain of the From header. */
   dmarc: string;
 }
 
-/** The envelope without recipients. */
 export type MailEnvelope = Omit<Envelope, 'rcptTo'> & {
   /** Tags and metadata that events of a provider return; the API does not show them. */
   given?: Readonly<Record<string, unknown>>;
 };
 
 /** None of these types can contain a script. */
-export const IMAGE_TYPES: ReadonlySet<string> = new Set([
-  'image/png',
-  'image/jpeg',
-  'image/gif',
-  'image/webp',
-  'image/bmp',
-]);
+export const IMAGE_TYPES: ReadonlySet<string> = new Set(
+  ['png', 'jpeg', 'gif', 'webp', 'bmp'].map((subtype) => `image/${subtype}`),
+);

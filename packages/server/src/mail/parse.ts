@@ -25,7 +25,6 @@ import { MAX_PARAMETERS } from './mime/parameters.ts';
 import { attachmentId, bodyBytes, bodyText, type PartIndex, type PartRole } from './mime/part-index.ts';
 import { type Limit, MAX_DEPTH, MAX_PARTS, type Part, type Parts, readParts } from './mime/parts.ts';
 
-/** Characters of text read for the preview. */
 const PREVIEW_SOURCE = 4_096;
 /** Bytes that {@link parseHeaderOnly} reads: few, because it may run on the main thread. */
 const HEADER_LOOK_BYTES = 16 * 1024;
@@ -38,10 +37,7 @@ const LIMIT_NOTES: Readonly<Record<Limit, string>> = {
 };
 const HEADER_NOTE = 'The header is larger than 2 MiB; the fields beyond that are cut or not listed.';
 
-/**
- * Parses a whole mail. Never throws. Hostile mail costs time and memory, so it runs on a parser worker. Content beyond
- * a limit is left out, and `parseError` names the limit. @param raw may be a view of shared memory
- */
+/** Parses a whole mail on a worker. Never throws. `parseError` names the limit beyond which content is left out. */
 export function parseMail(raw: Uint8Array): ParsedMail {
   const source = asBuffer(raw);
   forgetUnknownCharsets();
@@ -53,7 +49,6 @@ export function parseMail(raw: Uint8Array): ParsedMail {
   }
 }
 
-/** Cheaper than {@link parseMail}, because it decodes no attachment. */
 export function readBodies(raw: Uint8Array) {
   const source = asBuffer(raw);
   forgetUnknownCharsets();
@@ -74,7 +69,6 @@ const asBuffer = (raw: Uint8Array): Buffer => Buffer.from(raw.buffer, raw.byteOf
 
 type ReadInner = (part: Part) => InnerMessage | undefined;
 
-/** Parses up to {@link MAX_INNER_MESSAGES} attached messages, but no messages nested in them. */
 function attachedMessages(source: Buffer): ReadInner {
   let left = MAX_INNER_MESSAGES;
   return (part) => {
@@ -217,16 +211,12 @@ function notesOf(limits: ReadonlySet<Limit>, fields: MessageFields): string | nu
 }
 
 function previewOf(text: string): string {
-  // A short beginning is enough unless it is mostly white space.
   const start = foldBlanks(text.slice(0, 2 * MAX_PREVIEW)).trim();
   const folded = start.length > MAX_PREVIEW ? start : foldBlanks(text.slice(0, PREVIEW_SOURCE)).trim();
   return cut(folded, MAX_PREVIEW);
 }
 
-/**
- * Reads only some header fields, so that it may run on the main thread after a parser worker failed. Never
- * throws. @param reason becomes `parseError`
- */
+/** Cheap enough for the main thread, after a worker failed. Never throws. @param reason becomes `parseError` */
 export function parseHeaderOnly(raw: Uint8Array, reason: string): ParsedMail {
   try {
     return readHeaderOnly(asBuffer(raw).subarray(0, HEADER_LOOK_BYTES), reason);

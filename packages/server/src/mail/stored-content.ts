@@ -7,30 +7,16 @@ import { decodeAs } from './mime/charset.ts';
 import { readHeader } from './mime/header.ts';
 import { bodyBytes, type PartIndex, type PartRole } from './mime/part-index.ts';
 
-/*
- * Stores content and part index besides the raw source, but not what can be decoded from it cheaply. The
- * resulting size decides what is left out, so that a mail takes little more space than its raw source.
- */
+/* Stores content and part index, but not what can be decoded cheaply from the raw source of the mail. */
 
-/**
- * For raw sources up to this size, HTML and headers are not stored but decoded on demand. Larger mail is
- * mostly attachments, and costs more to parse.
- */
+/** HTML and headers of raw sources up to this size are not stored, but decoded on demand. */
 export const MAX_DERIVED_BYTES = 64 * 1024;
 
-/**
- * Largest size of summary and content relative to the raw source. Ordinary mail takes less than one; control
- * characters would take six.
- */
+/** Largest size of summary and content relative to the raw source. Ordinary mail takes less than one. */
 export const MAX_STORED_RATIO = 2;
-/** Allowance in addition to the ratio, for small mail with many parts or recipients. */
 export const STORED_ALLOWANCE_BYTES = 32 * 1024;
-/**
- * Limit of the stored content: it is written in one step, and parsed on the main thread in a few
- * milliseconds. Longer text is decoded from the raw source.
- */
+/** Limit of the stored content, which the main thread parses. Longer text is decoded from the raw source. */
 export const MAX_STORED_BYTES = 2 * 1024 * 1024;
-/** Only raw sources larger than this may lack a stored text because of {@link MAX_STORED_RATIO}. */
 export const MAY_LACK_TEXT_BYTES = (MAX_STORED_BYTES - STORED_ALLOWANCE_BYTES) / MAX_STORED_RATIO;
 /** Stored characters of a body that is too long to be stored completely, for webhooks. */
 const MAX_BEGINNING = 256 * 1024;
@@ -45,11 +31,9 @@ export interface StoredContent extends Omit<MailContent, FromSource> {
   htmlText?: string | null;
   images?: MailImage[];
   headers?: MailHeader[];
-  /** Missing if it exceeds the size limits. */
   text?: string | null;
   /** The first MAX_BEGINNING characters of both bodies, for a mail with a body that is too long to be stored. */
   beginnings?: { text: string | null; html: string | null };
-  /** Missing if the mail could not be parsed. */
   index?: PartIndex;
 }
 
@@ -63,13 +47,11 @@ export type AnyStoredContent = StoredContent | UnstoredContent;
 
 export interface KnownContent {
   content: MailContent;
-  /** Null if unknown. */
   index: PartIndex | null;
   /** True if the raw source contains more: bodies are null or cut, or lists are empty. */
   isPartial: boolean;
 }
 
-/** The stored content of a mail larger than {@link MAX_DERIVED_BYTES}, without reading its raw source. */
 export function knownContent(stored: AnyStoredContent): KnownContent {
   if ('isUnstored' in stored) {
     return { content: { ...NO_CONTENT, htmlWords: stored.htmlWords }, index: null, isPartial: true };
@@ -89,7 +71,6 @@ export function knownContent(stored: AnyStoredContent): KnownContent {
   };
 }
 
-/** @param size of the raw source in bytes @param summaryBytes size of the stored summary */
 export function contentJson(
   { content, index }: Pick<ParsedMail, 'content' | 'index'>,
   size: number,
@@ -133,10 +114,7 @@ function jsonWithin(budget: number, content: StoredContent): string | undefined 
   return Buffer.byteLength(json) <= budget ? json : undefined;
 }
 
-/**
- * The content that filter conditions need. A text that is not stored is decoded from the raw source if that
- * is large; otherwise only its beginning is known. @param size of the raw source, bytes
- */
+/** A text that is not stored is decoded from a large raw source; of others only the beginning is known. */
 export async function readWords(
   stored: AnyStoredContent,
   size: number,
@@ -152,14 +130,12 @@ export async function readWords(
   return { text: decoded, htmlWords, links, rfcMessageId };
 }
 
-/** Decodes the complete content of a mail from its raw source. */
 export async function readContent(
   stored: AnyStoredContent,
   { buffer, byteOffset, byteLength }: Uint8Array,
 ): Promise<Omit<KnownContent, 'isPartial'>> {
   const source = Buffer.from(buffer, byteOffset, byteLength);
   if ('isUnstored' in stored) {
-    // Imported on demand, because the main thread rarely needs the parser.
     const { parseMail } = await import('./parse.ts');
     return parseMail(source);
   }

@@ -14,19 +14,13 @@ export type TrailEvent = Exclude<
 
 export interface TrailStep {
   event: TrailEvent;
-  /** Epoch milliseconds of this server's clock. */
   at: number;
-  /**
-   * For `tls`: protocol and cipher. For `authenticated`: `inbox` if all mail of the session goes to the inbox
-   * of the credentials.
-   */
+  /** For `tls`: protocol and cipher. For `authenticated`: `inbox` if the credentials are those of an inbox. */
   detail?: string | undefined;
 }
 
-/** In the order of the steps; empty if unknown. */
 export type Trail = readonly TrailStep[];
 
-/** Longer details, such as the text of a reply, are cut; characters. */
 const MAX_DETAIL = 120;
 
 /** Encodes a trail as JSON without property names, to save space in every mail. */
@@ -35,7 +29,6 @@ export const encodeTrail = (trail: Trail): string =>
     trail.map(({ event, at, detail }) => [event, at, ...(detail ? [detail.slice(0, MAX_DETAIL)] : [])]),
   );
 
-/** Decodes a trail; empty for damaged text. */
 export function decodeTrail(text: string): Trail {
   try {
     const steps: [TrailEvent, number, string?][] = JSON.parse(text);

@@ -57,7 +57,6 @@ export class FairQueue<T extends Queued> {
     return this.#awaited.next() ?? this.#others.next();
   }
 
-  /** @returns false if the item is not queued */
   remove(item: T): boolean {
     return this.#awaited.remove(item) || this.#others.remove(item);
   }

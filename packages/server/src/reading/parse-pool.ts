@@ -9,12 +9,10 @@ const JOBS_PER_WORKER = 8;
 /** Bytes of the jobs posted in advance: 2 ms of work, 10 ms at worst. A larger job is posted alone. */
 const MAX_BYTES_PER_WORKER = 64 * 1024;
 
-/** Why a job ended without a result. */
 export type Failure = 'time' | 'memory' | 'crash' | 'closed';
 
 export interface Job {
   readonly operation: Operation;
-  /** Size of the input, bytes. */
   readonly size: number;
   /** Returns the input when a worker is free for it, each time that one is. */
   readonly load: () => Promise<Uint8Array> | Uint8Array;
@@ -27,13 +25,10 @@ export interface Job {
 
 interface Thread {
   readonly worker: Worker;
-  /** In the order in which the worker runs them. */
   readonly jobs: Job[];
-  /** The jobs that are not posted yet. */
   readonly outbox: Job[];
   /** Resolves when all earlier jobs are posted. Posting is asynchronous, because inputs are loaded and copied first. */
   posted: Promise<void>;
-  /** Number of results received from this worker. */
   results: number;
   readonly begun: WorkerData['begun'];
   /** Busy with a slow job; receives no other until it has finished all that it has. */
@@ -44,17 +39,14 @@ interface Thread {
 }
 
 export interface PoolLimits {
-  /** Limit of concurrent workers, not counting slow ones. */
   threads: number;
   /** Limit of further workers that replace slow ones. When it is reached, the queue waits until one is terminated. */
   slow: number;
-  /** Workers that are kept when idle. */
   warm: number;
   /** A job that takes longer is slow: those behind it move to another worker. */
   slowMs: number;
   timeLimitMs: number;
   idleMs: number;
-  /** Limit of one worker's JavaScript heap, MiB. */
   heapMb: number;
 }
 
@@ -92,7 +84,6 @@ export class ParsePool {
     this.#queue.hasten(job);
   }
 
-  /** Ends a job without a result. If a worker already has it, its result is discarded. */
   drop(job: Job, reason: unknown): void {
     this.#queue.remove(job);
     job.fail(reason);
@@ -239,7 +230,6 @@ export class ParsePool {
   }
 }
 
-/** Number of `thread.jobs` that the worker has begun. */
 const begunOf = ({ results, begun }: Thread): number => Atomics.load(begun, 0) - results;
 
 /** Bytes that may be transferred to a worker; none for a job that has ended meanwhile. */

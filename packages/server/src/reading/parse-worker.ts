@@ -50,9 +50,7 @@ export type Operation = keyof Tasks;
 
 const MIB = 1024 * 1024;
 
-/**
- * Upper bound of a result's size, given that of its input, in bytes. A longer result is a defect and ends the worker.
- */
+/** Upper bound of the bytes of a result. A longer one is a defect and ends the worker. */
 export const MAX_RESULT_BYTES: Readonly<Record<Operation, (inputBytes: number) => number>> = {
   parse: () => MAX_STORED_BYTES,
   lint: () => MIB / 4,
@@ -71,12 +69,10 @@ export interface WorkerData {
   begun: Int32Array;
 }
 
-/** Jobs: an operation, its input (a large one is transferred), and its argument. */
 export type ToWorker = [operation: Operation, input: Uint8Array, argument: unknown][];
 
 export type TaskResult = ReturnType<Tasks[Operation]>;
 
-/** Results of the next jobs, in their order. */
 export type FromWorker = TaskResult[];
 
 /** Results sent in one message: few, so that the first mails are committed while the next ones are parsed. */
@@ -100,9 +96,8 @@ function joined(pieces: readonly Uint8Array[]): Uint8Array {
 const ITEMS_PER_LINE = 20;
 
 /**
- * Splits a JSON document into lines, so that its reader can yield to the event loop between two of them:
- * first the document with an empty field `array`, then the items of that field in groups, as arrays. @throws
- * SyntaxError, or RangeError for a document that is nested too deeply
+ * Splits a JSON document into lines, so that its reader can yield between two of them: the document with an empty field
+ * `array`, then the items of that field in groups. @throws SyntaxError, or RangeError if nested too deeply
  */
 function jsonLines(document: Uint8Array, array: string): string {
   const value: unknown = JSON.parse(new TextDecoder().decode(document));

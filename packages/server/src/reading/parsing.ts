@@ -10,7 +10,6 @@ import type { Operation, ParsedBytes, Tasks } from './parse-worker.ts';
 const PARSE_TIME_LIMIT_MS = 5_000;
 /** On a busy machine, any thread may wait 30 ms for the CPU. */
 const SLOW_PARSE_MS = 50;
-/** SLOW_PARSE_MS for large mails, behind which no small mails wait. */
 const SLOW_LARGE_PARSE_MS = 1_000;
 /** Strings of changePieces (mail/mime/clean.ts) and results are outside the heap. */
 const PARSE_HEAP_MB = 256;
@@ -40,7 +39,6 @@ export type LazyMail = Pick<Job, 'size' | 'load'>;
 export interface ParsingOptions {
   /** Workers for small mails. Default: all cores but two, which are left to SMTP and HTTP, and to the writer. */
   threads?: number;
-  /** For tests: another worker file and other limits. */
   workerEntry?: URL;
   limits?: Partial<Pick<PoolLimits, 'slowMs' | 'timeLimitMs' | 'idleMs' | 'heapMb'>>;
 }
@@ -85,15 +83,11 @@ export class Parsing {
     return this.#small.threads + this.#large.threads;
   }
 
-  /** Jobs queued or running. */
   get jobs(): number {
     return this.#unsettled;
   }
 
-  /**
-   * Parses a whole mail. If the worker was terminated (time, memory, a crash, or {@link close}), the result
-   * has only the first header fields, and `parseError` gives the reason.
-   */
+  /** If the worker was terminated, the result has only the first header fields, and `parseError` gives the reason. */
   async parse(mail: Uint8Array | LazyMail, request?: ParseRequest): Promise<ParsedBytes> {
     const lazy = mail instanceof Uint8Array ? { size: mail.length, load: () => mail } : mail;
     const result = await this.#run('parse', lazy, undefined, request);
@@ -118,7 +112,6 @@ export class Parsing {
     return readAttachmentList(await this.#result('attachments', [raw], request));
   }
 
-  /** UTF-8 JSON of a full message. */
   fullJson(raw: Uint8Array, about: FullJson, request?: ParseRequest): Promise<Uint8Array> {
     return this.#result('fullJson', [raw, about], request);
   }
@@ -128,7 +121,6 @@ export class Parsing {
     return this.#result('jsonLines', [document, array]);
   }
 
-  /** Terminates the workers; unfinished jobs fail. */
   async close(): Promise<void> {
     await Promise.all([this.#small.close(), this.#large.close()]);
   }
@@ -186,7 +178,6 @@ export class Parsing {
 }
 
 async function parseHere(raw: Uint8Array, reason: string): Promise<ParsedBytes> {
-  // Imported here because nothing else on the main thread needs it.
   const { parseHeaderOnly } = await import('../mail/parse.ts');
   const { summary, content, parseError } = parseHeaderOnly(raw, reason);
   return {

@@ -14,10 +14,7 @@ import type { UnreadSource } from './sql.ts';
 
 /** Bytes of accepted mails that are kept in memory until they are parsed; other mails are read back from the store. */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
-/**
- * Limit of unparsed mails of one account: about ten seconds of the fastest sender, or minutes of mails that
- * are hard to parse.
- */
+/** About ten seconds of the fastest sender, or minutes of mails that are hard to parse. */
 const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
@@ -25,19 +22,14 @@ const BACKLOG = 'Too much mail of this account is not read yet. Send it again in
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
 /** Interval of searches for mails that no node is parsing, because the node that received them has ended. */
 const LOOK_MS = 60_000;
-/**
- * Pause before the second search. Mails that are still unparsed then are abandoned; after the first search,
- * their node may still be parsing them.
- */
+/** Mails that are still unparsed at the second search are abandoned: no node is parsing them. */
 const SECOND_LOOK_MS = 2_000;
 const LISTED = 1_000;
-/** Numbers of sources reserved at a time: enough for a tenth of a second. */
 const RESERVED = 500;
 
 interface Mail {
   readonly raw: Uint8Array;
   readonly envelope: MailEnvelope;
-  /** Whether the sender must be checked. */
   readonly checks: boolean;
 }
 
@@ -45,11 +37,9 @@ interface Mail {
 interface Begun {
   /** Call it when the mail is stored. @param isRead whether its parsed content was stored with it */
   committed(isRead: boolean): void;
-  /** Call it when the mail was not stored. */
   cancel(): void;
 }
 
-/** A mail of which this node makes the parsed content. */
 interface Entry {
   done: PromiseWithResolvers<void>;
   /** Aborted when a caller awaits the mail: it is then parsed before those that no caller awaits. */
@@ -62,7 +52,6 @@ const GONE = new Error('The source was deleted.');
 interface Deps {
   store: Pick<Store, 'readings'>;
   parsing: Pick<Parsing, 'parse'>;
-  /** Null if senders are not checked. */
   authenticating: Pick<Authenticator, 'check'> | null;
   events: Pick<EventBus, 'publishDeliveries'>;
   clock: Clock;
@@ -71,21 +60,16 @@ interface Deps {
   isShared: boolean;
 }
 
-/**
- * Parses each accepted mail and stores the parsed content. The SMTP reply (250) does not wait for it, but every
- * operation of the store that needs it calls {@link ensure} first.
- */
+/** Parses each accepted mail. No SMTP reply waits for it, but every operation that needs the content calls {@link ensure}. */
 export class Readings {
   readonly #deps: Deps;
   readonly #entries = new Map<number, Entry>();
-  /** Unparsed mails per account, including mails that are being stored. */
   readonly #backlogs = new Map<string, { mails: number; bytes: number }>();
   readonly #keeping = new Set<Promise<unknown>>();
   readonly #numbers: number[] = [];
   #reserving: Promise<void> | undefined;
   readonly #stopped = new AbortController();
   #keptBytes = 0;
-  /** Sources that were unparsed at the last search. */
   #seen: ReadonlySet<number> = new Set();
 
   constructor(deps: Deps) {
@@ -190,10 +174,7 @@ export class Readings {
     return left;
   }
 
-  /**
-   * Takes over unparsed mails. If there are other nodes, only those that were unparsed at the last search
-   * too, because a node may still be parsing the others.
-   */
+  /** With other nodes, only mails that were unparsed at the last search too: a node may be parsing the others. */
   async #look(): Promise<void> {
     const before = this.#seen;
     const seen = new Set<number>();
@@ -241,10 +222,7 @@ export class Readings {
     return entry;
   }
 
-  /**
-   * Parses a mail, stores the parsed content and resolves `entry.done`. @param signal aborted when the result is no
-   * longer needed @param kept the mail; without it, it is loaded from the store when a worker is free for it
-   */
+  /** Parses a mail and stores the parsed content. @param kept its bytes; else they are loaded when a worker is free */
   #read(
     { done, hastening }: Entry,
     { source, size, checks }: UnreadSource,
@@ -305,6 +283,5 @@ export class Readings {
   }
 }
 
-/** Adds the provider of a mail to the JSON of its summary. */
 const withVia = (summary: Uint8Array, via: string | undefined): Uint8Array =>
   via === undefined ? summary : Buffer.concat([Buffer.from(`{"via":"${via}",`), summary.subarray(1)]);

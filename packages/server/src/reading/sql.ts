@@ -18,31 +18,25 @@ import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 export const RAW_PIECE_BYTES = 256 * 1024;
 
 export interface NewSource {
-  /** A number of {@link reserveSources}. */
   source: number;
   /** The mail, from our Received line on. The store takes over a resizable buffer without a copy: do not read it after the call. */
   raw: Uint8Array;
   envelope: MailEnvelope;
-  /** Steps of the SMTP session until the end of DATA, encoded by `encodeTrail`. */
   trail?: string;
 }
 
-/** The parsed content of a mail, as it is stored. */
 export interface Reading {
   /** UTF-8 JSON of a {@link MailSummary}. */
   summary: Uint8Array;
   /** UTF-8 JSON of a {@link StoredContent}. */
   content: Uint8Array;
   parseError: string | null;
-  /** Result of the sender check; null if the sender was not checked. */
   authentication: MailAuthentication | null;
-  /** Steps after the end of DATA, encoded by `encodeTrail`. */
   trail: string;
 }
 
 export interface ReadingOf extends Reading {
   source: number;
-  /** Size of the raw source, bytes. */
   size: number;
 }
 
@@ -94,7 +88,6 @@ export async function addSources(tx: Tx, mails: readonly NewSource[]): Promise<v
   const pieces: Promise<unknown>[] = [insertRows(tx, 'sources (seq, size, envelope, raw)', rows)];
   for (const { source, raw } of mails) {
     for (let piece = 1; piece * RAW_PIECE_BYTES < raw.length; piece++) {
-      // Insert pieces one by one, because each may have 256 KiB.
       const row = [source, piece, pieceOf(raw, piece)];
       pieces.push(insertRows(tx, 'source_pieces (source_seq, piece, bytes)', [row]));
     }
@@ -110,7 +103,6 @@ export async function removeSources(tx: Tx, seqs: readonly number[]): Promise<vo
   ]);
 }
 
-/** Stores the parsed content of mails whose sources exist. */
 export async function addReadings(tx: Tx, readings: readonly ReadingOf[]): Promise<void> {
   const rows = readings.map(({ source, size, parseError, trail, authentication, summary, content }) => [
     ...[source, size, parseError === null ? null : JSON.stringify(parseError), trail],
@@ -120,7 +112,6 @@ export async function addReadings(tx: Tx, readings: readonly ReadingOf[]): Promi
   await insertRows(tx, `readings (${columns})`, rows, 'on conflict (source_seq) do nothing');
 }
 
-/** Makes deliveries due, except those that have ended meanwhile. */
 async function makeDue(tx: Tx, deliveries: readonly string[]): Promise<void> {
   if (deliveries.length === 0) return;
   await tx.run(
@@ -210,7 +201,6 @@ export async function releaseSources(tx: Tx, released: readonly number[]): Promi
     deleted.map(({ seq }) => seq),
   );
   if (deleted.length === unused.length) return;
-  // The sources that are left have several pieces.
   await tx.run(
     sql`insert into parked_sources (source_seq) select seq from sources where seq ${anyOf(unused)}`,
   );
@@ -249,7 +239,6 @@ export interface UnreadSource {
   source: number;
   size: number;
   accountId: string;
-  /** Whether the sender is to be checked. */
   checks: boolean;
 }
 
@@ -282,7 +271,6 @@ export const readings = {
 
   reserve: write(reserveSources, { keepsInboxes: true }),
 
-  /** Which of these sources exist and are not parsed. */
   missing: read(async (db, sources: readonly number[]): Promise<UnreadSource[]> => {
     const rows = await db.all<UnreadRow>(
       sql`select s.seq as source, s.size, coalesce(u.account_id, '') as "accountId", u.checks
@@ -302,7 +290,6 @@ export const readings = {
     return rows.map(toUnread);
   }),
 
-  /** Loads a source; undefined if it was deleted. */
   load: read(async (db, source: number): Promise<{ raw: Uint8Array; envelope: MailEnvelope } | undefined> => {
     const row = await db.first<{ size: number; envelope: string }>(
       sql`select size, envelope from sources where seq = ${source}`,

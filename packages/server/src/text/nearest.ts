@@ -5,7 +5,6 @@ const MAX_ERROR_SHARE = 0.4;
 const MIN_ABBREVIATION = 3;
 /** A hostile value must not fill a response or a log. */
 const MAX_QUOTED_LENGTH = 60;
-/** Characters that are searched for credentials before the cut. */
 const MAX_INSPECTED_LENGTH = 1_000;
 
 /** `ttl_minutes`, `TTL-Minutes` and `ttlMinutes` are equal. */
@@ -18,7 +17,6 @@ const wordsOf = (name: string): string[] =>
     .split(/[\s._/-]+/)
     .filter(Boolean);
 
-/** The next row of the table of {@link typos}. */
 function nextRow(a: string, b: string, i: number, last: number[], beforeLast: number[]): number[] {
   const row = [i];
   for (let j = 1; j <= b.length; j++) {
@@ -99,7 +97,6 @@ const escapeCharacter = (character: string): string =>
     ? `\\${character}`
     : `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 
-/** Removes the secret part of credentials: `mfk_…`. */
 export const withoutCredentials = (text: string): string => text.replace(CREDENTIAL, '$1…');
 
 /** Quotes a value for a message: cut to 60 characters, with control and direction characters escaped, no secrets. */

@@ -7,7 +7,6 @@ const LIST_FROM = 3;
 const TELLING = /\d|[A-Z]{3}|-[a-z]{3,12}-[a-z]/g;
 const PART = /[0-9A-Za-z]/;
 const TOKEN = /[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*/y;
-/** Separator between the groups of one number: a blank, or the border between two table cells. */
 const GAP = '(?:[ \\u00a0\\u2009\\u202f]|\\t(?:[-–—]\\t)?|\\n[-–—]\\n)';
 const GROUPS = new RegExp(
   `(?<!\\d\\t)(?:\\d{3}${GAP}\\d{3}|\\d{4}${GAP}\\d{4}|\\d\\d${GAP}\\d\\d${GAP}\\d\\d|\\d\\d${GAP}(?!19|20)\\d{4})(?!\\d|\\t\\d)`,
@@ -16,7 +15,6 @@ const GROUPS = new RegExp(
 /** A code with one character per cell, line or word. */
 const SPELLED =
   /(?<![^\s*[(:：])[A-Z0-9](?:(?:[ \u00a0\t]|\s?\n){1,2}(?:[-–][ \t])?[A-Z0-9]){3,30}(?![0-9A-Za-z\u00c0-\u024f])/g;
-/** Two groups of letters and digits on a line of their own. */
 const MIXED_GROUPS =
   /^([ \t*]{0,40})([A-Z0-9]{3}[ \t][A-Z0-9]{3}|[A-Z0-9]{4}[ \t][A-Z0-9]{4})(?=[ \t*]{0,40}$)/gm;
 const CANADIAN_POSTAL_CODE = /^[A-Z]\d[A-Z]\s?\d[A-Z]\d$/;
@@ -27,7 +25,6 @@ const FORBIDDEN_AFTER = /[+#%‰°€$£¥₹/\\@=_A-Za-z\u00c0-\u024f\u0400-\u0
 export type Shape = 'digits' | 'year' | 'mixed' | 'loose' | 'words';
 
 export interface Candidate {
-  /** Offset in the text. */
   start: number;
   end: number;
   /** The characters that a person would type. */
@@ -73,10 +70,7 @@ function isPartOfMore(text: string, start: number, end: number): boolean {
   return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);
 }
 
-/**
- * Finds the next token that is not a plain word. Searches for {@link TELLING} first, because nearly all
- * tokens are plain words.
- */
+/** Searches for {@link TELLING} first, because nearly all tokens are plain words. */
 function nextToken(text: string, from: number): { start: number; end: number } | undefined {
   TELLING.lastIndex = from;
   if (!TELLING.test(text)) return undefined;
@@ -108,7 +102,6 @@ function withoutLists(text: string, all: readonly Candidate[]): Candidate[] {
 
 const isDigits = (value: string): boolean => /^\d+$/.test(value);
 
-/** Finds codes written in pieces: one character per cell, or two groups on a line. */
 function piecedTokens(text: string): Candidate[] {
   const found: Candidate[] = [];
   const add = (pieces: string, start: number): void => {
@@ -142,7 +135,6 @@ interface Step {
   end: number;
 }
 
-/** @param pieced results of {@link piecedTokens}; those before `from` are removed */
 function nextStep(text: string, from: number, pieced: Candidate[]): Step | undefined {
   while (pieced[0] !== undefined && pieced[0].start < from) pieced.shift();
   const next = nextToken(text, from);
@@ -155,7 +147,6 @@ function nextStep(text: string, from: number, pieced: Candidate[]): Step | undef
   return { candidate, end: candidate?.end ?? next.end };
 }
 
-/** The tokens of a text that look like a code, in order, without lists. */
 export function candidatesOf(text: string): Candidate[] {
   const pieced = piecedTokens(text);
   const found: Candidate[] = [];

@@ -3,8 +3,8 @@ import { BARE_CODE_SIGN, CODE_SIGNS, DIRECT, KEY, OTHER_SIGNS, SALUTATION, VERB 
 import { kindOfWord, type WordKind } from './code-words.ts';
 
 /*
- * Scores the words around a candidate as evidence, from 0 to about 100 points, for code-rules.ts. Words
- * before the candidate that say what it is, such as "your code:", are called its announcement.
+ * Scores the words around a candidate from 0 to about 100, for code-rules.ts. The words before it that say what it is,
+ * such as "your code:", are its announcement.
  */
 
 /** Largest distance between a code word and a candidate: in characters, and for each case in words. */
@@ -18,34 +18,28 @@ const REACH_WORDS_AFTER = 9;
 const REACH_WORDS_ENTER = 3;
 const REACH_WORDS_KEY = 4;
 const WORDS_TO_SUBJECT = 5;
-/** Words between "enter" and its object, the "code". */
 const REACH_WORDS_OBJECT = 5;
 
 /** Number of words before another number, including it, that may label that number instead of the candidate. */
 const SKIPPED_BEFORE_NUMBER = 3;
 
-/** Result of a rule that recognises the number as something other than a code. */
 export const SOMETHING_ELSE = -1;
 
 const LONG_NUMBER = /^\d{4,}$/;
 const WORD = /[\p{L}\p{M}\p{N}]+|№|#(?!>)|©/gu;
 const SENTENCE_END = /[.!?](?=\s)|[。！？।۔]|\n\s*\n|(?<=[:：][ \t]?[\w-]{0,30}\d{4}[\w-]{0,30})[ \t]*\n/g;
-/** Scripts that are written without spaces. */
 const SIGNS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/;
 
 export interface Setting {
   candidate: Candidate;
-  /** The candidate is alone on its line, as a code in large type is. */
   alone: boolean;
   /** Only a colon or "is" stands between the announcement and the code. */
   direct: boolean;
-  /** The preceding text, up to {@link REACH} characters. */
   wide: string;
   /** The part of `wide` in the same sentence; all of it for a code on its own line. */
   before: string;
   after: string;
   following: string;
-  /** The sentence up to the code. */
   sentence: string;
   sentenceWords: readonly string[];
   kindsBefore: readonly WordKind[];
@@ -57,7 +51,6 @@ export function settingOf(text: string, candidate: Candidate): Setting {
   const { start, end } = candidate;
   const alone = isAlone(text, start, end);
   const wide = text.slice(Math.max(0, start - REACH), start);
-  // For a code alone on its line, use the last sentence above it, even across blank lines.
   const sentence = lastSentence(alone ? wide.trimEnd() : wide);
   const before = alone ? wide : sentence;
   const following = text.slice(end, end + REACH / 2);
@@ -137,7 +130,6 @@ function nextNoun(words: readonly string[], at: number): string {
   return (/^(?:de|di|da|do|del|des)$/i.test(next) ? words[at + 2] : next) ?? '';
 }
 
-/** Largest distance in words before a candidate for a code word, and for a word of something else. */
 function reachesOf({ alone, direct, wide }: Setting, entered: boolean): { code: number; other: number } {
   // A code on its own line is announced further up; within a sentence, directly before it or by a colon.
   if (alone) {
@@ -149,7 +141,6 @@ function reachesOf({ alone, direct, wide }: Setting, entered: boolean): { code: 
   return { code: direct ? REACH_WORDS : REACH_WORDS_LOOSE, other: REACH_WORDS_OTHER };
 }
 
-/** Points from the nearest significant word before a candidate; undefined without one. */
 export function pointsBefore(setting: Setting): number | undefined {
   const words = setting.alone ? wordsOf(setting.wide) : setting.sentenceWords;
   const reach = reachesOf(setting, entersCode(setting.kindsBefore));
@@ -171,7 +162,6 @@ export function pointsBefore(setting: Setting): number | undefined {
 const isKey = ({ candidate, direct }: Setting, word = ''): boolean =>
   direct && candidate.shape === 'mixed' && KEY.test(word);
 
-/** Skips words directly before another number, which may label that number. */
 const wordsToSkip = (word: string, left: number): number =>
   /\d/.test(word) ? SKIPPED_BEFORE_NUMBER : Math.max(0, left - 1);
 
@@ -189,10 +179,7 @@ function namesOther(words: readonly string[], at: number): boolean {
   return !isEntered(words.slice(at + 1)) && !isEntered(words.slice(0, at));
 }
 
-/**
- * Points if a code is the subject of the sentence and the verb stands before the candidate: "One-time
- * password for the payment of EUR 120.00 at a shop with your card is 482913."
- */
+/** "One-time password for the payment of EUR 120.00 at a shop with your card is 482913." */
 export function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): number | undefined {
   if (alone || !VERB.test(sentence)) return undefined;
   const at = sentenceWords.slice(0, WORDS_TO_SUBJECT).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));

@@ -1,6 +1,4 @@
-/*
- * Phrases that distinguish a one-time code from other numbers if single words (code-words.ts) are not enough.
- */
+/* Phrases that distinguish a one-time code from other numbers where single words (code-words.ts) do not. */
 
 /** "One-time" as several words. Scripts other than Latin have a separate pattern, which is skipped for most texts. */
 export const ONE_TIME =
@@ -12,7 +10,6 @@ export const ONE_TIME_SIGNS =
 export const BOOKING =
   /\b(?:book(?:ed|ing)|reserv(?:ation|ierung)\w*|check-?in|flight|itinerary|buchung|flug|réservation|vol|reserva|prenotazione|boeking)\b|予約|预订|예약/i;
 
-/** After a number: it is no longer valid. */
 export const EXPIRED =
   /(?<!not )expired|no longer (?:works?|valid)|abgelaufen|nicht mehr gültig|expirée?|n’est plus valable|caducado|ya no es válido|scaduto|expirou|verlopen|wygasł|ист[её]к|失効|已失效|만료되었/i;
 
@@ -32,7 +29,6 @@ export const PRESENTED =
 
 export const ENDS_LINE = /^[ \t"'”»*)\]]*(?:[.,;!?\n]|$)/;
 
-/** Places where codes are typed. Without "field" and "window", which any form has. */
 export const PLACE =
   /\bpage|screen|\bapp\b|browser|website|\bweb\b|\btab\b|\w{3}seite\b|\b(?:der|die) seite\b|bildschirm|\bpage|écran|\bsite\b|página|pantalla|aplica|\btela\b|ecrã|pagin[ae]|schermata|schermo|applica|scherm|\w{3}sidan?\b|\bpå sidan?\b|\bsiden\b|skärm|skærm|skjerm|sivulla|näytö|stron|ekran|strán[kc]|obrazov|oldal|képernyő|σελίδα|οθόνη|εφαρμογ|страниц|приложени|сторін|екран|застосун|sayfa|uygulama|صفحة|شاشة|تطبيق|صفحه|עמוד|מסך|पेज|स्क्रीन|ऐप|halaman|layar|aplikasi|trang|màn hình|ứng dụng|หน้าจอ|แอป|画面|ページ|アプリ|页|頁|屏幕|应用|應用|화면|페이지|앱/i;
 
@@ -40,7 +36,6 @@ export const PLACE =
 export const BESIDE_NUMBER =
   /^(?:just|simply|please|this|the|number|here|sie|du|bitte|einfach|die|den|das|nur|hier|simplement|le|les|ici|el|los?|aquí|simplemente|o|por|favor|aqui|il|gli|qui|het|gewoon|in|bara|blot|bare|vain|po prostu|tutaj|zde|просто|тут|здесь|code|sadece)$/i;
 
-/** In scripts without spaces, the verb for typing stands directly before or after a number. */
 export const ENTERED_BEFORE = /(?:输入|輸入|填写|填寫|ป้อน|กรอก)[“"「【 ]*$/;
 export const ENTERED_AFTER = /^[”"」】 ]*(?:(?:を|と|을|를|이라고)[^。\n]{0,10})?(?:ご?入力|입력)/;
 
@@ -52,17 +47,12 @@ export const COUNTED =
 export const KEY =
   /^(?:keys?|\p{L}*(?:schlüssel|sleutel|nyckeln?|nøgle|nøkkel|avain)|cl[ée]f?|chiave|chave|chei[ea]|klucz|klíč|kľúč|kulcs\p{L}{0,3}|ключ|κλειδί|anahtar\p{L}{0,4}|(?:ال)?مفتاح|کلید|מפתח|कुंजी)$/iu;
 
-/** The verb between the subject of a sentence and its code. */
 export const VERB = /\s(?:is|lautet|ist|est|es|è|é)[\s:*"„“]*$/iu;
 
-/** The text refers to the subject line for the code. */
 export const IN_SUBJECT =
   /\b(?:in|of|im|in der|dans l[’']|en el|nell[’']|no|in het|w) ?(?:the |this )?(?:e-?mail[’']?s? )?(?:subject|betreff\w*|objet|asunto|oggetto|assunto|onderwerp|temacie)\b|件名|主题|主旨|제목/i;
 
-/**
- * Words of mail about access: validity, protection, accounts, secrecy, registration, parcels. Without such a
- * word, "code" only labels a record: "job code", "code magasin".
- */
+/** Words of mail about access. Without one, "code" only labels a record: "job code", "code magasin". */
 const ACCESS_WORDS: readonly RegExp[] = [
   /valid|expir|secur|authenti|autenti|approv|genehmig|aprob|aprov|uwierzyteln|аутентиф|xác thực|your account|unlock|passw|gültig|läuft|verfällt|sicher|geheim|weitergeb|zugangs|freigabe|freigeben|valable|sécuri|d’accès|d'accès|partilh|confidentiel|válid|caduc|caduq|segur|compart|acceso|acesso|autoriza|scad|sicur|condivid|accesso|autorizz|geldig|verlo|beveilig|deel|toegang|giltig|gyldig|gäller|utløper|udløber|säkerhet|sikkerhed|sikkerhet|del ikke|del inte|voimassa|vanhen|ważn|wygas|bezpiecz|platn|platí|bezpeč|érvényes|bizton|valabil|geçerli|paylaş|güven|действ|безопас|дійсн|безпек|ισχύ|λήγει|ασφάλ|有効|セキュリティ|有效|安全|泄露|유효|만료|보안|صالح|صلاحي|تشارك|أمان|تنتهي|معتبر|בתוקף|תקף|पर मान्य|मान्य|साझा|सुरक्षा|berlaku|hiệu lực|chia sẻ|หมดอายุ|ภายใน/,
   /votre compte|ton compte|tu cuenta|su cuenta|sua conta|tua conta|tuo account|je account|uw account|ditt konto|din konto|twoje kont|twoim kont|vašeho účtu|fiókod|contul tău|аккаунт|акаунт|hesabın|حسابك|アカウント|계정|账户|账号|帳戶|帳號|tài khoản|akun/,
@@ -77,7 +67,6 @@ export const ABOUT_ACCESS = new RegExp(ACCESS_WORDS.map(({ source }) => source).
 export const BARE_CODE =
   /^(?!einmal|engångs|engangs|kertakäyttö|ühekord|pass)(?:\p{L}{3,}(?:code|codes|kode|koden|kodi|kod|kodu|kód|kood)|codes?|c[oó]d(?:igos?|ice|ici|i|ul)?|claves?|k[oó]d\p{L}{0,4}|kood\p{L}{0,4}|код\p{L}{0,4}|κωδικ\p{L}*|(?:[وبلك]?ال|لل|[وبل])?رمز\p{L}*|کد|کوڈ|קוד\p{L}*|कोड|কোড)$/iu;
 
-/** Phrases after a number: "Type it on the sign-in screen." */
 export const ENTER_IT =
   /\b(?:(?:enter|type|use|paste|copy) (?:it|this|that|these)|gib (?:ihn|sie|es)|geben sie (?:ihn|sie|es)|saisissez-le|entrez-le|introdúcelo|escríbelo|inseriscilo|introduza-o|voer (?:deze|hem)|wpisz go|введите его)\b/i;
 

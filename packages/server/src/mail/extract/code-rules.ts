@@ -24,31 +24,25 @@ import { PURPOSES } from './link-words.ts';
 
 export interface MailFacts {
   subjectSaysCode: boolean;
-  /** True for the subject, if the body says that the code is in the subject. */
   isPointedAt: boolean;
-  /** Whether the mail says that a code gives access to something. */
   isAboutAccess: () => boolean;
 }
 
 /** Returns points from 0 to about 100, {@link SOMETHING_ELSE}, or undefined if the rule does not apply. */
 type CodeRule = (setting: Setting, mail: MailFacts) => number | undefined;
 
-/** Points of evidence that is not an announcement. */
 const HINT = 60;
 /** Points that an announcement needs to make a loose shape a code, if only a colon or "is" stands between them. */
 const SURE_ENOUGH = 85;
 /** The same if other words stand between them, and for a chain of words. */
 const SURE_IN_SENTENCE = 97;
-/** Words on each side of a number in which a word for something else counts. */
 const WORDS_NEAR = 7;
 /** At a checkout, a shorter number is a coupon unless the text mentions verification. */
 const MIN_CHECKOUT_DIGITS = 6;
 
 const when = (condition: boolean, points: number): number | undefined => (condition ? points : undefined);
-/** Whether a text mentions verification, sign-in or a password. */
 export const hasPurpose = (text: string): boolean => PURPOSES.some((purpose) => purpose.test(text));
 
-/** Whether the words around it say that this is a previous code. */
 function isStale({ kindsBefore, after }: Setting): boolean {
   const last = kindsBefore.slice(-3);
   const stale = last.lastIndexOf('stale');
@@ -72,16 +66,13 @@ function isToEnter(setting: Setting): boolean {
 
 /** Reasons why a number is not a code, whatever the announcement. The first rule that applies decides. */
 const REFUSALS: readonly CodeRule[] = [
-  // The sentence is advertising.
   ({ sentence, after, kindsBefore, kindsAfter, candidate: { shape, value } }) => {
     const kinds = [...kindsBefore, ...kindsAfter];
     if (kinds.includes('promo')) return SOMETHING_ELSE;
     const proves = value.length >= MIN_CHECKOUT_DIGITS || hasPurpose(sentence + after);
     return when(kinds.includes('cart') && !(shape === 'digits' && proves), SOMETHING_ELSE);
   },
-  // The code was replaced by another.
   (setting) => when(isStale(setting), SOMETHING_ELSE),
-  // A unit follows: the number is a quantity.
   ({ candidate, after }) => {
     const unit = /^\s?(\p{L}+)/u.exec(after)?.[1];
     return when(candidate.shape === 'digits' && unit !== undefined && kindOfWord(unit) === 'unit', 0);
@@ -98,7 +89,6 @@ const ANNOUNCEMENTS: readonly CodeRule[] = [pointsOfSigns, pointsOfSubject, poin
 
 /** Evidence for a code without an announcement. Only for unambiguous shapes. */
 const HINTS: readonly CodeRule[] = [
-  // The sentence calls it a code afterwards.
   pointsAfter,
   // It is alone on its line, and the next words ask to enter it and give the purpose.
   ({ alone, following }) => when(alone && ENTER_IT.test(following) && hasPurpose(following), HINT),
@@ -112,7 +102,6 @@ const HINTS: readonly CodeRule[] = [
   },
   // It is alone on its line, and the subject mentions a code.
   ({ alone }, { subjectSaysCode }) => when(alone && subjectSaysCode, HINT),
-  // The body says that the code is in the subject.
   (_, { isPointedAt }) => when(isPointedAt, HINT),
 ];
 
@@ -135,10 +124,7 @@ export function judge(setting: Setting, mail: MailFacts): number {
   return points > 0 && value.length === 6 ? points + 5 : points;
 }
 
-/**
- * Years, words in capitals and chains of words are frequent in other texts, so they are codes only with a
- * clear announcement.
- */
+/** Years, words in capitals and chains of words are frequent, so they need a clear announcement. */
 function judgeLooseShape({ candidate, alone, direct, before }: Setting, announced: number): number {
   const sure =
     candidate.shape === 'words'

@@ -1,10 +1,8 @@
 import WORD_RULES from './code-words.json' with { type: 'json' };
 
 /*
- * Words that distinguish a one-time code from other numbers. `code-words.json` lists them by effect, meaning
- * (the reason for the effect) and language (ISO 639-1; languages that share words share a line). To add a
- * word or a language, add it there. A pattern is compared with one whole word in lower case; a stem with
- * `\p{L}*` takes the endings of its language.
+ * `code-words.json` lists words by effect, meaning (the reason for the effect) and language (ISO 639-1). A pattern is
+ * compared with a whole word in lower case; a stem with `\p{L}*` takes the endings of its language.
  */
 
 /**

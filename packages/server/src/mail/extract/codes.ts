@@ -21,17 +21,12 @@ import { NOT_VERIFY } from './link-words.ts';
 
 /** Characters searched: a code is near the top. */
 const MAX_READ = 32 * 1024;
-/** Limit of returned codes; the best ones are kept. */
 const MAX_CODES = 5;
-/** Characters of context returned on each side of a code. */
 const CONTEXT_SIDE = 40;
-/** Characters searched for a reference to the subject line. */
 const MAX_POINTER = 2_048;
 /** A line with at least this many characters may continue on the next line. */
 const MIN_WRAPPED = 50;
-/** A shorter mail is a single short sentence, characters. */
 const MAX_SHORT = 40;
-/** Candidates with a lower score are not reported. */
 const SURE = 45;
 
 /** The digit zero of other scripts that occur in mail; their other digits follow it in Unicode. */
@@ -41,9 +36,7 @@ const FOREIGN_DIGIT = [...ZEROS]
   .map((zero) => `${zero}-${String.fromCharCode(zero.charCodeAt(0) + 9)}`)
   .join('');
 const HYPHENS = '\u2010\u2011\u2012\u2013';
-/**
- * Characters that people do not type: foreign digits, hyphens other than `-`, and the marks of keycaps (4\ufe0f\u20e3).
- */
+/** Foreign digits, hyphens other than `-`, and the marks of keycaps (4\ufe0f\u20e3). */
 const NOT_TYPED = new RegExp(
   `[${FOREIGN_DIGIT}${INVISIBLE}\\ufe00-\\ufe0f\\u20e3]|(?<=[0-9A-Za-z])[${HYPHENS}](?=[0-9A-Za-z])`,
   'gv',
@@ -82,7 +75,6 @@ const oneWord = (words: string): string => 'onetime'.padEnd(words.length);
 
 interface Found {
   code: MailCode;
-  /** Negative if it is something other than a code. */
   score: number;
 }
 
@@ -91,7 +83,6 @@ interface Mail extends MailFacts {
   isOffer: boolean;
   /** Codes in this mail are for the record, and count only if the text asks to enter one. */
   isRecord: boolean;
-  /** Whether the subject asks to verify something or to sign in. */
   isSubjectOfAccess: () => boolean;
   isShort: boolean;
 }
@@ -121,15 +112,11 @@ function found(text: string, readable: string, candidate: Candidate, mail: Mail)
   if (isInSource(readable, candidate)) return undefined;
   const score = judge(setting, mail);
   if (score >= 0 && (score < SURE || isLabelOfRecord(setting, mail))) return undefined;
-  // Numbers that are something else get no context.
   const context = score < 0 ? '' : contextOf(text, candidate);
   return { code: { value: candidate.value, context }, score };
 }
 
-/**
- * Whether the code only labels a record ("test code 10231"), because nothing says that it gives access.
- * Directly after a label, the whole mail is searched for such words, otherwise only the sentence.
- */
+/** Whether the code only labels a record ("test code 10231"), because nothing says that it gives access. */
 function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
   const { alone, direct } = setting;
   if (alone || mail.subjectSaysCode || (direct && mail.isShort)) return false;
@@ -137,7 +124,6 @@ function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
   return !speaks && !isMeantForEntering(setting) && !isNamedInFull(setting);
 }
 
-/** The line of a candidate, joined with adjacent lines if it was wrapped. */
 function lineOf({ sentence, after }: Setting): string {
   const lines = sentence.split('\n');
   let line = lines.pop() ?? '';
@@ -177,9 +163,8 @@ function speaksOfAccess(text: string): boolean {
 const hasCode = (found: readonly Found[]): boolean => found.some(({ score }) => score > 0);
 
 /**
- * Finds one-time codes, best first; none when unsure. Values are as typed: groups of digits joined (`482 910`
- * is `482910`), hyphens of mixed codes kept (`G-482910`). The HTML is searched only if the text has no code,
- * and alternative texts of images only as the last resort. @param words the visible words of the HTML
+ * Finds one-time codes, best first; none when unsure. Groups of digits are joined (`482 910`), hyphens of mixed codes
+ * kept (`G-482910`). The HTML is searched only if the text has no code. @param words the visible words of the HTML
  */
 export function findCodes(
   subject: string,

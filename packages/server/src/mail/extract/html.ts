@@ -3,7 +3,6 @@ import type { MailImage } from '../mail.ts';
 import { clean, foldBlanks, oneLine, withoutInvisible } from '../mime/clean.ts';
 import { TagReader } from './tag-reader.ts';
 
-/** Characters; longer texts are not labels. */
 const MAX_ANCHOR_TEXT = 500;
 
 const MAX_ANCHORS = 2_000;
@@ -12,7 +11,6 @@ export interface HtmlAnchor {
   /** With decoded entities, without surrounding blanks and line breaks. */
   href: string;
   text: string;
-  /** Offset in `words`. */
   at: number;
 }
 
@@ -135,7 +133,6 @@ class PageReader extends TagReader {
     else if (CELLS.has(tag) && this.pendingBreak < TAB) this.pendingBreak = TAB;
   }
 
-  /** `text` has no white space but single spaces. */
   private write(text: string): void {
     if (text === '') return;
     let from = 0;
@@ -181,7 +178,6 @@ function fold(text: string): string {
   return foldBlanks(withoutInvisible(text));
 }
 
-/** Linear in the length of the page. */
 export function readHtml(html: string): HtmlReading {
   const reader = new PageReader(html);
   reader.read();
@@ -190,17 +186,12 @@ export function readHtml(html: string): HtmlReading {
 
 export const textOfPage = ({ words }: HtmlReading): string => clean(cut(words, MAX_HTML_TEXT));
 
-/** Characters of the plain text that are compared. */
 const MAX_COMPARED = 256 * 1024;
-/** Longest line that is compared; longer ones are always kept. */
 const MAX_LINE = 2_048;
 /** Total characters searched for the lines of one page: a few milliseconds; the remaining lines are kept. */
 const MAX_SEARCHED = 2 * 1024 * 1024;
 
-/**
- * The lines of the HTML that the plain text lacks, ignoring case and white space. Most mail has the same text
- * in both, so searches need only these. @returns null if there are none
- */
+/** The lines of the HTML that the plain text lacks, for searches. @returns null if both have the same text */
 export function wordsOnlyInPage(text: string, page: string): string | null {
   const plain = foldBlanks(text.slice(0, MAX_COMPARED)).toLowerCase();
   const kept: number[] = [];

@@ -1,11 +1,7 @@
 import type { MailLink } from '../mail.ts';
 import TEXT_PATTERNS from './link-words.json' with { type: 'json' };
 
-/*
- * Words that say what a link is for. Patterns ignore case and match anywhere in the text. `link-words.json`
- * lists those for the text of a link, by purpose and language (ISO 639-1; languages that share words share a
- * line).
- */
+/* Words that say what a link is for. `link-words.json` lists those for its text, by purpose and language (ISO 639-1). */
 
 type Purpose = Exclude<MailLink['kind'], 'other'>;
 
@@ -23,7 +19,6 @@ export const TEXT_WORDS: readonly (readonly [Purpose, RegExp])[] = PURPOSE_ORDER
 export const NOT_VERIFY =
   /order|booking|reserv|attend|rsvp|appointment|payment|delivery|shipment|purchase|receipt|bestell|buchung|termin|commande|réservation|pedido|compra|ordine|prenot|注文|予約|订单|주문|заказ|(?:verif|confirm)(?:ied|ed) by\b|(?:confirm|verify) (?:which|what|whether|if|how)\b/i;
 
-/** Mentions of a password without a reset: "sign in without a password". */
 export const NOT_RESET =
   /without (?:a |your )?passw|(?:remember|know)(?:ed)? your passw|no passw|passwordless|ohne (?:passw|kennw)|sans mot de passe|sin contraseña|senza password|sem (?:senha|palavra-passe)|zonder wachtw|bez has[łe]|bez hesla|без парол|utan lösen|uten pass|uden adgangs|ilman salasan|şifresiz|şifre olmadan|jelszó nélkül|χωρίς κωδικ|パスワード(?:なし|不要)|无需密码|免密|無需密碼|비밀번호 없이|بدون كلمة|ללא סיסמ|بدون رمز|tanpa kata sandi|không cần mật khẩu/i;
 
@@ -31,17 +26,13 @@ export const NOT_RESET =
 export const ARTICLE_TEXT =
   /^(?:why|how|what|warum|wieso|pourquoi|por ?qu[eé]|perché|waarom|почему|dlaczego)\s.{8}|^(?:\d+|two|three|four|five|six|seven|ten|drei|fünf|trois|cinq|tres|cinco|tre|cinque) (?:easy |simple |good )?(?:ways|tips|reasons|things|steps|gründe|tipps|façons|raisons|conseils|maneras|consejos|razones|modi|consigli)\b|^(?:blog|report|article|case study|webinar|podcast|our story)\s?:/i;
 
-/** Paths of articles and files: `/blog/how-to-reset-a-habit`. */
 export const ARTICLE_PATH =
   /\/(?:blog|articles?|news|docs?|faqs?|kb|knowledge-?base|learn|guides?|wiki|stories|press)\/|\.(?:pdf|csv|xlsx?|docx?|ics|zip)$/i;
 
 /** Query parameters of campaign trackers, which do not tell the purpose. */
 export const TRACKING_PARAMETER =
   /^(?:utm|mtm|pk|piwik|matomo|hsa|mc|ml|vero|oly|trk|tracking|wt|at|itm|cmp|campaign)_|^_?(?:ga|gl|gac|hsenc|hsmi|bta\w*|ke|kx)$|^(?:gclid|gbraid|wbraid|dclid|fbclid|msclkid|yclid|twclid|ttclid|igshid|mkt_tok|campaign|medium|cid|icid|ncid|trk|src|source|ref|referr?er|from|s_cid|elq\w*)$/i;
-/**
- * Query parameters with the page to show after the action. A complete URL is excluded: it is the target of a
- * click tracker.
- */
+/** The page to show after the action. A complete URL is rather the target of a click tracker. */
 export const RETURN_PARAMETER =
   /^(?:next|continue|back|then|after|state|origin|callback|redir\w*|return\w*|success\w*)=(?!https?(?::|%3a))/i;
 
@@ -49,15 +40,12 @@ export const PURPOSES: readonly RegExp[] = TEXT_WORDS.filter(([purpose]) => purp
   ([, words]) => words,
 );
 
-/** A button that refers to the text above it. */
 export const GO_ON =
   /^(?:click to |jetzt )?(?:continue|next|proceed|go on|get started|start(?: now)?|weiter|fortfahren|starten|loslegen|continuer|suivant|poursuivre|commencer|continuar|siguiente|comenzar|empezar|avançar|próximo|prosseguir|começar|continua|avanti|prosegui|procedi|inizia|doorgaan|verder|ga verder|volgende|fortsätt|nästa|gå vidare|fortsæt|næste|fortsett|neste|jatka|seuraava|kontynuuj|dalej|przejdź dalej|pokračovat|pokračovať|dále|ďalej|další|tovább|folytatás|continuă|continuați|mai departe|nastavi|dalje|nadaljuj|продължи|напред|συνέχεια|συνεχίστε|επόμενο|продолжить|далее|дальше|продовжити|далі|devam(?: et)?|ileri|متابعة|استمرار|التالي|ادامه|بعدی|המשך|המשיכו|להמשך|जारी रखें|आगे बढ़ें|lanjut(?:kan)?|teruskan|tiếp tục|tiếp theo|ดำเนินการต่อ|ถัดไป|ต่อไป|次へ(?:進む)?|続ける|続行|進む|手続きへ進む|继续|繼續|下一步|前往|계속(?:하기)?|다음)[^\p{L}]*$/iu;
 
-/** Phrases that refer to a link elsewhere, such as below. */
 export const LINK_WORDS =
   /link|button|below|click|visit|follow|knopf|schaltfläche|klick|lien|cliqu|bouton|enlace|clic|botón|botão|pulsante|knop|kliknij|klikn|odkaz|länk|lenke|linkki|bağlantı|tıkla|ссылк|нажм|посилан|натисн|リンク|クリック|링크|链接|連結|鏈接|点击|點擊|رابط|اضغط|קישור|לחץ|लिंक|liên kết|tautan|hivatkoz|σύνδεσμο/i;
 
-/** Words of a URL's path or query, by purpose. */
 export const PATH_WORDS: readonly (readonly [Purpose, RegExp])[] = [
   ['unsubscribe', /unsub|opt-?out|abmeld|abbestell|desabonn|desinscri|uitschrijv|list-manage/i],
   ['reset', /reset|forgot|recover(?!ed)|password|passwort|new-?pass/i],

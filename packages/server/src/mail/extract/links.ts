@@ -16,14 +16,11 @@ import {
 
 type LinkKind = MailLink['kind'];
 
-/** Limit of links; real mail has tens. */
 export const MAX_LINKS = 200;
 /** Longest URL, characters; a longer one contains data and is no page. */
 const MAX_HREF = 16 * 1024;
 const MAX_READ = 1024 * 1024;
-/** Characters on each side of a link without text that may mention its purpose. */
 const WORDS_AROUND = 120;
-/** Characters before a button that may contain its heading. */
 const WORDS_ABOVE = 500;
 const MAX_HEADING = 80;
 const MAX_HREF_JUDGED = 1_000;
@@ -44,15 +41,11 @@ const NO_APP =
  */
 const ADDRESS =
   /(?:[^\s\]<>"\u00ab\u00bb\u201c\u201d\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\](?!\()|(?<![a-z0-9)\]}.,;:!?])[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])+/iy;
-/**
- * Punctuation after a link. Invisible characters are removed only here, because the URL standard keeps them
- * within a URL.
- */
+/** Invisible characters are removed only here, because the URL standard keeps them within a URL. */
 const BEHIND_LINK = new RegExp(`[.,;:!?'*_\\|\`${INVISIBLE}]`, 'v');
 /** Links with these schemes may unsubscribe, but have no other purpose. */
 const NO_PAGE = /^(?:mailto|tel|sms):/i;
 const NO_LINK = /^(?:javascript|data|vbscript|cid|about|blob|file):|^#/i;
-/** Link texts that do not mention a purpose. */
 const GENERIC =
   /^(?:(?:click|tap|press|klicken sie|klick|cliquez|haz clic|pulsa|clicca|clique|klik|kliknij|klikněte|klicka|klikk|нажмите|натисніть|اضغط|לחץ|לחצו) )?(?:here|link|this link|button|hier|ici|aquí|qui|aqui|tutaj|här|her|zde|itt|aici|tässä|buraya|сюда|здесь|сюди|тут|εδώ|هنا|اینجا|כאן|यहाँ|こちら|这里|這裡|여기|ที่นี่|tại đây|di sini)[^\p{L}]*$/iu;
 
@@ -112,7 +105,6 @@ function kindOfPath(href: string): LinkKind | undefined {
 interface Around {
   before: string;
   after: string;
-  /** Like `before`, but longer, and including text before images. */
   above: string;
 }
 
@@ -141,10 +133,7 @@ function kindOfHeading({ above }: Around): LinkKind | undefined {
   return lines.map(kindOfText).findLast((kind) => kind !== undefined);
 }
 
-/**
- * Purpose by the sentence around the link, else by an earlier sentence that refers to a link ("use the link
- * below to sign in. It works once.").
- */
+/** Else by an earlier sentence that refers to a link: "Use the link below to sign in. It works once." */
 function kindOfSentence({ before, after }: Around): LinkKind | undefined {
   const sentences = before.trimEnd().split(SENTENCE_END);
   const nearest = sentences.at(-1) ?? '';
@@ -186,10 +175,7 @@ export function* textLinks(text: string): Generator<TextLink> {
   }
 }
 
-/**
- * Each link once, in order of appearance: those of the HTML with their text, then those that only the plain
- * text or the List-Unsubscribe field (RFC 2369) contains.
- */
+/** Each link once: those of the HTML with their text, then others of the plain text and of List-Unsubscribe (RFC 2369). */
 export function findLinks(text: string | null, page: HtmlReading | null, unsubscribe: string): MailLink[] {
   const links = new Map<string, MailLink>();
   // If an image and a button have the same target, the text of the button counts.
@@ -204,7 +190,6 @@ export function findLinks(text: string | null, page: HtmlReading | null, unsubsc
   };
   const anchors = page?.anchors ?? [];
   const shown = page?.words ?? '';
-  // The text around a link is bounded by the links before and after it.
   let end = 0;
   for (const [i, { href, text: words, at }] of anchors.entries()) {
     const before = shown.slice(Math.max(end, at - WORDS_AROUND), at);

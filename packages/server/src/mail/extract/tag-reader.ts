@@ -2,10 +2,7 @@ import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 
 const MAX_HTML_READ = 1024 * 1024;
 
-/**
- * Reads tags and text in one pass without a tree or a stack, so that deep nesting and missing end tags cost
- * no time. Names are in lower case, values decoded.
- */
+/** Reads tags and text without a tree or a stack, so that deep nesting and missing end tags cost no time. */
 export abstract class TagReader implements TokenizerCallbacks {
   protected readonly html: string;
   protected tag = '';
@@ -16,7 +13,6 @@ export abstract class TagReader implements TokenizerCallbacks {
   private name = '';
   private value = '';
 
-  /** @param html cut to `maxLength` characters */
   constructor(html: string, maxLength = MAX_HTML_READ) {
     this.html = html.length > maxLength ? html.slice(0, maxLength) : html;
   }

@@ -12,10 +12,8 @@ interface Rgb {
 interface Open {
   tag: string;
   isHidden: boolean;
-  /** Null if unknown. */
   color: Rgb | null;
   ground: Rgb | null;
-  /** Pixels; null if relative or unknown. */
   size: number | null;
   isBold: boolean;
   isSmallByNature: boolean;
@@ -28,7 +26,6 @@ const MAX_OPEN = 500;
 const MAX_PLACES = 1_000;
 const MAX_SHEET = 256 * 1024;
 const MAX_STYLE = 4_096;
-/** Number of innermost open elements that an end tag is compared with. */
 const MAX_CLOSED = 40;
 const MAX_PLACE = 60;
 
@@ -45,7 +42,6 @@ const HEADING_SIZES: Record<string, number> = { h1: 32, h2: 24, h3: 18.72, h4: 1
 const VOID = new Set('area base br col embed hr img input link meta param source track wbr'.split(' '));
 const ACTIVE = new Set(['script', 'iframe', 'frame', 'object', 'embed', 'applet']);
 const LANGUAGE = /^[a-z]{2,3}(?:-[a-z0-9]{1,8})*$/i;
-/** Link targets that lead nowhere. */
 const NOWHERE = /^(?:#|https?:\/*|mailto:|tel:)?$/;
 const IMAGE_FILE = /^\S{1,200}\.(?:png|jpe?g|gif|svg|webp|bmp)$/i;
 const DIRECTION = /^(?:ltr|rtl|auto)$/i;
@@ -79,7 +75,6 @@ function colorOf(text: string): Rgb | null {
   return parts ? { red, green, blue } : null;
 }
 
-/** Relative luminance (WCAG 2.2). */
 function luminance({ red, green, blue }: Rgb): number {
   const [r = 0, g = 0, b = 0] = [red, green, blue].map((value) => {
     const part = value / 255;
@@ -123,7 +118,6 @@ const ROOT: Open = {
 
 class AccessibilityReader extends TagReader {
   private readonly places = new Map<string, string[]>();
-  /** Features found so far that the page needs once. */
   private readonly seen = new Set<'lang' | 'dir' | 'title' | 'document' | 'base'>();
   private readonly open: Open[] = [];
   private sheet = '';
@@ -163,7 +157,6 @@ class AccessibilityReader extends TagReader {
     if (IMAGE_FILE.test(alt) || (alt === name && /[_\d]/.test(alt))) this.add('image-alt-file-name', alt);
   }
 
-  /** The element with its text style. */
   private elementOf(tag: string, attributes: ReadonlyMap<string, string>): Open {
     const { top } = this;
     const styles = declarations(attributes.get('style') ?? '');
@@ -194,7 +187,6 @@ class AccessibilityReader extends TagReader {
     };
   }
 
-  /** Records what an element provides: a name, a table header, a heading level. */
   private see(tag: string, attributes: ReadonlyMap<string, string>): void {
     const names = [
       attributes.get('aria-label'),
@@ -260,7 +252,6 @@ class AccessibilityReader extends TagReader {
     if (places.length < MAX_PLACES) places.push(place.slice(0, MAX_PLACE));
   }
 
-  /** @returns the places; call it after the whole page was read */
   found(): AccessibilityPlaces {
     if (!this.seen.has('lang')) this.add('html-lang', '<html>');
     if (!this.seen.has('dir')) this.add('html-dir', '<html>');
@@ -282,7 +273,6 @@ function askedOf(tag: string, attributes: ReadonlyMap<string, string>): Open['as
   return { rule: 'layout-table-role', place: '<table>', isMet: role !== '' };
 }
 
-/** Reads only the first MiB. */
 export function accessibilityPlaces(html: string): AccessibilityPlaces {
   const reader = new AccessibilityReader(html);
   reader.read();

@@ -1,9 +1,6 @@
 import type { Rule } from './finding.ts';
 
-/*
- * Rules from the Email Markup Consortium's accessibility report on real mails, and for problems in all mail
- * programs. Problems of most mails are `info`. `accessibility-places.ts` finds the places.
- */
+/* Rules from the accessibility report of the Email Markup Consortium. Problems of most mails are `info`. */
 
 type Row = [name: string, severity: Rule['severity'], reference: string, message: string];
 

@@ -7,15 +7,12 @@ import type { LintedMail, Rule } from './finding.ts';
 
 /** Gmail shows only this many bytes of HTML, and a link to the rest. */
 const CLIPPED_BYTES = 102 * 1024;
-/** Minimum number of words for comparing two bodies. */
 const MIN_WORDS = 20;
-/** If a text shares fewer of the page's words, it has different content. */
 const MIN_SHARED = 0.2;
 
 const textParts = ({ bodies }: LintedMail): Part[] => [...bodies.text, ...bodies.html];
 const charsetOf = (part: Part): string => (part.parameters.get('charset') ?? '').trim().toLowerCase();
 
-/** The charset problem of a part; undefined if there is none. */
 function charsetProblem(source: Buffer, part: Part): string | undefined {
   const bytes = bodyBytes(source, part);
   const charset = charsetOf(part);

@@ -3,7 +3,6 @@ import type { MailContent, MailSummary } from '../mail.ts';
 import { type FieldRange, fieldKey } from '../mime/header.ts';
 import type { LintedMail, Rule } from './finding.ts';
 
-/** Octets without the line break (RFC 5322 section 2.1.1). */
 const MAX_LINE_OCTETS = 998;
 const LF = 0x0a;
 const CR = 0x0d;
@@ -162,10 +161,7 @@ const isUtf8Field =
 const hasInternationalAddress = ({ from, to, cc }: MailSummary): boolean =>
   [...(from ? [from] : []), ...to, ...cc].some(({ address }) => /[^\p{ASCII}]/u.test(address));
 
-/**
- * Whether this is mail to subscribers: marked as bulk, or with an unsubscribe link. Excludes automatic
- * messages (RFC 3834), replies, and mail that a sign-up, sign-in or reset caused, which may have these too.
- */
+/** Whether this is mail to subscribers, and not an automatic message (RFC 3834), a reply, or asked for. */
 function isBulk({ mail: { content, summary } }: LintedMail): boolean {
   const value = (name: string) =>
     content.headers.find((field) => field.name.toLowerCase() === name)?.value.trim() ?? '';

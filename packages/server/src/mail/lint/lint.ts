@@ -21,17 +21,12 @@ export const RULES: readonly Rule[] = [
   ...ACCESSIBILITY_RULES,
 ];
 
-/** Limit of messages, and of places, that one finding lists. */
 const MAX_NAMED = 5;
-/** Maximum length of the joined messages of a finding, and of its joined places, in characters. */
 const MAX_TEXT = 1_000;
 
 const ORDER: readonly string[] = ['error', 'warning', 'info'];
 
-/**
- * Checks a mail: one finding per rule, most severe first, and unsupported features. Never throws. Costs twice as much
- * as parsing, so it runs on a parser worker. @param raw as sent, without the Received line of this server
- */
+/** One finding per rule, most severe first. Never throws. @param raw as sent, without our Received line */
 export function lintMail(raw: Uint8Array): LintReport {
   const source = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
   const mail = parseMail(source);

@@ -1,30 +1,23 @@
 import { TagReader } from '../extract/tag-reader.ts';
 import support from './client-support.json' with { type: 'json' };
 
-/*
- * Collects for the rules what a page loads and which HTML and CSS it uses. `client-support.json` states which
- * clients support them: data of caniemail.com, written by `scripts/lint/client-support.ts`.
- */
+/* `client-support.json` is data of caniemail.com, written by `scripts/lint/client-support.ts`. */
 
-/** HTML or CSS that a mail uses and not all clients support. */
 export interface UsedFeature {
   /** Part of the URL `https://www.caniemail.com/features/…`. */
   slug: string;
   title: string;
   /** One letter per client: `y`, `a` for partial support, `n`, or `u` for unknown. */
   support: string;
-  /** Lines of the decoded HTML. */
   lines: number[];
 }
 
-/** Features by the tag or declaration that uses them. */
 const FEATURES: ReadonlyMap<string, Omit<UsedFeature, 'lines'>> = new Map(
   support.features
     .filter((feature) => /[an]/.test(feature.support))
     .flatMap((feature) => feature.keys.map((key) => [key, feature])),
 );
 
-/** Line numbers that are listed for one feature. */
 const MAX_LINES = 5;
 const MAX_KEPT = 1_000;
 const MAX_CSS = 256 * 1024;
@@ -39,7 +32,6 @@ export interface LintedImage {
 
 export interface PageFacts {
   images: LintedImage[];
-  /** URLs of links and loaded resources, with their element. */
   addresses: { element: string; address: string }[];
   features: UsedFeature[];
 }
@@ -81,7 +73,6 @@ class FactReader extends TagReader {
     if (tag === 'img' && this.images.length < MAX_KEPT) this.images.push(imageOf(attributes));
   }
 
-  /** @param placeOf maps an index in `css` to a place in the HTML */
   private readCss(css: string, placeOf: (index: number) => number): void {
     if (css === '' || this.cssLength >= MAX_CSS) return;
     this.cssLength += css.length;
@@ -137,10 +128,7 @@ function imageOf(attributes: ReadonlyMap<string, string>): LintedImage {
   };
 }
 
-/**
- * Yields the declarations of a style sheet with their places, in linear time. Skips `@supports` blocks, which
- * have fallbacks outside.
- */
+/** Linear in the length. Skips `@supports` blocks, which have fallbacks outside. */
 function* declarationsOf(css: string): Generator<[declaration: string, index: number]> {
   /** Open braces since the outermost `@supports`; 0 outside. */
   let guarded = 0;
@@ -153,7 +141,6 @@ function* declarationsOf(css: string): Generator<[declaration: string, index: nu
   }
 }
 
-/** Reads only the first MiB. */
 export function pageFacts(html: string): PageFacts {
   const reader = new FactReader(html);
   reader.read();

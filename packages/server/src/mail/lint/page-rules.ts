@@ -4,12 +4,8 @@ import support from './client-support.json' with { type: 'json' };
 import type { Case, LintedMail, Rule } from './finding.ts';
 import type { PageFacts, UsedFeature } from './page-facts.ts';
 
-/** A feature is reported if a smaller percentage of clients supports it. */
 const MIN_SHARE = 60;
-/**
- * Features without which content or layout is lost. Others only decorate or have a fallback, as `<picture>`
- * has its `<img>`.
- */
+/** Features without which content or layout is lost. Others only decorate or have a fallback. */
 const LOSES: ReadonlySet<string> = new Set([
   ...['html-svg', 'html-video', 'html-audio', 'html-form', 'html-input-text', 'html-object', 'html-dialog'],
   ...['html-base', 'html-meter', 'html-progress', 'html-link', 'css-at-import', 'css-position', 'css-inset'],
@@ -34,7 +30,6 @@ function shareOf({ support: letters }: UsedFeature): number {
 const clientsOf = ({ support: letters }: UsedFeature, letter: string): string[] =>
   support.clients.filter((_, index) => letters[index] === letter);
 
-/** Features that are listed; mail made with a page builder uses about thirty. */
 const MAX_FEATURES = 60;
 /** Hosts of development and of documentation (RFC 2606, RFC 6761), for which no public certificate exists. */
 const LOCAL_HOST =
@@ -43,7 +38,6 @@ const LOCAL_HOST =
 const shortened = (text: string): string => (text.length > 100 ? `${text.slice(0, 99)}…` : text);
 const imagesOf = ({ page }: LintedMail) => (page?.images ?? []).filter(({ isPixel }) => !isPixel);
 
-/** Insecure URLs, each once. */
 function insecure(mail: LintedMail, isWanted: (element: string) => boolean): string[] {
   const addresses = (mail.page?.addresses ?? [])
     .filter(
@@ -133,7 +127,6 @@ export const PAGE_RULES: readonly Rule[] = [
   },
 ];
 
-/** HTML and CSS features of a message that not all mail clients support, in the order of the data. */
 export const featuresOf = (page: PageFacts | null): LintFeature[] =>
   (page?.features ?? []).slice(0, MAX_FEATURES).map((feature) => ({
     feature: feature.title,
@@ -154,16 +147,12 @@ function decoded(id: string): string {
   }
 }
 
-/**
- * Unfilled placeholders of Mustache, Jinja, ERB, JavaScript, PHP mailers and Mailchimp, and a stringified
- * JavaScript object.
- */
+/** Placeholders of Mustache, Jinja, ERB, JavaScript, PHP mailers and Mailchimp, and a stringified object. */
 const PLACEHOLDER =
   /\{\{[^{}\n]{1,60}\}\}|\{%[^%\n]{1,60}%\}|<%[^%\n]{1,60}%>|\$\{[\w.]{1,60}\}|%%[\w ]{1,40}%%|\*\|[\w:]{1,40}\|\*|\[object Object\]/;
 /** The same in a URL, plain or percent-encoded, and JavaScript's `undefined`. */
 const IN_ADDRESS =
   /\{\{[^{}]{1,60}\}\}|%7B%7B.{1,60}?%7D%7D|\$\{[\w.]{1,60}\}|\*\|[\w:]{1,40}\|\*|\[object(?: |%20)Object\]|^https?:\/\/undefined\b|\/undefined(?=[/?#]|$)/i;
-/** The beginning of a greeting. */
 const GREETING =
   /^(?:hi|hello|hey|dear|hallo|liebe[rs]?|guten tag|bonjour|hola|olá|ciao|beste|cześć|hej|merhaba)\b/i;
 /** Values that programs print for a missing name. */
@@ -172,7 +161,6 @@ const EMPTY_NAME = /^(?:hi|hello|hey|dear|hallo) ,/i;
 /** Greetings are near the top, and short. */
 const MAX_LINES = 12;
 const MAX_GREETING = 80;
-/** Characters searched for greetings. */
 const MAX_READ = 4 * 1024;
 
 const finding = (found: string, where: string): Case => ({
@@ -180,7 +168,6 @@ const finding = (found: string, where: string): Case => ({
   where,
 });
 
-/** The greeting line with a missing name, if any. */
 function brokenGreeting(text: string): string | undefined {
   const lines = text.slice(0, MAX_READ).split('\n').slice(0, MAX_LINES);
   return lines

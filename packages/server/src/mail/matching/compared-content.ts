@@ -2,13 +2,9 @@ import { LRUCache } from 'lru-cache';
 import type { MailContent, MailLink } from '../mail.ts';
 import { changePieces, withoutInvisible } from '../mime/clean.ts';
 
-/** White space other than a single space: no-break and other spaces, line breaks, and runs. */
 const WHITE_SPACE = /[^\S ]\s*| \s+/g;
 
-/**
- * Normalization sorts combining marks in quadratic time: half an hour for six megabytes. Therefore such runs are split
- * after 30 marks with a grapheme joiner (Stream-Safe Text Format, Unicode Standard Annex #15, section 13).
- */
+/** Normalization sorts combining marks in quadratic time, so runs are split by a grapheme joiner (UAX #15 section 13). */
 const MANY_MARKS = /\p{M}{30}/gu;
 
 const NOT_ASCII = /[^\0-\x7f]/;
@@ -31,7 +27,6 @@ const foldUnicode = (text: string): string =>
 
 export type ContentWords = Pick<MailContent, 'text' | 'htmlWords' | 'links' | 'rfcMessageId'>;
 
-/** All given conditions must hold for one link. */
 export interface LinkFilter {
   kind?: MailLink['kind'] | undefined;
   href?: string | undefined;
@@ -44,20 +39,15 @@ interface FoldedLink {
   text: string;
 }
 
-/**
- * Content prepared for comparisons. Folding a text costs fifty times as much as searching it, so it is done
- * once, at the first condition.
- */
+/** Folding a text costs fifty times as much as searching it, so it is done once, at the first condition. */
 export class ComparedContent {
   /** Undefined after folding, because the folded copy replaces it. */
   #texts: Pick<ContentWords, 'text' | 'htmlWords'> | undefined;
   #text = '';
-  /** Folded text of the HTML, without invisible characters. */
   #page = '';
   readonly links: readonly MailLink[];
   readonly #messageId: string;
   #foldedLinks: readonly FoldedLink[] | undefined;
-  /** Approximate characters in memory. */
   readonly length: number;
 
   constructor({ text, htmlWords, links, rfcMessageId }: ContentWords) {

@@ -29,14 +29,12 @@ export function conditionsOf(filters: Filters): Condition[] {
   return conditions;
 }
 
-/** The fields of a message that are compared before its content is loaded. */
 export interface ComparedHead extends FilteredSummary {
   tags: readonly string[];
 }
 
 export class Comparison {
   readonly #head: ComparedHead;
-  /** Each field is folded once, for all conditions on it. */
   readonly #folded = new Map<HeadField, string[]>();
 
   constructor(head: ComparedHead) {

@@ -4,16 +4,13 @@ import { type ComparedContent, fold, type LinkFilter } from './compared-content.
 
 /** All given conditions must hold. Text is a substring, compared after {@link fold}. */
 export interface Filters {
-  /** Substring of the author's address or display name. */
   from?: string | undefined;
-  /** A recipient of To, Cc or the envelope. */
   to?: string | undefined;
   rcptTo?: string | undefined;
   subject?: string | undefined;
   text?: string | undefined;
   hasAttachments?: boolean | undefined;
   code?: boolean | undefined;
-  /** All conditions of a filter object must hold for the same link. */
   link?: boolean | LinkFilter | undefined;
 }
 
@@ -64,7 +61,6 @@ export function textsOf(field: HeadField, { summary, rcptTo }: FilteredSummary):
   }
 }
 
-/** Folds a text without invisible characters. */
 export const foldText = (text: string): string => fold(withoutInvisible(text));
 
 /** The conditions on the summary that a message fails; {@link failedContent} has the others. */

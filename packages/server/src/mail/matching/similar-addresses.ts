@@ -48,15 +48,11 @@ function areLocalPartsSimilar(a: string, b: string): boolean {
   return typos(a, b, most) <= most;
 }
 
-/** Both in lower case. */
 export function areDomainsAlike(a: string, b: string): boolean {
   return a !== b && typos(a, b, MAX_TYPOS) <= MAX_TYPOS;
 }
 
-/**
- * True for two different addresses if one may be a mistake for the other: the same local part on two domains; or on one
- * domain, local parts that differ in two characters, separators, missing digits, or a tag. Both in lower case.
- */
+/** Whether one of two addresses may be a mistake for the other. Both in lower case. */
 export function areAlike(a: string, b: string): boolean {
   if (a === b) return false;
   const [one, other] = [parts(a), parts(b)];
@@ -70,7 +66,6 @@ function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAd
 }
 
 const [QUOTE, PLUS, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [34, 43, 60, 64, 92, 97, 126] as const;
-/** Difference of small and capital ASCII letters. */
 const CASE = 32;
 /** Marks a path whose letters are unknown until it is parsed. */
 const ODD = -1;
@@ -97,7 +92,6 @@ function countBits(bits: number): number {
 class Recipient {
   readonly at: number;
   readonly path: string;
-  /** Result of {@link lettersIn}. */
   readonly letters: number;
   #address: string | null | undefined;
 
@@ -129,10 +123,7 @@ export function listRecipients(lines: string): RecipientList {
 /** @property address undefined if it is neither the wanted address nor similar */
 export type Found = Pick<Recipient, 'at' | 'path'> & { address: string | undefined };
 
-/**
- * Finds recipients equal or similar to the wanted address; the letter sets rule out most without parsing.
- * @param maxOthers number of other recipients that are returned
- */
+/** The letter sets rule out most without parsing. @param maxOthers number of other recipients that are returned */
 export function findSimilar(recipients: RecipientList, wanted: WantedAddress, maxOthers: number): Found[] {
   const own = lettersIn(wanted.address);
   // Each typing error changes at most two letters; a tagged name has all letters of the name.

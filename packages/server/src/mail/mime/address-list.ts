@@ -7,17 +7,12 @@ import { decodeHeaderText } from './encoded-words.ts';
 const MAX_ENCODED = 16 * 1024;
 
 export interface Token {
-  /** Quoted strings keep their quotes. */
   text: string;
   kind: 'atom' | 'quoted' | 'word';
-  /** False if it directly follows the previous token. */
   isApart: boolean;
 }
 
-/**
- * Separates addresses without angle brackets from the other words. A quoted string is the local part of a
- * directly following domain; blanks may surround the dots of a domain (RFC 5322 section 4.4).
- */
+/** A quoted string is the local part of a directly following domain; blanks may surround dots (RFC 5322 section 4.4). */
 function takeAddresses(tokens: readonly Token[]): { addresses: string[]; words: Token[] } {
   const addresses: string[] = [];
   const words: Token[] = [];
@@ -40,7 +35,6 @@ function takeAddresses(tokens: readonly Token[]): { addresses: string[]; words: 
   return { addresses, words };
 }
 
-/** Some senders encode the whole mailbox, including its brackets. */
 function encodedMailbox(text: string): MailAddress {
   const open = text.lastIndexOf('<');
   const address = open < 0 || !text.endsWith('>') ? '' : text.slice(open + 1, -1);
@@ -61,7 +55,6 @@ function nameOf(words: readonly Token[]): string {
 
 const decodeAddress = (address: string): string => oneLine(decodeHeaderText(address.slice(0, MAX_ENCODED)));
 
-/** In legacy mail, the name is a comment after the address. */
 function commentText(comments: readonly string[]): string {
   return oneLine(decodeHeaderText(withoutEscapes(comments.join(' ').slice(0, MAX_ENCODED))));
 }
@@ -69,9 +62,8 @@ function commentText(comments: readonly string[]): string {
 const withoutEscapes = (text: string): string => (text.includes('\\') ? text.replace(/\\(.)/gs, '$1') : text);
 
 /*
- * RFC 5322 section 3.4 with obsolete and malformed forms, in linear time. Groups are flattened. Except for a fully
- * encoded mailbox, no address is taken from a quoted string, comment or encoded word: a display name must not become an
- * address.
+ * RFC 5322 section 3.4 with obsolete and malformed forms, in linear time. No address is taken from a quoted string,
+ * comment or encoded word, except a whole encoded mailbox: a display name must not become an address.
  */
 
 /** Limit of words of one mailbox, and of its comments, because each costs memory. Further ones are skipped. */
@@ -94,12 +86,10 @@ export function parseAddressList(field: string): AddressList {
 const SPACE = 0x20;
 /** Encoded words may contain commas and colons by mistake. */
 const ENCODED_WORD = /=\?[^?\s]+\?[bq]\?[^?\s]*\?=/iy;
-/** A source route, which is ignored (RFC 5322 section 4.4). */
 const SOURCE_ROUTE = /^@[^:]*:/;
 const IS_SPECIAL = new Uint8Array(256);
 for (let code = 0; code <= SPACE; code++) IS_SPECIAL[code] = 1;
 for (const special of '"(),:;<>[') IS_SPECIAL[special.charCodeAt(0)] = 1;
-/** Opening characters of nested text, in which other characters have no meaning. */
 const NESTING = /["([]/;
 const CLOSING: Readonly<Record<string, string>> = { '"': '"', '(': ')', '[': ']', '<': '>' };
 
@@ -146,7 +136,6 @@ class AddressScan {
     this.at++;
   }
 
-  /** A colon ends the name of a group (RFC 5322 section 3.4). */
   private groupName(): void {
     if (this.bracketed === undefined) this.reset();
     else this.endMailbox();
@@ -184,17 +173,13 @@ class AddressScan {
       this.push(text.slice(start, this.at), 'word');
       return;
     }
-    // An address literal may contain colons.
     const literalEnd = text.charAt(start) === '[' ? this.endOf('[', start) : -1;
     this.at = Math.max(literalEnd, start + 1);
     while (this.at < text.length && IS_SPECIAL[text.charCodeAt(this.at)] === 0) this.at++;
     this.push(text.slice(start, this.at), 'atom');
   }
 
-  /**
-   * Offset after the closing character; -1 if there is none. Strings and comments may contain escapes, and
-   * comments may nest.
-   */
+  /** Offset after the closing character, or -1. Strings and comments may contain escapes, and comments may nest. */
   private endOf(opening: string, from: number): number {
     if (this.unclosed.has(opening)) return -1;
     const { text } = this;
@@ -225,10 +210,7 @@ class AddressScan {
     this.gap = 'blank';
   }
 
-  /**
-   * The range within brackets, and where parsing continues. The innermost of nested brackets count. Unclosed
-   * brackets, or those before another mailbox, end at their first comma or semicolon.
-   */
+  /** The range within the innermost brackets. Unclosed ones end at their first comma or semicolon. */
   private bracketRange(): { start: number; end: number; next: number } {
     const { text } = this;
     let start = this.at + 1;

@@ -21,7 +21,6 @@ function charsetLibrary(): CharsetLibrary {
 /** Names that the library accepts although they are transfer encodings. */
 const NO_CHARSET = /^(?:hex|base64|binary)$/;
 
-/** @param name lower case, letters and digits only, such as `cp850` */
 function rareCharset(name: string): CharsetDecoder | undefined {
   if (name === 'iso2022kr' || name === 'csiso2022kr') return decodeIso2022Kr;
   if (name === 'hz' || name === 'hzgb2312') return decodeHz;
@@ -77,23 +76,16 @@ const decodeHz: CharsetDecoder = (bytes) => {
   return GBK.decode(Buffer.from(decoded, 'latin1'));
 };
 
-/*
- * Text with a missing or wrong charset is decoded as mail programs do: valid UTF-8 as UTF-8, because other
- * text is rarely valid by chance; everything else as windows-1252, which defines every byte.
- */
+/* Text with a missing or wrong charset is UTF-8 if valid, else windows-1252, which defines every byte. */
 
 const FALLBACK = 'windows-1252';
 /** Charset names that say nothing about 8-bit bytes: ASCII and unknown charsets. */
 const VAGUE = /^(?:(?:us-)?ascii|ansi_x3\.4-1968|(?:x-)?unknown(?:-8bit)?|8bit|)$/;
-/** 7-bit charsets. */
 const SEVEN_BIT = /^(?:iso-?2022-?(?:jp|kr)|hz|utf-?7)/;
 const UTF8 = /^(?:utf-?8|unicode-1-1-utf-8|utf_8|utf-?8mb[34])$/;
-/** Bytes that browsers search for the charset of an HTML page. */
 const META_BYTES = 1_024;
 const META_CHARSET = /<meta[^>]{1,200}?charset\s*=\s*["']?([\w:.-]{2,40})/i;
-/** Bytes sampled to detect UTF-8 that was cut. */
 const CUT_SAMPLE = 64 * 1024;
-/** Bytes sampled to detect the byte order. */
 const UTF16_SAMPLE = 256;
 
 /** Charset names without punctuation that TextDecoder knows by another name. */
@@ -111,30 +103,21 @@ const ALIASES: ReadonlyMap<string, string> = new Map(
   }).flatMap(([name, aliases]) => aliases.split(' ').map((alias) => [alias, name])),
 );
 
-/** Contains known names only, so its size is bounded. */
 const decoders = new Map<string, CharsetDecoder>();
 const MAX_NAME = 40;
-/**
- * Unknown names since the last call of {@link forgetUnknownCharsets}: a look-up takes 30 µs, and a header can
- * name 100,000.
- */
+/** Unknown names of this mail: a look-up takes 30 µs, and a header can name 100,000. */
 const unknown = new Set<string>();
 const MAX_UNKNOWN = 100;
 
-/** Must be called before each mail. */
 export function forgetUnknownCharsets(): void {
   if (unknown.size > 0) unknown.clear();
 }
 
-/** @param declared the charset as the mail names it; '' for none */
 export function decodeCharset(bytes: Uint8Array, declared: string): string {
   return decodeAs(bytes, charsetOf(bytes, declared, false));
 }
 
-/**
- * The charset for {@link decodeAs}: the declared one if it is known, else a detected one. @param isPage true
- * for HTML, which may declare its charset itself
- */
+/** The declared charset if it is known, else a detected one. @param isPage true for HTML, which may declare its own */
 export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean): string {
   if (declared === 'utf-8' || (decoders.has(declared) && !isSevenBit(declared))) return declared;
   const name = declared.trim().toLowerCase();
@@ -148,9 +131,7 @@ export function charsetOf(bytes: Uint8Array, declared: string, isPage: boolean):
 
 export const isSevenBit = (name: string): boolean => SEVEN_BIT.test(name);
 
-/**
- * Whether the bytes are UTF-8 cut within a character: most non-ASCII characters are complete. Other charsets rarely form valid sequences.
- */
+/** Whether most non-ASCII characters are complete: other charsets rarely form valid sequences. */
 function isCutUtf8(bytes: Uint8Array): boolean {
   // With `stream`, an incomplete character at the end is left out.
   const text = new TextDecoder().decode(bytes.subarray(0, CUT_SAMPLE), { stream: true });
@@ -220,10 +201,7 @@ function decodeWestern(bytes: Buffer, decoder: InstanceType<typeof TextDecoder>)
   return bytes.toString('latin1');
 }
 
-/**
- * UTF-16 by its byte order mark, else by the position of zero bytes in ASCII characters, else little-endian
- * like TextDecoder.
- */
+/** By its byte order mark, else by the position of zero bytes in ASCII characters, else little-endian. */
 function decodeUtf16(bytes: Buffer): string {
   const isBigEndian = bytes[0] === 0xfe && bytes[1] === 0xff;
   const isMarked = isBigEndian || (bytes[0] === 0xff && bytes[1] === 0xfe);

@@ -1,10 +1,7 @@
 import { freeIfLarge } from '../../memory.ts';
 import { cut, MAX_FILENAME } from '../limits.ts';
 
-/**
- * Zero-width characters that Unicode ignores where a font lacks them (The Unicode Standard, section 5.21), for regular
- * expressions with flag `v`. Variation selectors are excluded: they change the character before them.
- */
+/** Zero-width characters (The Unicode Standard, section 5.21), for flag `v`. Variation selectors change a character. */
 export const INVISIBLE = '[\\p{Default_Ignorable_Code_Point}--\\p{Variation_Selector}]';
 const INVISIBLES = new RegExp(INVISIBLE, 'gv');
 
@@ -25,9 +22,8 @@ function endOfPiece(text: string, at: number): number {
 }
 
 /**
- * Changes a text of any length in little memory. V8 keeps objects for each replacement (480 MB for 20 MB of
- * short lines), and a large string that exceeds the heap of a worker ends the process. The result is outside
- * the heap. @param change must treat pieces independently, and map Latin-1 to Latin-1
+ * Changes a text of any length in little memory: V8 keeps objects for each replacement, and a large string can exceed
+ * the heap of a worker. @param change must treat pieces independently, and map Latin-1 to Latin-1
  */
 export function changePieces(text: string, change: (piece: string) => string): string {
   if (text.length <= PIECE_CHARACTERS) return change(text);

@@ -1,28 +1,17 @@
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** Time zones of RFC 5322 section 4.3, minutes east of UTC. */
-const ZONES: Readonly<Record<string, number>> = {
-  ut: 0,
-  utc: 0,
-  gmt: 0,
-  z: 0,
-  est: -300,
-  edt: -240,
-  cst: -360,
-  cdt: -300,
-  mst: -420,
-  mdt: -360,
-  pst: -480,
-  pdt: -420,
-};
+/** A zone of the United States (RFC 5322 section 4.3), such as EST or PDT; all others are read as UTC. */
+const ZONE = /^([ecmp])([sd])t$/i;
 
 const DATE_TIME =
   /^(?:[a-z]+\.?,?\s*)?(\d{1,2})[\s-]+([a-z]{3})[a-z]*\.?,?[\s-]+(\d{2,4})\s+(\d{1,2}):(\d{2})(?::(\d{2}))?(?:\.\d+)?\s*([+-]\d{4}|[a-z]+)\b/i;
 
 function offsetOf(zone: string): number | undefined {
   const numeric = /^([+-])(\d{2})(\d{2})$/.exec(zone);
-  // RFC 5322 section 4.3: an unknown zone is read as UTC.
-  if (numeric === null) return ZONES[zone.toLowerCase()] ?? 0;
+  if (numeric === null) {
+    const [, place = '', season = ''] = ZONE.exec(zone.toLowerCase()) ?? [];
+    return place === '' ? 0 : -60 * (5 + 'ecmp'.indexOf(place) - (season === 'd' ? 1 : 0));
+  }
   const minutes = Number(numeric[2]) * 60 + Number(numeric[3]);
   if (minutes >= 24 * 60 || Number(numeric[3]) > 59) return undefined;
   return numeric[1] === '-' ? -minutes : minutes;
@@ -35,10 +24,7 @@ function fullYear(digits: string): number {
   return digits.length === 2 && year < 50 ? year + 2000 : year + 1900;
 }
 
-/**
- * Converts a Date header (RFC 5322 section 3.3, with obsolete forms) to RFC 3339 in UTC; null without day, time and
- * zone.
- */
+/** Converts a Date header (RFC 5322 section 3.3) to RFC 3339 in UTC; null without day, time and zone. */
 export function parseDate(value: string): string | null {
   const match = DATE_TIME.exec(value.slice(0, 200).trim());
   if (match === null) return null;

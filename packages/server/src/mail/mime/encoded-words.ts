@@ -1,10 +1,7 @@
 import { decodeCharset } from './charset.ts';
 import { decodeBase64, hexPair } from './transfer-encoding.ts';
 
-/*
- * Decodes header text (RFC 2047), given as one character per byte, in linear time. Non-ASCII bytes outside
- * encoded words are UTF-8 (RFC 6532), or windows-1252 if invalid.
- */
+/* Decodes header text (RFC 2047), given as one character per byte, in linear time. */
 
 /** `=?charset*language?encoding?`. The charset excludes blanks, or a stray "=?" would match a whole sentence. */
 const WORD_START = /=\?([^?\s*]+)(?:\*[^?\s]*)?\?([bq])\?/iy;
@@ -32,7 +29,6 @@ export function decodeHeaderText(value: string): string {
   let group: Word[] = [];
   for (let word = nextWord(value, 0); word !== undefined; word = nextWord(value, word.end)) {
     const between = value.slice(at, word.start);
-    // Blanks between two encoded words are dropped (RFC 2047 section 6.2).
     const isAdjacent = group.length > 0 && BLANKS.test(between);
     if (!isAdjacent || group[0]?.charset !== word.charset) {
       decoded += decodeGroup(group);
@@ -72,10 +68,7 @@ function nextWord(value: string, from: number): Word | undefined {
   return undefined;
 }
 
-/**
- * Finds the end of an encoded word. An unclosed word ends at the next `=?`. A `?` and blanks within are
- * invalid but occur; in `=?=`, the "=" is stray text.
- */
+/** An unclosed word ends at the next `=?`. A `?` and blanks within are invalid but occur. */
 function endOfText(value: string, from: number): number {
   for (let at = value.indexOf('?', from); at >= 0; at = value.indexOf('?', at + 1)) {
     if (value.charAt(at + 1) === '=') return at;
@@ -84,10 +77,7 @@ function endOfText(value: string, from: number): number {
   return value.length;
 }
 
-/**
- * Senders split text within a character or a base64 group, so adjacent words of one charset are joined first.
- * If that gives no valid text, each word is decoded separately.
- */
+/** Senders split text within a character or a base64 group, so adjacent words of one charset are joined first. */
 function decodeGroup(words: readonly Word[]): string {
   const [first] = words;
   if (first === undefined) return '';

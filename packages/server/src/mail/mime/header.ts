@@ -1,7 +1,4 @@
-/*
- * Known field names, from the IANA registry and large senders. They distinguish a broken header line from
- * text, and have priority if there are too many fields.
- */
+/* Known names distinguish a broken header line from text, and have priority if there are too many fields. */
 
 export const FIELD_NAMES: ReadonlySet<string> = new Set(
   (
@@ -17,10 +14,7 @@ export const FIELD_NAMES: ReadonlySet<string> = new Set(
 
 const FIELD_PREFIXES = /^(?:x|content|list|arc|resent|dkim|authentication|received|autocrypt|bimi|mime)-/;
 
-/*
- * Finds header fields (RFC 5322 section 2.2) as ranges of the raw source, leniently: an invalid line affects
- * only itself, and a header without a final empty line ends where the text begins.
- */
+/* Finds header fields (RFC 5322 section 2.2) leniently: an invalid line affects only itself. */
 
 /** Offsets in the raw source. `[valueStart, end)` includes folds, not the last line break. */
 export interface FieldRange {
@@ -32,16 +26,11 @@ export interface FieldRange {
 
 export interface HeaderRange {
   fields: FieldRange[];
-  /** Offset after the empty line, or of the first line of text. */
   bodyStart: number;
-  /** True if there are more than {@link MAX_FIELDS} fields; the others are missing in `fields`. */
   isCut: boolean;
 }
 
-/**
- * Limit of fields: real mail has fewer than 200, and a million short fields would make a response of tens of
- * megabytes. Above it, the first field of each name in {@link FIELD_NAMES} is still kept.
- */
+/** Real mail has fewer than 200. Above the limit, the first field of each name in {@link FIELD_NAMES} is kept. */
 export const MAX_FIELDS = 2_000;
 
 const TAB = 0x09;
@@ -55,13 +44,10 @@ const COLON = 0x3a;
 const SEMICOLON = 0x3b;
 const EQUALS = 0x3d;
 const DELETE = 0x7f;
-/** Some editors write it at the beginning of a mail. */
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
-/** Bytes at the start of a line that decide what kind of line it is. */
 const LINE_START = 200;
 const LONGEST_NAME = 64;
-/** The separator line of mbox files. */
 const MAILBOX_LINE = /^>?From (?:\S+@\S|\S+ +[A-Z][a-z]{2},? .*\b\d\d:\d\d\b)/;
 /** A parameter such as `boundary="b"` on a line that lost its leading blank. */
 const PARAMETER_LINE = /^[a-z0-9*-]+\s*=/i;
@@ -87,7 +73,6 @@ export function fieldValue(source: Buffer, field: FieldRange, maxBytes = Number.
   return unfold(raw);
 }
 
-/** Removes the line breaks of folds. A line break without a blank after it becomes a blank. */
 function unfold(raw: string): string {
   const line = raw.includes('\n') ? raw.replace(/\r?\n(?=[ \t])/g, '').replace(/\r?\n/g, ' ') : raw;
   return trimBlanks(line);
@@ -111,15 +96,12 @@ class HeaderScan {
   private readonly end: number;
   private readonly fields: FieldRange[] = [];
   private at: number;
-  /** The field that a folded line continues. */
   private open: FieldRange | undefined;
   private lastKnown: number | undefined;
   private isCut = false;
   /** True while only trace fields were read, which relays prepend. */
   private hasOnlyTrace = true;
-  /** Names of {@link FIELD_NAMES} found after the limit of fields was reached. */
   private met: Set<string> | undefined;
-  /** Position found by the last {@link findName}. */
   private nameEnd = 0;
   private colon = 0;
 
@@ -164,10 +146,7 @@ class HeaderScan {
     return !this.isDashed(lineStart) && this.findName(lineStart) ? 'field' : 'other';
   }
 
-  /**
-   * Finds a field name (RFC 5322 section 2.2). Excludes "=", which no real name contains. @returns false for
-   * a line that is not a field
-   */
+  /** Finds a field name (RFC 5322 section 2.2). Excludes "=", which no real name contains. */
   private findName(lineStart: number): boolean {
     const { source, end } = this;
     const nameStart = this.nameStart(lineStart);
@@ -228,10 +207,7 @@ class HeaderScan {
     return this.source.toString('latin1', lineStart, end);
   }
 
-  /**
-   * Whether a line continues a field although its leading blank is missing: a parameter, the rest of a list, or the
-   * last line of the header. (Where the empty line after the header is missing, more lines of text would follow.)
-   */
+  /** Whether a line lacks its leading blank: a parameter, the rest of a list, or the last line of the header. */
   private isLostFold(lineStart: number): boolean {
     const { source, open } = this;
     if (open === undefined) return false;
@@ -243,7 +219,6 @@ class HeaderScan {
     return last === COMMA || last === SEMICOLON || this.isLastOfHeader(lineStart);
   }
 
-  /** Whether this line is followed by an empty line and text. */
   private isLastOfHeader(lineStart: number): boolean {
     const { source, end } = this;
     const next = this.lineEnd(lineStart) + 1;
@@ -253,10 +228,7 @@ class HeaderScan {
     return at < end;
   }
 
-  /**
-   * Whether the header ends before an invalid line: at a possible boundary delimiter, or at text that no
-   * known field follows. Mailbox separators, and invalid lines before known fields, are skipped.
-   */
+  /** At a possible boundary delimiter, or at text that no known field follows. */
   private isEnd(lineStart: number): boolean {
     if (this.isDashed(lineStart)) return true;
     if (this.isLostFold(lineStart)) return false;
@@ -265,7 +237,6 @@ class HeaderScan {
     return lineStart > this.lastKnown;
   }
 
-  /** Offset of the last known field; -1 without one. */
   private findLastKnown(from: number): number {
     let last = -1;
     let at = from;

@@ -2,13 +2,10 @@ import { decodeCharset } from './charset.ts';
 import { decodeHeaderText } from './encoded-words.ts';
 import { hexPair } from './transfer-encoding.ts';
 
-/*
- * Content-Type and Content-Disposition (RFC 2045 section 5.1, RFC 2183) with parameters of RFC 2231 and malformed ones.
- */
+/* Content-Type and Content-Disposition (RFC 2045 section 5.1, RFC 2183) with parameters of RFC 2231. */
 
 /** Limit of parameters: file names have up to 60 pieces, and 100,000 parameters would make a response of megabytes. */
 export const MAX_PARAMETERS = 200;
-/** Longest field that is parsed; real ones have at most a few kilobytes. */
 export const MAX_STRUCTURED_BYTES = 64 * 1024;
 
 export interface Structured {
@@ -24,7 +21,6 @@ const NONE: ReadonlyMap<string, string> = new Map();
 /** A blank or comma before a parameter with a missing semicolon. */
 const NEXT_PARAMETER =
   /[ \t,](?=(?:boundary|charset|name|filename|type|format|delsp|method|start|protocol|report-type|size)\*?\d*\*?[ \t]*=)/iy;
-/** The names of RFC 2231: `name*`, `name*0`, `name*0*`. */
 const EXTENDED_NAME = /^([^*]+)\*(?:(\d{1,4})(\*)?)?$/;
 /** `charset'language'value`. */
 const EXTENDED_VALUE = /^([^']*)'[^']*'(.*)$/s;
@@ -90,7 +86,6 @@ class StructuredScan {
     return false;
   }
 
-  /** Consumes "=" and blanks; undefined for a word without "=". */
   private name(): string | undefined {
     const { text } = this;
     const start = this.at;
@@ -103,10 +98,7 @@ class StructuredScan {
     return name;
   }
 
-  /**
-   * A quoted string (RFC 5322 section 3.2.4); an unclosed one ends with the field. A backslash escapes only
-   * itself and the quote, because some senders write paths.
-   */
+  /** RFC 5322 section 3.2.4, but a backslash escapes only itself and the quote, because some senders write paths. */
   private quoted(): string {
     const { text } = this;
     let value = '';
@@ -125,9 +117,7 @@ class StructuredScan {
     return value;
   }
 
-  /**
-   * A token, which ends at a semicolon or before a parameter with a missing semicolon; drops comments after a blank.
-   */
+  /** Ends at a semicolon or before a parameter with a missing semicolon; drops comments after a blank. */
   private token(): string {
     const { text } = this;
     let value = '';
@@ -152,7 +142,6 @@ class StructuredScan {
     return NEXT_PARAMETER.test(this.text);
   }
 
-  /** @returns false, and skips nothing, if the comment is not closed */
   private skipComment(): boolean {
     if (!this.hasComments) return false;
     const { text } = this;
@@ -209,10 +198,7 @@ function addPiece(
   if (!all.pieces.has(at)) all.pieces.set(at, { value: rest ?? value, isEncoded });
 }
 
-/**
- * Joins continuations (RFC 2231 sections 3 and 4). Adjacent encoded pieces are decoded together, because a
- * character may be split.
- */
+/** RFC 2231 sections 3 and 4. Adjacent encoded pieces are decoded together, as a character may be split. */
 function joinPieces({ charset, pieces }: Pieces): string {
   const sorted = [...pieces].sort(([a], [b]) => a - b).map(([, piece]) => piece);
   if (!sorted.some(({ isEncoded }) => isEncoded))

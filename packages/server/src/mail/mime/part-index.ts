@@ -1,16 +1,12 @@
 import { charsetOf, decodeAs } from './charset.ts';
 import { decodeTransfer, type TransferEncoding } from './transfer-encoding.ts';
 
-/*
- * Offsets of all parts, stored with a message, so that parts can be decoded from the raw source without
- * parsing it again.
- */
+/* Stored with a message, so that parts can be decoded from the raw source without parsing it again. */
 
 /** `none`: not shown, such as an empty body. */
 export type PartRole = 'multipart' | 'text' | 'html' | 'attachment' | 'none';
 
 export interface BodyRange {
-  /** Offsets in the raw source: `[bodyStart, bodyEnd)`. */
   bodyStart: number;
   bodyEnd: number;
   encoding: TransferEncoding;
@@ -18,7 +14,6 @@ export interface BodyRange {
 
 export interface IndexedPart extends BodyRange {
   depth: number;
-  /** The header is `[headerStart, bodyStart)`. */
   headerStart: number;
   role: PartRole;
   type: string;
@@ -33,7 +28,6 @@ export interface IndexedPart extends BodyRange {
 /** In the order of the source, the message itself first. */
 export type PartIndex = IndexedPart[];
 
-/** The encoded body of a part, decoded. A view of the source if it is not encoded. */
 export function bodyBytes(source: Buffer, { bodyStart, bodyEnd, encoding }: BodyRange): Buffer {
   return decodeTransfer(source.subarray(bodyStart, bodyEnd), encoding);
 }

@@ -2,15 +2,9 @@ import { type FieldRange, fieldKey, fieldValue, type HeaderRange, readHeader } f
 import { isMediaType, MAX_STRUCTURED_BYTES, parseStructured } from './parameters.ts';
 import { type TransferEncoding, transferEncoding } from './transfer-encoding.ts';
 
-/*
- * Splits a mail into parts (RFC 2045, RFC 2046) in one linear pass, without copying bodies. Never throws; `limits`
- * names the limits exceeded.
- */
+/* Splits a mail into parts (RFC 2045, RFC 2046) in one linear pass, without copying bodies. Never throws. */
 
-/**
- * Limit of nesting: real mail has up to five levels, and each is compared with every delimiter. A multipart
- * at a deeper level is not split.
- */
+/** Real mail has up to five levels, and each is compared with every delimiter. A deeper multipart is not split. */
 export const MAX_DEPTH = 100;
 /** Limit of parts: real mail has tens, and each is in every response. Later parts are ignored. */
 export const MAX_PARTS = 1_000;
@@ -24,18 +18,13 @@ export interface Part {
   headerStart: number;
   bodyStart: number;
   bodyEnd: number;
-  /** `type/subtype` in lower case; application/octet-stream if invalid. */
   type: string;
-  /** An invalid type as written; '' otherwise. */
   oddType: string;
   /** Parameters of Content-Type; names in lower case, values decoded. */
   parameters: ReadonlyMap<string, string>;
   encoding: TransferEncoding;
-  /** Lower case; '' for none. */
   disposition: string;
-  /** Decoded but not cleaned; '' for none. */
   filename: string;
-  /** As written; '' for none. */
   contentId: string;
   /** True for a multipart that was split, even into no parts. */
   isMultipart: boolean;
@@ -43,7 +32,6 @@ export interface Part {
 
 export interface Parts {
   root: Part;
-  /** The message and all parts, in the order of the source. */
   all: Part[];
   header: HeaderRange;
   limits: Set<Limit>;
@@ -58,7 +46,6 @@ const DELIMITER = Buffer.from('\n--');
 const LETTER_C = 0x63;
 const LOWER_CASE = 0x20;
 
-/** Parses the parts of a message. @param start the beginning of a line */
 export function readParts(source: Buffer, start = 0, end = source.length): Parts {
   return new PartScan(source.subarray(0, end)).run(start);
 }
@@ -67,17 +54,14 @@ interface OpenMultipart {
   part: Part;
   /** One character per byte, without trailing blanks, which relays may remove (RFC 2046 section 5.1.1). */
   boundary: string;
-  /** The boundary as written, if it has trailing blanks. */
   written: string | undefined;
   /** True once a delimiter had those blanks: then they are required. */
   needsBlanks: boolean;
 }
 
 interface Delimiter {
-  /** Index in {@link PartScan.open}. */
   level: number;
   isLast: boolean;
-  /** Offset of the preceding line break, which belongs to the delimiter. */
   breakStart: number;
   next: number;
 }
@@ -87,7 +71,6 @@ class PartScan {
   private readonly all: Part[] = [];
   private readonly limits = new Set<Limit>();
   private readonly open: OpenMultipart[] = [];
-  /** Index in `open` of the innermost multipart with a boundary. */
   private readonly levels = new Map<string, number>();
   private longest = 0;
   private hasBlanks = false;
@@ -145,7 +128,6 @@ class PartScan {
     this.hasBlanks ||= hasBlanks;
   }
 
-  /** Finds the next delimiter line of any open multipart. @param from the beginning of a line */
   private nextDelimiter(from: number): Delimiter | undefined {
     const { source } = this;
     const isFirst = source[from] === HYPHEN && source[from + 1] === HYPHEN;
@@ -177,10 +159,7 @@ class PartScan {
     return { level, isLast, breakStart, next };
   }
 
-  /**
-   * Matches boundaries with trailing blanks. `level` is -1 for a line that lacks the blanks which earlier
-   * delimiters of this boundary had.
-   */
+  /** Boundaries with trailing blanks. `level` is -1 for a line without the blanks that earlier delimiters had. */
   private literalMatch(lineStart: number, next: number): Pick<Delimiter, 'level' | 'isLast'> | undefined {
     const line = this.source.toString('latin1', lineStart + 2, next).replace(/\r?\n$/, '');
     for (let level = this.open.length - 1; level >= 0; level--) {
@@ -196,7 +175,6 @@ class PartScan {
     return undefined;
   }
 
-  /** Ends all parts inside the multipart of the delimiter, and returns that multipart. */
   private endParts({ level, isLast, breakStart }: Delimiter): Part {
     const multipart = this.open[level]?.part as Part;
     // In a part without a body, this line break belongs to the header's empty line.
@@ -209,7 +187,6 @@ class PartScan {
     }
     while (this.open.length > level + (isLast ? 0 : 1)) this.closeMultipart();
     if (isLast && multipart.children.length === 0) {
-      // A multipart without parts is text.
       multipart.bodyEnd = Math.max(multipart.bodyStart, breakStart);
       this.unended.pop();
     }

@@ -11,7 +11,6 @@ const HYPHEN = 0x2d;
 const EQUALS = 0x3d;
 const UNDERSCORE = 0x5f;
 
-/** Table values of bytes that are not digits; larger than every digit. */
 const NO_DIGIT = 255;
 const PADDING = 254;
 
@@ -40,23 +39,19 @@ export function transferEncoding(value: string): TransferEncoding {
   return /\buu(?:e|encode)?\b/i.test(value) ? 'uuencode' : '';
 }
 
-/** A view of `bytes` if they are not encoded. */
 export function decodeTransfer(bytes: Buffer, encoding: TransferEncoding): Buffer {
   if (encoding === 'base64') return decodeBase64(bytes);
   if (encoding === 'quoted-printable') return decodeQuotedPrintable(bytes);
   return encoding === 'uuencode' ? decodeUu(bytes) : bytes;
 }
 
-/** Value of two hexadecimal digits; -1 if invalid. */
 export function hexPair(bytes: Uint8Array, at: number): number {
   const high = HEX[bytes[at] ?? 0] ?? NO_DIGIT;
   const low = HEX[bytes[at + 1] ?? 0] ?? NO_DIGIT;
   return high === NO_DIGIT || low === NO_DIGIT ? -1 : (high << 4) | low;
 }
 
-/**
- * Decodes base64 (RFC 2045 section 6.8). Skips other characters; padding may occur anywhere, as in concatenated files.
- */
+/** RFC 2045 section 6.8. Skips other characters; padding may occur anywhere, as in concatenated files. */
 export function decodeBase64(bytes: Buffer): Buffer {
   // Node's decoder is many times faster, but stops at padding and accepts "-" and "_", which must be skipped in mail.
   const padding = bytes.indexOf(EQUALS);
@@ -91,10 +86,7 @@ function decodeBase64Pieces(bytes: Buffer): Buffer {
   return decoded.subarray(0, length);
 }
 
-/**
- * Decodes quoted-printable (RFC 2045 section 6.7). Keeps invalid escapes; removes trailing blanks (rule 3)
- * and soft line breaks.
- */
+/** RFC 2045 section 6.7. Keeps invalid escapes; removes trailing blanks (rule 3) and soft line breaks. */
 function decodeQuotedPrintable(bytes: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(bytes.length);
   let length = 0;
@@ -145,7 +137,6 @@ export const MAX_FILLED_BYTES = 1024 * 1024;
 
 /** Subtracted from each character to get six bits; the first character of a line is its length. */
 const UU_ZERO = 0x20;
-/** Bytes at the start of a part that are searched for the `begin` line. */
 const UU_BEGIN_WITHIN = 4_096;
 const UU_LINE = /^begin [0-7]{3,4} .*$/m;
 

@@ -4,9 +4,8 @@ import { IMAGE_TYPES } from '../mail.ts';
 import { readBodies } from '../parse.ts';
 
 /*
- * Renders the HTML of a mail for a frame. The frame's sandbox and Content-Security-Policy prevent scripts.
- * This code adds the mail's own images, makes links open in a new tab, and removes DNS prefetch hints, which
- * no policy blocks.
+ * Renders the HTML of a mail for a frame, whose sandbox and Content-Security-Policy prevent scripts. Adds the own images
+ * of the mail, opens links in a new tab, and removes DNS prefetch hints, which no policy blocks.
  */
 
 /** Characters of HTML or text that are shown. Images in `data:` URIs need megabytes; rendering takes up to 100 ms for one. */
@@ -16,7 +15,6 @@ export const MAX_PAGE_LENGTH = 2 * MAX_LENGTH;
 
 export interface PreviewPage {
   html: string;
-  /** Number of resources on other servers. */
   remoteCount: number;
 }
 
@@ -29,7 +27,6 @@ const REMOTE = /^\s*(?:https?:)?\/\//i;
 const STYLE_URL = /(?:url\(\s{0,9}["']?|@import\s{1,9}["'])(?:https?:)?\/\//gi;
 const DOCTYPE = '<!doctype';
 const BLANKS = ' \t\r\n\f';
-/** Makes unchanged links open in a new tab too. */
 const HEAD = '<base target="_blank">';
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '"': '&quot;', '<': '&lt;' };
@@ -40,7 +37,6 @@ const escaped = (value: string): string => value.replaceAll(/[&"<]/g, (one) => E
 const isHint = (attributes: ReadonlyMap<string, string>): boolean =>
   !/(?:^|\s)stylesheet(?:\s|$)/i.test(attributes.get('rel') ?? '');
 
-/** Copies the HTML while tokenizing it, and replaces only changed tags. */
 class PageWriter extends TagReader {
   remoteCount = 0;
   private output = '';
@@ -157,7 +153,6 @@ export function previewPage(
   const written = writer.write();
   if (written === undefined) return undefined;
   const end = doctypeEnd(written);
-  // Without a document type, browsers use quirks mode.
   const start = end === 0 ? '<!doctype html>' : written.slice(0, end);
   const html = start + HEAD + noteOfCut(source) + written.slice(end);
   return { html, remoteCount: writer.remoteCount };
@@ -184,10 +179,7 @@ const note = (text: string): PreviewPage => ({
   remoteCount: 0,
 });
 
-/**
- * Renders the HTML of a mail, else its text, else a note. Runs on a parser worker. @param imagesUrl the URL
- * of an image without its attachment id
- */
+/** Shows the HTML of a mail, else its text. @param imagesUrl the URL of an image without its attachment id */
 export function previewMail(raw: Uint8Array, imagesUrl: string): PreviewPage {
   const { html, text, attachments } = readBodies(raw);
   const shown = html ?? text ?? '';

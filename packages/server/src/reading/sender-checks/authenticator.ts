@@ -31,9 +31,7 @@ export interface AuthenticatorOptions {
   dnsServers: readonly string[] | null;
   /** Called when the thread had to be terminated, or ended by itself. */
   onThreadLost(error: Error): void;
-  /** Called with the result of each message from another machine, even after a timeout. */
   onChecked?(found: MailAuthentication): void;
-  /** For tests: another worker file and other limits. */
   workerEntry?: URL;
   limits?: { checks?: number; bytes?: number };
 }
@@ -47,9 +45,6 @@ interface Check {
 
 interface Thread {
   worker: Worker;
-  /**
-   * Number of messages received from the thread, including the one that reports it ready. A stuck thread sends none.
-   */
   messages: number;
 }
 
@@ -58,10 +53,7 @@ interface Load {
   bytes: number;
 }
 
-/**
- * Checks senders on a thread, because hashing bodies would block the main thread. The thread starts with the
- * first message from another machine, and ends when idle.
- */
+/** Checks senders on a thread that starts with the first mail from another machine, and ends when idle. */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
   readonly #checks = new Map<number, Check>();
@@ -205,7 +197,6 @@ export class Authenticator {
     if (!signal.aborted) await this.#endThread();
   }
 
-  /** Settles a check at its time limit, and terminates a thread that no longer sends messages. */
   async #watch(thread: Thread, id: number, { over: { signal }, settle }: Check): Promise<void> {
     const { clock } = this.#options;
     await clock.sleep(CHECK_TIME_LIMIT_MS - HURRY_MS, signal);

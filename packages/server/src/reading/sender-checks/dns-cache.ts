@@ -14,7 +14,6 @@ const TRIES = 2;
 const KNOWN_MS = 60_000;
 /** Failures are cached too, so that an unresponsive name server does not delay every message of its domain. */
 const FAILURE_KNOWN_MS = 5_000;
-/** Characters in the cache: many thousand domains, a few megabytes. */
 const CACHE_LETTERS = 4 * 1024 * 1024;
 const ENTRY_LETTERS = 100;
 /** Longest record set in characters; those of the largest companies have a few thousand. */
@@ -24,19 +23,16 @@ const MAX_ANSWER_LETTERS = 16 * 1024;
  */
 const MAX_QUESTIONS = 60;
 
-/** Codes for a missing name or record; other codes are temporary failures. */
 const ABSENT: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
 type Outcome = { records: Records; letters: number } | { failure: string };
 
 export interface DnsSettings {
-  /** Name servers as `address` or `address:port`; null for the machine's own. */
   servers: readonly string[] | null;
   /** Monotonic milliseconds, for the age of cache entries. */
   now?: () => number;
 }
 
-/** Cached DNS queries; concurrent identical queries are sent once. */
 export function createDns({ servers, now }: DnsSettings): Ask {
   const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
   if (servers) resolver.setServers(servers);

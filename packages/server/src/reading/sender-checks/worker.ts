@@ -113,7 +113,6 @@ async function checkAuthor(
   }
 }
 
-/** The header fields, with folded lines (RFC 5322 section 2.2); undefined when the header section is too large. */
 function headerFields(raw: Uint8Array): string[] | undefined {
   let lines = 0;
   let start = 0;
@@ -140,7 +139,6 @@ function isWithinBounds(raw: Uint8Array): boolean {
   return true;
 }
 
-/** Yields to the event loop between pieces. */
 async function* pieces(raw: Uint8Array, over: AbortSignal): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < raw.length; at += PIECE_BYTES) {
     if (at > 0) await nextTurn();
@@ -150,7 +148,6 @@ async function* pieces(raw: Uint8Array, over: AbortSignal): AsyncGenerator<Uint8
 }
 
 export interface CheckerData {
-  /** Name servers as `address` or `address:port`; null for the machine's own. */
   servers: readonly string[] | null;
 }
 
