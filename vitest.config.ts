@@ -34,7 +34,7 @@ export default defineConfig(({ mode }) => {
       // These end what hangs. They are no promise about speed: the machine may be busy with other things.
       testTimeout: 120_000,
       hookTimeout: 300_000,
-      expect: { poll: { timeout: 60_000 } },
+      expect: { poll: { interval: 10, timeout: 60_000 } },
     },
   });
   return {

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { vi } from 'vitest';
@@ -26,12 +26,12 @@ export interface WebhookApp extends TestApp {
   mail(to: string, subject?: string): Promise<void>;
 }
 
-/** Looks again each turn of the event loop until it is so; it must become so without the clock. */
+/** Looks again each millisecond until it is so; it must become so without the clock. */
 export async function until<T>(look: () => Promise<T> | T, done: (value: T) => boolean): Promise<T> {
   for (;;) {
     const value = await look();
     if (done(value)) return value;
-    await nextTurn();
+    await pause(1);
   }
 }
 
