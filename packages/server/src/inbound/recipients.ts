@@ -62,23 +62,18 @@ export class Recipients {
       : await this.#inboxAt(destination, accountId);
     const { maxMessagesPerInbox, maxMessageBytes } = this.#deps.plans.named(inbox.plan);
     assertFits(declaredBytes, maxMessageBytes);
-    const { inboxId } = inbox;
     const address = target ? inbox.address : (destination?.address ?? inbox.address);
-    const holds =
-      inbox.kind === 'sink'
-        ? { maxMessages: SINK_MESSAGES, evictsOldest: true as const }
-        : { maxMessages: maxMessagesPerInbox };
-    const recipient = {
-      inboxId,
+    const isSink = inbox.kind === 'sink';
+    return {
+      inboxId: inbox.inboxId,
       accountId: inbox.accountId,
       address,
       rcptTo: path,
-      ...holds,
+      maxMessages: isSink ? SINK_MESSAGES : maxMessagesPerInbox,
       maxMessageBytes,
+      ...(isSink && { evictsOldest: true }),
+      ...(inbox.hasFaults && { faultsOf: isSink ? inbox.address : address }),
     };
-    return inbox.hasFaults
-      ? { ...recipient, faultsOf: inbox.kind === 'sink' ? inbox.address : address }
-      : recipient;
   }
 
   stored(address: string): void {

@@ -491,7 +491,8 @@ export class Session {
     let delayMs = 0;
     let stored: string[] = [];
     try {
-      if (!given) ({ given, delayMs } = await this.#findFault('end-of-data', recipients, message));
+      if (!given && recipients.some(hasFaults))
+        ({ given, delayMs } = await this.#findFault('end-of-data', recipients, message));
       if (!given) stored = await this.#store(message);
     } catch (error) {
       given = this.#replyFor(error);

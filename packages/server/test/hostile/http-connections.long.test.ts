@@ -1,26 +1,22 @@
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { startHttp, type TestHttp } from '../http/start-http.ts';
 
 const MIB = 1024 * 1024;
 
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 10));
-}
-
 describe('connections', () => {
   let http: TestHttp;
-  const sockets: Socket[] = [];
-  afterEach(async () => {
-    for (const socket of sockets.splice(0)) socket.destroy();
-    await http.stop();
-  });
+  const start = async (options: Parameters<typeof startHttp>[0] = {}): Promise<void> => {
+    const started = await startHttp(options);
+    http = started;
+    onTestFinished(() => started.stop());
+  };
 
   const open = (options: { allowHalfOpen?: boolean; localAddress?: string } = {}): Socket => {
     const socket = connect({ port: http.port, host: '127.0.0.1', ...options });
     socket.on('error', () => undefined);
-    sockets.push(socket);
+    onTestFinished(() => void socket.destroy());
     return socket;
   };
   const connected = (socket: Socket) => new Promise((resolve) => socket.once('connect', resolve));
@@ -29,7 +25,7 @@ describe('connections', () => {
   const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
   it('of one address are limited: a new one takes the place of one that never sent a request', async () => {
-    http = await startHttp({ limits: { maxConnectionsPerAddress: 20 } });
+    await start({ limits: { maxConnectionsPerAddress: 20 } });
     const used = open();
     used.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
     await new Promise((resolve) => used.once('data', resolve));
@@ -45,7 +41,7 @@ describe('connections', () => {
   });
 
   it('of one address that all have requests in progress are the limit: the next one gets 429', async () => {
-    http = await startHttp({ limits: { maxConnectionsPerAddress: 20 } });
+    await start({ limits: { maxConnectionsPerAddress: 20 } });
     const uploads = Array.from({ length: 20 }, () => open());
     for (const upload of uploads) {
       upload.write(
@@ -65,7 +61,7 @@ describe('connections', () => {
   });
 
   it('of many addresses make room for a new address when the server is full', async () => {
-    http = await startHttp({ limits: { maxConnections: 30, maxConnectionsPerAddress: 20 } });
+    await start({ limits: { maxConnections: 30, maxConnectionsPerAddress: 20 } });
     const silent = [2, 3].flatMap((host) =>
       Array.from({ length: 15 }, () => open({ localAddress: `127.0.0.${host}` })),
     );
@@ -74,7 +70,7 @@ describe('connections', () => {
   });
 
   it('that ask nothing get 408 and are destroyed, also when the client keeps its end open', async () => {
-    http = await startHttp({ limits: { headersTimeoutMs: 200 } });
+    await start({ limits: { headersTimeoutMs: 200 } });
     const silent = open({ allowHalfOpen: true });
     const gone = closed(silent);
     expect(await text(silent)).toMatch(/^HTTP\/1\.1 408 /);
@@ -94,7 +90,7 @@ describe('connections', () => {
     ],
     ['a 400 to a path that cannot be decoded', 'POST /v1/%zz HTTP/1.1', ''],
   ])('are read no further than a small bound after %s', async (_name, line, headers) => {
-    http = await startHttp();
+    await start();
     const sender = open();
     const gone = closed(sender);
     sender.write(
@@ -112,7 +108,7 @@ describe('connections', () => {
   });
 
   it('stay open after a 401 to a request with a small body', async () => {
-    http = await startHttp();
+    await start();
     const client = open();
     let received = '';
     client.on('data', (bytes) => {
@@ -128,12 +124,12 @@ describe('connections', () => {
   });
 
   it('with a request that is not complete after 60 seconds (here 0.4) get 408 and are closed', async () => {
-    http = await startHttp({ limits: { requestTimeoutMs: 400, headersTimeoutMs: 300 } });
+    await start({ limits: { requestTimeoutMs: 400, headersTimeoutMs: 300 } });
     const socket = open();
     socket.write(
       `POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 20\r\nAuthorization: Bearer ${http.keys.own}\r\n\r\n{`,
     );
     expect(await text(socket)).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
-    await until(() => http.connections() === 0);
+    await expect.poll(() => http.connections()).toBe(0);
   });
 });

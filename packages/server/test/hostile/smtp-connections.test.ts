@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SmtpServerOptions } from '../../src/smtp/server.ts';
-import { clientOfTest, type StartedSmtp, smtpOfTest, upToData } from '../smtp/start-smtp.ts';
+import { clientOfTest, type StartedSmtp, smtpOfTest, turns, upToData } from '../smtp/start-smtp.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { rawClient } from '../support/raw-client.ts';
 import type { SmtpClient } from '../support/smtp-script.ts';
@@ -29,9 +29,6 @@ async function idleFrom(address: string): Promise<SmtpClient> {
   return client;
 }
 
-const turns = async (count: number) => {
-  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
-};
 const mail = [...upToData, 'DATA → 354', 'x\r\n. → 250'];
 
 describe('idle connections from many addresses', () => {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { ByteBudget, readMessage } from '../../src/inbound/incoming-mail.ts';
-import { clientOfTest, smtpOfTest, upToData } from '../smtp/start-smtp.ts';
+import { clientOfTest, smtpOfTest, turns, upToData } from '../smtp/start-smtp.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import type { SmtpClient } from '../support/smtp-script.ts';
 
@@ -21,10 +21,6 @@ async function begin(port: number, localAddress = '127.0.0.1'): Promise<SmtpClie
 function press(client: SmtpClient, bytes: number): void {
   client.socket.write(lines(bytes));
 }
-
-const turns = async (count: number) => {
-  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
-};
 
 describe('senders that hold memory and send no more', () => {
   it('do not delay a small mail, though four of them have sent 15.6 MB each', async () => {

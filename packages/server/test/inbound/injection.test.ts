@@ -1,10 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../src/app.ts';
-import { parseConfig } from '../../src/config/config.ts';
-import { type Answer, type ApiOptions, apiClient, type Body } from '../support/api-client.ts';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Answer, ApiOptions, Body } from '../support/api-client.ts';
 import { type RawClient, rawClient } from '../support/raw-client.ts';
 import { startApp, TEST_KEY } from '../support/start-app.ts';
 
@@ -328,23 +323,9 @@ describe('a slow or broken upload', () => {
 });
 
 it('a server without SMTP takes injected messages, too', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'mayfly-inject-'));
-  const config = parseConfig({
-    MAYFLY_ROLES: 'http',
-    MAYFLY_HTTP_PORT: '0',
-    MAYFLY_DATA_DIR: folder,
-    MAYFLY_API_KEY: TEST_KEY,
-    MAYFLY_LOG_LEVEL: 'silent',
-  });
-  const server = createApp(config);
-  const { http } = await server.start();
-  try {
-    const api = apiClient(http?.url ?? '', TEST_KEY);
-    const { body: inbox } = await api('POST', '/v1/inboxes');
-    const answer = await api('POST', pathOf(inbox), { body: MAIL, headers: TYPE });
-    expect([answer.status, answer.body.subject]).toEqual([201, 'injected']);
-  } finally {
-    await server.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const other = await startApp({ MAYFLY_ROLES: 'http' });
+  onTestFinished(() => other.stop());
+  const inbox = await other.createInbox();
+  const answer = await other.api('POST', pathOf(inbox), { body: MAIL, headers: TYPE });
+  expect([other.smtp.port, answer.status, answer.body.subject]).toEqual([0, 201, 'injected']);
 });

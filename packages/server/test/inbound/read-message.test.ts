@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/errors.ts';
 import { TRACE_HEADROOM_BYTES } from '../../src/inbound/delivery.ts';
 import { ByteBudget, readMessage } from '../../src/inbound/incoming-mail.ts';
+import { turns } from '../smtp/start-smtp.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 /** Above the bytes that are always granted. */
@@ -12,9 +13,6 @@ const read = (stream: Readable, budget: ByteBudget) =>
   readMessage(stream, tooLarge, { maxBytes: LIMIT, budget, source: '192.0.2.1' });
 const twoMessages = (clock = new FakeClock()): ByteBudget =>
   new ByteBudget({ capacity: 2 * LIMIT, largest: LIMIT, clock });
-const nextTurns = async (): Promise<void> => {
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
-};
 /** A stream that the test writes to. */
 const open = (): Readable => new Readable({ read: () => undefined });
 
@@ -47,7 +45,7 @@ describe('reading a message from a stream', () => {
     const stream = open();
     stream.push(Buffer.alloc(1_000));
     const reading = read(stream, twoMessages());
-    await nextTurns();
+    await turns(5);
     stream.destroy(new AppError('malformed_recording', 'A file of the archive is damaged.'));
     await expect(reading).rejects.toMatchObject({ code: 'malformed_recording' });
   });
@@ -67,7 +65,7 @@ describe('reading a message from a stream', () => {
     const whole = () => Readable.from([Buffer.alloc(LIMIT)], { objectMode: false });
     const [first, second] = [await read(whole(), budget), await read(whole(), budget)];
     const waiting = read(whole(), budget);
-    await nextTurns();
+    await turns(5);
     expect(budget.held).toBe(2 * LIMIT);
     second.release();
     const third = await waiting;
@@ -90,7 +88,7 @@ describe('reading a message from a stream', () => {
       const reading = read(stream, budget);
       reading.catch(() => undefined);
       stream.push(Buffer.alloc(500_000));
-      await nextTurns();
+      await turns(5);
       stream.destroy();
       await expect(reading).rejects.toThrow();
       expect(budget.held).toBe(before);

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { playSmtp, type Step, smtpClient } from '../support/smtp-script.ts';
-import { startSmtp, upToData } from './start-smtp.ts';
+import { startSmtp, turns, upToData } from './start-smtp.ts';
 
 const smtp = await startSmtp({ postmaster: 'log' });
 afterAll(() => smtp.stop());
@@ -210,7 +210,7 @@ describe('a session', () => {
     // Storing takes longer than the news of the closed side.
     smtp.receiver.beforeTake = async () => {
       await sideClosed;
-      for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+      await turns(20);
     };
     client.socket.end(
       'EHLO c\r\nMAIL FROM:<s@example.com>\r\nRCPT TO:<a@mayfly.test>\r\nDATA\r\nhi\r\n.\r\nNOOP\r\nQUI',

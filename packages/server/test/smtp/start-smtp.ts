@@ -208,6 +208,11 @@ export async function clientOfTest(...args: Parameters<typeof smtpClient>): Prom
   return client;
 }
 
+/** Resolves after so many turns of the event loop. */
+export async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
 /** Greeting, EHLO, MAIL and RCPT: ready for DATA. */
 export const upToData = [
   { expect: 220 },

@@ -1,8 +1,7 @@
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { FakeClock } from '../support/fake-clock.ts';
-import { smtpClient } from '../support/smtp-script.ts';
-import { startSmtp, upToData } from './start-smtp.ts';
+import { clientOfTest, smtpOfTest, startSmtp, upToData } from './start-smtp.ts';
 
 const refusesConnections = (port: number) =>
   new Promise<boolean>((resolve) => {
@@ -15,8 +14,8 @@ const refusesConnections = (port: number) =>
   });
 
 test('a stop sends 421 to idle clients and frees the port', async () => {
-  const smtp = await startSmtp();
-  const client = await smtpClient(smtp.port);
+  const smtp = await smtpOfTest();
+  const client = await clientOfTest(smtp.port);
   await client.play(upToData);
   const stopped = smtp.stop();
   await client.play(['→ 421 4.3.2']);
@@ -27,8 +26,8 @@ test('a stop sends 421 to idle clients and frees the port', async () => {
 });
 
 test('a stop lets a mail that is coming in arrive and be stored', async () => {
-  const smtp = await startSmtp();
-  const client = await smtpClient(smtp.port);
+  const smtp = await smtpOfTest();
+  const client = await clientOfTest(smtp.port);
   await client.play([...upToData, 'DATA → 354', { send: 'first half' }]);
   const stopped = smtp.stop(60_000);
   await client.play([{ send: 'second half\r\n.', expect: ['250 2.0.0', '421 4.3.2'] }]);
@@ -38,9 +37,9 @@ test('a stop lets a mail that is coming in arrive and be stored', async () => {
 });
 
 test('a stop waits for a mail that is being stored', async () => {
-  const smtp = await startSmtp();
+  const smtp = await smtpOfTest();
   const storing = smtp.receiver.holdStoring();
-  const client = await smtpClient(smtp.port);
+  const client = await clientOfTest(smtp.port);
   await client.play([...upToData, 'DATA → 354', { send: 'x\r\n.' }]);
   await storing.begun;
   const stopped = smtp.stop(60_000);
@@ -51,8 +50,8 @@ test('a stop waits for a mail that is being stored', async () => {
 
 test('a stop cuts what is left at its deadline', async () => {
   const clock = new FakeClock();
-  const smtp = await startSmtp({}, clock);
-  const client = await smtpClient(smtp.port);
+  const smtp = await smtpOfTest({}, clock);
+  const client = await clientOfTest(smtp.port);
   await client.play([...upToData, 'DATA → 354', { send: 'never finished' }]);
   const stopped = smtp.stop(8_000);
   await clock.advance(8_000);
@@ -62,18 +61,17 @@ test('a stop cuts what is left at its deadline', async () => {
 });
 
 test('a stop ends an incomplete handshake, and may be called twice', async () => {
-  const smtp = await startSmtp({ tlsPort: 0 });
+  const smtp = await smtpOfTest({ tlsPort: 0 });
   const socket = connect(smtp.tlsPort ?? 0, '127.0.0.1');
   socket.on('error', () => undefined);
   await new Promise((resolve) => socket.once('connect', resolve));
-  const client = await smtpClient(smtp.port);
+  const client = await clientOfTest(smtp.port);
   await client.play(['→ 220']);
   await Promise.all([smtp.stop(), smtp.stop()]);
   await client.closed();
 });
 
 test('a start on a port in use fails with the reason, and leaves nothing open', async () => {
-  const first = await startSmtp();
+  const first = await smtpOfTest();
   await expect(startSmtp({ tlsPort: first.port })).rejects.toThrow(/EADDRINUSE/);
-  await first.stop();
 });

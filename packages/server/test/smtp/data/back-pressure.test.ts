@@ -1,13 +1,9 @@
 import { expect, test } from 'vitest';
-import { clientOfTest, smtpOfTest, upToData } from '../start-smtp.ts';
+import { clientOfTest, smtpOfTest, turns, upToData } from '../start-smtp.ts';
 
 /*
  * What one client may make the server keep: what is read ahead, what is written, what comes after the end.
  */
-
-const turns = async (count: number) => {
-  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
-};
 
 test('all replies to what one segment brought are written at once, those of recipients too', async () => {
   const smtp = await smtpOfTest();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { clientOfTest, smtpOfTest, upToData } from '../start-smtp.ts';
+import { clientOfTest, smtpOfTest, turns, upToData } from '../start-smtp.ts';
 
 const MIB = 1024 * 1024;
 const SENDERS = 12;
@@ -20,7 +20,7 @@ test('many large mails at once share a bounded memory, and a sender that we keep
   const answers = clients.map((client) => client.play([{ send: Buffer.from(`${mail}.\r\n`), expect: 250 }]));
   await expect.poll(() => release.length).toBeGreaterThan(0);
   // Until nothing moves any more: fewer mails are in storing than were sent.
-  for (let i = 0; i < 200; i++) await new Promise((resolve) => setImmediate(resolve));
+  await turns(200);
   expect(release.length).toBeLessThan(SENDERS);
   await clock.advance(20 * 60_000);
   open = true;

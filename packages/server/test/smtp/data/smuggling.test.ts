@@ -4,18 +4,8 @@ import { startSmtp, upToData } from '../start-smtp.ts';
 
 /** What looks like the end of the data to some servers, and is not (RFC 5321 section 4.1.1.4). */
 const FALSE_ENDS = [
-  '\n.\n',
-  '\n.\r\n',
-  '\r\n.\n',
-  '\r.\r',
-  '\r.\n',
-  '\n.\r',
-  '\r.\r\n',
-  '\r\n.\r',
-  '\r\n.\r\r\n',
-  '\r\r\n.\r\r\n',
-  '\r\n\0.\r\n',
-  '\r\n.\0\r\n',
+  ...['\n.\n', '\n.\r\n', '\r\n.\n', '\r.\r', '\r.\n', '\n.\r', '\r.\r\n', '\r\n.\r'],
+  ...['\r\n.\r\r\n', '\r\r\n.\r\r\n', '\r\n\0.\r\n', '\r\n.\0\r\n'],
 ];
 
 const LIMIT = 50_000;
@@ -87,14 +77,5 @@ test.each(FALSE_ENDS.map((end) => [JSON.stringify(end), end]))(
 
 test('the true end does end the data: what follows is commands', async () => {
   const answers = await replies(smtp.port, 'text', '\r\n.\r\n', false);
-  expect(answers.map((reply) => reply.slice(0, 3))).toEqual([
-    '250',
-    '250',
-    '250',
-    '250',
-    '354',
-    '250',
-    '250',
-    '221',
-  ]);
+  expect(answers.map((reply) => reply.slice(0, 3)).join(' ')).toBe('250 250 250 250 354 250 250 221');
 });

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
 import { trustedCertificate } from '../../support/tls/certificates.ts';
-import { clientOfTest, type StartedSmtp, smtpOfTest, upToData } from '../start-smtp.ts';
+import { clientOfTest, type StartedSmtp, smtpOfTest, turns, upToData } from '../start-smtp.ts';
 
 /*
  * Handshakes that fail, by STARTTLS and on the TLS port: each is reported once, with the client's address and
@@ -107,7 +107,7 @@ describe.each(['STARTTLS', 'the TLS port'])('a failed handshake by %s is reporte
     const closed = new Promise((resolve) => socket.once('close', resolve));
     await expect.poll(() => smtp.metrics.open).toBe(1);
     // The server has begun the handshake by then.
-    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+    await turns(5);
     await clock.advance(30_000);
     expect(await reported()).toMatchObject([{ reply: 'The handshake took too long', at: clock.now() }]);
     await closed;
