@@ -20,7 +20,9 @@ interface Waiting<Item, Result> {
 interface BatcherOptions<Item> {
   /** Delays the first write after an idle time, so that more items share it. A flush aborts the signal. */
   pause?(signal: AbortSignal): Promise<void>;
+  /** A batch ends at {@link MAX_BYTES} of them. */
   bytesOf?(item: Item): number;
+  /** Weight of an item towards {@link MAX_BATCH}. */
   lengthOf?(item: Item): number;
   /** Whether one item may have caused the error: then each is retried alone. Otherwise all waiting items fail as well. */
   mayDependOnItem?(error: unknown): boolean;

@@ -34,6 +34,7 @@ export type Placed =
       isRead: boolean;
       /** Number of webhook deliveries. */
       deliveries?: number;
+      /** Whether an outcome of the message will be sent. */
       hasOutcome?: true;
     }
   | { inboxId: string; accountId: string; refused: 'gone' | 'full' };
@@ -43,6 +44,7 @@ export interface MessageRecord {
   inboxId: string;
   /** Strictly increasing within an inbox, in the order of the commits. */
   receivedAt: number;
+  /** Of the raw source, bytes. */
   size: number;
   /** Approximate size of {@link FullMessageRecord.content} as JSON, bytes. */
   contentBytes: number;
@@ -51,6 +53,7 @@ export interface MessageRecord {
   isToOther?: boolean;
   parseError: string | null;
   summary: MailSummary;
+  /** Epoch milliseconds; null if unread. */
   readAt: number | null;
   tags: string[];
 }
@@ -78,6 +81,7 @@ export interface AccountMessageRow extends MessageRow {
   accountOrder: number;
 }
 
+/** An account, or one of its inboxes. */
 export interface SearchScope {
   accountId: string;
   inboxId?: string;
@@ -91,6 +95,7 @@ export interface NewestPage {
   place: number;
   /** `receivedAt` of the message at that place; 0 for an empty range. */
   time: number;
+  /** True if the range has no message below `place`. */
   isComplete: boolean;
 }
 
@@ -120,6 +125,7 @@ export interface FullMessageRecord extends MessageRecord {
   accountId: string;
   envelope: Omit<MailEnvelope, 'given'>;
   given?: MailEnvelope['given'];
+  /** Null if not checked. */
   authentication: MailAuthentication | null;
   /** All steps but the commit, whose time is `receivedAt`. */
   trail: Trail;

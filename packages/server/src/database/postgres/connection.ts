@@ -11,6 +11,7 @@ const STATEMENT_TIMEOUT_MS = 10_000;
 const ANSWER_TIMEOUT_MS = 12_000;
 /** Ends transactions of a process that stopped, because their locks block other nodes. */
 const IDLE_TRANSACTION_TIMEOUT_MS = 10_000;
+/** In the format of `server_version_num`. */
 const OLDEST_VERSION = 150_000;
 
 /** `pg` returns 64-bit integers as text; all stored ones are safe integers. */
@@ -98,6 +99,7 @@ export async function requireDurable(client: Client): Promise<void> {
  * because a prepared `*` fails after a column is added.
  */
 const names = new Map<string, string>();
+/** More than the store has queries; further ones are planned each time. */
 const MAX_NAMES = 500;
 
 function nameOf(text: string): string | undefined {

@@ -58,6 +58,7 @@ export const isLocked = (error: unknown): boolean => stateOf(error) === LOCK_NOT
 export const isOfStatement = (error: unknown): boolean =>
   /^[0-9A-Z]{5}$/.test(stateOf(error)) && !UNREACHABLE.test(stateOf(error));
 
+/** @returns undefined for errors of other origin */
 export function toUnavailable(error: unknown): AppError | undefined {
   if (error instanceof AppError || !(error instanceof Error)) return undefined;
   const code = stateOf(error);

@@ -37,7 +37,9 @@ export async function upgradeTables(client: Client): Promise<void> {
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database` */
   url: string;
+  /** Called when an idle connection fails; the next call opens a new one. */
   onError?: (error: Error) => void;
+  /** Called when the search thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
   /** Without it, operations that need an unparsed mail fail. */

@@ -40,11 +40,13 @@ export interface SqliteOptions {
   /** Whether this is the only server on the database (the default). False for the command line. */
   exclusive?: boolean;
   busyTimeoutMs?: number;
+  /** Limit in pages of 4 KiB; default: none. */
   maxPages?: number;
   /** False does not sync commits, for data that may end with the process. */
   isDurable?: boolean | undefined;
   /** Called when a write begins (1) and ends (-1). */
   onWriting?: (change: 1 | -1) => void;
+  /** Called when a thread died; its next call starts it again. */
   onCrash?: (error: Error) => void;
   onDamage?: (error: Error) => void;
   /** Without it, operations that need an unparsed mail fail. */

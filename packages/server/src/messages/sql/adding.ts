@@ -34,6 +34,7 @@ interface BatchInbox {
   messageCount: number;
   lastReceivedAt: number;
   hasWebhook: 0 | 1;
+  /** JSON text of the remaining outcome rules. */
   outcomes: string | null;
 }
 

@@ -25,6 +25,7 @@ type Following = Omit<Range, 'before'> & { before?: number };
 const timeOf = ({ receivedAt }: { receivedAt: number }): number => receivedAt;
 const orderOf = ({ accountOrder }: { accountOrder: number }): number => accountOrder;
 
+/** `last` is the place of the newest message. */
 export const placesOf = (db: Db, accountId: string): Promise<{ seq: number; last: number } | undefined> =>
   db.first(
     sql`select a.seq, coalesce(o.last, 0) as last from accounts a left join account_orders o on o.account_seq = a.seq
@@ -41,7 +42,10 @@ export const emptyPage = (before: number): NewestPage => ({
 /** By how much times may contradict the account's order, because the clocks of nodes differ. */
 const MAX_DISORDER_MS = 60_000;
 
-/** Bisection for a place up to which no message is newer than `time`. */
+/**
+ * Bisection for a place up to which no message is newer than `time`: all messages before one that is older than that by
+ * {@link MAX_DISORDER_MS} are older as well.
+ */
 async function placeUpTo(db: Db, account: number, newest: number, time: number): Promise<number> {
   let place = 0;
   for (let end = newest; place < end; ) {

@@ -80,6 +80,7 @@ const SIZES = constant('m.received_at as place, r.size, m.source_seq as source')
 
 interface Sized {
   place: number;
+  /** Null until the mail is parsed. */
   size: number | null;
   source: number;
 }

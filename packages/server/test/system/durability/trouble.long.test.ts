@@ -76,6 +76,7 @@ async function through(trouble: Trouble): Promise<void> {
   trouble.begin();
   try {
     await Promise.all([sendInVain(mails), expectWritesUnavailable()]);
+    expect((await server.request('GET', '/readyz')).status).toBe(503);
     // What is stored can be read meanwhile.
     const list = await server.getJson<{ messages: unknown[] }>(`/v1/inboxes/${inbox.id}/messages`);
     expect(list.messages).toHaveLength(10);

@@ -8,7 +8,7 @@ import { sendTo } from '../../support/mail/smtp-mail.ts';
 import type { Inbox } from '../../support/server-process.ts';
 import { allMessages } from '../durability/readback.ts';
 import { MailQueue } from './mail-queue.ts';
-import { POSTGRES, type Site, startSite } from './nodes.ts';
+import { follow, POSTGRES, type Site, startSite } from './nodes.ts';
 import { assertTruth } from './truth.ts';
 
 const NODES = 2;
@@ -22,11 +22,6 @@ const MAILS_BETWEEN = { low: 20, high: inForm(40, 120) };
 const ENV = { MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessagesPerInbox: 1_000_000 } }) };
 
 const random = chance();
-
-interface Page {
-  messages: { id: string }[];
-  cursor: string;
-}
 
 describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, () => {
   let site: Site;
@@ -48,7 +43,7 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
     made = 0;
     isSending = true;
     over = false;
-    following = inboxes.map((inbox) => follow(inbox, () => over));
+    following = inboxes.map((inbox) => follow(site, inbox, 0, () => over));
     queue = new MailQueue(() => site.nodes.map(({ smtpPort }) => smtpPort), nextMail, CONNECTIONS);
   });
 
@@ -60,29 +55,6 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
     const first = random.between(0, INBOXES - 1);
     const to = random.between(1, 5) === 1 ? addresses : addresses.slice(first, first + 1);
     return { id: `mail-${random.seed}-${made}`, to };
-  }
-
-  /** Follows an inbox by its cursor, on any node that answers. */
-  async function follow(inbox: Inbox, enough: () => boolean): Promise<string[]> {
-    const seen: string[] = [];
-    let cursor = inbox.cursor;
-    for (let turn = 0; ; turn++) {
-      const isLast = enough();
-      const path = `/v1/inboxes/${inbox.id}/messages?since=${cursor}&limit=200&wait=1`;
-      const response = await site
-        .node(turn)
-        .request('GET', path)
-        .catch(() => undefined);
-      if (response?.status === 200) {
-        const page = (await response.json()) as Page;
-        cursor = page.cursor;
-        seen.push(...page.messages.map(({ id }) => id).reverse());
-        if (isLast) return seen;
-      } else {
-        if (response) expect([503, await response.text()]).toEqual([response.status, expect.anything()]);
-        await pause(50);
-      }
-    }
   }
 
   const someMails = () =>

@@ -1,7 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
+import { expect } from 'vitest';
 import { createDatabase } from '../../store/postgres/open-postgres.ts';
 import {
   hasPostgres,
@@ -96,8 +98,8 @@ export function throughPort(url: string, port: number): string {
 }
 
 /**
- * Follows an inbox by its cursor, on one node after another from the place `first` on; the last page is asked for
- * when it is enough. @returns ids, oldest first
+ * Follows an inbox by its cursor, on one node after another from the place `first` on that answers; the last page is
+ * asked for when it is enough. @returns ids, oldest first
  */
 export async function follow(
   site: Nodes,
@@ -110,7 +112,17 @@ export async function follow(
   for (let turn = first; ; turn++) {
     const isLast = enough();
     const path = `/v1/inboxes/${inbox.id}/messages?since=${cursor}&limit=200&wait=1`;
-    const page = await site.node(turn).getJson<{ messages: { id: string }[]; cursor: string }>(path);
+    const response = await site
+      .node(turn)
+      .request('GET', path)
+      .catch(() => undefined);
+    if (response?.status !== 200) {
+      // A node that was killed, or has no database.
+      if (response) expect([response.status, await response.text()]).toEqual([503, expect.anything()]);
+      await pause(50);
+      continue;
+    }
+    const page = (await response.json()) as { messages: { id: string }[]; cursor: string };
     cursor = page.cursor;
     seen.push(...page.messages.map(({ id }) => id).reverse());
     if (isLast) return seen;
