@@ -24,6 +24,13 @@ export const everything = { after: 0, before: Number.POSITIVE_INFINITY, limit: 1
 
 export const ttl = (minutes: number) => ({ ttlMinutes: minutes, expiresAt: T + minutes * 60_000 });
 
+/** Creates an account. @returns its id */
+export async function accountOn(store: Store): Promise<string> {
+  const id = newId('acc', T);
+  await store.accounts.create({ id, name: 'a', plan: 'free', createdAt: T }, null);
+  return id;
+}
+
 /** A new inbox with an address, id and token of its own. */
 export function inboxAt(changes: Partial<NewInbox> = {}): NewInbox {
   const createdAt = changes.createdAt ?? T;

@@ -82,7 +82,8 @@ export class Transactions {
   async #runFirst(queue: Unit[], syncs = true): Promise<void> {
     if (queue.length === 0) return;
     await this.#runTogether(queue, syncs, true);
-    const isLogFull = this.#database.isOpen && Number(this.#log.get()?.log) >= CHECKPOINT_PAGES;
+    const { log = 0, checkpointed = 0 } = (this.#database.isOpen && this.#log.get()) || {};
+    const isLogFull = Number(log) - Number(checkpointed) >= CHECKPOINT_PAGES;
     // Send the results before the next sync blocks this thread, and receive new calls.
     if (this.#isNeeded || isLogFull) await nextTurn();
     if (isLogFull) this.#checkpoint();

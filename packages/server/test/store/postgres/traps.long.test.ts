@@ -7,13 +7,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createPool, requireDurable } from '../../../src/database/postgres/connection.ts';
 import { openPostgres } from '../../../src/database/postgres/open.ts';
 import { runFlights, runTransaction } from '../../../src/database/postgres/transactions.ts';
-import { newId } from '../../../src/ids.ts';
 import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { sharedPostgres } from '../../support/shared-postgres.ts';
 import { MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
-import { inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+import { accountOn, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { createDatabase } from './open-postgres.ts';
 
 const IS_THERE = await hasPostgres();
@@ -141,8 +140,7 @@ describe.skipIf(!IS_THERE || !MAY_MOUNT)('a PostgreSQL whose disk is full', () =
   }
 
   it('answers unavailable, keeps what was acknowledged, and lets inboxes be deleted; takes mail again when there is space', async () => {
-    const accountId = newId('acc', T);
-    await store.accounts.create({ id: accountId, name: 'a', plan: 'free', createdAt: T }, null);
+    const accountId = await accountOn(store);
     const { inbox } = await store.inboxes.create(accountId, inboxAt(), 10, null);
     const count = await fillInbox(accountId, inbox);
     expect(count).toBeGreaterThan(20);

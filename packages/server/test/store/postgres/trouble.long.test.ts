@@ -10,7 +10,7 @@ import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import { createLog, LogOutput } from '../../../src/log.ts';
 import type { Store } from '../../../src/store.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
-import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+import { accountOn, everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { createDatabase } from './open-postgres.ts';
 
 const IS_THERE = await hasPostgres();
@@ -33,12 +33,6 @@ async function connect(to = cluster.url()): Promise<Client> {
   return client;
 }
 
-async function newAccount(store: Store): Promise<string> {
-  const id = newId('acc', T);
-  await store.accounts.create({ id, name: 'a', plan: 'free', createdAt: T }, null);
-  return id;
-}
-
 describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
   let store: Store;
   let accountId: string;
@@ -47,7 +41,7 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
     url = await createDatabase(cluster);
     admin = await connect(url);
     store = await openPostgres({ url });
-    accountId = await newAccount(store);
+    accountId = await accountOn(store);
     inbox = (await store.inboxes.create(accountId, inboxAt(), 10, null)).inbox;
     return async () => {
       await store.close();

@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openSqlite } from '../../../src/database/sqlite/open.ts';
-import { newId } from '../../../src/ids.ts';
 import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store.ts';
 import { damagePage, inDatabase, unreadable } from '../../support/damage.ts';
-import { inboxAt, mailTo, T } from '../builders.ts';
+import { accountOn, inboxAt, mailTo, T } from '../builders.ts';
 import { temporaryPath } from './open-sqlite.ts';
 
 const HOUR = 3_600_000;
@@ -26,9 +25,8 @@ const open = async (): Promise<void> => {
 beforeEach(async () => {
   place = temporaryPath();
   await open();
-  accountId = newId('acc', T);
+  accountId = await accountOn(store);
   inboxes = [];
-  await store.accounts.create({ id: accountId, name: 'a', plan: 'free', createdAt: T }, null);
   for (let n = 0; n < INBOXES; n++) {
     const labels = { half: n % 2 === 0 ? 'even' : 'odd', text: 'x'.repeat(200) };
     inboxes.push((await store.inboxes.create(accountId, inboxAt({ labels }), 1000, null)).inbox);

@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openSqlite } from '../../../src/database/sqlite/open.ts';
-import { newId } from '../../../src/ids.ts';
 import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store.ts';
 import { fill, MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
-import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+import { accountOn, everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 
 const DISK_MIB = 24;
 const YEAR_MS = 366 * 86_400_000;
@@ -26,8 +25,7 @@ describe.skipIf(!MAY_MOUNT)('a store whose disk is full (skipped where none may 
     const path = join(folder, 'mayfly.db');
     store = await openSqlite({ path });
     beside = new DatabaseSync(path, { timeout: 5000 });
-    accountId = newId('acc', T);
-    await store.accounts.create({ id: accountId, name: 'a', plan: 'free', createdAt: T }, null);
+    accountId = await accountOn(store);
   });
   afterEach(async () => {
     beside.close();

@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SqliteOptions } from '../../../src/database/sqlite/open.ts';
-import { newId } from '../../../src/ids.ts';
-import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+import { accountOn, everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { openTemporary } from './open-sqlite.ts';
 
 const closings: (() => Promise<void>)[] = [];
@@ -14,8 +13,7 @@ afterEach(async () => {
 async function openWithInbox(options: Partial<SqliteOptions> = {}) {
   const opened = await openTemporary(options);
   closings.push(opened.close);
-  const accountId = newId('acc', T);
-  await opened.store.accounts.create({ id: accountId, name: 'a', plan: 'free', createdAt: T }, null);
+  const accountId = await accountOn(opened.store);
   const { inbox } = await opened.store.inboxes.create(accountId, inboxAt(), 10, null);
   return { ...opened, inbox };
 }

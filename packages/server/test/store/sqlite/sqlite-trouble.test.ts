@@ -6,8 +6,7 @@ import type { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import { openWriter, requireDurable, requireSqlite } from '../../../src/database/sqlite/connection.ts';
 import { openSqlite, type SqliteOptions, startThread } from '../../../src/database/sqlite/open.ts';
-import { newId } from '../../../src/ids.ts';
-import { everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+import { accountOn, everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { openTemporary, temporaryPath } from './open-sqlite.ts';
 
 const cleanups: (() => Promise<void> | void)[] = [];
@@ -25,8 +24,7 @@ function place(): string {
 async function openWithInbox(options: Partial<SqliteOptions> = {}) {
   const opened = await openTemporary(options);
   cleanups.push(opened.close);
-  const accountId = newId('acc', T);
-  await opened.store.accounts.create({ id: accountId, name: 'a', plan: 'free', createdAt: T }, null);
+  const accountId = await accountOn(opened.store);
   const { inbox } = await opened.store.inboxes.create(accountId, inboxAt(), 10, null);
   return { ...opened, inbox, accountId };
 }

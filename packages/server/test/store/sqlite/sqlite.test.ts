@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { newId } from '../../../src/ids.ts';
-import { inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+import { accountOn, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { describeStore } from '../contract/suite.ts';
 import { openTemporary, openTemporaryHere } from './open-sqlite.ts';
 
@@ -8,8 +7,7 @@ describeStore('the store on SQLite', () => openTemporary(), openTemporaryHere);
 
 test('the store on SQLite takes the memory of a mail that is given away, and copies no other', async () => {
   const { store, close } = await openTemporary();
-  const accountId = newId('acc', T);
-  await store.accounts.create({ id: accountId, name: 'a', plan: 'free', createdAt: T }, null);
+  const accountId = await accountOn(store);
   const { inbox } = await store.inboxes.create(accountId, inboxAt(), 10, null);
   const given = new Uint8Array(new ArrayBuffer(300_000, { maxByteLength: 400_000 }));
   const kept = new Uint8Array(300_000);

@@ -4,33 +4,11 @@ import { REFUSAL_KEPT_MS, type Refusal } from '../../../../src/refusals/sql.ts';
 import type { Store } from '../../../../src/store.ts';
 import { USAGE_KEPT_MS } from '../../../../src/usage/sql.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T } from '../../builders.ts';
+import { TABLES } from '../../sqlite/open-sqlite.ts';
 import { SHOWING, showingMethods } from '../reading-methods.ts';
 import type { Given, Opened } from '../suite.ts';
 
-const EMPTY = {
-  addresses: 0,
-  deliveries: 0,
-  domains: 0,
-  failed_waits: 0,
-  idempotency: 0,
-  inbox_labels: 0,
-  inboxes: 0,
-  messages: 0,
-  outgoing: 0,
-  parked_sources: 0,
-  provider_items: 0,
-  readings: 0,
-  unread: 0,
-  deleted_inboxes: 0,
-  inbox_waits: 0,
-  refusals: 0,
-  shared_sources: 0,
-  source_pieces: 0,
-  sources: 0,
-  usage_days: 0,
-  usage_months: 0,
-  webhooks: 0,
-};
+const EMPTY = Object.fromEntries(TABLES.map((table) => [table, 0]));
 
 /** Sweeps as the sweeper does, in steps; answers what each step freed. */
 async function sweepAll(store: Store, now: number, limit: number): Promise<number[]> {
