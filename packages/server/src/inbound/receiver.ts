@@ -91,7 +91,11 @@ export class Receiver {
       const all = [{ ...mail, source, outgoing, recipients: byInbox(recipients) }];
       const [placed = []] = await store.messages.addBatch(all, clock.now());
       assertStored(placed);
-      begun.committed(placed.some((place) => 'isRead' in place && place.isRead));
+      const stored = placed.filter((place) => 'messageId' in place);
+      begun.committed(
+        stored.some(({ isRead }) => isRead),
+        stored.some(({ deliveries }) => deliveries),
+      );
       this.#publish(placed, recipients);
       return placed;
     });

@@ -17,6 +17,11 @@ class Turns<T extends Queued> {
     inboxes.set(inboxId, (inboxes.get(inboxId) ?? new Set()).add(item));
   }
 
+  has(item: T): boolean {
+    const [accountId, inboxId] = item.flow;
+    return this.#accounts.get(accountId)?.get(inboxId)?.has(item) ?? false;
+  }
+
   next(): T | undefined {
     const [inboxes] = this.#accounts.values();
     const [items] = inboxes?.values() ?? [];
@@ -50,6 +55,10 @@ export class FairQueue<T extends Queued> {
   /** Moves a queued item before those that no caller awaits. */
   hasten(item: T): void {
     if (this.#others.remove(item)) this.#awaited.add(item);
+  }
+
+  isAwaited(item: T): boolean {
+    return this.#awaited.has(item);
   }
 
   /** The item to be served next, which stays queued. */

@@ -9,6 +9,9 @@ const JOBS_PER_WORKER = 8;
 /** Bytes of the jobs posted in advance: 2 ms of work, 10 ms at worst. A larger job is posted alone. */
 const MAX_BYTES_PER_WORKER = 64 * 1024;
 
+/** Interval at which a deferred job is looked at again. */
+const DEFERRED_MS = 20;
+
 export type Failure = 'time' | 'memory' | 'crash' | 'closed';
 
 export interface Job {
@@ -18,6 +21,8 @@ export interface Job {
   readonly load: () => Promise<Uint8Array> | Uint8Array;
   readonly argument: unknown;
   readonly flow: Flow;
+  /** Returns true while the job may wait, as long as no caller awaits it. */
+  readonly mayWait?: (() => boolean) | undefined;
   isSettled: boolean;
   settle(result: TaskResult | Failure): void;
   fail(error: unknown): void;
@@ -58,6 +63,9 @@ export class ParsePool {
   readonly #entry: URL;
   readonly #closed = new AbortController();
   #isWatching = false;
+  /** Whether all workers were busy since the queue was empty. */
+  #isBehind = false;
+  #isDeferring = false;
 
   constructor(entry: URL, limits: PoolLimits) {
     this.#entry = entry;
@@ -82,6 +90,7 @@ export class ParsePool {
   /** Moves a job that no worker has yet before those that no caller awaits. */
   hasten(job: Job): void {
     this.#queue.hasten(job);
+    this.#dispatch();
   }
 
   drop(job: Job, reason: unknown): void {
@@ -101,7 +110,9 @@ export class ParsePool {
 
   #dispatch(): void {
     for (let job = this.#queue.next(); job && !this.#closed.signal.aborted; job = this.#queue.next()) {
+      if (this.#isBehind && job.mayWait?.() && !this.#queue.isAwaited(job)) return void this.#dispatchLater();
       const thread = job.isSettled ? null : this.#threadFor(job);
+      this.#isBehind ||= thread === undefined;
       if (thread === undefined) return;
       this.#queue.remove(job);
       thread?.jobs.push(job);
@@ -109,6 +120,15 @@ export class ParsePool {
       // the worker.
       if (thread?.outbox.push(job) === 1) setImmediate(() => this.#post(thread));
     }
+    this.#isBehind = false;
+  }
+
+  async #dispatchLater(): Promise<void> {
+    if (this.#isDeferring) return;
+    this.#isDeferring = true;
+    await systemClock.sleep(DEFERRED_MS, this.#closed.signal);
+    this.#isDeferring = false;
+    this.#dispatch();
   }
 
   /** The worker with the fewest jobs, or a new one if all are busy and another is allowed. */

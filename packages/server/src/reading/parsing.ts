@@ -31,6 +31,8 @@ export interface ParseRequest {
   signal?: AbortSignal | undefined;
   /** Aborted when a caller awaits the result: the job then runs before those that no caller awaits. */
   hastening?: AbortSignal | undefined;
+  /** See {@link Job.mayWait}. */
+  mayWait?: () => boolean;
 }
 
 /** A mail that is loaded when a worker is free for it. `load` may be called again, when that worker has ended. */
@@ -140,7 +142,7 @@ export class Parsing {
     operation: Name,
     { size, load }: LazyMail,
     argument: unknown,
-    { flow = OTHERS, signal, hastening }: ParseRequest = {},
+    { flow = OTHERS, signal, hastening, mayWait }: ParseRequest = {},
   ): Promise<ReturnType<Tasks[Name]> | Failure> {
     signal?.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
@@ -150,6 +152,7 @@ export class Parsing {
       load,
       argument,
       flow,
+      mayWait,
       isSettled: false,
       settle(result) {
         this.isSettled = true;
@@ -165,7 +168,8 @@ export class Parsing {
     const hasten = () => pool.hasten(job);
     this.#unsettled += 1;
     pool.add(job);
-    if (hastening?.aborted) hasten();
+    // A caller awaits all but the parsing of a new mail.
+    if (!hastening || hastening.aborted) hasten();
     signal?.addEventListener('abort', drop, { once: true });
     hastening?.addEventListener('abort', hasten, { once: true });
     try {

@@ -18,6 +18,13 @@ const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 const MAX_BACKLOG_MAILS = 20_000;
 const MAX_BACKLOG_BYTES = 512 * 1024 * 1024;
 const BACKLOG = 'Too much mail of this account is not read yet. Send it again in 30 seconds.';
+/**
+ * Bounds of a burst: while mail arrives faster than it is parsed, up to so much waits until none has arrived for
+ * QUIET_MS, because parsing would take the processor from accepting. Mail that a caller awaits never waits.
+ */
+const MAX_BURST_MAILS = 10_000;
+const MAX_BURST_BYTES = 24 * 1024 * 1024;
+const QUIET_MS = 20;
 /** Pauses in which another node may finish parsing a mail that it received. After the last one, this node parses it. */
 const OTHER_NODE_MS: readonly number[] = [5, 10, 20, 40, 80];
 /** Interval of searches for mails that no node is parsing, because the node that received them has ended. */
@@ -35,8 +42,13 @@ interface Mail {
 
 /** A mail that is parsed while it is being stored. */
 interface Begun {
-  /** Call it when the mail is stored. @param isRead whether its parsed content was stored with it */
-  committed(isRead: boolean): void;
+  /**
+   * Call it when the mail is stored.
+   * @param isRead whether its parsed content was stored with it
+   * @param isAwaited whether something waits for its parsed content, such as a webhook
+   */
+  committed(isRead: boolean, isAwaited?: boolean): void;
+  /** Call it when the mail was not stored. */
   cancel(): void;
 }
 
@@ -70,6 +82,11 @@ export class Readings {
   #reserving: Promise<void> | undefined;
   readonly #stopped = new AbortController();
   #keptBytes = 0;
+  /** Mails that are being stored. */
+  readonly #storing = new Set<Entry>();
+  /** When the last mail arrived, monotonic milliseconds. */
+  #arrivedAt = Number.NEGATIVE_INFINITY;
+  /** Sources that were unparsed at the last search. */
   #seen: ReadonlySet<number> = new Set();
 
   constructor(deps: Deps) {
@@ -132,15 +149,20 @@ export class Readings {
     const unread = { source, size, accountId, checks };
     const entry = this.#add(source);
     entry.done.promise.then(leave, leave);
+    this.#storing.add(entry);
+    this.#arrivedAt = systemClock.monotonic();
     if (isKept) this.#read(entry, unread, flow, stopped.signal, mail);
     return {
-      committed: (isRead) => {
+      committed: (isRead, isAwaited = false) => {
+        this.#storing.delete(entry);
+        if (isAwaited) entry.hastening.abort();
         // If the entry ended, its parsed content reached the store before the mail and was ignored.
         const isBegun = isKept && this.#entries.has(source);
         if (isRead || isBegun || this.#stopped.signal.aborted) return;
         this.#read(isKept ? this.#add(source) : entry, unread, flow);
       },
       cancel: () => {
+        this.#storing.delete(entry);
         stopped.abort();
         this.#entries.delete(source);
         entry.done.resolve();
@@ -190,6 +212,11 @@ export class Readings {
       after = last;
     }
   }
+
+  readonly #isBurst = (): boolean => {
+    const isQuiet = this.#storing.size === 0 && systemClock.monotonic() - this.#arrivedAt >= QUIET_MS;
+    return !isQuiet && this.#entries.size < MAX_BURST_MAILS && this.#keptBytes < MAX_BURST_BYTES;
+  };
 
   #admit(accountId: string, bytes: number): void {
     const load = this.#backlogs.get(accountId) ?? { mails: 0, bytes: 0 };
@@ -243,7 +270,8 @@ export class Readings {
     // Starts the check of the sender, which need not wait for a worker.
     if (kept) void load();
     const finish = async (): Promise<void> => {
-      const parsed = await parsing.parse({ size, load }, { flow, signal, hastening: hastening.signal });
+      const request = { flow, signal, hastening: hastening.signal, mayWait: this.#isBurst };
+      const parsed = await parsing.parse({ size, load }, request);
       this.#note('parsed', trail);
       const authentication = await checking;
       // Stopping ends the workers, so the result may be incomplete. The mail is parsed after the next start.
