@@ -62,6 +62,26 @@ describe('parsing on worker threads', () => {
     }
   });
 
+  it('defers mails of a burst until it is over, but not those that a caller awaits', async () => {
+    const parsing = start({ threads: 1 });
+    let isBurst = true;
+    const order: number[] = [];
+    const awaited = new AbortController();
+    const all = Array.from({ length: 100 }, async (_, i) => {
+      const hastening = i === 90 ? awaited.signal : new AbortController().signal;
+      const subject = mail([`Subject: number ${i}`]);
+      await parsing.parse(subject, { mayWait: () => isBurst, hastening });
+      order.push(i);
+    });
+    awaited.abort();
+    await all[90];
+    await parsing.parse(mail(['Subject: awaited from the start']));
+    expect(order.length).toBeLessThan(50);
+    isBurst = false;
+    await Promise.all(all);
+    expect(order).toHaveLength(100);
+  });
+
   it('gives each mail results in buffers of its own', async () => {
     const { summary, content } = await start().parse(mail(['Subject: x']));
     expect(summary.buffer.byteLength).toBe(summary.length);
