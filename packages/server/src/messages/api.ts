@@ -16,6 +16,7 @@ import type { App, RouteContext } from '../http/context.ts';
 import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
 import { baseUrl } from '../http/request/inputs.ts';
 import { contentTag, immutableTag, isFresh, sendJson } from '../http/response/etag.ts';
+import { type AddRoute, routesOf } from '../http/route.ts';
 import { throwEnded } from '../inboxes/records.ts';
 import { fold } from '../mail/matching/compared-content.ts';
 import type { AttachmentBytes } from './bytes/attachment-bytes.ts';
@@ -24,7 +25,6 @@ import { findMessage, throwMissing } from './find-message.ts';
 import { toMessage, toSummary } from './json.ts';
 import type { FullMessageRecord, MessageRecord } from './records.ts';
 
-const TAGS = ['Messages'];
 const RAW_TYPE = 'message/rfc822';
 const OCTETS = 'application/octet-stream';
 
@@ -33,31 +33,27 @@ const wantsOctets = (accept = ''): boolean =>
   accept.includes(OCTETS) && !accept.includes(RAW_TYPE) && !accept.includes('*/*');
 
 export function messageRoutes(app: App, context: RouteContext): void {
-  readRoute(app, context);
-  rawRoute(app, context);
-  markRoute(app, context);
-  deleteRoutes(app, context);
+  const route = routesOf(app, 'Messages');
+  readRoute(route, context);
+  rawRoute(route, context);
+  markRoute(route, context);
+  deleteRoutes(route, context);
 }
 
 function readRoute(
-  app: App,
+  route: AddRoute,
   { options, deps: { store, clock }, held, attachmentBytes, wholeMails, responses }: RouteContext,
 ): void {
-  app.route({
-    method: 'GET',
-    url: '/v1/inboxes/:id/messages/:messageId',
-    config: { access: 'inbox:read' },
-    schema: {
-      operationId: 'getMessage',
-      tags: TAGS,
-      summary: 'Read a message',
-      description:
-        'The message in full: text, HTML, headers, links, codes, attachments. Reading a message does not change it.',
-      params: MessageParams,
-      querystring: ReadMessageQuery,
-      headers: ConditionalHeaders,
-      response: { 200: json(Message, 'The message.', ETAG), 304: NOT_MODIFIED },
-    },
+  route('GET /v1/inboxes/:id/messages/:messageId', {
+    access: 'inbox:read',
+    operationId: 'getMessage',
+    summary: 'Read a message',
+    description:
+      'The message in full: text, HTML, headers, links, codes, attachments. Reading a message does not change it.',
+    params: MessageParams,
+    querystring: ReadMessageQuery,
+    headers: ConditionalHeaders,
+    response: { 200: json(Message, 'The message.', ETAG), 304: NOT_MODIFIED },
     handler: async (request, reply) => {
       const inbox = callersInbox(request);
       const { messageId } = request.params;
@@ -87,21 +83,16 @@ function readRoute(
 const markedTag = ({ id, readAt, tags }: MessageRecord, include = ''): string =>
   contentTag(Buffer.from(JSON.stringify([id, readAt, tags, include])));
 
-function markRoute(app: App, { deps: { store, clock } }: RouteContext): void {
-  app.route({
-    method: 'PATCH',
-    url: '/v1/inboxes/:id/messages/:messageId',
-    config: { access: 'inbox:write' },
-    schema: {
-      operationId: 'markMessage',
-      tags: TAGS,
-      summary: 'Mark a message as read, or tag it',
-      description:
-        'Sets `readAt` and `tags`, by which `is:` and `tag:` search. Nothing else marks a message: reading it by this API does not.',
-      params: MessageParams,
-      body: ref(MarkMessage),
-      response: { 200: json(MessageSummary, 'The message after the change.') },
-    },
+function markRoute(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
+  route('PATCH /v1/inboxes/:id/messages/:messageId', {
+    access: 'inbox:write',
+    operationId: 'markMessage',
+    summary: 'Mark a message as read, or tag it',
+    description:
+      'Sets `readAt` and `tags`, by which `is:` and `tag:` search. Nothing else marks a message: reading it by this API does not.',
+    params: MessageParams,
+    body: ref(MarkMessage),
+    response: { 200: json(MessageSummary, 'The message after the change.') },
     handler: async (request) => {
       const { messageId } = request.params;
       const { tags, ...rest } = request.body;
@@ -118,21 +109,16 @@ function markRoute(app: App, { deps: { store, clock } }: RouteContext): void {
 const onceEach = (tags: readonly string[]): string[] =>
   [...Map.groupBy(tags, fold).values()].flatMap(([first]) => first ?? []);
 
-function rawRoute(app: App, { deps: { store, clock } }: RouteContext): void {
-  app.route({
-    method: 'GET',
-    url: '/v1/inboxes/:id/messages/:messageId/raw',
-    config: { access: 'inbox:read' },
-    schema: {
-      operationId: 'getRawMessage',
-      tags: TAGS,
-      summary: "Read a message's raw source",
-      description:
-        'The message as it was received, byte for byte, after the Received line of this server. The media type is `application/octet-stream` if `Accept` names only that.',
-      params: MessageParams,
-      headers: ConditionalHeaders,
-      response: { 200: bytes([RAW_TYPE, OCTETS], 'The raw source.', ETAG), 304: NOT_MODIFIED },
-    },
+function rawRoute(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
+  route('GET /v1/inboxes/:id/messages/:messageId/raw', {
+    access: 'inbox:read',
+    operationId: 'getRawMessage',
+    summary: "Read a message's raw source",
+    description:
+      'The message as it was received, byte for byte, after the Received line of this server. The media type is `application/octet-stream` if `Accept` names only that.',
+    params: MessageParams,
+    headers: ConditionalHeaders,
+    response: { 200: bytes([RAW_TYPE, OCTETS], 'The raw source.', ETAG), 304: NOT_MODIFIED },
     handler: async (request, reply) => {
       const inbox = callersInbox(request);
       const { messageId: id } = request.params;
@@ -155,65 +141,49 @@ function rawRoute(app: App, { deps: { store, clock } }: RouteContext): void {
   });
 }
 
-function deleteRoutes(app: App, { deps: { store, clock } }: RouteContext): void {
-  app.route({
-    method: 'DELETE',
-    url: '/v1/inboxes/:id/messages',
-    config: { access: 'inbox:write' },
-    schema: {
-      operationId: 'deleteMessages',
-      tags: TAGS,
-      summary: 'Empty an inbox',
-      description:
-        'Deletes all messages of the inbox. After the response none of them can be read, and their webhook deliveries that are still pending are cancelled. A message that arrives meanwhile is either deleted or kept, never half of it. The inbox keeps its address, its expiry and its `cursor`: a client that follows a cursor continues without missing or repeating anything.',
-      params: InboxParams,
-      response: { 204: empty('All messages are deleted.') },
-    },
-    handler: async (request, reply) => {
+function deleteRoutes(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
+  route('DELETE /v1/inboxes/:id/messages', {
+    access: 'inbox:write',
+    operationId: 'deleteMessages',
+    summary: 'Empty an inbox',
+    description:
+      'Deletes all messages of the inbox. After the response none of them can be read, and their webhook deliveries that are still pending are cancelled. A message that arrives meanwhile is either deleted or kept, never half of it. The inbox keeps its address, its expiry and its `cursor`: a client that follows a cursor continues without missing or repeating anything.',
+    params: InboxParams,
+    response: { 204: empty('All messages are deleted.') },
+    handler: async (request) => {
       const inbox = callersInbox(request);
       const now = clock.now();
       if (!(await store.messages.deleteAll(inbox.id, now))) return throwEnded(store.inboxes, inbox, now);
-      return reply.code(204).send();
     },
   });
 
-  app.route({
-    method: 'DELETE',
-    url: '/v1/inboxes/:id/messages/:messageId',
-    config: { access: 'inbox:write' },
-    schema: {
-      operationId: 'deleteMessage',
-      tags: TAGS,
-      summary: 'Delete a message',
-      description: 'After the response the message and its source are gone.',
-      params: MessageParams,
-      response: { 204: empty('Deleted.') },
-    },
-    handler: async (request, reply) => {
+  route('DELETE /v1/inboxes/:id/messages/:messageId', {
+    access: 'inbox:write',
+    operationId: 'deleteMessage',
+    summary: 'Delete a message',
+    description: 'After the response the message and its source are gone.',
+    params: MessageParams,
+    response: { 204: empty('Deleted.') },
+    handler: async (request) => {
       const { messageId } = request.params;
       const inbox = callersInbox(request);
       const now = clock.now();
       const deleted = await store.messages.delete(inbox.id, messageId, now);
       if (!deleted) return throwMissing(store.inboxes, inbox, messageId, now);
-      return reply.code(204).send();
     },
   });
 }
 
 export function lintRoutes(app: App, { deps: { store, clock }, held, wholeMails }: RouteContext): void {
-  app.route({
-    method: 'GET',
-    url: '/v1/inboxes/:id/messages/:messageId/lint',
-    config: { access: 'inbox:read' },
-    schema: {
-      operationId: 'lintMessage',
-      tags: ['Messages'],
-      summary: 'Find what is wrong with a message',
-      description:
-        'Checks the message against RFC 5322, RFC 2045 to 2047, RFC 2183, RFC 2369, RFC 2392 and RFC 8058, and its HTML against what mail clients support. Links and images are never fetched.',
-      params: MessageParams,
-      response: { 200: json(LintReport, 'The report.') },
-    },
+  const route = routesOf(app, 'Messages');
+  route('GET /v1/inboxes/:id/messages/:messageId/lint', {
+    access: 'inbox:read',
+    operationId: 'lintMessage',
+    summary: 'Find what is wrong with a message',
+    description:
+      'Checks the message against RFC 5322, RFC 2045 to 2047, RFC 2183, RFC 2369, RFC 2392 and RFC 8058, and its HTML against what mail clients support. Links and images are never fetched.',
+    params: MessageParams,
+    response: { 200: json(LintReport, 'The report.') },
     handler: async (request, reply) => {
       const { messageId } = request.params;
       const message = await findMessage(store, callersInbox(request), messageId, clock.now());

@@ -7,6 +7,7 @@ import type { App, RouteContext } from '../http/context.ts';
 import { bytes, ConditionalHeaders, ETAG, NOT_MODIFIED } from '../http/openapi/responses.ts';
 import { immutableTag, isFresh } from '../http/response/etag.ts';
 import { problem, sendProblem } from '../http/response/problems.ts';
+import { routesOf } from '../http/route.ts';
 import type { MailAttachment } from '../mail/mail.ts';
 import { isMediaType } from '../mail/mime/parameters.ts';
 import { quoted } from '../text/nearest.ts';
@@ -33,25 +34,22 @@ export function attachmentRoutes(
   app: App,
   { deps: { store, clock }, held, attachmentBytes, wholeMails }: RouteContext,
 ): void {
-  app.route({
-    method: 'GET',
-    url: '/v1/inboxes/:id/messages/:messageId/attachments/:attachmentId',
-    config: { access: 'inbox:read', errors: ['range_not_satisfiable'] },
-    schema: {
-      operationId: 'getAttachment',
-      tags: ['Messages'],
-      summary: 'Download an attachment',
-      description: 'The decoded bytes of the attachment. `Content-Disposition` is always `attachment`.',
-      params: AttachmentParams,
-      headers: RangeHeaders,
-      response: {
-        200: bytes(ANY_TYPE, 'The bytes, with the media type of the attachment.', {
-          ...ETAG,
-          'Accept-Ranges': ACCEPT_RANGES,
-        }),
-        206: bytes(ANY_TYPE, 'The bytes of the range.', { ...ETAG, 'Content-Range': CONTENT_RANGE }),
-        304: NOT_MODIFIED,
-      },
+  const route = routesOf(app, 'Messages');
+  route('GET /v1/inboxes/:id/messages/:messageId/attachments/:attachmentId', {
+    access: 'inbox:read',
+    errors: ['range_not_satisfiable'],
+    operationId: 'getAttachment',
+    summary: 'Download an attachment',
+    description: 'The decoded bytes of the attachment. `Content-Disposition` is always `attachment`.',
+    params: AttachmentParams,
+    headers: RangeHeaders,
+    response: {
+      200: bytes(ANY_TYPE, 'The bytes, with the media type of the attachment.', {
+        ...ETAG,
+        'Accept-Ranges': ACCEPT_RANGES,
+      }),
+      206: bytes(ANY_TYPE, 'The bytes of the range.', { ...ETAG, 'Content-Range': CONTENT_RANGE }),
+      304: NOT_MODIFIED,
     },
     handler: async (request, reply) => {
       const { messageId, attachmentId } = request.params;

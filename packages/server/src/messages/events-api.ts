@@ -14,6 +14,7 @@ import type { App, RouteContext } from '../http/context.ts';
 import { STREAM_QUIET_MS, STREAM_RETRY_MS, STREAM_STALLED_MS } from '../http/limits.ts';
 import { events } from '../http/openapi/responses.ts';
 import { toAppError } from '../http/response/problems.ts';
+import { routesOf } from '../http/route.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import { liveInbox } from '../inboxes/records.ts';
 import { accountCursorAt, cursorAt, timeOfSince } from './cursor.ts';
@@ -23,7 +24,6 @@ import { toSummary } from './json.ts';
 import { placeAfter } from './list.ts';
 import type { MessageRecord } from './records.ts';
 
-const TAGS = ['Messages'];
 const EVENT_STREAM = 'text/event-stream; charset=utf-8';
 const HOW =
   'Server-sent events: `event: message.received`, `id` is a cursor, `data` a `StreamedMessage` as JSON. Every message is sent once and in order. After a disconnect, send the last `id` as `Last-Event-ID` to continue without a gap. A comment is sent every 15 seconds. A client that reads nothing for 30 seconds is disconnected and may resume.';
@@ -31,21 +31,17 @@ const HOW =
 export function eventRoutes(app: App, context: RouteContext): void {
   const { deps } = context;
   const stream = createStreaming(context);
+  const route = routesOf(app, 'Messages');
 
-  app.route({
-    method: 'GET',
-    url: '/v1/inboxes/:id/events',
-    config: { access: 'inbox:read' },
-    schema: {
-      operationId: 'streamInboxEvents',
-      tags: TAGS,
-      summary: 'Follow an inbox as a stream',
-      description: `${HOW} When the inbox ends, the last comment says so, and the stream closes.`,
-      params: InboxParams,
-      querystring: InboxEventsQuery,
-      headers: EventsHeaders,
-      response: { 200: events(StreamedMessage, 'A stream of messages that does not end by itself.') },
-    },
+  route('GET /v1/inboxes/:id/events', {
+    access: 'inbox:read',
+    operationId: 'streamInboxEvents',
+    summary: 'Follow an inbox as a stream',
+    description: `${HOW} When the inbox ends, the last comment says so, and the stream closes.`,
+    params: InboxParams,
+    querystring: InboxEventsQuery,
+    headers: EventsHeaders,
+    response: { 200: events(StreamedMessage, 'A stream of messages that does not end by itself.') },
     handler: async (request, reply) => {
       const inbox = callersInbox(request);
       const since = request.headers['last-event-id'] || request.query.since;
@@ -60,19 +56,14 @@ export function eventRoutes(app: App, context: RouteContext): void {
     },
   });
 
-  app.route({
-    method: 'GET',
-    url: '/v1/events',
-    config: { access: 'account:read' },
-    schema: {
-      operationId: 'streamAccountEvents',
-      tags: TAGS,
-      summary: 'Follow all inboxes of the account as one stream',
-      description: `${HOW} Messages are sent in the order in which they were stored.`,
-      querystring: AccountEventsQuery,
-      headers: EventsHeaders,
-      response: { 200: events(StreamedMessage, 'A stream of messages that does not end by itself.') },
-    },
+  route('GET /v1/events', {
+    access: 'account:read',
+    operationId: 'streamAccountEvents',
+    summary: 'Follow all inboxes of the account as one stream',
+    description: `${HOW} Messages are sent in the order in which they were stored.`,
+    querystring: AccountEventsQuery,
+    headers: EventsHeaders,
+    response: { 200: events(StreamedMessage, 'A stream of messages that does not end by itself.') },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);
       const since = request.headers['last-event-id'] || request.query.since;

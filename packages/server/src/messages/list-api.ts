@@ -13,6 +13,7 @@ import { callersInbox, keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { ConditionalHeaders, ETAG, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
 import { contentTag, sendJson } from '../http/response/etag.ts';
+import { routesOf } from '../http/route.ts';
 import { type Condition, conditionsOf, type TextField } from '../mail/matching/conditions.ts';
 import { didYouMean, quoted } from '../text/nearest.ts';
 import { timeOfRfc3339 } from './cursor.ts';
@@ -22,21 +23,17 @@ import { type ListQuery, listAccountMessages, listMessages } from './list.ts';
 const NEVER = new AbortController().signal;
 
 export function messageListRoute(app: App, { deps, held, heldDeps, responses }: RouteContext): void {
-  app.route({
-    method: 'GET',
-    url: '/v1/inboxes/:id/messages',
-    config: { access: 'inbox:read' },
-    schema: {
-      operationId: 'listMessages',
-      tags: ['Messages'],
-      summary: 'List messages, or wait for one',
-      description:
-        '**Newest first**; an explained wait (`POST …/wait`) returns the oldest matching messages first. Pass `cursor` as `since` in the next request to get every message exactly once; if there are more than `limit`, `hasMore` is true and `before` returns the rest. With `wait` the response is held until a message matches; two identical requests return the same message again unless the second passes the `cursor` of the first as `since`. Responses to requests without `wait` carry an `ETag`.',
-      params: InboxParams,
-      querystring: MessageQuery,
-      headers: ConditionalHeaders,
-      response: { 200: json(MessageList, 'A page of messages.', ETAG), 304: NOT_MODIFIED },
-    },
+  const route = routesOf(app, 'Messages');
+  route('GET /v1/inboxes/:id/messages', {
+    access: 'inbox:read',
+    operationId: 'listMessages',
+    summary: 'List messages, or wait for one',
+    description:
+      '**Newest first**; an explained wait (`POST …/wait`) returns the oldest matching messages first. Pass `cursor` as `since` in the next request to get every message exactly once; if there are more than `limit`, `hasMore` is true and `before` returns the rest. With `wait` the response is held until a message matches; two identical requests return the same message again unless the second passes the `cursor` of the first as `since`. Responses to requests without `wait` carry an `ETag`.',
+    params: InboxParams,
+    querystring: MessageQuery,
+    headers: ConditionalHeaders,
+    response: { 200: json(MessageList, 'A page of messages.', ETAG), 304: NOT_MODIFIED },
     handler: async (request, reply) => {
       const inbox = callersInbox(request);
       const query = listQuery(request.query);
@@ -60,20 +57,16 @@ export function messageListRoute(app: App, { deps, held, heldDeps, responses }: 
 }
 
 export function accountMessageRoutes(app: App, { held, heldDeps }: RouteContext): void {
-  app.route({
-    method: 'GET',
-    url: '/v1/messages',
-    config: { access: 'account:read' },
-    schema: {
-      operationId: 'listAccountMessages',
-      tags: ['Messages'],
-      summary: 'List and search the messages of all inboxes',
-      description:
-        'The messages of all live inboxes of the account, in the order in which they were stored, **newest first**. `q` searches; `q` and the filters can be combined, and all conditions must be met. Follow `cursor` with `since` and you see every message exactly once. With `wait` the response is held until a message matches.\n\nA search goes on until it has a page or has looked at all messages. Only when that takes more than a second does it end before, and then `searchedTo` is there. Responses to requests without `wait` carry an `ETag`.',
-      querystring: AccountMessageQuery,
-      headers: ConditionalHeaders,
-      response: { 200: json(AccountMessageList, 'A page of messages.', ETAG), 304: NOT_MODIFIED },
-    },
+  const route = routesOf(app, 'Messages');
+  route('GET /v1/messages', {
+    access: 'account:read',
+    operationId: 'listAccountMessages',
+    summary: 'List and search the messages of all inboxes',
+    description:
+      'The messages of all live inboxes of the account, in the order in which they were stored, **newest first**. `q` searches; `q` and the filters can be combined, and all conditions must be met. Follow `cursor` with `since` and you see every message exactly once. With `wait` the response is held until a message matches.\n\nA search goes on until it has a page or has looked at all messages. Only when that takes more than a second does it end before, and then `searchedTo` is there. Responses to requests without `wait` carry an `ETag`.',
+    querystring: AccountMessageQuery,
+    headers: ConditionalHeaders,
+    response: { 200: json(AccountMessageList, 'A page of messages.', ETAG), 304: NOT_MODIFIED },
     handler: async (request, reply) => {
       const { account } = keyCaller(request);
       const query = listQuery(request.query);

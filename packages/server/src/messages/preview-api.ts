@@ -9,6 +9,7 @@ import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
 import { baseUrl } from '../http/request/inputs.ts';
 import { toTime } from '../http/response/time.ts';
+import { type AddRoute, routesOf } from '../http/route.ts';
 import { IMAGE_TYPES } from '../mail/mail.ts';
 import { sendAttachment } from './attachments-api.ts';
 import { findMessage, throwMissing } from './find-message.ts';
@@ -43,28 +44,23 @@ const urlOf = ({ options }: RouteContext, capability: string, request: FastifyRe
   `${baseUrl(options.publicUrl, request)}/preview/${capability}`;
 
 export function previewRoutes(app: App, context: RouteContext): void {
-  linkRoute(app, context);
+  linkRoute(routesOf(app, 'Messages'), context);
   pageRoutes(app, context);
 }
 
-function linkRoute(app: App, context: RouteContext): void {
+function linkRoute(route: AddRoute, context: RouteContext): void {
   const { deps, held, wholeMails } = context;
   const { store, clock } = deps;
 
-  app.route({
-    method: 'POST',
-    url: '/v1/inboxes/:id/messages/:messageId/preview',
-    config: { access: 'inbox:read' },
-    schema: {
-      operationId: 'previewMessage',
-      tags: ['Messages'],
-      summary: 'Show a message in a browser',
-      description:
-        'Returns a link to the message as a browser shows it, valid for 10 minutes, and no longer than the API key that asked for it. The page runs no script and loads nothing from other servers unless `remoteContent` is true; images of the message itself are loaded below the link.',
-      params: MessageParams,
-      body: ref(PreviewRequest),
-      response: { 200: json(Preview, 'The link.') },
-    },
+  route('POST /v1/inboxes/:id/messages/:messageId/preview', {
+    access: 'inbox:read',
+    operationId: 'previewMessage',
+    summary: 'Show a message in a browser',
+    description:
+      'Returns a link to the message as a browser shows it, valid for 10 minutes, and no longer than the API key that asked for it. The page runs no script and loads nothing from other servers unless `remoteContent` is true; images of the message itself are loaded below the link.',
+    params: MessageParams,
+    body: ref(PreviewRequest),
+    response: { 200: json(Preview, 'The link.') },
     handler: async (request, reply) => {
       const inbox = callersInbox(request);
       const { id: inboxId } = inbox;

@@ -4,6 +4,7 @@ import { callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
 import { toTimeOrNull } from '../http/response/time.ts';
+import { routesOf } from '../http/route.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import { inboxAddress, parseAddress } from '../mail/address.ts';
 import { headersAt } from '../mail/fields.ts';
@@ -35,19 +36,15 @@ export function timelineRoutes(
     return { ...message, content: { ...message.content, headers } };
   }
 
-  app.route({
-    method: 'GET',
-    url: '/v1/inboxes/:id/messages/:messageId/timeline',
-    config: { access: 'inbox:read' },
-    schema: {
-      operationId: 'getTimeline',
-      tags: ['Messages'],
-      summary: 'Read when what happened to a message',
-      description:
-        'From the Date header over each Received header and each step of the SMTP session to the commit, the 250 reply and each webhook attempt so far, with the milliseconds between them. Where clocks differ, `note` says so. Attempts are kept for 7 days after a delivery ended.',
-      params: MessageParams,
-      response: { 200: json(Timeline, 'The events.') },
-    },
+  const route = routesOf(app, 'Messages');
+  route('GET /v1/inboxes/:id/messages/:messageId/timeline', {
+    access: 'inbox:read',
+    operationId: 'getTimeline',
+    summary: 'Read when what happened to a message',
+    description:
+      'From the Date header over each Received header and each step of the SMTP session to the commit, the 250 reply and each webhook attempt so far, with the milliseconds between them. Where clocks differ, `note` says so. Attempts are kept for 7 days after a delivery ended.',
+    params: MessageParams,
+    response: { 200: json(Timeline, 'The events.') },
     handler: async (request) => {
       const inbox = callersInbox(request);
       const { id: inboxId, accountId } = inbox;

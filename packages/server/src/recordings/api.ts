@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import {
   type CreatedInbox,
   type CreateInbox,
@@ -15,15 +14,16 @@ import { AppError } from '../errors.ts';
 import { callersInbox, keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { bytes, created } from '../http/openapi/responses.ts';
-import { bodyStream, withStreams } from '../http/request/inputs.ts';
+import { bodyStream } from '../http/request/inputs.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime } from '../http/response/time.ts';
+import { type AddRoute, routesOf } from '../http/route.ts';
 import { newId } from '../ids.ts';
 import type { CaptureTarget } from '../inbound/smtp-credentials.ts';
 import { createInbox, lifetimeOfNew, withoutSinkLabel } from '../inboxes/new-inbox.ts';
 import type { StagedMails } from '../inboxes/records.ts';
 import type { ReplayStep } from './replay.ts';
-import type { OpenRecording, UploadedFile } from './upload.ts';
+import type { OpenRecording } from './upload.ts';
 
 /** Limit of an uploaded archive, which is stored in a temporary file. */
 const MAX_ARCHIVE_BYTES = 512 * 1024 * 1024;
@@ -37,11 +37,6 @@ const tooManyArchives = (): AppError =>
     `${MAX_OPEN_ARCHIVES} recordings are being imported or replayed. Retry in ${RETRY_AFTER_SECONDS} seconds.`,
     { retryAfterSeconds: RETRY_AFTER_SECONDS },
   );
-
-interface Upload extends Omit<OpenRecording, 'close'> {
-  /** Closes the archive and deletes its file. */
-  close(): Promise<void>;
-}
 
 /** When a recorded message is delivered, in milliseconds after the first. */
 function delayOf({ receivedAt }: RecordedMessage, first: RecordedMessage | undefined, speed: number): number {
@@ -63,123 +58,95 @@ function replayMs(messages: readonly RecordedMessage[], speed: number, ttlMinute
   );
 }
 
-type ImportRequest = FastifyRequest<{ Querystring: ImportQuery }>;
-
-class Imports {
-  readonly #context: RouteContext;
-  #open = 0;
-
-  constructor(context: RouteContext) {
-    this.#context = context;
-  }
-
-  /**
-   * Creates an inbox from the archive that a request uploads: with all messages in one transaction, or with `speed` by
-   * replaying them at their recorded intervals.
-   * @throws AppError `invalid_request` for a replay that would outlive the inbox, `malformed_recording`,
-   *   `payload_too_large`, `message_too_large`, and those of a creation
-   */
-  async create(request: ImportRequest, upload: Readable): Promise<ImportedInbox> {
-    const archive = await this.#receive(request, upload);
-    let isReplayed = false;
-    try {
-      const { speed, ...place } = request.query;
-      const { inbox: recorded, messages } = archive.recording;
-      const body = { ...place, labels: withoutSinkLabel(recorded.labels) };
-      const caller = keyCaller(request);
-      const { account } = caller;
-      const { store, clock, plans, replays } = this.#context.deps;
-      const ttlMinutes = lifetimeOfNew(body, plans.named(account.plan), account.plan);
-      const recordedMessages = messages.length;
-      if (speed === undefined) {
-        return { ...(await this.#import(request, body, archive)), recordedMessages, replayEndsAt: null };
-      }
-      const lastMs = replayMs(messages, speed, ttlMinutes);
-      const created = await createInbox(this.#context, caller, body, { replayMs: lastMs });
-      const target = { inboxId: created.id, accountId: account.id, address: created.address };
-      const steps = this.#stepsOf(target, archive, plainAddress(request.ip), speed);
-      isReplayed = true;
-      replays.start(steps, async (outcome) => {
-        await archive.close();
-        await store.inboxes.endReplay(created.id, outcome);
-      });
-      return { ...created, recordedMessages, replayEndsAt: toTime(clock.now() + lastMs) };
-    } finally {
-      if (!isReplayed) await archive.close();
+/** Stores all messages before it creates the inbox, so that the inbox never has only some of them. */
+async function importAll(
+  context: RouteContext,
+  request: FastifyRequest,
+  body: CreateInbox,
+  { recording, read }: OpenRecording,
+): Promise<CreatedInbox> {
+  const caller = keyCaller(request);
+  const { store, clock, plans, injection, events } = context.deps;
+  const { id: accountId, plan } = caller.account;
+  const { maxMessageBytes } = plans.named(plan);
+  const begunAt = clock.now();
+  const stage = newId('msg', begunAt);
+  const place = { accountId, maxMessageBytes, stage };
+  try {
+    const mails: StagedMails['mails'] = [];
+    for (const message of recording.messages) {
+      const { rcptTo, ...envelope } = message.envelope;
+      const stream = read(message);
+      const source = await injection
+        .stage({ stream, envelope }, place, plainAddress(request.ip))
+        .finally(() => stream.destroy());
+      mails.push({ source, rcptTo });
     }
+    const created = await createInbox(context, caller, body, { staged: { stage, mails, begunAt } });
+    events.publish({ accountId, inboxId: created.id });
+    events.publishDeliveries();
+    return created;
+  } catch (error) {
+    // If this fails too, the sweeper deletes the messages later.
+    await store.messages.unstage(stage).catch(() => undefined);
+    throw error;
   }
+}
 
-  async #receive(request: ImportRequest, upload: Readable): Promise<Upload> {
-    if (this.#open >= MAX_OPEN_ARCHIVES) throw tooManyArchives();
-    this.#open += 1;
-    let file: UploadedFile | undefined;
-    const close = async () => {
-      this.#open -= 1;
-      await file?.remove();
-    };
-    try {
-      // Imported on first use: the start of the server needs none of its libraries.
-      const { storeUpload, openRecording } = await import('./upload.ts');
-      file = await storeUpload(upload, request.headers, MAX_ARCHIVE_BYTES);
-      const { plans, parsing } = this.#context.deps;
-      const { maxMessagesPerInbox } = plans.named(keyCaller(request).account.plan);
-      const archive = await openRecording(file.path, maxMessagesPerInbox, parsing);
-      return {
-        ...archive,
-        close() {
-          archive.close();
-          return close();
-        },
-      };
-    } catch (error) {
-      await close();
-      throw error;
-    }
-  }
+const stepsOf = (
+  { deps: { injection } }: RouteContext,
+  inbox: CaptureTarget,
+  { recording: { messages }, read }: OpenRecording,
+  remoteAddress: string,
+  speed: number,
+): ReplayStep[] =>
+  messages.map((message) => ({
+    afterMs: delayOf(message, messages[0], speed),
+    deliver: async () => {
+      const { rcptTo: recorded, ...envelope } = message.envelope;
+      const rcptTo = recorded.length === 0 ? [inbox.address] : recorded;
+      const stream = read(message);
+      await injection
+        .restore(inbox, { stream, envelope, rcptTo }, remoteAddress)
+        .finally(() => stream.destroy());
+    },
+  }));
 
-  /** Stores all messages before it creates the inbox, so that the inbox never has only some of them. */
-  async #import(request: ImportRequest, body: CreateInbox, archive: Upload): Promise<CreatedInbox> {
+/**
+ * Creates an inbox from an archive: with all messages in one transaction, or with `speed` by replaying them at their
+ * recorded intervals. Closes the archive when it is no longer needed.
+ * @throws AppError `invalid_request` for a replay that would outlive the inbox, `message_too_large`, and those of a creation
+ */
+async function importInbox(
+  context: RouteContext,
+  request: FastifyRequest<{ Querystring: ImportQuery }>,
+  archive: OpenRecording,
+): Promise<ImportedInbox> {
+  let isReplayed = false;
+  try {
+    const { speed, ...place } = request.query;
+    const { inbox: recorded, messages } = archive.recording;
+    const body = { ...place, labels: withoutSinkLabel(recorded.labels) };
     const caller = keyCaller(request);
-    const { store, clock, plans, injection, events } = this.#context.deps;
-    const { id: accountId, plan } = caller.account;
-    const { maxMessageBytes } = plans.named(plan);
-    const begunAt = clock.now();
-    const stage = newId('msg', begunAt);
-    const place = { accountId, maxMessageBytes, stage };
-    try {
-      const mails: StagedMails['mails'] = [];
-      for (const message of archive.recording.messages) {
-        const { rcptTo, ...envelope } = message.envelope;
-        const stream = archive.read(message);
-        const source = await injection
-          .stage({ stream, envelope }, place, plainAddress(request.ip))
-          .finally(() => stream.destroy());
-        mails.push({ source, rcptTo });
-      }
-      const created = await createInbox(this.#context, caller, body, { staged: { stage, mails, begunAt } });
-      events.publish({ accountId, inboxId: created.id });
-      events.publishDeliveries();
-      return created;
-    } catch (error) {
-      // If this fails too, the sweeper deletes the messages later.
-      await store.messages.unstage(stage).catch(() => undefined);
-      throw error;
+    const { account } = caller;
+    const { store, clock, plans, replays } = context.deps;
+    const ttlMinutes = lifetimeOfNew(body, plans.named(account.plan), account.plan);
+    const recordedMessages = messages.length;
+    if (speed === undefined) {
+      return { ...(await importAll(context, request, body, archive)), recordedMessages, replayEndsAt: null };
     }
-  }
-
-  #stepsOf(inbox: CaptureTarget, archive: Upload, remoteAddress: string, speed: number): ReplayStep[] {
-    const { messages } = archive.recording;
-    return messages.map((message) => ({
-      afterMs: delayOf(message, messages[0], speed),
-      deliver: async () => {
-        const { rcptTo: recorded, ...envelope } = message.envelope;
-        const rcptTo = recorded.length === 0 ? [inbox.address] : recorded;
-        const stream = archive.read(message);
-        await this.#context.deps.injection
-          .restore(inbox, { stream, envelope, rcptTo }, remoteAddress)
-          .finally(() => stream.destroy());
-      },
-    }));
+    const lastMs = replayMs(messages, speed, ttlMinutes);
+    const created = await createInbox(context, caller, body, { replayMs: lastMs });
+    const target = { inboxId: created.id, accountId: account.id, address: created.address };
+    const steps = stepsOf(context, target, archive, plainAddress(request.ip), speed);
+    isReplayed = true;
+    replays.start(steps, async (outcome) => {
+      await archive.close();
+      await store.inboxes.endReplay(created.id, outcome);
+    });
+    return { ...created, recordedMessages, replayEndsAt: toTime(clock.now() + lastMs) };
+  } finally {
+    if (!isReplayed) await archive.close();
   }
 }
 
@@ -187,7 +154,6 @@ const ZIP = 'application/zip';
 /** The media type with which generated clients send bytes. */
 const OCTETS = 'application/octet-stream';
 const ACCEPTS = [ZIP, 'multipart/form-data', OCTETS];
-const TAGS = ['Inboxes'];
 
 const ARCHIVE_BODY = Type.Unsafe({
   description:
@@ -198,24 +164,20 @@ const emptyArchive = (): AppError =>
   new AppError('malformed_recording', 'The body is empty. Send the zip archive as its bytes.');
 
 export function recordingRoutes(app: App, context: RouteContext): void {
-  exportRoute(app, context);
-  importRoute(app, context);
+  const route = routesOf(app, 'Inboxes');
+  exportRoute(route, context);
+  importRoute(route, context);
 }
 
-function exportRoute(app: App, { deps: { store, clock } }: RouteContext): void {
-  app.route({
-    method: 'GET',
-    url: '/v1/inboxes/:id/export',
-    config: { access: 'inbox:read' },
-    schema: {
-      operationId: 'exportInbox',
-      tags: TAGS,
-      summary: 'Export an inbox as a recording',
-      description:
-        'A zip archive with the raw source of each message, byte for byte, as `messages/00001.eml` and so on in the order in which they arrived, and `inbox.json` with their times and envelopes. Import it as often as you like with `POST /v1/inboxes/import`.',
-      params: InboxParams,
-      response: { 200: bytes([ZIP, OCTETS], 'The archive.') },
-    },
+function exportRoute(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
+  route('GET /v1/inboxes/:id/export', {
+    access: 'inbox:read',
+    operationId: 'exportInbox',
+    summary: 'Export an inbox as a recording',
+    description:
+      'A zip archive with the raw source of each message, byte for byte, as `messages/00001.eml` and so on in the order in which they arrived, and `inbox.json` with their times and envelopes. Import it as often as you like with `POST /v1/inboxes/import`.',
+    params: InboxParams,
+    response: { 200: bytes([ZIP, OCTETS], 'The archive.') },
     handler: async (request, reply) => {
       const inbox = callersInbox(request);
       const { recordingArchive } = await import('./export-archive.ts');
@@ -227,44 +189,52 @@ function exportRoute(app: App, { deps: { store, clock } }: RouteContext): void {
   });
 }
 
-function importRoute(app: App, context: RouteContext): void {
-  const imports = new Imports(context);
-  withStreams(app, ACCEPTS, (scope) =>
-    scope.route({
-      method: 'POST',
-      url: '/v1/inboxes/import',
-      config: {
-        access: 'account:write',
-        accepts: ACCEPTS,
-        errors: [
-          'address_taken',
-          'limit_reached',
-          'payload_too_large',
-          'message_too_large',
-          'malformed_recording',
-        ],
-      },
-      schema: {
-        operationId: 'importInbox',
-        tags: TAGS,
-        summary: 'Create an inbox from a recording',
-        description:
-          'Creates an inbox with the labels of the recording, and stores its messages in their order: byte for byte, with their envelopes, but with ids and times of their own. They count as received: waits and streams see them, webhooks are sent. Without `speed` the inbox appears with all messages in one step, and what cannot be stored whole creates no inbox, also when the server is stopped or its database fails. With `speed` they arrive in the recorded rhythm; a replay ends when the server stops, and `replay` of the inbox says that it was cut. Senders are not checked: `authentication` is null.',
-        querystring: ImportQuery,
-        body: { content: Object.fromEntries(ACCEPTS.map((type) => [type, { schema: ARCHIVE_BODY }])) },
-        response: { 201: created(ImportedInbox, 'The new inbox.') },
-      },
-      handler: async (request, reply) => {
-        const body = bodyStream(request, ACCEPTS, emptyArchive);
-        try {
-          const inbox = await imports.create(request, body);
-          reply.code(201).header('location', `/v1/inboxes/${inbox.id}`).header('cache-control', 'no-store');
-          return inbox;
-        } finally {
-          // Discards the rest of a rejected body, so that the client reads the response.
-          body.resume();
-        }
-      },
-    }),
-  );
+function importRoute(route: AddRoute, context: RouteContext): void {
+  const { plans, parsing } = context.deps;
+  let open = 0;
+
+  route('POST /v1/inboxes/import', {
+    access: 'account:write',
+    accepts: ACCEPTS,
+    errors: [
+      'address_taken',
+      'limit_reached',
+      'payload_too_large',
+      'message_too_large',
+      'malformed_recording',
+    ],
+    operationId: 'importInbox',
+    summary: 'Create an inbox from a recording',
+    description:
+      'Creates an inbox with the labels of the recording, and stores its messages in their order: byte for byte, with their envelopes, but with ids and times of their own. They count as received: waits and streams see them, webhooks are sent. Without `speed` the inbox appears with all messages in one step, and what cannot be stored whole creates no inbox, also when the server is stopped or its database fails. With `speed` they arrive in the recorded rhythm; a replay ends when the server stops, and `replay` of the inbox says that it was cut. Senders are not checked: `authentication` is null.',
+    querystring: ImportQuery,
+    body: { content: Object.fromEntries(ACCEPTS.map((type) => [type, { schema: ARCHIVE_BODY }])) },
+    response: { 201: created(ImportedInbox, 'The new inbox.') },
+    handler: async (request, reply) => {
+      const body = bodyStream(request, ACCEPTS, emptyArchive);
+      try {
+        // Imported on first use: the start of the server needs none of its libraries.
+        const { receiveRecording } = await import('./upload.ts');
+        if (open >= MAX_OPEN_ARCHIVES) throw tooManyArchives();
+        const { maxMessagesPerInbox: maxMessages } = plans.named(keyCaller(request).account.plan);
+        const limits = { maxBytes: MAX_ARCHIVE_BYTES, maxMessages };
+        const type = request.headers['content-type'] ?? '';
+        open++;
+        const archive = await receiveRecording(body, type, limits, parsing).catch((error: unknown) => {
+          open--;
+          throw error;
+        });
+        const close = () => {
+          open--;
+          return archive.close();
+        };
+        const inbox = await importInbox(context, request, { ...archive, close });
+        reply.header('location', `/v1/inboxes/${inbox.id}`).header('cache-control', 'no-store');
+        return inbox;
+      } finally {
+        // Discards the rest of a rejected body, so that the client reads the response.
+        body.resume();
+      }
+    },
+  });
 }

@@ -1,9 +1,8 @@
 import { createWriteStream } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
-import type { IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable, Transform } from 'node:stream';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -16,110 +15,63 @@ import { AppError, messageOf } from '../errors.ts';
 import type { Parsing } from '../reading/parsing.ts';
 import { quoted } from '../text/nearest.ts';
 
-/** A file in a folder of its own that only this user can read. */
-export interface UploadedFile {
-  path: string;
-  remove(): Promise<void>;
-}
-
 /** Parts of a form that are read; parts after the first file are ignored. */
 const MAX_FORM_PARTS = 20;
 
-/** Fails after `limit` bytes. */
-function limitedTo(limit: number): Transform {
+/** A pipeline over the body itself would destroy the request after a failure, and with it the socket. */
+const piecesOf = (body: Readable): AsyncIterable<Uint8Array> => body.iterator({ destroyOnReturn: false });
+
+async function* limited(body: Readable, limit: number): AsyncGenerator<Uint8Array> {
   let bytes = 0;
-  return new Transform({
-    transform(chunk: Uint8Array, _encoding, done) {
-      bytes += chunk.length;
-      if (bytes <= limit) done(null, chunk);
-      else
-        done(
-          new AppError('payload_too_large', `The file is larger than ${limit} bytes. Upload a smaller one.`),
-        );
-    },
-  });
+  for await (const piece of piecesOf(body)) {
+    bytes += piece.length;
+    if (bytes > limit) {
+      throw new AppError(
+        'payload_too_large',
+        `The file is larger than ${limit} bytes. Upload a smaller one.`,
+      );
+    }
+    yield piece;
+  }
 }
 
 function formParser(contentType: string): InstanceType<typeof Busboy> {
   try {
-    return new Busboy({
-      headers: { 'content-type': contentType },
-      limits: { files: 1, fields: 0, parts: MAX_FORM_PARTS },
-    });
+    const limits = { files: 1, fields: 0, parts: MAX_FORM_PARTS };
+    return new Busboy({ headers: { 'content-type': contentType }, limits });
   } catch {
     throw noFile();
   }
 }
 
-/** A pipeline would destroy the request after a failure, and with it the socket. */
-const pieces = (body: Readable): AsyncIterable<Uint8Array> => body.iterator({ destroyOnReturn: false });
-
-/** Stores the first file of a multipart body (RFC 7578). @throws AppError for a body without a file */
-async function storeFirstFile(
-  body: Readable,
-  contentType: string,
-  path: string,
-  limit: number,
-): Promise<void> {
+/** Stores the first file of a multipart body (RFC 7578). @throws AppError for a body without a whole file */
+async function storeFirstFile(body: Readable, contentType: string, path: string, limit: number) {
   const parser = formParser(contentType);
   let stored: Promise<void> | undefined;
-  let failure: unknown;
   parser.on('file', (_field: string, file: Readable) => {
-    stored = pipeline(file, limitedTo(limit), createWriteStream(path));
-    // Stops the parser; the failure is thrown below.
-    stored.catch((error: Error) => {
-      // Errors without a code are the parser's: the body ended within the form.
-      failure = 'code' in error ? error : cutOff();
+    stored = pipeline(limited(file, limit), createWriteStream(path)).catch((error: Error) => {
       parser.destroy();
+      // Errors without a code are the parser's: the body ended within the form.
+      throw 'code' in error ? error : cutOff();
     });
+    // Awaited below, when the parser has ended.
+    stored.catch(() => undefined);
   });
   parser.once('partsLimit', () => parser.destroy(noFile()));
-  try {
-    await pipeline(pieces(body), parser);
-  } catch {
-    if (!stored) throw noFile();
-  }
+  await pipeline(piecesOf(body), parser).catch(() => undefined);
   if (!stored) throw noFile();
-  await stored.catch(() => {
-    throw failure;
-  });
+  await stored;
 }
 
 const noFile = (): AppError =>
-  new AppError(
-    'malformed_recording',
+  malformed(
     'The body of the type "multipart/form-data" has no file. Send the archive as its first file, for example with "curl --form file=@inbox.zip".',
   );
 
 const cutOff = (): AppError =>
-  new AppError(
-    'malformed_recording',
+  malformed(
     'The body of the type "multipart/form-data" ends within its file. Send the whole form, with its last boundary.',
   );
-
-/**
- * Stores the body of a request, or the first file of a multipart body, as a file of at most `limit` bytes.
- * @throws AppError `payload_too_large`, `malformed_recording` for a multipart body without a complete file
- */
-export async function storeUpload(
-  body: Readable,
-  headers: IncomingHttpHeaders,
-  limit: number,
-): Promise<UploadedFile> {
-  const folder = await mkdtemp(join(tmpdir(), 'mayfly-upload-'));
-  const path = join(folder, 'file');
-  const remove = () => rm(folder, { recursive: true, force: true });
-  const contentType = headers['content-type'] ?? '';
-  try {
-    if (contentType.toLowerCase().startsWith('multipart/form-data'))
-      await storeFirstFile(body, contentType, path, limit);
-    else await pipeline(pieces(body), limitedTo(limit), createWriteStream(path));
-    return { path, remove };
-  } catch (error) {
-    await remove();
-    throw error;
-  }
-}
 
 /** `inbox.json` of 10,000 messages with long envelopes takes a few megabytes. */
 const MAX_INDEX_BYTES = 16 * 1024 * 1024;
@@ -146,7 +98,8 @@ export interface OpenRecording {
   recording: Recording;
   /** The raw source; the stream fails with AppError `malformed_recording`. */
   read(message: RecordedMessage): Readable;
-  close(): void;
+  /** Closes the archive and deletes its file. */
+  close(): Promise<void>;
 }
 
 const malformed = (text: string): AppError => new AppError('malformed_recording', text);
@@ -238,21 +191,47 @@ function assertInProportion(
 }
 
 /**
- * Opens the archive of a recorded inbox and checks its index; messages are not read yet.
- * @throws AppError `malformed_recording`, also if it has more than `maxMessages` messages
+ * Stores the archive, which is the body of a request or the first file of a multipart body, in a folder that only this
+ * user can read, and checks its index; messages are not read yet.
+ * @throws AppError `payload_too_large`; `malformed_recording`, also for more than `maxMessages` messages
  */
-export async function openRecording(
-  path: string,
-  maxMessages: number,
+export async function receiveRecording(
+  body: Readable,
+  contentType: string,
+  { maxBytes, maxMessages }: { maxBytes: number; maxMessages: number },
   parsing: JsonParsing,
 ): Promise<OpenRecording> {
-  const { size } = await stat(path);
-  const zip = await openPromise(path, { lazyEntries: true, autoClose: false }).catch((error: unknown) => {
-    throw malformed(
-      `The body is not a whole zip archive (${reasonOf(error)}). Send the file as GET /v1/inboxes/{id}/export returned it.`,
-    );
-  });
-  async function* bytesOf(entries: Map<string, Entry>, name: string): AsyncGenerator<Uint8Array> {
+  const folder = await mkdtemp(join(tmpdir(), 'mayfly-upload-'));
+  const path = join(folder, 'file');
+  let zip: ZipFile | undefined;
+  const close = async () => {
+    zip?.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    if (contentType.toLowerCase().startsWith('multipart/form-data'))
+      await storeFirstFile(body, contentType, path, maxBytes);
+    else await pipeline(limited(body, maxBytes), createWriteStream(path));
+    zip = await openPromise(path, { lazyEntries: true, autoClose: false }).catch((error: unknown) => {
+      throw malformed(
+        `The body is not a whole zip archive (${reasonOf(error)}). Send the file as GET /v1/inboxes/{id}/export returned it.`,
+      );
+    });
+    const { size } = await stat(path);
+    return { ...(await openRecording(zip, size, maxMessages, parsing)), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function openRecording(
+  zip: ZipFile,
+  archiveBytes: number,
+  maxMessages: number,
+  parsing: JsonParsing,
+): Promise<Omit<OpenRecording, 'close'>> {
+  async function* bytesOf(entries: Entries, name: string): AsyncGenerator<Uint8Array> {
     const entry = entries.get(name);
     if (!entry)
       throw malformed(
@@ -265,27 +244,17 @@ export async function openRecording(
       throw malformed(`The file ${quoted(name)} of the archive cannot be read: ${reasonOf(error)}.`);
     }
   }
-  try {
-    const entries = await entriesOf(zip, maxMessages + 1).catch((error: unknown) => {
-      if (error instanceof AppError) throw error;
-      throw malformed(`The archive cannot be read: ${reasonOf(error)}.`);
-    });
-    if ((entries.get(INDEX)?.uncompressedSize ?? 0) > MAX_INDEX_BYTES) {
-      throw malformed(`"${INDEX}" in the archive has more than ${MAX_INDEX_BYTES} bytes.`);
-    }
-    const recording = await readIndex(await buffer(bytesOf(entries, INDEX)), parsing, maxMessages);
-    for (const { file } of recording.messages) {
-      if (!entries.has(file))
-        throw malformed(`The archive has no file ${quoted(file)}, which "${INDEX}" names.`);
-    }
-    assertInProportion(recording.messages, entries, size);
-    return {
-      recording,
-      read: ({ file }) => Readable.from(bytesOf(entries, file), { objectMode: false }),
-      close: () => zip.close(),
-    };
-  } catch (error) {
-    zip.close();
-    throw error;
+  const entries = await entriesOf(zip, maxMessages + 1).catch((error: unknown) => {
+    throw error instanceof AppError ? error : malformed(`The archive cannot be read: ${reasonOf(error)}.`);
+  });
+  if ((entries.get(INDEX)?.uncompressedSize ?? 0) > MAX_INDEX_BYTES) {
+    throw malformed(`"${INDEX}" in the archive has more than ${MAX_INDEX_BYTES} bytes.`);
   }
+  const recording = await readIndex(await buffer(bytesOf(entries, INDEX)), parsing, maxMessages);
+  const missing = recording.messages.find(({ file }) => !entries.has(file));
+  if (missing) {
+    throw malformed(`The archive has no file ${quoted(missing.file)}, which "${INDEX}" names.`);
+  }
+  assertInProportion(recording.messages, entries, archiveBytes);
+  return { recording, read: ({ file }) => Readable.from(bytesOf(entries, file), { objectMode: false }) };
 }

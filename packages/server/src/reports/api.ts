@@ -5,26 +5,23 @@ import { json } from '../http/openapi/responses.ts';
 import { labelsOf } from '../http/request/inputs.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
+import { type AddRoute, routesOf } from '../http/route.ts';
 import type { RunInbox } from './sql.ts';
 
 export function reportRoutes(app: App, context: RouteContext): void {
   const { deps } = context;
   const { store, clock, waitLog, refusalsWritten } = deps;
-  labelsRoute(app, context);
+  const route = routesOf(app, 'Inboxes');
+  labelsRoute(route, context);
 
-  app.route({
-    method: 'GET',
-    url: '/v1/reports/runs',
-    config: { access: 'account:read' },
-    schema: {
-      operationId: 'getRunReport',
-      tags: ['Inboxes'],
-      summary: 'Report what became of the mail of a test run',
-      description:
-        'For all inboxes that carry all the given labels and are live, or expired or were deleted within the last 24 hours: how many messages each received and how long after its creation the first one, which waits failed and why, and which mail was refused. `problems` says in sentences what was wrong. Nothing that a message said is in it, so it can be read after the inboxes are gone. Waits that end on another node are in it after a moment.',
-      querystring: InboxLabelQuery,
-      response: { 200: json(RunReport, 'The report.') },
-    },
+  route('GET /v1/reports/runs', {
+    access: 'account:read',
+    operationId: 'getRunReport',
+    summary: 'Report what became of the mail of a test run',
+    description:
+      'For all inboxes that carry all the given labels and are live, or expired or were deleted within the last 24 hours: how many messages each received and how long after its creation the first one, which waits failed and why, and which mail was refused. `problems` says in sentences what was wrong. Nothing that a message said is in it, so it can be read after the inboxes are gone. Waits that end on another node are in it after a moment.',
+    querystring: InboxLabelQuery,
+    response: { 200: json(RunReport, 'The report.') },
     handler: async (request) => {
       const labels = labelsOf(request.query);
       if (Object.keys(labels).length === 0) {
@@ -44,20 +41,15 @@ export function reportRoutes(app: App, context: RouteContext): void {
   });
 }
 
-function labelsRoute(app: App, { deps: { store, clock } }: RouteContext): void {
-  app.route({
-    method: 'GET',
-    url: '/v1/labels',
-    config: { access: 'account:read' },
-    schema: {
-      operationId: 'listLabels',
-      tags: ['Inboxes'],
-      summary: 'List the labels of live inboxes',
-      description:
-        'Each label with the number of live inboxes that have it, for instance the test runs under way with `name=run`.',
-      querystring: LabelQuery,
-      response: { 200: json(LabelList, 'The labels.') },
-    },
+function labelsRoute(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
+  route('GET /v1/labels', {
+    access: 'account:read',
+    operationId: 'listLabels',
+    summary: 'List the labels of live inboxes',
+    description:
+      'Each label with the number of live inboxes that have it, for instance the test runs under way with `name=run`.',
+    querystring: LabelQuery,
+    response: { 200: json(LabelList, 'The labels.') },
     handler: async (request) => {
       const { account } = keyCaller(request);
       const { name = null, limit = DEFAULT_LIMIT } = request.query;

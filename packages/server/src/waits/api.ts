@@ -18,6 +18,7 @@ import { json } from '../http/openapi/responses.ts';
 import { baseUrl } from '../http/request/inputs.ts';
 import { sendJson } from '../http/response/etag.ts';
 import { toTime } from '../http/response/time.ts';
+import { type AddRoute, routesOf } from '../http/route.ts';
 import { timeOfId } from '../ids.ts';
 import { throwEnded } from '../inboxes/records.ts';
 import { NO_CONTENT } from '../mail/mail.ts';
@@ -30,25 +31,21 @@ import { waitAndExplain } from './wait.ts';
 const LONG_JSON_BYTES = 128 * 1024;
 
 export function waitRoutes(app: App, context: RouteContext): void {
-  waitRoute(app, context);
-  failedWaitRoute(app, context);
+  const route = routesOf(app, 'Messages');
+  waitRoute(route, context);
+  failedWaitRoute(route, context);
 }
 
-function waitRoute(app: App, { options, deps, held, heldDeps }: RouteContext): void {
-  app.route({
-    method: 'POST',
-    url: '/v1/inboxes/:id/wait',
-    config: { access: 'inbox:read' },
-    schema: {
-      operationId: 'waitForMessages',
-      tags: ['Messages'],
-      summary: 'Wait for messages and learn why none arrived',
-      description:
-        'The response is held until `count` messages match, and contains them in full, **oldest first** (a list is newest first). Without `since` the wait begins with the first message of the inbox, so two identical waits return the same old message: pass the `cursor` of the first as `since` in the second. Without success the response explains why: which messages arrived and which conditions they did not meet, what SMTP refused, which similar addresses and other inboxes received mail, and which senders failed at the TLS handshake; `summary` says it in a sentence. Messages with more than 2 MiB of text and headers, and those beyond 8 MiB together, are returned without their content, with `truncated: true`: read them one by one. A wait changes nothing and can be repeated; it counts as one request.',
-      params: InboxParams,
-      body: ref(WaitRequest),
-      response: { 200: json(WaitResult, 'How the wait ended.') },
-    },
+function waitRoute(route: AddRoute, { options, deps, held, heldDeps }: RouteContext): void {
+  route('POST /v1/inboxes/:id/wait', {
+    access: 'inbox:read',
+    operationId: 'waitForMessages',
+    summary: 'Wait for messages and learn why none arrived',
+    description:
+      'The response is held until `count` messages match, and contains them in full, **oldest first** (a list is newest first). Without `since` the wait begins with the first message of the inbox, so two identical waits return the same old message: pass the `cursor` of the first as `since` in the second. Without success the response explains why: which messages arrived and which conditions they did not meet, what SMTP refused, which similar addresses and other inboxes received mail, and which senders failed at the TLS handshake; `summary` says it in a sentence. Messages with more than 2 MiB of text and headers, and those beyond 8 MiB together, are returned without their content, with `truncated: true`: read them one by one. A wait changes nothing and can be repeated; it counts as one request.',
+    params: InboxParams,
+    body: ref(WaitRequest),
+    response: { 200: json(WaitResult, 'How the wait ended.') },
     handler: async (request, reply) => {
       const inbox = callersInbox(request);
       const { match = {}, since, count = 1, timeoutSeconds = DEFAULT_WAIT } = request.body;
@@ -81,20 +78,15 @@ function waitRoute(app: App, { options, deps, held, heldDeps }: RouteContext): v
   });
 }
 
-function failedWaitRoute(app: App, { deps }: RouteContext): void {
-  app.route({
-    method: 'GET',
-    url: '/v1/inboxes/:id/waits/:waitId',
-    config: { access: 'inbox:read-ended' },
-    schema: {
-      operationId: 'getWait',
-      tags: ['Messages'],
-      summary: 'Read what a failed wait has explained',
-      description:
-        'A wait that failed returns a `waitId`. What it has explained is kept for 24 hours, for the last 20 failed waits of an inbox, and never changes; but what messages said is removed when the inbox ends. API keys read it also after that. Waits that end on another node can be read after a moment.',
-      params: WaitParams,
-      response: { 200: json(FailedWait, 'The failed wait.') },
-    },
+function failedWaitRoute(route: AddRoute, { deps }: RouteContext): void {
+  route('GET /v1/inboxes/:id/waits/:waitId', {
+    access: 'inbox:read-ended',
+    operationId: 'getWait',
+    summary: 'Read what a failed wait has explained',
+    description:
+      'A wait that failed returns a `waitId`. What it has explained is kept for 24 hours, for the last 20 failed waits of an inbox, and never changes; but what messages said is removed when the inbox ends. API keys read it also after that. Waits that end on another node can be read after a moment.',
+    params: WaitParams,
+    response: { 200: json(FailedWait, 'The failed wait.') },
     handler: async (request) => {
       const { id, waitId } = request.params;
       const { account } = callerOf(request);

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { bodyOf } from '../../src/http/request/inputs.ts';
 import { createListener } from '../../src/http/server.ts';
-import { storeUpload } from '../../src/recordings/upload.ts';
+import { receiveRecording } from '../../src/recordings/upload.ts';
 import { startHttp } from '../http/start-http.ts';
 import { RECORDING, zipOf } from '../support/recording-archive.ts';
 
@@ -129,8 +129,10 @@ describe('bodies in small chunks of many connections', () => {
 describe('an upload that cannot be stored', () => {
   /** Responds with the code of the error. */
   const store: RequestListener = (request, response) => {
-    storeUpload(bodyOf(request), request.headers, 1_000).catch((error: { code: string }) =>
-      response.end(error.code),
+    const limits = { maxBytes: 1_000, maxMessages: 1 };
+    const parsing = { jsonLines: () => Promise.reject(new Error('no whole archive is sent')) };
+    receiveRecording(bodyOf(request), request.headers['content-type'] ?? '', limits, parsing).catch(
+      (error: { code: string }) => response.end(error.code),
     );
   };
   it.each(['application/zip', 'multipart/form-data; boundary=b'])(

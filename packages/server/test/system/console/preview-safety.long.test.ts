@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
+import type { Attachment } from 'nodemailer/lib/mailer/index.js';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { inForm } from '../../support/form.ts';
@@ -49,6 +50,14 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
     const body = `Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: text/html; charset=utf-8\r\n\r\n${html.replaceAll('C/', `${canaryUrl}/`).replaceAll('"C"', `"${canaryUrl}"`)}\r\n`;
     const path = `/v1/inboxes/${inbox.id}/messages/${await site.inject(inbox.id, body)}/preview`;
     return (await site.app.api('POST', path, { body: { remoteContent } })).body.url;
+  }
+
+  /** Sends a mail with this HTML and files. @returns the path of its message */
+  async function send(html: string, attachments: Attachment[]): Promise<string> {
+    const { id, address: to } = inbox;
+    await site.app.send({ from: 'a@shop.example', to, subject: 'files', html, attachments });
+    const { body } = await site.app.api('GET', `/v1/inboxes/${id}/messages?limit=1`);
+    return `/inboxes/${id}/messages/${body.messages[0].id}`;
   }
 
   /** Shows previews in frames as the console has them, on a page of the console's origin. */
@@ -153,24 +162,18 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
 
   it('an image of the mail that names itself, or another, is a finite page', async () => {
     const svg = '<svg xmlns="http://www.w3.org/2000/svg"><image href="cid:b@x"/></svg>';
-    await site.app.send({
-      from: 'a@shop.example',
-      to: inbox.address,
-      subject: 'loop',
-      html: '<style>p { background: url(cid:a@x) }</style><p>Hello</p><img src="cid:a@x"><img src="cid:b@x"><iframe src="cid:c@x"></iframe>',
-      attachments: [
+    const path = await send(
+      '<style>p { background: url(cid:a@x) }</style><p>Hello</p><img src="cid:a@x"><img src="cid:b@x"><iframe src="cid:c@x"></iframe>',
+      [
         { filename: 'a.svg', cid: 'a@x', content: svg },
         { filename: 'b.svg', cid: 'b@x', content: svg.replace('b@x', 'a@x') },
         {
-          filename: 'c.html',
-          cid: 'c@x',
+          ...{ filename: 'c.html', cid: 'c@x' },
           content: '<iframe src="cid:c@x"></iframe><script>top.ran=1</script>',
         },
       ],
-    });
-    const { body } = await site.app.api('GET', `/v1/inboxes/${inbox.id}/messages?subject=loop`);
-    const path = `/v1/inboxes/${inbox.id}/messages/${body.messages[0].id}/preview`;
-    const { url } = (await site.app.api('POST', path, { body: {} })).body;
+    );
+    const { url } = (await site.app.api('POST', `/v1${path}/preview`, { body: {} })).body;
     const html = await (await fetch(url)).text();
     expect(html.length).toBeLessThan(1_000);
     // SVG and HTML of a mail never become part of the page.
@@ -233,18 +236,14 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
 
   it('shows an image of the mail wherever it stands for one request, and the mail can request nothing else here', async () => {
     const own = ['/healthz', 'att_1', '../preview/att_1', `${site.app.url}/openapi.json`];
-    await site.app.send({
-      from: 'a@shop.example',
-      to: inbox.address,
-      subject: 'images',
-      html: `<style>p { background: url(cid:a@x) }</style><p>x</p>${'<img src="cid:a@x">'.repeat(300)}${own.map((url) => `<img src="${url}"><link rel=stylesheet href="${url}">`).join('')}`,
-      attachments: [{ filename: 'a.png', cid: 'a@x', content: Buffer.from(PNG, 'base64') }],
-    });
-    const { body } = await site.app.api('GET', `/v1/inboxes/${inbox.id}/messages?subject=images`);
+    const path = await send(
+      `<style>p { background: url(cid:a@x) }</style><p>x</p>${'<img src="cid:a@x">'.repeat(300)}${own.map((url) => `<img src="${url}"><link rel=stylesheet href="${url}">`).join('')}`,
+      [{ filename: 'a.png', cid: 'a@x', content: Buffer.from(PNG, 'base64') }],
+    );
     const { page, open } = await site.openConsole();
     const requested: string[] = [];
     page.on('response', (response) => requested.push(new URL(response.url()).pathname));
-    await open(`/inboxes/${inbox.id}/messages/${body.messages[0].id}`);
+    await open(path);
     await page.frameLocator('iframe').locator('img').first().waitFor();
     const shown = '[...document.images].filter((one) => one.naturalWidth === 10).length';
     await expect.poll(() => page.frames()[1]?.evaluate(shown)).toBe(300);
@@ -258,25 +257,16 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
   });
 
   it('shows the mail as it is: its own images, its document type, its styles', async () => {
-    await site.app.send({
-      from: 'a@shop.example',
-      to: inbox.address,
-      subject: 'styled',
-      html: '<!DOCTYPE html><style>:root { color-scheme: light dark } p { color: rgb(1, 2, 3) }</style><p>Hello</p><img id=i src="cid:logo@shop"><a href="#below">down</a><a id=out href="https://shop.example/?a=1&amp;b=2">out</a>',
-      attachments: [{ filename: 'logo.png', cid: 'logo@shop', content: Buffer.from(PNG, 'base64') }],
-    });
-    const { body } = await site.app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
-    const { page, open, complaints, context } = await openConsole(
-      site.browser,
-      site.app,
-      LOOKS[0],
-      TEST_KEY,
-      {
-        // The scheme that the browser emulates for a test would hide that of the frame.
-        colorScheme: null,
-      },
+    const path = await send(
+      '<!DOCTYPE html><style>:root { color-scheme: light dark } p { color: rgb(1, 2, 3) }</style><p>Hello</p><img id=i src="cid:logo@shop"><a href="#below">down</a><a id=out href="https://shop.example/?a=1&amp;b=2">out</a>',
+      [{ filename: 'logo.png', cid: 'logo@shop', content: Buffer.from(PNG, 'base64') }],
     );
-    await open(`/inboxes/${inbox.id}/messages/${body.messages[0].id}?width=375&dark=1`);
+    // The scheme that the browser emulates for a test would hide that of the frame.
+    const options = { colorScheme: null };
+    const { page, open, complaints, context } = await openConsole(
+      ...([site.browser, site.app, LOOKS[0], TEST_KEY, options] as const),
+    );
+    await open(`${path}?width=375&dark=1`);
     const frame = page.frameLocator('iframe');
     await frame.getByText('Hello').waitFor();
     const inner = page.frames()[1];
