@@ -65,7 +65,6 @@ export class AppError extends Error {
   }
 }
 
-/** The message of any error, for logs and operators, not for clients. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** The code of an error of Node.js or of a library, such as `ENOENT`; '' without one. */
@@ -94,7 +93,6 @@ const MAX_ADDRESS = 254;
 
 const withArticle = (kind: string): string => `${/^[aeiou]/.test(kind) ? 'an' : 'a'} ${kind}`;
 
-/** An explanation for an address or an id of another kind; '' for anything else. */
 function otherThanId(kind: Kind, id: string): string {
   if (kind === 'inbox' && id.includes('@') && id.length <= MAX_ADDRESS) {
     const address = encodeURIComponent(withoutCredentials(id.toWellFormed()));

@@ -45,12 +45,10 @@ export function createEventBus() {
     },
     /** Call when an inbox ends or its expiry changes: waits on it may end. */
     publishInboxChange: byInbox.notify,
-    /** Publishes a message. Throws what a listener throws. */
     publish(received: MessageReceived): void {
       byInbox.notify(received.inboxId);
       byAccount.notify(received.accountId);
     },
-    /** Calls all listeners, because anything may have changed. */
     publishAll(): void {
       for (const id of byInbox.ids()) byInbox.notify(id);
       for (const id of byAccount.ids()) byAccount.notify(id);

@@ -6,9 +6,7 @@ export type IdPrefix = 'inb' | 'msg' | 'att' | 'whk' | 'dlv' | 'evt' | 'key' | '
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** 48 bits of milliseconds, five bits each. */
 const TIME_LETTERS = 10;
-/** The latest time that an id can contain, epoch milliseconds. */
 export const MAX_TIME = 2 ** 48 - 1;
 
 /** The random part of a credential: 160.7 bits in base 62. */
@@ -41,7 +39,6 @@ export function newId(prefix: IdPrefix, now: number): string {
   return `${prefix}_${timePart(now)}${base32(first, 8)}${base32(second, 8)}`;
 }
 
-/** Sorts before all ids from that time on. @param time epoch milliseconds */
 export const firstIdAt = (prefix: IdPrefix, time: number): string => `${prefix}_${timePart(time)}`;
 
 export const newUuid = (): string => randomUUID();
@@ -50,7 +47,6 @@ export const newSessionId = (): string => randomBytes(8).toString('hex');
 
 const ID_BODY = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
-/** Checks the form of an id, not its existence. */
 export function isId(prefix: IdPrefix, value: string): boolean {
   return value.startsWith(`${prefix}_`) && ID_BODY.test(value.slice(prefix.length + 1));
 }
@@ -65,7 +61,6 @@ export function timeOfId(prefix: IdPrefix, id: string): number | undefined {
   return time;
 }
 
-/** An account's API key, an inbox's read token, a session of the console. */
 export type CredentialPrefix = 'mfk' | 'mft' | 'mfs';
 
 function base62(bytes: Uint8Array, letters: number): string {

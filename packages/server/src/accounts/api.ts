@@ -48,7 +48,6 @@ export function accountRoutes(app: App, { options, deps }: RouteContext): void {
 const signUpOff = (): AppError =>
   new AppError('not_found', 'This server has no sign-up. Ask its operator for an account.');
 
-/** The last time that RFC 3339 can represent. */
 const END_OF_TIME = Date.parse('9999-12-31T23:59:59.999Z');
 
 export function keyRoutes(app: App, context: RouteContext): void {

@@ -2,9 +2,7 @@ import type { DomainRecord } from './sql.ts';
 
 export interface UsableDomain {
   domain: string;
-  /** Used if the creation of an inbox names no domain. */
   isDefault: boolean;
-  /** True if every account may use it, false for a domain of the account. */
   shared: boolean;
 }
 

@@ -19,7 +19,6 @@ export interface WantedKey {
   expiresAt: number | null;
 }
 
-/** The stored record, and the credential itself, which is shown once. */
 export interface MadeKey {
   record: KeyRecord & { hash: string };
   key: string;
@@ -35,7 +34,6 @@ export function newKey(wanted: WantedKey, now: number, chosen: string | null = n
   return { key, record: { id, accountId, name, scope, prefix, createdAt: now, expiresAt, hash } };
 }
 
-/** Makes and stores an API key. @throws AppError `limit_reached` at {@link MAX_KEYS_PER_ACCOUNT} */
 export async function addKey(
   store: Pick<Store['keys'], 'create'>,
   wanted: WantedKey,
@@ -51,10 +49,8 @@ export const SIGN_UPS_PER_MINUTE = 10;
 /** Sign-ups of one client address: enough for a person who mistypes a name and retries. */
 export const SIGN_UPS_PER_ADDRESS = 5;
 const OF_ALL = { burst: SIGN_UPS_PER_MINUTE, requestsPerSecond: SIGN_UPS_PER_MINUTE / 60 };
-/** Refills slowly, so that one address leaves sign-ups to others. */
 const OF_ADDRESS = { burst: SIGN_UPS_PER_ADDRESS, requestsPerSecond: SIGN_UPS_PER_ADDRESS / 600 };
 
-/** Token buckets by key; divided by the number of live nodes. */
 interface SignUpRate {
   take(key: string, rate: typeof OF_ALL): { retryAfterSeconds: number } | null;
   giveBack(key: string): void;

@@ -4,13 +4,9 @@ const MIB = 1024 * 1024;
 
 /** Limits of an account. `Infinity` means no limit. */
 export interface Plan {
-  /** Requests in a calendar month (UTC). */
   requestsPerMonth: number;
-  /** Sustained requests per second. */
   requestsPerSecond: number;
-  /** Requests at once after a pause. */
   burst: number;
-  /** Longest lifetime of an inbox, minutes. */
   maxTtlMinutes: number;
   maxLiveInboxes: number;
   maxMessagesPerInbox: number;
@@ -25,7 +21,6 @@ export type PlanSettings = Readonly<Record<string, Partial<Plan>>>;
 
 const NO_LIMIT = Number.POSITIVE_INFINITY;
 
-/** A limit for JSON and the store: null for none. */
 export const limitOrNull = (limit: number): number | null => (limit === NO_LIMIT ? null : limit);
 
 export const BUILT_IN_PLANS = {
@@ -61,7 +56,6 @@ export const BUILT_IN_PLANS = {
   },
 } as const satisfies Record<string, Plan>;
 
-/** The plan of the account that the first local start creates. */
 export const LOCAL_PLAN = 'unlimited';
 
 export type Plans = ReturnType<typeof createPlans>;
@@ -72,9 +66,7 @@ export function createPlans(settings: PlanSettings = {}) {
     plans.set(name, { ...(plans.get(name) as Plan), ...limits });
   }
   return {
-    /** Names of all plans, built-in ones first. */
     names: [...plans.keys()] as readonly string[],
-    /** The largest limit of all plans, bytes. */
     largestMessageBytes: Math.max(...[...plans.values()].map((plan) => plan.maxMessageBytes)),
     /** @throws Error if an account has a plan that is not configured */
     named(name: string): Plan {
@@ -89,7 +81,6 @@ export function createPlans(settings: PlanSettings = {}) {
 }
 
 const LIMITS = Object.keys(BUILT_IN_PLANS.free) as (keyof Plan)[];
-/** Names of this form are safe in command lines and logs. */
 const PLAN_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
 function readLimit(limit: keyof Plan, value: unknown): number {

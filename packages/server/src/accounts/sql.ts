@@ -18,14 +18,12 @@ export interface KeyRecord extends Pick<Key, 'id' | 'name' | 'scope' | 'prefix'>
 }
 
 export interface ListedKey extends KeyRecord {
-  /** Epoch milliseconds; null before the first use. */
   lastUsedAt: number | null;
 }
 
 type HashedKey = KeyRecord & { hash: string };
 
 export interface DomainRecord {
-  /** The domain in lower case. */
   domain: string;
   accountId: string;
   createdAt: number;
@@ -84,7 +82,6 @@ export const accounts = {
     { mayUseReserve: true },
   ),
 
-  /** The oldest account; undefined before the first start. */
   findFirst: read(firstAccount),
 
   find: read(async (db, id: string): Promise<AccountRecord | undefined> => {
@@ -98,7 +95,6 @@ export const accounts = {
     if (key) await insertKey(tx, key, EMPTY);
   }),
 
-  /** Accounts with larger ids than `after`, oldest first. */
   list: read(async (db, { limit, after }: { limit: number; after: string | null }) => {
     const rows = await db.all<AccountRecord>(
       sql`select ${ACCOUNT} from accounts where id > ${after ?? ''} order by id limit ${limit + 1}`,
@@ -106,7 +102,6 @@ export const accounts = {
     return { accounts: rows.slice(0, limit).map(named), hasMore: rows.length > limit };
   }),
 
-  /** Changes the plan of an account; returns undefined if there is no such account. */
   setPlan: write(
     async (tx, id: string, plan: string): Promise<AccountRecord | undefined> => {
       const row = await tx.first<AccountRecord>(
@@ -153,7 +148,6 @@ async function insertKey(
   );
 }
 
-/** Stores a key, unless one with the same hash exists or was revoked. */
 async function addKey(tx: Tx, key: HashedKey): Promise<void> {
   const revoked = await tx.first(sql`select name from markers where name = ${revokedMarker(key.hash)}`);
   if (!revoked) await insertKey(tx, key);
@@ -181,7 +175,6 @@ export const keys = {
     return row?.hash;
   }),
 
-  /** The keys of an account, newest first, including expired keys that were not revoked. */
   list: read(async (db, accountId: string): Promise<ListedKey[]> => {
     const rows = await db.all<ListedKey>(
       sql`select ${LISTED_KEY} from keys where account_id = ${accountId} order by id desc`,
@@ -189,7 +182,6 @@ export const keys = {
     return rows.map(named);
   }),
 
-  /** A key of any account, for the operator. */
   find: read(async (db, id: string): Promise<ListedKey | undefined> => {
     const row = await db.first<ListedKey>(sql`select ${LISTED_KEY} from keys where id = ${id}`);
     return row && named(row);
@@ -237,7 +229,6 @@ export const keys = {
     { mayUseReserve: true },
   ),
 
-  /** Records uses of keys. A time before the recorded one changes nothing. */
   used: write(
     async (tx, uses: { keyId: string; at: number }[]): Promise<void> => {
       // Update in the order of the ids, to prevent deadlocks.
@@ -254,7 +245,6 @@ export const keys = {
 const DOMAIN = constant('domain, account_id as "accountId", created_at as "createdAt"');
 
 export const domains = {
-  /** Returns false if the domain belongs to an account already, or the account does not exist. */
   add: write(async (tx, { domain, accountId, createdAt }: DomainRecord): Promise<boolean> => {
     // Locks the account, so that nothing is added after its deletion has removed its domains.
     if (!(await lockAccount(tx, accountId))) return false;

@@ -27,7 +27,6 @@ import type { ResponseCache } from './response/etag.ts';
 
 export interface HttpOptions {
   host: string;
-  /** 0 selects a free port. */
   port: number;
   domains: readonly string[];
   /** Base of the URLs in responses, without a trailing slash; null: the host of each request. */
@@ -38,9 +37,7 @@ export interface HttpOptions {
   signUpPlan?: string | null;
   /** Whether the sink inbox receives mail; if so, it cannot be deleted. Default: false. */
   sink?: boolean;
-  /** Where this process receives mail, for the console; null if it does not. */
   smtp?: { host: string; port: number; tlsPort: number | null } | null;
-  /** Settings of the console; null (the default) if it is not served. */
   console?: { signInCodes: SignInCodes } | null;
   metrics?: boolean;
   /** The program whose HTTP API is also served. Default: `off`. */
@@ -64,7 +61,6 @@ export interface HttpDeps {
   events: EventBus;
   /** Resolves when all SMTP refusals from before the call can be read from the store. */
   refusalsWritten(): Promise<void>;
-  /** Recent SMTP clients of this process; null (the default) if it receives no mail. */
   visits?: SmtpClients | null;
   receivesAll?: boolean;
   /** When the sender of a message got its 250, epoch milliseconds; null if unknown. */

@@ -49,7 +49,6 @@ import { apiRoutes, operationRoutes } from './routes/api.ts';
 import { providerRoutes } from './routes/providers.ts';
 import { referenceRoutes } from './routes/reference.ts';
 
-/** Creates the server; nothing is opened before `start`. */
 export function createHttpServer(options: HttpOptions, deps: HttpDeps) {
   let built: BuiltApp | undefined;
   let second: Server | undefined;
@@ -71,14 +70,12 @@ export function createHttpServer(options: HttpOptions, deps: HttpDeps) {
     get heldRequests() {
       return built?.held.count ?? 0;
     },
-    /** The HTTP application, to which the POP3 listener passes its requests. Undefined before `start`. */
     get built() {
       return built;
     },
     get connections() {
       return built?.listener.connections() ?? 0;
     },
-    /** Ends held requests whose API key was revoked or expired. */
     async recheckHeld(): Promise<void> {
       await built?.held.recheck();
     },
@@ -118,7 +115,6 @@ export interface BuiltApp {
   listener: Listener;
 }
 
-/** Builds the app with all its routes. @param gate replaced by the benchmark that measures its cost */
 export async function buildApp(
   options: HttpOptions,
   deps: HttpDeps,
@@ -211,9 +207,7 @@ type Exchange = [IncomingMessage, ServerResponse];
 
 interface Requests {
   process: RequestListener;
-  /** Unanswered requests of one connection besides the current one. */
   maxPipelined: number;
-  /** Called with 1 at the beginning of a request, and with -1 when its response is complete. */
   count(change: 1 | -1): void;
 }
 
@@ -228,7 +222,6 @@ class HttpConnection implements LimitedConnection {
   readonly #requests: Requests;
   #current: Exchange | null = null;
   #waiting: Exchange[] = [];
-  /** Called when the current response is complete; no further request is processed then. */
   #afterwards: (() => void) | null = null;
 
   constructor(socket: Socket, requests: Requests) {
@@ -301,7 +294,6 @@ const REQUESTS_PER_CHUNK = 1 / 8;
 class TurnLimit {
   readonly #limiter: ConnectionLimiter<HttpConnection>;
   readonly #clock: Clock;
-  /** Requests parsed in this turn, by address. */
   readonly #parsed = new Map<string, number>();
   readonly #paused = new Map<string, HttpConnection[]>();
 
@@ -428,13 +420,11 @@ export function createListener(
   return {
     server,
     connections: () => limiter.count,
-    /** Resolves when every request has its complete response. */
     answered: (): Promise<void> =>
       new Promise((resolve) => {
         whenNone = resolve;
         if (open === 0) resolve();
       }),
-    /** Responds to bytes that are not HTTP, and to requests that do not arrive in time. */
     respondUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
       if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
       else connections.get(socket)?.end(() => close(socket, error.code));

@@ -10,7 +10,6 @@ import type { Store } from '../store.ts';
 import { didYouMean, quoted } from '../text/nearest.ts';
 import type { InboxKind } from './records.ts';
 
-/** More domains would make the error message unreadable. */
 const MAX_LISTED_DOMAINS = 10;
 
 /** Lower case, without a tag. */
@@ -23,7 +22,6 @@ export interface Wanted {
   isRandom: boolean;
 }
 
-/** Local part of the own address of a catch-all inbox. */
 const CATCH_ALL_LOCAL_PART = 'inbox';
 
 export const partsOf = (localPart: string, domain: string): AddressParts => ({
@@ -34,7 +32,6 @@ export const partsOf = (localPart: string, domain: string): AddressParts => ({
 
 export interface DomainsOf {
   accountId: string;
-  /** Shared by all accounts, the default first. */
   configured: readonly string[];
   /** Finds the account's own domains; those of other accounts are treated as unknown. */
   owned: Pick<Store['domains'], 'list'>;
@@ -108,7 +105,6 @@ async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wa
   };
 }
 
-/** A phone number at the default domain, to which the imitated SMS providers deliver. */
 function wantedNumber(body: CreateInbox, { configured: [domain = ''] }: DomainsOf): Wanted {
   const why = `"sms": the inbox has a random telephone number at ${domain}. Leave one of the two out.`;
   assertLeftOut(body, ['localPart', 'address', 'domain', 'catchAll'], why);

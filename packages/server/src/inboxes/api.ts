@@ -216,7 +216,6 @@ function deletion(route: AddRoute, { options, deps: { store, clock, events } }: 
   });
 }
 
-/** A generated address is reserved for the account for this long. */
 const ADDRESS_HOLD_MS = 10 * MINUTE_MS;
 
 export function addressRoutes(app: App, { options, deps: { store, clock } }: RouteContext): void {

@@ -20,7 +20,6 @@ const NONCE_BYTES = 16;
 /** Visible ASCII (RFC 9110 section 5.5), of a length that client libraries can count on. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** JSON with sorted fields, so that their order does not matter. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_name, field) =>
     typeof field === 'object' && field !== null
@@ -32,11 +31,9 @@ const sha256 = (text: string): string => hash('sha256', text, 'hex');
 
 export interface RepeatableRequest {
   stored: IdempotentRequest;
-  /** The read token of the inbox that was created with this nonce. */
   readToken(nonce: string): string;
 }
 
-/** Reads an Idempotency-Key header. @throws AppError `invalid_request` */
 export function repeatableRequest(header: string | undefined, body: unknown): RepeatableRequest | null {
   if (header === undefined) return null;
   if (!IDEMPOTENCY_KEY.test(header)) {
@@ -58,13 +55,11 @@ export function repeatableRequest(header: string | undefined, body: unknown): Re
 /** Default lifetime of an inbox; less if the plan allows less. */
 const DEFAULT_TTL_MINUTES = 60;
 
-/** Properties of a new inbox that are not part of the request's body. */
 export interface Extras {
   /** A request with the idempotency key of an earlier one returns the inbox of that one. */
   repeat?: RepeatableRequest | null;
   /** Stored messages that become the first of the inbox; `begunAt` is when storing began. */
   staged?: Omit<StagedMails, 'now'> & { begunAt: number };
-  /** Duration of the replay of messages into the inbox. */
   replayMs?: number;
 }
 
@@ -120,7 +115,6 @@ export async function createInbox(
   };
 }
 
-/** Lifetime of a requested inbox, minutes. @throws AppError `invalid_request` for one beyond the plan */
 export function lifetimeOfNew(
   { ttlMinutes }: CreateInbox,
   { maxTtlMinutes }: Plan,

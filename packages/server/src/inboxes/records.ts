@@ -23,7 +23,6 @@ export type InboxKind = 'address' | 'catch-all' | 'sink';
 export interface NewInbox {
   id: string;
   kind: InboxKind;
-  /** Lower case, without a tag. */
   address: string;
   localPart: string;
   domain: string;
@@ -49,9 +48,7 @@ export interface InboxRecord extends Omit<NewInbox, 'tokenHash' | 'replayUntil'>
   version: number;
 }
 
-/** An idempotent creation, identified by `keyHash` within the account. */
 export interface IdempotentRequest {
-  /** SHA-256 of the Idempotency-Key header. */
   keyHash: string;
   bodyHash: string;
   /** Random; stored so that the same read token can be derived again. */
@@ -59,14 +56,11 @@ export interface IdempotentRequest {
 }
 
 export interface CreatedInbox {
-  /** The inbox as it was at its creation. */
   inbox: InboxRecord;
-  /** Nonce of the request that created the inbox. */
   nonce: string | null;
   webhook: InboxWebhook | null;
 }
 
-/** Stored mails that become the first messages of an inbox, in their order. */
 export interface StagedMails {
   /** The name under which they are stored; see `messages.stage`. */
   stage: string;
@@ -85,7 +79,6 @@ export interface Occupancy {
 
 export interface Takers {
   ofAddress: Occupancy | undefined;
-  /** The catch-all inbox of the domain. */
   ofDomain: Occupancy | undefined;
   sink: AddressedInbox | undefined;
 }
@@ -98,7 +91,6 @@ export interface AddressedInbox {
   address: string;
   messageCount: number;
   expiresAt: number;
-  /** Whether any of its fault rules still apply. */
   hasFaults: boolean;
 }
 

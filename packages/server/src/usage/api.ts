@@ -8,7 +8,6 @@ import { toTime } from '../http/response/time.ts';
 import { routesOf } from '../http/route.ts';
 import { type DayUsage, USAGE_THRESHOLDS } from './sql.ts';
 
-/** Days in a response: as many as the longest month has. */
 const SHOWN_DAYS = 31;
 
 export function usageRoutes(app: App, { deps }: RouteContext): void {

@@ -14,7 +14,6 @@ export interface DayUsage {
 }
 
 export interface Lease {
-  /** 0 if none are left. */
   granted: number;
   /** Requests of the month that are used or leased, including this lease. */
   taken: number;
@@ -25,7 +24,6 @@ export interface Lease {
 export interface UsageReport {
   accountId: string;
   month: Month;
-  /** Leased requests that the node returns unused. */
   returned: number;
   /** Requests by day; negative if more were refunded than charged since the last report. */
   days: DayUsage[];
@@ -128,7 +126,6 @@ export const usage = {
     { mayUseReserve: true, keepsInboxes: true },
   ),
 
-  /** Returns unused requests of leases and adds to the counts of days, in one transaction. */
   report: write(
     async (tx, reports: UsageReport[]): Promise<void> => {
       for (const { accountId, month, returned } of inOrder(
@@ -144,7 +141,6 @@ export const usage = {
     { mayUseReserve: true, keepsInboxes: true },
   ),
 
-  /** Usage of a month, with its days from `since` on; zeros if nothing was counted. */
   read: read(async (db, accountId: string, month: Month, since: Day): Promise<MonthUsage> => {
     const row = await db.first<MonthRow>(
       sql`select ${MONTH} from usage_months where account_id = ${accountId} and month = ${month}`,
@@ -180,7 +176,6 @@ export const nodes = {
     { keepsInboxes: true },
   ),
 
-  /** Removes a node that stops, and dead ones. */
   leave: write(
     async (tx, id: string, now: number): Promise<void> => {
       await tx.run(

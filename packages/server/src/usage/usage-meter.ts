@@ -27,11 +27,8 @@ const blockOf = (limit: number): number => Math.min(MAX_LEASE, Math.max(1, Math.
 class AccountMonth {
   readonly accountId: string;
   readonly month: Month;
-  /** Start of the next month, epoch milliseconds. */
   readonly resetAt: number;
-  /** The monthly quota; Infinity for none. */
   readonly limit: number;
-  /** When the account was last used, monotonic milliseconds. */
   usedAt: number;
   /** Requests that are leased or served on any node, as the store returned last. */
   taken = 0;
@@ -41,7 +38,6 @@ class AccountMonth {
   leasing: Promise<void> | null = null;
   days = new Map<Day, number>();
 
-  /** @param now epoch milliseconds; determines the month */
   constructor(accountId: string, limit: number, now: number, monotonic: number) {
     this.accountId = accountId;
     this.month = monthOf(now);
@@ -97,7 +93,6 @@ export class UsageMeter {
   readonly #log: Logger;
   /** By account: the current month, and those of an earlier plan or month that are not settled yet. */
   readonly #accounts = new Map<string, AccountMonth[]>();
-  /** When API keys were used, epoch milliseconds; those that the store does not know yet. */
   readonly #keyUses = new Map<string, number>();
   readonly #stopping = new AbortController();
   #unreported: UsageReport[] = [];
@@ -120,7 +115,6 @@ export class UsageMeter {
     }
   }
 
-  /** Subtracts a request whose response is free. */
   refund({ accountId, month, day, limit }: Charge): void {
     const account = this.#accounts.get(accountId)?.find((one) => one.month === month && one.limit === limit);
     if (account) account.count(day, -1);

@@ -1,26 +1,30 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { Validator } from '@seriousme/openapi-schema-validator';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from '../../src/accounts/keys.ts';
 import { type Answer, startHttp, type TestHttp } from '../http/start-http.ts';
 
 describe('signing up', () => {
   let http: TestHttp;
-  afterEach(() => http.stop());
+  beforeAll(async () => {
+    http = await startHttp({ signUpPlan: 'free' });
+  });
+  // Longer than any limit of sign-ups counts.
+  beforeEach(() => http.clock.leap(600_000));
+  afterAll(() => http.stop());
 
   const signUp = (body: unknown = { name: 'Web team' }): Promise<Answer> =>
     http.api('POST', '/v1/accounts', { as: null, body });
 
   it('is off by default: 404, and whom to ask', async () => {
-    http = await startHttp();
-    const { status, body } = await signUp();
+    const off = await startHttp();
+    const { status, body } = await off.api('POST', '/v1/accounts', { as: null, body: { name: 'x' } });
     expect([status, body.code]).toEqual([404, 'not_found']);
     expect(body.detail).toBe('This server has no sign-up. Ask its operator for an account.');
+    await off.stop();
   });
 
   it('makes an account of the plan that the operator named, with a key that is shown this once', async () => {
-    http = await startHttp({ signUpPlan: 'free' });
     const { status, headers, body } = await signUp();
     expect([status, headers.get('cache-control')]).toEqual([201, 'no-store']);
     expect(body).toEqual({
@@ -39,7 +43,6 @@ describe('signing up', () => {
   });
 
   it('takes a readable name and nothing else', async () => {
-    http = await startHttp({ signUpPlan: 'free' });
     const bad = [{}, { name: '' }, { name: 7 }, { name: 'a\nb' }, { name: 'x', plan: 'unlimited' }, []];
     for (const body of bad) {
       const answer = await signUp(body);
@@ -50,7 +53,6 @@ describe('signing up', () => {
   });
 
   it(`is done ${SIGN_UPS_PER_ADDRESS} times from one address, then once in two minutes; a mistake costs none of them`, async () => {
-    http = await startHttp({ signUpPlan: 'free' });
     expect((await signUp({ name: '' })).status).toBe(400);
     for (let i = 0; i < SIGN_UPS_PER_ADDRESS; i++) expect((await signUp()).status).toBe(201);
     const refused = await signUp();
@@ -63,7 +65,6 @@ describe('signing up', () => {
   });
 
   it(`is done ${SIGN_UPS_PER_MINUTE} times a minute from all addresses`, async () => {
-    http = await startHttp({ signUpPlan: 'free' });
     const body = JSON.stringify({ name: 'Web team' });
     const signUpFrom = async (localAddress: string): Promise<number> => {
       const socket = connect({ port: http.port, host: '127.0.0.1', localAddress });
@@ -80,15 +81,5 @@ describe('signing up', () => {
     expect(await signUpFrom('127.0.0.100')).toBe(429);
     await http.clock.leap(6_000);
     expect(await signUpFrom('127.0.0.100')).toBe(201);
-  });
-
-  it('is described as needing no credential', async () => {
-    http = await startHttp({ signUpPlan: 'free' });
-    const { body } = await http.api('GET', '/openapi.json', { as: null });
-    expect(await new Validator().validate(structuredClone(body))).toMatchObject({ valid: true });
-    const { post } = body.paths['/v1/accounts'];
-    expect([post.security, post.requestBody.required]).toEqual([[], true]);
-    expect(Object.keys(post.responses)).toEqual(expect.arrayContaining(['201', '400', '415', '429', '503']));
-    expect(Object.keys(post.responses)).not.toEqual(expect.arrayContaining(['401']));
   });
 });

@@ -57,14 +57,6 @@ describe('API keys', () => {
     expect(keys.map(({ name }) => name)).not.toContain('theirs');
   });
 
-  it('of scope read only read', async () => {
-    const { body } = await create({ scope: 'read' });
-    expect(await tried(body.key)).toEqual([200, 403]);
-    expect((await http.api('GET', '/v1/keys', { as: body.key })).status).toBe(200);
-    expect((await create({}, body.key)).body.code).toBe('insufficient_scope');
-    expect((await revoke(body.id, body.key)).body.code).toBe('insufficient_scope');
-  });
-
   it('die at their expiry, to the millisecond, and stay listed', async () => {
     const expiresAt = new Date(http.clock.now() + 60_000).toISOString();
     const { body } = await create({ expiresAt: expiresAt.replace('Z', '+00:00') });

@@ -94,23 +94,6 @@ describe('mail to the domain of one account', () => {
     expect((await explained(old, stranger.key)).refused).toEqual([]);
   });
 
-  it('that was rejected is explained to the owner of the domain only', async () => {
-    await sendTo(app, ['too.early@ours.test']);
-    const inbox = await app.createInbox({ localPart: 'signup', domain: 'ours.test' });
-    await sendTo(app, ['sing-up@ours.test']);
-    const late = await app.createInbox({ localPart: 'too.early', domain: 'ours.test' });
-    expect((await explained(inbox, TEST_KEY)).nearMisses).toMatchObject([
-      { address: 'sing-up@ours.test', outcome: 'refused', times: 1 },
-    ]);
-    expect((await explained(late, late.token)).refused).toMatchObject([
-      { address: 'too.early@ours.test', reply: UNKNOWN, mailFrom: 'app@example.org' },
-    ]);
-    for (const localPart of ['sing-up', 'too.early']) {
-      const theirs = await app.api('POST', '/v1/inboxes', { as: stranger.key, body: { localPart } });
-      expect(await explained(theirs.body, stranger.key)).toMatchObject({ nearMisses: [], refused: [] });
-    }
-  });
-
   it('is accepted as soon as the operator assigns the domain, while the server runs', async () => {
     expect((await app.api('POST', '/v1/inboxes', { body: { domain: 'new.test' } })).status).toBe(400);
     expect(await sendTo(app, ['first@new.test'])).toEqual([UNKNOWN]);

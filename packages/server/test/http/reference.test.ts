@@ -56,13 +56,6 @@ describe('/llms.txt', () => {
 });
 
 describe('the reference pages', () => {
-  it('are there for all who ask first, at the same time', async () => {
-    const paths = ['/docs', '/docs/', '/openapi.json', '/docs/static/page.js', '/docs', '/openapi.json'];
-    const answers = await Promise.all(paths.map((path) => http.api('GET', path, { as: null })));
-    expect(answers.map(({ status }) => status)).toEqual(paths.map(() => 200));
-    expect(answers[5]?.body).toEqual(answers[2]?.body);
-  });
-
   it('say that a file is not there as any other path does', async () => {
     const { status, headers, body } = await http.api('GET', '/docs/static/none.js', { as: null });
     expect([status, body.code]).toEqual([404, 'not_found']);

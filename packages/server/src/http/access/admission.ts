@@ -16,15 +16,12 @@ const ROUNDING = 1e-6;
 export interface Taken {
   /** 0 if the request is admitted, otherwise seconds until the next one is. */
   retryAfterSeconds: number;
-  /** Whole requests that are admitted at once now. */
   left: number;
-  /** Seconds until the bucket is full, rounded up. */
   fullInSeconds: number;
 }
 
 interface Bucket {
   tokens: number;
-  /** When `tokens` was computed, monotonic milliseconds. */
   at: number;
 }
 
@@ -36,7 +33,7 @@ const limitsRate = ({ requestsPerSecond, burst }: Rate): boolean =>
 /** A token bucket by key (such as an account), in memory: it holds `burst` requests and refills at `requestsPerSecond`. */
 export class RateLimit {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  /** Buckets by key, the least recently used first. */
+  /** The least recently used first. */
   readonly #buckets = new Map<string, Bucket>();
   #nodes = 1;
 
@@ -65,7 +62,6 @@ export class RateLimit {
     };
   }
 
-  /** Undoes a `take` that was admitted. */
   giveBack(key: string): void {
     const bucket = this.#buckets.get(key);
     if (bucket) bucket.tokens += 1;
@@ -77,7 +73,6 @@ export class RateLimit {
   }
 }
 
-/** Interval of heartbeats, each of which also counts the live nodes. */
 const BEAT_EVERY_MS = 3 * SECOND_MS;
 
 interface LiveNodesDeps {
@@ -133,7 +128,6 @@ export class LiveNodes {
 export interface Admitted {
   readonly accountId: string;
   readonly plan: Plan;
-  /** State of the rate limit when the request arrived; null for a plan without one. */
   readonly rate: Taken | null;
   /** What the request was charged; null if it is free or was refunded. */
   charge: Charge | null;
@@ -214,7 +208,6 @@ export function createAdmission({ plans, rate, usage, clock }: AdmissionDeps) {
       if (status === 304 || status === 429 || status >= 500) refund(admitted);
     },
 
-    /** The headers that state the limits of the account; names in lower case. */
     headers({ accountId, plan, rate: taken }: Admitted): Record<string, string> {
       const { remaining, resetAt } = usage.standing(accountId, plan.requestsPerMonth);
       const left: string[] = [];

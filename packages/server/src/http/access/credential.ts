@@ -29,7 +29,6 @@ function cookieName(host: string | undefined, isHttps: boolean): { name: string;
     : { name: SECURE_NAME, isSecure: true };
 }
 
-/** The Set-Cookie header of a session. @param secret secret of the session; '' deletes the cookie */
 export function sessionCookie(request: FastifyRequest, secret: string, publicUrl: string | null): string {
   const { name, isSecure } = cookieName(request.headers.host, isHttpsUrl(publicUrl));
   const maxAge = secret === '' ? 0 : SESSION_MAX_MS / 1_000;
@@ -95,14 +94,13 @@ export interface KeyCaller {
 
 /** Longest Authorization header. No valid one is longer, so a longer one is rejected without hashing it. */
 const MAX_CREDENTIAL = 512;
-/** An Authorization header with a bearer token (RFC 6750 section 2.1). The scheme is case-insensitive (RFC 9110 section 11.1). */
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 export interface Credential {
   text: string;
   hash: string;
-  /** Cached result of the store, valid until the monotonic time `until` or the next call of `forget`. */
-  known: { caller: KeyCaller; until: number; forgotten: number } | undefined;
+  /** Its cached key or account, valid until the monotonic time `until` or the next call of `forget`. */
+  known: { owner: unknown; until: number; forgotten: number } | undefined;
 }
 
 /** Ends messages about a missing or malformed credential. No message quotes the header, because it may contain a secret. */
@@ -162,7 +160,6 @@ export function createCredentialReader() {
  */
 
 const DEV_KEY = 'dev';
-/** Id of the development key. No stored key has this id. */
 export const DEV_KEY_ID = 'key_dev';
 export const DEV_KEY_HASH: string = hashCredential(DEV_KEY);
 const DEV_KEY_HEADER = /^bearer +dev *$/i;

@@ -15,16 +15,6 @@ import { type Caller, Guard } from './guard.ts';
  * so browsers add no cookies or stored passwords, and `*` is as safe as a list of origins.
  */
 
-/** Request headers that the API reads and that browsers send cross-origin only if they are allowed. */
-const REQUEST_HEADERS = [
-  'authorization',
-  'content-type',
-  'idempotency-key',
-  'if-none-match',
-  'if-range',
-  'last-event-id',
-  'range',
-];
 /** Response headers that pages may read besides those that are always readable, such as Content-Type. */
 const EXPOSED_HEADERS = [
   'accept-ranges',
@@ -56,7 +46,6 @@ export function createCors(origins: readonly string[]) {
   const isAllowed = ({ headers }: FastifyRequest): boolean =>
     headers.origin !== undefined && (isAny || allowed.has(headers.origin));
   return {
-    /** Sets the CORS headers of a response, also of an error. */
     allow(request: FastifyRequest, reply: FastifyReply): void {
       if (origins.length === 0) return;
       // A cache must not give the response for one origin to another.
@@ -70,13 +59,12 @@ export function createCors(origins: readonly string[]) {
       const { headers, method } = request;
       if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return false;
       if (!isAllowed(request)) return false;
-      // Allow also headers that the API does not read, because monitoring scripts add their own to all requests of a page.
-      const asked = (headers['access-control-request-headers'] ?? '').toLowerCase().split(',');
-      const names = new Set([...REQUEST_HEADERS, ...asked.map((name) => name.trim()).filter(Boolean)]);
+      // Also headers that the API does not read, because monitoring scripts add their own to all requests of a page.
+      const asked = headers['access-control-request-headers'];
+      if (asked !== undefined) reply.header('access-control-allow-headers', asked);
       reply
         .code(204)
         .header('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
-        .header('access-control-allow-headers', [...names].join(', '))
         .header('access-control-max-age', PREFLIGHT_SECONDS)
         .send();
       return true;
@@ -84,10 +72,8 @@ export function createCors(origins: readonly string[]) {
   };
 }
 
-/** Proves that a request comes from an imitated API of this process, which has already checked and counted it. */
 export const DIALECT_HEADER = 'x-mayfly-dialect';
 
-/** Authentication and limits of all requests to routes that are not public. */
 export type Gate = Pick<RouteContext, 'guard' | 'admission'>;
 
 export const createGate = (deps: HttpDeps): Gate => ({
@@ -95,18 +81,19 @@ export const createGate = (deps: HttpDeps): Gate => ({
   admission: createAdmission(deps),
 });
 
-/** True for an empty path parameter, which a trailing or doubled slash leaves. */
-const hasEmptyPart = ({ params }: FastifyRequest): boolean =>
-  Object.entries(params as Record<string, string>).some(([name, value]) => value === '' && name !== '*');
-
-/** Replaces NUL in path parameters, in place: no id has one, and PostgreSQL rejects a query with it. */
-function replaceNul(params: Record<string, string>): void {
-  for (const [name, value] of Object.entries(params)) {
+/**
+ * Replaces NUL in path parameters, in place: no id has one, and PostgreSQL rejects a query with it.
+ * @returns false if one is empty, as a trailing or doubled slash leaves it
+ */
+function readPath(params: Record<string, string>): boolean {
+  for (const name in params) {
+    const value = params[name] ?? '';
+    if (value === '' && name !== '*') return false;
     if (value.includes('\0')) params[name] = value.replaceAll('\0', '\ufffd');
   }
+  return true;
 }
 
-/** Checks each request before its body is read: headers, path, credential, limits. */
 export function guardRequests(
   app: App,
   { options, deps, guard, admission, dialectSecret }: RouteContext,
@@ -120,8 +107,8 @@ export function guardRequests(
   const check = async (request: FastifyRequest): Promise<Caller | null> => {
     assertReadable(request);
     // Check the path before the body is parsed: an error in the body would hide that the path is wrong.
-    if (request.is404 || hasEmptyPart(request)) throw nothingThere(request, known);
-    replaceNul(request.params as Record<string, string>);
+    if (request.is404 || !readPath(request.params as Record<string, string>))
+      throw nothingThere(request, known);
     const { access = 'account:write', free = false } = request.routeOptions.config;
     if (access === 'public') return null;
     const { id: inboxId } = request.params as { id?: string };
@@ -233,7 +220,7 @@ class ResponseBudget {
   #total = 0;
 
   /**
-   * Counts a response; the returned function releases it, and may be called twice.
+   * Counts a response; the returned function releases it.
    * @throws AppError `rate_limited` if the account has too many unread bytes, `unavailable` if all together have
    */
   take(accountId: string, bytes: number): () => void {
@@ -255,10 +242,7 @@ class ResponseBudget {
     }
     this.#byAccount.set(accountId, own + bytes);
     this.#total += bytes;
-    let isTaken = true;
     return () => {
-      if (!isTaken) return;
-      isTaken = false;
       this.#total -= bytes;
       const left = (this.#byAccount.get(accountId) ?? 0) - bytes;
       if (left > 0) this.#byAccount.set(accountId, left);

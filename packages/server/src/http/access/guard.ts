@@ -1,5 +1,4 @@
 import type { FastifyRequest } from 'fastify';
-import { LRUCache } from 'lru-cache';
 import type { AccountRecord, KeyRecord } from '../../accounts/sql.ts';
 import { CACHE_TTL_MS, type Clock, MINUTE_MS } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
@@ -42,14 +41,12 @@ export type Access =
 
 export interface Caller {
   account: AccountRecord;
-  /** The API key of the caller; null for a read token. */
   key: KeyCaller | null;
   /** The live inbox of the request; null if the access of the route requires none. */
   inbox: InboxRecord | null;
 }
 
 declare module 'fastify' {
-  /** Fields for the API description, which omits routes without an operation id. */
   interface FastifySchema {
     operationId?: string;
     tags?: readonly string[];
@@ -60,16 +57,12 @@ declare module 'fastify' {
     access?: Access | undefined;
     /** True if requests do not count against the quota. */
     free?: boolean | undefined;
-    /** Media types of the body. Default: `application/json`. */
     accepts?: readonly string[] | undefined;
-    /** Errors besides those of all operations with this access, for the API description. */
     errors?: readonly ProblemCode[] | undefined;
   }
   interface FastifyRequest {
     caller: Caller | null;
-    /** Secret of the session cookie; undefined without a valid one. */
     session: string | undefined;
-    /** Result of the check of the limits; null if the request failed before it. */
     admitted: Admitted | null;
   }
 }
@@ -77,7 +70,6 @@ declare module 'fastify' {
 /** Least time between recorded uses of a session: each is a write, and a session stays valid for hours. */
 const SESSION_USE_EVERY_MS = 10 * MINUTE_MS;
 
-const CACHED_ACCOUNTS = { max: 10_000 };
 /** Clients poll an inbox many times between two messages. */
 const CACHED_INBOXES = 1_000;
 
@@ -101,7 +93,6 @@ interface GuardDeps {
 
 export interface Asking {
   authorization: string | undefined;
-  /** Secret of a session cookie; ignored if `authorization` is given. */
   session?: string | undefined;
   access: Exclude<Access, 'public'>;
   inboxId: string | undefined;
@@ -115,8 +106,6 @@ type Admit = (account: AccountRecord, key: KeyRecord | null) => Promise<void>;
 export class Guard {
   readonly #deps: GuardDeps;
   readonly #readCredential = createCredentialReader();
-  /** Cached accounts by id. `until`: monotonic milliseconds. */
-  readonly #accounts = new LRUCache<string, { account: AccountRecord; until: number }>(CACHED_ACCOUNTS);
   readonly #shared: ReturnType<typeof createSharing>;
   /** Number of calls of `forget`; results of queries that began before the last one are not reused. */
   #forgotten = 0;
@@ -136,13 +125,12 @@ export class Guard {
       return this.#withSession(session, asking, admit);
     const credential = this.#readCredential(authorization);
     return credential.text.startsWith('mft_')
-      ? this.#withToken(credential.hash, asking, admit)
+      ? this.#withToken(credential, asking, admit)
       : this.#withKey(credential, asking, admit);
   }
 
   forget(): void {
     this.#forgotten += 1;
-    this.#accounts.clear();
   }
 
   findInbox(accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> {
@@ -150,38 +138,41 @@ export class Guard {
     return this.#shared(`${accountId} ${inboxId}`, () => inboxes.find(accountId, inboxId, now));
   }
 
-  async #findKey(credential: Credential, now: number): Promise<KeyCaller> {
-    if (credential.hash === DEV_KEY_HASH) {
-      if (this.#deps.devAccountId === undefined) throw devKeyUnknown();
-      return devCaller(await this.#findAccount(this.#deps.devAccountId));
-    }
+  /** What `find` returned for this credential a short time ago, unless `forget` was called since. */
+  async #known<T>(credential: Credential, find: () => Promise<T | undefined>): Promise<T> {
     const { known } = credential;
     const monotonic = this.#deps.clock.monotonic();
-    const isFresh = known && monotonic < known.until && known.forgotten === this.#forgotten;
-    if (isFresh && now < (known.caller.key.expiresAt ?? Number.POSITIVE_INFINITY)) return known.caller;
+    if (known && monotonic < known.until && known.forgotten === this.#forgotten) return known.owner as T;
     // Read the counter before the query, so that a `forget` during the query invalidates its result.
     const forgotten = this.#forgotten;
-    const caller = await this.#deps.store.keys.findByHash(credential.hash, now);
-    if (!caller) throw unknownCredential();
-    credential.known = { caller, until: monotonic + CACHE_TTL_MS, forgotten };
-    return caller;
+    const owner = await find();
+    if (!owner) throw unknownCredential();
+    credential.known = { owner, until: monotonic + CACHE_TTL_MS, forgotten };
+    return owner;
   }
 
-  async #findAccount(accountId: string): Promise<AccountRecord> {
-    const known = this.#accounts.get(accountId);
-    if (known && this.#deps.clock.monotonic() < known.until) return known.account;
-    const account = await this.#deps.store.accounts.find(accountId);
-    // The account was deleted while its inbox was cached.
-    if (!account) throw unknownCredential();
-    this.#accounts.set(accountId, { account, until: this.#deps.clock.monotonic() + CACHE_TTL_MS });
-    return account;
+  async #findKey(credential: Credential, now: number): Promise<KeyCaller> {
+    const { store, devAccountId } = this.#deps;
+    if (credential.hash !== DEV_KEY_HASH) {
+      const caller = await this.#known(credential, () => store.keys.findByHash(credential.hash, now));
+      if (now >= (caller.key.expiresAt ?? Number.POSITIVE_INFINITY)) throw unknownCredential();
+      return caller;
+    }
+    if (devAccountId === undefined) throw devKeyUnknown();
+    return devCaller(await this.#known(credential, () => store.accounts.find(devAccountId)));
   }
 
-  async #withToken(hash: string, { access, inboxId, isDialect }: Asking, admit: Admit): Promise<Caller> {
+  async #withToken(
+    credential: Credential,
+    { access, inboxId, isDialect }: Asking,
+    admit: Admit,
+  ): Promise<Caller> {
     const now = this.#deps.clock.now();
-    const inbox = await this.#shared(hash, () => this.#deps.store.inboxes.findByToken(hash, now));
+    const { hash } = credential;
+    const { inboxes, accounts } = this.#deps.store;
+    const inbox = await this.#shared(hash, () => inboxes.findByToken(hash, now));
     if (!inbox) throw unknownCredential();
-    const account = await this.#findAccount(inbox.accountId);
+    const account = await this.#known(credential, () => accounts.find(inbox.accountId));
     await admit(account, null);
     const mayWrite = isDialect && access === 'inbox:write';
     if (!access.startsWith('inbox:read') && access !== 'any' && !mayWrite) throw tokenNotEnough();
@@ -206,14 +197,13 @@ export class Guard {
     const session = await this.#deps.store.sessions.find(hashCredential(secret), now);
     if (!session) throw sessionEnded();
     if (now - session.usedAt >= SESSION_USE_EVERY_MS) await this.#deps.store.sessions.used(session.hash, now);
-    const { credentialHash: hash } = session;
+    const credential = { text: '', hash: session.credentialHash, known: undefined };
     return session.kind === 'token'
-      ? this.#withToken(hash, asking, admit)
-      : this.#withKey({ text: '', hash, known: undefined }, asking, admit);
+      ? this.#withToken(credential, asking, admit)
+      : this.#withKey(credential, asking, admit);
   }
 }
 
-/** @throws Error on a public route */
 export function callerOf({ caller }: FastifyRequest): Caller {
   if (!caller) throw new Error('the route did not declare an access that promises a caller');
   return caller;

@@ -13,7 +13,6 @@ interface Held {
   controller: AbortController;
   /** Account of the caller; null for a request without a credential, such as one for a preview link. */
   accountId: string | null;
-  /** The credential of a request with an API key; null for a read token. */
   asking: Pick<Asking, 'authorization' | 'session'> | null;
 }
 
@@ -67,16 +66,14 @@ export class HeldRequests {
 
   /** Ends requests whose API key or session was revoked, and those of read tokens whose account was deleted. */
   async recheck(): Promise<void> {
-    const byKey = Map.groupBy(this.#held, ({ asking }) => asking?.authorization ?? asking?.session ?? null);
-    // For read tokens only the account is checked: there are many of them, and an event ends their requests when the inbox ends.
-    const byToken = Map.groupBy(byKey.get(null) ?? [], ({ accountId }) => accountId);
-    byKey.delete(null);
-    for (const all of byKey.values()) {
-      const asking = all[0]?.asking;
-      if (asking && !(await this.#isGood(asking))) revoke(all);
-    }
-    for (const [accountId, all] of byToken) {
-      if (accountId !== null && !(await this.#deps.store.accounts.find(accountId))) revoke(all);
+    const groups = Map.groupBy(
+      this.#held,
+      ({ asking, accountId }) => asking?.authorization ?? asking?.session ?? accountId,
+    );
+    for (const all of groups.values()) {
+      const [first] = all;
+      if (!first || (await this.#isGood(first))) continue;
+      for (const { controller } of all) controller.abort(unknownCredential());
     }
   }
 
@@ -104,7 +101,9 @@ export class HeldRequests {
     else this.#byAccount.delete(accountId);
   }
 
-  async #isGood(asking: Pick<Asking, 'authorization' | 'session'>): Promise<boolean> {
+  async #isGood({ asking, accountId }: Held): Promise<boolean> {
+    // For read tokens only the account is checked: there are many of them, and an event ends their requests when the inbox ends.
+    if (!asking) return accountId === null || (await this.#deps.store.accounts.find(accountId)) !== undefined;
     try {
       await this.#guard.check({ ...asking, access: 'account:read', inboxId: undefined });
       return true;
@@ -117,10 +116,6 @@ export class HeldRequests {
 
 const isUnauthorized = (error: unknown): boolean =>
   error instanceof AppError && error.code === 'unauthorized';
-
-function revoke(all: Held[]): void {
-  for (const { controller } of all) controller.abort(unknownCredential());
-}
 
 /** This error is never sent, because the client has disconnected. */
 const clientGone = (): AppError =>

@@ -56,7 +56,7 @@ export function baseUrl(publicUrl: string | null, { headers, socket }: FastifyRe
   return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }
 
-/** An integer without exponent, fraction and white space, and with no more digits than a number represents exactly. */
+/** With no more digits than a number represents exactly. */
 const INTEGER = /^-?\d{1,15}$/;
 
 /**
@@ -126,7 +126,6 @@ export function parseJsonBody(body: Uint8Array): unknown {
   }
 }
 
-/** Accepts JSON bodies only; a route that accepts other types adds their parser. */
 export function parseBodies(app: App): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
@@ -139,7 +138,6 @@ export function parseBodies(app: App): void {
   });
 }
 
-/** Converts query parameters to their types, and replaces an omitted optional body by an empty object. */
 export function readInputs(app: App): void {
   const readQuery = ({ routeOptions, query }: FastifyRequest, { querystring, body }: FastifySchema): void => {
     if (querystring === undefined) {
@@ -153,7 +151,7 @@ export function readInputs(app: App): void {
   };
   const readBody = (request: FastifyRequest, { body }: FastifySchema): void => {
     if (body !== undefined) {
-      if (request.body === undefined && isOptionalBody(app, body)) request.body = {};
+      if (request.body === undefined && isOptionalBody(body)) request.body = {};
     } else if (request.body !== undefined && request.body !== null) {
       throw new AppError('invalid_request', 'This operation takes no body. Send the request without one.');
     }
@@ -166,9 +164,9 @@ export function readInputs(app: App): void {
   });
 }
 
-function isOptionalBody(app: App, body: unknown): boolean {
+function isOptionalBody(body: unknown): boolean {
   const { $ref } = body as { $ref?: string };
-  const schema = app.getSchema($ref?.replace('#', '') ?? '') as { required?: unknown } | undefined;
+  const schema = NAMED_SCHEMAS.find(({ $id }) => $id === $ref?.replace('#', ''));
   return schema !== undefined && schema.required === undefined;
 }
 
@@ -206,7 +204,6 @@ const joinedBodies = new WeakMap<IncomingMessage, Readable>();
 
 export const bodyOf = (request: IncomingMessage): Readable => joinedBodies.get(request) ?? request;
 
-/** Drops the buffered part of a body and what still arrives. */
 export const dropChunks = (request: IncomingMessage): void => void joinedBodies.get(request)?.destroy();
 
 /**
@@ -280,14 +277,14 @@ export function dropBody({ raw, headers }: Pick<FastifyRequest, 'raw' | 'headers
   dropChunks(raw);
 }
 
-/** Returns false and sets `errors` if the value does not match the schema. */
 interface Validator {
   (value: unknown): boolean;
   errors: ErrorObject[] | null;
 }
 
-const isNamed = (value: unknown): value is AnySchemaObject & { $id: string } =>
-  typeof value === 'object' && value !== null && '$id' in value;
+const NAMED_SCHEMAS = Object.values<unknown>(contract).filter(
+  (value): value is AnySchemaObject => typeof value === 'object' && value !== null && '$id' in value,
+);
 
 const require = createRequire(import.meta.url);
 
@@ -306,7 +303,7 @@ function createAjv(): Ajv {
     keywords: ['x-unit'],
   });
   addFormats.default(ajv);
-  for (const schema of Object.values(contract)) if (isNamed(schema)) ajv.addSchema(schema);
+  ajv.addSchema(NAMED_SCHEMAS);
   return ajv;
 }
 

@@ -80,7 +80,6 @@ function shownValue({ data, parentSchema }: SchemaError, part: RequestPart): str
   return typeof data === 'object' && data !== null ? 'an object' : String(data);
 }
 
-/** The unit of a number with a leading space, such as ` minutes`; '' for a number without a unit. */
 const unitOf = ({ parentSchema }: SchemaError): string =>
   parentSchema?.['x-unit'] ? ` ${parentSchema['x-unit']}` : '';
 
@@ -170,7 +169,6 @@ const WORDINGS: Record<string, Wording> = {
   },
 };
 
-/** Escapes a name for a JSON pointer (RFC 6901 section 3). */
 const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
 function pathOf({ instancePath, params, propertyName }: SchemaError, part: RequestPart): string {

@@ -36,7 +36,6 @@ function pathOf(url: string): string {
   }
 }
 
-/** The error for a path without a route. */
 export const unknownPath = (url: string, advice = 'The API is described at /docs.'): AppError =>
   new AppError('not_found', `Nothing is at the path ${quoted(pathOf(url))}. ${advice}`);
 

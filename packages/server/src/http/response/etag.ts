@@ -20,7 +20,6 @@ export function isFresh(ifNoneMatch: string | undefined, tag: string): boolean {
   return ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((one) => opaque(one) === opaque(tag));
 }
 
-/** Sends JSON, or 304 if the client has it already. @param tag the validator; null for none */
 export function sendJson(
   { headers }: FastifyRequest,
   reply: FastifyReply,

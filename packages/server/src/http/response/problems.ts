@@ -145,7 +145,6 @@ const FASTIFY: Record<string, (request: ErrorRequest | undefined) => AppError> =
     ),
 };
 
-/** The error to send; undefined for a defect. @param request for limits and headers in the message */
 export function toAppError(error: unknown, request?: ErrorRequest): AppError | undefined {
   if (error instanceof AppError) return error;
   if (!(error instanceof Error)) return undefined;

@@ -1,5 +1,3 @@
-import * as contract from '@mayfly/client/contract';
-import type { TSchema } from 'typebox';
 import { accountRoutes, domainRoutes, keyRoutes } from '../../accounts/api.ts';
 import { faultRoutes } from '../../faults/api.ts';
 import { injectionRoutes } from '../../inbound/inject-api.ts';
@@ -20,13 +18,7 @@ import { waitRoutes } from '../../waits/api.ts';
 import { webhookRoutes } from '../../webhooks/api.ts';
 import type { App, RouteContext } from '../context.ts';
 
-const isNamed = (value: unknown): value is TSchema & { $id: string } =>
-  typeof value === 'object' && value !== null && '$id' in value;
-
 export function apiRoutes(app: App, context: RouteContext): void {
-  for (const schema of Object.values(contract)) {
-    if (isNamed(schema)) app.addSchema(schema);
-  }
   inboxRoutes(app, context);
   faultRoutes(app, context);
   recordingRoutes(app, context);

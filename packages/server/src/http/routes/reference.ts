@@ -5,11 +5,9 @@ import type { App } from '../context.ts';
 import { JSON_TYPE } from '../openapi/responses.ts';
 import { contentTag, isFresh } from '../response/etag.ts';
 
-/** The OpenAPI document of the API: `npm run openapi` writes it. */
 export const OPENAPI_FILE = new URL('../../../../../openapi.json', import.meta.url);
 
 const PAGE_FOLDER = new URL('../../../reference/', import.meta.url);
-/** The reference page, which `npm run openapi` writes, and the files that it loads. */
 const PAGE = 'index.html';
 const PAGE_FILES: Record<string, string> = {
   'page.css': 'text/css; charset=utf-8',
@@ -39,7 +37,6 @@ async function prepare(headers: Record<string, string>, body: Buffer): Promise<S
   return { headers, body, zipped, tag: contentTag(body) };
 }
 
-/** True if an Accept-Encoding field allows gzip (RFC 9110 section 12.5.3). */
 const allowsGzip = (accepted = ''): boolean =>
   accepted.split(',').some((one) => /^\s*(?:x-gzip|gzip|\*)\s*(?:;\s*q=(?:1|0\.\d*[1-9])|$)/i.test(one));
 

@@ -9,7 +9,6 @@ export const allOfDomain = (domain: string): string => `@${domain}`;
 /** Entry for all addresses of all domains. */
 export const EVERYTHING = '@';
 
-/** All entries that an inbox with this address may have. */
 const placesOf = (address: string): string[] => [address, allOfDomain(domainOf(address)), EVERYTHING];
 
 interface Tenancy {

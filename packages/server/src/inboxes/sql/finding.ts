@@ -35,10 +35,8 @@ export function toInbox({ labels, freed, replayUntil, ...row }: InboxRow, now: n
   };
 }
 
-/** A label as `inbox_labels` stores it. */
 export const pairOf = (name: string, value: string): string => JSON.stringify([name, value]);
 
-/** True for inboxes of the account that have all labels. */
 export const hasLabels = (accountId: string, labels: Record<string, string>): Sql =>
   join(
     [
@@ -108,7 +106,6 @@ export const finding = {
     },
   ),
 
-  /** As `find`, by the hash ({@link hashCredential}) of its read token. */
   findByToken: read(async (db, tokenHash: string, now: number): Promise<InboxRecord | undefined> => {
     const row = await db.first<InboxRow>(
       sql`select ${INBOX} from inboxes where token_hash = ${tokenHash} and expires_at > ${now - TOMBSTONE_MS}`,
@@ -147,7 +144,6 @@ export const finding = {
     },
   ),
 
-  /** The live inbox with exactly this address (lower case, no tag), for RCPT. */
   findByAddress: read(async (db, address: string, now: number): Promise<AddressedInbox | undefined> => {
     const row = await db.first<AddressedRow>(
       sql`select ${ADDRESSED} from addresses a join inboxes i on i.id = a.inbox_id

@@ -33,26 +33,14 @@ const http = await startHttp({ corsOrigins: [APP, 'http://localhost:5173'] });
 afterAll(() => http.stop());
 
 describe('requests of web pages, with origins in MAYFLY_CORS_ORIGINS', () => {
-  it('have their preflight answered without a credential, for every method and header of the API', async () => {
-    const answer = await preflight(http, APP, { 'access-control-request-headers': 'Authorization,X-Trace' });
-    expect(answer.status).toBe(204);
-    expect(answer.bytes).toHaveLength(0);
-    const allowed = (name: string) =>
-      answer.headers
-        .get(`access-control-allow-${name}`)
-        ?.split(', ')
-        .map((one) => one.toLowerCase());
-    expect(allowed('origin')).toEqual([APP]);
-    expect(allowed('methods')).toEqual(['get', 'head', 'post', 'put', 'patch', 'delete']);
-    expect(allowed('headers')).toEqual(
-      expect.arrayContaining([
-        'authorization',
-        'content-type',
-        'idempotency-key',
-        'last-event-id',
-        'x-trace',
-      ]),
-    );
+  it('have their preflight answered without a credential, for every method and every header', async () => {
+    const asked = 'authorization,idempotency-key,x-trace';
+    const answer = await preflight(http, APP, { 'access-control-request-headers': asked });
+    expect([answer.status, answer.bytes.length]).toEqual([204, 0]);
+    const allowed = (name: string) => answer.headers.get(`access-control-allow-${name}`);
+    expect(allowed('origin')).toBe(APP);
+    expect(allowed('methods')).toBe('GET, HEAD, POST, PUT, PATCH, DELETE');
+    expect(allowed('headers')).toBe(asked);
     expect(answer.headers.get('vary')).toBe('Origin');
     expect(Number(answer.headers.get('access-control-max-age'))).toBeGreaterThan(0);
     expect(answer.headers.get('x-quota-remaining')).toBeNull();
@@ -106,22 +94,25 @@ describe('requests of web pages, with origins in MAYFLY_CORS_ORIGINS', () => {
   });
 });
 
-it.each([APP, OTHER, 'null'])(
-  'with MAYFLY_CORS_ORIGINS=* requests are allowed to the origin %s',
-  async (origin) => {
-    const open = await startHttp({ corsOrigins: ['*'] });
-    for (const answer of [await preflight(open, origin), await from(open, origin, 'GET', '/v1/inboxes')])
-      expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+it.each([
+  ['*', [APP, OTHER, 'null'], '*'],
+  [APP, [APP], APP],
+])(
+  'with MAYFLY_CORS_ORIGINS=%s requests of %j are allowed, without cookies',
+  async (setting, origins, allowed) => {
+    const open = await startHttp({ corsOrigins: [setting] });
+    for (const origin of origins) {
+      for (const { headers } of [
+        await preflight(open, origin),
+        await from(open, origin, 'GET', '/v1/inboxes'),
+      ]) {
+        expect(headers.get('access-control-allow-origin')).toBe(allowed);
+        expect(headers.get('access-control-allow-credentials')).toBeNull();
+      }
+    }
     await open.stop();
   },
 );
-
-it.each([['*'], [APP]])('requests never carry cookies, with MAYFLY_CORS_ORIGINS=%s', async (allowed) => {
-  const server = await startHttp({ corsOrigins: [allowed] });
-  for (const answer of [await preflight(server, APP), await from(server, APP, 'GET', '/v1/inboxes')])
-    expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
-  await server.stop();
-});
 
 describe('MAYFLY_CORS_ORIGINS', () => {
   const parse = (value: string) => parseConfig({ MAYFLY_CORS_ORIGINS: value }).corsOrigins;

@@ -162,14 +162,6 @@ describe('a session of the console', () => {
     http.clock.advance(11 * HOUR);
     expect(await status(busy)).toBe(401);
   });
-
-  it('a repeated creation returns the same token to the session and to its key', async () => {
-    const cookie = await signIn(http.keys.own);
-    const again = { 'idempotency-key': 'run-1' };
-    const first = await withCookie(cookie, 'POST', '/v1/inboxes', { ...FROM_CONSOLE, ...again }, {});
-    const second = await http.api('POST', '/v1/inboxes', { headers: again, body: {} });
-    expect(second.body).toEqual(first.body);
-  });
 });
 
 describe('a sign-in link', () => {

@@ -1,26 +1,15 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { answerChecker } from '../../support/answer-schema.ts';
-import type { Answer, Body } from '../../support/api-client.ts';
 import { EMPTY_ARCHIVE } from '../../support/recording-archive.ts';
-import { startApp } from '../../support/start-app.ts';
-import { everyOperation, type Operation, resolved } from './operations.ts';
+import { type Answer, type Body, startHttp } from '../start-http.ts';
+import { everyOperation, newPlace, type Operation, resolved } from './operations.ts';
 
-/** As `mayfly dev`, where webhooks may go to loopback; and operations that are off by default are on. */
-const ENV = { MAYFLY_SIGNUP_PLAN: 'free', MAYFLY_WEBHOOK_ALLOW: '127.0.0.0/8' };
 /** Bodies that are not text, by operation; all others carry examples in the document. */
-const BYTES: Record<string, (place: Place) => Promise<Uint8Array>> = {
-  importInbox: async () => EMPTY_ARCHIVE,
-};
+const BYTES: Record<string, Uint8Array> = { importInbox: EMPTY_ARCHIVE };
 const PROBLEM_TYPE = 'application/problem+json';
-const MAIL = {
-  from: 'Shop <no-reply@shop.example>',
-  subject: 'Please confirm your address',
-  text: 'Your code is 482913. Or open https://shop.example/confirm?token=abc',
-  attachments: [{ filename: 'terms.txt', content: 'The terms.' }],
-};
 
 /** Things that the example ids of a document stand for, by prefix. */
-type Place = Record<'inb' | 'msg' | 'whk' | 'dlv' | 'key' | 'wai' | 'cur' | 'acur', string>;
+type Ids = Record<'inb' | 'msg' | 'whk' | 'dlv' | 'key' | 'wai' | 'cur' | 'acur', string>;
 
 interface ExampleRequest {
   operation: Operation;
@@ -32,8 +21,8 @@ interface ExampleRequest {
   body?: unknown;
 }
 
-const app = await startApp(ENV);
-afterAll(() => app.stop());
+const http = await startHttp({ signUpPlan: 'free' });
+afterAll(() => http.stop());
 
 const { document, operations } = everyOperation();
 const check = answerChecker(document);
@@ -75,30 +64,24 @@ function exampleRequests(operation: Operation): ExampleRequest[] {
   return requests;
 }
 
-/** An inbox with a mail that came by SMTP, a webhook with a delivery, and a key. */
-async function newPlace(labels: object): Promise<Place> {
-  const post = async (path: string, body?: object) => (await app.api('POST', path, { body })).body;
-  const inbox = await app.createInbox({ labels });
-  await app.send({ ...MAIL, to: inbox.address });
-  const { messages } = (await app.api('GET', `/v1/inboxes/${inbox.id}/messages?wait=5`)).body;
-  const webhook = await post('/v1/webhooks', { url: 'http://127.0.0.1:9999/hook' });
-  const delivery = await post(`/v1/webhooks/${webhook.id}/test`);
-  const key = await post('/v1/keys', { name: 'spare', scope: 'read' });
-  const never = { match: { subject: 'never sent' }, timeoutSeconds: 0 };
-  const failed = await post(`/v1/inboxes/${inbox.id}/wait`, never);
-  const stream = await app.api('GET', '/v1/events');
+async function newIds(labels: Record<string, string>): Promise<Ids> {
+  const { inbox, messageId, webhookId, deliveryId, keyId, waitId } = await newPlace(http, {
+    ttlMinutes: 43_200,
+    labels,
+  });
+  const stream = await http.api('GET', '/v1/events');
   const [, acur = ''] = /^id: (acur_\S+)/m.exec(stream.body) ?? [];
   return {
-    ...{ inb: inbox.id, msg: messages[0].id, whk: webhook.id, dlv: delivery.id, key: key.id },
-    ...{ cur: inbox.cursor, acur, wai: failed.waitId },
+    ...{ inb: inbox.id, msg: messageId, whk: webhookId, dlv: deliveryId, key: keyId, wai: waitId },
+    ...{ cur: inbox.cursor, acur },
   };
 }
 
 /** The text with the example ids and cursors of the document replaced by those of the place. */
-const inPlace = (text: string, place: Place): string =>
+const inPlace = (text: string, ids: Ids): string =>
   text
-    .replaceAll(/\b(inb|msg|whk|dlv|key|wai)_01kk4m[0-9a-z]{20}/g, (_id, kind: keyof Place) => place[kind])
-    .replaceAll(/\b(a?cur)_[0-9a-z]+_[\w-]{11}/g, (_cursor, kind: keyof Place) => place[kind]);
+    .replaceAll(/\b(inb|msg|whk|dlv|key|wai)_01kk4m[0-9a-z]{20}/g, (_id, kind: keyof Ids) => ids[kind])
+    .replaceAll(/\b(a?cur)_[0-9a-z]+_[\w-]{11}/g, (_cursor, kind: keyof Ids) => ids[kind]);
 
 /** As OpenAPI describes it: the fields of an object are parameters of their own (style `form`, exploded). */
 function queryText(query: Record<string, unknown>): string {
@@ -111,22 +94,32 @@ function queryText(query: Record<string, unknown>): string {
 }
 
 /** For requests that only read; without the label by which an example deletes inboxes. */
-const shared = newPlace({});
+const shared = newIds({});
 
 async function send({ operation, query, headers, type, body }: ExampleRequest): Promise<Answer> {
-  const place = operation.method === 'GET' ? await shared : await newPlace({ run: '4711' });
+  const ids = operation.method === 'GET' ? await shared : await newIds({ run: '4711' });
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_all, name) => {
     const { example } = parametersOf(operation, 'path').find((parameter) => parameter.name === name);
-    return inPlace(example, place);
+    return inPlace(example, ids);
   });
-  const bytes = await BYTES[operation.id]?.(place);
+  const bytes = BYTES[operation.id];
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return app.api(operation.method, inPlace(`${path}${queryText(query)}`, place), {
+  const answer = http.api(operation.method, inPlace(`${path}${queryText(query)}`, ids), {
     ...(operation.takesCredential ? {} : { as: null }),
     headers: { ...headers, ...(type === undefined ? {} : { 'content-type': type }) },
-    ...(body === undefined ? {} : { body: inPlace(text, place) }),
+    ...(body === undefined ? {} : { body: inPlace(text, ids) }),
     ...(bytes ? { body: bytes } : {}),
   });
+  let isDone = false;
+  void answer.finally(() => {
+    isDone = true;
+  });
+  // A wait for more messages than there are ends with its time.
+  while (operation.id === 'waitForMessages' && !isDone) {
+    await Promise.race([answer, http.clock.untilSleeping()]);
+    await http.clock.advance(60_000);
+  }
+  return answer;
 }
 
 /** Headers that every response has; a plan without limits sends no RateLimit headers. */

@@ -181,10 +181,14 @@ export function everyOperation(): { document: Body; operations: Operation[] } {
 }
 
 const MAIL = [
-  'Subject: with attachment',
+  'From: Shop <no-reply@shop.example>',
+  'Subject: Please confirm your address',
   'MIME-Version: 1.0',
   'Content-Type: multipart/mixed; boundary=b',
   '',
+  '--b',
+  '',
+  'Your code is 482913. Or open https://shop.example/confirm?token=abc',
   '--b',
   'Content-Disposition: attachment; filename=a.txt',
   '',
@@ -194,8 +198,8 @@ const MAIL = [
 ].join('\r\n');
 
 /** A new inbox with a message that has an attachment, a webhook with a delivery, and a key. */
-export async function newPlace(http: TestHttp, as = http.keys.own, ttlMinutes = 60): Promise<Place> {
-  const inbox = await http.createInbox({ ttlMinutes }, as);
+export async function newPlace(http: TestHttp, body: object = {}, as = http.keys.own): Promise<Place> {
+  const inbox = await http.createInbox(body, as);
   const messageId = await http.deliverRaw(
     inbox,
     MAIL,
@@ -205,8 +209,8 @@ export async function newPlace(http: TestHttp, as = http.keys.own, ttlMinutes = 
   const webhook = await http.api('POST', '/v1/webhooks', { as, body: { url: HOOK } });
   const delivery = await http.api('POST', `/v1/webhooks/${webhook.body.id}/test`, { as });
   const key = await http.api('POST', '/v1/keys', { as, body: { name: 'spare', scope: 'read' } });
-  const body = { match: { subject: 'never sent' }, timeoutSeconds: 0 };
-  const failed = await http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { as, body });
+  const never = { match: { subject: 'never sent' }, timeoutSeconds: 0 };
+  const failed = await http.api('POST', `/v1/inboxes/${inbox.id}/wait`, { as, body: never });
   return {
     ...{ inbox, messageId, webhookId: webhook.body.id, deliveryId: delivery.body.id },
     keyId: key.body.id,

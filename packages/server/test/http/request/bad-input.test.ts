@@ -30,64 +30,6 @@ beforeAll(async () => {
 });
 afterAll(() => http.stop());
 
-describe('a refusal', () => {
-  it.each([
-    [
-      'a type',
-      { count: 'x' },
-      [{ path: '/count', message: '"count" must be a whole number, not the string "x".' }],
-    ],
-    [
-      'an empty text',
-      { match: { subject: '' } },
-      [{ path: '/match/subject', message: '"match.subject" must not be empty.' }],
-    ],
-    [
-      'one of several types',
-      { match: { link: 5 } },
-      [{ path: '/match/link', message: '"match.link" must be true or false or an object, not 5.' }],
-    ],
-    [
-      'what is within one of several types',
-      { match: { link: { kind: 'x', href: '' } } },
-      [
-        {
-          path: '/match/link/kind',
-          message:
-            '"match.link.kind" must be one of "verify", "reset", "sign-in", "unsubscribe", "other", not the string "x".',
-        },
-        { path: '/match/link/href', message: '"match.link.href" must not be empty.' },
-      ],
-    ],
-    [
-      'a field that is not known within one of several types',
-      { match: { link: { url: 'x' } } },
-      [
-        {
-          path: '/match/link/url',
-          message: '"url" is not a known field of "match.link". Known fields are "kind", "href", "text".',
-        },
-      ],
-    ],
-  ])('says in plain words what is wrong with %s', async (_what, body, errors) => {
-    const answer = await http.api('POST', `/v1/inboxes/${own.inbox.id}/wait`, { body });
-    expect(answer.status).toBe(400);
-    expect(answer.body.errors).toHaveLength(errors.length);
-    expect(answer.body.errors).toEqual(expect.arrayContaining(errors));
-  });
-
-  it('says that a parameter was given twice', async () => {
-    const { body } = await http.api('GET', '/v1/inboxes?label.run=1&label.run=2');
-    expect(body.errors).toEqual([
-      { path: 'label.run', message: 'The query parameter "label.run" is given 2 times. Give it once.' },
-    ]);
-  });
-
-  it('treats an id that is too long as any unknown one', async () => {
-    expect((await http.api('GET', `/v1/inboxes/inb_${'0'.repeat(5_000)}`)).body.code).toBe('not_found');
-  });
-});
-
 describe('bad input at every operation', () => {
   function expectProblem(answer: Answer, status: number, code: string): void {
     expect([answer.status, answer.body.code]).toEqual([status, code]);
@@ -135,7 +77,7 @@ describe('bad input at every operation', () => {
 
   describe.each(ofInbox)('%s', (_name, operation) => {
     it('answers 410 to the owner of an expired inbox, 404 to a stranger', async () => {
-      const expired = await newPlace(http, http.keys.own, 1);
+      const expired = await newPlace(http, { ttlMinutes: 1 });
       await http.clock.advance(60_000);
       // What a wait has explained outlives its inbox.
       if (operation.id !== 'getWait') expectProblem(await send(operation, {}, expired), 410, 'inbox_expired');

@@ -1,5 +1,7 @@
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, it } from 'vitest';
+import { parseJsonBody } from '../../../src/http/request/inputs.ts';
 import { newPlace } from '../openapi/operations.ts';
 import { startHttp } from '../start-http.ts';
 
@@ -7,31 +9,51 @@ const http = await startHttp();
 const place = await newPlace(http);
 afterAll(() => http.stop());
 
+const INBOX = `/v1/inboxes/${place.inbox.id}`;
 const detail = async (method: string, path: string, body?: unknown, headers = {}): Promise<string> =>
   (await http.api(method, path, { ...(body === undefined ? {} : { body }), headers })).body.detail;
 
 describe('an unknown name', () => {
   it.each([
-    ['/v1/inboxes', { ttl: 5 }, '"ttl" is not a known field. Did you mean "ttlMinutes"?'],
-    ['/v1/inboxes', { ttlSeconds: 5 }, '"ttlSeconds" is not a known field. Did you mean "ttlMinutes"?'],
-    ['/v1/inboxes', { webhook: 'x' }, '"webhook" is not a known field. Did you mean "webhookUrl"?'],
-    ['/v1/keys', { name: 'x', expires: 'y' }, '"expires" is not a known field. Did you mean "expiresAt"?'],
-  ])('of a body field gets the nearest known one: POST %s %j', async (path, body, expected) => {
-    expect(await detail('POST', path, body)).toBe(expected);
-  });
-
-  it('within an object names the object', async () => {
-    const body = { match: { subjct: 'x', link: { kinds: 'verify' } } };
-    expect(await detail('POST', `/v1/inboxes/${place.inbox.id}/wait`, body)).toBe(
+    ['POST', '/v1/inboxes', { ttl: 5 }, '"ttl" is not a known field. Did you mean "ttlMinutes"?'],
+    [
+      'POST',
+      '/v1/inboxes',
+      { ttlSeconds: 5 },
+      '"ttlSeconds" is not a known field. Did you mean "ttlMinutes"?',
+    ],
+    [
+      'POST',
+      `${INBOX}/wait`,
+      { match: { subjct: 'x', link: { kinds: 'verify' } } },
       '"subjct" is not a known field of "match". Did you mean "subject"? "kinds" is not a known field of "match.link". Did you mean "kind"?',
-    );
-  });
-
-  it.each([
-    ['?labels=x', '"labels" is not a known query parameter. Did you mean "label.NAME"?'],
-    ['?page=2', '"page" is not a known query parameter. Known query parameters are '],
-  ])('of a query parameter gets the nearest known one, or all: %s', async (query, expected) => {
-    expect(await detail('GET', `/v1/inboxes${query}`)).toContain(expected);
+    ],
+    [
+      'POST',
+      `${INBOX}/wait`,
+      { match: { link: { url: 'x' } } },
+      '"url" is not a known field of "match.link". Known fields are "kind", "href", "text".',
+    ],
+    [
+      'GET',
+      '/v1/inboxes?labels=x',
+      undefined,
+      '"labels" is not a known query parameter. Did you mean "label.NAME"?',
+    ],
+    [
+      'GET',
+      '/v1/inboxes?page=2',
+      undefined,
+      '"page" is not a known query parameter. Known query parameters are "q", "address", "limit", "before", "label.NAME".',
+    ],
+    [
+      'POST',
+      '/v1/inboxes?ttlMinutes=5',
+      {},
+      '"ttlMinutes" is not a known query parameter: this operation takes none. Send fields in the JSON body.',
+    ],
+  ])('gets the nearest known one, or where it belongs: %s %s %j', async (method, path, body, expected) => {
+    expect(await detail(method, path, body)).toBe(expected);
   });
 
   it('of a query parameter is its path, as it was written', async () => {
@@ -39,12 +61,6 @@ describe('an unknown name', () => {
     expect(body.errors).toMatchObject([
       { path: 'a/b~c', message: expect.stringMatching(/^"a\/b~c" is not/) },
     ]);
-  });
-
-  it('of a query parameter that belongs in the body says so', async () => {
-    expect(await detail('POST', '/v1/inboxes?ttlMinutes=5', {})).toBe(
-      '"ttlMinutes" is not a known query parameter: this operation takes none. Send fields in the JSON body.',
-    );
   });
 
   it('is one of at most 20 that are reported, and costs little', async () => {
@@ -89,20 +105,39 @@ describe('an id that is none', () => {
       const method = rest === '/wait' ? 'POST' : 'GET';
       for (const as of [http.keys.own, place.inbox.token, http.keys.foreign]) {
         const { status, body } = await http.api(method, `/v1/inboxes/ada+x@mayfly.test${rest}`, { as });
-        expect(status).toBe(404);
-        expect(body.detail).toBe(
+        expect([status, body.detail]).toEqual([
+          404,
           '"ada+x@mayfly.test" is an address, not the id of an inbox. Look up the id with GET /v1/inboxes?address=ada%2Bx%40mayfly.test.',
-        );
+        ]);
       }
     },
   );
 
-  it('is recognized when it is the id of something else', async () => {
-    expect(await detail('GET', `/v1/inboxes/${place.messageId}`)).toBe(
-      `"${place.messageId}" is the id of a message, not of an inbox. List the inboxes of the account with GET /v1/inboxes.`,
-    );
-    const path = `/v1/inboxes/${place.inbox.id}/messages/${place.inbox.id}`;
-    expect(await detail('GET', path)).toMatch(/is the id of an inbox, not of a message\. List the messages/);
+  it.each([
+    [
+      'GET',
+      `/v1/inboxes/${place.messageId}`,
+      /^"msg_\w+" is the id of a message, not of an inbox\. List the inboxes of the account with GET \/v1\/inboxes\.$/,
+    ],
+    [
+      'GET',
+      `${INBOX}/messages/${place.inbox.id}`,
+      /is the id of an inbox, not of a message\. List the messages/,
+    ],
+    [
+      'GET',
+      '/v1/inboxes/x',
+      /^No inbox with the id "x" is visible to this credential: it may have been deleted/,
+    ],
+    ['GET', `${INBOX}/messages/x`, /^No message with the id "x" .* List the messages/],
+    ['GET', '/v1/webhooks/x', /^No webhook with the id "x" is visible .* GET \/v1\/webhooks\.$/],
+    ['DELETE', '/v1/keys/x', /^No key with the id "x" is visible .* GET \/v1\/keys\.$/],
+  ])('is named, and where to find the right one: %s %s', async (method, path, expected) => {
+    expect(await detail(method, path)).toMatch(expected);
+  });
+
+  it('that is too long is treated as any unknown one', async () => {
+    expect((await http.api('GET', `/v1/inboxes/inb_${'0'.repeat(5_000)}`)).body.code).toBe('not_found');
   });
 
   it('never repeats a credential', async () => {
@@ -112,7 +147,7 @@ describe('an id that is none', () => {
         ['GET', `/v1/${secret}`],
         ['GET', `/v1/inboxes?${secret}=1`],
         ['GET', `/v1/inboxes?limit=${secret}`],
-        ['GET', `/v1/inboxes/${place.inbox.id}/messages?since=${secret}`],
+        ['GET', `${INBOX}/messages?since=${secret}`],
         ['POST', '/v1/inboxes', { [secret]: 1 }],
         ['POST', '/v1/inboxes', { localPart: secret }],
         ['POST', '/v1/inboxes', { domain: secret }],
@@ -155,89 +190,148 @@ describe('a refusal says what to do next:', () => {
     expect(body.detail).toContain(expected);
   });
 
-  it('403 names the credential to use', async () => {
-    const path = `/v1/inboxes/${place.inbox.id}`;
-    expect((await http.api('DELETE', path, { as: place.inbox.token })).body.detail).toBe(
+  it.each([
+    [
+      'read token',
+      place.inbox.token,
       'A read token can only read its own inbox. Use an API key for this operation.',
-    );
-    expect((await http.api('DELETE', path, { as: http.keys.readOnly })).body.detail).toBe(
+    ],
+    [
+      'key that only reads',
+      http.keys.readOnly,
       'This API key has the scope "read". Use one with the scope "full" for this operation.',
-    );
+    ],
+  ])('403 for a %s names the credential to use', async (_what, as, expected) => {
+    expect((await http.api('DELETE', INBOX, { as })).body.detail).toBe(expected);
   });
 
   it('415 names the header to send', async () => {
-    const send = (type: string) => detail('POST', '/v1/inboxes', '{}', { 'content-type': type });
-    expect(await send('text/plain')).toBe(
+    expect(await detail('POST', '/v1/inboxes', '{}', { 'content-type': 'text/plain' })).toBe(
       'The Content-Type "text/plain" is not supported. Send the header "Content-Type: application/json".',
     );
-    const { port } = http;
-    const text = await new Promise<string>((resolve) => {
-      const socket = connect(port, '127.0.0.1', () =>
-        socket.end(
-          `POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${http.keys.own}\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}`,
-        ),
-      );
-      socket.once('data', (data) => resolve(data.toString()));
-    });
-    expect(text).toContain('The body has no Content-Type. Send the header');
+    const socket = connect(http.port, '127.0.0.1');
+    socket.write(
+      `POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${http.keys.own}\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}`,
+    );
+    expect(await text(socket)).toContain('The body has no Content-Type. Send the header');
   });
 
-  it('400 states ranges with their units', async () => {
-    const inbox = `/v1/inboxes/${place.inbox.id}`;
-    expect(await detail('GET', `${inbox}/messages?wait=-1`)).toBe(
-      '"wait" must be from 0 to 60 seconds, not -1.',
-    );
-    expect(await detail('GET', `${inbox}/messages?wait=61&limit=0`)).toBe(
+  const labels = Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`k${index}`, 'v']));
+  const filters = Object.keys(labels).map((name) => `label.${name}=v`);
+  it.each([
+    [
+      'GET',
+      `${INBOX}/messages?wait=61&limit=0`,
+      undefined,
       '"limit" must be from 1 to 200 entries, not 0. "wait" must be from 0 to 60 seconds, not 61.',
-    );
-    expect(await detail('POST', `${inbox}/wait`, { timeoutSeconds: 61, count: -1 })).toBe(
+    ],
+    [
+      'POST',
+      `${INBOX}/wait`,
+      { timeoutSeconds: 61, count: -1 },
       '"count" must be from 0 to 50 messages, not -1. "timeoutSeconds" must be from 0 to 60 seconds, not 61.',
-    );
-    expect(await detail('POST', '/v1/keys', { name: 'x'.repeat(101), expiresAt: 'tomorrow' })).toBe(
+    ],
+    ['POST', `${INBOX}/wait`, { match: { subject: '' } }, '"match.subject" must not be empty.'],
+    [
+      'POST',
+      `${INBOX}/wait`,
+      { match: { link: 5 } },
+      '"match.link" must be true or false or an object, not 5.',
+    ],
+    [
+      'POST',
+      `${INBOX}/wait`,
+      { match: { link: { kind: 'x', href: '' } } },
+      '"match.link.kind" must be one of "verify", "reset", "sign-in", "unsubscribe", "other", not the string "x". "match.link.href" must not be empty.',
+    ],
+    [
+      'POST',
+      '/v1/keys',
+      { name: 'x'.repeat(101), expiresAt: 'tomorrow' },
       '"name" must have at most 100 characters; it has 101. "expiresAt" must be an RFC 3339 time such as "2026-03-04T05:06:07Z", not the string "tomorrow".',
-    );
-    expect(await detail('POST', '/v1/inboxes', [])).toBe('The body must be a JSON object, not an array.');
-    const labels = Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`k${index}`, 'v']));
-    expect(await detail('POST', '/v1/inboxes', { labels })).toBe(
-      '"labels" must have at most 16 entries; it has 17.',
-    );
-    const filters = Object.keys(labels).map((name) => `label.${name}=v`);
-    expect(await detail('DELETE', `/v1/inboxes?${filters.join('&')}`)).toBe(
+    ],
+    ['POST', '/v1/inboxes', [], 'The body must be a JSON object, not an array.'],
+    ['POST', '/v1/inboxes', { labels }, '"labels" must have at most 16 entries; it has 17.'],
+    [
+      'DELETE',
+      `/v1/inboxes?${filters.join('&')}`,
+      undefined,
       'The query must have at most 16 entries; it has 17.',
-    );
-  });
-
-  it('400 explains a wrong "since"', async () => {
-    const list = (since: string) => detail('GET', `/v1/inboxes/${place.inbox.id}/messages?since=${since}`);
-    expect(await list('yesterday')).toMatch(/^"since" must be a cursor of this inbox .*, not "yesterday"\.$/);
-    expect(await list('1772600767')).toBe(
+    ],
+    [
+      'GET',
+      '/v1/inboxes?label.run=1&label.run=2',
+      undefined,
+      'The query parameter "label.run" is given 2 times. Give it once.',
+    ],
+    [
+      'GET',
+      `${INBOX}/messages?since=1772600767`,
+      undefined,
       '"since" is 1772600767, which looks like seconds since 1970. Send milliseconds: 1772600767000.',
-    );
-    expect(await list('cur_0_aaaaaaaaaaa')).toMatch(/is not a cursor of this inbox\. Use the "cursor" of/);
-  });
-
-  it('422 of a webhook names the address and the setting that allows it', async () => {
-    for (const [url, address] of [
-      ['http://10.0.0.1/hook', '10.0.0.1/32'],
-      ['http://[::1]:3000/', '::1/128'],
-    ]) {
-      expect(await detail('POST', '/v1/webhooks', { url })).toContain(
-        `with MAYFLY_WEBHOOK_ALLOW, for instance ${address}.`,
-      );
+    ],
+  ])('400 for %s %s %j', async (method, path, body, expected) => {
+    const answer = await http.api(method, path, { ...(body && { body }) });
+    expect([answer.status, answer.body.detail]).toEqual([400, expected]);
+    for (const error of answer.body.errors ?? []) {
+      expect(expected).toContain(error.message);
+      // The message names the field that the path leads to.
+      const name = error.path.replace(/^\//, '').replaceAll('/', '.');
+      expect(error.message).toMatch(name === '' ? /^The (?:body|query) / : new RegExp(`"${name}"`));
     }
   });
 
-  it('404 of an id names it', async () => {
-    const expected: [string, string, RegExp][] = [
-      [
-        'GET',
-        '/v1/inboxes/x',
-        /^No inbox with the id "x" is visible to this credential: it may have been deleted/,
-      ],
-      ['GET', `/v1/inboxes/${place.inbox.id}/messages/x`, /^No message with the id "x" .* List the messages/],
-      ['GET', '/v1/webhooks/x', /^No webhook with the id "x" is visible .* GET \/v1\/webhooks\.$/],
-      ['DELETE', '/v1/keys/x', /^No key with the id "x" is visible .* GET \/v1\/keys\.$/],
-    ];
-    for (const [method, path, text] of expected) expect(await detail(method, path)).toMatch(text);
+  it.each([
+    ['yesterday', /^"since" must be a cursor of this inbox .*, not "yesterday"\.$/],
+    ['cur_0_aaaaaaaaaaa', /is not a cursor of this inbox\. Use the "cursor" of/],
+  ])('400 for a "since" of %s', async (since, expected) => {
+    expect(await detail('GET', `${INBOX}/messages?since=${since}`)).toMatch(expected);
+  });
+
+  it.each([
+    ['http://10.0.0.1/hook', '10.0.0.1/32'],
+    ['http://[::1]:3000/', '::1/128'],
+  ])('422 for a webhook at %s names the address and the setting that allows it', async (url, address) => {
+    expect(await detail('POST', '/v1/webhooks', { url })).toContain(
+      `with MAYFLY_WEBHOOK_ALLOW, for instance ${address}.`,
+    );
+  });
+});
+
+describe('a body that is not JSON', () => {
+  const utf8 = (body: string): Uint8Array => new TextEncoder().encode(body);
+  const errorOf = (body: Uint8Array): string => {
+    try {
+      parseJsonBody(body);
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+    return 'valid';
+  };
+
+  it.each([
+    ['{"ttlMinutes": 5,}', 'Expected double-quoted property name in JSON at position 17 (line 1 column 18).'],
+    [
+      '{\n  "ttlMinutes": 5\n  "domain": "x"\n}',
+      "Expected ',' or '}' after property value in JSON at position 22 (line 3 column 3).",
+    ],
+    ["{'a': 1}", "Expected property name or '}' in JSON at position 1 (line 1 column 2)."],
+    ['{"a": True}', `Unexpected token 'T', "{"a": True}" is not valid JSON.`],
+    ['{"a": "x\ny"}', 'Bad control character in string literal in JSON at position 8 (line 1 column 9).'],
+    [' ', 'Unexpected end of JSON input.'],
+    // Without the secret part of a credential.
+    ['mfk_0123456789', `Unexpected token 'm', "mfk_…" is not valid JSON.`],
+  ])('is refused with what is wrong and where: %j', (body, fault) => {
+    expect(errorOf(utf8(body))).toBe(`The body is not valid JSON. ${fault}`);
+  });
+
+  it('is refused with the first byte that is not UTF-8', () => {
+    const body = new Uint8Array([...utf8('{"name": "Gr\u00fc'), 0xfc, ...utf8('n"}')]);
+    expect(errorOf(body)).toBe('The body is not valid UTF-8 from byte 14 on. Encode JSON in UTF-8.');
+    expect(errorOf(utf8('{"a": "\u00e9').subarray(0, -1))).toMatch(/not valid UTF-8 from byte 7 on/);
+  });
+
+  it('costs no stack, however deep it is nested', () => {
+    expect(errorOf(utf8(`${'['.repeat(60_000)}x`))).toMatch(/Unexpected token 'x'/);
   });
 });
