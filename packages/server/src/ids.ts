@@ -39,6 +39,7 @@ export function newId(prefix: IdPrefix, now: number): string {
   return `${prefix}_${timePart(now)}${base32(first, 8)}${base32(second, 8)}`;
 }
 
+/** Sorts before all ids from that time on. @param time epoch milliseconds */
 export const firstIdAt = (prefix: IdPrefix, time: number): string => `${prefix}_${timePart(time)}`;
 
 export const newUuid = (): string => randomUUID();

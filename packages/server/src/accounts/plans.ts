@@ -4,6 +4,7 @@ const MIB = 1024 * 1024;
 
 /** Limits of an account. `Infinity` means no limit. */
 export interface Plan {
+  /** In a calendar month (UTC). */
   requestsPerMonth: number;
   requestsPerSecond: number;
   burst: number;

@@ -18,12 +18,14 @@ export interface KeyRecord extends Pick<Key, 'id' | 'name' | 'scope' | 'prefix'>
 }
 
 export interface ListedKey extends KeyRecord {
+  /** Epoch milliseconds; null before the first use. */
   lastUsedAt: number | null;
 }
 
 type HashedKey = KeyRecord & { hash: string };
 
 export interface DomainRecord {
+  /** Lower case. */
   domain: string;
   accountId: string;
   createdAt: number;
@@ -229,6 +231,7 @@ export const keys = {
     { mayUseReserve: true },
   ),
 
+  /** A time before the recorded one changes nothing. */
   used: write(
     async (tx, uses: { keyId: string; at: number }[]): Promise<void> => {
       // Update in the order of the ids, to prevent deadlocks.
@@ -245,6 +248,7 @@ export const keys = {
 const DOMAIN = constant('domain, account_id as "accountId", created_at as "createdAt"');
 
 export const domains = {
+  /** Returns false if the domain belongs to an account already, or the account does not exist. */
   add: write(async (tx, { domain, accountId, createdAt }: DomainRecord): Promise<boolean> => {
     // Locks the account, so that nothing is added after its deletion has removed its domains.
     if (!(await lockAccount(tx, accountId))) return false;

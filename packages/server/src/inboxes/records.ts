@@ -23,6 +23,7 @@ export type InboxKind = 'address' | 'catch-all' | 'sink';
 export interface NewInbox {
   id: string;
   kind: InboxKind;
+  /** Lower case, without a tag. */
   address: string;
   localPart: string;
   domain: string;

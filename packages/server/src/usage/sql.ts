@@ -126,6 +126,7 @@ export const usage = {
     { mayUseReserve: true, keepsInboxes: true },
   ),
 
+  /** Returns unused requests of leases and adds to the counts of days, in one transaction. */
   report: write(
     async (tx, reports: UsageReport[]): Promise<void> => {
       for (const { accountId, month, returned } of inOrder(

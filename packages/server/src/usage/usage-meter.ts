@@ -27,8 +27,11 @@ const blockOf = (limit: number): number => Math.min(MAX_LEASE, Math.max(1, Math.
 class AccountMonth {
   readonly accountId: string;
   readonly month: Month;
+  /** Start of the next month, epoch milliseconds. */
   readonly resetAt: number;
+  /** The monthly quota; Infinity for none. */
   readonly limit: number;
+  /** Monotonic milliseconds. */
   usedAt: number;
   /** Requests that are leased or served on any node, as the store returned last. */
   taken = 0;

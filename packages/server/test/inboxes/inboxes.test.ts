@@ -1,17 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp } from '../http/start-http.ts';
+import { describe, expect, it } from 'vitest';
+import { forEachTest } from '../http/for-each-test.ts';
+import type { TestHttp } from '../http/start-http.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const at = (time: number) => new Date(time).toISOString();
 
-describe('inboxes', () => {
-  let http: TestHttp;
-  beforeAll(async () => {
-    http = await startHttp();
-  });
-  afterAll(() => http.stop());
+let http: TestHttp;
+forEachTest((own) => {
+  http = own;
+});
 
+describe('inboxes', () => {
   it('are created without a body: 201, Location, a random address, an hour of life, and a read token', async () => {
     const created = await http.api('POST', '/v1/inboxes');
     expect(created.status).toBe(201);
@@ -218,12 +218,6 @@ describe('inboxes', () => {
 });
 
 describe('a generated address', () => {
-  let http: TestHttp;
-  beforeAll(async () => {
-    http = await startHttp();
-  });
-  afterAll(() => http.stop());
-
   it('is held for ten minutes for the account that asked', async () => {
     const generated = await http.api('POST', '/v1/addresses/generate', { body: { domain: 'second.test' } });
     expect(generated.status).toBe(200);
@@ -247,11 +241,6 @@ describe('a generated address', () => {
 });
 
 describe('an idempotency key', () => {
-  let http: TestHttp;
-  beforeAll(async () => {
-    http = await startHttp();
-  });
-  afterAll(() => http.stop());
   const create = (key: string, body: object, as = http.keys.own) =>
     http.api('POST', '/v1/inboxes', { body, as, headers: { 'idempotency-key': key } });
 

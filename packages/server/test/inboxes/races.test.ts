@@ -1,15 +1,17 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
+import { describe, expect, it } from 'vitest';
+import { forEachTest } from '../http/for-each-test.ts';
+import type { TestHttp, TestInbox } from '../http/start-http.ts';
+
+let http: TestHttp;
+let inbox: TestInbox;
+let path: string;
+forEachTest(async (own) => {
+  http = own;
+  inbox = await http.createInbox({ ttlMinutes: 60 });
+  path = `/v1/inboxes/${inbox.id}/messages/${await http.deliver(inbox)}`;
+});
 
 describe('a change of an inbox that ends after the request was admitted', () => {
-  let http: TestHttp;
-  let inbox: TestInbox;
-  beforeEach(async () => {
-    http = await startHttp();
-    inbox = await http.createInbox({ ttlMinutes: 60 });
-  });
-  afterEach(() => http.stop());
-
   /** Runs `first` when the store is asked for the next change of an expiry, and then lets that change go on. */
   function beforeNextChange(first: () => Promise<unknown>): void {
     const { inboxes } = http.store;
@@ -52,16 +54,6 @@ describe('a change of an inbox that ends after the request was admitted', () => 
 });
 
 describe('a request for a message whose inbox ends after the request was admitted', () => {
-  let http: TestHttp;
-  let inbox: TestInbox;
-  let path: string;
-  beforeEach(async () => {
-    http = await startHttp();
-    inbox = await http.createInbox({ ttlMinutes: 60 });
-    path = `/v1/inboxes/${inbox.id}/messages/${await http.deliver(inbox)}`;
-  });
-  afterEach(() => http.stop());
-
   /** Runs `first` when the store is asked for the next message, to read or to delete it. */
   function beforeNextMessage(first: () => Promise<unknown>): void {
     const { messages } = http.store;

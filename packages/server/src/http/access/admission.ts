@@ -22,6 +22,7 @@ export interface Taken {
 
 interface Bucket {
   tokens: number;
+  /** When `tokens` was computed, monotonic milliseconds. */
   at: number;
 }
 
@@ -128,6 +129,7 @@ export class LiveNodes {
 export interface Admitted {
   readonly accountId: string;
   readonly plan: Plan;
+  /** Null for a plan without a rate. */
   readonly rate: Taken | null;
   /** What the request was charged; null if it is free or was refunded. */
   charge: Charge | null;

@@ -41,6 +41,7 @@ export type Access =
 
 export interface Caller {
   account: AccountRecord;
+  /** Null for a read token. */
   key: KeyCaller | null;
   /** The live inbox of the request; null if the access of the route requires none. */
   inbox: InboxRecord | null;

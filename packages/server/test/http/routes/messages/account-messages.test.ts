@@ -38,26 +38,6 @@ describe('GET /v1/messages', () => {
     expect(theirs.messages).toMatchObject([{ inboxId: foreign.id }]);
   });
 
-  it('shows live inboxes only: none that was deleted, emptied or made to expire, or that expired', async () => {
-    const short = await http.createInbox({ ttlMinutes: 1 });
-    const [deleted, emptied, ended] = [
-      await http.createInbox(),
-      await http.createInbox(),
-      await http.createInbox(),
-    ];
-    for (const inbox of [short, deleted, emptied, ended]) await http.deliver(inbox);
-    const kept = await http.deliver(a);
-    await http.deliver(short);
-    expect(idsOf(await list())).toHaveLength(6);
-    await http.api('DELETE', `/v1/inboxes/${deleted.id}`);
-    await http.api('DELETE', `/v1/inboxes/${emptied.id}/messages`);
-    await http.api('POST', `/v1/inboxes/${ended.id}/expire`);
-    await http.clock.advance(MINUTE);
-    for (const query of ['', 'q=hello', 'limit=1', 'subject=hello']) {
-      expect(idsOf(await list(query))).toEqual([kept]);
-    }
-  });
-
   it.each(['', '&subject=hello', '&q=hello'])('is paged exactly while others arrive: %s', async (query) => {
     const ids: string[] = [];
     for (let n = 0; n < 11; n++) ids.unshift(await http.deliver(n % 3 === 0 ? a : b));
@@ -180,11 +160,6 @@ describe('GET /v1/messages', () => {
     [`q=${'x'.repeat(501)}`, 'q'],
     [`q=${Array.from({ length: 21 }, (_, n) => `w${n}`).join('+')}`, 'q'],
     ['q=a&q=b', 'q'],
-    ['limit=201', 'limit'],
-    ['wait=61', 'wait'],
-    ['hasAttachments=1', 'hasAttachments'],
-    ['subject=', 'subject'],
-    ['inboxId=x', 'inboxId'],
   ])('refuses %s', async (query, path) => {
     const { status, body } = await get(query);
     expect([status, body.code]).toEqual([400, 'invalid_request']);
