@@ -25,6 +25,7 @@ import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { type AddRoute, routesOf } from '../http/route.ts';
 import { newId } from '../ids.ts';
 import { throwEnded } from '../inboxes/records.ts';
+import { domainOf } from '../mail/address.ts';
 import { findMessage } from '../messages/find-message.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 import { findSettings } from '../providers/settings.ts';
@@ -154,7 +155,7 @@ function replyRoute(route: AddRoute, { store, clock, events }: HttpDeps): void {
       const now = clock.now();
       const message = await findMessage(store, inbox, messageId, now);
       const via = await channelOf(message, request.body.to);
-      const row = await composeReply({ inbox, message, reply: request.body, via, now });
+      const row = await composeReply(inbox, message, { reply: request.body, via, now });
       const added = await store.outgoing.add([row], now);
       if (added === 0) {
         await throwEnded(store.inboxes, inbox, now, new AppError('limit_reached', TOO_MANY));
@@ -174,19 +175,11 @@ const isSms = ({ envelope }: FullMessageRecord): boolean => envelope.via === 'tw
 
 const TOO_MANY = 'The inbox has as much to send as it may. Wait until it is sent, or delete the inbox.';
 
-async function composeReply({
-  inbox,
-  message,
-  reply,
-  via,
-  now,
-}: {
-  inbox: ReturnType<typeof callersInbox>;
-  message: FullMessageRecord;
-  reply: Reply;
-  via: SentRecord['via'] | undefined;
-  now: number;
-}): Promise<NewOutgoing> {
+async function composeReply(
+  inbox: ReturnType<typeof callersInbox>,
+  message: FullMessageRecord,
+  { reply, via, now }: { reply: Reply; via: SentRecord['via'] | undefined; now: number },
+): Promise<NewOutgoing> {
   // Mail to a sink, a catch-all inbox or a phone number came to another address than the inbox's own.
   const isOwn = inbox.kind === 'address' && !isSms(message);
   const own = isOwn ? inbox.address : (message.rcptTo[0] ?? inbox.address);
@@ -195,38 +188,23 @@ async function composeReply({
   if (to.length === 0)
     throw new AppError('invalid_request', 'The message has neither a From nor a Reply-To to reply to.');
   const id = newId('out', now);
-  const rfcMessageId = `<${id}@${own.slice(own.lastIndexOf('@') + 1)}>`;
+  const rfcMessageId = `<${id}@${domainOf(own)}>`;
   // Loaded on first use, to keep the start fast.
   const { compose } = await import('@mayfly/providers/compose');
   const raw = await compose({
+    ...written,
     from: own,
-    ...{ to: written.to, cc: written.cc, subject: written.subject, text: written.text, html: written.html },
-    ...{ inReplyTo: written.inReplyTo, references: written.references, messageId: rfcMessageId },
+    messageId: rfcMessageId,
     date: new Date(now),
     attachments: reply.attachments?.map(({ filename, contentType, content }, index) => ({
       ...{ filename, contentType, content: decoded(content, index) },
     })),
   });
-  const details = {
-    ...(via && { via }),
-    mailFrom: own,
-    to,
-    subject: written.subject,
-    text: reply.text,
-    rfcMessageId,
-  };
+  const { subject } = written;
   const { accountId, id: inboxId } = inbox;
-  return {
-    id,
-    accountId,
-    inboxId,
-    kind: 'reply',
-    messageId: message.id,
-    ref: null,
-    details,
-    raw,
-    dueAt: now,
-  };
+  const details = { ...(via && { via }), mailFrom: own, to, subject, text: reply.text, rfcMessageId };
+  const about = { id, accountId, inboxId, kind: 'reply' as const, messageId: message.id };
+  return { ...about, ref: null, details, raw, dueAt: now };
 }
 
 const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/;

@@ -8,6 +8,7 @@ import type { Logger } from '../log.ts';
 import { domainOf } from '../mail/address.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 import { findSettings, type ProviderSettingsRecord, providerNamed } from '../providers/settings.ts';
+import type { Item, ItemKind } from '../providers/sql.ts';
 import type { Store } from '../store.ts';
 import { DueLoop } from '../webhooks/due-loop.ts';
 import type { AttemptOutcome } from '../webhooks/outbound/outcome.ts';
@@ -239,15 +240,14 @@ export class Dispatcher {
     return attempted && { ...attempted, to };
   }
 
+  /** Keeps a reply for applications that fetch it from the provider's API. */
   async #keepReceived(claimed: ClaimedOutgoing, provider: Provider, mail: InboundMail): Promise<void> {
     const value = provider.received?.(mail);
     if (value === undefined) return;
     const { store, clock } = this.#deps;
     const now = clock.now();
-    for (const owner of ownersOf(claimed)) {
-      const item = { owner, provider: provider.name, kind: 'received', name: mail.id } as const;
+    for (const item of itemsOf(claimed, provider, 'received', mail.id))
       await store.providerItems.keepFirst(item, value, now + DAY_MS, now);
-    }
   }
 
   /** Updates the stored status of a mail that the provider's API shows, if it is still stored. */
@@ -261,8 +261,7 @@ export class Dispatcher {
     if (!change) return;
     const { store, clock } = this.#deps;
     const now = clock.now();
-    for (const owner of ownersOf(claimed)) {
-      const item = { owner, provider: provider.name, kind: 'sent', name: providerId } as const;
+    for (const item of itemsOf(claimed, provider, 'sent', providerId)) {
       const kept = await store.providerItems.find(item, now);
       if (kept) await store.providerItems.keep(item, { ...(kept.value as object), ...change }, now + DAY_MS);
     }
@@ -307,9 +306,14 @@ export class Dispatcher {
   }
 }
 
-/** The account and the inbox, because items stored with a read token belong to its inbox. */
-const ownersOf = ({ accountId, inboxId }: ClaimedOutgoing) =>
-  [accountId, inboxId ?? accountId].map((id) => ({ id, accountId }));
+/** Of the account and of the inbox, because items stored with a read token belong to its inbox. */
+const itemsOf = (
+  { accountId, inboxId }: ClaimedOutgoing,
+  { name: provider }: Provider,
+  kind: ItemKind,
+  name: string,
+): Item[] =>
+  [accountId, inboxId ?? accountId].map((id) => ({ owner: { id, accountId }, provider, kind, name }));
 
 /** Only the sink evicts old messages at delivery. */
 const isSink = ({ evictsOldest }: Recipient): boolean => evictsOldest === true;

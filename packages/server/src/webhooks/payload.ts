@@ -20,24 +20,19 @@ export type PayloadMessage = Pick<
   isPartial?: boolean;
 };
 
-interface MessageReceived extends Pick<EventBodyDeps, 'publicUrl'> {
+interface MessageReceived {
   eventId: string;
   inbox: Pick<InboxRecord, 'id' | 'address' | 'labels'>;
   message: PayloadMessage;
+  publicUrl: string;
 }
 
 /** Builds the event of a message. It depends on its arguments only, so that every attempt sends the same bytes. */
 export function messageReceived({ eventId, inbox, message, publicUrl }: MessageReceived) {
-  const receivedAt = new Date(message.receivedAt).toISOString();
-  return {
-    id: eventId,
-    type: 'message.received' as const,
-    timestamp: receivedAt,
-    data: {
-      inbox: { id: inbox.id, address: inbox.address, labels: inbox.labels },
-      message: messageBody(message, receivedAt, publicUrl),
-    },
-  };
+  const { id, address, labels } = inbox;
+  const timestamp = new Date(message.receivedAt).toISOString();
+  const data = { inbox: { id, address, labels }, message: messageBody(message, timestamp, publicUrl) };
+  return { id: eventId, type: 'message.received' as const, timestamp, data };
 }
 
 function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: string) {
@@ -114,36 +109,24 @@ export interface EventBodyDeps {
   domain: string;
 }
 
-// Ids that do not exist, for test events.
-const TEST_INBOX = 'inb_test';
-const TEST_MESSAGE = 'msg_test';
-
-function testEvent(eventId: string, createdAt: number, { publicUrl, domain }: EventBodyDeps) {
+/** Its ids do not exist. */
+function testEvent(eventId: string, receivedAt: number, { publicUrl, domain }: EventBodyDeps) {
   const address = `test@${domain}`;
   const text = 'This is a test event. Your code is 123456.';
-  const event = messageReceived({
-    eventId,
-    inbox: { id: TEST_INBOX, address, labels: {} },
-    message: {
-      id: TEST_MESSAGE,
-      inboxId: TEST_INBOX,
-      receivedAt: createdAt,
-      size: text.length,
-      rcptTo: [address],
-      summary: {
-        from: { address: `mayfly@${domain}`, name: 'Mayfly' },
-        to: [{ address, name: '' }],
-        cc: [],
-        subject: 'Mayfly test event',
-        preview: text,
-        attachmentCount: 0,
-        inlineCount: 0,
-        codes: [{ value: '123456', context: 'Your code is 123456.' }],
-      },
-      content: { html: null, text, links: [], attachments: [] },
-    },
-    publicUrl,
-  });
+  const inbox = { id: 'inb_test', address, labels: {} };
+  const summary = {
+    from: { address: `mayfly@${domain}`, name: 'Mayfly' },
+    to: [{ address, name: '' }],
+    cc: [],
+    subject: 'Mayfly test event',
+    preview: text,
+    attachmentCount: 0,
+    inlineCount: 0,
+    codes: [{ value: '123456', context: 'Your code is 123456.' }],
+  };
+  const content = { html: null, text, links: [], attachments: [] };
+  const place = { id: 'msg_test', inboxId: inbox.id, receivedAt, size: text.length, rcptTo: [address] };
+  const event = messageReceived({ eventId, inbox, message: { ...place, summary, content }, publicUrl });
   return { ...event, test: true as const };
 }
 

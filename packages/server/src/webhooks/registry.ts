@@ -52,10 +52,10 @@ export class Webhooks {
 
   /** @throws AppError `webhook_url_refused`, `limit_reached`, `not_found` for an unknown inbox */
   async register(account: AccountRecord, url: string, inboxId: string | null, description: string) {
+    const { store, clock } = this.#deps;
     const { maxWebhooks, ...made } = await this.forNewInbox(account, url);
-    const wanted = { ...made, inboxId, description, createdAt: this.#deps.clock.now() };
-    const webhook = await this.#deps.store.webhooks.create(account.id, wanted, maxWebhooks);
-    return { webhook, secret: made.secret };
+    const wanted = { ...made, inboxId, description, createdAt: clock.now() };
+    return { webhook: await store.webhooks.create(account.id, wanted, maxWebhooks), secret: made.secret };
   }
 
   /** @throws AppError `webhook_url_refused`; `webhook_disabled` if its inbox is deleted or expired */
@@ -74,10 +74,10 @@ export class Webhooks {
   /** The old secret signs too for {@link OLD_SECRET_MS}. @throws AppError `webhook_disabled` if its inbox is deleted or expired */
   async rotateSecret(accountId: string, webhookId: string) {
     await this.#requireLive(accountId, webhookId);
+    const { store, clock } = this.#deps;
     const secret = newWebhookSecret();
-    const now = this.#deps.clock.now();
-    const until = now + OLD_SECRET_MS;
-    const webhook = await this.#deps.store.webhooks.rotateSecret(accountId, webhookId, secret, until, now);
+    const now = clock.now();
+    const webhook = await store.webhooks.rotateSecret(accountId, webhookId, secret, now + OLD_SECRET_MS, now);
     if (!webhook) throw notFound('webhook', webhookId);
     return { webhook, secret };
   }
@@ -85,10 +85,10 @@ export class Webhooks {
   /** Enqueues a test event. @throws AppError `webhook_disabled` */
   async test(accountId: string, webhookId: string): Promise<DeliveryRecord> {
     await this.#requireEnabled(accountId, webhookId);
-    const now = this.#deps.clock.now();
+    const { store, clock } = this.#deps;
+    const now = clock.now();
     const test = { deliveryId: newId('dlv', now), eventId: newId('evt', now) };
-    const added = await this.#deps.store.deliveries.addTest(accountId, webhookId, test, now);
-    return this.#published(added, test.deliveryId);
+    return this.#published(await store.deliveries.addTest(accountId, webhookId, test, now), test.deliveryId);
   }
 
   /** Begins a new round of attempts, which ends at once if the message was deleted. @throws AppError `webhook_disabled` */
@@ -106,18 +106,18 @@ export class Webhooks {
     { state, since }: { state: ReplayStep['state']; since: number },
   ): Promise<number> {
     await this.#requireEnabled(accountId, webhookId);
-    const now = this.#deps.clock.now();
-    const before = firstIdAt('dlv', now + 1);
+    const { store, clock, events } = this.#deps;
+    const now = clock.now();
+    const range = { state, before: firstIdAt('dlv', now + 1), limit: REPLAY_STEP };
     let replayed = 0;
-    const first = firstIdAt('dlv', Math.min(Math.max(since, 0), now + 1));
-    for (let after: string | null = first; after !== null; ) {
-      const step = { state, after, before, limit: REPLAY_STEP };
-      const done = await this.#deps.store.deliveries.replaySome(accountId, webhookId, step, now);
+    let after: string | null = firstIdAt('dlv', Math.min(Math.max(since, 0), now + 1));
+    while (after !== null) {
+      const done = await store.deliveries.replaySome(accountId, webhookId, { ...range, after }, now);
       if (!done) throw notFound('webhook', webhookId);
       replayed += done.replayed;
       after = done.last;
     }
-    if (replayed > 0) this.#deps.events.publishDeliveries();
+    if (replayed > 0) events.publishDeliveries();
     return replayed;
   }
 

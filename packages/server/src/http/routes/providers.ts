@@ -84,18 +84,13 @@ export function providerRoutes(app: App, context: RouteContext): void {
   const { deps } = context;
   const find = createFind();
 
-  /** Public files, such as certificates with which applications verify events. */
-  const fileOf = async ({
-    provider,
-    url,
-  }: {
-    provider: Provider;
-    url: string;
-  }): Promise<Reply | undefined> => {
-    const [, accountId, path = ''] = FILES.exec(pathIn(url)) ?? [];
-    if (accountId === undefined || !provider.files) return undefined;
-    const settings = await findSettings(deps.store, accountId, provider.name, deps.clock.now());
-    return settings && provider.files(path, settings.secrets);
+  /** Public files, such as certificates with which applications verify events. @throws AppError `not_found` */
+  const fileOf = async ({ name, files }: Provider, url: string): Promise<Reply> => {
+    const [, accountId = '', path = ''] = FILES.exec(pathIn(url)) ?? [];
+    const settings = files && (await findSettings(deps.store, accountId, name, deps.clock.now()));
+    const file = settings && files(path, settings.secrets);
+    if (!file) throw unknownPath(url);
+    return file;
   };
 
   const admit = async (request: FastifyRequest): Promise<void> => {
@@ -109,11 +104,8 @@ export function providerRoutes(app: App, context: RouteContext): void {
 
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { provider, routes } = await find(request);
-    if (request.method === 'GET' && FILES.test(pathIn(request.url))) {
-      const file = await fileOf({ provider, url: request.url });
-      if (!file) throw unknownPath(request.url);
-      return send(reply, file);
-    }
+    if (request.method === 'GET' && FILES.test(pathIn(request.url)))
+      return send(reply, await fileOf(provider, request.url));
     const found = match(routes, request.method, pathIn(request.url));
     if (!found) throw unknownPath(request.url, baseAdvice(provider));
     const { account, key, inbox } = callerOf(request);

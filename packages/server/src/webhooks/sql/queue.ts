@@ -100,10 +100,6 @@ export async function takeWakes(tx: Tx, until: number, now: number): Promise<num
       where seq in (select seq from (${oldest}) as w where webhook_id ${anyOf(ids)})
       returning webhook_id as id, added`,
   );
-  const wakes = [...Map.groupBy(taken, ({ id }) => id)].map(([id, of]) => ({
-    id,
-    added: of.reduce((sum, { added }) => sum + added, 0),
-  }));
   // The first attempt is due at once, even if the clock of the node that added it is ahead.
   await tx.run(
     sql`update deliveries set due_at = ${now} where webhook_id ${anyOf(ids)} and due_at > ${now} and round = 0`,
@@ -112,8 +108,8 @@ export async function takeWakes(tx: Tx, until: number, now: number): Promise<num
     sql`update webhooks
       set kept = kept + wake.added,
         next_at = case when next_at < ${now} then next_at else ${GREATEST}(blocked_until, cast(${now} as bigint)) end
-      from (select r.value ->> 'id' as webhook, cast(r.value ->> 'added' as bigint) as added
-        from ${eachOf(wakes)} as r) as wake
+      from (select r.value ->> 'id' as webhook, sum(cast(r.value ->> 'added' as bigint)) as added
+        from ${eachOf(taken)} as r group by webhook) as wake
       where id = wake.webhook`,
   );
   return taken.length;
@@ -182,16 +178,13 @@ async function claimSome(
     sql`update deliveries set due_at = leased_until, leased_until = null
       where webhook_id ${anyOf(ids)} and leased_until <= ${schedule}`,
   );
-  const inProgress = await tx.all<{ id: string; attempts: number }>(
-    sql`select webhook_id as id, count(*) as attempts from deliveries
-      where webhook_id ${anyOf(ids)} and leased_until is not null group by webhook_id`,
-  );
-  const attemptsOf = new Map(inProgress.map(({ id, attempts }) => [id, attempts]));
   const leasedUntil = schedule + leaseMs;
   const claimed: ClaimedDelivery[] = [];
   for (const { id: webhookId, accountId, url, secrets } of live) {
-    const free = (prompt ? CONCURRENCY : 1) - (attemptsOf.get(webhookId) ?? 0);
-    const room = Math.min(free, limit - claimed.length);
+    const inProgress = await tx.all(
+      sql`select id from deliveries where webhook_id = ${webhookId} and leased_until is not null limit ${CONCURRENCY}`,
+    );
+    const room = Math.min((prompt ? CONCURRENCY : 1) - inProgress.length, limit - claimed.length);
     if (room <= 0) continue;
     const rows = await lease(tx, webhookId, schedule, leasedUntil, room);
     const of = { webhookId, accountId, url, secrets: signingSecrets(secrets, wall), leasedUntil, prompt };
