@@ -40,58 +40,6 @@ describe('the content type of an attachment is always type/subtype, in lower cas
   });
 });
 
-describe('an odd content type costs no body', () => {
-  it.each(['text', 'plain', 'foo', '', ';charset=utf-8'])('a mail of type %j is text', (type) => {
-    expect(contentOf(`Content-Type: ${type}`, '', 'words', '')).toMatchObject({
-      text: 'words\n',
-      attachments: [],
-    });
-  });
-
-  it('a mail of type "html" is html', () => {
-    expect(contentOf('Content-Type: html; charset=utf-8', '', '<p>x</p>', '')).toMatchObject({
-      html: '<p>x</p>\n',
-    });
-  });
-
-  it.each([
-    'multipart/mixed boundary=b',
-    'multipart/mixed; boundary="b" charset=utf-8',
-    'multipart/mixed; boundary=b (comment)',
-    'multipart/mixed; x; boundary=b',
-    'multipart/mixed;; boundary = "b"',
-    'MULTIPART/MIXED; BOUNDARY=b',
-    'multipart/mixed; boundary="b',
-    "multipart/mixed; boundary*=us-ascii''b",
-    'multipart/mixed; boundary*0=""; boundary*1=b',
-    'multipart/mixed; boundary=b; boundary=c',
-    'multipart/mixed, boundary=b',
-    'multipart; boundary=b',
-  ])('the parts of %j are found', (type) => {
-    const mail = [
-      `Content-Type: ${type}`,
-      '',
-      '--b',
-      '',
-      'in',
-      '--b',
-      'Content-Type: a/b',
-      '',
-      'x',
-      '--b--',
-      '',
-    ];
-    expect(contentOf(...mail)).toMatchObject({ text: 'in', attachments: [{ contentType: 'a/b' }] });
-  });
-
-  it('the encoding is found among other words', () => {
-    for (const encoding of ['(comment) base64', '"base64"', 'BASE64;', 'x-base64 ', 'base64 charset=x']) {
-      const mail = [`Content-Transfer-Encoding: ${encoding}`, '', 'SGk=', ''];
-      expect(contentOf(...mail).text, encoding).toBe('Hi');
-    }
-  });
-});
-
 describe('parameters of an attachment are kept', () => {
   it('as an object, names in lower case, values as sent', () => {
     const part = typed('text/calendar; METHOD=REQUEST; charset="UTF-8"; name=invite.ics; component=VEVENT');

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lintMail } from '../../../src/mail/lint/lint.ts';
-import type { MailAddress } from '../../../src/mail/mail.ts';
-import { bytes, contentOf, multipart, read, servedBytes, utf8 } from '../support/mails.ts';
+import { bytes, contentOf, read, servedBytes, utf8 } from '../support/mails.ts';
 
 /** As uuencode(1) writes it with blanks for zeros. */
 function uuencoded(data: Uint8Array): string[] {
@@ -152,100 +151,5 @@ describe('text declared as ISO-2022-JP', () => {
     expect(contentOf(JIS, '', 'only ASCII', '').text).toBe('only ASCII\n');
     const word = `=?iso-2022-jp?B?${Buffer.from(CHECK, 'latin1').toString('base64')}?=`;
     expect(read(`Subject: ${word}`, '', '').summary.subject).toBe('確認');
-  });
-});
-
-describe('a header whose last line lost the blank in front of it', () => {
-  const cases: [string, string[], object, string][] = [
-    [
-      'a subject',
-      ['Subject: Your order of today', 'has been sent'],
-      { subject: 'Your order of today has been sent' },
-      'Hello\n',
-    ],
-    [
-      'a list of people',
-      ['Subject: x', 'To: a@b.test,', 'c@d.test'],
-      { to: [{ address: 'a@b.test' }, { address: 'c@d.test' }] },
-      'Hello\n',
-    ],
-    [
-      'a list of people of three lines',
-      ['Subject: x', 'To: a@b.test,', 'c@d.test,', 'e@f.test'],
-      { to: [{ address: 'a@b.test' }, { address: 'c@d.test' }, { address: 'e@f.test' }] },
-      'Hello\n',
-    ],
-    [
-      'a way to unsubscribe',
-      ['Subject: x', 'List-Unsubscribe: <https://b.test/u>,', '<mailto:u@b.test>'],
-      { subject: 'x' },
-      'Hello\n',
-    ],
-    [
-      'a signature',
-      ['Subject: x', 'X-Signature: YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXo', 'MDEyMzQ1Njc4OQ=='],
-      { subject: 'x' },
-      'Hello\n',
-    ],
-  ];
-  it.each(cases)('is a header to its end: %s', (_, fields, summary, text) => {
-    const mail = read(...fields, '', 'Hello', '');
-    expect(mail.summary).toMatchObject(summary);
-    expect(mail.content.text).toBe(text);
-  });
-
-  it('is a header to its end in a part too', () => {
-    const content = contentOf(
-      ...multipart('mixed', ['Content-Type: application/pdf;', 'name="a.pdf"', '', 'x']),
-    );
-    expect(content).toMatchObject({ text: null, attachments: [{ filename: 'a.pdf' }] });
-  });
-
-  it('has the boundary that stands there', () => {
-    const [, , ...parts] = multipart(
-      'alternative',
-      ['Content-Type: text/plain', '', 'Hello'],
-      ['Content-Type: text/html', '', '<p>Hello'],
-    );
-    const mail = read('Subject: x', 'Content-Type: multipart/alternative;', 'boundary="b"', '', ...parts);
-    expect(mail.content).toMatchObject({ text: 'Hello', html: '<p>Hello' });
-  });
-
-  it('is told from a header that no empty line follows', () => {
-    const mail = read('Subject: Hi', 'Hello Ada,', 'your code is 482910', '', 'Bye', '');
-    expect(mail.summary.subject).toBe('Hi');
-    expect(mail.content.text).toBe('Hello Ada,\nyour code is 482910\n\nBye\n');
-  });
-});
-
-describe('people of a field', () => {
-  const box = (address: string, name = ''): MailAddress => ({ address, name });
-  const cases: [string, string, MailAddress[]][] = [
-    ['a local name with a comment', 'nsb (Nathaniel S. Borenstein)', [box('nsb', 'Nathaniel S. Borenstein')]],
-    [
-      'a local name with a comment, among others',
-      'nsb (Nathaniel), a@b.test (Ada)',
-      [box('nsb', 'Nathaniel'), box('a@b.test', 'Ada')],
-    ],
-    ['a local name with an encoded comment', 'nsb (=?utf-8?q?Nath=C3=A4niel?=)', [box('nsb', 'Nathäniel')]],
-    ['one in square brackets', '[Jane <x@y.test>]', [box('x@y.test', 'Jane')]],
-    ['a bare one in square brackets', '[x@y.test]', [box('x@y.test')]],
-    [
-      'a list in square brackets',
-      '[Jane <x@y.test>, Joe Doe <z@y.test>]',
-      [box('x@y.test', 'Jane'), box('z@y.test', 'Joe Doe')],
-    ],
-    ['a bare list in square brackets', '[x@y.test, z@y.test]', [box('x@y.test'), box('z@y.test')]],
-    ['a name with square brackets in front', '[Team] Jane <x@y.test>', [box('x@y.test', '[Team] Jane')]],
-    ['a name in square brackets', '[Jane] <x@y.test>', [box('x@y.test', '[Jane]')]],
-    ['a name with square brackets behind', 'Jane [Sales] <x@y.test>', [box('x@y.test', 'Jane [Sales]')]],
-    ['an address literal', 'Jane <x@[192.0.2.1]>', [box('x@[192.0.2.1]', 'Jane')]],
-    ['an address literal in square brackets', '[Jane <x@[192.0.2.1]>]', [box('x@[192.0.2.1]', 'Jane')]],
-  ];
-  it.each(cases)('have name and address in every field: %s', (_, value, expected) => {
-    const fields = ['From', 'To', 'Cc', 'Bcc', 'Reply-To', 'Sender'].map((name) => `${name}: ${value}`);
-    const { summary, content } = read(...fields, '', 'x', '');
-    expect(summary).toMatchObject({ from: expected[0], to: expected, cc: expected });
-    expect(content).toMatchObject({ bcc: expected, replyTo: expected, sender: expected[0] });
   });
 });

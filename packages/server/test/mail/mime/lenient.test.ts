@@ -1,49 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { contentOf, read, utf8 } from '../support/mails.ts';
 
-describe('a mail that is no proper message is read as mail programs read it', () => {
-  it('one without any header is all text', () => {
-    const { text, headers } = contentOf('Your code is 482910', 'Note: it expires', '', 'Bye', '');
-    expect(text).toBe('Your code is 482910\nNote: it expires\n\nBye\n');
-    expect(headers).toEqual([]);
-  });
-
-  it('one without any header but the line of the server that received it, too', () => {
-    const { text, headers } = contentOf('Received: from a', '\tby b; c', 'Your code is 482910', '');
-    expect(text).toBe('Your code is 482910\n');
-    expect(headers.map(({ name }) => name)).toEqual(['Received']);
-  });
-
-  it('one that lacks the empty line behind its header has text from the first line that is no field', () => {
-    const { summary, content } = read('Subject: Hi', 'Your code is 482910', 'X: y', '');
-    expect(summary).toMatchObject({ subject: 'Hi', codes: [{ value: '482910' }] });
-    expect(content.text).toBe('Your code is 482910\nX: y\n');
-  });
-
-  it('a part that lacks its empty line has text, and a multipart its parts', () => {
-    const mail = contentOf('Content-Type: multipart/mixed; boundary=b', '--b', 'hello there', '--b--', '');
-    expect(mail).toMatchObject({ text: 'hello there', attachments: [] });
-  });
-
-  it('what mailbox files and editors put in front, and a blank before the colon, end no header', () => {
-    const from = 'From ada@sender.test Sat Nov 21 10:51:34 2026';
-    expect(read(from, 'Subject : Hi', '', 'x', '')).toMatchObject({
-      summary: { subject: 'Hi' },
-      content: { text: 'x\n' },
-    });
-    const marked = read('\xef\xbb\xbfX: y', 'Subject: Hi', '', 'x', '');
-    expect(marked).toMatchObject({ summary: { subject: 'Hi' }, content: { text: 'x\n' } });
-    expect(contentOf('From now on it is 10:51', '').text).toBe('From now on it is 10:51\n');
-  });
-
-  it('one that has only a header has neither text nor html, with the empty line and without', () => {
-    for (const lines of [['Subject: x', ''], ['Subject: x', '', ''], ['Subject: x'], ['']]) {
-      expect(contentOf(...lines)).toMatchObject({ text: null, html: null, attachments: [] });
-    }
-    expect(contentOf('Subject: x', '', '', '').text).toBe('\n');
-  });
-});
-
 describe('8-bit text whose charset is not told, or told wrongly,', () => {
   const DECLARED = ['', 'us-ascii', 'ASCII', '"no-such-charset"', 'unknown-8bit'];
 
