@@ -82,7 +82,6 @@ export class ConnectionLimiter<C extends LimitedConnection> {
     if (this.#remove(connection)) this.#exempt.add(connection);
   }
 
-  /** Counts a connection again, even beyond the limits. */
   readmit(connection: C): void {
     if (this.#exempt.delete(connection)) this.#add(connection, 'used');
   }

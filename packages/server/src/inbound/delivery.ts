@@ -26,7 +26,6 @@ export interface ReceivedMail {
   outgoing?: string;
 }
 
-/** A recorded message for an inbox that does not exist yet. */
 export interface StagedMail extends Pick<ReceivedMail, 'envelope' | 'received' | 'trail'> {
   accountId: string;
 }
@@ -87,7 +86,6 @@ export function assertFits(bytes: number, limit: number): void {
 export const TRACE_HEADROOM_BYTES = 1024;
 
 export interface Trace {
-  /** The id of the SMTP session or HTTP request, as in the log. */
   id: string;
   protocol: 'SMTP' | 'HTTP';
   authenticated?: boolean;
@@ -108,7 +106,6 @@ export function receivedLine(mail: {
   const peer = envelope.remoteAddress.includes(':')
     ? `IPv6:${envelope.remoteAddress}`
     : envelope.remoteAddress;
-  // Protocol names of RFC 3848.
   const smtp = `ESMTP${envelope.tls ? 'S' : ''}${trace.authenticated ? 'A' : ''}`;
   const protocol = trace.protocol === 'SMTP' ? smtp : trace.protocol;
   return `Received: from ${helo} ([${peer}])\r\n\tby ${hostname} with ${protocol} id ${trace.id};\r\n\t${formatDate(now)}\r\n`;

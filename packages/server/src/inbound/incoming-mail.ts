@@ -85,7 +85,6 @@ export class ByteBudget {
     this.#serveWaiting();
   }
 
-  /** Safe to call twice. */
   close(share: Share): void {
     if (!this.#shares.delete(share)) return;
     if (share === this.#owner) this.#owner = undefined;
@@ -111,7 +110,6 @@ export class ByteBudget {
     return true;
   }
 
-  /** Excludes the bytes of the owner. */
   #heldBy(source: string): number {
     const ofOwner = this.#owner?.source === source ? this.#owner.held : 0;
     return (this.#sources.get(source) ?? 0) - ofOwner;

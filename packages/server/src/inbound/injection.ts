@@ -36,7 +36,6 @@ interface InjectionDeps {
   clock: Clock;
 }
 
-/** Keeps a message in memory until `use` has settled. */
 async function reading<T>(
   { budget, clock }: InjectionDeps,
   stream: Readable,

@@ -145,7 +145,6 @@ export class Receiver {
     return this.#refusals.flushed();
   }
 
-  /** Records when the 250 was sent, for the timeline. */
   replied(messageIds: readonly string[]): void {
     for (const id of messageIds) this.#replyTimes.set(id, this.#deps.clock.now());
   }
@@ -160,7 +159,6 @@ export class Receiver {
     await this.refusalsWritten();
   }
 
-  /** Stores a mail while it is being parsed. */
   #keep<T>(
     mail: Parameters<Readings['begin']>[1],
     flow: Parameters<Readings['begin']>[2],

@@ -11,7 +11,6 @@ import type { CaptureTarget } from './smtp-credentials.ts';
 
 const KNOWN_INBOXES = 1_000;
 
-/** The address is in lower case, without a tag. */
 export interface Destination {
   address: string;
   domain: string;

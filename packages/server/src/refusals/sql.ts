@@ -16,7 +16,6 @@ import {
   type Tx,
 } from '../database/sql.ts';
 
-/** How long refusals are kept, to explain tests that failed recently. */
 export const REFUSAL_KEPT_MS = DAY_MS;
 /** Refusals per address, so that a sender that retries forever does not fill the store. */
 const MAX_PER_ADDRESS = 50;
@@ -25,7 +24,6 @@ const MAX_IN_ALL = 10_000;
 /** Refusals per transaction: a millisecond or two, during which other writes wait. */
 const ADDED_PER_STEP = 100;
 
-/** The reply that a fault replaces: to RCPT, the 354 to DATA, or to the final dot. */
 export type FaultPoint = AppliedFault['at'];
 
 /** `address` of a failed TLS handshake, or of a MAIL command refused for its size (its `reply` has a code). */
@@ -42,7 +40,6 @@ export interface Refusal {
   helo: string;
   remoteAddress: string;
   fault?: AppliedFault;
-  /** For a connection that ended: true if a message was being transferred. */
   hadBegun?: boolean;
   /** The inbox that received the mail instead; see {@link capturedMail}. */
   capturedBy?: { inboxId: string; accountId: string };

@@ -95,7 +95,6 @@ const LF = 0x0a;
 /** `too-long`: the line is skipped. `endless`: the skipped part is so long that the connection must be closed. */
 export type LineResult = 'line' | 'too-long' | 'endless' | 'incomplete';
 
-/** Finds command lines in a stream, in bounded memory. */
 export class LineReader {
   line: Buffer = Buffer.alloc(0);
   crlf = true;
@@ -144,7 +143,6 @@ export class LineReader {
 const isAuthCommand = (input: Buffer, at: number): boolean =>
   ((input[at] ?? 0) | 0x20) === 0x61 && /^auth /i.test(input.toString('latin1', at, at + 5));
 
-/** What to do with a CR or LF outside of a CRLF: reject the message, or replace it by CRLF. */
 export type BareLineEndings = 'refuse' | 'normalise';
 
 export interface DataLimits {

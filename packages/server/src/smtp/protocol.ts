@@ -125,7 +125,6 @@ export interface MailCommand {
   smtputf8: boolean;
 }
 
-/** The text after MAIL FROM: or RCPT TO:, without brackets and source route. */
 interface Argument {
   path: string;
   parameters: Map<string, string | null>;

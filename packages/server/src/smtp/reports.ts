@@ -66,7 +66,6 @@ function detailOf({ rule, at, reply, delayMs, disconnect }: MetFault): string {
   return `Rule ${rule} at ${at}: ${effects.join(', ')}`;
 }
 
-/** The steps of an SMTP session with wall-clock times, for the timelines of its messages. */
 export class SessionTrail {
   readonly #clock: Clock;
   /** Oldest first. `inboxId`: the inbox whose fault rule was applied. */
@@ -120,7 +119,6 @@ interface Named {
 /** Reports the results of a session's commands: metrics, log lines, and refusals for explanations. */
 export class SessionReports {
   target: CaptureTarget | null = null;
-  /** The last envelope that exceeded the recipient limit. */
   #overshot: MailEnvelope | undefined;
   readonly #peer: { session: string; remoteAddress: string };
   readonly #context: ReportsContext;

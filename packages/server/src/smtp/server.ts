@@ -58,7 +58,6 @@ class Connection implements Transport, LimitedConnection {
   #session: Session | undefined;
   #hasEntered = false;
   #isLeaving = false;
-  /** The read that waits for bytes, and bytes that arrived when no read was waiting. */
   #reader: ((bytes: Buffer | undefined) => void) | undefined;
   #unread: Buffer | undefined;
   #drained: (() => void) | undefined;
@@ -67,7 +66,6 @@ class Connection implements Transport, LimitedConnection {
   /** Start of the session for its time limit, moved later by delays of fault rules; monotonic milliseconds. */
   #begunAt: number;
   #delayedAt = 0;
-  /** The state at the last check of the data rate of a message. */
   #speed: { reader: DataReader; since: number; bytes: number } | undefined;
 
   constructor(socket: Socket, options: ConnectionOptions, context: ConnectionContext) {
@@ -332,7 +330,6 @@ class Connection implements Transport, LimitedConnection {
 export interface SmtpServerOptions extends Partial<SessionSettings> {
   host: string;
   port: number;
-  /** Port for implicit TLS; null for none. */
   tlsPort?: number | null;
   name: string;
   maxMessageBytes: number;
@@ -405,7 +402,6 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
     // Bursts of connections overflow Node's default of 511, and some clients then wait forever.
     listener.listen({ port, host, backlog: limits.maxConnections });
     await once(listener, 'listening');
-    // Errors of accepting a connection, for example EMFILE.
     const report = oncePerMinute(clock, (err, count) =>
       log.error({ err, count }, 'SMTP connections were not accepted'),
     );

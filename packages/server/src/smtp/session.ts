@@ -32,7 +32,6 @@ export interface SessionSettings {
   /** The size limit that EHLO announces; an inbox may have a smaller one. */
   maxMessageBytes: number;
   bareLineEndings: BareLineEndings;
-  /** Which AUTH is accepted: credentials of inboxes, or also any others, which have no effect. */
   auth: 'inbox' | 'any' | 'off';
   /** Whether AUTH is offered without TLS to clients on other machines. */
   authPlaintext: boolean;
@@ -55,7 +54,6 @@ export interface Transport {
   readonly remoteAddress: string;
   readonly source: string;
   readonly connectedAt: number;
-  /** Resolves with the next bytes, owned by the session; undefined at the end of input. */
   read(): Promise<Buffer | undefined>;
   /** @returns a promise if there is backpressure; it resolves when more can be written */
   write(text: string): Promise<void> | undefined;
@@ -505,7 +503,6 @@ export class Session {
     return given ?? REPLIES.stored;
   }
 
-  /** @returns message ids, one for each inbox */
   async #store({ envelope, recipients, postmasters, mail }: Message): Promise<string[]> {
     const { receiver, log } = this.#context;
     const { id } = this.#transport;
