@@ -25,12 +25,23 @@ const REASONS: Readonly<Record<Failure, string>> = {
   closed: 'The server stopped before the mail was read.',
 };
 
+/** Whether a caller awaits a result: the job then runs before those that no caller awaits. */
+export interface Urgency {
+  isAwaited: boolean;
+  onAwaited?: () => void;
+}
+
+export function hasten(urgency: Urgency): void {
+  urgency.isAwaited = true;
+  urgency.onAwaited?.();
+}
+
 export interface ParseRequest {
   flow?: Flow;
   /** Abort it when the result is no longer needed: a job that has not begun is dropped. */
   signal?: AbortSignal | undefined;
-  /** Aborted when a caller awaits the result: the job then runs before those that no caller awaits. */
-  hastening?: AbortSignal | undefined;
+  /** Default: a caller awaits the result. */
+  urgency?: Urgency;
   /** See {@link Job.mayWait}. */
   mayWait?: () => boolean;
 }
@@ -142,7 +153,7 @@ export class Parsing {
     operation: Name,
     { size, load }: LazyMail,
     argument: unknown,
-    { flow = OTHERS, signal, hastening, mayWait }: ParseRequest = {},
+    { flow = OTHERS, signal, urgency = { isAwaited: true }, mayWait }: ParseRequest = {},
   ): Promise<ReturnType<Tasks[Name]> | Failure> {
     signal?.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
@@ -165,13 +176,11 @@ export class Parsing {
     };
     const pool = size > LARGE_MAIL_BYTES ? this.#large : this.#small;
     const drop = () => pool.drop(job, signal?.reason);
-    const hasten = () => pool.hasten(job);
     this.#unsettled += 1;
     pool.add(job);
-    // A caller awaits all but the parsing of a new mail.
-    if (!hastening || hastening.aborted) hasten();
+    urgency.onAwaited = () => pool.hasten(job);
+    if (urgency.isAwaited) urgency.onAwaited();
     signal?.addEventListener('abort', drop, { once: true });
-    hastening?.addEventListener('abort', hasten, { once: true });
     try {
       return (await promise) as ReturnType<Tasks[Name]> | Failure;
     } finally {

@@ -8,7 +8,7 @@ import { encodeTrail, type TrailEvent, type TrailStep } from '../mail/trail.ts';
 import { LARGE_BYTES } from '../memory.ts';
 import type { Store } from '../store.ts';
 import type { Flow } from './fair-queue.ts';
-import type { Parsing } from './parsing.ts';
+import { hasten, type Parsing, type Urgency } from './parsing.ts';
 import type { Authenticator } from './sender-checks/authenticator.ts';
 import type { UnreadSource } from './sql.ts';
 
@@ -54,12 +54,12 @@ interface Begun {
 
 interface Entry {
   done: PromiseWithResolvers<void>;
-  /** Aborted when a caller awaits the mail: it is then parsed before those that no caller awaits. */
-  hastening: AbortController;
+  urgency: Urgency;
+  isCancelled: boolean;
 }
 
-/** Thrown when a source was deleted before it was parsed. */
-const GONE = new Error('The source was deleted.');
+/** Thrown when a mail need not be parsed: its source was deleted, or was not stored. */
+const GONE = new Error('The source does not exist.');
 
 interface Deps {
   store: Pick<Store, 'readings'>;
@@ -145,17 +145,16 @@ export class Readings {
       this.#release(accountId, size);
       if (isKept) this.#keptBytes -= size;
     };
-    const stopped = new AbortController();
     const unread = { source, size, accountId, checks };
     const entry = this.#add(source);
     entry.done.promise.then(leave, leave);
     this.#storing.add(entry);
     this.#arrivedAt = systemClock.monotonic();
-    if (isKept) this.#read(entry, unread, flow, stopped.signal, mail);
+    if (isKept) this.#read(entry, unread, flow, mail);
     return {
       committed: (isRead, isAwaited = false) => {
         this.#storing.delete(entry);
-        if (isAwaited) entry.hastening.abort();
+        if (isAwaited) hasten(entry.urgency);
         // If the entry ended, its parsed content reached the store before the mail and was ignored.
         const isBegun = isKept && this.#entries.has(source);
         if (isRead || isBegun || this.#stopped.signal.aborted) return;
@@ -163,7 +162,7 @@ export class Readings {
       },
       cancel: () => {
         this.#storing.delete(entry);
-        stopped.abort();
+        entry.isCancelled = true;
         this.#entries.delete(source);
         entry.done.resolve();
       },
@@ -176,7 +175,7 @@ export class Readings {
     const left = unknown.size > 0 ? await this.#awaitOthers([...unknown]) : [];
     left.forEach(this.#takeOver);
     const entries = sources.flatMap((source) => this.#entries.get(source) ?? []);
-    for (const { hastening } of entries) hastening.abort();
+    for (const { urgency } of entries) hasten(urgency);
     await Promise.all(entries.map(({ done }) => done.promise));
   }
 
@@ -242,7 +241,7 @@ export class Readings {
   };
 
   #add(source: number): Entry {
-    const entry = { done: Promise.withResolvers<void>(), hastening: new AbortController() };
+    const entry = { done: Promise.withResolvers<void>(), urgency: { isAwaited: false }, isCancelled: false };
     // Prevents an unhandled rejection if no caller awaits it.
     entry.done.promise.catch(() => undefined);
     this.#entries.set(source, entry);
@@ -250,32 +249,28 @@ export class Readings {
   }
 
   /** Parses a mail and stores the parsed content. @param kept its bytes; else they are loaded when a worker is free */
-  #read(
-    { done, hastening }: Entry,
-    { source, size, checks }: UnreadSource,
-    flow: Flow,
-    signal = this.#stopped.signal,
-    kept?: Mail,
-  ): void {
+  #read(entry: Entry, { source, size, checks }: UnreadSource, flow: Flow, kept?: Mail): void {
+    const { done, urgency } = entry;
+    const { signal } = this.#stopped;
     const { log, events, store, parsing, authenticating } = this.#deps;
     const trail: TrailStep[] = [];
     let mail: Omit<Mail, 'checks'> | undefined = kept;
     let checking: Promise<MailAuthentication | null> | null = null;
     const load = async (): Promise<Uint8Array> => {
+      if (entry.isCancelled || signal.aborted) throw GONE;
       mail ??= await store.readings.load(source);
       if (!mail) throw GONE;
-      if (checks && authenticating) checking ??= this.#check(authenticating, mail, signal, trail);
+      if (checks && authenticating) checking ??= this.#check(authenticating, mail, trail);
       return mail.raw;
     };
     // Starts the check of the sender, which need not wait for a worker.
     if (kept) void load();
     const finish = async (): Promise<void> => {
-      const request = { flow, signal, hastening: hastening.signal, mayWait: this.#isBurst };
-      const parsed = await parsing.parse({ size, load }, request);
+      const parsed = await parsing.parse({ size, load }, { flow, urgency, mayWait: this.#isBurst });
       this.#note('parsed', trail);
       const authentication = await checking;
       // Stopping ends the workers, so the result may be incomplete. The mail is parsed after the next start.
-      if (this.#stopped.signal.aborted) throw unavailable('closed');
+      if (signal.aborted) throw unavailable('closed');
       const summary = withVia(parsed.summary, mail?.envelope.via);
       const reading = { ...parsed, summary, authentication, trail: encodeTrail(trail), source, size };
       const keeping = (authentication ? store.readings.keepChecked : store.readings.keep)([reading]);
@@ -285,13 +280,12 @@ export class Readings {
     };
     finish()
       .finally(() => {
-        if (this.#entries.get(source)?.done === done) this.#entries.delete(source);
+        if (this.#entries.get(source) === entry) this.#entries.delete(source);
       })
       .then(done.resolve, (err) => {
         if (err === GONE) return done.resolve();
         done.reject(err);
-        const isGivenUp = signal.aborted || this.#stopped.signal.aborted;
-        if (!isGivenUp) log.warn({ err, source }, 'A mail could not be read; it is tried again');
+        if (!signal.aborted) log.warn({ err, source }, 'A mail could not be read; it is tried again');
       });
   }
 
@@ -302,10 +296,9 @@ export class Readings {
   async #check(
     authenticating: Pick<Authenticator, 'check'>,
     { envelope, raw }: Omit<Mail, 'checks'>,
-    signal: AbortSignal,
     trail: TrailStep[],
   ): Promise<MailAuthentication | null> {
-    const found = await authenticating.check(envelope, raw, signal);
+    const found = await authenticating.check(envelope, raw, this.#stopped.signal);
     if (found) this.#note('sender-checked', trail);
     return found;
   }

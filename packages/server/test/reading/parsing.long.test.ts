@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { MailSummary } from '../../src/mail/mail.ts';
 import { readContent, type StoredContent } from '../../src/mail/stored-content.ts';
 import type { ParsedBytes } from '../../src/reading/parse-worker.ts';
-import { Parsing, type ParsingOptions } from '../../src/reading/parsing.ts';
+import { hasten, Parsing, type ParsingOptions } from '../../src/reading/parsing.ts';
 
 const spoilt = new URL('./spoilt-parse-worker.ts', import.meta.url);
 
@@ -66,14 +66,14 @@ describe('parsing on worker threads', () => {
     const parsing = start({ threads: 1 });
     let isBurst = true;
     const order: number[] = [];
-    const awaited = new AbortController();
+    const awaited = { isAwaited: false };
     const all = Array.from({ length: 100 }, async (_, i) => {
-      const hastening = i === 90 ? awaited.signal : new AbortController().signal;
+      const urgency = i === 90 ? awaited : { isAwaited: false };
       const subject = mail([`Subject: number ${i}`]);
-      await parsing.parse(subject, { mayWait: () => isBurst, hastening });
+      await parsing.parse(subject, { mayWait: () => isBurst, urgency });
       order.push(i);
     });
-    awaited.abort();
+    hasten(awaited);
     await all[90];
     await parsing.parse(mail(['Subject: awaited from the start']));
     expect(order.length).toBeLessThan(50);
