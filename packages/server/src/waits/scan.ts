@@ -7,9 +7,11 @@ import {
   needsContent,
   shortened,
 } from '../mail/matching/filters.ts';
+import { timeOfSince } from '../messages/cursor.ts';
 import type { HeldDeps } from '../messages/held/held-deps.ts';
 import type { CheckedMessage, CheckedPage, CheckRange, MessageRecord } from '../messages/records.ts';
 import { likenessOf } from './closest.ts';
+import type { Expectation } from './outcome.ts';
 
 /** Messages that are checked before yielding to the event loop: a millisecond or two. */
 const SCAN_PAGE = 50;
@@ -30,18 +32,15 @@ export async function newestMatch(
   return (await store.messages.check(inbox, match, range, clock.now())).messages[0]?.message;
 }
 
-interface ScanOptions {
-  match: Filters;
-  /** Epoch milliseconds, exclusive. */
-  after: number;
-  /** How many matches end the wait. */
-  enough: number;
-  /** By the monotonic clock. */
-  deadline: number;
-}
-
 /** Checks the messages of an inbox for one wait, oldest first, each once. */
 export class WaitScan {
+  /** As of the last read. */
+  inbox: InboxRecord;
+  readonly expectation: Expectation;
+  /** Only messages and refusals after this time count, epoch milliseconds. */
+  readonly from: number;
+  /** When the first request of the wait began, epoch milliseconds. */
+  readonly begun: number;
   /** `receivedAt` of the last message that was checked. */
   place: number;
   matched: MessageRecord[] = [];
@@ -53,18 +52,26 @@ export class WaitScan {
   /** Whether the last call of {@link run} checked all messages that had arrived. */
   isComplete = false;
   readonly #deps: HeldDeps;
-  readonly #inbox: InboxRecord;
-  readonly #options: ScanOptions;
+  /** By the monotonic clock. */
+  readonly #deadline: number;
 
-  constructor(deps: HeldDeps, inbox: InboxRecord, options: ScanOptions) {
+  constructor(deps: HeldDeps, inbox: InboxRecord, expectation: Expectation) {
+    const { since, waitMs, waitedMs } = expectation;
     this.#deps = deps;
-    this.#inbox = inbox;
-    this.#options = options;
-    this.place = options.after;
+    this.inbox = inbox;
+    this.expectation = expectation;
+    this.from = since === undefined ? 0 : timeOfSince(inbox.id, since);
+    this.place = this.from;
+    this.begun = deps.clock.now() - waitedMs;
+    this.#deadline = deps.clock.monotonic() + waitMs;
+  }
+
+  get #missing(): number {
+    return Math.max(this.expectation.count, 1) - this.matched.length;
   }
 
   get hasEnough(): boolean {
-    return this.matched.length >= this.#options.enough;
+    return this.#missing <= 0;
   }
 
   /** Checks the next messages until enough match, none is left, the time is over, or the signal aborts. */
@@ -82,7 +89,7 @@ export class WaitScan {
         this.isComplete = true;
         return;
       }
-      if (this.hasEnough || this.#deps.clock.monotonic() >= this.#options.deadline + MAX_OVERTIME_MS) return;
+      if (this.hasEnough || this.#deps.clock.monotonic() >= this.#deadline + MAX_OVERTIME_MS) return;
       await setImmediate();
       if (signal.aborted) return;
     }
@@ -96,7 +103,7 @@ export class WaitScan {
     let most = 0;
     let closest: CheckedMessage | undefined;
     for (const seen of this.#unmatched) {
-      const likeness = likenessOf(seen, this.#options.match);
+      const likeness = likenessOf(seen, this.expectation.match);
       if (likeness === 0 || likeness < most) continue;
       most = likeness;
       closest = seen;
@@ -126,13 +133,13 @@ export class WaitScan {
   /** @returns undefined when the signal aborted */
   async #next(signal: AbortSignal): Promise<CheckedPage | undefined> {
     const now = this.#deps.clock.now();
-    if (!needsContent(this.#options.match)) return this.#checkSummaries(now);
+    if (!needsContent(this.expectation.match)) return this.#checkSummaries(now);
     const range: CheckRange = {
       ...{ after: this.place, before: Number.POSITIVE_INFINITY },
-      ...{ order: 'oldest-first', limit: this.#options.enough - this.matched.length, onlyMatches: false },
+      ...{ order: 'oldest-first', limit: this.#missing, onlyMatches: false },
     };
     try {
-      return await this.#deps.store.messages.check(this.#inbox, this.#options.match, range, now, signal);
+      return await this.#deps.store.messages.check(this.inbox, this.expectation.match, range, now, signal);
     } catch (error) {
       if (signal.aborted) return undefined;
       throw error;
@@ -141,11 +148,11 @@ export class WaitScan {
 
   async #checkSummaries(now: number): Promise<CheckedPage> {
     const range = { after: this.place, limit: SCAN_PAGE };
-    const page = await this.#deps.store.messages.listAfter(this.#inbox.id, range, now);
+    const page = await this.#deps.store.messages.listAfter(this.inbox.id, range, now);
     return {
       messages: page.map((message) => ({
         message,
-        failed: failedConditions(message, this.#options.match).map(shortened),
+        failed: failedConditions(message, this.expectation.match).map(shortened),
       })),
       place: page.at(-1)?.receivedAt ?? this.place,
       isComplete: page.length < SCAN_PAGE,

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { InboxRecord } from '../inboxes/records.ts';
 import { stillLiveInbox } from '../inboxes/records.ts';
-import { cursorAt, timeOfSince } from '../messages/cursor.ts';
+import { cursorAt } from '../messages/cursor.ts';
 import { readUntil } from '../messages/held/change-signal.ts';
 import type { HeldDeps } from '../messages/held/held-deps.ts';
 import type { MessageRecord } from '../messages/records.ts';
@@ -43,123 +43,88 @@ export async function waitAndExplain(
   caller: ExplanationCaller,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const wait = new Wait(deps, inbox, expectation);
-  const { scan } = wait;
+  const scan = new WaitScan(deps.held, inbox, expectation);
   const { count } = expectation;
-  const messages = await wait.untilOver(signal);
+  const messages = await untilOver(deps.held, scan, signal);
   const wasStopped = signal.aborted && !scan.hasEnough;
   const isSilence = count === 0 && messages.length === 0 && scan.isComplete && !wasStopped;
   const matched = isSilence || (count > 0 && messages.length >= count);
-  const explanation = matched ? null : await wait.explain({ caller, messages, wasStopped });
+  const explanation = matched ? null : await explain(deps, scan, { caller, messages, wasStopped });
   return { matched, messages, cursor: cursorAt(inbox.id, scan.place), explanation };
 }
 
-class Wait {
-  readonly scan: WaitScan;
-  readonly #deps: ExplainDeps;
-  readonly #expectation: Expectation;
-  /** Only messages and refusals after this time count, epoch milliseconds. */
-  readonly #from: number;
-  /** When the first request of the wait began, epoch milliseconds. */
-  readonly #begun: number;
-  #inbox: InboxRecord;
+/** Checks messages until enough match or the time is over. @returns matches that still exist */
+function untilOver(held: HeldDeps, scan: WaitScan, signal: AbortSignal): Promise<WaitedMessage[]> {
+  const { id, accountId } = scan.inbox;
+  const source = { accountId, subscribe: (listener: () => void) => held.events.onMessage(id, listener) };
+  return readUntil({ ...held, source, signal }, scan.expectation.waitMs, async (now, isLast) => {
+    scan.inbox = stillLiveInbox(await held.store.inboxes.find(accountId, id, now), now, id);
+    const until = scan.inbox.expiresAt;
+    for (;;) {
+      await scan.run(signal);
+      if (!scan.hasEnough && !isLast && !signal.aborted) return { result: [], isFinal: false, until };
+      const { found, gone } = await readInFull(held, scan.matched);
+      scan.drop(gone);
+      // If a match was deleted meanwhile, continue with the next one.
+      if (gone.size === 0 || signal.aborted) return { result: found, isFinal: true, until };
+    }
+  });
+}
 
-  constructor(deps: ExplainDeps, inbox: InboxRecord, expectation: Expectation) {
-    const { since, match, count, waitMs, waitedMs } = expectation;
-    this.#deps = deps;
-    this.#inbox = inbox;
-    this.#expectation = expectation;
-    this.#from = since === undefined ? 0 : timeOfSince(inbox.id, since);
-    const enough = Math.max(count, 1);
-    const { clock } = deps.held;
-    const deadline = clock.monotonic() + waitMs;
-    this.scan = new WaitScan(deps.held, inbox, { match, after: this.#from, enough, deadline });
-    this.#begun = clock.now() - waitedMs;
-  }
+async function explain(
+  deps: ExplainDeps,
+  scan: WaitScan,
+  ended: { caller: ExplanationCaller; messages: WaitedMessage[]; wasStopped: boolean },
+): Promise<Explanation> {
+  const { inbox, expectation, from, begun } = scan;
+  const { match, count } = expectation;
+  const unexpected = count === 0 && ended.messages.length > 0;
+  const reason = unexpected ? 'unexpected_message' : ended.wasStopped ? 'server_stopping' : 'timeout';
+  const investigation = new Investigation(deps, inbox, ended.caller, { from, begun });
+  const { now, clientsAfter } = investigation;
+  const hasArrived = scan.seenCount + ended.messages.length > 0;
+  const isTimeout = reason === 'timeout';
+  const hasMatchAt = async (id: string, at: number): Promise<boolean> => {
+    const of = { id, accountId: inbox.accountId };
+    return (await newestMatch(deps.held, of, match, { after: at - 1, before: at + 1 })) !== undefined;
+  };
+  if (isTimeout) await deps.refusalsWritten();
+  const evidence = isTimeout ? await investigation.collect(hasArrived, hasMatchAt) : NO_EVIDENCE;
+  const earlier = isTimeout ? await matchBefore(deps.held, scan) : undefined;
+  // Look for deleted messages last, so that the explanation contains nothing of them.
+  const mostAlike = isTimeout ? scan.closest() : undefined;
+  const named = [mostAlike?.message, earlier].filter((message) => message !== undefined);
+  const newest = scan.seen;
+  const shown = [...newest.map(({ message }) => message), ...named];
+  const gone = new Set(await goneOf(deps.held.store, shown, now));
+  const seen = newest.filter(({ message }) => !gone.has(message.id)).toReversed();
+  const seenCount = scan.seenCount - (newest.length - seen.length);
+  const closest = mostAlike && !gone.has(mostAlike.message.id) ? mostAlike : undefined;
+  const facts: Facts = {
+    ...{ expectation, inbox, from, begun, now, seenCount, evidence, clientsAfter },
+    ...{ isComplete: scan.isComplete, commonFailed: scan.commonFailed },
+    closest: seenCount === 1 ? seen[0] : closest,
+    matched: ended.messages.map(({ message }) => message),
+    earlier: earlier && !gone.has(earlier.id) ? earlier : undefined,
+  };
+  const { refused, nearMisses, otherMail, failedHandshakes } = evidence;
+  const causes = ended.wasStopped ? [] : causesOf(facts);
+  const summary = (name: 'text' | 'plain'): string =>
+    ended.wasStopped ? STOPPING : summaryOf(causes, facts, name);
+  return {
+    ...{ reason, seenCount, seen, refused, nearMisses, otherMail, failedHandshakes, causes },
+    ...{ summary: summary('text'), plainSummary: summary('plain') },
+  };
+}
 
-  /** Checks messages until enough match or the time is over. @returns matches that still exist */
-  untilOver(signal: AbortSignal): Promise<WaitedMessage[]> {
-    const { held } = this.#deps;
-    const { scan } = this;
-    const { id, accountId } = this.#inbox;
-    const source = { accountId, subscribe: (listener: () => void) => held.events.onMessage(id, listener) };
-    return readUntil({ ...held, source, signal }, this.#expectation.waitMs, async (now, isLast) => {
-      this.#inbox = stillLiveInbox(await held.store.inboxes.find(accountId, id, now), now, id);
-      const { expiresAt } = this.#inbox;
-      for (;;) {
-        await scan.run(signal);
-        if (!scan.hasEnough && !isLast && !signal.aborted) {
-          return { result: [], isFinal: false, until: expiresAt };
-        }
-        const { found, gone } = await readInFull(held, scan.matched);
-        scan.drop(gone);
-        // If a match was deleted meanwhile, continue with the next one.
-        if (gone.size === 0 || signal.aborted) return { result: found, isFinal: true, until: expiresAt };
-      }
-    });
-  }
-
-  async explain(ended: {
-    caller: ExplanationCaller;
-    messages: WaitedMessage[];
-    wasStopped: boolean;
-  }): Promise<Explanation> {
-    const deps = this.#deps;
-    const { scan } = this;
-    const [inbox, expectation, from, begun] = [this.#inbox, this.#expectation, this.#from, this.#begun];
-    const unexpected = expectation.count === 0 && ended.messages.length > 0;
-    const reason = unexpected ? 'unexpected_message' : ended.wasStopped ? 'server_stopping' : 'timeout';
-    const investigation = new Investigation(deps, inbox, ended.caller, { from, begun });
-    const { now, clientsAfter } = investigation;
-    const isQuiet = scan.seenCount + ended.messages.length === 0;
-    const isTimeout = reason === 'timeout';
-    if (isTimeout) await deps.refusalsWritten();
-    const evidence = isTimeout
-      ? await investigation.collect(!isQuiet, (id, at) => this.#hasMatchAt(id, at))
-      : NO_EVIDENCE;
-    const earlier = isTimeout ? await this.#matchBefore() : undefined;
-    // Look for deleted messages last, so that the explanation contains nothing of them.
-    const mostAlike = isTimeout ? scan.closest() : undefined;
-    const named = [mostAlike?.message, earlier].filter((message) => message !== undefined);
-    const newest = scan.seen;
-    const shown = [...newest.map(({ message }) => message), ...named];
-    const gone = new Set(await goneOf(deps.held.store, shown, now));
-    const seen = newest.filter(({ message }) => !gone.has(message.id)).toReversed();
-    const seenCount = scan.seenCount - (newest.length - seen.length);
-    const closest = mostAlike && !gone.has(mostAlike.message.id) ? mostAlike : undefined;
-    const facts: Facts = {
-      ...{ expectation, inbox, from, begun, now, seenCount, evidence, clientsAfter },
-      ...{ isComplete: scan.isComplete, commonFailed: scan.commonFailed },
-      closest: seenCount === 1 ? seen[0] : closest,
-      matched: ended.messages.map(({ message }) => message),
-      earlier: earlier && !gone.has(earlier.id) ? earlier : undefined,
-    };
-    const { refused, nearMisses, otherMail, failedHandshakes } = evidence;
-    const causes = ended.wasStopped ? [] : causesOf(facts);
-    const summary = (name: 'text' | 'plain'): string =>
-      ended.wasStopped ? STOPPING : summaryOf(causes, facts, name);
-    return {
-      ...{ reason, seenCount, seen, refused, nearMisses, otherMail, failedHandshakes, causes },
-      ...{ summary: summary('text'), plainSummary: summary('plain') },
-    };
-  }
-
-  async #hasMatchAt(id: string, at: number): Promise<boolean> {
-    const of = { id, accountId: this.#inbox.accountId };
-    const times = { after: at - 1, before: at + 1 };
-    return (await newestMatch(this.#deps.held, of, this.#expectation.match, times)) !== undefined;
-  }
-
-  /** The newest match before the wait's `since`: a failed wait often missed it. */
-  async #matchBefore(): Promise<MessageRecord | undefined> {
-    const { since, match } = this.#expectation;
-    if (since === undefined) return undefined;
-    const times = { after: 0, before: this.#from + 1 };
-    const found = await newestMatch(this.#deps.held, this.#inbox, match, times);
-    // Without conditions, the message at the cursor itself always matches, so it explains nothing.
-    const isAny = Object.values(match).every((condition) => condition === undefined);
-    return isAny && found?.receivedAt === this.#from ? undefined : found;
-  }
+/** The newest match before the wait's `since`: a failed wait often missed it. */
+async function matchBefore(held: HeldDeps, scan: WaitScan): Promise<MessageRecord | undefined> {
+  const { since, match } = scan.expectation;
+  if (since === undefined) return undefined;
+  const found = await newestMatch(held, scan.inbox, match, { after: 0, before: scan.from + 1 });
+  // Without conditions, the message at the cursor itself always matches, so it explains nothing.
+  const isAny = Object.values(match).every((condition) => condition === undefined);
+  return isAny && found?.receivedAt === scan.from ? undefined : found;
 }
 
 /** Reads messages in full, up to {@link MAX_FULL_BYTES} together. @returns them in order, and the ids of deleted ones */
