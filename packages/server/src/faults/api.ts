@@ -11,18 +11,17 @@ import { callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { empty, json } from '../http/openapi/responses.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
+import { type AddRoute, routesOf } from '../http/route.ts';
 import { throwEnded } from '../inboxes/records.ts';
 import type { FaultRuleRecord } from './sql.ts';
 
-const TAGS = ['Inboxes'];
-const URL = '/v1/inboxes/:id/faults';
-
 export function faultRoutes(app: App, context: RouteContext): void {
-  changingRoutes(app, context);
-  readingRoute(app, context);
+  const route = routesOf(app, 'Inboxes');
+  changingRoutes(route, context);
+  readingRoute(route, context);
 }
 
-function changingRoutes(app: App, { deps: { store, clock } }: RouteContext): void {
+function changingRoutes(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
   const setRules = async (request: FastifyRequest, rules: FaultRuleRecord[]): Promise<void> => {
     const inbox = callersInbox(request);
     const now = clock.now();
@@ -30,20 +29,15 @@ function changingRoutes(app: App, { deps: { store, clock } }: RouteContext): voi
     if (!isLive) await throwEnded(store.inboxes, inbox, now);
   };
 
-  app.route({
-    method: 'PUT',
-    url: URL,
-    config: { access: 'inbox:write' },
-    schema: {
-      operationId: 'setFaults',
-      tags: TAGS,
-      summary: 'Let mail to an inbox fail',
-      description:
-        'Sets the fault rules of the inbox, in place of all before: senders get a 4yz or 5yz reply, a slow reply or a closed connection, so that the retries of an application can be tested. The rules are applied in their order, each `times` times over all servers and restarts; then mail is received as usual. A rule applies only to mail that would be accepted otherwise, by SMTP or, with `at: "api"`, through the interface of a provider; the next rule waits for a sender of its kind. It is in force for every sender that comes after the response.',
-      params: InboxParams,
-      body: ref(SetFaults),
-      response: { 200: json(Faults, 'The rules.') },
-    },
+  route('PUT /v1/inboxes/:id/faults', {
+    access: 'inbox:write',
+    operationId: 'setFaults',
+    summary: 'Let mail to an inbox fail',
+    description:
+      'Sets the fault rules of the inbox, in place of all before: senders get a 4yz or 5yz reply, a slow reply or a closed connection, so that the retries of an application can be tested. The rules are applied in their order, each `times` times over all servers and restarts; then mail is received as usual. A rule applies only to mail that would be accepted otherwise, by SMTP or, with `at: "api"`, through the interface of a provider; the next rule waits for a sender of its kind. It is in force for every sender that comes after the response.',
+    params: InboxParams,
+    body: ref(SetFaults),
+    response: { 200: json(Faults, 'The rules.') },
     handler: async (request) => {
       const rules = request.body.rules.map(toRecord);
       await setRules(request, rules);
@@ -51,39 +45,28 @@ function changingRoutes(app: App, { deps: { store, clock } }: RouteContext): voi
     },
   });
 
-  app.route({
-    method: 'DELETE',
-    url: URL,
-    config: { access: 'inbox:write' },
-    schema: {
-      operationId: 'deleteFaults',
-      tags: TAGS,
-      summary: 'Remove the faults of an inbox',
-      description:
-        'Removes the fault rules of the inbox: mail is received as usual. A delay that has begun ends in its time.',
-      params: InboxParams,
-      response: { 204: empty('The inbox has no faults.') },
-    },
-    handler: async (request, reply) => {
+  route('DELETE /v1/inboxes/:id/faults', {
+    access: 'inbox:write',
+    operationId: 'deleteFaults',
+    summary: 'Remove the faults of an inbox',
+    description:
+      'Removes the fault rules of the inbox: mail is received as usual. A delay that has begun ends in its time.',
+    params: InboxParams,
+    response: { 204: empty('The inbox has no faults.') },
+    handler: async (request) => {
       await setRules(request, []);
-      return reply.code(204).send();
     },
   });
 }
 
-function readingRoute(app: App, { deps: { store, clock } }: RouteContext): void {
-  app.route({
-    method: 'GET',
-    url: URL,
-    config: { access: 'inbox:key-read' },
-    schema: {
-      operationId: 'getFaults',
-      tags: TAGS,
-      summary: 'Show the faults of an inbox',
-      description: 'The fault rules of the inbox, with how often each still applies.',
-      params: InboxParams,
-      response: { 200: json(Faults, 'The rules.') },
-    },
+function readingRoute(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
+  route('GET /v1/inboxes/:id/faults', {
+    access: 'inbox:key-read',
+    operationId: 'getFaults',
+    summary: 'Show the faults of an inbox',
+    description: 'The fault rules of the inbox, with how often each still applies.',
+    params: InboxParams,
+    response: { 200: json(Faults, 'The rules.') },
     handler: async (request) => {
       const inbox = callersInbox(request);
       const now = clock.now();

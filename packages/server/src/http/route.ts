@@ -34,7 +34,7 @@ type Handler<Schema extends FastifySchema> = RouteHandlerMethod<
 /** Who may call an operation, what the API description says of it, and what it does. */
 type Operation<Params, Query, Headers, Body> = Partial<Inputs<Params, Query, Headers, Body>> &
   FastifyContextConfig &
-  Pick<RouteShorthandOptions, 'bodyLimit' | 'preParsing'> & {
+  Pick<RouteShorthandOptions, 'bodyLimit' | 'onRequest'> & {
     operationId: string;
     summary: string;
     description: string;
@@ -54,7 +54,7 @@ export function routesOf(app: App, tag: string) {
     endpoint: string,
     operation: Operation<Params, Query, Headers, Body>,
   ): void => {
-    const { access, free, accepts, errors, bodyLimit, preParsing, handler, ...schema } = operation;
+    const { access, free, accepts, errors, bodyLimit, onRequest, handler, ...schema } = operation;
     const [method = '', url = ''] = endpoint.split(' ');
     const success = Number(Object.keys(schema.response)[0]);
     const add = (scope: App) =>
@@ -64,7 +64,7 @@ export function routesOf(app: App, tag: string) {
         config: { access, free, accepts, errors },
         schema: { tags: [tag], ...schema } as Inputs<Params, Query, Headers, Body>,
         ...(bodyLimit && { bodyLimit }),
-        ...(preParsing && { preParsing }),
+        ...(onRequest && { onRequest }),
         handler(request, reply) {
           reply.statusCode = success;
           return handler.call(this, request, reply);

@@ -6,8 +6,9 @@ import { AppError, type ErrorCode } from '../errors.ts';
 import { callersInbox } from '../http/access/guard.ts';
 import type { App, HttpDeps, RouteContext } from '../http/context.ts';
 import { created, JSON_TYPE } from '../http/openapi/responses.ts';
-import { baseUrl, bodyStream, withStreams } from '../http/request/inputs.ts';
+import { baseUrl, bodyStream } from '../http/request/inputs.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
+import { routesOf } from '../http/route.ts';
 import { throwEnded } from '../inboxes/records.ts';
 import { parseAddress } from '../mail/address.ts';
 import { findMessage } from '../messages/find-message.ts';
@@ -58,58 +59,53 @@ const reportEnd =
 export function injectionRoutes(app: App, { options, deps, held, wholeMails }: RouteContext): void {
   const { store, clock } = deps;
 
-  withStreams(app, ACCEPTS, (scope) =>
-    scope.route({
-      method: 'POST',
-      url: '/v1/inboxes/:id/messages',
-      config: { access: 'inbox:write', accepts: ACCEPTS, errors: ERRORS },
-      schema: {
-        operationId: 'injectMessage',
-        tags: ['Messages'],
-        summary: 'Inject a message without SMTP',
-        description:
-          'Stores the body as a message of the inbox, as if it had been received over SMTP: the size limit of the plan and a full inbox apply, waits and streams see it, webhooks are sent, and it has its place in the order of the inbox and the account. The bytes are kept as they are, below a `Received` line of this service that says `with HTTP`. The sender is not checked: `authentication` is null.',
-        params: InboxParams,
-        querystring: InjectQuery,
-        body: { content: Object.fromEntries(ACCEPTS.map((type) => [type, { schema: MESSAGE_BODY }])) },
-        response: {
-          201: created(Message, 'The message. It is on stable storage, and readable by everyone.'),
-        },
-      },
-      // Before the body is read, and before the 100 response to `Expect: 100-continue`.
-      onRequest: async (request) => {
-        const declared = Number(request.headers['content-length'] ?? 0);
-        await deps.injection
-          .check(targetOf(request), declared)
-          .catch(reportEnd(deps, request, 'unknown_recipient'));
-      },
-      handler: async (request, reply) => {
-        const inbox = callersInbox(request);
-        const { mailFrom = '', rcptTo = inbox.address } = request.query;
-        if (mailFrom !== '') assertAddress('mailFrom', mailFrom);
-        assertAddress('rcptTo', rcptTo);
-        const stream = bodyStream(request, ACCEPTS, emptyMessage);
-        const messageId = await deps.injection
-          .inject(targetOf(request), {
-            ...{ stream, mailFrom, rcptTo, requestId: request.id },
-            remoteAddress: plainAddress(request.ip),
-          })
-          .catch((error: unknown) => {
-            // Discards the rest of a rejected message, so that the client reads the response.
-            stream.resume();
-            return reportEnd(deps, request, 'unknown_recipient')(error);
-          });
-        const json = await held
-          .hold(reply, async (signal) => {
-            const message = await findMessage(store, inbox, messageId, clock.now());
-            return wholeMails.json(message, baseUrl(options.publicUrl, request), signal);
-          })
-          .catch(reportEnd(deps, request, 'not_found', new AppError('not_found', DELETED)));
-        reply.code(201).header('location', `/v1/inboxes/${inbox.id}/messages/${messageId}`);
-        return reply.type(JSON_TYPE).send(json);
-      },
-    }),
-  );
+  routesOf(app, 'Messages')('POST /v1/inboxes/:id/messages', {
+    access: 'inbox:write',
+    accepts: ACCEPTS,
+    errors: ERRORS,
+    operationId: 'injectMessage',
+    summary: 'Inject a message without SMTP',
+    description:
+      'Stores the body as a message of the inbox, as if it had been received over SMTP: the size limit of the plan and a full inbox apply, waits and streams see it, webhooks are sent, and it has its place in the order of the inbox and the account. The bytes are kept as they are, below a `Received` line of this service that says `with HTTP`. The sender is not checked: `authentication` is null.',
+    params: InboxParams,
+    querystring: InjectQuery,
+    body: { content: Object.fromEntries(ACCEPTS.map((type) => [type, { schema: MESSAGE_BODY }])) },
+    response: {
+      201: created(Message, 'The message. It is on stable storage, and readable by everyone.'),
+    },
+    // Before the body is read, and before the 100 response to `Expect: 100-continue`.
+    onRequest: async (request) => {
+      const declared = Number(request.headers['content-length'] ?? 0);
+      await deps.injection
+        .check(targetOf(request), declared)
+        .catch(reportEnd(deps, request, 'unknown_recipient'));
+    },
+    handler: async (request, reply) => {
+      const inbox = callersInbox(request);
+      const { mailFrom = '', rcptTo = inbox.address } = request.query;
+      if (mailFrom !== '') assertAddress('mailFrom', mailFrom);
+      assertAddress('rcptTo', rcptTo);
+      const stream = bodyStream(request, ACCEPTS, emptyMessage);
+      const messageId = await deps.injection
+        .inject(targetOf(request), {
+          ...{ stream, mailFrom, rcptTo, requestId: request.id },
+          remoteAddress: plainAddress(request.ip),
+        })
+        .catch((error: unknown) => {
+          // Discards the rest of a rejected message, so that the client reads the response.
+          stream.resume();
+          return reportEnd(deps, request, 'unknown_recipient')(error);
+        });
+      const json = await held
+        .hold(reply, async (signal) => {
+          const message = await findMessage(store, inbox, messageId, clock.now());
+          return wholeMails.json(message, baseUrl(options.publicUrl, request), signal);
+        })
+        .catch(reportEnd(deps, request, 'not_found', new AppError('not_found', DELETED)));
+      reply.header('location', `/v1/inboxes/${inbox.id}/messages/${messageId}`);
+      return reply.type(JSON_TYPE).send(json);
+    },
+  });
 }
 
 function assertAddress(name: string, value: string): void {

@@ -3,6 +3,7 @@ import { keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
 import { toTime } from '../http/response/time.ts';
+import { routesOf } from '../http/route.ts';
 import { addressOf } from '../inboxes/address-parameters.ts';
 import { timeOf } from '../messages/cursor.ts';
 import type { Refusal } from './sql.ts';
@@ -13,19 +14,14 @@ export const toRefusedMail = (refusal: Refusal): RefusedMail => {
 };
 
 export function refusalRoutes(app: App, { deps: { store, clock } }: RouteContext): void {
-  app.route({
-    method: 'GET',
-    url: '/v1/refusals',
-    config: { access: 'account:read' },
-    schema: {
-      operationId: 'listRefusals',
-      tags: ['Messages'],
-      summary: 'List refused mail',
-      description:
-        'Mail that SMTP refused within the last 24 hours, newest first: for addresses that the account has, holds, or had within the last 7 days, and for all addresses of its own domains. On a server with one account, also for addresses that no account ever had. The server keeps at most 50 refusals of an address and 10,000 in all.',
-      querystring: RefusalQuery,
-      response: { 200: json(RefusalList, 'The newest refusals.') },
-    },
+  routesOf(app, 'Messages')('GET /v1/refusals', {
+    access: 'account:read',
+    operationId: 'listRefusals',
+    summary: 'List refused mail',
+    description:
+      'Mail that SMTP refused within the last 24 hours, newest first: for addresses that the account has, holds, or had within the last 7 days, and for all addresses of its own domains. On a server with one account, also for addresses that no account ever had. The server keeps at most 50 refusals of an address and 10,000 in all.',
+    querystring: RefusalQuery,
+    response: { 200: json(RefusalList, 'The newest refusals.') },
     handler: async (request) => {
       const { account } = keyCaller(request);
       const { since, address, limit = DEFAULT_LIMIT } = request.query;

@@ -9,16 +9,13 @@ import type { UsageReport } from './sql.ts';
 const LEASE_SHARE = 1 / 100;
 /** Limit of requests in one lease. One database write for each thousand requests is cheap enough. */
 const MAX_LEASE = 1_000;
-/** The next lease is requested when less than this share of a block is left, so that no request waits for it. */
-const LEASE_AHEAD = 1 / 4;
 /** Pause before the store is queried again for a used-up month: other nodes may return requests. */
 const RETRY_EMPTY_MS = 5_000;
 
+/** What a request was charged to. */
 export interface Charge {
-  readonly accountId: string;
-  readonly month: Month;
+  readonly account: AccountMonth;
   readonly day: Day;
-  readonly limit: number;
 }
 
 const blockOf = (limit: number): number => Math.min(MAX_LEASE, Math.max(1, Math.floor(limit * LEASE_SHARE)));
@@ -112,16 +109,19 @@ export class UsageMeter {
     for (;;) {
       const now = this.#clock.now();
       const account = this.#current(accountId, limit, now);
-      if (account.unspent > 0) return this.#spend(account, now);
+      if (account.unspent > 0) {
+        const day = dayOf(now);
+        account.usedAt = this.#clock.monotonic();
+        account.count(day, 1);
+        return { account, day };
+      }
       if (this.#clock.monotonic() < account.emptyUntil) throw quotaExceeded(limit, account.resetAt, now);
       await this.#lease(account);
     }
   }
 
-  refund({ accountId, month, day, limit }: Charge): void {
-    const account = this.#accounts.get(accountId)?.find((one) => one.month === month && one.limit === limit);
-    if (account) account.count(day, -1);
-    else this.#unreported.push({ accountId, month, returned: 1, days: [{ day, requests: -1 }] });
+  refund({ account, day }: Charge): void {
+    account.count(day, -1);
   }
 
   /** What is left until the next month, which begins at `resetAt` (epoch milliseconds). For an account that was not charged on this node, that is the whole quota. */
@@ -210,20 +210,6 @@ export class UsageMeter {
     const account = new AccountMonth(accountId, limit, now, this.#clock.monotonic());
     this.#accounts.set(accountId, [...others, account]);
     return account;
-  }
-
-  #spend(account: AccountMonth, now: number): Charge {
-    const { accountId, month, limit } = account;
-    const monotonic = this.#clock.monotonic();
-    const day = dayOf(now);
-    account.usedAt = monotonic;
-    account.count(day, 1);
-    if (account.unspent < blockOf(limit) * LEASE_AHEAD && monotonic >= account.emptyUntil) {
-      this.#lease(account).catch((err) =>
-        this.#log.error({ err, accountId }, 'Requests could not be leased ahead'),
-      );
-    }
-    return { accountId, month, day, limit };
   }
 
   /** Leases a block, or waits for the lease in progress; the caller checks again afterwards. */

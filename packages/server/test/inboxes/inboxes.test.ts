@@ -53,18 +53,11 @@ describe('inboxes', () => {
 
   it.each([
     [
-      { ttlMinutes: 0 },
-      '/ttlMinutes',
-      '"ttlMinutes" must be from 1 to 43200 minutes, the maximum of the plan "unlimited", not 0.',
-    ],
-    [
       { ttlMinutes: 43_201 },
       '/ttlMinutes',
       '"ttlMinutes" must be from 1 to 43200 minutes, the maximum of the plan "unlimited", not 43201.',
     ],
     [{ ttlMinutes: 1.5 }, '/ttlMinutes', '"ttlMinutes" must be a whole number, not 1.5.'],
-    [{ ttlMinutes: '60' }, '/ttlMinutes', '"ttlMinutes" must be a whole number, not the string "60".'],
-    [{ ttlMinutes: null }, '/ttlMinutes', '"ttlMinutes" must be a whole number, not null.'],
     [
       { domain: 'elsewhere.test' },
       '/domain',
@@ -79,16 +72,6 @@ describe('inboxes', () => {
       { localPart: 'Ada' },
       '/localPart',
       'The local part "Ada" must have 1 to 64 of the characters a-z 0-9 . _ - and no leading, trailing or double dot.',
-    ],
-    [
-      { localPart: '' },
-      '/localPart',
-      'The local part "" must have 1 to 64 of the characters a-z 0-9 . _ - and no leading, trailing or double dot.',
-    ],
-    [
-      { localPart: 'a..b' },
-      '/localPart',
-      'The local part "a..b" must have 1 to 64 of the characters a-z 0-9 . _ - and no leading, trailing or double dot.',
     ],
     [
       { localPart: 'postmaster' },

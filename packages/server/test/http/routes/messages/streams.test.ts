@@ -135,13 +135,6 @@ describe('a stream', () => {
       expect(idsOf(await take(reader, 1))).toEqual([id]);
     });
 
-    it('frees everything when the client goes away', async () => {
-      const reader = await open(path());
-      await http.clock.untilSleeping();
-      reader.close();
-      while (http.clock.sleepers > 0) await turn();
-    });
-
     it('ends cleanly when the server stops', async () => {
       const reader = await open(path());
       await http.clock.untilSleeping();
