@@ -169,33 +169,4 @@ describe("errors in Mailgun's shape", () => {
     await inbox.limitOnce('Too many requests');
     expect(await send({ to: inbox.address })).toEqual({ status: 429, details: 'Too many requests' });
   });
-
-  it.each([
-    ['nothing', '', 'multipart/form-data; boundary=x'],
-    ['no form', 'not a form', 'multipart/form-data; boundary=x'],
-    ['JSON', '{"from":"a@b.example"}', 'application/json'],
-    ['more parts than a form has', '--x\r\n'.repeat(500_000), 'multipart/form-data; boundary=x'],
-    ['more fields than a form has', 'a=b&'.repeat(500_000), 'application/x-www-form-urlencoded'],
-    ['an encoded form that is too large', 'a=%20'.repeat(1_000_000), 'application/x-www-form-urlencoded'],
-    [
-      'half a form',
-      '--x\r\nContent-Disposition: form-data; name="from"\r\n\r\n',
-      'multipart/form-data; boundary=x',
-    ],
-    [
-      'substitutions that explode',
-      new URLSearchParams({
-        ...{ from: FROM, to: 'a@mayfly.test', text: '%recipient.a%'.repeat(60_000) },
-        'recipient-variables': JSON.stringify({ 'a@mayfly.test': { a: '%recipient.b%'.repeat(20_000) } }),
-      }).toString(),
-      'application/x-www-form-urlencoded',
-    ],
-  ])('is a refusal with a message for %s', async (_what, body, type) => {
-    const response = await fetch(`${app.url}/providers/mailgun/v3/${DOMAIN}/messages`, {
-      ...{ method: 'POST', body },
-      headers: { authorization: `Basic ${btoa(`api:${TEST_KEY}`)}`, 'content-type': type },
-    });
-    expect([400, 413]).toContain(response.status);
-    expect(await response.json()).toEqual({ message: expect.any(String) });
-  });
 });

@@ -398,41 +398,8 @@ describeOnSqlite('Amazon SES', (engine) => {
   });
 
   describe('hostile requests', () => {
-    const authorization = () => `AWS4-HMAC-SHA256 Credential=${TEST_KEY}/20260101/us-east-1/ses/aws4_request`;
-    const post = (path: string, body: string, headers = { authorization: authorization() }) =>
-      fetch(`${app.url}/providers/ses${path}`, { method: 'POST', headers, body });
-
-    it.each([
-      '',
-      'Action=constructor',
-      'Action=__proto__',
-      'Action=SendEmail&Source.member.1=x',
-      'Action=SendEmail&__proto__.a=b&Source=a@b.c&Destination=x',
-      `Action=SendEmail&${'a.'.repeat(1_000)}=b`,
-      `Action=SendRawEmail&RawMessage.Data=${'a=b&'.repeat(5_000)}`,
-      'Action=SendRawEmail&RawMessage.Data=%25',
-      `Action=GetTemplate&TemplateName=${encodeURIComponent('</x>\u0000<![CDATA[')}`,
-    ])('answers the form %.60s with 400 and well-formed XML', async (body) => {
-      const response = await post('/', body);
-      expect(response.status).toBe(400);
-      const text = await response.text();
-      expect(text).toMatch(/^<ErrorResponse xmlns="[^"]+"><Error><Type>Sender<\/Type><Code>\w+<\/Code>/);
-      expect(text).not.toContain('<!');
-    });
-
-    it.each(['[]', '{', '1', '{"Content":{"Simple":[]}}', '{"Content":{"Raw":{"Data":5}}}', '{"Content":1}'])(
-      'answers the JSON %s with 400',
-      async (body) => {
-        const response = await post('/v2/email/outbound-emails', body);
-        expect([response.status, response.headers.get('x-amzn-errortype')]).toEqual([
-          400,
-          'BadRequestException',
-        ]);
-      },
-    );
-
     it('answers a request without a signature with MissingAuthenticationToken', async () => {
-      const response = await post('/', 'Action=SendEmail', {} as never);
+      const response = await fetch(`${app.url}/providers/ses/`, { method: 'POST', body: 'Action=SendEmail' });
       expect([response.status, await response.text()]).toEqual([
         403,
         expect.stringContaining('<Code>MissingAuthenticationToken</Code>'),

@@ -314,31 +314,6 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
       expect(await listed()).toHaveLength(1);
     });
 
-    if (isOnce)
-      it.each([
-        ['nothing', '', 'application/x-www-form-urlencoded'],
-        ['JSON', '{"To":"+15125550123"}', 'application/json'],
-        ['more fields than a form has', 'a=b&'.repeat(500_000), 'application/x-www-form-urlencoded'],
-        [
-          'half a form',
-          '--x\r\nContent-Disposition: form-data; name="To"\r\n\r\n',
-          'multipart/form-data; boundary=x',
-        ],
-      ])('is a refusal with a message for %s', async (_what, body, type) => {
-        const response = await fetch(
-          `${app.url}/providers/twilio/2010-04-01/Accounts/${ACCOUNT}/Messages.json`,
-          {
-            ...{ method: 'POST', body },
-            headers: { authorization: `Basic ${btoa(`a:${TEST_KEY}`)}`, 'content-type': type },
-          },
-        );
-        expect([400, 413]).toContain(response.status);
-        expect(await response.json()).toMatchObject({
-          code: expect.any(Number),
-          message: expect.any(String),
-        });
-      });
-
     it('is 20404 for what Mayfly does not have', async () => {
       for (const [method, path] of [
         ['POST', '/Calls.json'],
