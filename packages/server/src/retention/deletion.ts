@@ -3,9 +3,9 @@ import { DELETED } from '../database/schema.ts';
 import {
   anyOf,
   FOR_UPDATE,
-  type FreeStep,
   freeInSteps,
   inSequence,
+  type Sql,
   sql,
   steps,
   type Tx,
@@ -22,43 +22,48 @@ import { moveWebhookEnds } from '../webhooks/sql/webhooks.ts';
 
 /** Inboxes per transaction: a millisecond or two. */
 const INBOXES_PER_STEP = 20;
-/** An inbox counts as this many rows of a step, because its row is in ten indexes and has labels. */
+/** A deleted inbox counts as this many rows of a step, because its row is in ten indexes and has labels. */
 const ROWS_PER_INBOX = 4;
 
 /**
- * Cancels deliveries and deletes about `limit` rows of deleted inboxes, their own rows last. Finds the inboxes by id in
- * each step, because others may delete them between the steps, and new inboxes may get their numbers.
+ * Cancels the deliveries of ended inboxes and deletes about `limit` of their rows, one inbox after the other. Freeing a
+ * message ends the inbox permanently, because a late extension must not revive an inbox without its messages. Deleted
+ * inboxes are not kept; they are found again in each step, because others may delete them between the steps.
+ * @param next which inbox comes first, with its lock; it is locked before its deliveries, to prevent deadlocks
  */
-async function freeDeletedInboxes(
-  tx: Tx,
-  limit: number,
-  inboxIds: readonly string[],
-  now: number,
-): Promise<number> {
-  // Lock inboxes in the same order as storing mail does, and before deliveries as the sweeper does, to prevent deadlocks.
-  const inboxes = await tx.all<{ seq: number; id: string }>(
-    sql`select seq, id from inboxes where id ${anyOf(inboxIds)} and expires_at = ${DELETED} order by id ${FOR_UPDATE}`,
-  );
-  if (inboxes.length === 0) return 0;
-  const ids = inboxes.map(({ id }) => id);
-  let freed = await cancelOfInboxes(tx, limit, ids, now);
+export async function freeEndedInboxes(tx: Tx, limit: number, now: number, next: Sql): Promise<number> {
   const released: number[] = [];
-  const emptied: typeof inboxes = [];
-  for (const inbox of inboxes) {
-    if (freed < limit) freed += await freeMessages(tx, inbox.seq, limit - freed, released);
+  let freed = 0;
+  while (freed < limit) {
+    const ended = await tx.first<{ seq: number; id: string; expiresAt: number }>(
+      sql`select seq, id, expires_at as "expiresAt" from inboxes where freed = 0 and ${next}`,
+    );
+    if (!ended) break;
+    const { seq, id, expiresAt } = ended;
+    freed += await cancelOfInboxes(tx, limit - freed, [id], now);
     if (freed >= limit) break;
-    emptied.push(inbox);
-    freed += ROWS_PER_INBOX;
+    freed += await freeMessages(tx, seq, limit - freed, released);
+    await removeContentOf(tx, [id]);
+    const isDone = freed < limit;
+    if (expiresAt === DELETED) {
+      if (!isDone) break;
+      await tx.run(sql`delete from inboxes where seq = ${seq}`);
+      freed += ROWS_PER_INBOX;
+    } else {
+      await tx.run(
+        sql`update inboxes set freed = 1, message_count = 0,
+          emptied_up_to = ${isDone ? sql`0` : sql`last_received_at`} where seq = ${seq}`,
+      );
+      freed += 1;
+    }
   }
   await releaseSources(tx, released);
-  if (emptied.length === 0) return freed;
-  await removeContentOf(
-    tx,
-    emptied.map(({ id }) => id),
-  );
-  await tx.run(sql`delete from inboxes where seq ${anyOf(emptied.map(({ seq }) => seq))}`);
   return freed;
 }
+
+/** The next inbox that is deleted, of some. */
+const nextDeleted = (which: Sql): Sql =>
+  sql`expires_at = ${DELETED} and ${which} order by id limit 1 ${FOR_UPDATE}`;
 
 /** Makes live inboxes unreadable, quarantines their addresses and ends their webhooks. @returns their ids */
 async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: number): Promise<string[]> {
@@ -82,8 +87,9 @@ export const inboxDeletion = {
     async (transaction, accountId: string, inboxId: string, now: number): Promise<boolean> => {
       const ended = await transaction((tx) => end(tx, accountId, [inboxId], now));
       if (ended.length === 0) return false;
-      const free: FreeStep = (tx, limit) => freeDeletedInboxes(tx, limit, ended, now);
-      await freeSoon(transaction, free);
+      await freeSoon(transaction, (tx, limit) =>
+        freeEndedInboxes(tx, limit, now, nextDeleted(sql`id = ${inboxId}`)),
+      );
       await freeSoon(transaction, freeAllParked);
       return true;
     },
@@ -112,7 +118,11 @@ export const inboxDeletion = {
         }, 'step');
         const { ids, ended } = walked;
         if (ended.length > 0)
-          await freeSoon(transaction, (tx, limit) => freeDeletedInboxes(tx, limit, ended, now), 'step');
+          await freeSoon(
+            transaction,
+            (tx, limit) => freeEndedInboxes(tx, limit, now, nextDeleted(sql`id ${anyOf(ended)}`)),
+            'step',
+          );
         deleted.push(...ended);
         before = ids.at(-1) ?? null;
         if (ids.length < INBOXES_PER_STEP) break;
@@ -166,15 +176,6 @@ const forgetResponses = (tx: Tx, accountId: string, limit: number): Promise<numb
       and key_hash in (select key_hash from idempotency where key_id = ${accountId} limit ${limit})`,
   );
 
-/** Deletes about `limit` rows of deleted inboxes. @returns at least `limit` while there may be more */
-async function removeInboxes(tx: Tx, accountId: string, limit: number, now: number): Promise<number> {
-  const inboxes = await tx.all<{ id: string }>(
-    sql`select id from inboxes where account_id = ${accountId} and expires_at = ${DELETED} limit ${INBOXES_PER_STEP}`,
-  );
-  const ids = inboxes.map(({ id }) => id);
-  return ids.length === 0 ? 0 : Math.max(limit, await freeDeletedInboxes(tx, limit, ids, now));
-}
-
 async function removeAccount(tx: Tx, accountId: string): Promise<void> {
   // Rows without an inbox: requests to confirm a URL.
   await tx.run(sql`delete from outgoing where account_id = ${accountId}`);
@@ -206,7 +207,7 @@ export const deleteAccount = steps(
       transaction,
       inSequence(
         (tx, limit) => removeNextWebhook(tx, limit, sql`account_id = ${accountId}`, LOCK_TO_REMOVE),
-        (tx, limit) => removeInboxes(tx, accountId, limit, now),
+        (tx, limit) => freeEndedInboxes(tx, limit, now, nextDeleted(sql`account_id = ${accountId}`)),
         (tx, limit) => removeDeletedInboxesOf(tx, accountId, limit),
         (tx, limit) => removeFailedWaitsOf(tx, accountId, limit),
         freeAllParked,

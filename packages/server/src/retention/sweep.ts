@@ -1,6 +1,5 @@
 import { type Clock, DAY_MS, dayOf, MINUTE_MS, monthOf } from '../clock.ts';
 import { SESSION_IDLE_MS } from '../console/sql.ts';
-import { DELETED } from '../database/schema.ts';
 import {
   anyOf,
   constant,
@@ -18,20 +17,19 @@ import {
 import { AppError } from '../errors.ts';
 import { TOMBSTONE_MS } from '../inboxes/records.ts';
 import type { Logger } from '../log.ts';
-import { freeAllParked, freeEmptied, freeMessages } from '../messages/sql/ending.ts';
+import { freeAllParked, freeEmptied } from '../messages/sql/ending.ts';
 import { giveUpStagedBefore, STAGED_MS } from '../messages/sql/imports.ts';
-import { releaseSources } from '../reading/sql.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
 import { USAGE_KEPT_MS } from '../usage/sql.ts';
-import { EXPLAINED_KEPT_MS, removeContentOf } from '../waits/sql.ts';
+import { EXPLAINED_KEPT_MS } from '../waits/sql.ts';
 import { takeWakes } from '../webhooks/sql/queue.ts';
 import {
-  cancelOfInboxes,
   DELIVERY_KEPT_MS,
   removeEndedWebhooks,
   removeOldDeliveries,
   trimLogs,
 } from '../webhooks/sql/removal.ts';
+import { freeEndedInboxes } from './deletion.ts';
 
 /**
  * Deletes about `limit` rows that still meet the condition when they are locked; a smaller count means that
@@ -42,38 +40,6 @@ type Chore = (tx: Tx, limit: number, now: number) => Promise<number>;
 /** How late the end of a replay may be on a busy server before it counts as cut. */
 const REPLAY_GRACE_MS = MINUTE_MS;
 const STALE_WAKE_MS = DAY_MS;
-
-/**
- * Cancels the deliveries of ended inboxes, deleted ones first, and frees their messages. Skips locked
- * inboxes, to prevent deadlocks. Freeing a message ends the inbox permanently, because a late extension must
- * not revive an inbox without its messages.
- */
-const freeEndedInboxes: Chore = async (tx, limit, now) => {
-  const released: number[] = [];
-  let freed = 0;
-  while (freed < limit) {
-    const ended = await tx.first<{ seq: number; id: string; expiresAt: number }>(
-      sql`select seq, id, expires_at as "expiresAt" from inboxes where freed = 0 and expires_at <= ${now}
-        order by expires_at limit 1 ${FOR_UPDATE_SKIP_LOCKED}`,
-    );
-    if (!ended) break;
-    const { seq, id, expiresAt } = ended;
-    freed += await cancelOfInboxes(tx, limit - freed, [id], now);
-    if (freed >= limit) break;
-    freed += await freeMessages(tx, seq, limit - freed, released);
-    await removeContentOf(tx, [id]);
-    const isDone = freed < limit;
-    // A deleted inbox cannot be extended.
-    if (!isDone && expiresAt === DELETED) break;
-    await tx.run(
-      sql`update inboxes set freed = 1, message_count = 0,
-        emptied_up_to = ${isDone ? sql`0` : sql`last_received_at`} where seq = ${seq}`,
-    );
-    freed += 1;
-  }
-  await releaseSources(tx, released);
-  return freed;
-};
 
 const markCutReplays: Chore = async (tx, limit, now) => {
   const late = await tx.all<{ seq: number }>(
@@ -96,7 +62,14 @@ const removeOld = (table: string, key: string, isOld: (now: number) => Sql): Cho
 };
 
 const CHORES: readonly Chore[] = [
-  freeEndedInboxes,
+  // Deleted ones first. Skips locked inboxes, to prevent deadlocks.
+  (tx, limit, now) =>
+    freeEndedInboxes(
+      tx,
+      limit,
+      now,
+      sql`expires_at <= ${now} order by expires_at limit 1 ${FOR_UPDATE_SKIP_LOCKED}`,
+    ),
   (tx, limit) => freeEmptied(tx, limit),
   (tx, _limit, now) => giveUpStagedBefore(tx, now - STAGED_MS),
   // After the inboxes, because freeing them parks their large sources.
