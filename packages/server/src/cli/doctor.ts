@@ -25,17 +25,11 @@ type Finding = { result: 'ok' | 'warning' | 'problem'; text: string; advice?: st
 
 type Findings = AsyncGenerator<Finding, void>;
 
-export interface DoctorEdge {
-  /** Reads the settings as `mayfly serve` does. */
-  readConfig(): Config;
-  print(text: string): void;
+/** What all checks get. */
+interface Visit {
   now(): number;
   /** The SMTP port that senders connect to: 25. */
   port: number;
-}
-
-/** Inputs that all checks share. */
-interface Visit extends Pick<DoctorEdge, 'now' | 'port'> {
   domain: string;
   /** MAYFLY_PUBLIC_URL, or --url. */
   url: string | null;
@@ -80,10 +74,7 @@ async function* checkHost(host: string, visit: Visit): Findings {
   const { resolver } = visit;
   const v4 = await records(resolver.resolve4(host));
   const addresses = [...v4, ...(await records(resolver.resolve6(host)))];
-  if (addresses.length === 0) {
-    yield problem(`Address of ${host}: none`, `Publish an A record of ${host}.`);
-    return;
-  }
+  if (addresses.length === 0) yield problem(`Address of ${host}: none`, `Publish an A record of ${host}.`);
   for (const address of addresses) {
     const what = `Address of ${host}: ${address}`;
     yield ipaddr.parse(address).range() === 'unicast'
@@ -95,15 +86,13 @@ async function* checkHost(host: string, visit: Visit): Findings {
 
 function failed(error: unknown, where: string, isIpv6: boolean): Finding {
   const code = codeOf(error);
-  if (isIpv6 && ['ENETUNREACH', 'EADDRNOTAVAIL', 'EHOSTUNREACH'].includes(code)) {
+  if (isIpv6 && ['ENETUNREACH', 'EADDRNOTAVAIL', 'EHOSTUNREACH'].includes(code))
     return warning(`${where}: not tried`, 'There is no IPv6 here. Try again from a machine that has it.');
-  }
-  if (code === 'ECONNREFUSED') {
+  if (code === 'ECONNREFUSED')
     return problem(
       `${where}: refused`,
       'Set MAYFLY_SMTP_HOST=0.0.0.0 and MAYFLY_SMTP_PORT=25, or forward the port to that of Mayfly.',
     );
-  }
   if (!['ABORT_ERR', 'ETIMEDOUT', 'ENETUNREACH', 'EHOSTUNREACH'].includes(code))
     return problem(`${where}: ${messageOf(error)}`, 'Try again, and read the log of the server.');
   return problem(
@@ -150,9 +139,8 @@ async function* checkServer(address: string, host: string, visit: Visit): Findin
 function aboutRecipient(reply: string, address: string): Finding {
   const what = `Mail without an inbox at ${address}: ${quoted(reply)}`;
   if (reply === '550 5.1.1 No such inbox here') return ok(what);
-  if (reply.startsWith('25')) {
+  if (reply.startsWith('25'))
     return warning(what, 'The sink or a catch-all inbox takes it, and spam too; or this is another server.');
-  }
   return problem(what, 'Mayfly does not reply so. Point the MX record, or the forwarded port, to Mayfly.');
 }
 
@@ -185,10 +173,8 @@ async function* checkNoSending({ domain, resolver }: Visit): Findings {
 }
 
 async function* checkApi({ url, now }: Visit): Findings {
-  if (url === null) {
-    yield warning('API: not tried', 'Set MAYFLY_PUBLIC_URL, or name the API with --url https://HOST.');
-    return;
-  }
+  if (url === null)
+    return yield warning('API: not tried', 'Set MAYFLY_PUBLIC_URL, or name the API with --url https://HOST.');
   const what = `API ${url}/readyz`;
   try {
     const signal = AbortSignal.timeout(CONNECTION_MS);
@@ -224,26 +210,26 @@ async function* checkAll(visit: Visit): Findings {
   yield* checkApi(visit);
 }
 
-/** @throws ArgumentError for a name that is not a domain, and for a URL that is not one */
-function visitOf(name: string | undefined, url: string | undefined, edge: DoctorEdge): Visit {
-  const { domains, publicUrl, dnsServers } = edge.readConfig();
-  const resolver = new Resolver(DNS);
-  if (dnsServers) resolver.setServers(dnsServers);
-  const domain = readDomain(name ?? domains[0] ?? '');
-  if (url !== undefined && !URL.canParse(url))
-    throw new ArgumentError(`${quoted(url)} is not a URL, such as https://mayfly.example.com.`);
-  return { domain, url: url?.replace(/\/+$/, '') ?? publicUrl, resolver, now: edge.now, port: edge.port };
-}
-
-export function addDoctorCommand(program: Command, edge: DoctorEdge): void {
+/** @param edge `readConfig` reads the settings as `mayfly serve` does */
+export function addDoctorCommand(
+  program: Command,
+  edge: Pick<Visit, 'now' | 'port'> & { readConfig(): Config; print(text: string): void },
+): void {
   program
     .command('doctor')
     .description('Check a server that receives mail from the internet: DNS, port 25, TLS, API')
     .argument('[domain]', 'Domain of the addresses (default: the first of MAYFLY_DOMAINS)')
     .option('--url <url>', 'URL of the API (default: MAYFLY_PUBLIC_URL)')
     .action(async (name: string | undefined, options: { url?: string }) => {
+      const { domains, publicUrl, dnsServers } = edge.readConfig();
+      const resolver = new Resolver(DNS);
+      if (dnsServers) resolver.setServers(dnsServers);
+      const domain = readDomain(name ?? domains[0] ?? '');
+      const url = options.url?.replace(/\/+$/, '') ?? publicUrl;
+      if (url !== null && !URL.canParse(url))
+        throw new ArgumentError(`${quoted(url)} is not a URL, such as https://mayfly.example.com.`);
       let problems = 0;
-      for await (const { result, text, advice } of checkAll(visitOf(name, options.url, edge))) {
+      for await (const { result, text, advice } of checkAll({ ...edge, domain, url, resolver })) {
         if (result === 'problem') problems += 1;
         edge.print(`${result.padEnd(8)} ${plain(text)}${advice ? `\n${' '.repeat(9)}${advice}` : ''}`);
       }

@@ -31,31 +31,29 @@ export interface RunDeps {
   exit(code: number): void;
 }
 
-/** Starts the app and stops it on request, at the earliest once it has started. @throws what {@link App.start} throws */
-export async function runServer(app: App, deps: RunDeps): Promise<void> {
-  const { announcer, clock } = deps;
+/**
+ * Starts the app and stops it on request, at the earliest once it has started, within {@link STOP_LIMIT_MS}.
+ * @throws what {@link App.start} throws
+ */
+export async function runServer(app: App, { announcer, stop, clock, exit }: RunDeps): Promise<void> {
   const ended = new AbortController();
-  const stopBegan = untilStop(deps, ended.signal);
+  const begun = stop.requested.then((reason) => {
+    announcer.stopping(reason);
+    void clock.sleep(STOP_LIMIT_MS, ended.signal).then(() => {
+      if (ended.signal.aborted) return;
+      announcer.stoppedByForce('time limit');
+      exit(1);
+    });
+    return clock.monotonic();
+  });
   try {
     announcer.started(await app.start(announcer.firstKey));
-    const begunAt = await stopBegan;
+    const begunAt = await begun;
     await app.stop();
     announcer.stopped(Math.round(clock.monotonic() - begunAt));
   } finally {
     ended.abort();
   }
-}
-
-/** Announces the stop and enforces its time limit. @returns when it began */
-async function untilStop({ announcer, stop, clock, exit }: RunDeps, ended: AbortSignal): Promise<number> {
-  announcer.stopping(await stop.requested);
-  const begunAt = clock.monotonic();
-  void clock.sleep(STOP_LIMIT_MS, ended).then(() => {
-    if (ended.aborted) return;
-    announcer.stoppedByForce('time limit');
-    exit(1);
-  });
-  return begunAt;
 }
 
 /** A file in the data folder that only the user that runs the server can read. */
