@@ -36,7 +36,7 @@ export async function freeEndedInboxes(tx: Tx, limit: number, now: number, next:
   let freed = 0;
   while (freed < limit) {
     const ended = await tx.first<{ seq: number; id: string; expiresAt: number }>(
-      sql`select seq, id, expires_at as "expiresAt" from inboxes where freed = 0 and ${next}`,
+      sql`select seq, id, expires_at as "expiresAt" from inboxes where ${next}`,
     );
     if (!ended) break;
     const { seq, id, expiresAt } = ended;

@@ -68,7 +68,7 @@ const CHORES: readonly Chore[] = [
       tx,
       limit,
       now,
-      sql`expires_at <= ${now} order by expires_at limit 1 ${FOR_UPDATE_SKIP_LOCKED}`,
+      sql`freed = 0 and expires_at <= ${now} order by expires_at limit 1 ${FOR_UPDATE_SKIP_LOCKED}`,
     ),
   (tx, limit) => freeEmptied(tx, limit),
   (tx, _limit, now) => giveUpStagedBefore(tx, now - STAGED_MS),

@@ -16,6 +16,12 @@ const firstKeyText = (key: string): string =>
            It is shown only now, because only its hash is stored. To create another: npx mayfly key create
 `;
 
+/** A key from MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept in logs. */
+function printedKey({ firstStart }: RunningApp, config: Config): string | null {
+  if (hasDevKey(config)) return 'dev';
+  return config.apiKey === null && firstStart.made ? firstStart.key : null;
+}
+
 function keyLines({ firstStart }: RunningApp, config: Config): string[] {
   if (hasDevKey(config))
     return ['  API key  dev, for programs of this machine; clients use it by themselves'];
@@ -37,7 +43,7 @@ function consoleLink(consoleUrl: string, running: RunningApp, config: Config): s
   return `${consoleUrl.replace('//0.0.0.0:', '//localhost:')}console/open#${running.makeSignInCode()}   (signs in once)`;
 }
 
-function addressLines(running: RunningApp, config: Config): string[] {
+function overview(running: RunningApp, config: Config): string[] {
   const { http, smtp, pop3, metrics } = running;
   const lines: string[] = [];
   if (http) lines.push(`  API      ${http.url}   (reference: ${http.url}/docs)`);
@@ -45,66 +51,58 @@ function addressLines(running: RunningApp, config: Config): string[] {
   if (smtp) lines.push(`  SMTP     ${smtp.host}:${smtp.port}   (domains: ${config.domains.join(', ')})`);
   if (pop3) lines.push(`  POP3     ${pop3.host}:${pop3.port}`);
   if (metrics) lines.push(`  Metrics  ${metrics.url}`);
-  else if (config.metricsPort !== null) {
+  else if (config.metricsPort !== null)
     lines.push(
       `  Metrics  off: port ${config.metricsPort} is in use. MAYFLY_METRICS_PORT selects another one.`,
+    );
+  if (smtp && config.sink === 'on')
+    lines.push('  Sink     takes all mail that no inbox takes; list it with GET /v1/messages');
+  const data = config.databaseUrl === null ? config.dataDir : 'in PostgreSQL, by MAYFLY_DATABASE_URL';
+  return [...lines, `  Data     ${data}`, ...keyLines(running, config)];
+}
+
+/** Commands for a first inbox and a first mail. */
+function commands(running: RunningApp, config: Config): string[] {
+  const { http, smtp } = running;
+  const lines: string[] = [];
+  if (http) {
+    const key = printedKey(running, config);
+    lines.push(
+      key === null ? 'Create an inbox, with your API key in MAYFLY_API_KEY:' : 'Create an inbox:',
+      '',
+      `  curl -X POST ${http.url}/v1/inboxes -H "Authorization: Bearer ${key ?? '$MAYFLY_API_KEY'}"`,
+      '',
+    );
+  }
+  if (smtp) {
+    const server = `${smtp.host}:${smtp.port}`;
+    const option = server === '127.0.0.1:2525' ? '' : ` --server ${server}`;
+    lines.push(
+      'Send a message to its address, from another terminal in this folder:',
+      '',
+      `  npx mayfly mail ADDRESS${option}`,
+      '',
     );
   }
   return lines;
 }
 
-/** A key from MAYFLY_API_KEY is not printed: its owner knows it, and output is often kept in logs. */
-function printedKey({ firstStart }: RunningApp, config: Config): string | null {
-  if (hasDevKey(config)) return 'dev';
-  return config.apiKey === null && firstStart.made ? firstStart.key : null;
-}
-
-function requestLines(url: string, running: RunningApp, config: Config): string[] {
-  const key = printedKey(running, config);
-  return [
-    '',
-    key === null ? 'Create an inbox, with your API key in MAYFLY_API_KEY:' : 'Create an inbox:',
-    '',
-    `  curl -X POST ${url}/v1/inboxes -H "Authorization: Bearer ${key ?? '$MAYFLY_API_KEY'}"`,
-  ];
-}
-
-function mailLines({ host, port }: { host: string; port: number }): string[] {
-  const server = `${host}:${port}`;
-  const option = server === '127.0.0.1:2525' ? '' : ` --server ${server}`;
-  return [
-    '',
-    'Send a message to its address, from another terminal in this folder:',
-    '',
-    `  npx mayfly mail ADDRESS${option}`,
-  ];
-}
-
 /** Lines that programs expect in the output of the imitated program when it is ready. */
-function readyLines(url: string, { devKey, dialect }: Config): string[] {
-  if (devKey !== 'open') return [];
-  return dialect === 'mailhog'
-    ? ['', 'Creating API v2 with WebPath: ', `Serving under ${url}/`]
-    : ['', `[http] accessible via ${url}/`];
+function readyLines({ http }: RunningApp, { devKey, dialect }: Config): string[] {
+  if (devKey !== 'open' || !http) return [];
+  if (dialect !== 'mailhog') return [`[http] accessible via ${http.url}/`, ''];
+  return ['Creating API v2 with WebPath: ', `Serving under ${http.url}/`, ''];
 }
 
-function startedText(running: RunningApp, config: Config): string {
-  const { http, smtp } = running;
-  const lines = [
+const startedText = (running: RunningApp, config: Config): string =>
+  [
     `Mayfly ${VERSION} is ready. Press Ctrl+C to stop it.`,
     '',
-    ...addressLines(running, config),
-  ];
-  if (smtp && config.sink === 'on') {
-    lines.push('  Sink     takes all mail that no inbox takes; list it with GET /v1/messages');
-  }
-  const data = config.databaseUrl === null ? config.dataDir : 'in PostgreSQL, by MAYFLY_DATABASE_URL';
-  lines.push(`  Data     ${data}`, ...keyLines(running, config));
-  if (http) lines.push(...requestLines(http.url, running, config));
-  if (smtp) lines.push(...mailLines(smtp));
-  if (http) lines.push(...readyLines(http.url, config));
-  return `${lines.join('\n')}\n`;
-}
+    ...overview(running, config),
+    '',
+    ...commands(running, config),
+    ...readyLines(running, config),
+  ].join('\n');
 
 /** Prints a line for each mail of the first account, if its key is known. @returns a function that stops it */
 function showMails(running: RunningApp, config: Config, print: Print, warn: Print): () => void {
