@@ -16,7 +16,6 @@ import { createMailrooms } from '../../src/inbound/mailroom.ts';
 import { Receiver } from '../../src/inbound/receiver.ts';
 import { type MailContent, type MailSummary, NO_CONTENT } from '../../src/mail/mail.ts';
 import type { NewMail } from '../../src/messages/records.ts';
-import { Parsing } from '../../src/reading/parsing.ts';
 import { Readings } from '../../src/reading/readings.ts';
 import { createReplays } from '../../src/recordings/replay.ts';
 import type { Store } from '../../src/store.ts';
@@ -29,6 +28,7 @@ import { type ApiClient, apiClient } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { nextSource } from '../support/mail/next-source.ts';
 import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
+import { sharedParsing } from '../support/shared-parsing.ts';
 
 export type { Answer, ApiOptions, Body } from '../support/api-client.ts';
 
@@ -148,7 +148,7 @@ export async function startHttp(
   const events = createEventBus();
   const logged: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => logged.push(line) });
-  const parsing = new Parsing();
+  const parsing = sharedParsing();
   const reading = new Readings({
     ...{ store, parsing, authenticating: null, events, clock, log, isShared: false },
   });
@@ -264,7 +264,6 @@ export async function startHttp(
       },
       async stop(deadlineMs = 5_000) {
         await server.stop(deadlineMs);
-        await parsing.close();
         await store.close();
         rmSync(folder, { recursive: true, force: true });
       },

@@ -7,6 +7,7 @@ import type { Overrides } from '../../src/app.ts';
 import { createApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { type ApiClient, apiClient } from './api-client.ts';
+import { sharedParsing } from './shared-parsing.ts';
 
 /** The key of the first account in every test app. */
 export const TEST_KEY = 'test_key_0123456789abcdef';
@@ -51,7 +52,7 @@ export async function startApp(
   };
   // Of the defaults of `mayfly dev` this one may be set: the others take ports and network access.
   const config = parseConfig(settings, { MAYFLY_DEV_KEY: 'off' });
-  const app = createApp(config, overrides);
+  const app = createApp(config, { parsing: sharedParsing(), ...overrides });
   const { http, smtp: smtpOrNone, pop3, metrics } = await app.start();
   if (!http) throw new Error('a test app has an HTTP listener');
   const smtp = smtpOrNone ?? { host: '127.0.0.1', port: 0 };
