@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createDatabase } from '../store/postgres/open-postgres.ts';
+import { createDatabaseWithTables } from '../store/postgres/open-postgres.ts';
 import { inForm } from '../support/form.ts';
 import { sharedPostgres } from '../support/shared-postgres.ts';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
@@ -21,7 +21,7 @@ interface Inbox {
 
 const ON_POSTGRES = {
   engine: 'PostgreSQL',
-  env: async () => ({ MAYFLY_DATABASE_URL: await createDatabase(await sharedPostgres()) }),
+  env: async () => ({ MAYFLY_DATABASE_URL: await createDatabaseWithTables(await sharedPostgres()) }),
 };
 
 // POP3 only sends requests to the API, which has tests on both engines.

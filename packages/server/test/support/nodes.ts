@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe } from 'vitest';
-import { createDatabase } from '../store/postgres/open-postgres.ts';
+import { createDatabaseWithTables } from '../store/postgres/open-postgres.ts';
 import { hasPostgres } from './postgres.ts';
 import { sharedPostgres } from './shared-postgres.ts';
 import { startApp, type TestApp } from './start-app.ts';
@@ -25,7 +25,7 @@ const postgres: EngineUnderTest = {
   async start() {
     const cluster = await sharedPostgres();
     return {
-      env: async () => ({ MAYFLY_DATABASE_URL: await createDatabase(cluster) }),
+      env: async () => ({ MAYFLY_DATABASE_URL: await createDatabaseWithTables(cluster) }),
       stop: async () => undefined,
     };
   },

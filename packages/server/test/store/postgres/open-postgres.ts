@@ -19,6 +19,17 @@ export async function createDatabase(cluster: Databases, template = 'template1')
   return cluster.url(name);
 }
 
+let withTables: Promise<string> | undefined;
+
+/** Creates a database with empty tables, which a server opens in a fifth of the time. @returns its URL */
+export async function createDatabaseWithTables(cluster: Databases): Promise<string> {
+  withTables ??= createDatabase(cluster).then(async (url) => {
+    await (await openPostgres({ url })).close();
+    return new URL(url).pathname.slice(1);
+  });
+  return createDatabase(cluster, await withTables);
+}
+
 /** Copies of the tables that have rows from the start, such as the version of the schema. */
 const KEEP_FIRST_ROWS = `create schema first_rows;
 do $$ declare name text; begin
