@@ -11,7 +11,7 @@ import {
 import { createSignInCodes } from './console/sign-in-codes.ts';
 import { openSqlite, type SqliteOptions } from './database/sqlite/open.ts';
 import { createEventBus, type EventBus } from './events.ts';
-import { LiveNodes, RateLimit } from './http/access/admission.ts';
+import { createLiveNodes, RateLimit } from './http/access/admission.ts';
 import { recheckUntil } from './http/access/held-requests.ts';
 import { newSessionId, randomFraction } from './ids.ts';
 import { TRACE_HEADROOM_BYTES } from './inbound/delivery.ts';
@@ -438,7 +438,7 @@ const connectionLimits = (config: Config) => ({
 async function openRateLimit({ config, store, clock, log, opened }: Base): Promise<RateLimit> {
   const rate = new RateLimit(clock);
   if (config.databaseUrl === null) return rate;
-  const nodes = new LiveNodes({ rate, store, clock, log });
+  const nodes = createLiveNodes({ rate, store, clock, log });
   await nodes.start();
   opened.onClose(() => nodes.stop());
   return rate;

@@ -1,9 +1,9 @@
 import type { Plan, Plans } from '../../accounts/plans.ts';
 import type { AccountRecord, KeyRecord } from '../../accounts/sql.ts';
 import { type Clock, repeat, SECOND_MS } from '../../clock.ts';
-import { AppError } from '../../errors.ts';
+import { AppError, toError } from '../../errors.ts';
 import { newSessionId } from '../../ids.ts';
-import type { Logger } from '../../log.ts';
+import { type Logger, oncePerMinute } from '../../log.ts';
 import type { Store } from '../../store.ts';
 import { quoted } from '../../text/nearest.ts';
 import type { Charge, UsageMeter } from '../../usage/usage-meter.ts';
@@ -84,46 +84,37 @@ interface LiveNodesDeps {
 }
 
 /** Divides rate limits by the number of live nodes: the last known number while the database is unreachable. */
-export class LiveNodes {
-  readonly #deps: LiveNodesDeps;
-  readonly #id = newSessionId();
-  readonly #stopping = new AbortController();
-  #loop: Promise<void> = Promise.resolve();
-  #isFailing = false;
-
-  constructor(deps: LiveNodesDeps) {
-    this.#deps = deps;
-  }
-
-  /** Resolves when the rates are divided by the live nodes, this one included. */
-  async start(): Promise<void> {
-    await this.beat();
-    this.#loop = repeat(this.#deps.clock, BEAT_EVERY_MS, this.#stopping.signal, async () => {
-      if (!this.#stopping.signal.aborted) await this.beat();
-    });
-  }
-
-  /** Removes this node, so that the others get its share. */
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#loop;
-    const { store, clock, log } = this.#deps;
-    await store.nodes.leave(this.#id, clock.now()).catch((err) => {
-      log.warn({ err }, 'The other servers learn late that this one has stopped');
-    });
-  }
-
-  async beat(): Promise<void> {
-    const { rate, store, clock, log } = this.#deps;
+export function createLiveNodes({ rate, store, clock, log }: LiveNodesDeps) {
+  const id = newSessionId();
+  const stopping = new AbortController();
+  let loop: Promise<void> = Promise.resolve();
+  const report = oncePerMinute(clock, (err, count) =>
+    log.warn({ err, count }, 'The number of servers could not be read; rates stay divided as before'),
+  );
+  const beat = async (): Promise<void> => {
     try {
-      rate.divideBy(await store.nodes.beat(this.#id, clock.now()));
-      this.#isFailing = false;
-    } catch (err) {
-      if (!this.#isFailing)
-        log.warn({ err }, 'The number of servers could not be read; rates stay divided as before');
-      this.#isFailing = true;
+      rate.divideBy(await store.nodes.beat(id, clock.now()));
+    } catch (error) {
+      report(toError(error));
     }
-  }
+  };
+  return {
+    /** Resolves when the rates are divided by the live nodes, this one included. */
+    async start(): Promise<void> {
+      await beat();
+      loop = repeat(clock, BEAT_EVERY_MS, stopping.signal, async () => {
+        if (!stopping.signal.aborted) await beat();
+      });
+    },
+    /** Removes this node, so that the others get its share. */
+    async stop(): Promise<void> {
+      stopping.abort();
+      await loop;
+      await store.nodes.leave(id, clock.now()).catch((err) => {
+        log.warn({ err }, 'The other servers learn late that this one has stopped');
+      });
+    },
+  };
 }
 
 export interface Admitted {
