@@ -123,18 +123,13 @@ export async function buildApp(
   const cors = createCors(options.corsOrigins ?? []);
   const { app, listener } = createFastify(options, deps, cors);
   const held = new HeldRequests(gate.guard, deps);
-  const reading = {
-    messages: () => deps.store.messages,
-    parsing: () => deps.parsing,
-    now: () => deps.clock.now(),
-  };
   const context: RouteContext = {
     options,
     deps,
     held,
     heldDeps: createHeldDeps(deps, async (...asked) => gate.guard.findInbox(...asked)),
-    attachmentBytes: createAttachmentBytes(reading),
-    wholeMails: createWholeMails(reading),
+    attachmentBytes: createAttachmentBytes(deps),
+    wholeMails: createWholeMails(deps),
     responses: new ResponseCache(),
     dialectSecret: randomUUID(),
     ...gate,

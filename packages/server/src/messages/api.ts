@@ -130,7 +130,7 @@ function rawRoute(route: AddRoute, { deps: { store, clock } }: RouteContext): vo
       reply.header('etag', tag);
       if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
       const message = { inboxId: inbox.id, id };
-      const source = rawPieces(store.messages, message, { start: 0, end: size }, () => clock.now());
+      const source = rawPieces({ store, clock }, message, { start: 0, end: size });
       return reply
         .type(wantsOctets(request.headers.accept) ? OCTETS : RAW_TYPE)
         .header('vary', 'accept')

@@ -169,7 +169,7 @@ export function recordingRoutes(app: App, context: RouteContext): void {
   importRoute(route, context);
 }
 
-function exportRoute(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
+function exportRoute(route: AddRoute, { deps }: RouteContext): void {
   route('GET /v1/inboxes/:id/export', {
     access: 'inbox:read',
     operationId: 'exportInbox',
@@ -184,7 +184,7 @@ function exportRoute(route: AddRoute, { deps: { store, clock } }: RouteContext):
       return reply
         .type(ZIP)
         .header('content-disposition', `attachment; filename="${inbox.id}.zip"`)
-        .send(recordingArchive(store, inbox, () => clock.now()));
+        .send(recordingArchive(deps, inbox));
     },
   });
 }

@@ -2,12 +2,18 @@ import { Readable } from 'node:stream';
 import type { RecordedMessage, Recording } from '@mayfly/client/contract';
 import { RECORDING_VERSION } from '@mayfly/client/contract';
 import { ZipFile } from 'yazl';
+import type { Clock } from '../clock.ts';
 import { AppError, toError } from '../errors.ts';
 import { toTime } from '../http/response/time.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import { rawPieces } from '../messages/bytes/raw-source.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 import type { Store } from '../store.ts';
+
+interface ExportDeps {
+  store: Store;
+  clock: Clock;
+}
 
 const PAGE = 200;
 /** Digits of the number in a file name: an inbox holds up to 10,000 messages. */
@@ -23,15 +29,11 @@ const entryOf = (message: FullMessageRecord, file: string): RecordedMessage => (
 });
 
 /** Messages, oldest first. Skips those that are deleted during the export. */
-async function* messagesOf(
-  store: Store,
-  inboxId: string,
-  now: () => number,
-): AsyncGenerator<FullMessageRecord> {
+async function* messagesOf({ store, clock }: ExportDeps, inboxId: string): AsyncGenerator<FullMessageRecord> {
   for (let after = 0; ; ) {
-    const page = await store.messages.listAfter(inboxId, { after, limit: PAGE }, now());
+    const page = await store.messages.listAfter(inboxId, { after, limit: PAGE }, clock.now());
     for (const { id } of page) {
-      const message = await store.messages.find(inboxId, id, now());
+      const message = await store.messages.find(inboxId, id, clock.now());
       if (message) yield message;
     }
     const last = page.at(-1);
@@ -44,16 +46,17 @@ async function* messagesOf(
  * Streams the archive of an inbox: raw sources byte for byte, then `inbox.json`. Fails if the inbox ends
  * during the export, so that clients do not mistake an incomplete archive for a complete one.
  */
-export function recordingArchive(store: Store, inbox: InboxRecord, now: () => number): Readable {
+export function recordingArchive(deps: ExportDeps, inbox: InboxRecord): Readable {
+  const { store, clock } = deps;
   const zip = new ZipFile();
   // The types of yazl declare an interface without the methods of Readable.
   const output = zip.outputStream as Readable;
   const messages: RecordedMessage[] = [];
   const write = async (): Promise<void> => {
-    for await (const message of messagesOf(store, inbox.id, now)) {
+    for await (const message of messagesOf(deps, inbox.id)) {
       if (output.destroyed) return;
       const entry = entryOf(message, fileOf(messages.length + 1));
-      const source = Readable.from(rawPieces(store.messages, message, { start: 0, end: message.size }, now), {
+      const source = Readable.from(rawPieces(deps, message, { start: 0, end: message.size }), {
         objectMode: false,
       });
       zip.addReadStream(source, entry.file, { mtime: new Date(message.receivedAt), size: message.size });
@@ -67,7 +70,7 @@ export function recordingArchive(store: Store, inbox: InboxRecord, now: () => nu
       });
       messages.push(entry);
     }
-    if (!(await store.inboxes.find(inbox.accountId, inbox.id, now()))) {
+    if (!(await store.inboxes.find(inbox.accountId, inbox.id, clock.now()))) {
       throw new AppError('not_found', 'The inbox ended while it was exported.');
     }
     const { address, labels, createdAt } = inbox;

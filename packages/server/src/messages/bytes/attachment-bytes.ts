@@ -7,10 +7,9 @@ import { attachmentPart, type IndexedPart } from '../../mail/mime/part-index.ts'
 import { base64Digit, decodeBase64, decodeTransfer } from '../../mail/mime/transfer-encoding.ts';
 import { freeIfLarge } from '../../memory.ts';
 import type { Parsing } from '../../reading/parsing.ts';
-import type { Store } from '../../store.ts';
 import type { FullMessageRecord } from '../records.ts';
 import { createTurns } from '../turns.ts';
-import { rawPieces, rawRange, type SourceRange } from './raw-source.ts';
+import { type RawDeps, rawPieces, rawRange, type SourceRange } from './raw-source.ts';
 
 const PADDING = 0x3d;
 /** Four digits are three bytes (RFC 4648 section 4). */
@@ -72,11 +71,7 @@ async function* cut(pieces: AsyncIterable<Buffer>, { start, end }: SourceRange):
 
 export type AttachmentBytes = ReturnType<typeof createAttachmentBytes>;
 
-export function createAttachmentBytes(deps: {
-  messages: () => Pick<Store['messages'], 'readRaw'>;
-  parsing: () => AttachmentParsing;
-  now: () => number;
-}) {
+export function createAttachmentBytes(deps: RawDeps & { parsing: AttachmentParsing }) {
   const inTurn = createTurns(MAX_DECODINGS);
   let lastTurn = Promise.resolve();
   /** Only one piece is decoded in each turn of the event loop, however many attachments are being read. */
@@ -95,19 +90,18 @@ export function createAttachmentBytes(deps: {
   function read(message: FullMessageRecord, attachmentId: string): Promise<Uint8Array> {
     const { bodyStart: start, bodyEnd: end, encoding } = partOf(message, attachmentId);
     return inTurn(message.accountId, async () => {
-      const bytes = await rawRange(deps.messages(), message, { start, end }, deps.now);
+      const bytes = await rawRange(deps, message, { start, end });
       const isCheap = encoding === '' || bytes.length <= DECODED_HERE_BYTES;
       return isCheap
         ? decodeTransfer(Buffer.from(bytes.buffer, 0, bytes.length), encoding)
-        : deps.parsing().decode(bytes, encoding, { flow: [message.accountId, message.inboxId] });
+        : deps.parsing.decode(bytes, encoding, { flow: [message.accountId, message.inboxId] });
     });
   }
 
   /** Large attachments are read piece by piece while they are sent. @throws as `read` */
   async function open(message: FullMessageRecord, { id, size }: MailAttachment): Promise<AttachmentContent> {
     const { bodyStart, bodyEnd, encoding } = partOf(message, id);
-    const pieces = (start: number, end: number) =>
-      rawPieces(deps.messages(), message, { start, end }, deps.now);
+    const pieces = (start: number, end: number) => rawPieces(deps, message, { start, end });
     const isLarge = bodyEnd - bodyStart > DECODED_HERE_BYTES;
     if (isLarge && (encoding === '' || encoding === 'base64')) {
       const within = ({ start, end }: SourceRange) =>

@@ -1,10 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '../../clock.ts';
 import { notFound } from '../../errors.ts';
 import { RAW_PIECE_BYTES } from '../../reading/sql.ts';
 import type { Store } from '../../store.ts';
 import type { MessageRecord } from '../records.ts';
 
-type Messages = Pick<Store['messages'], 'readRaw'>;
+export interface RawDeps {
+  store: { messages: Pick<Store['messages'], 'readRaw'> };
+  clock: Pick<Clock, 'now'>;
+}
 type Source = Pick<MessageRecord, 'inboxId' | 'id'>;
 
 /** Offsets in the raw source or in an attachment: `[start, end)`. */
@@ -18,14 +22,13 @@ export interface SourceRange {
  * @throws AppError `not_found` if the message is deleted or expires before the last piece is read
  */
 export async function* rawPieces(
-  messages: Messages,
+  { store, clock }: RawDeps,
   { inboxId, id }: Source,
   { start, end }: SourceRange,
-  now: () => number,
 ): AsyncGenerator<Uint8Array> {
   for (let at = start; at < end; await nextTurn()) {
     const piece = Math.floor(at / RAW_PIECE_BYTES);
-    const bytes = await messages.readRaw(inboxId, id, piece, now());
+    const bytes = await store.messages.readRaw(inboxId, id, piece, clock.now());
     const offset = at - piece * RAW_PIECE_BYTES;
     const part = bytes?.subarray(offset, offset + end - at);
     if (!part || part.length === 0) throw notFound('message', id);
@@ -37,16 +40,15 @@ export async function* rawPieces(
 
 /** As {@link rawPieces}, as one array. @throws the reason of `signal` as well */
 export async function rawRange(
-  messages: Messages,
+  deps: RawDeps,
   source: Source,
   range: SourceRange,
-  now: () => number,
   signal?: AbortSignal,
 ): Promise<Uint8Array> {
   signal?.throwIfAborted();
   const whole = new Uint8Array(range.end - range.start);
   let length = 0;
-  for await (const piece of rawPieces(messages, source, range, now)) {
+  for await (const piece of rawPieces(deps, source, range)) {
     signal?.throwIfAborted();
     whole.set(piece, length);
     length += piece.length;

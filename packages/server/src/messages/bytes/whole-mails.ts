@@ -1,10 +1,9 @@
 import type { FullJson } from '../../mail/full-json.ts';
 import type { ParseRequest, Parsing } from '../../reading/parsing.ts';
-import type { Store } from '../../store.ts';
 import { attachmentsUrl, messageHead, toMessage } from '../json.ts';
 import type { FullMessageRecord } from '../records.ts';
 import { createTurns } from '../turns.ts';
-import { rawRange } from './raw-source.ts';
+import { type RawDeps, rawRange } from './raw-source.ts';
 
 /** Mails of up to 50 MiB that are parsed concurrently, at most two of one account. */
 const MAX_WHOLE_MAILS = 3;
@@ -17,12 +16,7 @@ export type WholeMails = ReturnType<typeof createWholeMails>;
  * Parses raw sources on workers. An abort rejects with the reason of `signal`.
  * @throws AppError `not_found` if the message is deleted or expires; `unavailable` if the worker was terminated
  */
-export function createWholeMails(deps: {
-  messages: () => Pick<Store['messages'], 'readRaw'>;
-  parsing: () => WholeMailParsing;
-  now: () => number;
-}) {
-  const { messages, parsing, now } = deps;
+export function createWholeMails(deps: RawDeps & { parsing: WholeMailParsing }) {
   const inTurn = createTurns(MAX_WHOLE_MAILS);
 
   /** `use` may transfer the raw source. */
@@ -32,7 +26,7 @@ export function createWholeMails(deps: {
     use: (raw: Uint8Array, request: ParseRequest) => Promise<T>,
   ): Promise<T> {
     return inTurn(message.accountId, async () => {
-      const raw = await rawRange(messages(), message, { start: 0, end: message.size }, now, signal);
+      const raw = await rawRange(deps, message, { start: 0, end: message.size }, signal);
       return use(raw, { flow: [message.accountId, message.inboxId], signal });
     });
   }
@@ -51,7 +45,7 @@ export function createWholeMails(deps: {
         attachmentsUrl: attachmentsUrl(message, base),
       };
       const { buffer, byteOffset, length } = await withSource(message, signal, (raw, request) =>
-        parsing().fullJson(raw, about, request),
+        deps.parsing.fullJson(raw, about, request),
       );
       return Buffer.from(buffer, byteOffset, length);
     },
@@ -60,7 +54,7 @@ export function createWholeMails(deps: {
     async withAttachments(message: FullMessageRecord, signal: AbortSignal): Promise<FullMessageRecord> {
       if (!message.isPartial || message.index !== null) return message;
       const { attachments, index } = await withSource(message, signal, (raw, request) =>
-        parsing().attachments(raw, request),
+        deps.parsing.attachments(raw, request),
       );
       const listed = attachments.map((attachment) => ({ ...attachment, parameters: {} }));
       return { ...message, content: { ...message.content, attachments: listed }, index };
@@ -68,10 +62,10 @@ export function createWholeMails(deps: {
 
     /** @param imagesUrl the URL of an image without the attachment id */
     preview: (message: FullMessageRecord, imagesUrl: string, signal: AbortSignal) =>
-      withSource(message, signal, (raw, request) => parsing().preview(raw, imagesUrl, request)),
+      withSource(message, signal, (raw, request) => deps.parsing.preview(raw, imagesUrl, request)),
 
     /** UTF-8 JSON of a list of findings. */
     lint: (message: FullMessageRecord, signal: AbortSignal) =>
-      withSource(message, signal, (raw, request) => parsing().lint(raw, request)),
+      withSource(message, signal, (raw, request) => deps.parsing.lint(raw, request)),
   };
 }
