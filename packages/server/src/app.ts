@@ -207,7 +207,16 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
     hostname: config.smtpName ?? firstDomain(config),
     guard: webhookGuard(given),
     signInCodes: createSignInCodes(),
-    ...{ store, firstStart, plans, usage, events, parsing, readings, schedule, gauges, metrics },
+    store,
+    firstStart,
+    plans,
+    usage,
+    events,
+    parsing,
+    readings,
+    schedule,
+    gauges,
+    metrics,
   };
 }
 
@@ -352,7 +361,11 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
     {
       host: config.httpHost,
       port: config.httpPort,
-      ...{ domains, publicUrl, corsOrigins, signUpPlan, dialect },
+      domains,
+      publicUrl,
+      corsOrigins,
+      signUpPlan,
+      dialect,
       openHosts: devKey === 'open' ? (config.hosts ?? []) : null,
       devKeyOnlyInDialect: !hasDevKey(config),
       sink: config.sink === 'on',
@@ -378,7 +391,11 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
       repliedAt: (messageId) => receiver.repliedAt(messageId),
       injection: createInjection({ receiver, budget, clock }),
       mailrooms: createMailrooms({
-        ...{ store, events, receiver, budget, clock },
+        store,
+        events,
+        receiver,
+        budget,
+        clock,
         domain,
       }),
       replays,
@@ -475,7 +492,14 @@ async function startWorker(parts: Parts): Promise<void> {
   });
   deliverer.start();
   const dispatcher = new Dispatcher({
-    ...{ store, schedule, sender, receiver, events, clock, log, hostname },
+    store,
+    schedule,
+    sender,
+    receiver,
+    events,
+    clock,
+    log,
+    hostname,
     relay: config.replySmtp && createRelay(config.replySmtp, hostname),
     random: randomFraction,
     retryDelays: overrides.retryDelays,

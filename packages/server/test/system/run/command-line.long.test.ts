@@ -85,22 +85,6 @@ describe('the command line', () => {
     expect(await stop(second)).toBe(0);
   });
 
-  it('creates an account, sets its plan and revokes its key while the server runs, which applies it at once', async () => {
-    const server = await start();
-    try {
-      const { id, key } = JSON.parse(await mayfly(['account', 'create', '--name', 'Web team', '--json']));
-      const status = async () => (await createInbox(server.url, key, { ttlMinutes: 120 })).status;
-      expect(await status()).toBe(201);
-
-      await mayfly(['account', 'set-plan', 'Web team', 'free']);
-      await expect.poll(status).toBe(400);
-      expect(await mayfly(['key', 'revoke', '-'], `${key}\n`)).toContain(`of account ${id}`);
-      await expect.poll(status).toBe(401);
-    } finally {
-      expect(await stop(server)).toBe(0);
-    }
-  });
-
   it.each([
     ['2 for what cannot be meant', ['key', 'revoke', 'mfk_x'], {}, 2, /mayfly key revoke -/],
     [
