@@ -58,7 +58,6 @@ const LONGEST = [
   'webhooks/journey',
   'system/durability/secrets',
   'system/durability/stop',
-  'webhooks/outbound/app-ssrf',
   'webhooks/outbound/resolve',
 ];
 
