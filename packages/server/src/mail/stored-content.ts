@@ -111,7 +111,7 @@ function jsonWithin(budget: number, content: StoredContent): string | undefined 
   const bodies = [content.text, content.html, content.htmlText];
   if (bodies.reduce((sum, body) => sum + (body?.length ?? 0), 0) > budget) return undefined;
   const json = JSON.stringify(content);
-  return Buffer.byteLength(json) <= budget ? json : undefined;
+  return json.length * MAX_LETTER_BYTES <= budget || Buffer.byteLength(json) <= budget ? json : undefined;
 }
 
 /** A text that is not stored is decoded from a large raw source; of others only the beginning is known. */

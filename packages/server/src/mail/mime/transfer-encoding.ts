@@ -94,9 +94,15 @@ function decodeQuotedPrintable(bytes: Buffer): Buffer {
     const lineFeed = bytes.indexOf(LF, start);
     const next = lineFeed < 0 ? bytes.length : lineFeed + 1;
     const breakStart = startOfBreak(bytes, start, next);
-    const end = withoutBlanks(bytes, start, breakStart);
+    let end = breakStart;
+    while (end > start && (bytes[end - 1] === SPACE || bytes[end - 1] === TAB)) end--;
     const isSoft = end > start && bytes[end - 1] === EQUALS;
-    length = decodeEscapes(bytes, start, isSoft ? end - 1 : end, decoded, length);
+    for (let at = start; at < (isSoft ? end - 1 : end); at++) {
+      const byte = bytes[at] ?? 0;
+      const value = byte === EQUALS ? hexPair(bytes, at + 1) : -1;
+      decoded[length++] = value < 0 ? byte : value;
+      if (value >= 0) at += 2;
+    }
     for (let at = isSoft ? next : breakStart; at < next; at++) decoded[length++] = bytes[at] ?? 0;
     start = next;
   }
@@ -106,30 +112,6 @@ function decodeQuotedPrintable(bytes: Buffer): Buffer {
 function startOfBreak(bytes: Uint8Array, start: number, next: number): number {
   const end = bytes[next - 1] === LF ? next - 1 : next;
   return end > start && bytes[end - 1] === CR ? end - 1 : end;
-}
-
-function withoutBlanks(bytes: Uint8Array, start: number, end: number): number {
-  let at = end;
-  while (at > start && (bytes[at - 1] === SPACE || bytes[at - 1] === TAB)) at--;
-  return at;
-}
-
-/** Decodes `[start, end)`, which contains no line break. @returns the new length of `decoded` */
-function decodeEscapes(
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-  decoded: Uint8Array,
-  from: number,
-): number {
-  let length = from;
-  for (let at = start; at < end; at++) {
-    const byte = bytes[at] ?? 0;
-    const value = byte === EQUALS ? hexPair(bytes, at + 1) : -1;
-    decoded[length++] = value < 0 ? byte : value;
-    if (value >= 0) at += 2;
-  }
-  return length;
 }
 
 /** Limit of zeros that replace lost trailing blanks: a line of one character can stand for 45 zeros. */

@@ -11,7 +11,10 @@ const READINGS: Record<string, [title: string, lines: string[], read: object][]>
 
 describe.each(Object.entries(READINGS))('%s', (_, rows) => {
   it.each(rows)('%s', (_title, lines, expected) => {
-    expect(read(...lines)).toMatchObject(expected);
+    const mail = read(...lines);
+    expect(mail).toMatchObject(expected);
+    for (const [at, { parameters }] of (expected.content?.attachments ?? []).entries())
+      if (parameters) expect(mail.content.attachments[at]?.parameters).toEqual(parameters);
   });
 });
 
