@@ -7,7 +7,10 @@ import { read } from '../support/mails.ts';
 const cases = (file: string) => JSON.parse(readFileSync(join(import.meta.dirname, file), 'utf8'));
 
 /** By subject: what a mail shows, its lines with one byte a character, and what is read of it, among other things. */
-const READINGS: Record<string, [title: string, lines: string[], read: object][]> = cases('readings.json');
+const READINGS: Record<string, [title: string, lines: string[], read: Expected][]> = cases('readings.json');
+interface Expected {
+  content?: { attachments?: { parameters?: object }[] };
+}
 
 describe.each(Object.entries(READINGS))('%s', (_, rows) => {
   it.each(rows)('%s', (_title, lines, expected) => {
