@@ -2,6 +2,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 export interface LimitedConnection {
+  /** The client's address or network. */
   readonly source: string;
   /** False while something is being received, processed or sent. */
   readonly isIdle: boolean;
@@ -82,6 +83,7 @@ export class ConnectionLimiter<C extends LimitedConnection> {
     if (this.#remove(connection)) this.#exempt.add(connection);
   }
 
+  /** Counts a connection again, even beyond the limits. */
   readmit(connection: C): void {
     if (this.#exempt.delete(connection)) this.#add(connection, 'used');
   }

@@ -11,17 +11,14 @@ import { callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { empty, json } from '../http/openapi/responses.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
-import { type AddRoute, routesOf } from '../http/route.ts';
+import { routesOf } from '../http/route.ts';
 import { throwEnded } from '../inboxes/records.ts';
 import type { FaultRuleRecord } from './sql.ts';
 
-export function faultRoutes(app: App, context: RouteContext): void {
+export function faultRoutes(app: App, { deps: { store, clock } }: RouteContext): void {
   const route = routesOf(app, 'Inboxes');
-  changingRoutes(route, context);
-  readingRoute(route, context);
-}
-
-function changingRoutes(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
+  const params = InboxParams;
+  const shown = json(Faults, 'The rules.');
   const setRules = async (request: FastifyRequest, rules: FaultRuleRecord[]): Promise<void> => {
     const inbox = callersInbox(request);
     const now = clock.now();
@@ -35,9 +32,9 @@ function changingRoutes(route: AddRoute, { deps: { store, clock } }: RouteContex
     summary: 'Let mail to an inbox fail',
     description:
       'Sets the fault rules of the inbox, in place of all before: senders get a 4yz or 5yz reply, a slow reply or a closed connection, so that the retries of an application can be tested. The rules are applied in their order, each `times` times over all servers and restarts; then mail is received as usual. A rule applies only to mail that would be accepted otherwise, by SMTP or, with `at: "api"`, through the interface of a provider; the next rule waits for a sender of its kind. It is in force for every sender that comes after the response.',
-    params: InboxParams,
+    params,
     body: ref(SetFaults),
-    response: { 200: json(Faults, 'The rules.') },
+    response: { 200: shown },
     handler: async (request) => {
       const rules = request.body.rules.map(toRecord);
       await setRules(request, rules);
@@ -51,22 +48,18 @@ function changingRoutes(route: AddRoute, { deps: { store, clock } }: RouteContex
     summary: 'Remove the faults of an inbox',
     description:
       'Removes the fault rules of the inbox: mail is received as usual. A delay that has begun ends in its time.',
-    params: InboxParams,
+    params,
     response: { 204: empty('The inbox has no faults.') },
-    handler: async (request) => {
-      await setRules(request, []);
-    },
+    handler: (request) => setRules(request, []),
   });
-}
 
-function readingRoute(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
   route('GET /v1/inboxes/:id/faults', {
     access: 'inbox:key-read',
     operationId: 'getFaults',
     summary: 'Show the faults of an inbox',
     description: 'The fault rules of the inbox, with how often each still applies.',
-    params: InboxParams,
-    response: { 200: json(Faults, 'The rules.') },
+    params,
+    response: { 200: shown },
     handler: async (request) => {
       const inbox = callersInbox(request);
       const now = clock.now();

@@ -40,7 +40,10 @@ export const faults = {
     },
   ),
 
-  /** Takes one application of the first rule that is left, if it is for this point, and stores it as a refusal. */
+  /**
+   * Takes one application of the first rule that still applies, if it is for this point, and stores it as a refusal: in
+   * one transaction, so that all nodes together never apply a rule more often than it says.
+   */
   spend: write(
     async (
       tx,

@@ -5,7 +5,9 @@ import type { Trail } from '../mail/trail.ts';
 import type { NewMailRecipient, Placed } from '../messages/records.ts';
 
 export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {
+  /** Lower case, without a tag. */
   address: string;
+  /** As the RCPT command gave it. */
   rcptTo: string;
   maxMessageBytes: number;
   /** Set for an inbox with fault rules: the address under which an applied rule is recorded; its domain is served. */
@@ -78,6 +80,7 @@ export const messageTooLarge = (limit: number): AppError =>
     `The message is larger than ${limit} bytes, the limit of the plan of the inbox's account. Send a smaller one.`,
   );
 
+/** @throws AppError `message_too_large` */
 export function assertFits(bytes: number, limit: number): void {
   if (bytes > limit) throw messageTooLarge(limit);
 }
@@ -106,6 +109,7 @@ export function receivedLine(mail: {
   const peer = envelope.remoteAddress.includes(':')
     ? `IPv6:${envelope.remoteAddress}`
     : envelope.remoteAddress;
+  // Protocol names of RFC 3848.
   const smtp = `ESMTP${envelope.tls ? 'S' : ''}${trace.authenticated ? 'A' : ''}`;
   const protocol = trace.protocol === 'SMTP' ? smtp : trace.protocol;
   return `Received: from ${helo} ([${peer}])\r\n\tby ${hostname} with ${protocol} id ${trace.id};\r\n\t${formatDate(now)}\r\n`;

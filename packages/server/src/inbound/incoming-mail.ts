@@ -6,7 +6,10 @@ import { TRACE_HEADROOM_BYTES } from './delivery.ts';
 
 /** Budget of all messages together, besides `FREE_BYTES` for each. At least the size of the largest message. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
-/** Bytes of each message that do not count: the read buffer of a socket, which backpressure cannot reduce. */
+/**
+ * Bytes of each message that do not count: the read buffer of a socket, which backpressure cannot reduce. Bounded by the
+ * number of connections.
+ */
 export const FREE_BYTES = 64 * 1024;
 /** Minimum rate of messages that hold memory of the budget while others wait. A rejected client can retry. */
 export const MIN_PROGRESS_BYTES_PER_SECOND = 32 * 1024;
@@ -85,6 +88,7 @@ export class ByteBudget {
     this.#serveWaiting();
   }
 
+  /** Safe to call twice. */
   close(share: Share): void {
     if (!this.#shares.delete(share)) return;
     if (share === this.#owner) this.#owner = undefined;
@@ -110,6 +114,7 @@ export class ByteBudget {
     return true;
   }
 
+  /** Excludes the bytes of the owner. */
   #heldBy(source: string): number {
     const ofOwner = this.#owner?.source === source ? this.#owner.held : 0;
     return (this.#sources.get(source) ?? 0) - ofOwner;

@@ -13,6 +13,7 @@ export interface InjectedMessage {
   stream: Readable;
   /** '' is the null reverse-path. */
   mailFrom: string;
+  /** Need not be an address of the inbox. */
   rcptTo: string;
   remoteAddress: string;
   requestId: string;

@@ -149,6 +149,7 @@ export class Receiver {
     for (const id of messageIds) this.#replyTimes.set(id, this.#deps.clock.now());
   }
 
+  /** When the 250 was sent, epoch milliseconds; null if unknown. */
   repliedAt(messageId: string): number | null {
     return this.#replyTimes.get(messageId) ?? null;
   }

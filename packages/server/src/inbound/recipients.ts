@@ -11,6 +11,7 @@ import type { CaptureTarget } from './smtp-credentials.ts';
 
 const KNOWN_INBOXES = 1_000;
 
+/** The address is in lower case, without a tag. */
 export interface Destination {
   address: string;
   domain: string;
@@ -20,6 +21,7 @@ export interface RecipientDeps {
   store: Store;
   clock: Clock;
   plans: Plans;
+  /** Domains that all accounts share, lower case. */
   domains: readonly string[];
   sink: boolean;
 }

@@ -18,12 +18,14 @@ export interface SmtpCredentials {
 export interface CaptureTarget {
   inboxId: string;
   accountId: string;
+  /** Lower case, without a tag. */
   address: string;
 }
 
 /** Returns undefined for all wrong credentials, whatever the reason. @throws AppError `unavailable` */
 export type FindCaptureTarget = (credentials: SmtpCredentials) => Promise<CaptureTarget | undefined>;
 
+/** @returns the inbox id or normalised address in a user name */
 function normalised(username: string): string {
   const address = parseAddress(username.trim(), { smtputf8: true });
   return address ? inboxAddress(address) : username.trim().toLowerCase();

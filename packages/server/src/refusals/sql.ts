@@ -16,6 +16,7 @@ import {
   type Tx,
 } from '../database/sql.ts';
 
+/** How long refusals are kept, to explain tests that failed recently. */
 export const REFUSAL_KEPT_MS = DAY_MS;
 /** Refusals per address, so that a sender that retries forever does not fill the store. */
 const MAX_PER_ADDRESS = 50;
@@ -40,6 +41,7 @@ export interface Refusal {
   helo: string;
   remoteAddress: string;
   fault?: AppliedFault;
+  /** For a connection that ended: true if a message was being transferred. */
   hadBegun?: boolean;
   /** The inbox that received the mail instead; see {@link capturedMail}. */
   capturedBy?: { inboxId: string; accountId: string };

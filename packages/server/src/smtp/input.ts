@@ -96,7 +96,9 @@ const LF = 0x0a;
 export type LineResult = 'line' | 'too-long' | 'endless' | 'incomplete';
 
 export class LineReader {
+  /** The last line, without its line ending. */
   line: Buffer = Buffer.alloc(0);
+  /** Whether the last line ended with CRLF and not with a bare LF. */
   crlf = true;
   isAuth = false;
   /** Index of the first unread byte. An incomplete line is unread. */
@@ -146,6 +148,7 @@ const isAuthCommand = (input: Buffer, at: number): boolean =>
 export type BareLineEndings = 'refuse' | 'normalise';
 
 export interface DataLimits {
+  /** Size limit of the message, after removing stuffed dots and normalising line endings. */
   maxBytes: number;
   /** Bytes of a rejected message after which the connection is closed; at least twice `maxBytes`. */
   maxDrainedBytes: number;

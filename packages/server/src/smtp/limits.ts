@@ -3,6 +3,7 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts';
 const KIB = 1024;
 
 export const DEFAULT_SMTP_LIMITS = {
+  /** A connection takes about 20 KB. */
   maxConnections: 2000,
   /** The default of Postfix. Loopback clients are exempt, because all clients of a CI job share that address. */
   maxConnectionsPerAddress: 50,
@@ -16,6 +17,7 @@ export const DEFAULT_SMTP_LIMITS = {
   maxCommandsPerMail: 1000,
   /** RFC 5321 section 4.5.3.1.4 requires 512, and extensions add to it. */
   maxCommandBytes: 2 * KIB,
+  /** Bytes of a longer line that are discarded before the connection is closed. */
   maxSkippedLineBytes: 64 * KIB,
   /** Bytes of a rejected message that are discarded so that the client reads the 5yz; then it is disconnected. */
   maxDrainedBytes: KIB * KIB * KIB,

@@ -20,6 +20,7 @@ export interface Outcome {
 
 const reply = (code: number, enhanced: string, text: string): Reply => ({ code, enhanced, text });
 
+/** The reply without its CRLF. */
 export const replyLine = ({ code, enhanced, text }: Reply): string =>
   enhanced === '' ? `${code} ${text}` : `${code} ${enhanced} ${text}`;
 
@@ -121,15 +122,18 @@ export const replyForError = (error: unknown): Reply | undefined =>
 export interface MailCommand {
   /** '' is the null reverse-path. */
   mailFrom: string;
+  /** The SIZE parameter, or 0. */
   declaredBytes: number;
   smtputf8: boolean;
 }
 
+/** The text after MAIL FROM: or RCPT TO:, without brackets and source route. */
 interface Argument {
   path: string;
   parameters: Map<string, string | null>;
 }
 
+/** A path, whose quoted strings may contain `>`, and its parameters. */
 const PATH = /^<((?:"(?:\\.|[^"\\])*"|[^">])*)>(.*)$/s;
 
 function readArgument(argument: string | undefined, syntax: Reply, bad: Reply): Argument | Reply {
@@ -173,6 +177,7 @@ export function readMail(line: string, allowsAuth = false): MailCommand | Reply 
   if (problem) return problem;
   const badAddress = mailFrom === '' ? undefined : addressProblem(mailFrom, smtputf8, REPLIES.badSender);
   if (badAddress) return badAddress;
+  // The SIZE parameter (RFC 1870 section 3).
   const size = parameters.has('SIZE') ? parameters.get('SIZE') : '0';
   return /^\d{1,20}$/.test(size ?? '')
     ? { mailFrom, declaredBytes: Number(size), smtputf8 }

@@ -16,6 +16,7 @@ const MAX_EARLY = 100;
 const REGULAR_MS = 60_000;
 const MAX_SENDERS = 1_000;
 
+/** `helo`: '' before HELO and EHLO. */
 type Peer = Pick<Refusal, 'remoteAddress' | 'helo'>;
 
 /** A client that disconnected after HELO or EHLO without naming a recipient. */
@@ -38,6 +39,7 @@ export class SmtpVisits {
     this.#delivered.set(`${remoteAddress} ${helo}`, at);
   }
 
+  /** @param at epoch milliseconds */
   hasDeliveredSince({ remoteAddress, helo }: Peer, at: number): boolean {
     return (this.#delivered.get(`${remoteAddress} ${helo}`) ?? 0) >= at;
   }
@@ -66,6 +68,7 @@ function detailOf({ rule, at, reply, delayMs, disconnect }: MetFault): string {
   return `Rule ${rule} at ${at}: ${effects.join(', ')}`;
 }
 
+/** The steps of an SMTP session with wall-clock times, for the timelines of its messages. */
 export class SessionTrail {
   readonly #clock: Clock;
   /** Oldest first. `inboxId`: the inbox whose fault rule was applied. */
@@ -119,6 +122,7 @@ interface Named {
 /** Reports the results of a session's commands: metrics, log lines, and refusals for explanations. */
 export class SessionReports {
   target: CaptureTarget | null = null;
+  /** The last envelope that exceeded the recipient limit. */
   #overshot: MailEnvelope | undefined;
   readonly #peer: { session: string; remoteAddress: string };
   readonly #context: ReportsContext;

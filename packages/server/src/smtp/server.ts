@@ -50,6 +50,7 @@ class Connection implements Transport, LimitedConnection {
   readonly #context: ConnectionContext;
   readonly #options: ConnectionOptions;
   readonly #plain: Socket;
+  /** The TLS socket after a handshake, before it the plain one. */
   #socket: Socket;
   /** When an incomplete PROXY header or handshake began, monotonic milliseconds. */
   #settingUpSince: number | undefined;
@@ -58,6 +59,7 @@ class Connection implements Transport, LimitedConnection {
   #session: Session | undefined;
   #hasEntered = false;
   #isLeaving = false;
+  /** The read that waits for bytes, and bytes that arrived when no read was waiting. */
   #reader: ((bytes: Buffer | undefined) => void) | undefined;
   #unread: Buffer | undefined;
   #drained: (() => void) | undefined;
@@ -212,12 +214,14 @@ class Connection implements Transport, LimitedConnection {
     this.#socket.destroy();
   }
 
+  /** Closes with a reply; during a handshake without one. */
   #close(reply: Reply): void {
     this.#handshake?.settled();
     if (this.#session && this.#settingUpSince === undefined) this.#session.close(reply);
     else this.#socket.destroy();
   }
 
+  /** Enforces time limits; called every second. */
   watch(now: number): void {
     const since = this.#settingUpSince ?? this.#endedAt;
     const limit = this.#settingUpSince === undefined ? LINGER_MS : this.#context.limits.handshakeMs;
@@ -329,10 +333,13 @@ class Connection implements Transport, LimitedConnection {
 
 export interface SmtpServerOptions extends Partial<SessionSettings> {
   host: string;
+  /** 0 selects a free port. */
   port: number;
+  /** Port for implicit TLS; null for none. */
   tlsPort?: number | null;
   name: string;
   maxMessageBytes: number;
+  /** Served domains, lower case. */
   domains: readonly string[];
   /** Mail to postmaster: `log` accepts and logs it without storing it. Default `refuse`. */
   postmaster?: 'refuse' | 'log';
@@ -402,6 +409,7 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
     // Bursts of connections overflow Node's default of 511, and some clients then wait forever.
     listener.listen({ port, host, backlog: limits.maxConnections });
     await once(listener, 'listening');
+    // Errors of accepting a connection, for example EMFILE.
     const report = oncePerMinute(clock, (err, count) =>
       log.error({ err, count }, 'SMTP connections were not accepted'),
     );

@@ -46,14 +46,18 @@ export interface SessionContext extends SessionSettings {
   metrics: SmtpMetrics;
   budget: ByteBudget;
   limits: SmtpLimits;
+  /** Domains whose postmaster mail is accepted and only logged. */
   postmasterDomains: ReadonlySet<string>;
 }
 
 export interface Transport {
   readonly id: string;
   readonly remoteAddress: string;
+  /** Identifies the client for limits, see `sourceKey`. */
   readonly source: string;
+  /** Epoch milliseconds. */
   readonly connectedAt: number;
+  /** Resolves with the next bytes, owned by the session; undefined at the end of input. */
   read(): Promise<Buffer | undefined>;
   /** @returns a promise if there is backpressure; it resolves when more can be written */
   write(text: string): Promise<void> | undefined;
@@ -67,11 +71,13 @@ export interface Transport {
 /** The reply to a command; undefined if the command has already replied. */
 type Given = Reply | Outcome | undefined;
 
+/** A mail transaction (RFC 5321 section 3.3). */
 interface Transaction {
   envelope: MailEnvelope;
   declaredBytes: number;
   smtputf8: boolean;
   recipients: Recipient[];
+  /** Recipients that are only logged. */
   postmasters: number;
   /** Whether a fault rule was applied. Its application is stored, so no other trace is needed. */
   metFault: boolean;
@@ -120,6 +126,7 @@ export class Session {
   readonly #lines: LineReader;
   readonly #trail: SessionTrail;
   readonly #reports: SessionReports;
+  /** Bytes before `#at` are processed. */
   #input: Buffer = NOTHING;
   #at = 0;
   #output = '';
@@ -127,6 +134,7 @@ export class Session {
   #isLeaving = false;
   #linesRead = 0;
   #commandsSinceMail = 0;
+  /** 5yz replies since the last accepted message. */
   #errors = 0;
   #authFailures = 0;
   #isEncrypted = false;
@@ -183,6 +191,7 @@ export class Session {
     if (!this.#isInMessage) this.close(REPLIES.shuttingDown);
   }
 
+  /** Must be called when the connection has closed. */
   ended(): void {
     if (this.#isOver) return;
     this.#isOver = true;

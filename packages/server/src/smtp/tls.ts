@@ -9,6 +9,7 @@ import type { Logger } from '../log.ts';
 import { NO_RECIPIENT } from '../refusals/sql.ts';
 import type { SmtpLimits } from './limits.ts';
 
+/** A certificate and its key, in PEM. */
 export interface KeyPair {
   key: string;
   cert: string;
