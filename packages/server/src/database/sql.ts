@@ -383,9 +383,9 @@ export async function freeInSteps(transaction: Transaction, step: FreeStep, firs
 }
 
 /** Frees the space of a committed deletion. If the storage is full, damaged or locked, the sweeper frees it later. */
-export async function freeNowOrLater(free: () => Promise<void>): Promise<void> {
+export async function freeSoon(transaction: Transaction, step: FreeStep, first?: 'step'): Promise<void> {
   try {
-    await free();
+    await freeInSteps(transaction, step, first);
   } catch (error) {
     if (!(error instanceof AppError && ['unavailable', 'storage_damaged'].includes(error.code))) throw error;
   }

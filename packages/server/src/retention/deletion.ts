@@ -4,6 +4,7 @@ import {
   anyOf,
   FOR_UPDATE,
   freeInSteps,
+  freeSoon,
   inSequence,
   type Sql,
   sql,
@@ -12,7 +13,7 @@ import {
 } from '../database/sql.ts';
 import { vacateAddresses } from '../inboxes/sql/addresses.ts';
 import { isListed } from '../inboxes/sql/finding.ts';
-import { freeAllParked, freeMessages, freeSoon } from '../messages/sql/ending.ts';
+import { freeAllParked, freeMessages } from '../messages/sql/ending.ts';
 import { removeProviderItems } from '../providers/sql.ts';
 import { releaseSources } from '../reading/sql.ts';
 import { keepForReports, removeDeletedInboxesOf } from '../reports/sql.ts';

@@ -3,12 +3,10 @@ import {
   FOR_UPDATE,
   FOR_UPDATE_SKIP_LOCKED,
   type FreeStep,
-  freeInSteps,
-  freeNowOrLater,
+  freeSoon,
   inSequence,
   sql,
   steps,
-  type Transaction,
   type Tx,
 } from '../../database/sql.ts';
 import { freeParked, releaseSources, rowsToFree } from '../../reading/sql.ts';
@@ -123,10 +121,6 @@ async function unlist(tx: Tx, inboxId: string, messageId: string, now: number): 
   await releaseSources(tx, [message.source]);
   return message.source;
 }
-
-/** After a committed deletion. If the storage is full, damaged or locked, the sweeper frees its space later. */
-export const freeSoon = (transaction: Transaction, step: FreeStep, first?: 'step'): Promise<void> =>
-  freeNowOrLater(() => freeInSteps(transaction, step, first));
 
 export const freeAllParked: FreeStep = (tx, limit) => freeParked(tx, limit);
 

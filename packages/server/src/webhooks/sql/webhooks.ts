@@ -6,8 +6,7 @@ import {
   constant,
   EMPTY,
   FOR_UPDATE,
-  freeInSteps,
-  freeNowOrLater,
+  freeSoon,
   read,
   type Sql,
   sql,
@@ -218,9 +217,7 @@ export const webhooks = {
       );
       if (ended === 0) return false;
       const deleted = sql`id = ${webhookId} and ends_at = ${DELETED}`;
-      await freeNowOrLater(() =>
-        freeInSteps(transaction, (tx, limit) => removeNextWebhook(tx, limit, deleted, LOCK_TO_REMOVE)),
-      );
+      await freeSoon(transaction, (tx, limit) => removeNextWebhook(tx, limit, deleted, LOCK_TO_REMOVE));
       return true;
     },
     { mayUseReserve: true },
