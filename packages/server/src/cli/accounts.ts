@@ -91,7 +91,7 @@ export async function showAccount(
   const account = await findAccount(store, named);
   const month = monthOf(now);
   const { days, taken, passed } = await store.usage.read(account.id, month, `${month}-01`);
-  // Requests that servers have reported; a running server has taken some for requests to come.
+  // Only reported requests: the leases of a running server (`taken`) include requests to come.
   const answered = days.reduce((sum, { requests }) => sum + requests, 0);
   const thresholds = USAGE_THRESHOLDS.map((percent) => ({
     percent,

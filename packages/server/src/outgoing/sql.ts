@@ -359,7 +359,7 @@ export async function endDelivered(tx: Tx, ids: readonly string[], now: number):
   return rows.map(({ id }) => id);
 }
 
-/** For mail that no inbox accepted in the end. */
+/** Marks mail as failed that was due but that no inbox accepted. */
 export async function failDelivered(tx: Tx, ids: readonly string[]): Promise<void> {
   await tx.run(
     sql`update outgoing set state = 'failed', error = 'The inbox is full, or has ended.' where id ${anyOf(ids)}`,

@@ -17,7 +17,7 @@ export type Failure = 'time' | 'memory' | 'crash' | 'closed';
 export interface Job {
   readonly operation: Operation;
   readonly size: number;
-  /** Returns the input when a worker is free for it, each time that one is. */
+  /** Loads the input. Called when a worker is free, and again if the job is repeated. */
   readonly load: () => Promise<Uint8Array> | Uint8Array;
   readonly argument: unknown;
   readonly flow: Flow;

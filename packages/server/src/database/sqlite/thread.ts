@@ -63,7 +63,7 @@ function createDiskReserve(database: DatabaseSync, { path, busyTimeoutMs }: Conn
   let freeWhenFailed = Number.NEGATIVE_INFINITY;
   let admitted = 0;
 
-  /** `free`: after the log is copied into the database. Undefined while there is ample space, or it is unknown. */
+  /** The reserve, and the free bytes once the log is in the database; undefined if space is ample or unknown. */
   function space(): { reserve: number; free: number } | undefined {
     try {
       const { blocks, bavail, bsize } = statfsSync(path);

@@ -57,7 +57,10 @@ interface BatchPlan {
 const isFull = ({ messageCount }: BatchInbox, { evictsOldest, maxMessages }: NewMailRecipient): boolean =>
   !evictsOldest && messageCount >= maxMessages;
 
-/** Updates the counters of inboxes. Mail of rows of `outgoing` that have not `ended` now is already stored, so it is skipped. */
+/**
+ * Updates the counters of inboxes. Skips a mail of a row of `outgoing` that is not in `ended`: another transaction has
+ * stored it.
+ */
 function planBatch(
   mails: readonly NewMail[],
   { inboxes, ended }: Pick<Locked, 'inboxes' | 'ended'>,

@@ -60,7 +60,7 @@ export const INVISIBLE_SET =
 
 /** Messages read by one call: about ten milliseconds, or fifty if the content of each is parsed. */
 const ROWS_PER_CALL = 500;
-/** Limit of the messages after the first, which is read whatever its size. */
+/** Limit of the bytes that one call reads; the first message is read even if it is larger. */
 const BYTES_PER_CALL = 8 * 1024 * 1024;
 const MIN_LETTERS = 3;
 
