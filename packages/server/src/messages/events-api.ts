@@ -9,7 +9,7 @@ import {
 } from '@mayfly/client/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.ts';
-import { type Asking, callersInbox, keyCaller } from '../http/access/guard.ts';
+import { callersInbox, keyCaller } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { STREAM_QUIET_MS, STREAM_RETRY_MS, STREAM_STALLED_MS } from '../http/limits.ts';
 import { events } from '../http/openapi/responses.ts';
@@ -48,7 +48,7 @@ export function eventRoutes(app: App, context: RouteContext): void {
       const after = since === undefined ? 0 : timeOfSince(inbox.id, since);
       const followable = followInbox(context.heldDeps, inbox, after);
       let hadMessages = false;
-      const ended = await stream(request, reply, followable, 'inbox:read', () => {
+      const ended = await stream(request, reply, followable, () => {
         hadMessages = true;
       });
       if (request.method !== 'HEAD') deps.waitLog.addHeld(inbox, 'stream', hadMessages);
@@ -68,17 +68,16 @@ export function eventRoutes(app: App, context: RouteContext): void {
       const { account } = keyCaller(request);
       const since = request.headers['last-event-id'] || request.query.since;
       const after = await placeAfter(deps.store.messages, account.id, since);
-      return stream(request, reply, followAccount(context.heldDeps, account.id, after), 'account:read');
+      return stream(request, reply, followAccount(context.heldDeps, account.id, after));
     },
   });
 }
 
-function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContext) {
+function createStreaming({ deps, held, heldDeps, admission }: RouteContext) {
   return async (
     request: FastifyRequest,
     reply: FastifyReply,
     followable: Followable,
-    access: Asking['access'],
     onMessages = () => {},
   ) => {
     reply.header('content-type', EVENT_STREAM);
@@ -86,16 +85,13 @@ function createStreaming({ deps, held, heldDeps, guard, admission }: RouteContex
     reply.header('x-accel-buffering', 'no');
     if (request.method === 'HEAD') return reply.send();
     const { raw } = reply;
-    const { id: inboxId } = request.params as { id?: string };
-    const { authorization } = request.headers;
-    const recheck = () => guard.check({ authorization, session: request.session, access, inboxId });
     if (request.admitted) reply.headers(admission.headers(request.admitted));
     let reason = 'The server is stopping. Resume with the header Last-Event-ID.';
     try {
       await held.hold(reply, (signal) => {
         raw.writeHead(200, reply.getHeaders() as Record<string, string>);
         reply.hijack();
-        return writeEvents(raw, followable, { ...heldDeps, recheck, onMessages, signal });
+        return writeEvents(raw, followable, { ...heldDeps, onMessages, signal });
       });
     } catch (error) {
       // The error for a stream that ended before it began.
@@ -120,28 +116,21 @@ const comment = (text: string): string => `: ${text}\n\n`;
 
 interface Writing extends WaitDeps {
   signal: AbortSignal;
-  /** @throws AppError if the caller may no longer read */
-  recheck(): Promise<unknown>;
   onMessages(): void;
 }
 
 /**
  * Sends every message once and in order. The next page is read when the client has taken the last one, which limits its
  * memory. Ends with the signal, or when the client stops reading; it can resume.
- * @throws the errors of `recheck` and {@link Followable.next}
+ * @throws the errors of {@link Followable.next}
  */
 async function writeEvents(raw: ServerResponse, followable: Followable, deps: Writing): Promise<void> {
   const { clock, signal } = deps;
-  let checkedAt = clock.monotonic();
-  let beat = checkedAt + STREAM_QUIET_MS;
+  let beat = clock.monotonic() + STREAM_QUIET_MS;
   // An id without data is no event, but lets a client that is disconnected before the first event resume there.
   raw.write(`retry: ${STREAM_RETRY_MS}\nid: ${followable.cursor}\n\n`);
   /** @returns whether the stream is over */
   const send = async (messages: readonly Followed[]): Promise<boolean> => {
-    if (clock.monotonic() - checkedAt >= STREAM_QUIET_MS) {
-      await deps.recheck();
-      checkedAt = clock.monotonic();
-    }
     if (raw.destroyed) return true;
     if (messages.length > 0) deps.onMessages();
     raw.write(messages.map(eventText).join('') || comment('still here'));

@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { HeldRequests } from '../../../src/http/access/held-requests.ts';
 import { MAX_HELD_PER_ACCOUNT } from '../../../src/http/limits.ts';
+import { hashCredential, newCredential, newId } from '../../../src/ids.ts';
 import { forEachTest } from '../for-each-test.ts';
 import type { TestHttp } from '../start-http.ts';
 
@@ -33,16 +34,27 @@ describe('a held request', () => {
     expect((await living).body.messages).toHaveLength(1);
   });
 
-  it('ends with 401 when another process revokes its key', async () => {
-    const inbox = await http.createInbox();
-    const leaked = await newKey();
-    const dying = http.api('GET', `/v1/inboxes/${inbox.id}/messages?wait=60`, { as: leaked.key });
-    await http.clock.untilSleeping();
-    await http.store.keys.revoke(http.accountId, leaked.id, false, http.clock.now());
-    await http.clock.advance(500);
-    await http.recheckHeld();
-    expect((await dying).status).toBe(401);
-  });
+  it.each(['another process revokes its key', 'its key expires'])(
+    'ends with 401 when %s, and so does a stream',
+    async (why) => {
+      const inbox = await http.createInbox();
+      const [key, createdAt] = [newCredential('mfk'), http.clock.now()];
+      const id = newId('key', createdAt);
+      await http.store.keys.create({
+        ...{ id, accountId: http.accountId, name: 'short', scope: 'full', prefix: 'mfk_', createdAt },
+        ...{ expiresAt: createdAt + 20_000, hash: hashCredential(key) },
+      });
+      const dying = http.api('GET', `/v1/inboxes/${inbox.id}/messages?wait=60`, { as: key });
+      const stream = await fetch(`${http.url}/v1/events`, { headers: { authorization: `Bearer ${key}` } });
+      await http.clock.untilSleeping(2);
+      const isRevoked = why !== 'its key expires';
+      if (isRevoked) await http.store.keys.revoke(http.accountId, id, false, createdAt);
+      await http.clock.advance(isRevoked ? 500 : 20_000);
+      await http.recheckHeld();
+      expect((await dying).status).toBe(401);
+      expect(await stream.text()).toContain(': The API key or token is unknown, revoked or expired.');
+    },
+  );
 
   it('is one of a thousand of its account: the next is told so, other accounts wait on', async () => {
     const inbox = await http.createInbox();

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { hashCredential, newCredential, newId } from '../../../../src/ids.ts';
 import { type EventReader, openStream } from '../../../support/event-stream.ts';
 import { type Body, startHttp, type TestHttp, type TestInbox } from '../../start-http.ts';
 
@@ -38,17 +37,6 @@ describe('a stream', () => {
     return taken;
   };
   const idsOf = (taken: Body[]): string[] => taken.map(({ data }) => data.message.id);
-
-  /** A key of the account that ends by itself. */
-  const keyFor = async (ms: number): Promise<string> => {
-    const key = newCredential('mfk');
-    const createdAt = http.clock.now();
-    await http.store.keys.create({
-      ...{ id: newId('key', createdAt), accountId: http.accountId, name: 'short', scope: 'full' },
-      ...{ prefix: 'mfk_', createdAt, expiresAt: createdAt + ms, hash: hashCredential(key) },
-    });
-    return key;
-  };
 
   const both: [string, () => string][] = [
     ['of an inbox', events],
@@ -146,21 +134,6 @@ describe('a stream', () => {
       expect(await reader.next()).toBeUndefined();
       await stopping;
       http = await startHttp();
-    });
-
-    it('ends when its key is not known any more', async () => {
-      const key = await keyFor(20 * SECOND);
-      const reader = await open(path(), key);
-      await reader.next();
-      await http.clock.untilSleeping();
-      await http.clock.advance(15 * SECOND);
-      expect(await reader.next()).toEqual({ comment: 'still here' });
-      await http.clock.untilSleeping();
-      await http.clock.advance(15 * SECOND);
-      expect(await reader.next()).toEqual({
-        comment: expect.stringMatching(/^The API key or token is unknown, revoked or expired\./),
-      });
-      expect(await reader.next()).toBeUndefined();
     });
 
     it('answers HEAD as GET, without the stream', async () => {
