@@ -3,9 +3,11 @@ import { domainToASCII } from 'node:url';
 
 /** RFC 5321 section 4.5.3.1.1, octets. */
 const MAX_LOCAL_OCTETS = 64;
+/** RFC 5321 section 4.5.3.1.2, octets. */
 const MAX_DOMAIN_OCTETS = 255;
 /** Octets: a path has at most 256 (RFC 5321 section 4.5.3.1.3), and its two brackets count. */
 const MAX_ADDRESS_OCTETS = 254;
+/** RFC 1035 section 2.3.4, octets. */
 const MAX_LABEL_OCTETS = 63;
 
 export interface ParsedAddress {

@@ -14,6 +14,7 @@ export type TrailEvent = Exclude<
 
 export interface TrailStep {
   event: TrailEvent;
+  /** Epoch milliseconds of this server's clock. */
   at: number;
   /** For `tls`: protocol and cipher. For `authenticated`: `inbox` if the credentials are those of an inbox. */
   detail?: string | undefined;

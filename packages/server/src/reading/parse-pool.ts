@@ -16,6 +16,7 @@ export type Failure = 'time' | 'memory' | 'crash' | 'closed';
 
 export interface Job {
   readonly operation: Operation;
+  /** Size of the input, bytes. */
   readonly size: number;
   /** Loads the input. Called when a worker is free, and again if the job is repeated. */
   readonly load: () => Promise<Uint8Array> | Uint8Array;
@@ -30,6 +31,7 @@ export interface Job {
 
 interface Thread {
   readonly worker: Worker;
+  /** In the order in which the worker runs them. */
   readonly jobs: Job[];
   readonly outbox: Job[];
   /** Resolves when all earlier jobs are posted. Posting is asynchronous, because inputs are loaded and copied first. */
@@ -52,6 +54,7 @@ export interface PoolLimits {
   slowMs: number;
   timeLimitMs: number;
   idleMs: number;
+  /** Limit of one worker's JavaScript heap, MiB. */
   heapMb: number;
 }
 

@@ -18,6 +18,7 @@ import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 export const RAW_PIECE_BYTES = 256 * 1024;
 
 export interface NewSource {
+  /** A number of {@link reserveSources}. */
   source: number;
   /** The mail, from our Received line on. The store takes over a resizable buffer without a copy: do not read it after the call. */
   raw: Uint8Array;
@@ -31,6 +32,7 @@ export interface Reading {
   /** UTF-8 JSON of a {@link StoredContent}. */
   content: Uint8Array;
   parseError: string | null;
+  /** Null if the sender was not checked. */
   authentication: MailAuthentication | null;
   trail: string;
 }

@@ -12,8 +12,10 @@ interface Rgb {
 interface Open {
   tag: string;
   isHidden: boolean;
+  /** Null if unknown. */
   color: Rgb | null;
   ground: Rgb | null;
+  /** Pixels; null if relative or unknown. */
   size: number | null;
   isBold: boolean;
   isSmallByNature: boolean;

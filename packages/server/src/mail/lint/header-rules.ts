@@ -3,6 +3,7 @@ import type { MailContent, MailSummary } from '../mail.ts';
 import { type FieldRange, fieldKey } from '../mime/header.ts';
 import type { LintedMail, Rule } from './finding.ts';
 
+/** Octets without the line break (RFC 5322 section 2.1.1). */
 const MAX_LINE_OCTETS = 998;
 const LF = 0x0a;
 const CR = 0x0d;

@@ -4,6 +4,7 @@ import support from './client-support.json' with { type: 'json' };
 import type { Case, LintedMail, Rule } from './finding.ts';
 import type { PageFacts, UsedFeature } from './page-facts.ts';
 
+/** Percentage of clients below which a feature is reported. */
 const MIN_SHARE = 60;
 /** Features without which content or layout is lost. Others only decorate or have a fallback. */
 const LOSES: ReadonlySet<string> = new Set([

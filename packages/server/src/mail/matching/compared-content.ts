@@ -48,6 +48,7 @@ export class ComparedContent {
   readonly links: readonly MailLink[];
   readonly #messageId: string;
   #foldedLinks: readonly FoldedLink[] | undefined;
+  /** Approximate characters in memory. */
   readonly length: number;
 
   constructor({ text, htmlWords, links, rfcMessageId }: ContentWords) {

@@ -48,6 +48,7 @@ function areLocalPartsSimilar(a: string, b: string): boolean {
   return typos(a, b, most) <= most;
 }
 
+/** Both in lower case. */
 export function areDomainsAlike(a: string, b: string): boolean {
   return a !== b && typos(a, b, MAX_TYPOS) <= MAX_TYPOS;
 }

@@ -26,6 +26,7 @@ export interface FieldRange {
 
 export interface HeaderRange {
   fields: FieldRange[];
+  /** Offset after the empty line, or of the first line of text. */
   bodyStart: number;
   isCut: boolean;
 }

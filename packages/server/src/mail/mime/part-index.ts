@@ -7,6 +7,7 @@ import { decodeTransfer, type TransferEncoding } from './transfer-encoding.ts';
 export type PartRole = 'multipart' | 'text' | 'html' | 'attachment' | 'none';
 
 export interface BodyRange {
+  /** Offsets in the raw source: `[bodyStart, bodyEnd)`. */
   bodyStart: number;
   bodyEnd: number;
   encoding: TransferEncoding;

@@ -18,13 +18,18 @@ export interface Part {
   headerStart: number;
   bodyStart: number;
   bodyEnd: number;
+  /** `type/subtype` in lower case; application/octet-stream if invalid. */
   type: string;
+  /** An invalid type as written; '' otherwise. */
   oddType: string;
   /** Parameters of Content-Type; names in lower case, values decoded. */
   parameters: ReadonlyMap<string, string>;
   encoding: TransferEncoding;
+  /** Lower case; '' for none. */
   disposition: string;
+  /** Decoded but not cleaned; '' for none. */
   filename: string;
+  /** As written; '' for none. */
   contentId: string;
   /** True for a multipart that was split, even into no parts. */
   isMultipart: boolean;
