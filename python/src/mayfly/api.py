@@ -98,7 +98,7 @@ class WebhookDelivery(Result):
     next_attempt_at: datetime | None
     """When the next attempt is due; null after the last one, and during an attempt."""
     attempts: list[DeliveryAttempt]
-    """All attempts, oldest first."""
+    """The newest 100 attempts of all replays, oldest first."""
 
 
 @dataclass(frozen=True)

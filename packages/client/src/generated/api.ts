@@ -1291,7 +1291,7 @@ export interface WebhookDelivery {
   createdAt: string;
   /** When the next attempt is due; null after the last one, and during an attempt. */
   nextAttemptAt: string | null;
-  /** All attempts, oldest first. */
+  /** The newest 100 attempts of all replays, oldest first. */
   attempts: DeliveryAttempt[];
 }
 
