@@ -149,7 +149,9 @@ export const WebhookDelivery = Type.Object(
     nextAttemptAt: nullable(Timestamp('When the next attempt is due.'), {
       description: 'When the next attempt is due; null after the last one, and during an attempt.',
     }),
-    attempts: Type.Array(ref(DeliveryAttempt), { description: 'The newest 100 attempts of all replays, oldest first.' }),
+    attempts: Type.Array(ref(DeliveryAttempt), {
+      description: 'The newest 100 attempts of all replays, oldest first.',
+    }),
   },
   { $id: 'WebhookDelivery', description: 'One event for one webhook.' },
 );
