@@ -57,7 +57,7 @@ export interface Overrides {
   parsing?: Parsing;
   /** Default: true. See {@link SqliteOptions}. */
   isDurable?: boolean;
-  /** If true, a metrics port in use is only logged, because `mayfly dev` opens one by default. */
+  /** If true, a failure to listen on the metrics port is logged and does not stop the start. For a default port. */
   mayLackMetrics?: boolean;
 }
 

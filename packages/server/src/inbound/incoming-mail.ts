@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts';
 import { freeIfLarge, freeRead, LARGE_BYTES } from '../memory.ts';
 import { TRACE_HEADROOM_BYTES } from './delivery.ts';
 
-/** Budget of all messages together, besides `FREE_BYTES` for each. At least the size of the largest message. */
+/** Memory that all messages share, in addition to `FREE_BYTES` per message. At least the maximum message size. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
 /**
  * Bytes of each message that do not count: the read buffer of a socket, which backpressure cannot reduce. Bounded by the
@@ -244,7 +244,10 @@ const tooSlow = (): AppError =>
     { retryAfterSeconds: 30 },
   );
 
-/** On failure the stream stays open for a response. @throws `tooLarge()`; AppError `unavailable` if it is too slow */
+/**
+ * Reads a message. On failure the stream is not destroyed, so that a response can be sent.
+ * @throws `tooLarge()`; AppError `unavailable` if the message arrives too slowly while others wait for memory
+ */
 export async function readMessage(
   stream: Readable,
   tooLarge: (maxBytes: number) => Error,

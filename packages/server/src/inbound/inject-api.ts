@@ -48,7 +48,10 @@ const targetOf = (request: FastifyRequest): CaptureTarget => {
   return { inboxId, accountId, address };
 };
 
-/** An inbox that ended during the request gets the same error as in later requests. @param otherwise if it is live */
+/**
+ * Handles an error with this `code`: throws the error of later requests if the inbox ended during the request.
+ * @param otherwise thrown if the inbox is still live; by default `not_found`
+ */
 const reportEnd =
   ({ store, clock }: HttpDeps, request: FastifyRequest, code: ErrorCode, otherwise?: AppError) =>
   (error: unknown) => {

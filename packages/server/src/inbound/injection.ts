@@ -72,7 +72,11 @@ export function createInjection(deps: InjectionDeps) {
   };
 
   return {
-    /** Checks before the body is read. @param bytes 0 if unknown @throws AppError as {@link Receiver.accept} */
+    /**
+     * Checks the inbox and the declared size before the body is read.
+     * @param bytes declared size, 0 if unknown
+     * @throws AppError as {@link Receiver.accept}
+     */
     async check(inbox: CaptureTarget, bytes: number): Promise<void> {
       await receiver.accept(inbox.address, bytes, inbox);
     },

@@ -140,7 +140,7 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
       for (const [index, one] of found.entries()) {
         try {
           if (one.status === 'rejected') throw one.reason;
-          // One after another, because a rule with `times` applies to the first mails.
+          // Sequentially, so that a fault rule limited by `times` applies to the first mails.
           await one.value.meetFaults();
           stores.push({ index, store: one.value.store });
         } catch (error) {

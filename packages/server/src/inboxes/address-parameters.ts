@@ -89,8 +89,8 @@ export const anyAddress = (domain: string): Wanted => ({
 });
 
 /**
- * All addresses of the account's own domain, or of a new sub-domain of a shared one. The sub-domain adds only one label,
- * because a wildcard MX record must cover it.
+ * All addresses of the account's own domain, or of a new sub-domain of a shared domain. The sub-domain is a single
+ * label, because mail is accepted only one label below a shared domain.
  */
 async function wantedCatchAll(body: CreateInbox, domains: DomainsOf): Promise<Wanted> {
   const why = '"catchAll": a catch-all inbox takes every local part of its domain. Send "domain" instead.';

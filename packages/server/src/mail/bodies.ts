@@ -79,7 +79,7 @@ function notationOf(alternative: Part, kind: BodyKind): string {
 
 const withoutBrackets = (id: string): string => id.trim().replace(/^<|>$/g, '');
 
-/** The part that is shown (RFC 2387): the one that `start` names, else the first, unless only another can be shown. */
+/** The root of multipart/related (RFC 2387): the part that `start` names, else the first part that can be displayed. */
 function relatedRoot({ children, parameters }: Part): Part | undefined {
   const start = withoutBrackets(parameters.get('start') ?? '');
   const named =

@@ -98,7 +98,7 @@ const beginningOf = (body: string | null): string | null => body && cut(body, MA
 function jsonWithoutText(budget: number, kept: Omit<StoredContent, FromSource>, text: string | null): string {
   const words = text ?? kept.htmlWords;
   const maxCharacters = Math.max(0, Math.floor(budget / 2 / MAX_LETTER_BYTES));
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what JSON writes as an escape sequence
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes these characters, which would take more bytes
   const htmlWords = words && cut(words, maxCharacters).replaceAll(/[\x00-\x1f"\\]+/g, ' ');
   const unstored: UnstoredContent = { isUnstored: true, htmlWords };
   return jsonWithin(budget, { ...kept, htmlWords }) ?? JSON.stringify(unstored);

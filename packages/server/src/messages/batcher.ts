@@ -160,7 +160,7 @@ export class MailBatcher {
     await Promise.all([this.#small.flushed(), this.#large.flushed()]);
   }
 
-  /** Stores parsed content with its mail while that waits for a batch, otherwise after it, in batches. */
+  /** Adds parsed content to its mail if that is still queued. Otherwise stores it after the mail, in separate batches. */
   keeping(keep: Keep): Keep {
     const batcher = new Batcher(
       async (all: ReadingOf[]) => {

@@ -40,7 +40,7 @@ export interface MessagePage<Row extends MessageRow = MessageRow> {
 }
 
 const SEARCH_MS = SECOND_MS;
-/** Page size for lists without conditions, if messages of ended inboxes left the first page incomplete. */
+/** Rows per read after the first one, in lists without conditions: messages of ended inboxes left the page too short. */
 const ROWS_PER_STEP = 500;
 
 /** One list: that of an inbox, whose places are values of `receivedAt`, or of an account, whose places are numbers. */

@@ -17,8 +17,9 @@ import type { FullMessageRecord } from './records.ts';
 
 const LINK_MS = 10 * MINUTE_MS;
 /**
- * Forbids scripts, and all content but images below `imagesPath` on any host (CSP 3, section 6.4.1). That path contains
- * the signature of the link, so that no mail can know it.
+ * The Content-Security-Policy of a preview (CSP 3). Forbids scripts. Allows inline styles, `data:` URLs, images below
+ * `imagesPath` on any host and, if `isRemote`, remote styles, images and fonts. A mail cannot refer to `imagesPath` on
+ * another host, because its author cannot guess the signature in it.
  */
 const policyOf = (isRemote: boolean, imagesPath: string): string => {
   const remote = isRemote ? ' https: http:' : '';

@@ -96,8 +96,9 @@ function joined(pieces: readonly Uint8Array[]): Uint8Array {
 const ITEMS_PER_LINE = 20;
 
 /**
- * Splits a JSON document into lines, so that its reader can yield between two of them: the document with an empty field
- * `array`, then the items of that field in groups. @throws SyntaxError, or RangeError if nested too deeply
+ * Splits a JSON document into lines: first the document with its field `array` empty, then groups of the items of that
+ * field. The caller can yield to the event loop after each line.
+ * @throws SyntaxError, or RangeError if nested too deeply
  */
 function jsonLines(document: Uint8Array, array: string): string {
   const value: unknown = JSON.parse(new TextDecoder().decode(document));

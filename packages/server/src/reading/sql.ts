@@ -213,7 +213,7 @@ export async function freeParked(tx: Tx, limit: number, only?: number): Promise<
   const ofOnly = only === undefined ? EMPTY : sql`and source_seq = ${only}`;
   let freed = 0;
   while (freed < limit) {
-    // Locked, because its row must outlive its pieces, which another transaction may be deleting.
+    // Locked, because a concurrent call would find too few pieces, and delete the source before its last piece.
     const parked = await tx.first<{ source: number }>(
       sql`select source_seq as source from parked_sources where stage is null ${ofOnly} limit 1 ${FOR_UPDATE}`,
     );

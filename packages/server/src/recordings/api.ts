@@ -213,7 +213,7 @@ function importRoute(route: AddRoute, context: RouteContext): void {
     handler: async (request, reply) => {
       const body = bodyStream(request, ACCEPTS, emptyArchive);
       try {
-        // Imported on first use: the start of the server needs none of its libraries.
+        // Lazy import, so that the server starts without loading its libraries.
         const { receiveRecording } = await import('./upload.ts');
         if (open >= MAX_OPEN_ARCHIVES) throw tooManyArchives();
         const { maxMessagesPerInbox: maxMessages } = plans.named(keyCaller(request).account.plan);

@@ -104,7 +104,7 @@ export async function insertRefusals(tx: Tx, refusals: readonly NewRefusal[]): P
   );
 }
 
-/** The addresses of inboxes have no characters that JSON escapes. */
+/** The JSON string without quotes. Needs no unescaping: inbox addresses contain no characters that JSON escapes. */
 const UNQUOTED = constant('substr(r.address, 2, length(r.address) - 2)');
 
 /** Whether the account (`=`) or another account (`<>`) has reserved the address, or has a catch-all inbox for it. */

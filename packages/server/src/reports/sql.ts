@@ -113,7 +113,7 @@ interface RefusalAt {
   at: number;
 }
 
-/** The JSON text of an address, as refusals have it. */
+/** The address as JSON text, as the table `refusals` stores it. */
 const keyOf = ({ address }: Listed): string => JSON.stringify(address);
 
 /**

@@ -164,7 +164,7 @@ async function endInboxes(tx: Tx, accountId: string, limit: number, now: number)
     sql`update inboxes set expires_at = ${DELETED}, version = version + 1
       where seq ${anyOf(ended.map(({ seq }) => seq))}`,
   );
-  // The quarantine of an expired inbox's address has begun already.
+  // Live inboxes only: the address quarantine of an expired inbox started when it expired.
   const live = ended.filter(({ expiresAt }) => expiresAt > now);
   await vacateAddresses(tx, live, now);
   return ended.length;
@@ -178,7 +178,7 @@ const forgetResponses = (tx: Tx, accountId: string, limit: number): Promise<numb
   );
 
 async function removeAccount(tx: Tx, accountId: string): Promise<void> {
-  // Rows without an inbox: requests to confirm a URL.
+  // The inboxes and their rows are already deleted. The remaining rows are requests that confirm a URL.
   await tx.run(sql`delete from outgoing where account_id = ${accountId}`);
   // Before its order of messages: this waits for mail that is being stored, whose order is committed then.
   const account = await tx.first<{ seq: number }>(

@@ -218,7 +218,10 @@ const CHALLENGES: ReadonlyMap<string, readonly string[]> = new Map([
 export const MECHANISMS = [...CHALLENGES.keys()].join(' ');
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** AUTH (RFC 4954 section 4). @param ask sends a challenge; resolves with the next line, undefined if there is none */
+/**
+ * Runs the exchange of an AUTH command (RFC 4954 section 4).
+ * @param ask sends a challenge; resolves with the response; undefined if the session ended or the line is too long
+ */
 export async function readCredentials(
   line: string,
   ask: (challenge: Reply) => Promise<string | undefined>,

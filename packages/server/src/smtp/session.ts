@@ -77,9 +77,9 @@ interface Transaction {
   declaredBytes: number;
   smtputf8: boolean;
   recipients: Recipient[];
-  /** Recipients that are only logged. */
+  /** Number of accepted postmaster recipients. Their mail is logged, not stored. */
   postmasters: number;
-  /** Whether a fault rule was applied. Its application is stored, so no other trace is needed. */
+  /** Whether a fault rule was applied. This is already stored, so the missing message is not recorded as a refusal. */
   metFault: boolean;
 }
 

@@ -66,7 +66,7 @@ class AccountMonth {
 
 /** How often daily counts and key uses are written; a crash loses at most this much of them. */
 const REPORT_EVERY_MS = 10_000;
-/** Unspent requests are returned after this long without requests, for other nodes to use. */
+/** After this time without a request, the unused part of a lease is returned, so that other nodes can use it. */
 const RETURN_AFTER_MS = 60_000;
 /** An account without requests for this long, which is longer than any held request, is dropped from memory. */
 const FORGET_AFTER_MS = 600_000;

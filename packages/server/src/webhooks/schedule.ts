@@ -52,8 +52,9 @@ export function nextStep(
 }
 
 /**
- * Milliseconds that a Retry-After header asks for (RFC 9110 section 10.2.3), capped; undefined if it is invalid. The
- * obsolete asctime form of a date, which is in UTC too, does not say so.
+ * Parses a Retry-After header (RFC 9110 section 10.2.3). A date in the obsolete asctime format has no time zone; it is
+ * in UTC.
+ * @returns milliseconds, at most {@link MAX_RETRY_AFTER_MS}; undefined if invalid
  */
 export function parseRetryAfter(header: string, now: number): number | undefined {
   const value = header.trim();

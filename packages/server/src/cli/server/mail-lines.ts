@@ -11,7 +11,7 @@ const MAX_ADDRESSES = 1_000;
 export interface MailLinesDeps {
   mayfly: Mayfly;
   clock: Clock;
-  /** Ends both loops. */
+  /** Aborts the message stream and the polling of refused mail. */
   signal: AbortSignal;
   print(line: string): void;
 }

@@ -10,7 +10,10 @@ const NOT_REPLICATED = '01000';
 /** It is unknown whether the COMMIT took effect. */
 class CommitFailed extends Error {}
 
-/** @throws unless it is certainly durable: COMMIT of a failed transaction resolves with the command ROLLBACK */
+/**
+ * COMMIT of a failed transaction does not throw, but resolves with the command ROLLBACK.
+ * @throws unless the transaction is known to be durable
+ */
 async function commit(client: PoolClient): Promise<void> {
   const warnings: string[] = [];
   const onNotice = ({ code, message }: { code?: string | undefined; message?: string | undefined }) => {

@@ -128,7 +128,7 @@ const FULL = 2;
 
 /** A log that one huge message enlarged is truncated to this size. */
 const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
-/** For the upper pages of every index and the newest rows. */
+/** Page cache: large enough for the upper B-tree pages of every index and the newest rows. */
 const WRITER_CACHE_KIB = 16 * 1024;
 export function requireSqlite(version: string): void {
   const order = version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true });

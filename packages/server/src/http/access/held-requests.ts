@@ -77,7 +77,7 @@ export class HeldRequests {
     }
   }
 
-  /** Ends all held requests; later ones end at once. */
+  /** Aborts all held requests, and each later one when it starts. */
   release(): void {
     this.#released = true;
     for (const { controller } of this.#held) controller.abort(serverStopping());

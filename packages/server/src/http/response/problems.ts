@@ -85,7 +85,7 @@ export function problem(code: ProblemCode, detail: string, requestId: string): P
 function toProblem(error: AppError, requestId: string): ProblemResponse {
   const { errors, expiredAt, retryAfterSeconds, allow, acceptEncoding } = error.details;
   const headers: Record<string, string> = {};
-  // The two storage failures look the same to clients: the next step is the same.
+  // Clients handle both storage failures in the same way, so both have the same code.
   const code = error.code === 'outcome_unknown' ? 'unavailable' : error.code;
   if (code === 'unauthorized') headers['www-authenticate'] = 'Bearer';
   if (code === 'insufficient_scope') headers['www-authenticate'] = 'Bearer error="insufficient_scope"';
@@ -216,7 +216,7 @@ const PARSE_CODES: Record<string, [ProblemCode, string]> = {
   ],
 };
 
-/** A complete HTTP response, for a connection whose request could not be parsed, or is CONNECT. */
+/** A complete HTTP response, for sockets without a response object: rejected connections, parse errors and CONNECT. */
 export function rawProblem(errorCode: string | undefined, requestId: string): string {
   const [code, detail] = PARSE_CODES[errorCode ?? ''] ?? [
     'invalid_request',

@@ -175,7 +175,7 @@ function namesOther(words: readonly string[], at: number): boolean {
   if (kind !== 'label' && kind !== 'number') return false;
   // "Kod SMS", "code from the SMS"
   if (isCode(kindAt(words, at - 1)) || (kind === 'label' && isCode(kindAt(words, at - 2)))) return false;
-  // "On the page, enter", "enter on the page", "the number to enter"
+  // Near the verb "enter", a label or "number" does not name another number: "on the page, enter", "the number to enter".
   return !isEntered(words.slice(at + 1)) && !isEntered(words.slice(0, at));
 }
 

@@ -1,6 +1,6 @@
 /* Phrases that distinguish a one-time code from other numbers where single words (code-words.ts) do not. */
 
-/** "One-time" as several words. Scripts other than Latin have a separate pattern, which is skipped for most texts. */
+/** Phrases for "one-time", which are replaced by a single word. Non-Latin scripts have a separate pattern. */
 export const ONE_TIME =
   /\b(?:one[- ]time\b|us(?:age unique|o [uú]nico|a e getta)|un(?: sol(?:o uso| ús)|ică folosință)|tek kullanımlık|dùng (?:một|1) lần|sekali (?:pakai|guna)|isang beses|egyszer(?:i| használatos)|mara moja)/gi;
 export const ONE_TIME_SIGNS =

@@ -34,7 +34,7 @@ type CodeRule = (setting: Setting, mail: MailFacts) => number | undefined;
 const HINT = 60;
 /** Points that an announcement needs to make a loose shape a code, if only a colon or "is" stands between them. */
 const SURE_ENOUGH = 85;
-/** The same if other words stand between them, and for a chain of words. */
+/** Points that an announcement needs if other words follow it, or if the candidate is a chain of words. */
 const SURE_IN_SENTENCE = 97;
 const WORDS_NEAR = 7;
 /** At a checkout, a shorter number is a coupon unless the text mentions verification. */

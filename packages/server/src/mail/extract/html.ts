@@ -50,7 +50,7 @@ class PageReader extends TagReader {
   private hiddenDepth = 0;
   private anchor: HtmlAnchor | undefined;
   private anchorWords = '';
-  /** The first texts of this kind within the anchor, which label it if it has no words. */
+  /** Label of an anchor without text: its first non-empty `alt`, else its first non-empty `title`. */
   private alt = '';
   private title = '';
 
@@ -197,7 +197,7 @@ export function wordsOnlyInPage(text: string, page: string): string | null {
   const kept: number[] = [];
   let from = 0;
   let searched = 0;
-  // Folding the whole page costs half as much as folding each line.
+  // One call for the whole page takes half the time of one call per line.
   const lines = page.toLowerCase().replaceAll('\t', ' ').split('\n');
   for (const [i, line] of lines.entries()) {
     if (line.length > MAX_LINE || searched > MAX_SEARCHED) {

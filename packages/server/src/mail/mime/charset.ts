@@ -88,7 +88,7 @@ const META_CHARSET = /<meta[^>]{1,200}?charset\s*=\s*["']?([\w:.-]{2,40})/i;
 const CUT_SAMPLE = 64 * 1024;
 const UTF16_SAMPLE = 256;
 
-/** Charset names without punctuation that TextDecoder knows by another name. */
+/** Maps charset names, in lower case and without punctuation, to names that TextDecoder knows. */
 const ALIASES: ReadonlyMap<string, string> = new Map(
   Object.entries({
     shift_jis: 'cp932 windows932 ibm932',

@@ -29,7 +29,7 @@ const BEST_FIRST = ['pass', 'temperror', 'fail', 'policy', 'permerror', 'neutral
 
 interface Signatures {
   result: string;
-  /** Domains of the signatures that pass; `underSized` bytes of the body may lie outside one. */
+  /** Domains of valid signatures. `underSized`: bytes of the body that the signature does not cover (DKIM tag `l=`). */
   passed: { domain: string; underSized?: number }[];
   from: string[];
   fromFields: number;

@@ -69,7 +69,7 @@ export function createSender({
   async function post({ url, headers, body }: Attempt, signal: AbortSignal) {
     signal.throwIfAborted();
     const target = readUrl(url);
-    // A socket looks up names only.
+    // The guarded lookup is called for host names only, so IP addresses are checked here.
     requireAllowedLiteral(target, allow);
     // Without the names of addresses, which an attempt must not reveal.
     opened ??= openAgent({ allow, resolve });
