@@ -29,13 +29,22 @@ function rowJson(inboxId: string, row: MessageRow): string {
 
 type PageFields = Omit<MessagePage, 'messages'> & { before?: string | null };
 
+/** By row, for rows that several pages show. */
+const rowTexts = new WeakMap<MessageRow, string>();
+
+function rowText(inboxId: string, row: MessageRow): string {
+  const text = rowTexts.get(row) ?? rowJson(inboxId, row);
+  rowTexts.set(row, text);
+  return text;
+}
+
 export function pageJson<Row extends MessageRow>(
   messages: readonly Row[],
   { searchedTo, ...fields }: PageFields,
   inboxOf: (message: Row) => string,
 ): Buffer {
   const shown = searchedTo === null ? fields : { ...fields, searchedTo: toTime(searchedTo) };
-  const summaries = messages.map((message) => rowJson(inboxOf(message), message));
+  const summaries = messages.map((message) => rowText(inboxOf(message), message));
   return Buffer.from(`{"messages":[${summaries.join(',')}],${JSON.stringify(shown).slice(1)}`);
 }
 

@@ -18,12 +18,13 @@ import { type Condition, conditionsOf, type TextField } from '../mail/matching/c
 import { didYouMean, quoted } from '../text/nearest.ts';
 import { timeOfRfc3339 } from './cursor.ts';
 import { pageJson } from './json.ts';
-import { type ListQuery, listAccountMessages, listMessages } from './list.ts';
+import { createNewestRows, type ListQuery, listAccountMessages, listMessages } from './list.ts';
 
 const NEVER = new AbortController().signal;
 
 export function messageListRoute(app: App, { deps, held, heldDeps, responses }: RouteContext): void {
   const route = routesOf(app, 'Messages');
+  const listDeps = { ...heldDeps, newest: createNewestRows() };
   route('GET /v1/inboxes/:id/messages', {
     access: 'inbox:read',
     operationId: 'listMessages',
@@ -38,7 +39,7 @@ export function messageListRoute(app: App, { deps, held, heldDeps, responses }: 
       const inbox = callersInbox(request);
       const query = listQuery(request.query);
       const list = async (signal: AbortSignal) => {
-        const { messages, ...fields } = await listMessages(heldDeps, inbox, query, signal);
+        const { messages, ...fields } = await listMessages(listDeps, inbox, query, signal);
         return { isEmpty: messages.length === 0, body: pageJson(messages, fields, () => inbox.id) };
       };
       if (query.waitMs > 0) {

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { SECOND_MS } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { timeOfId } from '../ids.ts';
@@ -156,12 +157,46 @@ function timeOfBefore(before: string | undefined): number {
   throw new AppError('invalid_request', message, { errors: [{ path: 'before', message }] });
 }
 
+/** All messages of an inbox after a place, at one version of the inbox. */
+interface NewestRows {
+  after: number;
+  rows: MessageRow[];
+}
+
+/**
+ * The newest messages of inboxes, by id and version, for clients that poll with a `since` of their own: without it such
+ * a page costs three times as much CPU (the rows "no request like another" of the benchmarks).
+ */
+export const createNewestRows = () =>
+  new LRUCache<string, NewestRows>({
+    maxSize: 8 * 1024 * 1024,
+    sizeCalculation: ({ rows }) => rows.reduce((sum, { summary }) => sum + summary.length + 200, 200),
+  });
+
+/** Reads up to `limit` rows of a range that ends with the newest message of this version, newest first. */
+async function newestRows(
+  { store: { messages }, clock, newest }: HeldDeps & { newest: ReturnType<typeof createNewestRows> },
+  { id, version }: InboxRecord,
+  range: { after: number; before: number; limit: number },
+): Promise<MessageRow[]> {
+  const key = `${id} ${version}`;
+  const known = newest.get(key);
+  const after = known?.rows.filter(({ receivedAt }) => receivedAt > range.after);
+  if (known && after && (known.after <= range.after || after.length >= range.limit)) {
+    return after.slice(0, range.limit);
+  }
+  const rows = await messages.listRows(id, range, clock.now());
+  const isAll = rows.length < range.limit;
+  newest.set(key, { after: isAll ? range.after : (rows.at(-1)?.receivedAt ?? 1) - 1, rows });
+  return rows;
+}
+
 /**
  * @throws AppError `invalid_since`; `invalid_request` for a wrong `before`; `inbox_expired` or `not_found` while it
  *   waits; the reason of `signal`
  */
 export async function listMessages(
-  deps: HeldDeps,
+  deps: HeldDeps & { newest: ReturnType<typeof createNewestRows> },
   inbox: InboxRecord,
   query: ListQuery,
   signal: AbortSignal,
@@ -183,7 +218,11 @@ export async function listMessages(
   };
   const page = await list(deps, listing, waitMs, signal, async (range) => {
     if (conditions.length > 0) return findNewest(deps, listing, query, range, signal);
-    const rows = await messages.listRows(id, { ...range, limit: limit + 1 }, deps.clock.now());
+    const rowRange = { ...range, limit: limit + 1 };
+    const isOfVersion = waitMs === 0 && !Number.isFinite(listing.before);
+    const rows = isOfVersion
+      ? await newestRows(deps, inbox, rowRange)
+      : await messages.listRows(id, rowRange, deps.clock.now());
     const hasMore = rows.length > limit;
     return { messages: rows.slice(0, limit), hasMore, place: range.after, searchedTo: null };
   });
