@@ -43,7 +43,7 @@ export interface ParseRequest {
   /** Default: a caller awaits the result. */
   urgency?: Urgency;
   /** See {@link Job.mayWait}. */
-  mayWait?: () => boolean;
+  mayWait?: (() => boolean) | undefined;
 }
 
 /** A mail that is loaded when a worker is free for it. `load` may be called again, when that worker has ended. */

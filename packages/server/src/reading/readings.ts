@@ -266,7 +266,9 @@ export class Readings {
     // Starts the check of the sender, which need not wait for a worker.
     if (kept) void load();
     const finish = async (): Promise<void> => {
-      const parsed = await parsing.parse({ size, load }, { flow, urgency, mayWait: this.#isBurst });
+      // Mail that is not kept in memory never waits: much of it would reach the limit of the backlog.
+      const mayWait = kept && this.#isBurst;
+      const parsed = await parsing.parse({ size, load }, { flow, urgency, mayWait });
       this.#note('parsed', trail);
       const authentication = await checking;
       // Stopping ends the workers, so the result may be incomplete. The mail is parsed after the next start.
