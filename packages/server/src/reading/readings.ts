@@ -256,15 +256,18 @@ export class Readings {
     const trail: TrailStep[] = [];
     let mail: Omit<Mail, 'checks'> | undefined = kept;
     let checking: Promise<MailAuthentication | null> | null = null;
+    const check = (of: Omit<Mail, 'checks'>): void => {
+      if (checks && authenticating) checking ??= this.#check(authenticating, of, trail);
+    };
     const load = async (): Promise<Uint8Array> => {
       if (entry.isCancelled || signal.aborted) throw GONE;
       mail ??= await store.readings.load(source);
       if (!mail) throw GONE;
-      if (checks && authenticating) checking ??= this.#check(authenticating, mail, trail);
+      check(mail);
       return mail.raw;
     };
-    // Starts the check of the sender, which need not wait for a worker.
-    if (kept) void load();
+    // It need not wait for a worker.
+    if (kept) check(kept);
     const finish = async (): Promise<void> => {
       // Mail that is not kept in memory never waits: much of it would reach the limit of the backlog.
       const mayWait = kept && this.#isBurst;
