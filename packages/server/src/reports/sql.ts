@@ -29,81 +29,62 @@ export interface RunInbox extends Pick<ReportedInbox, 'id' | 'address' | 'labels
 type Labels = Record<string, string>;
 type Listed = Omit<RunInbox, 'refusals'>;
 
-interface ListedRow {
-  id: string;
-  address: string;
+interface ListedRow extends Pick<Listed, 'id' | 'address' | 'state' | 'createdAt' | 'received'> {
   labels: string;
-  createdAt: number;
-  received: number;
   firstReceivedAt: number;
   waits: string | null;
+  endsAt: number;
 }
 
-const toListed = (row: ListedRow, state: RunInbox['state'], endedAt: number | null): Listed => ({
-  ...{ id: row.id, address: row.address, labels: JSON.parse(row.labels), createdAt: row.createdAt },
-  ...{ state, endedAt, received: row.received, firstReceivedAt: row.firstReceivedAt || null },
-  waits: waitsOf(row.waits),
-});
-
-interface Page {
+interface Run {
   accountId: string;
   labels: Labels;
   now: number;
-  before: string;
 }
 
-/** One condition per label. */
-const forEach = (labels: Labels, condition: (name: string, value: string) => Sql): Sql =>
-  join(
-    Object.entries(labels).map(([name, value]) => condition(name, value)),
-    ' ',
-  );
-
-/** Live inboxes, and those that expired within the last 24 hours. */
-async function selectKnown(db: Db, { accountId, labels, now, before }: Page): Promise<Listed[]> {
-  const rows = await db.all<ListedRow & { expiresAt: number; freed: number }>(
-    sql`select i.id, i.address, i.labels, i.created_at as "createdAt", i.expires_at as "expiresAt", i.freed,
-        i.received_messages as received, i.first_received_at as "firstReceivedAt", w.waits
-      from inboxes i left join inbox_waits w on w.inbox_seq = i.seq
-      where ${hasLabels(accountId, labels)} and i.expires_at > ${now - TOMBSTONE_MS} and i.id < ${before}
-      order by i.id desc limit ${PAGE}`,
-  );
-  return rows.map((row) => {
-    // A swept inbox has ended, even if the clock was set back before its end.
-    const isLive = row.expiresAt > now && row.freed === 0;
-    return isLive ? toListed(row, 'live', null) : toListed(row, 'expired', Math.min(row.expiresAt, now));
-  });
-}
+/** Live inboxes, and those that expired within the last 24 hours. A swept inbox has ended, even if the clock was set back before its end. */
+const known = ({ accountId, labels, now }: Run, before: string): Sql =>
+  sql`select i.id, i.address, i.labels, case when i.expires_at > ${now} and i.freed = 0 then 'live' else 'expired' end as state,
+      i.created_at as "createdAt", i.expires_at as "endsAt", i.received_messages as received,
+      i.first_received_at as "firstReceivedAt", w.waits
+    from inboxes i left join inbox_waits w on w.inbox_seq = i.seq
+    where ${hasLabels(accountId, labels)} and i.expires_at > ${now - TOMBSTONE_MS} and i.id < ${before}
+    order by i.id desc limit ${PAGE}`;
 
 /** Inboxes deleted within the last 24 hours whose labels contain these as JSON text. */
-async function selectDeleted(db: Db, { accountId, labels, now, before }: Page): Promise<Listed[]> {
-  const rows = await db.all<ListedRow & { deletedAt: number }>(
-    sql`select id, address, labels, created_at as "createdAt", deleted_at as "deletedAt",
-        received_messages as received, first_received_at as "firstReceivedAt", waits
-      from deleted_inboxes
-      where account_id = ${accountId} and deleted_at > ${now - TOMBSTONE_MS} and id < ${before}
-        ${forEach(labels, (name, value) => {
-          const pair = `${JSON.stringify(name)}:${JSON.stringify(value)}`;
-          return sql`and replace(labels, ${pair}, '') <> labels`;
-        })}
-      order by id desc limit ${PAGE}`,
-  );
-  return rows.map((row) => toListed(row, 'deleted', row.deletedAt));
+function deleted({ accountId, labels, now }: Run, before: string): Sql {
+  const conditions = Object.entries(labels).map(([name, value]) => {
+    const pair = `${JSON.stringify(name)}:${JSON.stringify(value)}`;
+    return sql`and replace(labels, ${pair}, '') <> labels`;
+  });
+  return sql`select id, address, labels, 'deleted' as state, created_at as "createdAt", deleted_at as "endsAt",
+      received_messages as received, first_received_at as "firstReceivedAt", waits
+    from deleted_inboxes
+    where account_id = ${accountId} and deleted_at > ${now - TOMBSTONE_MS} and id < ${before} ${join(conditions, ' ')}
+    order by id desc limit ${PAGE}`;
 }
 
-async function* pagesOf(db: Db, run: Omit<Page, 'before'>): AsyncGenerator<Listed[]> {
+async function* pagesOf(db: Db, run: Run): AsyncGenerator<Listed[]> {
   for (let before = NEWEST; ; await setImmediate()) {
-    const known = await selectKnown(db, { ...run, before });
-    // Read last, because an inbox that is deleted between the queries is in both results.
-    const deleted = await selectDeleted(db, { ...run, before });
-    const isDeleted = new Set(deleted.map(({ id }) => id));
-    const all = [...deleted, ...known.filter(({ id }) => !isDeleted.has(id))];
-    const page = all.sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, PAGE);
-    yield page.filter((inbox) =>
-      Object.entries(run.labels).every(([name, value]) => inbox.labels[name] === value),
+    // In one statement, because an inbox may be deleted between two.
+    const rows = await db.all<ListedRow>(
+      sql`select * from (${known(run, before)}) as known union all select * from (${deleted(run, before)}) as deleted
+        order by id desc limit ${PAGE}`,
+    );
+    const page = rows.map(
+      ({ endsAt, ...row }): Listed => ({
+        ...row,
+        labels: JSON.parse(row.labels),
+        endedAt: row.state === 'live' ? null : Math.min(endsAt, run.now),
+        firstReceivedAt: row.firstReceivedAt || null,
+        waits: waitsOf(row.waits),
+      }),
+    );
+    yield page.filter(({ labels }) =>
+      Object.entries(run.labels).every(([name, value]) => labels[name] === value),
     );
     const last = page.at(-1);
-    if (!last || (known.length < PAGE && deleted.length < PAGE && all.length <= PAGE)) return;
+    if (!last || page.length < PAGE) return;
     before = last.id;
   }
 }
