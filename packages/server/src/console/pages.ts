@@ -1,14 +1,18 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { readFile } from 'node:fs/promises';
+import type { FastifyInstance } from 'fastify';
+import { codeOf } from '../errors.ts';
+import { prepareStatic, type StaticResponse, sendStatic } from '../http/response/static.ts';
 
 /** The built web package, which is served below /console; its pages call the API like any other client. */
-const DIST = fileURLToPath(new URL('../../../web/dist', import.meta.url));
-const ASSETS = 'assets';
-/** The names of assets contain a hash of their content. */
-const IMMUTABLE = 'public, max-age=31536000, immutable';
+const DIST = new URL('../../../web/dist/', import.meta.url);
+/** The name of a file: no path to another folder. */
+const ASSET = /^[\w-]+(?:\.[\w-]+)*$/;
+const ASSET_HEADERS = {
+  // The names of assets contain a hash of their content.
+  'cache-control': 'public, max-age=31536000, immutable',
+  'cross-origin-resource-policy': 'same-origin',
+};
 
 const TYPES: Record<string, string> = {
   css: 'text/css; charset=utf-8',
@@ -39,51 +43,37 @@ const pageHeaders = (html: string) => ({
 
 const styleOf = (html: string): string => /<style>([\s\S]*?)<\/style>/.exec(html)?.[1] ?? '';
 
-/** Endings of the compressed files that the build adds to each file, best first. */
-const ENCODINGS = [
-  { name: 'br', ending: '.br' },
-  { name: 'gzip', ending: '.gz' },
-] as const;
-
 const NOT_BUILT =
   'The console is not built. Run "npm run build -w packages/web" in the folder of Mayfly, then load this page again.\n';
 
-function readBuild(): ReadonlyMap<string, Buffer> {
-  if (!existsSync(DIST)) return new Map();
-  const entries = readdirSync(DIST, { recursive: true, withFileTypes: true });
-  const paths = entries
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name));
-  return new Map(paths.map((path) => [relative(DIST, path), readFileSync(path)]));
+/** @returns undefined if there is no such file */
+async function readBuilt(path: string, headersOf: (file: Buffer) => Record<string, string>) {
+  const file = await readFile(new URL(path, DIST)).catch((error) => {
+    if (codeOf(error) !== 'ENOENT') throw error;
+    return undefined;
+  });
+  const type = TYPES[path.split('.').at(-1) ?? ''] ?? 'application/octet-stream';
+  return file && prepareStatic({ 'content-type': type, ...headersOf(file) }, file);
 }
 
 /** Every path that is no asset returns the same page, whose script reads the path. */
 export function consolePages(app: FastifyInstance, notFound: (url: string) => Error): void {
-  let files: ReadonlyMap<string, Buffer> = new Map();
-  let headers: ReturnType<typeof pageHeaders> | undefined;
   const route = { config: { access: 'public' } } as const;
+  const assets = new Map<string, StaticResponse>();
+  let page: StaticResponse | undefined;
 
-  const send = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply => {
-    const accepted = String(request.headers['accept-encoding'] ?? '');
-    const encoding = ENCODINGS.find(({ name }) => accepted.includes(name));
-    reply.header('vary', 'Accept-Encoding').type(TYPES[path.split('.').at(-1) ?? ''] ?? TYPES.html ?? '');
-    if (encoding) reply.header('content-encoding', encoding.name);
-    return reply.send(files.get(`${path}${encoding?.ending ?? ''}`));
-  };
-  // Read at the first request after the build, so that a start reads nothing.
   app.get('/console/assets/:file', route, async (request, reply) => {
-    if (files.size === 0) files = readBuild();
-    const path = `${ASSETS}/${(request.params as { file: string }).file}`;
-    if (!files.has(path)) throw notFound(request.url);
-    reply.header('cache-control', IMMUTABLE).header('cross-origin-resource-policy', 'same-origin');
-    return send(request, reply, path);
+    const { file } = request.params as { file: string };
+    const asset =
+      ASSET.test(file) && (assets.get(file) ?? (await readBuilt(`assets/${file}`, () => ASSET_HEADERS)));
+    if (!asset) throw notFound(request.url);
+    assets.set(file, asset);
+    return sendStatic(request, reply, asset);
   });
   app.get('/console/*', route, async (request, reply) => {
-    if (files.size === 0) files = readBuild();
-    const html = files.get('index.html');
-    if (!html) return reply.code(503).type('text/plain').send(NOT_BUILT);
-    headers ??= pageHeaders(html.toString());
-    return send(request, reply.headers(headers), 'index.html');
+    page ??= await readBuilt('index.html', (html) => pageHeaders(html.toString()));
+    if (!page) return reply.code(503).type('text/plain').send(NOT_BUILT);
+    return sendStatic(request, reply, page);
   });
   app.get('/', route, (_request, reply) => reply.redirect('/console/', 302));
   app.get('/console', route, (_request, reply) => reply.redirect('/console/', 302));

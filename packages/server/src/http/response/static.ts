@@ -1,0 +1,42 @@
+import { promisify } from 'node:util';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { contentTag, isFresh } from './etag.ts';
+
+/** A response that does not change while the server runs, so all requests share its bytes. */
+export interface StaticResponse {
+  headers: Record<string, string>;
+  body: Buffer;
+  /** The body compressed with gzip; null if compression is not worth it. */
+  zipped: Buffer | null;
+  tag: string;
+}
+
+/** Smaller bodies fit into one packet without compression. */
+const MIN_COMPRESSED_BYTES = 1_024;
+
+/** @param headers with `content-type`; names in lower case */
+export async function prepareStatic(headers: Record<string, string>, body: Buffer): Promise<StaticResponse> {
+  // Loaded on first use: it takes memory that most servers never need.
+  const { gzip } = await import('node:zlib');
+  const zipped = body.length < MIN_COMPRESSED_BYTES ? null : await promisify(gzip)(body);
+  return { headers, body, zipped, tag: contentTag(body) };
+}
+
+const allowsGzip = (accepted = ''): boolean =>
+  accepted.split(',').some((one) => /^\s*(?:x-gzip|gzip|\*)\s*(?:;\s*q=(?:1|0\.\d*[1-9])|$)/i.test(one));
+
+export function sendStatic(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  { headers: own, body, zipped, tag }: StaticResponse,
+): FastifyReply {
+  reply.headers(own);
+  if (zipped) {
+    const vary = reply.getHeader('vary');
+    reply.header('vary', vary === undefined ? 'accept-encoding' : `${vary}, accept-encoding`);
+  }
+  reply.header('etag', tag);
+  if (isFresh(headers['if-none-match'], tag)) return reply.code(304).send();
+  if (!zipped || !allowsGzip(headers['accept-encoding'])) return reply.send(body);
+  return reply.header('content-encoding', 'gzip').send(zipped);
+}
