@@ -288,8 +288,7 @@ const WEBHOOKS = [
     failing_since ${INT},
     failed_attempts ${INT} not null, -- since the last success
     next_at ${INT}, -- when the next delivery may be claimed, or earlier; null while none is pending
-    blocked_until ${INT} default 0 not null, -- the maximum of attempts is in progress, or it pauses after failures
-    kept ${INT} not null -- deliveries in the log, but those of wakes that no claim has taken yet
+    blocked_until ${INT} default 0 not null -- the maximum of attempts is in progress, or it pauses after failures
   )`,
   sql`create index webhooks_of_account on webhooks (account_id, id)`,
   sql`create index webhooks_of_inbox on webhooks (account_id, inbox_id)`,
@@ -300,8 +299,7 @@ const WEBHOOKS = [
   sql`create table wakes (
     seq ${ROW_NUMBER},
     webhook_id ${ID} not null,
-    at ${INT} not null, -- the due_at of the deliveries, by the wall clock of the node that added them
-    added ${INT} not null
+    at ${INT} not null -- the due_at of the deliveries, by the wall clock of the node that added them
   )`,
   // While pending, either due_at or leased_until is set; neither until the message is parsed. state: pending,
   // delivered, failed, cancelled.

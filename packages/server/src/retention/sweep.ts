@@ -23,12 +23,7 @@ import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
 import { USAGE_KEPT_MS } from '../usage/sql.ts';
 import { EXPLAINED_KEPT_MS } from '../waits/sql.ts';
 import { takeWakes } from '../webhooks/sql/queue.ts';
-import {
-  DELIVERY_KEPT_MS,
-  removeEndedWebhooks,
-  removeOldDeliveries,
-  trimLogs,
-} from '../webhooks/sql/removal.ts';
+import { DELIVERY_KEPT_MS, removeEndedWebhooks } from '../webhooks/sql/removal.ts';
 import { freeEndedInboxes } from './deletion.ts';
 
 /**
@@ -81,10 +76,9 @@ const CHORES: readonly Chore[] = [
   ),
   markCutReplays,
   removeEndedWebhooks,
-  removeOldDeliveries,
+  removeOld('deliveries', 'id', (now) => sql`ended_at <= ${now - DELIVERY_KEPT_MS}`),
   // Limits the number of wakes if no worker runs.
   (tx, _limit, now) => takeWakes(tx, now - STALE_WAKE_MS, now),
-  trimLogs,
   // The address of a live inbox is reserved for longer than the inbox lives.
   removeOld('addresses', 'address', (now) => sql`reserved_until <= ${now}`),
   removeOld('refusals', 'seq', (now) => sql`at <= ${now - REFUSAL_KEPT_MS}`),

@@ -1,7 +1,6 @@
 import { NEVER } from '../../database/schema.ts';
 import {
   anyOf,
-  eachOf,
   FOR_UPDATE_SKIP_LOCKED,
   perEngine,
   read,
@@ -11,7 +10,7 @@ import {
   write,
 } from '../../database/sql.ts';
 import type { DeliveryRecord } from './log.ts';
-import { cancelPending, INBOX_ENDED } from './removal.ts';
+import { cancelPending, INBOX_ENDED, trimLog } from './removal.ts';
 import { signingSecrets } from './webhooks.ts';
 
 /*
@@ -95,10 +94,8 @@ export async function takeWakes(tx: Tx, until: number, now: number): Promise<num
   );
   if (woken.length === 0) return 0;
   const ids = woken.map(({ id }) => id);
-  const taken = await tx.all<{ id: string; added: number }>(
-    sql`delete from wakes
-      where seq in (select seq from (${oldest}) as w where webhook_id ${anyOf(ids)})
-      returning webhook_id as id, added`,
+  const taken = await tx.run(
+    sql`delete from wakes where seq in (select seq from (${oldest}) as w where webhook_id ${anyOf(ids)})`,
   );
   // The first attempt is due at once, even if the clock of the node that added it is ahead.
   await tx.run(
@@ -106,13 +103,10 @@ export async function takeWakes(tx: Tx, until: number, now: number): Promise<num
   );
   await tx.run(
     sql`update webhooks
-      set kept = kept + wake.added,
-        next_at = case when next_at < ${now} then next_at else ${GREATEST}(blocked_until, cast(${now} as bigint)) end
-      from (select r.value ->> 'id' as webhook, sum(cast(r.value ->> 'added' as bigint)) as added
-        from ${eachOf(taken)} as r group by webhook) as wake
-      where id = wake.webhook`,
+      set next_at = case when next_at < ${now} then next_at else ${GREATEST}(blocked_until, cast(${now} as bigint)) end
+      where id ${anyOf(ids)}`,
   );
-  return taken.length;
+  return taken;
 }
 
 interface Times {
@@ -137,6 +131,7 @@ async function endQueue(tx: Tx, webhook: DueWebhook, { wall, schedule }: Times):
     union all select id from deliveries where webhook_id = ${id} and leased_until is not null`;
   const reason = endsAt <= wall ? INBOX_ENDED : disabled;
   await cancelPending(tx, sql`${pending} limit ${CANCELLED_PER_CLAIM}`, reason, wall);
+  await trimLog(tx, id);
   await tx.run(
     sql`update webhooks set next_at = case when exists (${pending}) then cast(${schedule} as bigint) end where id = ${id}`,
   );

@@ -1,6 +1,7 @@
 import { EMPTY, FOR_UPDATE, sql, type Tx, write } from '../../database/sql.ts';
 import type { AttemptRecord, DeliveryState } from './log.ts';
 import { LEAST, reschedule } from './queue.ts';
+import { trimLog } from './removal.ts';
 
 export interface AttemptResult {
   webhookId: string;
@@ -81,6 +82,8 @@ export const record = write(
             prompt = ${!isFailed && attempt.durationMs <= PROMPT_MS ? 1 : 0} where id = ${webhookId}`,
       );
     }
+    // Every 32nd delivery, because it reads the ids of the whole log.
+    if (result.deliveryId.endsWith('0')) await trimLog(tx, webhookId);
     await reschedule(tx, [webhookId], schedule, PAUSE_MS);
     return streak;
   },

@@ -96,9 +96,9 @@ export async function insertWebhook(
   const secrets: StoredSecret[] = [{ secret: webhook.secret, until: null }];
   await tx.run(
     sql`insert into webhooks (id, account_id, inbox_id, url, description, secrets, enabled, created_at, ends_at,
-        prompt, failed_attempts, kept)
+        prompt, failed_attempts)
       values (${id}, ${accountId}, ${inboxId}, ${url}, ${description}, ${JSON.stringify(secrets)}, 1, ${createdAt},
-        ${endsAt}, 0, 0, 0)`,
+        ${endsAt}, 0, 0)`,
   );
   const state = { enabled: 1, disabledReason: null, failingSince: null };
   return toWebhook({ id, accountId, inboxId, url, description, createdAt, endsAt, ...state });
