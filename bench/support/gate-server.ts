@@ -20,7 +20,7 @@ import type { InboxRecord } from '../../packages/server/src/inboxes/records.ts';
 import { createLog } from '../../packages/server/src/log.ts';
 import type { Store } from '../../packages/server/src/store.ts';
 import { UsageMeter } from '../../packages/server/src/usage/usage-meter.ts';
-import { Webhooks } from '../../packages/server/src/webhooks/registry.ts';
+import { createNewWebhooks } from '../../packages/server/src/webhooks/new-webhook.ts';
 
 /** Blocks of this month are leased as large as on the plan `developer`: a thousand requests. */
 const PLAN = { requestsPerMonth: 1e9, requestsPerSecond: 1e6, burst: 1e6 };
@@ -60,7 +60,7 @@ const deps: HttpDeps = {
   },
   replays: { start: () => undefined },
   waitLog: { add: () => undefined, addHeld: () => undefined, flushed: async () => undefined },
-  webhooks: new Webhooks({ store, guard, events, clock, plans }),
+  newWebhooks: createNewWebhooks({ guard, clock, plans }),
 };
 
 const createdAt = clock.now();

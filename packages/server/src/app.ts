@@ -38,10 +38,10 @@ import { UsageMeter } from './usage/usage-meter.ts';
 import { VERSION } from './version.ts';
 import { WaitLog } from './waits/wait-log.ts';
 import { Deliverer } from './webhooks/deliverer.ts';
+import { createNewWebhooks } from './webhooks/new-webhook.ts';
 import { parseCidrs } from './webhooks/outbound/address-guard.ts';
 import { createResolve, type Resolve, systemResolve } from './webhooks/outbound/resolve.ts';
 import { createSender } from './webhooks/outbound/send.ts';
-import { Webhooks } from './webhooks/registry.ts';
 import { createScheduleClock } from './webhooks/schedule-clock.ts';
 
 /** Replaces parts of the configuration, mostly for tests. */
@@ -378,7 +378,7 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
       store,
       parsing: parts.parsing,
       events,
-      webhooks: new Webhooks(parts),
+      newWebhooks: createNewWebhooks(parts),
       scheduleNow: parts.schedule.now,
       waitLog,
       plans,

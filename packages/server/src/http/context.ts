@@ -18,7 +18,7 @@ import type { Store } from '../store.ts';
 import type { UsageMeter } from '../usage/usage-meter.ts';
 import type { SmtpClients } from '../waits/evidence.ts';
 import type { WaitLog } from '../waits/wait-log.ts';
-import type { Webhooks } from '../webhooks/registry.ts';
+import type { NewWebhooks } from '../webhooks/new-webhook.ts';
 import type { Admission, RateLimit } from './access/admission.ts';
 import type { Guard } from './access/guard.ts';
 import type { HeldRequests } from './access/held-requests.ts';
@@ -65,7 +65,7 @@ export interface HttpDeps {
   receivesAll?: boolean;
   /** When the sender of a message got its 250, epoch milliseconds; null if unknown. */
   repliedAt(messageId: string): number | null;
-  webhooks: Webhooks;
+  newWebhooks: NewWebhooks;
   /** The clock of the webhook delivery schedule, epoch milliseconds; default: the wall clock. */
   scheduleNow?: () => number;
   waitLog: Pick<WaitLog, 'add' | 'addHeld' | 'flushed'>;

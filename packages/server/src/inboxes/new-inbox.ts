@@ -70,7 +70,7 @@ export async function createInbox(
   body: CreateInbox,
   { repeat = null, staged, replayMs }: Extras = {},
 ): Promise<CreatedInbox> {
-  const { store, clock, plans, webhooks } = deps;
+  const { store, clock, plans, newWebhooks } = deps;
   const plan = plans.named(account.plan);
   if (hasSinkLabel(body.labels ?? {})) {
     const message = 'The label "mayfly" with the value "sink" marks the sink. Use another name or value.';
@@ -83,7 +83,7 @@ export async function createInbox(
     owned: store.domains,
   });
   const token = repeat ? repeat.readToken(repeat.stored.nonce) : newCredential('mft');
-  const webhook = body.webhookUrl === undefined ? null : await webhooks.forNewInbox(account, body.webhookUrl);
+  const webhook = body.webhookUrl === undefined ? null : await newWebhooks.make(account, body.webhookUrl);
   const now = clock.now();
   const createdAt = Math.min(staged?.begunAt ?? now, now);
   const created = await onFreeAddress(wanted, (parts) =>

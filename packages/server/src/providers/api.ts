@@ -18,7 +18,7 @@ async function shown(name: Name, settings: ProviderSettingsRecord): Promise<Prov
 }
 
 export function providerSettingsRoutes(app: App, { options, deps }: RouteContext): void {
-  const { store, clock, webhooks, events } = deps;
+  const { store, clock, newWebhooks, events } = deps;
   const route = routesOf(app, 'Providers');
 
   route(`PUT ${URL}`, {
@@ -36,7 +36,7 @@ export function providerSettingsRoutes(app: App, { options, deps }: RouteContext
       const { name } = request.params;
       const [webhookUrl, inboundUrl] = await Promise.all(
         [request.body.webhookUrl, request.body.inboundUrl].map((url) =>
-          url === undefined ? null : webhooks.checkUrl(url),
+          url === undefined ? null : newWebhooks.checkUrl(url),
         ),
       );
       const provider = await providerNamed(name);

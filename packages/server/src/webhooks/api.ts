@@ -14,6 +14,8 @@ import {
   WebhookQuery,
   WebhookWithSecret,
 } from '@mayfly/client/contract';
+import type { FastifyRequest } from 'fastify';
+import { DAY_MS } from '../clock.ts';
 import { AppError, notFound } from '../errors.ts';
 import { keyCaller } from '../http/access/guard.ts';
 import type { App, HttpDeps, RouteContext } from '../http/context.ts';
@@ -21,10 +23,18 @@ import { created, empty, json } from '../http/openapi/responses.ts';
 import { readPage } from '../http/request/inputs.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
 import { type AddRoute, routesOf } from '../http/route.ts';
+import { firstIdAt, newId } from '../ids.ts';
 import { throwEnded } from '../inboxes/records.ts';
 import { timeOf } from '../messages/cursor.ts';
+import { quoted } from '../text/nearest.ts';
+import { newWebhookSecret } from './sign.ts';
 import type { DeliveryRecord } from './sql/log.ts';
 import type { WebhookRecord } from './sql/webhooks.ts';
+
+/** How long the old secret signs too after a rotation, so that receivers can be updated one by one. */
+const OLD_SECRET_MS = DAY_MS;
+/** Deliveries that one step of a replay replays; it blocks other writes for about four milliseconds. */
+const REPLAY_STEP = 250;
 
 export function webhookRoutes(app: App, { deps }: RouteContext): void {
   const route = routesOf(app, 'Webhooks');
@@ -49,15 +59,16 @@ function collection(route: AddRoute, deps: HttpDeps): void {
     handler: async (request, reply) => {
       const { url, inboxId = null, description = '' } = request.body;
       const { account } = keyCaller(request);
-      const { webhook, secret } = await deps.webhooks
-        .register(account, url, inboxId, description)
-        .catch((error) => {
-          const isInbox = inboxId !== null && error instanceof AppError && error.code === 'not_found';
-          if (!isInbox) throw error;
-          return throwEnded(store.inboxes, { accountId: account.id, id: inboxId }, clock.now());
-        });
+      const { maxWebhooks, ...made } = await deps.newWebhooks.make(account, url);
+      const now = clock.now();
+      const wanted = { ...made, inboxId, description, createdAt: now };
+      const webhook = await store.webhooks.create(account.id, wanted, maxWebhooks).catch((error) => {
+        const isInbox = inboxId !== null && error instanceof AppError && error.code === 'not_found';
+        if (!isInbox) throw error;
+        return throwEnded(store.inboxes, { accountId: account.id, id: inboxId }, now);
+      });
       reply.header('location', `/v1/webhooks/${webhook.id}`).header('cache-control', 'no-store');
-      return { ...toWebhook(webhook, clock.now()), secret };
+      return { ...toWebhook(webhook, now), secret: made.secret };
     },
   });
 
@@ -83,7 +94,7 @@ function collection(route: AddRoute, deps: HttpDeps): void {
 }
 
 function one(route: AddRoute, deps: HttpDeps): void {
-  const { store, clock } = deps;
+  const { store, clock, events } = deps;
 
   route('GET /v1/webhooks/:id', {
     access: 'account:read',
@@ -126,9 +137,17 @@ function one(route: AddRoute, deps: HttpDeps): void {
     body: ref(UpdateWebhook),
     response: { 200: json(Webhook, 'The webhook after the change.') },
     handler: async (request) => {
-      const { account } = keyCaller(request);
-      const webhook = await deps.webhooks.update(account.id, request.params.id, request.body);
-      return toWebhook(webhook, deps.clock.now());
+      const { accountId, id } = targetOf(request);
+      // Before the URL is resolved: otherwise a caller without a webhook could learn about names and addresses.
+      await requireLive(deps, accountId, id);
+      const { url, ...changes } = request.body;
+      const checked = url === undefined ? {} : { url: await deps.newWebhooks.checkUrl(url) };
+      const now = clock.now();
+      const webhook = await store.webhooks.update(accountId, id, { ...changes, ...checked }, now);
+      if (!webhook) throw notFound('webhook', id);
+      // Wakes the deliverer, because disabling cancels pending deliveries.
+      events.publishDeliveries();
+      return toWebhook(webhook, now);
     },
   });
 
@@ -142,16 +161,20 @@ function one(route: AddRoute, deps: HttpDeps): void {
     params: WebhookParams,
     response: { 200: json(WebhookWithSecret, 'The webhook with its new secret.') },
     handler: async (request, reply) => {
-      const { account } = keyCaller(request);
-      const { webhook, secret } = await deps.webhooks.rotateSecret(account.id, request.params.id);
+      const { accountId, id } = targetOf(request);
+      await requireLive(deps, accountId, id);
+      const secret = newWebhookSecret();
+      const now = clock.now();
+      const webhook = await store.webhooks.rotateSecret(accountId, id, secret, now + OLD_SECRET_MS, now);
+      if (!webhook) throw notFound('webhook', id);
       reply.header('cache-control', 'no-store');
-      return { ...toWebhook(webhook, deps.clock.now()), secret };
+      return { ...toWebhook(webhook, now), secret };
     },
   });
 }
 
 function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
-  const { store, clock } = deps;
+  const { store, clock, events } = deps;
 
   route('POST /v1/webhooks/:id/test', {
     access: 'account:write',
@@ -163,7 +186,13 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
     params: WebhookParams,
     response: { 202: json(WebhookDelivery, 'The delivery, which is about to be attempted.') },
     handler: async (request) => {
-      const delivery = await deps.webhooks.test(keyCaller(request).account.id, request.params.id);
+      const { accountId, id } = targetOf(request);
+      await requireEnabled(deps, accountId, id);
+      const now = clock.now();
+      const test = { deliveryId: newId('dlv', now), eventId: newId('evt', now) };
+      const delivery = await store.deliveries.addTest(accountId, id, test, now);
+      if (!delivery) throw notFound('webhook', id);
+      events.publishDeliveries();
       return toDelivery(delivery);
     },
   });
@@ -195,6 +224,8 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
 }
 
 function replays(route: AddRoute, deps: HttpDeps): void {
+  const { store, clock, events } = deps;
+
   route('POST /v1/webhooks/:id/deliveries/:deliveryId/replay', {
     access: 'account:write',
     errors: ['not_found', 'webhook_disabled'],
@@ -205,8 +236,12 @@ function replays(route: AddRoute, deps: HttpDeps): void {
     params: DeliveryParams,
     response: { 202: json(WebhookDelivery, 'The delivery, pending again.') },
     handler: async (request) => {
-      const { id, deliveryId } = request.params;
-      const delivery = await deps.webhooks.replay(keyCaller(request).account.id, id, deliveryId);
+      const { accountId, id } = targetOf(request);
+      const { deliveryId } = request.params;
+      await requireEnabled(deps, accountId, id);
+      const delivery = await store.deliveries.replay(accountId, id, deliveryId, clock.now());
+      if (!delivery) throw notFound('delivery', deliveryId);
+      events.publishDeliveries();
       return toDelivery(delivery);
     },
   });
@@ -222,13 +257,53 @@ function replays(route: AddRoute, deps: HttpDeps): void {
     body: ref(ReplayDeliveries),
     response: { 202: json(ReplayedDeliveries, 'How many deliveries are pending again.') },
     handler: async (request) => {
+      const { accountId, id } = targetOf(request);
+      await requireEnabled(deps, accountId, id);
       const { state, since } = request.body;
-      const which = { state, since: since === undefined ? 0 : timeOf(since) };
-      const { account } = keyCaller(request);
-      const replayed = await deps.webhooks.replayMany(account.id, request.params.id, which);
+      const now = clock.now();
+      const from = since === undefined ? 0 : Math.min(Math.max(timeOf(since), 0), now + 1);
+      const range = { state, before: firstIdAt('dlv', now + 1), limit: REPLAY_STEP };
+      let replayed = 0;
+      for (let after: string | null = firstIdAt('dlv', from); after !== null; ) {
+        const step = await store.deliveries.replaySome(accountId, id, { ...range, after }, now);
+        if (!step) throw notFound('webhook', id);
+        replayed += step.replayed;
+        after = step.last;
+      }
+      if (replayed > 0) events.publishDeliveries();
       return { replayed };
     },
   });
+}
+
+const targetOf = (request: FastifyRequest<{ Params: { id: string } }>) => ({
+  accountId: keyCaller(request).account.id,
+  id: request.params.id,
+});
+
+/** @throws AppError `not_found`; `webhook_disabled` if its inbox is deleted or expired */
+async function requireLive(
+  { store, clock }: HttpDeps,
+  accountId: string,
+  id: string,
+): Promise<WebhookRecord> {
+  const now = clock.now();
+  const webhook = await store.webhooks.find(accountId, id, now);
+  if (!webhook) throw notFound('webhook', id);
+  if (webhook.endsAt === null || webhook.endsAt > now) return webhook;
+  throw new AppError(
+    'webhook_disabled',
+    `The inbox of the webhook ${quoted(id)} has expired or was deleted, and the webhook ended with it. Register a new one with POST /v1/webhooks.`,
+  );
+}
+
+/** @throws AppError `not_found`; `webhook_disabled`, also if its owner disabled it */
+async function requireEnabled(deps: HttpDeps, accountId: string, id: string): Promise<void> {
+  if ((await requireLive(deps, accountId, id)).enabled) return;
+  throw new AppError(
+    'webhook_disabled',
+    `The webhook ${quoted(id)} is disabled. Enable it first: PATCH /v1/webhooks/{id} with {"enabled": true}.`,
+  );
 }
 
 function toDelivery({ webhookId: _, ...delivery }: DeliveryRecord, stepMs = 0): WebhookDelivery {

@@ -21,8 +21,8 @@ import { createReplays } from '../../src/recordings/replay.ts';
 import type { Store } from '../../src/store.ts';
 import { UsageMeter } from '../../src/usage/usage-meter.ts';
 import { WaitLog } from '../../src/waits/wait-log.ts';
+import { createNewWebhooks } from '../../src/webhooks/new-webhook.ts';
 import { parseCidrs } from '../../src/webhooks/outbound/address-guard.ts';
-import { Webhooks } from '../../src/webhooks/registry.ts';
 import { openSqliteHere } from '../store/sqlite/open-sqlite.ts';
 import { type ApiClient, apiClient } from '../support/api-client.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -181,7 +181,7 @@ export async function startHttp(
   const guard = { allow: parseCidrs('127.0.0.1/32'), resolve: async () => ['127.0.0.1'] };
   const plans = createPlans(planSettings);
   const usage = new UsageMeter({ store, clock, log });
-  const webhooks = new Webhooks({ store, guard, events, clock, plans });
+  const newWebhooks = createNewWebhooks({ guard, clock, plans });
 
   const receiver = new Receiver({
     ...{ store, readings: reading, events, clock, plans, sink: false },
@@ -204,7 +204,7 @@ export async function startHttp(
       store,
       parsing,
       events,
-      webhooks,
+      newWebhooks,
       waitLog: new WaitLog(store.waits, clock, (err) => log.error({ err }, 'ended waits were not kept')),
       plans,
       rate: new RateLimit(clock),

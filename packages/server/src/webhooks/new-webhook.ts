@@ -1,0 +1,31 @@
+import type { Plans } from '../accounts/plans.ts';
+import type { AccountRecord } from '../accounts/sql.ts';
+import type { Clock } from '../clock.ts';
+import { newId } from '../ids.ts';
+import { checkUrl, type GuardSettings } from './outbound/address-guard.ts';
+import { newWebhookSecret } from './sign.ts';
+
+export type NewWebhooks = ReturnType<typeof createNewWebhooks>;
+
+/** Both functions throw AppError `webhook_url_refused`. */
+export const createNewWebhooks = ({
+  guard,
+  clock,
+  plans,
+}: {
+  guard: GuardSettings;
+  clock: Clock;
+  plans: Plans;
+}) => ({
+  /** @returns the URL in its normal form */
+  checkUrl: (url: string): Promise<string> => checkUrl(url, guard),
+
+  /** The parts of a webhook that its owner does not choose, and the limit of the account's plan. */
+  make: async ({ plan }: AccountRecord, url: string) => ({
+    url: await checkUrl(url, guard),
+    id: newId('whk', clock.now()),
+    description: '',
+    secret: newWebhookSecret(),
+    maxWebhooks: plans.named(plan).maxWebhooks,
+  }),
+});
