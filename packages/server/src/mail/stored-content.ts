@@ -1,7 +1,7 @@
 import { joinTexts } from './bodies.ts';
 import { MessageFields } from './fields.ts';
 import { cut } from './limits.ts';
-import { type MailContent, type MailHeader, type MailImage, NO_CONTENT, type ParsedMail } from './mail.ts';
+import { type MailContent, NO_CONTENT, type ParsedMail } from './mail.ts';
 import type { ContentWords } from './matching/compared-content.ts';
 import { decodeAs } from './mime/charset.ts';
 import { readHeader } from './mime/header.ts';
@@ -25,25 +25,13 @@ const MAX_LETTER_BYTES = 3;
 
 type FromSource = 'html' | 'htmlText' | 'images' | 'text' | 'headers';
 
-export interface StoredContent extends Omit<MailContent, FromSource> {
-  /** Missing if it is decoded from the raw source; also applies to the next three fields. */
-  html?: string | null;
-  htmlText?: string | null;
-  images?: MailImage[];
-  headers?: MailHeader[];
-  text?: string | null;
+/** Fields of {@link FromSource} are missing if they are to be decoded from the raw source. */
+export interface StoredContent extends Omit<MailContent, FromSource>, Partial<Pick<MailContent, FromSource>> {
   /** The first MAX_BEGINNING characters of both bodies, for a mail with a body that is too long to be stored. */
   beginnings?: { text: string | null; html: string | null };
+  /** Missing if the mail could not be parsed, or if not even the index fits: then it is parsed again on demand. */
   index?: PartIndex;
 }
-
-/** Stored if all else exceeds the limits: the mail is parsed again on demand. */
-interface UnstoredContent {
-  isUnstored: true;
-  htmlWords: string | null;
-}
-
-export type AnyStoredContent = StoredContent | UnstoredContent;
 
 export interface KnownContent {
   content: MailContent;
@@ -52,17 +40,12 @@ export interface KnownContent {
   isPartial: boolean;
 }
 
-export function knownContent(stored: AnyStoredContent): KnownContent {
-  if ('isUnstored' in stored) {
-    return { content: { ...NO_CONTENT, htmlWords: stored.htmlWords }, index: null, isPartial: true };
-  }
-  const { index = null, beginnings, html, htmlText, images = [], text, headers, ...rest } = stored;
+export function knownContent(stored: StoredContent): KnownContent {
+  const { index = null, beginnings, html, text, headers, ...rest } = stored;
   return {
     content: {
-      ...rest,
+      ...{ htmlText: null, images: [], ...rest },
       html: html ?? beginnings?.html ?? null,
-      htmlText: htmlText ?? null,
-      images,
       text: text ?? beginnings?.text ?? null,
       headers: headers ?? [],
     },
@@ -81,27 +64,31 @@ export function contentJson(
   const budget = Math.min(ofSource, MAX_STORED_BYTES) - summaryBytes;
   const { html, htmlText, images, text, headers, ...rest } = content;
   const kept = { ...rest, index };
-  if (size <= MAX_DERIVED_BYTES) {
-    return jsonWithin(budget, { ...kept, text }) ?? jsonWithoutText(budget, kept, text);
-  }
   const beginnings = { text: beginningOf(text), html: beginningOf(html) };
-  return (
-    jsonWithin(budget, { ...kept, text, html, htmlText, images, headers }) ??
-    jsonWithin(budget, { ...kept, text, headers, beginnings }) ??
-    jsonWithin(budget, { ...kept, headers, beginnings }) ??
-    jsonWithoutText(budget, kept, text)
-  );
+  const choices: StoredContent[] =
+    size <= MAX_DERIVED_BYTES
+      ? [{ ...kept, text }]
+      : [
+          { ...kept, text, html, htmlText, images, headers },
+          { ...kept, text, headers, beginnings },
+          { ...kept, headers, beginnings },
+        ];
+  for (const choice of choices) {
+    const json = jsonWithin(budget, choice);
+    if (json !== undefined) return json;
+  }
+  return jsonOfWords(text ?? content.htmlWords, budget / 2);
 }
 
 const beginningOf = (body: string | null): string | null => body && cut(body, MAX_BEGINNING);
 
-function jsonWithoutText(budget: number, kept: Omit<StoredContent, FromSource>, text: string | null): string {
-  const words = text ?? kept.htmlWords;
-  const maxCharacters = Math.max(0, Math.floor(budget / 2 / MAX_LETTER_BYTES));
+/** Stores only the beginning of the text, for searches. */
+function jsonOfWords(words: string | null, budget: number): string {
+  const maxCharacters = Math.max(0, Math.floor(budget / MAX_LETTER_BYTES));
   // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes these characters, which would take more bytes
   const htmlWords = words && cut(words, maxCharacters).replaceAll(/[\x00-\x1f"\\]+/g, ' ');
-  const unstored: UnstoredContent = { isUnstored: true, htmlWords };
-  return jsonWithin(budget, { ...kept, htmlWords }) ?? JSON.stringify(unstored);
+  const { html, htmlText, images, text, headers, ...empty } = NO_CONTENT;
+  return JSON.stringify({ ...empty, htmlWords } satisfies StoredContent);
 }
 
 /** The JSON; undefined if it exceeds `budget` bytes. */
@@ -114,53 +101,40 @@ function jsonWithin(budget: number, content: StoredContent): string | undefined 
   return json.length * MAX_LETTER_BYTES <= budget || Buffer.byteLength(json) <= budget ? json : undefined;
 }
 
-/** A text that is not stored is decoded from a large raw source; of others only the beginning is known. */
+/** Decodes a text that is not stored from the raw source. */
 export async function readWords(
-  stored: AnyStoredContent,
-  size: number,
+  stored: StoredContent,
   load: () => Promise<Uint8Array>,
 ): Promise<ContentWords> {
-  if ('isUnstored' in stored)
-    return { text: null, links: [], rfcMessageId: null, htmlWords: stored.htmlWords };
   const { text = null, htmlWords, links, rfcMessageId, index } = stored;
-  if (stored.text !== undefined || size <= MAY_LACK_TEXT_BYTES || !index)
-    return { text, htmlWords, links, rfcMessageId };
-  const { buffer, byteOffset, byteLength } = await load();
-  const decoded = bodyOf(Buffer.from(buffer, byteOffset, byteLength), index, 'text');
-  return { text: decoded, htmlWords, links, rfcMessageId };
+  const isStored = stored.text !== undefined || !index;
+  const read = isStored ? text : bodyOf(asBuffer(await load()), index, 'text');
+  return { text: read, htmlWords, links, rfcMessageId };
 }
 
 export async function readContent(
-  stored: AnyStoredContent,
-  { buffer, byteOffset, byteLength }: Uint8Array,
+  stored: StoredContent,
+  raw: Uint8Array,
 ): Promise<Omit<KnownContent, 'isPartial'>> {
-  const source = Buffer.from(buffer, byteOffset, byteLength);
-  if ('isUnstored' in stored) {
-    const { parseMail } = await import('./parse.ts');
-    return parseMail(source);
-  }
   const { content, index, isPartial } = knownContent(stored);
   if (!isPartial) return { content, index };
+  if (index === null) {
+    const { parseMail } = await import('./parse.ts');
+    return parseMail(raw);
+  }
+  const source = asBuffer(raw);
   const { fields } = readHeader(source, 0, source.length);
-  const html = bodyOf(source, index ?? [], 'html');
-  return {
-    content: {
-      ...content,
-      html,
-      ...(await pageOf(html)),
-      text: stored.text === undefined ? bodyOf(source, index ?? [], 'text') : stored.text,
-      headers: new MessageFields(source, fields).headers,
-    },
-    index,
-  };
-}
-
-async function pageOf(html: string | null): Promise<Pick<MailContent, 'htmlText' | 'images'>> {
-  if (html === null) return { htmlText: null, images: [] };
+  const html = bodyOf(source, index, 'html');
+  const text = stored.text === undefined ? bodyOf(source, index, 'text') : stored.text;
+  const { headers } = new MessageFields(source, fields);
+  if (html === null) return { content: { ...content, html, text, headers }, index };
   const { readHtml, textOfPage } = await import('./extract/html.ts');
   const page = readHtml(html);
-  return { htmlText: textOfPage(page), images: page.images };
+  const { images } = page;
+  return { content: { ...content, html, text, headers, htmlText: textOfPage(page), images }, index };
 }
+
+const asBuffer = (raw: Uint8Array): Buffer => Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
 
 function bodyOf(source: Buffer, index: PartIndex, role: PartRole): string | null {
   const parts = index.filter((part) => part.role === role);

@@ -3,18 +3,13 @@ import { TagReader } from '../extract/tag-reader.ts';
 /** Places where a page breaks the rules of `accessibility-rules.ts`, by rule name. */
 export type AccessibilityPlaces = ReadonlyMap<string, string[]>;
 
-interface Rgb {
-  red: number;
-  green: number;
-  blue: number;
-}
 /** An open element with the style that its text inherits. */
 interface Open {
   tag: string;
   isHidden: boolean;
-  /** Null if unknown. */
-  color: Rgb | null;
-  ground: Rgb | null;
+  /** Relative luminance (WCAG 2.2) of text and background; null if unknown. */
+  color: number | null;
+  ground: number | null;
   /** Pixels; null if relative or unknown. */
   size: number | null;
   isBold: boolean;
@@ -56,39 +51,25 @@ const HIDING =
 const NAMED: Record<string, string> = {
   ...{ black: '000000', white: 'ffffff', red: 'ff0000', green: '008000', blue: '0000ff', yellow: 'ffff00' },
   ...{ gray: '808080', grey: '808080', silver: 'c0c0c0', navy: '000080', maroon: '800000', teal: '008080' },
-  ...{
-    purple: '800080',
-    olive: '808000',
-    lime: '00ff00',
-    aqua: '00ffff',
-    fuchsia: 'ff00ff',
-    orange: 'ffa500',
-  },
+  ...{ purple: '800080', olive: '808000', lime: '00ff00', aqua: '00ffff', orange: 'ffa500' },
+  fuchsia: 'ff00ff',
 };
 
-/** Null for anything but an opaque plain colour, such as a gradient, an image or a variable. */
-function colorOf(text: string): Rgb | null {
+/** Relative luminance (WCAG 2.2). Null for anything but an opaque plain colour, such as a gradient or a variable. */
+function luminanceOf(text: string): number | null {
   const value = text.trim().toLowerCase();
   const hex = /^#?([\da-f]{6})$/.exec(NAMED[value] ?? value.replace(/^#(.)(.)(.)$/, '#$1$1$2$2$3$3'))?.[1];
   const parts = hex
     ? [0, 2, 4].map((at) => Number.parseInt(hex.slice(at, at + 2), 16))
     : /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/.exec(value)?.slice(1).map(Number);
-  const [red = 0, green = 0, blue = 0] = parts ?? [];
-  return parts ? { red, green, blue } : null;
+  if (parts === undefined) return null;
+  const [red = 0, green = 0, blue = 0] = parts
+    .map((part) => part / 255)
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-function luminance({ red, green, blue }: Rgb): number {
-  const [r = 0, g = 0, b = 0] = [red, green, blue].map((value) => {
-    const part = value / 255;
-    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-  });
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-}
-
-function contrast(one: Rgb, other: Rgb): number {
-  const [dark = 0, light = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
-  return (light + 0.05) / (dark + 0.05);
-}
+const contrast = (a: number, b: number): number => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 
 /** Pixels; null for a relative size. */
 function pixels(size: string): number | null {
@@ -98,17 +79,11 @@ function pixels(size: string): number | null {
 }
 
 function declarations(style: string): Map<string, string> {
-  const pairs = style.slice(0, MAX_STYLE).toLowerCase().split(';');
+  const written = style.slice(0, MAX_STYLE).toLowerCase().replaceAll('!important', '');
   return new Map(
-    pairs.map((pair) => {
-      const colon = pair.indexOf(':');
-      return [
-        pair.slice(0, Math.max(colon, 0)).trim(),
-        pair
-          .slice(colon + 1)
-          .replace('!important', '')
-          .trim(),
-      ];
+    written.split(';').map((pair) => {
+      const [name = '', value = ''] = pair.split(/:(.*)/s, 2);
+      return [name.trim(), value.trim()];
     }),
   );
 }
@@ -180,8 +155,8 @@ class AccessibilityReader extends TagReader {
       HIDING.test(attributes.get('style') ?? '');
     return {
       ...{ tag, isHidden, size },
-      color: stated === undefined ? inherited : colorOf(stated),
-      ground: isPicture ? null : ground === undefined ? (isStyled ? null : top.ground) : colorOf(ground),
+      color: stated === undefined ? inherited : luminanceOf(stated),
+      ground: isPicture ? null : ground === undefined ? (isStyled ? null : top.ground) : luminanceOf(ground),
       isBold:
         weight === undefined ? top.isBold || /^(?:h\d|b|strong|th)$/.test(tag) : /bold|[6-9]00/.test(weight),
       isSmallByNature: top.isSmallByNature || tag === 'sup' || tag === 'sub',
@@ -228,7 +203,7 @@ class AccessibilityReader extends TagReader {
     if (!READABLE.test(text) || (size !== null && size <= HIDDEN_SIZE)) return;
     const place = text.replace(/\s+/g, ' ').trim().slice(0, MAX_PLACE);
     if (size !== null && size < MIN_SIZE && !isSmallByNature) this.add('small-text', place);
-    if (!color || !ground) return;
+    if (color === null || ground === null) return;
     const isLarge = size !== null && (size >= LARGE || (isBold && size >= LARGE_BOLD));
     if (contrast(color, ground) < (isLarge ? MIN_RATIO_LARGE : MIN_RATIO)) this.add('color-contrast', place);
   }

@@ -17,13 +17,16 @@ export interface LintedMail {
 export interface Case {
   message: string;
   where: string | null;
-  count?: number;
 }
 
-export interface Rule {
-  name: string;
-  severity: LintFinding['severity'];
-  reference: string;
-  /** Returns the problems; false if there are none. */
-  check(mail: LintedMail): readonly Case[] | Case | false;
-}
+/** Returns the problems: places, or cases with a message of their own. */
+export type Check = (mail: LintedMail) => readonly (string | null | Case)[];
+
+export type Rule = readonly [
+  name: string,
+  severity: LintFinding['severity'],
+  reference: string,
+  check: Check,
+  /** The message of all places that `check` returns. */
+  message?: string,
+];

@@ -4,22 +4,9 @@ import { cut } from '../limits.ts';
 import { readParts } from '../mime/parts.ts';
 import { parseMail } from '../parse.ts';
 import { accessibilityPlaces } from './accessibility-places.ts';
-import { ACCESSIBILITY_RULES } from './accessibility-rules.ts';
-import { BODY_RULES } from './body-rules.ts';
-import type { Rule } from './finding.ts';
-import { HEADER_RULES } from './header-rules.ts';
+import { featuresOf } from './page-checks.ts';
 import { pageFacts } from './page-facts.ts';
-import { featuresOf, PAGE_RULES, TEMPLATE_RULES } from './page-rules.ts';
-
-/* To add a rule, add it to one of the five tables. Rules must report nothing for a well-made mail. */
-
-export const RULES: readonly Rule[] = [
-  ...HEADER_RULES,
-  ...BODY_RULES,
-  ...TEMPLATE_RULES,
-  ...PAGE_RULES,
-  ...ACCESSIBILITY_RULES,
-];
+import { RULES } from './rules.ts';
 
 const MAX_NAMED = 5;
 const MAX_TEXT = 1_000;
@@ -35,16 +22,17 @@ export function lintMail(raw: Uint8Array): LintReport {
   const page = html === null ? null : pageFacts(html);
   const accessibility = html === null ? new Map<string, string[]>() : accessibilityPlaces(html);
   const linted = { source, parts, bodies: sortParts(source, parts.root), mail, page, accessibility };
-  const findings = RULES.flatMap(({ name: rule, severity, reference, check }) => {
-    const cases = [check(linted) || []].flat();
+  const findings = RULES.flatMap(([rule, severity, reference, check, ofAll = '']) => {
+    const cases = check(linted).map((one) =>
+      typeof one === 'object' && one !== null ? one : { message: ofAll, where: one },
+    );
     if (cases.length === 0) return [];
     const messages = new Set(cases.map(({ message }) => message));
     const places = [...new Set(cases.flatMap(({ where }) => where ?? []))];
     const others = places.length - MAX_NAMED;
     const named = places.slice(0, MAX_NAMED).join(', ') + (others > 0 ? ` and ${others} more` : '');
     const message = textOf([...messages].slice(0, MAX_NAMED).join(' '));
-    const count = cases.reduce((sum, one) => sum + (one.count ?? 1), 0);
-    return [{ rule, severity, message, where: textOf(named) || null, count, reference }];
+    return [{ rule, severity, message, where: textOf(named) || null, count: cases.length, reference }];
   });
   return {
     findings: findings.toSorted((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity)),

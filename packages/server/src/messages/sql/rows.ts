@@ -3,7 +3,7 @@ import type { Db } from '../../database/sql.ts';
 import { anyOf, constant, EMPTY, type Range, type Sql, sql } from '../../database/sql.ts';
 import type { MailEnvelope, MailSummary } from '../../mail/mail.ts';
 import { ComparedContent, recentContents } from '../../mail/matching/compared-content.ts';
-import { type AnyStoredContent, MAX_DERIVED_BYTES, readWords } from '../../mail/stored-content.ts';
+import { MAX_DERIVED_BYTES, readWords, type StoredContent } from '../../mail/stored-content.ts';
 import { decodeTrail } from '../../mail/trail.ts';
 import { loadSource } from '../../reading/sql.ts';
 import type { FullMessageRecord, MessageRecord, MessageRow } from '../records.ts';
@@ -19,7 +19,7 @@ export function parse<T>(text: string): T {
   }
 }
 
-export const parseContent = (bytes: Uint8Array): AnyStoredContent => parse(utf8.decode(bytes));
+export const parseContent = (bytes: Uint8Array): StoredContent => parse(utf8.decode(bytes));
 export const parseSummary = (bytes: Uint8Array): MailSummary => parse(utf8.decode(bytes));
 
 const recent = recentContents();
@@ -43,8 +43,7 @@ export async function readContents(
   );
   for (const { seq, content } of stored) {
     const messages = bySource.get(seq) ?? [];
-    const size = messages[0]?.size ?? 0;
-    const words = await readWords(parseContent(content), size, () => loadSource(db, seq));
+    const words = await readWords(parseContent(content), () => loadSource(db, seq));
     const compared = new ComparedContent(words);
     for (const { id } of messages) {
       found.set(id, compared);

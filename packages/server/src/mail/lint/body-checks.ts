@@ -1,0 +1,147 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import { MAX_HTML_TEXT } from '../limits.ts';
+import { isKnownCharset, isSevenBit } from '../mime/charset.ts';
+import { fieldKey } from '../mime/header.ts';
+import { bodyBytes } from '../mime/part-index.ts';
+import type { Part } from '../mime/parts.ts';
+import type { Case, LintedMail } from './finding.ts';
+
+/** Gmail shows only this many bytes of HTML, and a link to the rest. */
+const CLIPPED_BYTES = 102 * 1024;
+const MIN_WORDS = 20;
+const MIN_SHARED = 0.2;
+
+const textParts = ({ bodies }: LintedMail): Part[] => [...bodies.text, ...bodies.html];
+const charsetOf = (part: Part): string => (part.parameters.get('charset') ?? '').trim().toLowerCase();
+
+export const wrongCharsets = (mail: LintedMail): Case[] =>
+  textParts(mail).flatMap((part) => {
+    const message = charsetProblem(mail.source, part);
+    return message === undefined ? [] : [{ message, where: part.type }];
+  });
+
+function charsetProblem(source: Buffer, part: Part): string | undefined {
+  const bytes = bodyBytes(source, part);
+  const charset = charsetOf(part);
+  if (charset !== '' && !isKnownCharset(charset)) return `"${charset}" is not a known charset.`;
+  if (isAscii(bytes)) return undefined;
+  if (charset === 'us-ascii' || charset === 'ascii') {
+    return 'The charset is US-ASCII but the body has bytes beyond it. Declare the charset that it is in.';
+  }
+  if (isSevenBit(charset)) {
+    return `The charset is ${charset.toUpperCase()}, which has bytes of seven bits, but the body has others. Declare the charset that it is in.`;
+  }
+  if (/^utf-?8$/.test(charset) && !isUtf8(bytes)) {
+    return 'The charset is UTF-8 but the body is not valid UTF-8. Declare the charset that it is in.';
+  }
+  return undefined;
+}
+
+export const missingCharsets = (mail: LintedMail): string[] =>
+  textParts(mail)
+    .filter((part) => charsetOf(part) === '' && !isAscii(bodyBytes(mail.source, part)))
+    .map(({ type }) => type);
+
+export const missingText = ({ mail: { content }, page }: LintedMail): (string | null)[] =>
+  !content.text?.trim() && (content.htmlText?.trim() || page?.images.length) ? [null] : [];
+
+const wordsOf = (text: string): Set<string> =>
+  new Set(
+    text
+      .replace(/https?:\/\/\S+/g, ' ')
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]{2,40}/gu) ?? [],
+  );
+
+export function differentText({ mail: { content } }: LintedMail): Case[] {
+  if (!content.text?.trim() || content.htmlText === null) return [];
+  const shown = wordsOf(content.htmlText);
+  if (shown.size < MIN_WORDS) return [];
+  // Cut like htmlText, so that both have the same maximum length.
+  const text = wordsOf(content.text.slice(0, MAX_HTML_TEXT));
+  const shared = [...shown].filter((word) => text.has(word)).length / shown.size;
+  if (shared >= MIN_SHARED) return [];
+  const message = `The text has ${Math.round(100 * shared)} % of the words of the HTML. Both must say the same, since each recipient sees one of them.`;
+  return [{ message, where: 'text/plain' }];
+}
+
+export function clippedHtml({ mail: { content } }: LintedMail): Case[] {
+  const bytes = Buffer.byteLength(content.html ?? '');
+  if (bytes <= CLIPPED_BYTES) return [];
+  const message = `The HTML has ${Math.ceil(bytes / 1024)} KB. Gmail shows the first 102 KB, so the end, often the unsubscribe link, is hidden.`;
+  return [{ message, where: 'text/html' }];
+}
+
+/** Attachments that are not meant to be saved: messages and their headers, signatures and encrypted data. */
+const NOT_SAVED = /^(?:message\/|text\/rfc822-headers|multipart\/|application\/(?:pgp|(?:x-)?pkcs7)-)/;
+
+export function filesWithoutName({ mail: { content }, parts }: LintedMail): Case[] {
+  // The parts of an encrypted message are not meant to be saved (RFC 3156 section 4).
+  if (parts.root.type === 'multipart/encrypted') return [];
+  return content.attachments
+    .filter(
+      ({ disposition, filename, contentType, parameters }) =>
+        disposition === 'attachment' &&
+        filename === null &&
+        !NOT_SAVED.test(contentType) &&
+        // An invitation that calendars read (RFC 6047 section 2.4).
+        !(contentType === 'text/calendar' && 'method' in parameters),
+    )
+    .map(({ id, contentType }) => ({
+      message: `The attachment of type ${contentType} has no file name. Add a "filename" to its Content-Disposition.`,
+      where: id,
+    }));
+}
+
+/** Placeholders of Mustache, Jinja, ERB, JavaScript, PHP mailers and Mailchimp, and a stringified object. */
+const PLACEHOLDER =
+  /\{\{[^{}\n]{1,60}\}\}|\{%[^%\n]{1,60}%\}|<%[^%\n]{1,60}%>|\$\{[\w.]{1,60}\}|%%[\w ]{1,40}%%|\*\|[\w:]{1,40}\|\*|\[object Object\]/;
+/** The same in a URL, plain or percent-encoded, and JavaScript's `undefined`. */
+const IN_ADDRESS =
+  /\{\{[^{}]{1,60}\}\}|%7B%7B.{1,60}?%7D%7D|\$\{[\w.]{1,60}\}|\*\|[\w:]{1,40}\|\*|\[object(?: |%20)Object\]|^https?:\/\/undefined\b|\/undefined(?=[/?#]|$)/i;
+const GREETING =
+  /^(?:hi|hello|hey|dear|hallo|liebe[rs]?|guten tag|bonjour|hola|olá|ciao|beste|cześć|hej|merhaba)\b/i;
+/** Values that programs print for a missing name. */
+const NO_NAME = /\b(?:undefined|null|None|NaN)\b/;
+const EMPTY_NAME = /^(?:hi|hello|hey|dear|hallo) ,/i;
+/** Greetings are near the top, and short. */
+const MAX_LINES = 12;
+const MAX_GREETING = 80;
+const MAX_READ = 4 * 1024;
+
+export function unfilledTemplates(linted: LintedMail): Case[] {
+  const { summary, content } = linted.mail;
+  const inSubject = isOfPeople(linted) ? undefined : PLACEHOLDER.exec(summary.subject)?.[0];
+  const greeting = brokenGreeting(content.text ?? '') ?? brokenGreeting(content.htmlText ?? '');
+  const found: [where: string, found?: string | undefined][] = [
+    ['Subject', inSubject],
+    ['greeting', greeting],
+    ...content.links.map(({ href }): [string, string | undefined] => [
+      href.slice(0, 100),
+      IN_ADDRESS.exec(href)?.[0],
+    ]),
+  ];
+  return found.flatMap(([where, value]) => {
+    if (value === undefined) return [];
+    const message = `"${value}" stands where a value belongs. Check that the template gets its data, under the names that it uses.`;
+    return [{ message, where }];
+  });
+}
+
+function brokenGreeting(text: string): string | undefined {
+  const lines = text.slice(0, MAX_READ).split('\n').slice(0, MAX_LINES);
+  return lines
+    .map((line) => line.trim())
+    .filter((line) => line.length <= MAX_GREETING && GREETING.test(line))
+    .find((line) => PLACEHOLDER.test(line) || NO_NAME.test(line) || EMPTY_NAME.test(line));
+}
+
+/** Whether people wrote the mail: replies, forwards and mailing-list mail may quote placeholders. */
+function isOfPeople({ source, parts, mail: { summary, content } }: LintedMail): boolean {
+  return (
+    content.inReplyTo !== null ||
+    content.references.length > 0 ||
+    parts.header.fields.some((field) => fieldKey(source, field) === 'list-id') ||
+    /^\s*(?:re|fwd?|aw|wg|tr|rv)\s*:/i.test(summary.subject)
+  );
+}
