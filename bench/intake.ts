@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
-import { type Child, startChild } from './support/child.ts';
+import { type Child, startChild, untilIdle } from './support/child.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { realisticMail } from './support/mails.ts';
 import { assertAllThere, type Mayfly, withMayfly } from './support/mayfly.ts';
@@ -127,14 +126,6 @@ async function sendToOurs(mayfly: Mayfly, { mails, how }: Mode): Promise<Round['
   const readCpuMs = ((mayfly.cpuSeconds() - before) * 1000) / mails;
   await assertAllThere(mayfly, inbox, mails);
   return { ...figures, readCpuMs, delayP99: p99, delayMax: max };
-}
-
-/** Reading goes on after a burst: resolves when the server has computed nothing for 200 ms. */
-async function untilIdle(server: Child): Promise<void> {
-  for (let last = -1; last !== server.cpuSeconds(); ) {
-    last = server.cpuSeconds();
-    await setTimeout(200);
-  }
 }
 
 const ofOurs = (rounds: Round[], figure: keyof Round['ours']) => rounds.map(({ ours }) => ours[figure]);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 const PROBE = new URL('./probe.js', import.meta.url).href;
 /** A server that says nothing for so long will not say it any more, milliseconds. */
@@ -170,4 +171,12 @@ function controls(child: ChildProcess, exited: Promise<unknown>, pid: number, re
       clearTimeout(force);
     },
   };
+}
+
+/** Resolves when the server has used no CPU time for 200 ms. It parses the mails of a burst after the burst. */
+export async function untilIdle(server: Child): Promise<void> {
+  for (let last = -1; last !== server.cpuSeconds(); ) {
+    last = server.cpuSeconds();
+    await sleep(200);
+  }
 }
