@@ -109,14 +109,16 @@ export class Dispatcher {
   }
 
   /** @returns undefined for an aborted attempt, which says nothing about the endpoint: the row is claimed again */
-  #resultOf({ attempts }: ClaimedOutgoing, { outcome, to }: NonNullable<Attempted>) {
+  #resultOf(
+    { attempts }: ClaimedOutgoing,
+    { outcome, to }: NonNullable<Attempted>,
+  ): OutgoingResult | undefined {
     if (outcome.error?.code === 'aborted') return undefined;
     const { clock, schedule, random, retryDelays } = this.#deps;
     const step = nextStep(attempts + 1, outcome, clock.now(), random(), retryDelays);
     const error = outcome.error?.message ?? null;
-    const result = (state: 'delivered' | 'failed'): OutgoingResult => ({ state, error, to });
-    if (step.kind !== 'retry') return result(step.kind === 'delivered' ? 'delivered' : 'failed');
-    return { state: 'pending' as const, dueAt: schedule.now() + step.inMs, error, to };
+    const dueAt = step.state === 'pending' ? schedule.now() + step.inMs : null;
+    return { state: step.state, dueAt, error, to };
   }
 
   #failureOf(claimed: ClaimedOutgoing, thrown: unknown): OutgoingResult | undefined {
@@ -125,8 +127,9 @@ export class Dispatcher {
       this.#deps.log.error({ err: thrown, id: claimed.id }, 'An attempt to send failed unexpectedly');
     const message = isKnown ? messageOf(thrown) : 'The server failed; its log has the cause.';
     const { to = [] } = claimed.details;
-    if (thrown instanceof Ended) return { state: thrown.state, error: message, to };
-    if (thrown instanceof RelayRefused && thrown.isFinal) return { state: 'failed', error: message, to };
+    if (thrown instanceof Ended) return { state: thrown.state, dueAt: null, error: message, to };
+    if (thrown instanceof RelayRefused && thrown.isFinal)
+      return { state: 'failed', dueAt: null, error: message, to };
     const error = { code: 'connect_failed' as const, message };
     return this.#resultOf(claimed, { outcome: { ok: false, status: null, retryAfter: null, error }, to });
   }

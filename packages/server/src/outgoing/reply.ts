@@ -20,23 +20,13 @@ export function plainSubject(subject: string): string {
   return rest.trim();
 }
 
-export interface WrittenReply {
-  subject: string;
-  text: string;
-  html: string | undefined;
-  to: MailAddress[];
-  cc: MailAddress[];
-  inReplyTo: string | undefined;
-  references: string[];
-}
-
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
 const mailbox = ({ name, address }: MailAddress): string => (name ? `${name} <${address}>` : address);
 
 /** Composes a reply as a mail program would. @param own the address that replies */
-export function writeReply(message: FullMessageRecord, reply: Reply, own: string): WrittenReply {
+export function writeReply(message: FullMessageRecord, reply: Reply, own: string) {
   const { summary, content, receivedAt } = message;
   const others = (all: readonly MailAddress[], known: readonly MailAddress[]): MailAddress[] =>
     all.filter(({ address }) => address !== own && !known.some((one) => one.address === address));

@@ -83,11 +83,12 @@ export interface OutgoingRecord
   dueAt: number | null;
 }
 
-/** `to`: the recipients, as determined by the attempt. */
-export type OutgoingResult = { error: string | null; to?: string[] | undefined } & (
-  | { state: 'pending'; dueAt: number }
-  | { state: Exclude<SentRecord['state'], 'pending'> }
-);
+export interface OutgoingResult extends Pick<OutgoingRecord, 'state' | 'error'> {
+  /** Null unless `state` is `pending`. */
+  dueAt: number | null;
+  /** The recipients, as determined by the attempt. */
+  to: string[];
+}
 
 type Stored<T> = Omit<T, 'details'> & { details: string };
 const decoded = <T extends { details: OutgoingDetails }>(row: Stored<T>): T =>
@@ -221,14 +222,13 @@ export const outgoing = {
     async (
       tx,
       { id, leasedUntil, details }: Pick<ClaimedOutgoing, 'id' | 'leasedUntil' | 'details'>,
-      result: OutgoingResult,
+      { state, error, dueAt, to }: OutgoingResult,
       now: number,
     ): Promise<void> => {
-      const dueAt = result.state === 'pending' ? result.dueAt : null;
-      const shown = JSON.stringify(result.to ? { ...details, to: result.to } : details);
       await tx.run(
-        sql`update outgoing set state = ${result.state}, due_at = ${dueAt}, leased_until = null, error = ${result.error},
-            attempts = attempts + 1, details = ${shown}, ended_at = ${dueAt === null ? now : null},
+        sql`update outgoing set state = ${state}, due_at = ${dueAt}, leased_until = null, error = ${error},
+            attempts = attempts + 1, details = ${JSON.stringify({ ...details, to })},
+            ended_at = ${dueAt === null ? now : null},
             raw = ${dueAt === null ? sql`null` : sql`raw`}
           where id = ${id} and leased_until = ${leasedUntil}`,
       );

@@ -7,7 +7,7 @@ import { DueLoop } from './due-loop.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
 import type { Sender } from './outbound/send.ts';
 import { type EventBodyDeps, eventBody } from './payload.ts';
-import { hasOnlyFailed, LEASE_MS, type NextStep, nextStep } from './schedule.ts';
+import { hasOnlyFailed, LEASE_MS, nextStep } from './schedule.ts';
 import type { ScheduleClock } from './schedule-clock.ts';
 import { signatureHeaders } from './sign.ts';
 import type { ClaimedDelivery } from './sql/queue.ts';
@@ -105,9 +105,11 @@ export class Deliverer {
     const { status, error, responseStart } = outcome;
     const durationMs = Math.round(outcome.durationMs);
     const attempt = { at, status, durationMs, error, responseStart };
-    const streak = await this.#record(claimed, attempt, standing(step, schedule.now()));
+    const isRetried = step.state === 'pending';
+    const next = isRetried ? { state: step.state, at: schedule.now() + step.inMs } : step;
+    const streak = await this.#record(claimed, attempt, next);
     metrics.attempt(outcome.ok ? 'ok' : 'failed', outcome.durationMs / 1_000);
-    if (step.kind !== 'retry') metrics.delivery(step.kind === 'delivered' ? 'delivered' : 'failed');
+    if (!isRetried) metrics.delivery(step.state);
     log.info(
       {
         ...idsOf(claimed),
@@ -115,13 +117,14 @@ export class Deliverer {
         status,
         error: error?.code,
         ms: durationMs,
-        next: step.kind,
-        ...(step.kind === 'retry' && { nextAt: new Date(now + step.inMs).toISOString() }),
+        next: step.state,
+        ...(isRetried && { nextAt: new Date(now + step.inMs).toISOString() }),
       },
       'A webhook attempt ended',
     );
-    const reason = reasonToDisable(step, streak, now);
-    if (reason === undefined) return;
+    const isGone = step.state === 'failed' && step.isGone;
+    if (!isGone && !(streak && hasOnlyFailed(streak, now))) return;
+    const reason = isGone ? step.reason : 'Nothing but failures for five days.';
     const { webhookId, accountId } = claimed;
     await store.webhooks.disable(webhookId, reason);
     metrics.disabled();
@@ -146,16 +149,3 @@ const idsOf = ({ id, webhookId, accountId, eventId, messageId }: ClaimedDelivery
   eventId,
   messageId,
 });
-
-function standing(step: NextStep, now: number): AttemptResult['next'] {
-  if (step.kind === 'retry') return { state: 'pending', at: now + step.inMs };
-  if (step.kind === 'delivered') return { state: 'delivered', reason: null };
-  const reason = step.kind === 'disable' ? step.reason : 'All attempts failed.';
-  return { state: 'failed', reason };
-}
-
-function reasonToDisable(step: NextStep, streak: FailureStreak | undefined, now: number): string | undefined {
-  if (step.kind === 'disable') return step.reason;
-  if (streak && hasOnlyFailed(streak, now)) return 'Nothing but failures for five days.';
-  return undefined;
-}

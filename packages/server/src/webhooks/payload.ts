@@ -20,16 +20,13 @@ export type PayloadMessage = Pick<
   isPartial?: boolean;
 };
 
-interface MessageReceived {
-  eventId: string;
-  inbox: Pick<InboxRecord, 'id' | 'address' | 'labels'>;
-  message: PayloadMessage;
-  publicUrl: string;
-}
-
 /** Builds the event of a message. It depends on its arguments only, so that every attempt sends the same bytes. */
-export function messageReceived({ eventId, inbox, message, publicUrl }: MessageReceived) {
-  const { id, address, labels } = inbox;
+export function messageReceived(
+  eventId: string,
+  { id, address, labels }: Pick<InboxRecord, 'id' | 'address' | 'labels'>,
+  message: PayloadMessage,
+  publicUrl: string,
+) {
   const timestamp = new Date(message.receivedAt).toISOString();
   const data = { inbox: { id, address, labels }, message: messageBody(message, timestamp, publicUrl) };
   return { id: eventId, type: 'message.received' as const, timestamp, data };
@@ -126,7 +123,7 @@ function testEvent(eventId: string, receivedAt: number, { publicUrl, domain }: E
   };
   const content = { html: null, text, links: [], attachments: [] };
   const place = { id: 'msg_test', inboxId: inbox.id, receivedAt, size: text.length, rcptTo: [address] };
-  const event = messageReceived({ eventId, inbox, message: { ...place, summary, content }, publicUrl });
+  const event = messageReceived(eventId, inbox, { ...place, summary, content }, publicUrl);
   return { ...event, test: true as const };
 }
 
@@ -144,7 +141,7 @@ export async function eventBody(
     if (!inbox || inbox.expiresAt <= now) return { gone: 'The inbox ended.' };
     const message = await store.messages.find(inboxId, messageId, now);
     if (!message) return { gone: 'The message was deleted.' };
-    return { json: JSON.stringify(messageReceived({ eventId, inbox, message, publicUrl })) };
+    return { json: JSON.stringify(messageReceived(eventId, inbox, message, publicUrl)) };
   } catch (error) {
     // Cancel the delivery, because retrying would block the webhook's other deliveries forever.
     if (error instanceof AppError && error.code === 'storage_damaged') return { gone: error.message };

@@ -25,12 +25,11 @@ const FAILING_FOR_MS = 5 * DAY_MS;
 /** Failed attempts before a webhook is disabled: more than one delivery makes, so one failed delivery alone never disables it. */
 export const MIN_FAILED_ATTEMPTS = 10;
 
-export type NextStep =
-  | { kind: 'delivered' }
-  | { kind: 'retry'; inMs: number }
-  | { kind: 'given-up' }
-  /** The webhook is disabled; its owner sees the reason. */
-  | { kind: 'disable'; reason: string };
+type NextStep =
+  | { state: 'pending'; inMs: number }
+  | { state: 'delivered'; reason: null }
+  /** `isGone`: the webhook is disabled; its owner sees the reason. */
+  | { state: 'failed'; reason: string; isGone: boolean };
 
 /** @param attemptNumber from 1 @param now wall clock, epoch milliseconds: Retry-After may be a date */
 export function nextStep(
@@ -40,15 +39,16 @@ export function nextStep(
   random: number,
   delays = RETRY_DELAYS_MS,
 ): NextStep {
-  if (result.ok) return { kind: 'delivered' };
+  if (result.ok) return { state: 'delivered', reason: null };
   // Standard Webhooks: a receiver responds 410 to unsubscribe.
-  if (result.status === 410) return { kind: 'disable', reason: 'The endpoint answered 410 Gone.' };
+  if (result.status === 410)
+    return { state: 'failed', reason: 'The endpoint answered 410 Gone.', isGone: true };
   const delay = delays[attemptNumber - 1];
-  if (delay === undefined) return { kind: 'given-up' };
+  if (delay === undefined) return { state: 'failed', reason: 'All attempts failed.', isGone: false };
   const jittered = Math.round(delay * (1 - JITTER + 2 * JITTER * random));
   const requested = result.retryAfter === null ? undefined : parseRetryAfter(result.retryAfter, now);
   // Retry-After can only postpone a retry: earlier ones would use up the attempts too soon.
-  return { kind: 'retry', inMs: Math.max(jittered, requested ?? 0) };
+  return { state: 'pending', inMs: Math.max(jittered, requested ?? 0) };
 }
 
 /**

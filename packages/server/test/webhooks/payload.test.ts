@@ -49,12 +49,7 @@ function message(content: Partial<PayloadMessage['content']> = {}, subject = 'We
 }
 
 function eventOf(content: Partial<PayloadMessage['content']> = {}, subject?: string) {
-  return messageReceived({
-    eventId: 'evt_1',
-    inbox,
-    message: message(content, subject),
-    publicUrl: 'http://127.0.0.1:8025',
-  });
+  return messageReceived('evt_1', inbox, message(content, subject), 'http://127.0.0.1:8025');
 }
 
 const bytes = (text: string | null) => Buffer.byteLength(text ?? '');
@@ -100,7 +95,7 @@ describe('the body of a message.received delivery', () => {
 
   it("is made from the store's records and fits the contract of the API", () => {
     const fromRecords = (owner: InboxRecord, record: FullMessageRecord) =>
-      messageReceived({ eventId: 'evt_1', inbox: owner, message: record, publicUrl: '' });
+      messageReceived('evt_1', owner, record, '');
     // Checked by the compiler: what we send is what a reader of the API gets.
     const asRead = (event: ReturnType<typeof fromRecords>): Pick<Message, SharedField> => event.data.message;
     const names = Object.keys(asRead(eventOf()));
@@ -111,9 +106,7 @@ describe('the body of a message.received delivery', () => {
   it('holds nothing of a record but what it names: no token, no account, no headers', () => {
     const record = { ...message(), envelope: { helo: 'secret-host' }, parseError: null };
     const owner = { ...inbox, accountId: 'acc_1', tokenHash: 'hash', version: 3 };
-    const json = JSON.stringify(
-      messageReceived({ eventId: 'evt_1', inbox: owner, message: record, publicUrl: '' }),
-    );
+    const json = JSON.stringify(messageReceived('evt_1', owner, record, ''));
     expect(json).not.toMatch(/acc_1|hash|secret-host|version/);
   });
 

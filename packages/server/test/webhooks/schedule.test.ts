@@ -24,24 +24,27 @@ describe('the retries of a delivery', () => {
       fc.property(attempts, chance, fc.integer({ min: 0, max: 2 ** 42 }), (attempt, random, now) => {
         const step = nextStep(attempt, failed, now, random);
         const delay = RETRY_DELAYS_MS[attempt - 1] ?? 0;
-        expect(step.kind).toBe('retry');
-        if (step.kind !== 'retry') return;
+        if (step.state !== 'pending') throw new Error('It is not retried.');
         expect(Number.isInteger(step.inMs)).toBe(true);
         expect(step.inMs).toBeGreaterThanOrEqual(delay * 0.8);
         expect(step.inMs).toBeLessThanOrEqual(delay * 1.2);
       }),
     );
-    expect(nextStep(1, failed, NOW, 0)).toEqual({ kind: 'retry', inMs: 4000 });
-    expect(nextStep(1, failed, NOW, 0.999_999)).toEqual({ kind: 'retry', inMs: 6000 });
+    expect(nextStep(1, failed, NOW, 0)).toEqual({ state: 'pending', inMs: 4000 });
+    expect(nextStep(1, failed, NOW, 0.999_999)).toEqual({ state: 'pending', inMs: 6000 });
   });
 
   it('wait as long as Retry-After asks, in seconds or until a date', () => {
     const at = (attempt: number, retryAfter: string) =>
       nextStep(attempt, { ok: false, status: 429, retryAfter }, NOW, 0.5);
-    expect(at(1, '3600')).toEqual({ kind: 'retry', inMs: HOUR });
-    expect(at(4, '1'), 'it puts off, it does not hurry').toEqual({ kind: 'retry', inMs: 10 * MINUTE });
-    expect(at(1, 'soon'), 'nonsense is ignored').toEqual({ kind: 'retry', inMs: 5000 });
-    expect(at(8, '1'), 'it adds no attempt').toEqual({ kind: 'given-up' });
+    expect(at(1, '3600')).toEqual({ state: 'pending', inMs: HOUR });
+    expect(at(4, '1'), 'it puts off, it does not hurry').toEqual({ state: 'pending', inMs: 10 * MINUTE });
+    expect(at(1, 'soon'), 'nonsense is ignored').toEqual({ state: 'pending', inMs: 5000 });
+    expect(at(8, '1'), 'it adds no attempt').toEqual({
+      state: 'failed',
+      reason: 'All attempts failed.',
+      isGone: false,
+    });
   });
 });
 

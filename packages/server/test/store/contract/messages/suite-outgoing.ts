@@ -56,7 +56,7 @@ export function describeOutgoing(given: Given): void {
       // The first claim's result comes late.
       const [first] = rows;
       if (!first) throw new Error('nothing was claimed');
-      await given.store.outgoing.record(first, { state: 'failed', error: 'late' }, T);
+      await given.store.outgoing.record(first, { state: 'failed', dueAt: null, error: 'late', to: [] }, T);
       expect(await given.store.outgoing.held(inbox.id, T)).toEqual({ count: 1, firstAt: T });
     });
   });
