@@ -36,27 +36,22 @@ export function threadsOf(
     const ids = [bare(rfcMessageId), ...(idsOf.get(messageId ?? '') ?? [])];
     mails.push({ kind: 'sent', id, at: createdAt, subject, ids });
   }
-  /** Union-find: maps the first key of a merged group to a key of the group that contains it. */
-  const joined = new Map<string, string>();
-  const rootOf = (key: string): string => {
-    let root = key;
-    for (let next = joined.get(root); next !== undefined; next = joined.get(root)) root = next;
-    return root;
-  };
-  const keysOf = ({ id, subject, ids }: Mail): string[] => {
+  const keysOf = ({ subject, ids }: Mail): string[] => {
     const plain = plainSubject(subject).toLowerCase();
-    return [`mail ${id}`, ...ids.map((one) => `id ${one}`), ...(plain === '' ? [] : [`subject ${plain}`])];
+    return [...ids.map((one) => `id ${one}`), ...(plain === '' ? [] : [`subject ${plain}`])];
   };
+  let groups: { keys: string[]; mails: Mail[] }[] = [];
   for (const mail of mails) {
-    const [first = '', ...others] = keysOf(mail);
-    for (const other of others) {
-      const [a, b] = [rootOf(first), rootOf(other)];
-      if (a !== b) joined.set(a, b);
-    }
+    const keys = keysOf(mail);
+    const same = groups.filter((group) => group.keys.some((key) => keys.includes(key)));
+    const merged = {
+      keys: [...keys, ...same.flatMap((group) => group.keys)],
+      mails: [mail, ...same.flatMap((group) => group.mails)],
+    };
+    groups = [...groups.filter((group) => !same.includes(group)), merged];
   }
-  const groups = Map.groupBy(mails, ({ id }) => rootOf(`mail ${id}`));
-  return [...groups.values()]
-    .map((group) => group.toSorted((a, b) => a.at - b.at))
+  return groups
+    .map((group) => group.mails.toSorted((a, b) => a.at - b.at))
     .toSorted((a, b) => (b.at(-1)?.at ?? 0) - (a.at(-1)?.at ?? 0))
     .map((group) => ({
       subject: plainSubject(group[0]?.subject ?? ''),
