@@ -1,3 +1,5 @@
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import { expect } from 'vitest';
 
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into whatever came.
@@ -23,31 +25,41 @@ export interface ApiOptions {
 /** One request, on the wire as any client's; redirects are not followed. */
 export type ApiClient = (method: string, path: string, options?: ApiOptions) => Promise<Answer>;
 
+/** Kept-open connections of `node:http` take less than half of the CPU time of `fetch`. */
+const agent = new Agent({ keepAlive: true });
+
 /** @param key the credential of requests that name none */
 export function apiClient(url: string, key: string): ApiClient {
   return async (method, path, { as = key, body, headers = {}, signal } = {}) => {
-    const response = await fetch(url + path, {
+    const isWritten = typeof body === 'string' || body instanceof Uint8Array;
+    const sent = isWritten || body === undefined ? body : JSON.stringify(body);
+    const options = {
+      agent,
       method,
-      redirect: 'manual',
       headers: {
         ...(as === null ? {} : { authorization: `Bearer ${as}` }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(sent === undefined
+          ? {}
+          : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(sent) }),
         ...headers,
       },
-      ...(body === undefined
-        ? {}
-        : { body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body) }),
       ...(signal ? { signal } : {}),
+    };
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      request(url + path, options, resolve)
+        .on('error', reject)
+        .end(sent);
     });
-    const type = response.headers.get('content-type') ?? '';
-    const bytes = type.startsWith('text/event-stream')
-      ? await firstPiece(response)
-      : new Uint8Array(await response.arrayBuffer());
-    const text = new TextDecoder().decode(bytes);
+    const type = response.headers['content-type'] ?? '';
+    const bytes = type.startsWith('text/event-stream') ? await firstPiece(response) : await buffer(response);
+    const text = bytes.toString();
     const isJson = /json/.test(type) && text !== '';
     const parsed = isJson ? JSON.parse(text) : text;
     if (type === 'application/problem+json' && isJson) expectReadable(parsed);
-    return { status: response.status, headers: response.headers, body: parsed, bytes };
+    const fields = Object.entries(response.headersDistinct).flatMap(([name, values = []]) =>
+      values.map((value): [string, string] => [name, value]),
+    );
+    return { status: response.statusCode ?? 0, headers: new Headers(fields), body: parsed, bytes };
   };
 }
 
@@ -68,9 +80,7 @@ function expectReadable({ detail, errors = [] }: { detail: string; errors?: { me
 }
 
 /** A stream has no end: what it begins with. */
-async function firstPiece({ body }: Response): Promise<Uint8Array> {
-  const reader = body?.getReader();
-  const { value } = (await reader?.read()) ?? {};
-  await reader?.cancel();
-  return value ?? new Uint8Array();
+async function firstPiece(response: IncomingMessage): Promise<Buffer> {
+  for await (const piece of response) return piece;
+  return Buffer.alloc(0);
 }
