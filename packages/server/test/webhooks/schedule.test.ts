@@ -86,23 +86,13 @@ describe('a Retry-After header', () => {
 });
 
 describe('an endpoint that only fails', () => {
-  const streak = (since: number | null, failedAttempts = MIN_FAILED_ATTEMPTS) => ({
-    failingSince: since,
-    failedAttempts,
-  });
-
-  it('is to be disabled after five days, not a moment before', () => {
-    expect(hasOnlyFailed(streak(NOW - 5 * DAY), NOW)).toBe(true);
-    expect(hasOnlyFailed(streak(NOW - 5 * DAY + 1), NOW)).toBe(false);
-  });
-
-  it('is kept when it has hardly been tried, so that two failures a week apart do not disable it', () => {
-    expect(hasOnlyFailed(streak(NOW - 7 * DAY, 2), NOW)).toBe(false);
-    expect(hasOnlyFailed(streak(NOW - 30 * DAY, MIN_FAILED_ATTEMPTS - 1), NOW)).toBe(false);
+  it.each([
+    ['disabled after five days of failures', NOW - 5 * DAY, MIN_FAILED_ATTEMPTS, true],
+    ['kept for a moment less', NOW - 5 * DAY + 1, MIN_FAILED_ATTEMPTS, false],
+    ['kept when it has hardly been tried', NOW - 30 * DAY, MIN_FAILED_ATTEMPTS - 1, false],
+    ['kept when nothing has failed since the last success', null, 0, false],
+  ])('is %s', (_what, failingSince, failedAttempts, isDisabled) => {
+    expect(hasOnlyFailed({ failingSince, failedAttempts }, NOW)).toBe(isDisabled);
     expect(MIN_FAILED_ATTEMPTS).toBeGreaterThan(MAX_ATTEMPTS);
-  });
-
-  it('is kept when nothing has failed since the last success', () => {
-    expect(hasOnlyFailed(streak(null, 0), NOW)).toBe(false);
   });
 });

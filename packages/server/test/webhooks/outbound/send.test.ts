@@ -4,7 +4,6 @@ import type { Socket } from 'node:net';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { generate } from 'selfsigned';
-import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseCidrs } from '../../../src/webhooks/outbound/address-guard.ts';
 import {
@@ -14,7 +13,6 @@ import {
   RESPONSE_START_BYTES,
   type Sender,
 } from '../../../src/webhooks/outbound/send.ts';
-import { newWebhookSecret, signatureHeaders } from '../../../src/webhooks/sign.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type Receiver, startHttp, startTcp } from '../receivers.ts';
 
@@ -51,32 +49,23 @@ const startRaw = (answer: (socket: Socket) => void) =>
   startTcp((socket) => socket.once('data', () => answer(socket))).then(keep);
 
 describe('an attempt', () => {
-  it('delivers exactly the signed bytes, which the reference library verifies on the other side', async () => {
+  it('delivers exactly these bytes', async () => {
     const receiver = keep(await startHttp((response) => response.writeHead(202).end('thanks')));
-    const secret = newWebhookSecret();
     const payload = JSON.stringify({ subject: 'Grüße 🦋' });
-    const timestampSeconds = Math.floor(Date.now() / 1000);
-    const headers = signatureHeaders({ id: 'evt_1', timestampSeconds, body: payload, secrets: [secret] });
+    const headers = { 'webhook-id': 'evt_1' };
     const outcome = await sender.send({ url: `${at(receiver)}?x=%41`, headers, body: payload });
     expect(outcome).toEqual({
-      ok: true,
-      status: 202,
-      durationMs: 0,
-      error: null,
-      responseStart: 'thanks',
-      retryAfter: null,
+      ...{ ok: true, status: 202, durationMs: 0, error: null, responseStart: 'thanks', retryAfter: null },
     });
     const [request] = receiver.requests;
-    expect(request).toMatchObject({ method: 'POST', path: '/in?x=%41' });
+    expect(request).toMatchObject({ method: 'POST', path: '/in?x=%41', body: Buffer.from(payload) });
     expect(request?.headers).toMatchObject({
       host: `hook.test:${receiver.port}`,
+      'webhook-id': 'evt_1',
       'content-type': 'application/json',
       'user-agent': 'Mayfly/test',
       'accept-encoding': 'identity',
     });
-    expect(new Webhook(secret).verify(request?.body ?? Buffer.of(), request?.headers ?? {})).toEqual(
-      JSON.parse(payload),
-    );
   });
 
   it('uses a connection again for the next one', async () => {
@@ -194,15 +183,15 @@ describe('a bad receiver', () => {
     expect(written).toBeLessThan(64 * 1024 * 1024);
   });
 
-  it('that announces a terabyte is not waited for', async () => {
-    const receiver = await startRaw((socket) => {
-      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${2 ** 40}\r\n\r\n`);
-      socket.write(Buffer.alloc(100_000, 'y'));
-    });
-    expect(await send(at(receiver))).toMatchObject({
-      ok: true,
-      responseStart: 'y'.repeat(RESPONSE_START_BYTES),
-    });
+  it.each([
+    ['announces a terabyte', 2 ** 40, 'y'.repeat(100_000)],
+    ['breaks off', 100, 'part'],
+  ])('that %s after a 2xx status has accepted the delivery all the same', async (_how, length, start) => {
+    const receiver = await startRaw((socket) =>
+      socket.end(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n${start}`),
+    );
+    const responseStart = start.slice(0, RESPONSE_START_BYTES);
+    expect(await send(at(receiver))).toMatchObject({ ok: true, status: 200, responseStart });
   });
 
   it('that sends a compressed bomb is not decompressed', async () => {
@@ -243,13 +232,6 @@ describe('a bad receiver', () => {
     expect(outcome).toMatchObject({ ok: false, status: null, error: { code }, responseStart: '' });
     expect(outcome.error?.message).toMatch(/^The endpoint.*\.$/);
     expect(outcome.error?.message).not.toContain('127.0.0.1');
-  });
-
-  it('that breaks off after a 2xx status has accepted the delivery all the same', async () => {
-    const receiver = await startRaw((socket) =>
-      socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart'),
-    );
-    expect(await send(at(receiver))).toMatchObject({ ok: true, status: 200, responseStart: 'part' });
   });
 
   it('that listens no more fails clearly', async () => {
