@@ -208,15 +208,6 @@ describeOnEngines('SMS through the interface of Twilio', (engine) => {
       expect((await newest()).from.name).toMatch(/^\+1\d{10}$/);
     });
 
-    it('gives everything to the inbox of a read token, whatever the number', async () => {
-      const own = await app.createInbox();
-      const other = await app.createInbox({ sms: true });
-      for (const To of ['+4915112345678', (other as Body).phoneNumber])
-        expect((await send(app, { To }, own.token)).status).toBe(201);
-      expect(await listed(own as Body)).toHaveLength(2);
-      expect(await listed(other as Body)).toEqual([]);
-    });
-
     it('shows a message that was sent to its sender alone', async () => {
       const { body: sent } = await send(app, { To: inbox.phoneNumber });
       const shown = await ask(servers.last(), 'GET', `/Messages/${sent.sid}.json`);

@@ -113,14 +113,6 @@ describe('a webhook', () => {
     expect(receiver.requests[0]?.headers['webhook-id']).toBe(ids.eventId);
   });
 
-  it('waits as long as Retry-After asks', async () => {
-    answer = { status: 429, headers: { 'retry-after': '3600' } };
-    const webhook = await app.register(receiver.port);
-    await app.mail((await app.createInbox({ ttlMinutes: 600 })).address);
-    const delivery = await attempted(webhook.id, 1);
-    expect(Date.parse(delivery.nextAttemptAt) - app.clock.now()).toBe(HOUR);
-  });
-
   it('that gives no answer is cut after 15 seconds and tried again', async () => {
     answer = null;
     const webhook = await app.register(receiver.port);
