@@ -33,7 +33,7 @@ export interface MonthUsage {
   taken: number;
   /** When each threshold was first passed, epoch milliseconds. */
   passed: { percent: UsageThreshold; at: number }[];
-  /** Oldest first, only days with requests, without what nodes have not reported yet. */
+  /** Oldest first, without what nodes have not reported yet. */
   days: DayUsage[];
 }
 
@@ -74,24 +74,14 @@ function inOrder<T>(rows: T[], keyOf: (row: T) => string): T[] {
   return rows.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : Number(keyOf(a) > keyOf(b))));
 }
 
+/** Adds to the counts of days. A count may be negative for a moment, if a refund is written before its charge. */
 async function addDays(tx: Tx, reports: UsageReport[]): Promise<void> {
   const all = reports.flatMap(({ accountId, days }) => days.map((day) => ({ accountId, ...day })));
-  const byKey = Map.groupBy(all, ({ accountId, day }) => `${accountId} ${day}`);
-  for (const [, [first, ...others]] of inOrder([...byKey], ([key]) => key)) {
-    if (!first) continue;
-    const { accountId, day } = first;
-    const requests = others.reduce((sum, other) => sum + other.requests, first.requests);
-    if (requests > 0)
-      await tx.run(
-        sql`insert into usage_days (account_id, day, requests) values (${accountId}, ${day}, ${requests})
-          on conflict (account_id, day) do update set requests = usage_days.requests + excluded.requests`,
-      );
-    if (requests < 0)
-      await tx.run(
-        sql`update usage_days set requests = requests + ${requests}
-          where account_id = ${accountId} and day = ${day} and requests + ${requests} >= 0`,
-      );
-  }
+  for (const { accountId, day, requests } of inOrder(all, (one) => `${one.accountId} ${one.day}`))
+    await tx.run(
+      sql`insert into usage_days (account_id, day, requests) values (${accountId}, ${day}, ${requests})
+        on conflict (account_id, day) do update set requests = usage_days.requests + excluded.requests`,
+    );
 }
 
 export const usage = {

@@ -129,7 +129,8 @@ export class UsageMeter {
     const now = this.#clock.now();
     const account = this.#find(accountId, limit, now);
     const left = account ? limit - account.taken + account.unspent : limit;
-    return { remaining: limitOrNull(Math.max(0, left)), resetAt: monthAround(now).end };
+    const resetAt = account?.resetAt ?? monthAround(now).end;
+    return { remaining: limitOrNull(Math.max(0, left)), resetAt };
   }
 
   /** Leased requests of the account that were not spent, and those by day that were not reported. */

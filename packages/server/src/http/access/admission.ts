@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import type { Plan, Plans } from '../../accounts/plans.ts';
 import type { AccountRecord, KeyRecord } from '../../accounts/sql.ts';
 import { type Clock, repeat, SECOND_MS } from '../../clock.ts';
@@ -170,20 +171,20 @@ export function createAdmission({ plans, rate, usage, clock }: AdmissionDeps) {
   };
   return {
     /**
-     * Counts a request against the rate limit and, unless it is free, against the monthly quota. `note` is called
-     * before any error is thrown.
+     * Counts a request against the rate limit and, unless it is free, against the monthly quota. Sets
+     * `request.admitted` before any error is thrown, so that error responses have the headers of the limits too.
      * @throws AppError `rate_limited`, `quota_exceeded`, `unavailable`
      */
     async admit(
+      request: Pick<FastifyRequest, 'admitted'>,
       account: AccountRecord,
       key: KeyRecord | null,
       isFree: boolean,
-      note: (admitted: Admitted) => void,
     ): Promise<void> {
       const plan = plans.named(account.plan);
       const taken = rate.take(account.id, plan);
       const admitted: Admitted = { accountId: account.id, plan, rate: taken, charge: null };
-      note(admitted);
+      request.admitted = admitted;
       if (key) usage.recordKeyUse(key.id);
       if (taken && taken.retryAfterSeconds > 0)
         throw rateLimited(account.plan, plan, taken.retryAfterSeconds);

@@ -99,8 +99,8 @@ const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 export interface Credential {
   text: string;
   hash: string;
-  /** Its cached key or account, valid until the monotonic time `until` or the next call of `forget`. */
-  known: { owner: unknown; until: number; forgotten: number } | undefined;
+  /** Its cached key or account, valid until the monotonic time `until`, milliseconds. */
+  known: { owner: unknown; until: number } | undefined;
 }
 
 /** Ends messages about a missing or malformed credential. No message quotes the header, because it may contain a secret. */
@@ -136,12 +136,13 @@ export const unknownCredential = () =>
 export const sessionEnded = () => unauthorized('The session of the console has ended. Sign in again.');
 
 /** Reads Authorization headers. Caches hashes, which are slow to compute; validity is checked for each request. */
-export function createCredentialReader() {
-  const known = new LRUCache<string, Credential>({ max: 1_000 });
+export class CredentialReader {
+  readonly #cache = new LRUCache<string, Credential>({ max: 1_000 });
+
   /** @throws AppError `unauthorized` for a missing or malformed header, or a wrong checksum */
-  return (header: string | undefined): Credential => {
+  read(header: string | undefined): Credential {
     if (header === undefined) throw missingCredential();
-    const before = known.get(header);
+    const before = this.#cache.get(header);
     if (before) return before;
     const text = bearer(header);
     if (!hasValidChecksum(text))
@@ -149,9 +150,13 @@ export function createCredentialReader() {
         'The credential is incomplete or mistyped: its checksum is wrong. Copy all of it again.',
       );
     const credential = { text, hash: hashCredential(text), known: undefined };
-    known.set(header, credential);
+    this.#cache.set(header, credential);
     return credential;
-  };
+  }
+
+  clear(): void {
+    this.#cache.clear();
+  }
 }
 
 /*

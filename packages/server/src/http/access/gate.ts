@@ -121,9 +121,7 @@ export function guardRequests(
     request.session = sessionSecret(request, options.publicUrl);
     const { session } = request;
     return guard.check({ authorization, session, access, inboxId, isDialect }, (account, key) =>
-      admission.admit(account, key, free || isDialect, (admitted) => {
-        request.admitted = admitted;
-      }),
+      admission.admit(request, account, key, free || isDialect),
     );
   };
 

@@ -10,7 +10,7 @@ import type { ProblemCode } from '../response/problems.ts';
 import type { Admitted } from './admission.ts';
 import {
   type Credential,
-  createCredentialReader,
+  CredentialReader,
   DEV_KEY_HASH,
   devCaller,
   devKeyUnknown,
@@ -106,10 +106,8 @@ type Admit = (account: AccountRecord, key: KeyRecord | null) => Promise<void>;
 /** Authenticates all requests. Caches keys and accounts for a short time, and inboxes until the next write. */
 export class Guard {
   readonly #deps: GuardDeps;
-  readonly #readCredential = createCredentialReader();
+  readonly #credentials = new CredentialReader();
   readonly #shared: ReturnType<typeof createSharing>;
-  /** Number of calls of `forget`; results of queries that began before the last one are not reused. */
-  #forgotten = 0;
 
   constructor(deps: GuardDeps) {
     this.#deps = deps;
@@ -124,14 +122,15 @@ export class Guard {
     const { authorization, session } = asking;
     if (authorization === undefined && session !== undefined)
       return this.#withSession(session, asking, admit);
-    const credential = this.#readCredential(authorization);
+    const credential = this.#credentials.read(authorization);
     return credential.text.startsWith('mft_')
       ? this.#withToken(credential, asking, admit)
       : this.#withKey(credential, asking, admit);
   }
 
+  /** Queries that are running set `known` only of credentials that are then no longer cached. */
   forget(): void {
-    this.#forgotten += 1;
+    this.#credentials.clear();
   }
 
   findInbox(accountId: string, inboxId: string, now: number): Promise<InboxRecord | undefined> {
@@ -139,16 +138,14 @@ export class Guard {
     return this.#shared(`${accountId} ${inboxId}`, () => inboxes.find(accountId, inboxId, now));
   }
 
-  /** What `find` returned for this credential a short time ago, unless `forget` was called since. */
+  /** What `find` returned for this credential a short time ago. @throws AppError `unauthorized` */
   async #known<T>(credential: Credential, find: () => Promise<T | undefined>): Promise<T> {
     const { known } = credential;
     const monotonic = this.#deps.clock.monotonic();
-    if (known && monotonic < known.until && known.forgotten === this.#forgotten) return known.owner as T;
-    // Read the counter before the query, so that a `forget` during the query invalidates its result.
-    const forgotten = this.#forgotten;
+    if (known && monotonic < known.until) return known.owner as T;
     const owner = await find();
     if (!owner) throw unknownCredential();
-    credential.known = { owner, until: monotonic + CACHE_TTL_MS, forgotten };
+    credential.known = { owner, until: monotonic + CACHE_TTL_MS };
     return owner;
   }
 

@@ -16,9 +16,5 @@ export async function admitTranslated(
   // Browsers add a stored password to requests of any page.
   else if (origin !== undefined || site !== undefined) assertSameOrigin(request, options.publicUrl);
   const asking = { authorization, access: 'any', inboxId: undefined } as const;
-  request.caller = await guard.check(asking, (account, key) =>
-    admission.admit(account, key, false, (admitted) => {
-      request.admitted = admitted;
-    }),
-  );
+  request.caller = await guard.check(asking, (account, key) => admission.admit(request, account, key, false));
 }
