@@ -298,8 +298,7 @@ const WEBHOOKS = [
   // webhook's row lock.
   sql`create table wakes (
     seq ${ROW_NUMBER},
-    webhook_id ${ID} not null,
-    at ${INT} not null -- the due_at of the deliveries, by the wall clock of the node that added them
+    webhook_id ${ID} not null
   )`,
   // While pending, either due_at or leased_until is set; neither until the message is parsed. state: pending,
   // delivered, failed, cancelled.

@@ -120,12 +120,9 @@ async function makeDue(tx: Tx, deliveries: readonly string[]): Promise<void> {
     sql`update deliveries set due_at = created_at
       where id ${anyOf(deliveries)} and due_at is null and leased_until is null and ended_at is null`,
   );
-  const woken = await tx.all<{ id: string; at: number }>(
-    sql`select webhook_id as id, max(created_at) as at from deliveries
-      where id ${anyOf(deliveries)} group by webhook_id`,
+  await tx.run(
+    sql`insert into wakes (webhook_id) select distinct webhook_id from deliveries where id ${anyOf(deliveries)}`,
   );
-  const rows = woken.map(({ id, at }) => [id, at]);
-  await insertRows(tx, 'wakes (webhook_id, at)', rows);
 }
 
 /** Removes sources from `unread`, and makes their deliveries due. @returns the number of deliveries */

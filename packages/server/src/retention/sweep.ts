@@ -1,4 +1,4 @@
-import { type Clock, DAY_MS, dayOf, MINUTE_MS, monthOf } from '../clock.ts';
+import { type Clock, dayOf, MINUTE_MS, monthOf } from '../clock.ts';
 import { SESSION_IDLE_MS } from '../console/sql.ts';
 import {
   anyOf,
@@ -22,7 +22,6 @@ import { giveUpStagedBefore, STAGED_MS } from '../messages/sql/imports.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
 import { USAGE_KEPT_MS } from '../usage/sql.ts';
 import { EXPLAINED_KEPT_MS } from '../waits/sql.ts';
-import { takeWakes } from '../webhooks/sql/queue.ts';
 import { DELIVERY_KEPT_MS, removeEndedWebhooks } from '../webhooks/sql/removal.ts';
 import { freeEndedInboxes } from './deletion.ts';
 
@@ -34,7 +33,6 @@ type Chore = (tx: Tx, limit: number, now: number) => Promise<number>;
 
 /** How late the end of a replay may be on a busy server before it counts as cut. */
 const REPLAY_GRACE_MS = MINUTE_MS;
-const STALE_WAKE_MS = DAY_MS;
 
 const markCutReplays: Chore = async (tx, limit, now) => {
   const late = await tx.all<{ seq: number }>(
@@ -77,8 +75,6 @@ const CHORES: readonly Chore[] = [
   markCutReplays,
   removeEndedWebhooks,
   removeOld('deliveries', 'id', (now) => sql`ended_at <= ${now - DELIVERY_KEPT_MS}`),
-  // Limits the number of wakes if no worker runs.
-  (tx, _limit, now) => takeWakes(tx, now - STALE_WAKE_MS, now),
   // The address of a live inbox is reserved for longer than the inbox lives.
   removeOld('addresses', 'address', (now) => sql`reserved_until <= ${now}`),
   removeOld('refusals', 'seq', (now) => sql`at <= ${now - REFUSAL_KEPT_MS}`),

@@ -283,11 +283,11 @@ export async function addDeliveries(tx: Tx, deliveries: readonly NewDelivery[], 
   const rows = deliveries.map(({ id, webhookId, eventId, inboxId, messageId, isRead }) => [
     ...[id, webhookId, eventId, inboxId, messageId, 'pending', now, isRead ? now : null, 0],
   ]);
-  const wakes = [...new Set(deliveries.map(({ webhookId }) => webhookId))].map((id) => [id, now]);
+  const wakes = [...new Set(deliveries.map(({ webhookId }) => webhookId))].map((id) => [id]);
   const columns = 'id, webhook_id, event_id, inbox_id, message_id, state, created_at, due_at, round';
   await together([
     insertRows(tx, `deliveries (${columns})`, rows),
-    insertRows(tx, 'wakes (webhook_id, at)', wakes),
+    insertRows(tx, 'wakes (webhook_id)', wakes),
   ]);
 }
 

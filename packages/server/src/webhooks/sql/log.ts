@@ -81,10 +81,10 @@ async function lockOwn(tx: Tx, accountId: string, webhookId: string, now: number
   return own !== undefined;
 }
 
-/** Makes a locked webhook due at once, even during a pause after failures. @param at wall-clock time */
-async function wake(tx: Tx, webhookId: string, at: number): Promise<void> {
+/** Makes a locked webhook due at once, even during a pause after failures. */
+async function wake(tx: Tx, webhookId: string): Promise<void> {
   await tx.run(sql`update webhooks set blocked_until = 0 where id = ${webhookId}`);
-  await tx.run(sql`insert into wakes (webhook_id, at) values (${webhookId}, ${at})`);
+  await tx.run(sql`insert into wakes (webhook_id) values (${webhookId})`);
 }
 
 const newRound = (now: number): Sql =>
@@ -129,7 +129,7 @@ export const log = {
         sql`insert into deliveries (id, webhook_id, event_id, state, created_at, due_at, round)
           values (${deliveryId}, ${webhookId}, ${eventId}, 'pending', ${now}, ${now}, 0)`,
       );
-      await wake(tx, webhookId, now);
+      await wake(tx, webhookId);
       return findOn(tx, accountId, webhookId, deliveryId, now);
     },
   ),
@@ -148,7 +148,7 @@ export const log = {
         sql`update deliveries set ${newRound(now)}
           where id = ${deliveryId} and webhook_id = ${webhookId} and leased_until is null`,
       );
-      await wake(tx, webhookId, now);
+      await wake(tx, webhookId);
       return findOn(tx, accountId, webhookId, deliveryId, now);
     },
   ),
@@ -173,7 +173,7 @@ export const log = {
           where id ${anyOf(ids)} and state = ${state} and (inbox_id is null or exists (
             select 1 from inboxes i where i.id = deliveries.inbox_id and i.expires_at > ${now} and i.freed = 0))`,
       );
-      if (replayed > 0) await wake(tx, webhookId, now);
+      if (replayed > 0) await wake(tx, webhookId);
       return { replayed, last: rows.length < limit ? null : (rows.at(-1)?.id ?? null) };
     },
   ),

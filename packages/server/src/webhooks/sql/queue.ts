@@ -86,15 +86,15 @@ export async function reschedule(
   );
 }
 
-/** Deletes rows of `wakes` up to the time `until`, and makes their webhooks due. Skips webhooks that another transaction has locked. */
-export async function takeWakes(tx: Tx, until: number, now: number): Promise<number> {
-  const oldest = sql`select seq, webhook_id from wakes where at <= ${until} order by seq limit ${WAKES_PER_TRANSACTION}`;
+/** Deletes rows of `wakes`, and makes their webhooks due. Skips webhooks that another transaction has locked. */
+async function takeWakes(tx: Tx, now: number): Promise<void> {
+  const oldest = sql`select seq, webhook_id from wakes order by seq limit ${WAKES_PER_TRANSACTION}`;
   const woken = await tx.all<{ id: string }>(
     sql`select id from webhooks where id in (select webhook_id from (${oldest}) as w) ${FOR_UPDATE_SKIP_LOCKED}`,
   );
-  if (woken.length === 0) return 0;
+  if (woken.length === 0) return;
   const ids = woken.map(({ id }) => id);
-  const taken = await tx.run(
+  await tx.run(
     sql`delete from wakes where seq in (select seq from (${oldest}) as w where webhook_id ${anyOf(ids)})`,
   );
   // The first attempt is due at once, even if the clock of the node that added it is ahead.
@@ -106,7 +106,6 @@ export async function takeWakes(tx: Tx, until: number, now: number): Promise<num
       set next_at = case when next_at < ${now} then next_at else ${GREATEST}(blocked_until, cast(${now} as bigint)) end
       where id ${anyOf(ids)}`,
   );
-  return taken;
 }
 
 interface Times {
@@ -200,7 +199,7 @@ export const queue = {
       schedule: number = now,
     ): Promise<ClaimedDelivery[]> => {
       const times = { wall: now, schedule };
-      await takeWakes(tx, Number.MAX_SAFE_INTEGER, schedule);
+      await takeWakes(tx, schedule);
       return [
         ...(await claimSome(tx, { prompt: true, limit: prompt, leaseMs }, times)),
         ...(await claimSome(tx, { prompt: false, limit: other, leaseMs }, times)),

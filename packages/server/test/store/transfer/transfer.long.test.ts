@@ -85,7 +85,7 @@ describe.skipIf(!IS_THERE)('mayfly migrate: from the embedded database to Postgr
     const database = new DatabaseSync(databasePath(dataDir));
     database.exec('insert into parked_sources (source_seq) values (123456789012)');
     database.exec("insert into unread (source_seq, account_id, checks) values (123456789012, 'acc_1', 0)");
-    database.exec("insert into wakes (webhook_id, at) values ('whk_1', 1772600767000)");
+    database.exec("insert into wakes (webhook_id) values ('whk_1')");
     // What reports keep of waits that ended and of inboxes that were deleted.
     database.exec("insert into inbox_waits (inbox_seq, waits) select max(seq), '[]' from inboxes");
     database.exec(`insert into deleted_inboxes (id, account_id, address, labels, created_at, deleted_at,
