@@ -2,7 +2,7 @@ import type { FailedHandshake, OtherMail as ShownMail, NearMiss as ShownMiss } f
 import { SECOND_MS } from '../clock.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import { domainOf, inboxAddress, parseAddress } from '../mail/address.ts';
-import { areDomainsAlike, findSimilar, type RecipientList } from '../mail/matching/similar-addresses.ts';
+import { areDomainsAlike, findSimilar } from '../mail/matching/similar-addresses.ts';
 import type { HeldDeps } from '../messages/held/held-deps.ts';
 import { NO_RECIPIENT, REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
@@ -189,8 +189,8 @@ export class Investigation {
     const [sinkId, catchAllId] = [ownId(sink), ownId(ofDomain?.live)];
     // Whole seconds, so that waits that end together share the reads.
     const after = Math.floor(this.#after.shared / SECOND_MS) * SECOND_MS;
-    const similar = (inboxId: string | null, outcome: NearMiss['outcome'], all: RecipientList) =>
-      findSimilar(all, this.#inbox, MAX_OTHERS + 1).map((one) => ({ ...one, inboxId, outcome }));
+    const similar = (inboxId: string | null, outcome: NearMiss['outcome'], lines: string) =>
+      findSimilar(lines, this.#inbox, MAX_OTHERS + 1).map((one) => ({ ...one, inboxId, outcome }));
     const received = async (taker: string, inboxId: string | null) =>
       similar(inboxId, 'received', await held.store.messages.recipients(taker, after, this.now));
     const all = [

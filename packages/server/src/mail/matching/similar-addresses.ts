@@ -68,21 +68,6 @@ function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAd
 
 const [QUOTE, PLUS, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [34, 43, 60, 64, 92, 97, 126] as const;
 const CASE = 32;
-/** Marks a path whose letters are unknown until it is parsed. */
-const ODD = -1;
-
-/** A bit set of the letters a to z in a local part, without its tag; {@link ODD} for quotes and non-ASCII. */
-function lettersIn(path: string): number {
-  let bits = 0;
-  for (let i = 0; i < path.length; i++) {
-    const code = path.charCodeAt(i);
-    if (code === AT || code === PLUS) break;
-    if (code === BACKSLASH || code === OPENING || code === QUOTE || code > TILDE) return ODD;
-    const letter = (code | CASE) - SMALL_A;
-    if (letter >= 0 && letter < 26) bits |= 1 << letter;
-  }
-  return bits;
-}
 
 function countBits(bits: number): number {
   let count = 0;
@@ -90,57 +75,76 @@ function countBits(bits: number): number {
   return count;
 }
 
-class Recipient {
-  readonly at: number;
-  readonly path: string;
-  readonly letters: number;
-  #address: string | null | undefined;
-
-  constructor(at: number, path: string) {
-    this.at = at;
-    this.path = path;
-    this.letters = lettersIn(path);
+/**
+ * Calls `test` with the letters of each local part in a line, without its tag, as a bit set of a to z. Compares
+ * characters of the JSON text, because parsing thousands of lines would take milliseconds.
+ * @returns true if a call did, or if a local part has quotes or is not ASCII, so that only a parser can read it
+ */
+function someLetters(lines: string, from: number, to: number, test: (letters: number) => boolean): boolean {
+  let [isInString, isInLocal, bits] = [false, false, 0];
+  for (let i = from; i < to; i++) {
+    const code = lines.charCodeAt(i);
+    if (code === QUOTE && !isInString) {
+      [isInString, isInLocal, bits] = [true, true, 0];
+    } else if (code === QUOTE || (isInLocal && (code === AT || code === PLUS))) {
+      if (isInLocal && test(bits)) return true;
+      isInLocal = false;
+      if (code === QUOTE) isInString = false;
+    } else if (isInLocal) {
+      if (code === BACKSLASH || code === OPENING || code > TILDE) return true;
+      const letter = (code | CASE) - SMALL_A;
+      if (letter >= 0 && letter < 26) bits |= 1 << letter;
+    } else if (code === BACKSLASH) return true;
   }
-
-  /** Lower case, without a tag; null when invalid. Cached, because many waits compare it. */
-  get address(): string | null {
-    if (this.#address === undefined) {
-      const parsed = parseAddress(this.path, { smtputf8: true });
-      this.#address = parsed ? inboxAddress(parsed) : null;
-    }
-    return this.#address;
-  }
+  return false;
 }
 
-export type RecipientList = readonly Recipient[];
+const lettersOfAddress = (address: string): number => {
+  let all = 0;
+  const keep = (letters: number): boolean => {
+    all = letters;
+    return false;
+  };
+  someLetters(JSON.stringify(address), 0, address.length + 2, keep);
+  return all;
+};
 
-/** @param lines one line per mail: epoch milliseconds, a space, and its recipients as JSON */
-export function listRecipients(lines: string): RecipientList {
-  const mails = lines === '' ? [] : lines.split('\n').map((line) => `[${line.replace(' ', ',')}]`);
-  const parsed: [at: number, recipients: string | string[]][] = JSON.parse(`[${mails.join(',')}]`);
-  return parsed.flatMap(([at, recipients]) => [recipients].flat().map((path) => new Recipient(at, path)));
+/** A recipient of a mail. `address`: lower case, without a tag; undefined if it is neither the wanted address nor similar. */
+export interface Found {
+  /** Epoch milliseconds. */
+  at: number;
+  path: string;
+  address: string | undefined;
 }
 
-/** @property address undefined if it is neither the wanted address nor similar */
-export type Found = Pick<Recipient, 'at' | 'path'> & { address: string | undefined };
-
-/** The letter sets rule out most without parsing. @param maxOthers number of other recipients that are returned */
-export function findSimilar(recipients: RecipientList, wanted: WantedAddress, maxOthers: number): Found[] {
-  const own = lettersIn(wanted.address);
+/**
+ * @param lines one line per mail: epoch milliseconds, a space, and its recipient or the array of them as JSON
+ * @param maxOthers number of other recipients that are returned
+ */
+export function findSimilar(lines: string, wanted: WantedAddress, maxOthers: number): Found[] {
+  const own = lettersOfAddress(wanted.address);
   // Each typing error changes at most two letters; a tagged name has all letters of the name.
   const mayBe = (letters: number): boolean =>
     wanted.kind === 'catch-all' ||
-    letters === ODD ||
     (letters & own) === letters ||
     (letters & own) === own ||
     countBits(letters ^ own) <= 2 * MAX_TYPOS;
   const found: Found[] = [];
   let others = 0;
-  for (const one of recipients) {
-    const address = mayBe(one.letters) ? one.address : null;
-    const isSimilar = address !== null && (address === wanted.address || isNearMiss(address, wanted));
-    if (isSimilar || others++ < maxOthers)
-      found.push({ at: one.at, path: one.path, address: isSimilar ? address : undefined });
+  for (let from = 0, end = 0; from < lines.length; from = end + 1) {
+    end = lines.indexOf('\n', from);
+    if (end === -1) end = lines.length;
+    if (others >= maxOthers && !someLetters(lines, from, end, mayBe)) continue;
+    const space = lines.indexOf(' ', from);
+    const at = Number(lines.slice(from, space));
+    const recipients: string | string[] = JSON.parse(lines.slice(space + 1, end));
+    for (const path of [recipients].flat()) {
+      const parsed = parseAddress(path, { smtputf8: true });
+      const address = parsed && inboxAddress(parsed);
+      const isSimilar = address && (address === wanted.address || isNearMiss(address, wanted));
+      if (isSimilar || others++ < maxOthers)
+        found.push({ at, path, address: isSimilar ? address : undefined });
+    }
   }
   return found;
 }

@@ -2,7 +2,6 @@ import type { Clock } from '../../clock.ts';
 import type { EventBus } from '../../events.ts';
 import type { InboxRecord } from '../../inboxes/records.ts';
 import type { Filters } from '../../mail/matching/filters.ts';
-import { listRecipients } from '../../mail/matching/similar-addresses.ts';
 import { createSharing, type Store } from '../../store.ts';
 import type { CheckRange } from '../records.ts';
 import { createTurns } from '../turns.ts';
@@ -47,9 +46,7 @@ export function createSharedReads(
 
   return {
     refusals: {
-      /** The refused recipients as a parsed list, so that callers share the parsing as well as the query. */
-      recent: (after: number, now: number) =>
-        shared(`recent ${after}`, async () => listRecipients(await refusals.recent(after, now))),
+      recent: (after: number, now: number) => shared(`recent ${after}`, () => refusals.recent(after, now)),
     },
     messages: {
       find: (...of: Parameters<Messages['find']>) => messages.find(...of),
@@ -65,9 +62,7 @@ export function createSharedReads(
         paged('newest', () => messages.listNewest(...of), of[0], of[1]),
       newestInAccount: (id: string) => shared(`place ${id}`, () => messages.newestInAccount(id)),
       recipients: (id: string, after: number, now: number) =>
-        shared(`recipients ${id} ${after}`, async () =>
-          listRecipients(await messages.recipients(id, after, now)),
-        ),
+        shared(`recipients ${id} ${after}`, () => messages.recipients(id, after, now)),
       check: (
         { id, accountId }: Pick<InboxRecord, 'id' | 'accountId'>,
         conditions: Filters,
