@@ -31,13 +31,8 @@ export class MessageFields {
   constructor(source: Buffer, ranges: readonly FieldRange[]) {
     let left = MAX_HEADER_BYTES;
     for (const range of ranges) {
+      const { name, key } = range;
       const size = range.end - range.nameStart;
-      const name = source.toString(
-        'latin1',
-        range.nameStart,
-        Math.min(range.nameEnd, range.nameStart + MIN_FIELD_BYTES),
-      );
-      const key = name.toLowerCase();
       if (size > left) this.isCut = true;
       const kept = Math.max(left, FIELD_NAMES.has(key) ? MIN_FIELD_BYTES : 0);
       left = Math.max(0, left - size);

@@ -1,7 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { MAX_HTML_TEXT } from '../limits.ts';
 import { isKnownCharset, isSevenBit } from '../mime/charset.ts';
-import { fieldKey } from '../mime/header.ts';
 import { bodyBytes } from '../mime/part-index.ts';
 import type { Part } from '../mime/parts.ts';
 import type { Case, LintedMail } from './finding.ts';
@@ -137,11 +136,11 @@ function brokenGreeting(text: string): string | undefined {
 }
 
 /** Whether people wrote the mail: replies, forwards and mailing-list mail may quote placeholders. */
-function isOfPeople({ source, parts, mail: { summary, content } }: LintedMail): boolean {
+function isOfPeople({ parts, mail: { summary, content } }: LintedMail): boolean {
   return (
     content.inReplyTo !== null ||
     content.references.length > 0 ||
-    parts.header.fields.some((field) => fieldKey(source, field) === 'list-id') ||
+    parts.header.fields.some(({ key }) => key === 'list-id') ||
     /^\s*(?:re|fwd?|aw|wg|tr|rv)\s*:/i.test(summary.subject)
   );
 }

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
 import type { MailContent, MailSummary } from '../mail.ts';
-import { fieldKey } from '../mime/header.ts';
 import type { Case, LintedMail } from './finding.ts';
 
 /** Octets without the line break (RFC 5322 section 2.1.1). */
@@ -14,8 +13,7 @@ const ONCE = [
   ...['subject', 'mime-version', 'content-type', 'content-transfer-encoding'],
 ];
 
-const keysOf = ({ source, parts }: LintedMail): string[] =>
-  parts.header.fields.map((field) => fieldKey(source, field));
+const keysOf = ({ parts }: LintedMail): string[] => parts.header.fields.map(({ key }) => key);
 
 export const missing =
   (name: string) =>
@@ -42,7 +40,7 @@ export function fieldsOf8Bit({ source, parts, mail }: LintedMail): Case[] {
   const fields = parts.header.fields.filter((field) => bytesOf(field).some((byte) => byte >= 0x80));
   // An internationalised address cannot be encoded: the whole header is UTF-8 (RFC 6532 section 3).
   if (hasInternationalAddress(mail.summary) && fields.every((field) => isUtf8(bytesOf(field)))) return [];
-  return [...new Set(fields.map((field) => fieldKey(source, field)))].map((key) => ({
+  return [...new Set(fields.map(({ key }) => key))].map((key) => ({
     message: `The field "${key}" has bytes beyond ASCII. Encode them (RFC 2047); only recipients with SMTPUTF8 read them as they are.`,
     where: key,
   }));

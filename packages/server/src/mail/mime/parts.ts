@@ -1,4 +1,4 @@
-import { type FieldRange, fieldKey, fieldValue, type HeaderRange, readHeader } from './header.ts';
+import { fieldValue, type HeaderRange, readHeader } from './header.ts';
 import { isMediaType, MAX_STRUCTURED_BYTES, parseStructured } from './parameters.ts';
 import { type TransferEncoding, transferEncoding } from './transfer-encoding.ts';
 
@@ -47,9 +47,6 @@ const CR = 0x0d;
 const SPACE = 0x20;
 const HYPHEN = 0x2d;
 const DELIMITER = Buffer.from('\n--');
-/** All fields of {@link CONTENT_FIELDS} begin with a "c". */
-const LETTER_C = 0x63;
-const LOWER_CASE = 0x20;
 
 export function readParts(source: Buffer, start = 0, end = source.length): Parts {
   return new PartScan(source.subarray(0, end)).run(start);
@@ -206,31 +203,6 @@ class PartScan {
   }
 }
 
-/** The first field of each name, unfolded, one character per byte. */
-interface ContentFields {
-  type: string;
-  disposition: string;
-  encoding: string;
-  id: string;
-}
-
-const CONTENT_FIELDS: Readonly<Record<string, keyof ContentFields>> = {
-  'content-type': 'type',
-  'content-disposition': 'disposition',
-  'content-transfer-encoding': 'encoding',
-  'content-id': 'id',
-};
-
-function contentFields(source: Buffer, fields: readonly FieldRange[]): Partial<ContentFields> {
-  const found: Partial<ContentFields> = {};
-  for (const field of fields) {
-    if (((source[field.nameStart] ?? 0) | LOWER_CASE) !== LETTER_C) continue;
-    const name = CONTENT_FIELDS[fieldKey(source, field)];
-    if (name !== undefined) found[name] ??= fieldValue(source, field, MAX_STRUCTURED_BYTES);
-  }
-  return found;
-}
-
 function partOf(
   source: Buffer,
   headerStart: number,
@@ -238,9 +210,12 @@ function partOf(
   parent: Part | null,
   limits: Set<Limit>,
 ): Part {
-  const written = contentFields(source, fields);
-  const type = parseStructured(written.type ?? '');
-  const disposition = parseStructured(written.disposition ?? '');
+  const written = (name: string): string => {
+    const field = fields.find(({ key }) => key === name);
+    return field === undefined ? '' : fieldValue(source, field, MAX_STRUCTURED_BYTES);
+  };
+  const type = parseStructured(written('content-type'));
+  const disposition = parseStructured(written('content-disposition'));
   if (type.isCut || disposition.isCut) limits.add('parameters');
   const isMultipart = /^multipart(?:\/|$)/.test(type.value);
   return {
@@ -251,14 +226,14 @@ function partOf(
     bodyEnd: bodyStart,
     ...mediaTypeOf(type.value, parent),
     parameters: type.parameters,
-    encoding: transferEncoding(written.encoding ?? ''),
+    encoding: transferEncoding(written('content-transfer-encoding')),
     disposition: disposition.value,
     filename:
       disposition.parameters.get('filename') ||
       type.parameters.get('name') ||
       disposition.parameters.get('name') ||
       '',
-    contentId: written.id ?? '',
+    contentId: written('content-id'),
     isMultipart,
   };
 }
