@@ -48,7 +48,7 @@ export interface Refusal {
   via?: ProviderName;
 }
 
-/** `ifOwned`: a domain; the refusal is stored only if an account has it. */
+/** `ifOwned`: a domain; the refusal is stored only if an account had it then. */
 export type NewRefusal = Refusal & { ifOwned?: string };
 
 /** `address` of a {@link Refusal} for mail that another inbox received: its sender had authenticated for that one. */
@@ -89,7 +89,8 @@ export async function insertRefusals(tx: Tx, refusals: readonly NewRefusal[]): P
     sql`insert into refusals (address, domain, at, details)
       select r.value ->> 'address', r.value ->> 'domain', cast(r.value ->> 'at' as bigint), r.value ->> 'details'
       from ${eachOf(rows)} as r
-      where r.value ->> 'ifOwned' = '' or exists (select 1 from domains d where d.domain = r.value ->> 'ifOwned')`,
+      where r.value ->> 'ifOwned' = '' or exists (select 1 from domains d
+        where d.domain = r.value ->> 'ifOwned' and d.created_at <= cast(r.value ->> 'at' as bigint))`,
   );
   await remove(
     tx,
