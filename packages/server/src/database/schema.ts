@@ -159,11 +159,14 @@ const INBOXES = [
     address text not null, -- JSON text: a RCPT may name anything
     domain ${ID} not null, -- the served domain that the address is on
     at ${INT} not null,
+    had_no_inbox ${INT} not null, -- 1: the reason of the refusal, and no fault
     details text not null -- JSON text of the rest
   )`,
   sql`create index refusals_of_address on refusals (address, at)`,
   sql`create index refusals_by_time on refusals (at)`,
   sql`create index refusals_of_domain on refusals (domain, at)`,
+  // Explained waits compare all of them with the address of their inbox.
+  sql`create index refusals_without_inbox on refusals (at, address) where had_no_inbox = 1`,
 ];
 
 /** Items that applications store at the imitated providers. */

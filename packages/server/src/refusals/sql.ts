@@ -83,11 +83,13 @@ export async function insertRefusals(tx: Tx, refusals: readonly NewRefusal[]): P
     domain: details.capturedBy ? '' : address.slice(address.lastIndexOf('@') + 1),
     ifOwned,
     at,
+    hadNoInbox: details.reply.startsWith('550 5.1.1 ') && !details.fault ? 1 : 0,
     details: JSON.stringify(details),
   }));
   await tx.run(
-    sql`insert into refusals (address, domain, at, details)
-      select r.value ->> 'address', r.value ->> 'domain', cast(r.value ->> 'at' as bigint), r.value ->> 'details'
+    sql`insert into refusals (address, domain, at, had_no_inbox, details)
+      select r.value ->> 'address', r.value ->> 'domain', cast(r.value ->> 'at' as bigint),
+        cast(r.value ->> 'hadNoInbox' as bigint), r.value ->> 'details'
       from ${eachOf(rows)} as r
       where r.value ->> 'ifOwned' = '' or exists (select 1 from domains d
         where d.domain = r.value ->> 'ifOwned' and d.created_at <= cast(r.value ->> 'at' as bigint))`,
@@ -115,9 +117,6 @@ const isReserved = (same: '=' | '<>', accountId: string, now: number) =>
 
 const isOnDomain = (same: '=' | '<>', accountId: string) =>
   sql`exists (select 1 from domains d where d.domain = r.domain and d.account_id ${constant(same)} ${accountId})`;
-
-/** Refused because no inbox had the address. JSON escapes quotes, so this text cannot occur within other fields. */
-const HAD_NO_INBOX = constant(`r.details like '%"reply":"550 5.1.1 %' and r.details not like '%"fault":%'`);
 
 const since = (after: number, now: number): number => Math.max(after, now - REFUSAL_KEPT_MS);
 
@@ -191,7 +190,7 @@ export const refusals = {
       const keys = among.map((address) => JSON.stringify(address));
       const rows = await db.all<{ address: string }>(
         sql`select r.address from refusals r
-          where r.at > ${since(after, now)} and ${HAD_NO_INBOX}
+          where r.at > ${since(after, now)} and r.had_no_inbox = 1
           ${keys.length === 0 ? EMPTY : sql`and r.address ${anyOf(keys)}`}
           and not ${isReserved('<>', accountId ?? '', now)} and not ${isOnDomain('<>', accountId ?? '')}
           group by r.address order by max(r.at) desc limit ${limit}`,
@@ -205,7 +204,7 @@ export const refusals = {
     // Aggregated to one text, because a result row for each refusal would cost more than finding it.
     const row = await db.first<{ lines: string | null }>(
       sql`select string_agg(line, '\n') as lines from (
-          select r.at || ' ' || r.address as line from refusals r where r.at > ${since(after, now)} and ${HAD_NO_INBOX}
+          select r.at || ' ' || r.address as line from refusals r where r.at > ${since(after, now)} and r.had_no_inbox = 1
           order by r.at desc limit ${MAX_IN_ALL}
         ) as newest`,
     );
