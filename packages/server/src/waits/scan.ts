@@ -5,7 +5,6 @@ import {
   type Filters,
   failedConditions,
   needsContent,
-  shortened,
 } from '../mail/matching/filters.ts';
 import { timeOfSince } from '../messages/cursor.ts';
 import type { HeldDeps } from '../messages/held/held-deps.ts';
@@ -152,7 +151,7 @@ export class WaitScan {
     return {
       messages: page.map((message) => ({
         message,
-        failed: failedConditions(message, this.expectation.match).map(shortened),
+        failed: failedConditions(message, this.expectation.match),
       })),
       place: page.at(-1)?.receivedAt ?? this.place,
       isComplete: page.length < SCAN_PAGE,

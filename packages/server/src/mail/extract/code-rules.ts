@@ -1,14 +1,8 @@
+import type { Candidate } from './code-candidates.ts';
 import {
-  isEntered,
-  pointsAfter,
-  pointsBefore,
-  pointsOfSigns,
-  pointsOfSubject,
-  type Setting,
-  SOMETHING_ELSE,
-} from './code-context.ts';
-import {
+  BARE_CODE_SIGN,
   BESIDE_NUMBER,
+  CODE_SIGNS,
   COUNTED,
   DIRECT,
   ENDS_LINE,
@@ -16,32 +10,234 @@ import {
   ENTERED_AFTER,
   ENTERED_BEFORE,
   EXPIRED,
+  KEY,
+  OTHER_SIGNS,
   PLACE,
   PRESENTED,
+  SALUTATION,
+  VERB,
 } from './code-phrases.ts';
-import { kindOfWord } from './code-words.ts';
+import { kindOfWord, type WordKind } from './code-words.ts';
 import { PURPOSES } from './link-words.ts';
 
-export interface MailFacts {
-  subjectSaysCode: boolean;
-  isPointedAt: boolean;
-  isAboutAccess: () => boolean;
-}
+/*
+ * Scores a candidate from 0 to about 105 by the words around it. The words before it that say what it is, such as
+ * "your code:", are its announcement.
+ */
 
-/** Returns points from 0 to about 100, {@link SOMETHING_ELSE}, or undefined if the rule does not apply. */
-type CodeRule = (setting: Setting, mail: MailFacts) => number | undefined;
+/** Characters before a candidate that are searched for its announcement. */
+const REACH = 240;
+/** The same in words, by case: a code word, then a word that names something else. */
+const REACH_WORDS = 14;
+const REACH_WORDS_OF_LINE = 40;
+const REACH_WORDS_LOOSE = 3;
+const REACH_WORDS_OTHER = 4;
+const REACH_WORDS_OTHER_OF_LINE = 3;
+const REACH_WORDS_AFTER = 9;
+const REACH_WORDS_ENTER = 3;
+const REACH_WORDS_KEY = 4;
+const REACH_WORDS_OBJECT = 5;
+const WORDS_TO_SUBJECT = 5;
+const WORDS_NEAR = 7;
+/** Number of words before another number, including it, that may label that number instead of the candidate. */
+const SKIPPED_BEFORE_NUMBER = 3;
 
+const SOMETHING_ELSE = -1;
 const HINT = 60;
 /** Points that an announcement needs to make a loose shape a code, if only a colon or "is" stands between them. */
 const SURE_ENOUGH = 85;
 /** Points that an announcement needs if other words follow it, or if the candidate is a chain of words. */
 const SURE_IN_SENTENCE = 97;
-const WORDS_NEAR = 7;
 /** At a checkout, a shorter number is a coupon unless the text mentions verification. */
 const MIN_CHECKOUT_DIGITS = 6;
 
-const when = (condition: boolean, points: number): number | undefined => (condition ? points : undefined);
+const LONG_NUMBER = /^\d{4,}$/;
+const WORD = /[\p{L}\p{M}\p{N}]+|№|#(?!>)|©/gu;
+const SENTENCE_END = /[.!?](?=\s)|[。！？।۔]|\n\s*\n|(?<=[:：][ \t]?[\w-]{0,30}\d{4}[\w-]{0,30})[ \t]*\n/;
+const SIGNS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/;
+
+/** A candidate with the text around it. */
+export interface Setting {
+  candidate: Candidate;
+  /** It is the only word on its line. */
+  alone: boolean;
+  /** Only a colon or "is" stands between the announcement and the candidate. */
+  direct: boolean;
+  wide: string;
+  following: string;
+  /** The part of `wide` in the same sentence. */
+  sentence: string;
+  /** `sentence`, or `wide` for a candidate that is alone. */
+  before: string;
+  /** The part of `following` in the same sentence. */
+  after: string;
+  sentenceWords: readonly string[];
+  kindsBefore: readonly WordKind[];
+  wordsAfter: readonly string[];
+  kindsAfter: readonly WordKind[];
+}
+
+export function settingOf(text: string, candidate: Candidate): Setting {
+  const { start, end } = candidate;
+  const alone = isAlone(text, start, end);
+  const wide = text.slice(Math.max(0, start - REACH), start);
+  const following = text.slice(end, end + REACH / 2);
+  const sentence = (alone ? wide.trimEnd() : wide).split(SENTENCE_END).at(-1) ?? '';
+  const before = alone ? wide : sentence;
+  const [after = ''] = following.split(SENTENCE_END, 1);
+  const [sentenceWords, wordsAfter] = [wordsOf(sentence), wordsOf(after)];
+  return {
+    ...{ candidate, alone, direct: alone || DIRECT.test(before) },
+    ...{ wide, following, sentence, before, after },
+    ...{ sentenceWords, kindsBefore: kindsOf(sentenceWords), wordsAfter, kindsAfter: kindsOf(wordsAfter) },
+  };
+}
+
+function isAlone(text: string, start: number, end: number): boolean {
+  const lineStart = text.lastIndexOf('\n', start - 1) + 1;
+  const lineEnd = text.indexOf('\n', end);
+  const line = text.slice(lineStart, start) + text.slice(end, lineEnd < 0 ? text.length : lineEnd);
+  return !/[\p{L}\p{N}]/u.test(line);
+}
+
+const wordsOf = (text: string): string[] => text.match(WORD) ?? [];
+const kindsOf = (words: readonly string[]): WordKind[] => words.map(kindOfWord);
+const isCode = (kind: WordKind | undefined) => kind === 'code';
+const isOther = (kind: WordKind | undefined) => kind === 'other' || kind === 'promo';
+
+export function saysCode(text: string): boolean {
+  const kinds = kindsOf(wordsOf(text));
+  return (
+    text.search(CODE_SIGNS) >= 0 ||
+    kinds.some((kind, i) => isCode(kind) && !isOther(kinds[i - 1]) && !isOther(kinds[i + 1]))
+  );
+}
+
 export const hasPurpose = (text: string): boolean => PURPOSES.some((purpose) => purpose.test(text));
+export const hasWord = (text: string, test: (kind: WordKind, word: string) => boolean): boolean =>
+  wordsOf(text).some((word) => test(kindOfWord(word), word));
+
+/** "Enter 4821", "geben Sie bitte 4821 ein", "enter the number". */
+const isEntered = (words: readonly string[]): boolean =>
+  kindsOf(words.slice(-REACH_WORDS_ENTER)).includes('enter');
+export const isEnteredInSigns = ({ sentence, after }: Setting): boolean =>
+  ENTERED_BEFORE.test(sentence) || ENTERED_AFTER.test(after);
+
+/** Whether the sentence asks to type the number, and names nothing else. */
+function isToEnter(setting: Setting): boolean {
+  const { alone, direct, wide, sentenceWords, kindsBefore, kindsAfter } = setting;
+  const last = sentenceWords.length - (BESIDE_NUMBER.test(sentenceWords.at(-1) ?? '') ? 2 : 1);
+  const isAsked =
+    (direct ? isEntered(sentenceWords) : kindsBefore[last] === 'enter') ||
+    (alone && /[:：]\s*$/.test(wide) && kindsBefore.includes('enter')) ||
+    kindsAfter.slice(0, 2).includes('enter') ||
+    isEnteredInSigns(setting);
+  return (
+    isAsked && ![...kindsBefore.slice(-WORDS_NEAR), ...kindsAfter.slice(0, WORDS_NEAR)].includes('other')
+  );
+}
+
+/** "Enter the code shown on this page": the object of "enter" is the code. */
+function entersCode(kinds: readonly WordKind[]): boolean {
+  const at = kinds.lastIndexOf('enter');
+  if (at < 0) return false;
+  const object = kinds.slice(at + 1, at + 1 + REACH_WORDS_OBJECT);
+  return object.find((kind) => isCode(kind) || isOther(kind) || kind === 'number') === 'code';
+}
+
+/** "Dear customer" addresses a person, so "customer" does not label a number. */
+function kindAt(words: readonly string[], at: number): WordKind {
+  const word = words[at] ?? '';
+  if (word === '©') return 'other';
+  const kind = kindOfWord(word);
+  return kind === 'other' && SALUTATION.test(words[at - 1] ?? '') ? 'plain' : kind;
+}
+
+/** The word after a code word, skipping the "of" of Romance languages: "código de barras". */
+function nextNoun(words: readonly string[], at: number): string {
+  const next = words[at + 1] ?? '';
+  return (/^(?:de|di|da|do|del|des)$/i.test(next) ? words[at + 2] : next) ?? '';
+}
+
+function reachesOf({ alone, direct, wide }: Setting, entered: boolean): { code: number; other: number } {
+  // A code on its own line is announced further up; within a sentence, directly before it or by a colon.
+  if (alone) {
+    // A sentence that has ended does not label the number.
+    const isLabelled = !entered && !/[.!?。！？]\s*$/.test(wide);
+    return { code: REACH_WORDS_OF_LINE, other: isLabelled ? REACH_WORDS_OTHER_OF_LINE : 0 };
+  }
+  if (entered) return { code: REACH_WORDS, other: direct ? 0 : 1 };
+  return { code: direct ? REACH_WORDS : REACH_WORDS_LOOSE, other: REACH_WORDS_OTHER };
+}
+
+/** By the nearest significant word before the candidate. */
+function pointsBefore(setting: Setting): number | undefined {
+  const { alone, direct, candidate } = setting;
+  const words = alone ? wordsOf(setting.wide) : setting.sentenceWords;
+  const reach = reachesOf(setting, entersCode(setting.kindsBefore));
+  let skipped = 0;
+  for (let distance = 1; distance <= Math.min(reach.code, words.length); distance++) {
+    const at = words.length - distance;
+    const word = words[at] ?? '';
+    skipped = /\d/.test(word) ? SKIPPED_BEFORE_NUMBER : Math.max(0, skipped - 1);
+    if (skipped === 0 && distance <= reach.other && namesOther(words, at)) return SOMETHING_ELSE;
+    // "Sign-in key: K7QX-2M9P"; a "key" of digits alone may be anything.
+    const isKey = distance <= REACH_WORDS_KEY && direct && candidate.shape === 'mixed' && KEY.test(word);
+    if (skipped < SKIPPED_BEFORE_NUMBER && (isKey || isCode(kindAt(words, at)))) {
+      return isCodeOfOther(words, at) ? SOMETHING_ELSE : 100 - distance * (alone ? 1 : 3);
+    }
+  }
+  return undefined;
+}
+
+/** "Discount code", "code of the building". */
+const isCodeOfOther = (words: readonly string[], at: number): boolean =>
+  isOther(kindAt(words, at - 1)) || isOther(kindOfWord(nextNoun(words, at)));
+
+function namesOther(words: readonly string[], at: number): boolean {
+  const kind = kindAt(words, at);
+  if (isOther(kind)) return true;
+  if (kind !== 'label' && kind !== 'number') return false;
+  // "Kod SMS", "code from the SMS"
+  if (isCode(kindAt(words, at - 1)) || (kind === 'label' && isCode(kindAt(words, at - 2)))) return false;
+  // Near the verb "enter", a label or "number" does not name another number: "on the page, enter", "the number to enter".
+  return !isEntered(words.slice(at + 1)) && !isEntered(words.slice(0, at));
+}
+
+/** "One-time password for the payment of EUR 120.00 at a shop with your card is 482913." */
+function pointsOfSubject({ alone, sentence, sentenceWords }: Setting): number | undefined {
+  if (alone || !VERB.test(sentence)) return undefined;
+  const at = sentenceWords.slice(0, WORDS_TO_SUBJECT).findIndex((_, i) => isCode(kindAt(sentenceWords, i)));
+  if (at < 0 || isCodeOfOther(sentenceWords, at)) return undefined;
+  const last = kindAt(sentenceWords, sentenceWords.length - 2);
+  // In "... of 59.90 EUR is 482913", the word before the verb is the unit of an amount, and says nothing about 482913.
+  const hasNumber = /\d/.test(sentenceWords.at(-3) ?? '');
+  return hasNumber || (!isOther(last) && last !== 'number' && last !== 'label') ? 85 : undefined;
+}
+
+function pointsAfter({ kindsAfter, wordsAfter }: Setting): number | undefined {
+  for (const [i, kind] of kindsAfter.slice(0, REACH_WORDS_AFTER).entries()) {
+    if (isOther(kind) || LONG_NUMBER.test(wordsAfter[i] ?? '')) return undefined;
+    if (isCode(kind)) return isOther(kindOfWord(nextNoun(wordsAfter, i))) ? undefined : 90 - 3 * i;
+  }
+  return undefined;
+}
+
+/** For scripts without spaces: counts the nearest sign before the candidate, or a code sign after it. */
+function pointsOfSigns({ before, after }: Setting): number | undefined {
+  if (!SIGNS.test(before + after)) return undefined;
+  const lastCode = [...before.matchAll(CODE_SIGNS)].at(-1);
+  const lastOther = [...before.matchAll(OTHER_SIGNS)].at(-1);
+  const code = lastCode?.index ?? -1;
+  const other = lastOther?.index ?? -1;
+  // "Coupon code" without anything between the two words.
+  const attached = other >= 0 && before.slice(other + (lastOther?.[0].length ?? 0), code).trim() === '';
+  if (attached && other < code && BARE_CODE_SIGN.test(lastCode?.[0] ?? '')) return SOMETHING_ELSE;
+  if (code >= 0 && code >= other - 3) return 95 - (before.length - code) / 4;
+  if (other >= 0 && before.length - other < 20) return SOMETHING_ELSE;
+  const behind = after.search(CODE_SIGNS);
+  return behind >= 0 && behind < 40 ? 80 - behind / 2 : undefined;
+}
 
 function isStale({ kindsBefore, after }: Setting): boolean {
   const last = kindsBefore.slice(-3);
@@ -50,77 +246,51 @@ function isStale({ kindsBefore, after }: Setting): boolean {
   return isNamed || EXPIRED.test(after);
 }
 
-export const isEnteredInSigns = ({ sentence, after }: Setting): boolean =>
-  ENTERED_BEFORE.test(sentence) || ENTERED_AFTER.test(after);
-
-/** Whether the sentence asks to type the number, and names nothing else. */
-function isToEnter(setting: Setting): boolean {
-  const { alone, direct, wide, sentenceWords, kindsBefore, kindsAfter } = setting;
-  const last = sentenceWords.length - (BESIDE_NUMBER.test(sentenceWords.at(-1) ?? '') ? 2 : 1);
-  const isBefore = direct ? isEntered(sentenceWords) : kindsBefore[last] === 'enter';
-  const isAbove = alone && /[:：]\s*$/.test(wide) && kindsBefore.includes('enter');
-  if (!isBefore && !isAbove && !kindsAfter.slice(0, 2).includes('enter') && !isEnteredInSigns(setting))
-    return false;
-  return ![...kindsBefore.slice(-WORDS_NEAR), ...kindsAfter.slice(0, WORDS_NEAR)].includes('other');
+/** Defined if the number is no code, whatever its announcement. */
+function refusal(setting: Setting): number | undefined {
+  const { alone, direct, sentence, after, sentenceWords, kindsBefore, kindsAfter, candidate } = setting;
+  const { shape, value } = candidate;
+  const kinds = [...kindsBefore, ...kindsAfter];
+  if (kinds.includes('promo') || isStale(setting)) return SOMETHING_ELSE;
+  if (kinds.includes('cart')) {
+    const proves = value.length >= MIN_CHECKOUT_DIGITS || hasPurpose(sentence + after);
+    if (shape !== 'digits' || !proves) return SOMETHING_ELSE;
+  }
+  const unit = /^\s?(\p{L}+)/u.exec(after)?.[1] ?? '';
+  if (shape === 'digits' && kindOfWord(unit) === 'unit') return 0;
+  // A word in capitals within a sentence.
+  const isWord = !alone && shape === 'loose' && /^[A-Z]+$/.test(value);
+  return isWord && !isEntered(sentenceWords) && !(direct && ENDS_LINE.test(after)) ? 0 : undefined;
 }
 
-/** Reasons why a number is not a code, whatever the announcement. The first rule that applies decides. */
-const REFUSALS: readonly CodeRule[] = [
-  ({ sentence, after, kindsBefore, kindsAfter, candidate: { shape, value } }) => {
-    const kinds = [...kindsBefore, ...kindsAfter];
-    if (kinds.includes('promo')) return SOMETHING_ELSE;
-    const proves = value.length >= MIN_CHECKOUT_DIGITS || hasPurpose(sentence + after);
-    return when(kinds.includes('cart') && !(shape === 'digits' && proves), SOMETHING_ELSE);
-  },
-  (setting) => when(isStale(setting), SOMETHING_ELSE),
-  ({ candidate, after }) => {
-    const unit = /^\s?(\p{L}+)/u.exec(after)?.[1];
-    return when(candidate.shape === 'digits' && unit !== undefined && kindOfWord(unit) === 'unit', 0);
-  },
-  // It is a word in capitals within a sentence.
-  ({ candidate: { shape, value }, alone, direct, after, sentenceWords }) => {
-    if (alone || shape !== 'loose' || !/^[A-Z]+$/.test(value)) return undefined;
-    return when(!isEntered(sentenceWords) && !(direct && ENDS_LINE.test(after)), 0);
-  },
-];
-
-/** The nearest sign of a script without spaces, the subject of the sentence, or the nearest significant word before. */
-const ANNOUNCEMENTS: readonly CodeRule[] = [pointsOfSigns, pointsOfSubject, pointsBefore];
+export interface MailFacts {
+  subjectSaysCode: boolean;
+  /** The text says that the code is in the subject, which is searched. */
+  isPointedAt: boolean;
+  isAboutAccess: () => boolean;
+}
 
 /** Evidence for a code without an announcement. Only for unambiguous shapes. */
-const HINTS: readonly CodeRule[] = [
-  pointsAfter,
-  // It is alone on its line, and the next words ask to enter it and give the purpose.
-  ({ alone, following }) => when(alone && ENTER_IT.test(following) && hasPurpose(following), HINT),
-  // The text asks to enter it, and the sentence says where, or the mail is about access.
-  (setting, { isAboutAccess }) =>
-    when(isToEnter(setting) && (PLACE.test(setting.sentence + setting.after) || isAboutAccess()), HINT),
-  // After a count of digits; or after words such as "here you go" in a mail about access.
-  ({ direct, sentence, after }, { isAboutAccess }) => {
-    const isPresented = direct && PRESENTED.test(sentence) && ENDS_LINE.test(after) && isAboutAccess();
-    return when(isPresented || (direct && COUNTED.test(sentence)), HINT);
-  },
-  // It is alone on its line, and the subject mentions a code.
-  ({ alone }, { subjectSaysCode }) => when(alone && subjectSaysCode, HINT),
-  (_, { isPointedAt }) => when(isPointedAt, HINT),
-];
-
-function firstOf(rules: readonly CodeRule[], setting: Setting, mail: MailFacts): number | undefined {
-  for (const rule of rules) {
-    const points = rule(setting, mail);
-    if (points !== undefined) return points;
-  }
-  return undefined;
+function isHinted(setting: Setting, { subjectSaysCode, isPointedAt, isAboutAccess }: MailFacts): boolean {
+  const { alone, direct, sentence, after, following } = setting;
+  return (
+    isPointedAt ||
+    (alone && (subjectSaysCode || (ENTER_IT.test(following) && hasPurpose(following)))) ||
+    (direct && COUNTED.test(sentence)) ||
+    // "Here you go: 4821"
+    (direct && PRESENTED.test(sentence) && ENDS_LINE.test(after) && isAboutAccess()) ||
+    (isToEnter(setting) && (PLACE.test(sentence + after) || isAboutAccess()))
+  );
 }
 
 /** @returns confidence that the candidate is a code, from 0 to about 105, or {@link SOMETHING_ELSE} */
 export function judge(setting: Setting, mail: MailFacts): number {
-  const refused = firstOf(REFUSALS, setting, mail);
+  const refused = refusal(setting);
   if (refused !== undefined) return refused;
-  const announced = firstOf(ANNOUNCEMENTS, setting, mail);
+  const announced = pointsOfSigns(setting) ?? pointsOfSubject(setting) ?? pointsBefore(setting);
   const { shape, value } = setting.candidate;
   if (shape !== 'digits' && shape !== 'mixed') return judgeLooseShape(setting, announced ?? 0);
-  const points = announced ?? firstOf(HINTS, setting, mail) ?? 0;
+  const points = announced ?? pointsAfter(setting) ?? (isHinted(setting, mail) ? HINT : 0);
   return points > 0 && value.length === 6 ? points + 5 : points;
 }
 

@@ -1,7 +1,6 @@
 import type { MailCode, MailImage } from '../mail.ts';
 import { foldBlanks, INVISIBLE } from '../mime/clean.ts';
 import { type Candidate, candidatesOf } from './code-candidates.ts';
-import { kindsOf, type Setting, saysCode, settingOf, wordsOf } from './code-context.ts';
 import {
   ABOUT_ACCESS,
   BARE_CODE,
@@ -15,19 +14,30 @@ import {
   SOURCE_LINE,
   YOUR_CODE_IS,
 } from './code-phrases.ts';
-import { hasPurpose, isEnteredInSigns, judge, type MailFacts } from './code-rules.ts';
-import { kindOfWord } from './code-words.ts';
+import {
+  hasPurpose,
+  hasWord,
+  isEnteredInSigns,
+  judge,
+  type MailFacts,
+  type Setting,
+  saysCode,
+  settingOf,
+} from './code-rules.ts';
 import { NOT_VERIFY } from './link-words.ts';
 
 /** Characters searched: a code is near the top. */
 const MAX_READ = 32 * 1024;
 const MAX_CODES = 5;
 const CONTEXT_SIDE = 40;
-const MAX_POINTER = 2_048;
+/** Characters searched for words that tell what the mail is about. */
+const MAX_TOPIC = 2_048;
 /** A line with at least this many characters may continue on the next line. */
 const MIN_WRAPPED = 50;
 const MAX_SHORT = 40;
 const SURE = 45;
+/** Characters; a longer line is a paragraph and not source code. */
+const MAX_SOURCE_LINE = 200;
 
 /** The digit zero of other scripts that occur in mail; their other digits follow it in Unicode. */
 const ZEROS =
@@ -42,8 +52,6 @@ const NOT_TYPED = new RegExp(
   'gv',
 );
 const LINK = /(?:https?:\/\/|www\.)\S+/gi;
-/** Characters; a longer line is a paragraph and not source code. */
-const MAX_SOURCE_LINE = 200;
 
 function isInSource(text: string, { start, end }: Candidate): boolean {
   const lineStart = text.lastIndexOf('\n', start - 1) + 1;
@@ -97,24 +105,17 @@ function read(given: string, mail: Mail): Found[] {
   const readable = unlinked.replace(ONE_TIME, oneWord).replace(ONE_TIME_SIGNS, oneWord);
   // In mail about offers and bookings, a code with letters is a coupon or a booking reference.
   const noLetters = candidates.some(hasLetters) && (mail.isOffer || BOOKING.test(readable));
-  return candidates
-    .filter((candidate) => !(noLetters && hasLetters(candidate)))
-    .map((candidate) => found(text, readable, candidate, mail))
-    .filter((one) => one !== undefined);
+  return candidates.flatMap((candidate) => {
+    if (noLetters && hasLetters(candidate)) return [];
+    const setting = settingOf(readable, candidate);
+    if ((mail.isRecord && !isMeantForEntering(setting)) || isInSource(readable, candidate)) return [];
+    const score = judge(setting, mail);
+    if (score >= 0 && (score < SURE || isLabelOfRecord(setting, mail))) return [];
+    return { code: { value: candidate.value, context: score < 0 ? '' : contextOf(text, candidate) }, score };
+  });
 }
 
 const hasLetters = ({ value }: Candidate): boolean => /[A-Z]/i.test(value);
-
-/** Undefined without evidence. @param readable `text` without links and with "one-time" normalised */
-function found(text: string, readable: string, candidate: Candidate, mail: Mail): Found | undefined {
-  const setting = settingOf(readable, candidate);
-  if (mail.isRecord && !isMeantForEntering(setting)) return undefined;
-  if (isInSource(readable, candidate)) return undefined;
-  const score = judge(setting, mail);
-  if (score >= 0 && (score < SURE || isLabelOfRecord(setting, mail))) return undefined;
-  const context = score < 0 ? '' : contextOf(text, candidate);
-  return { code: { value: candidate.value, context }, score };
-}
 
 /** Whether the code only labels a record ("test code 10231"), because nothing says that it gives access. */
 function isLabelOfRecord(setting: Setting, mail: Mail): boolean {
@@ -137,12 +138,11 @@ function lineOf({ sentence, after }: Setting): string {
 const isMeantForEntering = (setting: Setting): boolean =>
   YOUR_CODE_IS.test(setting.sentence) ||
   isEnteredInSigns(setting) ||
-  kindsOf(wordsOf(setting.wide + setting.following)).includes('enter');
+  hasWord(setting.wide + setting.following, (kind) => kind === 'enter');
 
 /** Whether the text names it more precisely than "code": a passcode, a one-time password, six digits. */
 const isNamedInFull = ({ sentence, wide }: Setting): boolean =>
-  COUNTED.test(sentence) ||
-  wordsOf(wide).some((word) => kindOfWord(word) === 'code' && !BARE_CODE.test(word));
+  COUNTED.test(sentence) || hasWord(wide, (kind, word) => kind === 'code' && !BARE_CODE.test(word));
 
 const descriptionsOf = (images: readonly MailImage[]): string =>
   images.flatMap(({ alt }) => (alt !== null && /\d{2}/.test(alt) ? [alt] : [])).join('\n\n');
@@ -156,7 +156,7 @@ function once(ask: () => boolean): () => boolean {
 }
 
 function speaksOfAccess(text: string): boolean {
-  const read = text.slice(0, MAX_POINTER);
+  const read = text.slice(0, MAX_TOPIC);
   return ABOUT_ACCESS.test(read) || hasPurpose(read);
 }
 
@@ -173,21 +173,21 @@ export function findCodes(
   images: readonly MailImage[] = [],
 ): MailCode[] {
   const subjectSaysCode = saysCode(asTyped(subject));
-  const isOffer = /\d\s?%/.test(subject);
-  const isRecord = !subjectSaysCode && RECORD_SUBJECT.test(subject);
-  // Lazy, because most mail contains no number that could be a code.
-  const isAboutAccess = once(() => [subject, text ?? '', words ?? ''].some(speaksOfAccess));
-  const isSubjectOfAccess = once(
-    () => hasPurpose(subject) && !NOT_VERIFY.test(subject) && !CONFIRMED.test(subject),
-  );
-  const isShort = (text ?? words ?? '').length < MAX_SHORT;
   const mail: Mail = {
-    ...{ subjectSaysCode, isPointedAt: false, isOffer, isRecord },
-    ...{ isAboutAccess, isSubjectOfAccess, isShort },
+    subjectSaysCode,
+    isPointedAt: false,
+    isOffer: /\d\s?%/.test(subject),
+    isRecord: !subjectSaysCode && RECORD_SUBJECT.test(subject),
+    // Lazy, because most mail contains no number that could be a code.
+    isAboutAccess: once(() => [subject, text ?? '', words ?? ''].some(speaksOfAccess)),
+    isSubjectOfAccess: once(
+      () => hasPurpose(subject) && !NOT_VERIFY.test(subject) && !CONFIRMED.test(subject),
+    ),
+    isShort: (text ?? words ?? '').length < MAX_SHORT,
   };
   let inBody = text === null ? [] : read(text, mail);
   if (words !== null && !hasCode(inBody)) inBody = read(words, mail);
-  const isPointedAt = !hasCode(inBody) && IN_SUBJECT.test((text ?? words ?? '').slice(0, MAX_POINTER));
+  const isPointedAt = !hasCode(inBody) && IN_SUBJECT.test((text ?? words ?? '').slice(0, MAX_TOPIC));
   const all = [...inBody, ...read(subject, { ...mail, isPointedAt })];
   if (!hasCode(all) && images.length > 0) all.push(...read(descriptionsOf(images), mail));
   return best(all);

@@ -1,5 +1,5 @@
 import { type ComparedContent, fold } from './compared-content.ts';
-import { type FilteredSummary, type Filters, foldText, type HeadField, textsOf } from './filters.ts';
+import { type Filters, type HeadField, headHas, type MessageHead } from './filters.ts';
 
 export type TextField = HeadField | 'text' | 'code' | 'messageId' | 'tag';
 
@@ -29,56 +29,44 @@ export function conditionsOf(filters: Filters): Condition[] {
   return conditions;
 }
 
-export interface ComparedHead extends FilteredSummary {
+interface SearchedHead extends MessageHead {
   tags: readonly string[];
 }
 
-export class Comparison {
-  readonly #head: ComparedHead;
-  readonly #folded = new Map<HeadField, string[]>();
-
-  constructor(head: ComparedHead) {
-    this.#head = head;
+/** @returns whether all conditions are met; undefined if that depends on the content, which was not given */
+export function meetsAll(
+  conditions: readonly MailCondition[],
+  head: SearchedHead,
+  content?: ComparedContent,
+): boolean | undefined {
+  let isOpen = false;
+  for (const condition of conditions) {
+    const found = finds(condition, head, content);
+    if (found === undefined) isOpen = true;
+    else if (found === (condition.not === true)) return false;
   }
+  return isOpen ? undefined : true;
+}
 
-  /** @returns whether all conditions are met; undefined if the content is needed to decide */
-  meets(conditions: readonly MailCondition[], content?: ComparedContent): boolean | undefined {
-    let isOpen = false;
-    for (const condition of conditions) {
-      const found = this.#finds(condition, content);
-      if (found === undefined) isOpen = true;
-      else if (found === (condition.not === true)) return false;
-    }
-    return isOpen ? undefined : true;
-  }
-
-  #finds(condition: MailCondition, content: ComparedContent | undefined): boolean | undefined {
-    const { summary, tags } = this.#head;
-    if (condition.field === 'attachments') return summary.attachmentCount > 0;
-    const { field, text } = condition;
-    switch (field) {
-      case 'text':
-        return content?.hasText(text);
-      case 'messageId':
-        return content?.hasMessageId(text);
-      case 'code':
-        return summary.codes.some(({ value }) => fold(value) === fold(text));
-      case 'tag':
-        return tags.some((tag) => fold(tag) === fold(text));
-      case 'any':
-        return this.#headHas(field, text) || content?.hasText(text);
-      default:
-        return this.#headHas(field, text);
-    }
-  }
-
-  #headHas(field: HeadField, text: string): boolean {
-    let folded = this.#folded.get(field);
-    if (folded === undefined) {
-      folded = textsOf(field, this.#head).map(foldText);
-      this.#folded.set(field, folded);
-    }
-    const part = foldText(text);
-    return folded.some((one) => one.includes(part));
+function finds(
+  condition: MailCondition,
+  head: SearchedHead,
+  content: ComparedContent | undefined,
+): boolean | undefined {
+  if (condition.field === 'attachments') return head.summary.attachmentCount > 0;
+  const { field, text } = condition;
+  switch (field) {
+    case 'text':
+      return content?.hasText(text);
+    case 'messageId':
+      return content?.hasMessageId(text);
+    case 'code':
+      return head.summary.codes.some(({ value }) => fold(value) === fold(text));
+    case 'tag':
+      return head.tags.some((tag) => fold(tag) === fold(text));
+    case 'any':
+      return headHas(head, field, text) || content?.hasText(text);
+    default:
+      return headHas(head, field, text);
   }
 }

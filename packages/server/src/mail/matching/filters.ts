@@ -14,7 +14,8 @@ export interface Filters {
   link?: boolean | LinkFilter | undefined;
 }
 
-export interface FilteredSummary {
+/** The part of a message that is compared without its content. */
+export interface MessageHead {
   summary: MailSummary;
   rcptTo: readonly string[];
 }
@@ -26,24 +27,19 @@ export interface FailedCondition {
 }
 
 const MAX_QUOTED = 500;
+const MAX_QUOTED_LINKS = 25;
 
-const shortText = (text: string): string =>
+const shortened = (text: string): string =>
   text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text;
-
-export const shortened = ({ condition, expected, got }: FailedCondition): FailedCondition => ({
-  condition,
-  expected: shortText(expected),
-  got: shortText(got),
-});
 
 export const needsContent = ({ text, link }: Filters): boolean => text !== undefined || link !== undefined;
 
 const mailbox = ({ name, address }: MailAddress): string => (name === '' ? address : `${name} <${address}>`);
 
-/** Fields that are compared without the content of a message; `any` is all of them. */
+/** `any` is all of them. */
 export type HeadField = 'any' | 'from' | 'to' | 'cc' | 'rcptTo' | 'subject';
 
-export function textsOf(field: HeadField, { summary, rcptTo }: FilteredSummary): string[] {
+function textsOf(field: HeadField, { summary, rcptTo }: MessageHead): readonly string[] {
   const { subject, from, to, cc } = summary;
   switch (field) {
     case 'from':
@@ -53,7 +49,7 @@ export function textsOf(field: HeadField, { summary, rcptTo }: FilteredSummary):
     case 'cc':
       return cc.map(mailbox);
     case 'rcptTo':
-      return [...rcptTo];
+      return rcptTo;
     case 'subject':
       return [subject];
     case 'any':
@@ -61,34 +57,46 @@ export function textsOf(field: HeadField, { summary, rcptTo }: FilteredSummary):
   }
 }
 
-export const foldText = (text: string): string => fold(withoutInvisible(text));
+export function headHas(head: MessageHead, field: HeadField, part: string): boolean {
+  const folded = fold(withoutInvisible(part));
+  return textsOf(field, head).some((text) => fold(withoutInvisible(text)).includes(folded));
+}
 
-/** The conditions on the summary that a message fails; {@link failedContent} has the others. */
-export function failedConditions(message: FilteredSummary, filters: Filters): FailedCondition[] {
-  const { summary } = message;
+/**
+ * The conditions that a message fails, with texts of at most 500 characters; `got` of a text condition is the preview.
+ * @param content required if {@link needsContent}
+ */
+export function failedConditions(
+  head: MessageHead,
+  filters: Filters,
+  content?: ComparedContent,
+): FailedCondition[] {
   const failed: FailedCondition[] = [];
-  for (const condition of ['from', 'to', 'rcptTo', 'subject'] as const) {
-    const expected = filters[condition];
-    if (expected === undefined) continue;
-    const texts = textsOf(condition, message);
-    const part = foldText(expected);
-    if (!texts.some((text) => foldText(text).includes(part)))
-      failed.push({ condition, expected, got: texts.join(', ') });
+  const fail = (condition: keyof Filters, expected: string, got: string) =>
+    failed.push({ condition, expected: shortened(expected), got: shortened(got) });
+  for (const field of ['from', 'to', 'rcptTo', 'subject'] as const) {
+    const part = filters[field];
+    if (part !== undefined && !headHas(head, field, part)) fail(field, part, textsOf(field, head).join(', '));
   }
-  const hasAttachments = summary.attachmentCount > 0;
-  if (filters.hasAttachments === !hasAttachments) {
-    const expected = String(filters.hasAttachments);
-    failed.push({ condition: 'hasAttachments', expected, got: String(hasAttachments) });
-  }
-  const codes = summary.codes.map(({ value }) => value);
-  if (filters.code === (codes.length === 0)) {
-    const expected = filters.code ? 'a code' : 'no code';
-    failed.push({ condition: 'code', expected, got: codes.join(', ') || 'no code' });
-  }
+  const { attachmentCount, codes, preview } = head.summary;
+  const { hasAttachments, code, text, link } = filters;
+  if (hasAttachments === (attachmentCount === 0))
+    fail('hasAttachments', String(hasAttachments), String(!hasAttachments));
+  if (code === (codes.length === 0))
+    fail('code', code ? 'a code' : 'no code', codes.map(({ value }) => value).join(', ') || 'no code');
+  if (!content) return failed;
+  if (text !== undefined && !content.hasText(text)) fail('text', text, preview);
+  const isMet = typeof link === 'object' ? content.hasLink(link) : link === content.links.length > 0;
+  if (link !== undefined && !isMet)
+    fail(
+      'link',
+      wantedLink(link),
+      content.links.slice(0, MAX_QUOTED_LINKS).map(quotedLink).join(', ') || 'no link',
+    );
   return failed;
 }
 
-const oneLink = ({ kind, text, href }: MailLink): string =>
+const quotedLink = ({ kind, text, href }: MailLink): string =>
   `${kind} ${href}${text === '' ? '' : ` (${text})`}`;
 
 function wantedLink(wanted: boolean | LinkFilter): string {
@@ -99,32 +107,5 @@ function wantedLink(wanted: boolean | LinkFilter): string {
     ...(href === undefined ? [] : [`with "${href}" in its address`]),
     ...(text === undefined ? [] : [`with "${text}" in its words`]),
   ];
-  return ['a link', parts.join(', ')].join(' ').trim();
-}
-
-function quotedLinks(links: readonly MailLink[]): string {
-  let quoted = '';
-  for (const link of links) {
-    quoted += `${quoted === '' ? '' : ', '}${oneLink(link)}`;
-    if (quoted.length > MAX_QUOTED) break;
-  }
-  return quoted || 'no link';
-}
-
-/** `got` of a text condition is the message's preview. */
-export function failedContent(
-  { preview }: Pick<MailSummary, 'preview'>,
-  content: ComparedContent,
-  { text, link }: Pick<Filters, 'text' | 'link'>,
-): FailedCondition[] {
-  const failed: FailedCondition[] = [];
-  if (text !== undefined && !content.hasText(text)) {
-    failed.push({ condition: 'text', expected: text, got: preview });
-  }
-  if (link === undefined) return failed;
-  const isMet = typeof link === 'boolean' ? content.links.length > 0 === link : content.hasLink(link);
-  if (!isMet) {
-    failed.push({ condition: 'link', expected: wantedLink(link), got: quotedLinks(content.links) });
-  }
-  return failed;
+  return `a link ${parts.join(', ')}`.trim();
 }

@@ -1,11 +1,10 @@
 import { typos } from '../../text/nearest.ts';
-import { inboxAddress, parseAddress } from '../address.ts';
+import { domainOf, inboxAddress, parseAddress } from '../address.ts';
 
-/** With more differences it is probably another name. */
 const MAX_TYPOS = 2;
 const SHORT_NAME = 6;
 
-/** Addresses are in lower case, without a tag. */
+/** In lower case, without a tag. */
 export interface WantedAddress {
   /** A catch-all compares only the domain. No mail is intended for the sink. */
   kind: 'address' | 'catch-all' | 'sink';
@@ -13,15 +12,7 @@ export interface WantedAddress {
   domain: string;
 }
 
-interface Parts {
-  local: string;
-  domain: string;
-}
-
-function parts(address: string): Parts {
-  const at = address.lastIndexOf('@');
-  return { local: address.slice(0, at), domain: address.slice(at + 1) };
-}
+const localOf = (address: string): string => address.slice(0, address.lastIndexOf('@'));
 
 const withoutSeparators = (text: string): string => text.replaceAll(/[._+=-]/g, '');
 const digitsOf = (text: string): string => text.replaceAll(/\D/g, '');
@@ -33,7 +24,7 @@ function isSubsequence(part: string, whole: string): boolean {
   return at === part.length;
 }
 
-/** `name-anything` is treated as a tag with a separator other than a plus. */
+/** Whether `tagged` is the name, one of the separators `._+=-`, and more. */
 const isTagged = (name: string, tagged: string): boolean =>
   tagged.startsWith(name) && /^[._+=-]./.test(tagged.slice(name.length));
 
@@ -48,22 +39,21 @@ function areLocalPartsSimilar(a: string, b: string): boolean {
   return typos(a, b, most) <= most;
 }
 
-/** Both in lower case. */
+/** Whether one of two domains, both in lower case, may be a mistake for the other. */
 export function areDomainsAlike(a: string, b: string): boolean {
   return a !== b && typos(a, b, MAX_TYPOS) <= MAX_TYPOS;
 }
 
-/** Whether one of two addresses may be a mistake for the other. Both in lower case. */
+/** Whether one of two addresses, both in lower case, may be a mistake for the other. */
 export function areAlike(a: string, b: string): boolean {
   if (a === b) return false;
-  const [one, other] = [parts(a), parts(b)];
-  if (one.domain !== other.domain) return one.local === other.local;
-  return areLocalPartsSimilar(one.local, other.local);
+  if (domainOf(a) !== domainOf(b)) return localOf(a) === localOf(b);
+  return areLocalPartsSimilar(localOf(a), localOf(b));
 }
 
 function isNearMiss(address: string, { kind, address: wanted, domain }: WantedAddress): boolean {
   if (kind === 'sink') return false;
-  return kind === 'catch-all' ? areDomainsAlike(parts(address).domain, domain) : areAlike(address, wanted);
+  return kind === 'catch-all' ? areDomainsAlike(domainOf(address), domain) : areAlike(address, wanted);
 }
 
 const [QUOTE, PLUS, OPENING, AT, BACKSLASH, SMALL_A, TILDE] = [34, 43, 60, 64, 92, 97, 126] as const;
@@ -101,11 +91,10 @@ function someLetters(lines: string, from: number, to: number, test: (letters: nu
 
 const lettersOfAddress = (address: string): number => {
   let all = 0;
-  const keep = (letters: number): boolean => {
+  someLetters(JSON.stringify(address), 0, address.length + 2, (letters) => {
     all = letters;
     return false;
-  };
-  someLetters(JSON.stringify(address), 0, address.length + 2, keep);
+  });
   return all;
 };
 

@@ -15,18 +15,12 @@ import {
 import { fold } from '../../mail/matching/compared-content.ts';
 import {
   type ColumnCondition,
-  Comparison,
   type Condition,
   isMailCondition,
   type MailCondition,
+  meetsAll,
 } from '../../mail/matching/conditions.ts';
-import {
-  type Filters,
-  failedConditions,
-  failedContent,
-  needsContent,
-  shortened,
-} from '../../mail/matching/filters.ts';
+import { type Filters, failedConditions, needsContent } from '../../mail/matching/filters.ts';
 import { MAY_LACK_TEXT_BYTES } from '../../mail/stored-content.ts';
 import type {
   AccountMessageRow,
@@ -170,18 +164,18 @@ async function* matchesOf(
   for (let at = 0; at < rows.length; at += CONTENTS_AT_A_TIME) {
     const candidates = rows.slice(at, at + CONTENTS_AT_A_TIME).flatMap((row) => {
       const [rcptTo, tags] = [parse<string[]>(row.rcptTo), parse<string[]>(row.tags)];
-      const comparison = new Comparison({ summary: parseSummary(row.summary), rcptTo, tags });
-      const isMatch = comparison.meets(conditions);
-      return isMatch === false ? [] : [{ row, comparison, isMatch }];
+      const head = { summary: parseSummary(row.summary), rcptTo, tags };
+      const isMatch = meetsAll(conditions, head);
+      return isMatch === false ? [] : [{ row, head, isMatch }];
     });
     const open = candidates.filter(({ isMatch }) => isMatch === undefined);
     const contents = await readContents(
       db,
       open.map(({ row }) => row),
     );
-    for (const { row, comparison, isMatch } of candidates) {
+    for (const { row, head, isMatch } of candidates) {
       const content = contents.get(row.id);
-      if (isMatch || (content && comparison.meets(conditions, content))) yield row;
+      if (isMatch || (content && meetsAll(conditions, head, content))) yield row;
     }
   }
 }
@@ -299,12 +293,10 @@ export const searching = {
       const messages: CheckedMessage[] = [];
       for (const row of rows) {
         const message = toMessage(inboxId, row);
-        const failed = failedConditions(message, conditions);
         const content = contents?.get(row.id);
         // It was deleted after its row was read.
         if (contents && !content) continue;
-        if (content) failed.push(...failedContent(message.summary, content, conditions));
-        messages.push({ message, failed: failed.map(shortened) });
+        messages.push({ message, failed: failedConditions(message, conditions, content) });
       }
       return pageOf(messages, range, stretch);
     },

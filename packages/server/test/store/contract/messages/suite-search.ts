@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { InboxRecord } from '../../../../src/inboxes/records.ts';
 import type { MailContent, MailSummary } from '../../../../src/mail/mail.ts';
 import { ComparedContent } from '../../../../src/mail/matching/compared-content.ts';
-import { Comparison, type Condition, type MailCondition } from '../../../../src/mail/matching/conditions.ts';
+import { type Condition, type MailCondition, meetsAll } from '../../../../src/mail/matching/conditions.ts';
 import type { NewestPage } from '../../../../src/messages/records.ts';
 import { runs } from '../../../support/form.ts';
 import { everything, json, mailTo, onlyPlaced, type ReadMail, saying, T } from '../../builders.ts';
@@ -156,7 +156,7 @@ export function describeSearch(given: Given): void {
             const { messageId } = await onlyPlaced(given.store, one, T);
             const head = { summary: json(one.reading.summary) as MailSummary, rcptTo: [rcpt], tags: [] };
             const content = new ComparedContent(json(one.reading.content) as MailContent);
-            if (new Comparison(head).meets(conditions, content)) expected.unshift(messageId);
+            if (meetsAll(conditions, head, content)) expected.unshift(messageId);
           }
           const scope = { accountId: owner };
           const page = await given.store.messages.search(scope, conditions, everything, T);
