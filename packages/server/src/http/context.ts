@@ -9,9 +9,8 @@ import type { EventBus } from '../events.ts';
 import type { Injection } from '../inbound/injection.ts';
 import type { Mailrooms } from '../inbound/mailroom.ts';
 import type { Logger } from '../log.ts';
-import type { AttachmentBytes, AttachmentParsing } from '../messages/bytes/attachment-bytes.ts';
-import type { WholeMailParsing, WholeMails } from '../messages/bytes/whole-mails.ts';
-import type { HeldDeps } from '../messages/held/held-deps.ts';
+import type { ContentParsing, Contents } from '../messages/contents.ts';
+import type { HeldDeps } from '../messages/held.ts';
 import type { Replays } from '../recordings/replay.ts';
 import type { JsonParsing } from '../recordings/upload.ts';
 import type { Store } from '../store.ts';
@@ -54,7 +53,7 @@ export interface HttpOptions {
 
 export interface HttpDeps {
   store: Store;
-  parsing: AttachmentParsing & WholeMailParsing & JsonParsing;
+  parsing: ContentParsing & JsonParsing;
   injection: Injection;
   mailrooms: Mailrooms;
   replays: Pick<Replays, 'start'>;
@@ -84,8 +83,7 @@ export interface RouteContext {
   deps: HttpDeps;
   held: HeldRequests;
   heldDeps: HeldDeps;
-  attachmentBytes: AttachmentBytes;
-  wholeMails: WholeMails;
+  contents: Contents;
   responses: ResponseCache;
   /** Authentication. `forget` empties its cache after a key was revoked. */
   guard: Pick<Guard, keyof Guard>;

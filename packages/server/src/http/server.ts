@@ -10,9 +10,8 @@ import { ConnectionLimiter, type LimitedConnection, sourceKey } from '../connect
 import { consolePages } from '../console/pages.ts';
 import { sessionRoutes } from '../console/session-api.ts';
 import { oncePerMinute } from '../log.ts';
-import { createAttachmentBytes } from '../messages/bytes/attachment-bytes.ts';
-import { createWholeMails } from '../messages/bytes/whole-mails.ts';
-import { createHeldDeps } from '../messages/held/held-deps.ts';
+import { createContents } from '../messages/contents.ts';
+import { createHeldDeps } from '../messages/held.ts';
 import {
   type Cors,
   createCors,
@@ -128,8 +127,7 @@ export async function buildApp(
     deps,
     held,
     heldDeps: createHeldDeps(deps, async (...asked) => gate.guard.findInbox(...asked)),
-    attachmentBytes: createAttachmentBytes(deps),
-    wholeMails: createWholeMails(deps),
+    contents: createContents(deps),
     responses: new ResponseCache(),
     dialectSecret: randomUUID(),
     ...gate,

@@ -11,7 +11,7 @@ import { invalidField } from '../http/request/invalid-fields.ts';
 import { routesOf } from '../http/route.ts';
 import { throwEnded } from '../inboxes/records.ts';
 import { parseAddress } from '../mail/address.ts';
-import { findMessage } from '../messages/find-message.ts';
+import { findMessage } from '../messages/contents.ts';
 import { quoted } from '../text/nearest.ts';
 import { emptyMessage } from './injection.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
@@ -59,7 +59,7 @@ const reportEnd =
     return throwEnded(store.inboxes, callersInbox(request), clock.now(), otherwise);
   };
 
-export function injectionRoutes(app: App, { options, deps, held, wholeMails }: RouteContext): void {
+export function injectionRoutes(app: App, { options, deps, held, contents }: RouteContext): void {
   const { store, clock } = deps;
 
   routesOf(app, 'Messages')('POST /v1/inboxes/:id/messages', {
@@ -102,7 +102,7 @@ export function injectionRoutes(app: App, { options, deps, held, wholeMails }: R
       const json = await held
         .hold(reply, async (signal) => {
           const message = await findMessage(store, inbox, messageId, clock.now());
-          return wholeMails.json(message, baseUrl(options.publicUrl, request), signal);
+          return contents.json(message, baseUrl(options.publicUrl, request), signal);
         })
         .catch(reportEnd(deps, request, 'not_found', new AppError('not_found', DELETED)));
       reply.header('location', `/v1/inboxes/${inbox.id}/messages/${messageId}`);

@@ -19,9 +19,7 @@ import { contentTag, immutableTag, isFresh, sendJson } from '../http/response/et
 import { type AddRoute, routesOf } from '../http/route.ts';
 import { throwEnded } from '../inboxes/records.ts';
 import { fold } from '../mail/matching/compared-content.ts';
-import type { AttachmentBytes } from './bytes/attachment-bytes.ts';
-import { rawPieces } from './bytes/raw-source.ts';
-import { findMessage, throwMissing } from './find-message.ts';
+import { type Contents, findMessage, rawPieces, throwMissing } from './contents.ts';
 import { toMessage, toSummary } from './json.ts';
 import type { FullMessageRecord, MessageRecord } from './records.ts';
 
@@ -42,7 +40,7 @@ export function messageRoutes(app: App, context: RouteContext): void {
 
 function readRoute(
   route: AddRoute,
-  { options, deps: { store, clock }, held, attachmentBytes, wholeMails, responses }: RouteContext,
+  { options, deps: { store, clock }, held, contents, responses }: RouteContext,
 ): void {
   route('GET /v1/inboxes/:id/messages/:messageId', {
     access: 'inbox:read',
@@ -65,12 +63,12 @@ function readRoute(
         if (message.isPartial) {
           // The contents of attachments are not included when the whole message is parsed again.
           const fields = include ? { truncated: true as const } : {};
-          const json = await held.hold(reply, (signal) => wholeMails.json(message, base, signal, fields));
+          const json = await held.hold(reply, (signal) => contents.json(message, base, signal, fields));
           return { json, tag };
         }
         if (!include) return { json: JSON.stringify(toMessage(message, base)), tag };
         const json = await held.hold(reply, (signal) =>
-          messageWithAttachments(message, base, attachmentBytes, signal),
+          messageWithAttachments(message, base, contents, signal),
         );
         return { json, tag };
       });
@@ -174,7 +172,7 @@ function deleteRoutes(route: AddRoute, { deps: { store, clock } }: RouteContext)
   });
 }
 
-export function lintRoutes(app: App, { deps: { store, clock }, held, wholeMails }: RouteContext): void {
+export function lintRoutes(app: App, { deps: { store, clock }, held, contents }: RouteContext): void {
   const route = routesOf(app, 'Messages');
   route('GET /v1/inboxes/:id/messages/:messageId/lint', {
     access: 'inbox:read',
@@ -187,7 +185,7 @@ export function lintRoutes(app: App, { deps: { store, clock }, held, wholeMails 
     handler: async (request, reply) => {
       const { messageId } = request.params;
       const message = await findMessage(store, callersInbox(request), messageId, clock.now());
-      const report = await held.hold(reply, (signal) => wholeMails.lint(message, signal));
+      const report = await held.hold(reply, (signal) => contents.lint(message, signal));
       return reply.type('application/json; charset=utf-8').send(new TextDecoder().decode(report));
     },
   });
@@ -211,7 +209,7 @@ function includedCount(attachments: readonly Attachment[]): number {
 async function messageWithAttachments(
   message: FullMessageRecord,
   base: string,
-  attachmentBytes: Pick<AttachmentBytes, 'read'>,
+  contents: Pick<Contents, 'readAttachment'>,
   signal: AbortSignal,
 ): Promise<Buffer> {
   const { attachments, ...rest } = toMessage(message, base);
@@ -226,7 +224,7 @@ async function messageWithAttachments(
       continue;
     }
     signal.throwIfAborted();
-    const { buffer, byteOffset, length } = await attachmentBytes.read(message, attachment.id);
+    const { buffer, byteOffset, length } = await contents.readAttachment(message, attachment.id);
     const content = Buffer.from(buffer, byteOffset, length).toString('base64');
     pieces.push(Buffer.from(`${json.slice(0, -1)},"content":"`), Buffer.from(content, 'latin1'));
     pieces.push(Buffer.from('"}'));

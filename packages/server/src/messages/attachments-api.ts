@@ -11,9 +11,7 @@ import { routesOf } from '../http/route.ts';
 import type { MailAttachment } from '../mail/mail.ts';
 import { isMediaType } from '../mail/mime/parameters.ts';
 import { quoted } from '../text/nearest.ts';
-import type { AttachmentContent } from './bytes/attachment-bytes.ts';
-import type { SourceRange } from './bytes/raw-source.ts';
-import { findMessage } from './find-message.ts';
+import { type AttachmentContent, findMessage, type SourceRange } from './contents.ts';
 
 /** HTML or SVG of a mail must never run with the origin of this server, even if a browser opens it. */
 const SANDBOX = "sandbox; default-src 'none'";
@@ -30,10 +28,7 @@ const RangeHeaders = Type.Object({
   ),
 });
 
-export function attachmentRoutes(
-  app: App,
-  { deps: { store, clock }, held, attachmentBytes, wholeMails }: RouteContext,
-): void {
+export function attachmentRoutes(app: App, { deps: { store, clock }, held, contents }: RouteContext): void {
   const route = routesOf(app, 'Messages');
   route('GET /v1/inboxes/:id/messages/:messageId/attachments/:attachmentId', {
     access: 'inbox:read',
@@ -54,14 +49,14 @@ export function attachmentRoutes(
     handler: async (request, reply) => {
       const { messageId, attachmentId } = request.params;
       const found = await findMessage(store, callersInbox(request), messageId, clock.now());
-      const message = await held.hold(reply, (signal) => wholeMails.withAttachments(found, signal));
+      const message = await held.hold(reply, (signal) => contents.withAttachments(found, signal));
       const attachment = message.content.attachments.find(({ id }) => id === attachmentId);
       if (!attachment) throw notFound('attachment', attachmentId);
       const tag = immutableTag(attachment.sha256);
       reply.header('etag', tag).header('accept-ranges', 'bytes');
       if (isFresh(request.headers['if-none-match'], tag)) return reply.code(304).send();
 
-      return sendAttachment(request, reply, await attachmentBytes.open(message, attachment), attachment);
+      return sendAttachment(request, reply, await contents.openAttachment(message, attachment), attachment);
     },
   });
 }

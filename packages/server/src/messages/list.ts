@@ -16,8 +16,7 @@ import {
   timeOfRfc3339,
   timeOfSince,
 } from './cursor.ts';
-import { type ChangeSource, readUntil } from './held/change-signal.ts';
-import type { HeldDeps } from './held/held-deps.ts';
+import { type ChangeSource, type HeldDeps, readUntil } from './held.ts';
 import type { AccountMessageRow, MessageRow, SearchScope } from './records.ts';
 
 export interface ListQuery {

@@ -12,7 +12,7 @@ import { toTime } from '../http/response/time.ts';
 import { type AddRoute, routesOf } from '../http/route.ts';
 import { IMAGE_TYPES } from '../mail/mail.ts';
 import { sendAttachment } from './attachments-api.ts';
-import { findMessage, throwMissing } from './find-message.ts';
+import { findMessage, throwMissing } from './contents.ts';
 import type { FullMessageRecord } from './records.ts';
 
 const LINK_MS = 10 * MINUTE_MS;
@@ -50,7 +50,7 @@ export function previewRoutes(app: App, context: RouteContext): void {
 }
 
 function linkRoute(route: AddRoute, context: RouteContext): void {
-  const { deps, held, wholeMails } = context;
+  const { deps, held, contents } = context;
   const { store, clock } = deps;
 
   route('POST /v1/inboxes/:id/messages/:messageId/preview', {
@@ -75,7 +75,7 @@ function linkRoute(route: AddRoute, context: RouteContext): void {
       const link = { inboxId, messageId: message.id, isRemote, endsAt, keyId };
       const capability = writeCapability(link, tokenHash);
       const images = `${capability}/`;
-      const { remoteCount } = await held.hold(reply, (signal) => wholeMails.preview(message, images, signal));
+      const { remoteCount } = await held.hold(reply, (signal) => contents.preview(message, images, signal));
       reply.header('cache-control', 'no-store');
       return {
         url: urlOf(context, capability, request),
@@ -87,7 +87,7 @@ function linkRoute(route: AddRoute, context: RouteContext): void {
 }
 
 function pageRoutes(app: App, context: RouteContext): void {
-  const { deps, held, attachmentBytes, wholeMails } = context;
+  const { deps, held, contents } = context;
   const { store, clock } = deps;
 
   async function opened(capability: string): Promise<{ message: FullMessageRecord; isRemote: boolean }> {
@@ -103,7 +103,7 @@ function pageRoutes(app: App, context: RouteContext): void {
     const { message, isRemote } = await opened(capability);
     // A relative URL works behind any proxy.
     const images = `${capability}/`;
-    const { page } = await held.hold(reply, (signal) => wholeMails.preview(message, images, signal));
+    const { page } = await held.hold(reply, (signal) => contents.preview(message, images, signal));
     const { pathname } = new URL(`${urlOf(context, capability, request)}/`);
     reply.headers({ ...PAGE_HEADERS, 'content-security-policy': policyOf(isRemote, pathname) });
     return reply.send(Buffer.from(page.buffer, page.byteOffset, page.length));
@@ -112,10 +112,10 @@ function pageRoutes(app: App, context: RouteContext): void {
   app.get('/preview/:capability/:attachmentId', { config: { access: 'public' } }, async (request, reply) => {
     const { capability, attachmentId } = request.params as { capability: string; attachmentId: string };
     const { message: found } = await opened(capability);
-    const message = await held.hold(reply, (signal) => wholeMails.withAttachments(found, signal));
+    const message = await held.hold(reply, (signal) => contents.withAttachments(found, signal));
     const image = message.content.attachments.find(({ id }) => id === attachmentId);
     if (!image || !IMAGE_TYPES.has(image.contentType)) throw notFound('attachment', attachmentId);
-    return sendAttachment(request, reply, await attachmentBytes.open(message, image), image);
+    return sendAttachment(request, reply, await contents.openAttachment(message, image), image);
   });
 }
 

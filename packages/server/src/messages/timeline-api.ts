@@ -15,7 +15,7 @@ import type { OutgoingRecord } from '../outgoing/sql.ts';
 import { REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
 import type { DeliveryRecord } from '../webhooks/sql/log.ts';
-import { findMessage } from './find-message.ts';
+import { findMessage } from './contents.ts';
 import type { FullMessageRecord, MessageRow } from './records.ts';
 
 const MAX_SENT = 50;

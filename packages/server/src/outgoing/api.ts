@@ -26,7 +26,7 @@ import { type AddRoute, routesOf } from '../http/route.ts';
 import { newId } from '../ids.ts';
 import { throwEnded } from '../inboxes/records.ts';
 import { domainOf } from '../mail/address.ts';
-import { findMessage } from '../messages/find-message.ts';
+import { findMessage } from '../messages/contents.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 import { findSettings } from '../providers/settings.ts';
 import { writeReply } from './reply.ts';

@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts';
 import { AppError, toError } from '../errors.ts';
 import { toTime } from '../http/response/time.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
-import { rawPieces } from '../messages/bytes/raw-source.ts';
+import { rawPieces } from '../messages/contents.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 import type { Store } from '../store.ts';
 

@@ -3,7 +3,7 @@ import { SECOND_MS } from '../clock.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import { domainOf, inboxAddress, parseAddress } from '../mail/address.ts';
 import { areDomainsAlike, findSimilar } from '../mail/matching/similar-addresses.ts';
-import type { HeldDeps } from '../messages/held/held-deps.ts';
+import type { HeldDeps } from '../messages/held.ts';
 import { NO_RECIPIENT, REFUSAL_KEPT_MS, type Refusal } from '../refusals/sql.ts';
 import type { Store } from '../store.ts';
 

@@ -7,7 +7,7 @@ import {
   needsContent,
 } from '../mail/matching/filters.ts';
 import { timeOfSince } from '../messages/cursor.ts';
-import type { HeldDeps } from '../messages/held/held-deps.ts';
+import type { HeldDeps } from '../messages/held.ts';
 import type { CheckedMessage, CheckedPage, CheckRange, MessageRecord } from '../messages/records.ts';
 import { likenessOf } from './closest.ts';
 import type { Expectation } from './outcome.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createWakes, readUntil } from '../../src/messages/held/change-signal.ts';
-import { createSharedReads } from '../../src/messages/held/held-deps.ts';
+import { createHeldDeps, readUntil } from '../../src/messages/held.ts';
+import { createTurns } from '../../src/messages/turns.ts';
 import type { Store } from '../../src/store.ts';
 import { startHttp, type TestHttp, type TestInbox } from '../http/start-http.ts';
 import { openStream } from '../support/event-stream.ts';
@@ -103,7 +103,10 @@ describe('the searches of an account', () => {
         return http.store.messages.check(inboxId, ...of);
       },
     };
-    const store = createSharedReads({ ...http.store, messages }, http.clock);
+    const { store } = createHeldDeps(
+      { ...http, store: { ...http.store, messages } },
+      http.store.inboxes.find,
+    );
     const range = { after: 0, before: 9e15, order: 'oldest-first', limit: 1, onlyMatches: true } as const;
     const search = (accountId: string, id: string, signal?: AbortSignal) =>
       store.messages.check({ id, accountId }, { text: 'hello' }, range, http.clock.now(), signal);
@@ -140,7 +143,7 @@ describe('many held requests that resume at the same time', () => {
       const clock = Object.assign(new FakeClock(), { sleep });
       const listeners: (() => void)[] = [];
       const resumed: string[] = [];
-      const deps = { clock, wakes: createWakes(), signal: new AbortController().signal };
+      const deps = { clock, wakes: createTurns(5), signal: new AbortController().signal };
       const hold = async (accountId: string): Promise<void> => {
         const subscribe = (listener: () => void) => {
           listeners.push(listener);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { decodeBase64 } from '../../../src/mail/mime/transfer-encoding.ts';
-import { decodedBase64 } from '../../../src/messages/bytes/attachment-bytes.ts';
+import { decodedBase64 } from '../../../src/messages/contents.ts';
 
 /** Mostly digits; padding, line ends and characters that base64 does not have anywhere. */
 const base64Text = fc.array(

@@ -1,0 +1,257 @@
+import { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '../clock.ts';
+import { notFound } from '../errors.ts';
+import { DECODED_HERE_BYTES, MAX_DECODINGS } from '../http/limits.ts';
+import { type InboxRecord, throwEnded } from '../inboxes/records.ts';
+import type { FullJson } from '../mail/full-json.ts';
+import type { MailAttachment } from '../mail/mail.ts';
+import { attachmentPart, type IndexedPart } from '../mail/mime/part-index.ts';
+import { base64Digit, decodeBase64, decodeTransfer } from '../mail/mime/transfer-encoding.ts';
+import { freeIfLarge } from '../memory.ts';
+import type { ParseRequest, Parsing } from '../reading/parsing.ts';
+import { RAW_PIECE_BYTES } from '../reading/sql.ts';
+import type { Store } from '../store.ts';
+import { attachmentsUrl, messageHead, toMessage } from './json.ts';
+import type { FullMessageRecord, MessageRecord } from './records.ts';
+import { createTurns } from './turns.ts';
+
+type Admitted = Pick<InboxRecord, 'id' | 'accountId'>;
+
+/** @throws AppError `not_found` for the message, or the error of an inbox that has ended since the request was admitted */
+export const throwMissing = (
+  inboxes: Pick<Store['inboxes'], 'find'>,
+  inbox: Admitted,
+  messageId: string,
+  now: number,
+): Promise<never> => throwEnded(inboxes, inbox, now, notFound('message', messageId));
+
+/** @throws AppError as {@link throwMissing} */
+export async function findMessage(
+  store: Pick<Store, 'messages' | 'inboxes'>,
+  inbox: Admitted,
+  messageId: string,
+  now: number,
+): Promise<FullMessageRecord> {
+  const message = await store.messages.find(inbox.id, messageId, now);
+  return message ?? throwMissing(store.inboxes, inbox, messageId, now);
+}
+
+interface RawDeps {
+  store: { messages: Pick<Store['messages'], 'readRaw'> };
+  clock: Pick<Clock, 'now'>;
+}
+type Source = Pick<MessageRecord, 'inboxId' | 'id'>;
+
+/** Offsets in the raw source or in an attachment: `[start, end)`. */
+export interface SourceRange {
+  start: number;
+  end: number;
+}
+
+/**
+ * Reads only the needed pieces, one in each turn of the event loop.
+ * @throws AppError `not_found` if the message is deleted or expires before the last piece is read
+ */
+export async function* rawPieces(
+  { store, clock }: RawDeps,
+  { inboxId, id }: Source,
+  { start, end }: SourceRange,
+): AsyncGenerator<Uint8Array> {
+  for (let at = start; at < end; await nextTurn()) {
+    const piece = Math.floor(at / RAW_PIECE_BYTES);
+    const bytes = await store.messages.readRaw(inboxId, id, piece, clock.now());
+    const offset = at - piece * RAW_PIECE_BYTES;
+    const part = bytes?.subarray(offset, offset + end - at);
+    if (!part || part.length === 0) throw notFound('message', id);
+    // The consumer may free the memory of the part.
+    at += part.length;
+    yield part;
+  }
+}
+
+/** As {@link rawPieces}, as one array. @throws the reason of `signal` as well */
+async function rawRange(
+  deps: RawDeps,
+  source: Source,
+  range: SourceRange,
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
+  signal?.throwIfAborted();
+  const whole = new Uint8Array(range.end - range.start);
+  let length = 0;
+  for await (const piece of rawPieces(deps, source, range)) {
+    signal?.throwIfAborted();
+    whole.set(piece, length);
+    length += piece.length;
+  }
+  return whole;
+}
+
+const PADDING = 0x3d;
+/** Four digits are three bytes (RFC 4648 section 4). */
+const GROUP = 4;
+
+/**
+ * The results together equal `decodeBase64` of the whole. Frees memory at once: with many slow clients, the garbage
+ * collector would leave more pieces than are in use.
+ * @param itsTurn is awaited before a piece is decoded
+ */
+export async function* decodedBase64(
+  pieces: AsyncIterable<Uint8Array>,
+  itsTurn: () => Promise<void>,
+): AsyncGenerator<Buffer> {
+  let rest: Uint8Array = new Uint8Array();
+  for await (const piece of pieces) {
+    await itsTurn();
+    const bytes = Buffer.concat([rest, piece]);
+    // A driver may return views of a larger buffer.
+    if (piece.byteLength === piece.buffer.byteLength) freeIfLarge(piece);
+    const end = endOfGroups(bytes);
+    const decoded = decodeBase64(bytes.subarray(0, end));
+    rest = Uint8Array.from(bytes.subarray(end).filter((byte) => base64Digit(byte) >= 0));
+    freeIfLarge(bytes);
+    yield decoded;
+  }
+  yield decodeBase64(Buffer.from(rest));
+}
+
+/** Padding completes a group wherever it is. */
+function endOfGroups(bytes: Buffer): number {
+  let digits = 0;
+  for (let at = bytes.lastIndexOf(PADDING) + 1; at < bytes.length; at++)
+    if (base64Digit(bytes[at] ?? 0) >= 0) digits++;
+  let end = bytes.length;
+  for (let extra = digits % GROUP; extra > 0; end--) if (base64Digit(bytes[end - 1] ?? 0) >= 0) extra--;
+  return end;
+}
+
+export interface AttachmentContent {
+  size: number;
+  /** A stream for a large attachment that can be read piece by piece (base64 or not encoded), otherwise a Buffer. */
+  read(range: SourceRange): Buffer | Readable;
+}
+
+/** @throws Error if there are fewer bytes: a short response must not look complete */
+async function* cut(pieces: AsyncIterable<Buffer>, { start, end }: SourceRange): AsyncGenerator<Buffer> {
+  let position = 0;
+  for await (const piece of pieces) {
+    const part = piece.subarray(Math.max(0, start - position), Math.max(0, end - position));
+    position += piece.length;
+    if (part.length > 0) yield part;
+    if (position >= end) return;
+  }
+  throw new Error('an attachment has fewer bytes than its size says');
+}
+
+/** Mails of up to 50 MiB that are parsed concurrently, at most two of one account. */
+const MAX_WHOLE_MAILS = 3;
+
+export type ContentParsing = Pick<Parsing, 'decode' | 'fullJson' | 'attachments' | 'preview' | 'lint'>;
+
+export type Contents = ReturnType<typeof createContents>;
+
+/**
+ * What is not stored of a message, from its raw source. Whole mails are parsed on workers; an abort rejects with the
+ * reason of `signal`.
+ * @throws AppError `not_found` if the attachment does not exist, or the message is deleted or expires; `unavailable` if the
+ *   worker was terminated
+ */
+export function createContents(deps: RawDeps & { parsing: ContentParsing }) {
+  const { parsing } = deps;
+  const decodeInTurn = createTurns(MAX_DECODINGS);
+  const parseInTurn = createTurns(MAX_WHOLE_MAILS);
+  let lastTurn = Promise.resolve();
+  /** Only one piece is decoded in each turn of the event loop, however many attachments are being read. */
+  const itsTurn = () => {
+    lastTurn = lastTurn.then(() => nextTurn());
+    return lastTurn;
+  };
+
+  function partOf({ index }: FullMessageRecord, id: string): IndexedPart {
+    const part = index && attachmentPart(index, id);
+    if (!part) throw notFound('attachment', id);
+    return part;
+  }
+
+  function readAttachment(message: FullMessageRecord, id: string): Promise<Uint8Array> {
+    const { bodyStart: start, bodyEnd: end, encoding } = partOf(message, id);
+    return decodeInTurn(message.accountId, async () => {
+      const bytes = await rawRange(deps, message, { start, end });
+      const isCheap = encoding === '' || bytes.length <= DECODED_HERE_BYTES;
+      return isCheap
+        ? decodeTransfer(Buffer.from(bytes.buffer, 0, bytes.length), encoding)
+        : parsing.decode(bytes, encoding, { flow: [message.accountId, message.inboxId] });
+    });
+  }
+
+  /** `use` may transfer the raw source. */
+  function withSource<T>(
+    message: FullMessageRecord,
+    signal: AbortSignal,
+    use: (raw: Uint8Array, request: ParseRequest) => Promise<T>,
+  ): Promise<T> {
+    return parseInTurn(message.accountId, async () => {
+      const raw = await rawRange(deps, message, { start: 0, end: message.size }, signal);
+      return use(raw, { flow: [message.accountId, message.inboxId], signal });
+    });
+  }
+
+  return {
+    readAttachment,
+
+    /** Large attachments are read piece by piece while they are sent. */
+    async openAttachment(
+      message: FullMessageRecord,
+      { id, size }: MailAttachment,
+    ): Promise<AttachmentContent> {
+      const { bodyStart, bodyEnd, encoding } = partOf(message, id);
+      const pieces = (start: number, end: number) => rawPieces(deps, message, { start, end });
+      const isLarge = bodyEnd - bodyStart > DECODED_HERE_BYTES;
+      if (isLarge && (encoding === '' || encoding === 'base64')) {
+        const within = ({ start, end }: SourceRange) =>
+          encoding === ''
+            ? pieces(bodyStart + start, bodyStart + end)
+            : cut(decodedBase64(pieces(bodyStart, bodyEnd), itsTurn), { start, end });
+        return { size, read: (range) => Readable.from(within(range), { objectMode: false }) };
+      }
+      const bytes = await readAttachment(message, id);
+      // A copy, because memory that is shared with a worker cannot be written to a socket.
+      return { size: bytes.length, read: ({ start, end }) => Buffer.from(bytes.subarray(start, end)) };
+    },
+
+    /** Adds the list of attachments if it is not stored. */
+    async withAttachments(message: FullMessageRecord, signal: AbortSignal): Promise<FullMessageRecord> {
+      if (!message.isPartial || message.index !== null) return message;
+      const { attachments, index } = await withSource(message, signal, (raw, request) =>
+        parsing.attachments(raw, request),
+      );
+      const listed = attachments.map((attachment) => ({ ...attachment, parameters: {} }));
+      return { ...message, content: { ...message.content, attachments: listed }, index };
+    },
+
+    /** JSON of the full message. @param base of its URLs @param fields added to it */
+    async json(
+      message: FullMessageRecord,
+      base: string,
+      signal: AbortSignal,
+      fields: { truncated?: true } = {},
+    ): Promise<string | Buffer> {
+      if (!message.isPartial) return JSON.stringify({ ...toMessage(message, base), ...fields });
+      const head = JSON.stringify({ ...messageHead(message, base), ...fields });
+      const about: FullJson = { head, attachmentsUrl: attachmentsUrl(message, base) };
+      const { buffer, byteOffset, length } = await withSource(message, signal, (raw, request) =>
+        parsing.fullJson(raw, about, request),
+      );
+      return Buffer.from(buffer, byteOffset, length);
+    },
+
+    /** @param imagesUrl the URL of an image without the attachment id */
+    preview: (message: FullMessageRecord, imagesUrl: string, signal: AbortSignal) =>
+      withSource(message, signal, (raw, request) => parsing.preview(raw, imagesUrl, request)),
+
+    /** UTF-8 JSON of a list of findings. */
+    lint: (message: FullMessageRecord, signal: AbortSignal) =>
+      withSource(message, signal, (raw, request) => parsing.lint(raw, request)),
+  };
+}

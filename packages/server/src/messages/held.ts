@@ -1,0 +1,145 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '../clock.ts';
+import type { EventBus } from '../events.ts';
+import type { InboxRecord } from '../inboxes/records.ts';
+import type { Filters } from '../mail/matching/filters.ts';
+import { createSharing, type Store } from '../store.ts';
+import type { CheckRange } from './records.ts';
+import { createTurns, type Turns } from './turns.ts';
+
+/** Number of cached results at which the cache is cleared. A page of summaries takes about 50 KB. */
+const MAX_RESULTS = 100;
+/** Largest page that callers share. A default page reads 51 rows. */
+const MAX_SHARED_ROWS = 60;
+/** Steps of searches that run concurrently. One account has at most two, so that others do not wait for it. */
+const MAX_SEARCHES = 3;
+/**
+ * Held requests that resume in one turn of the event loop, in turns by account. Each takes 50 to 150 µs (a response or
+ * a write to a stream), so other requests wait for about half a millisecond.
+ */
+const WAKES_PER_TURN = 5;
+
+interface Range {
+  after: number;
+  before?: number;
+  limit: number;
+}
+
+export interface WaitDeps {
+  clock: Clock;
+  /** Shared by all held requests. */
+  wakes: Turns;
+}
+
+/** Dependencies shared by all held requests: lists that wait, explained waits and streams. */
+export type HeldDeps = ReturnType<typeof createHeldDeps>;
+
+/** One instance per HTTP listener. @param findInbox `inboxes.find` with the cache that all requests share */
+export function createHeldDeps(
+  deps: {
+    store: Pick<Store, 'messages' | 'refusals' | 'generation'>;
+    events: Pick<EventBus, 'onMessage' | 'onAccountMessage'>;
+    clock: Clock;
+  },
+  findInbox: Store['inboxes']['find'],
+) {
+  const { messages, refusals } = deps.store;
+  const shared = createSharing(deps.store, deps.clock, MAX_RESULTS);
+  const inTurn = createTurns(MAX_SEARCHES);
+  const paged =
+    <Of extends Range, Page>(name: string, read: (id: string, range: Of, now: number) => Promise<Page>) =>
+    (id: string, range: Of, now: number): Promise<Page> => {
+      const { after, before, limit } = range;
+      if (limit > MAX_SHARED_ROWS) return read(id, range, now);
+      return shared(`${name} ${id} ${after} ${before} ${limit}`, () => read(id, range, now));
+    };
+  /** A step of a search in the account's turn. @throws the reason of the signal */
+  const searched = <T>(accountId: string, step: () => Promise<T>, signal?: AbortSignal): Promise<T> =>
+    inTurn(accountId, () => {
+      signal?.throwIfAborted();
+      return step();
+    });
+  const store = {
+    inboxes: { find: findInbox },
+    refusals: {
+      recent: (after: number, now: number) => shared(`recent ${after}`, () => refusals.recent(after, now)),
+    },
+    messages: {
+      ...messages,
+      listRows: paged('rows', messages.listRows),
+      listAfter: paged('after', messages.listAfter),
+      listByAccount: paged('account', messages.listByAccount),
+      listNewest: paged('newest', messages.listNewest),
+      newestInAccount: (id: string) => shared(`place ${id}`, () => messages.newestInAccount(id)),
+      recipients: (id: string, after: number, now: number) =>
+        shared(`recipients ${id} ${after}`, () => messages.recipients(id, after, now)),
+      check: (
+        { id, accountId }: Pick<InboxRecord, 'id' | 'accountId'>,
+        conditions: Filters,
+        range: CheckRange,
+        now: number,
+        signal?: AbortSignal,
+      ) => searched(accountId, () => messages.check(id, conditions, range, now), signal),
+      search: (
+        ...[scope, conditions, range, now, signal]: [...Parameters<Store['messages']['search']>, AbortSignal?]
+      ) => searched(scope.accountId, () => messages.search(scope, conditions, range, now), signal),
+    },
+  };
+  return { events: deps.events, clock: deps.clock, store, wakes: createTurns(WAKES_PER_TURN) };
+}
+
+/** Changes that a held request of an account waits for. */
+export interface ChangeSource {
+  accountId: string;
+  /** Returns a function that ends the subscription. */
+  subscribe(listener: () => void): () => void;
+}
+
+export interface ReadResult<T> {
+  result: T;
+  isFinal: boolean;
+  /** When the store is read again even without a change, epoch milliseconds. */
+  until: number;
+}
+
+/**
+ * Reads now and after each change, until the result is final, `waitMs` of monotonic time are over or `signal` aborts.
+ * @param read called at least once, with the wall-clock time and whether it is the last call
+ */
+export async function readUntil<T>(
+  deps: WaitDeps & { source: ChangeSource; signal: AbortSignal },
+  waitMs: number,
+  read: (now: number, isLast: boolean) => Promise<ReadResult<T>>,
+): Promise<T> {
+  const { clock, wakes, source, signal } = deps;
+  const deadline = clock.monotonic() + waitMs;
+  const inTurn = () => wakes(source.accountId, () => nextTurn());
+  let change = new AbortController();
+  let isQueued = false;
+  const resume = () => change.abort();
+  // Subscribes before the first read, so that no change is missed.
+  const unsubscribe = source.subscribe(async () => {
+    if (isQueued) return;
+    isQueued = true;
+    await inTurn();
+    isQueued = false;
+    resume();
+  });
+  signal.addEventListener('abort', resume);
+  try {
+    for (;;) {
+      // A change during the read ends the wait that follows.
+      change = new AbortController();
+      const isLast = clock.monotonic() >= deadline;
+      const { result, isFinal, until } = await read(clock.now(), isLast);
+      if (isFinal || isLast || signal.aborted) return result;
+      const ms = Math.min(deadline - clock.monotonic(), until - clock.now());
+      if (ms > 0) await clock.sleep(ms, change.signal);
+      // Many requests may time out at once, so they also resume in turns.
+      if (!change.signal.aborted) await inTurn();
+    }
+  } finally {
+    unsubscribe();
+    signal.removeEventListener('abort', resume);
+  }
+}
