@@ -14,8 +14,8 @@ import { createEventBus, type EventBus } from './events.ts';
 import { createLiveNodes, RateLimit } from './http/access/admission.ts';
 import { recheckUntil } from './http/access/held-requests.ts';
 import { newSessionId, randomFraction } from './ids.ts';
-import { TRACE_HEADROOM_BYTES } from './inbound/delivery.ts';
-import { ByteBudget, IN_FLIGHT_BYTES } from './inbound/incoming-mail.ts';
+
+import { ByteBudget, IN_FLIGHT_BYTES, TRACE_HEADROOM_BYTES } from './inbound/incoming-mail.ts';
 import { createInjection } from './inbound/injection.ts';
 import { createMailrooms } from './inbound/mailroom.ts';
 import { Receiver } from './inbound/receiver.ts';

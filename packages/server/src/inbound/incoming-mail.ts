@@ -2,8 +2,9 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { freeIfLarge, freeRead, LARGE_BYTES } from '../memory.ts';
-import { TRACE_HEADROOM_BYTES } from './delivery.ts';
 
+/** Free bytes in front of a message for the Received line, whose two host names have at most 255 letters each. */
+export const TRACE_HEADROOM_BYTES = 1024;
 /** Memory that all messages share, in addition to `FREE_BYTES` per message. At least the maximum message size. */
 export const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
 /**

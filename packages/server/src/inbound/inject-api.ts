@@ -14,7 +14,6 @@ import { parseAddress } from '../mail/address.ts';
 import { findMessage } from '../messages/contents.ts';
 import { quoted } from '../text/nearest.ts';
 import { emptyMessage } from './injection.ts';
-import type { CaptureTarget } from './smtp-credentials.ts';
 
 /** Generated clients send bytes with the second type. */
 const ACCEPTS = ['message/rfc822', 'application/octet-stream'];
@@ -42,11 +41,6 @@ const MESSAGE_BODY = Type.Unsafe({
 const DELETED =
   'The message was stored, and deleted before it could be returned. Send it again if it is still needed.';
 const ERRORS = ['inbox_full', 'message_too_large', 'malformed_message'] satisfies ErrorCode[];
-
-const targetOf = (request: FastifyRequest): CaptureTarget => {
-  const { id: inboxId, accountId, address } = callersInbox(request);
-  return { inboxId, accountId, address };
-};
 
 /**
  * Handles an error with this `code`: throws the error of later requests if the inbox ended during the request.
@@ -80,7 +74,7 @@ export function injectionRoutes(app: App, { options, deps, held, contents }: Rou
     onRequest: async (request) => {
       const declared = Number(request.headers['content-length'] ?? 0);
       await deps.injection
-        .check(targetOf(request), declared)
+        .check(callersInbox(request), declared)
         .catch(reportEnd(deps, request, 'unknown_recipient'));
     },
     handler: async (request, reply) => {
@@ -90,7 +84,7 @@ export function injectionRoutes(app: App, { options, deps, held, contents }: Rou
       assertAddress('rcptTo', rcptTo);
       const stream = bodyStream(request, ACCEPTS, emptyMessage);
       const messageId = await deps.injection
-        .inject(targetOf(request), {
+        .inject(inbox, {
           ...{ stream, mailFrom, rcptTo, requestId: request.id },
           remoteAddress: plainAddress(request.ip),
         })

@@ -16,9 +16,8 @@ import { PERMANENT_UNTIL } from '../inboxes/records.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
 import type { ItemOwner } from '../providers/sql.ts';
 import type { Store } from '../store.ts';
-import { messageTooLarge, type Recipient } from './delivery.ts';
 import { type ByteBudget, readMessage } from './incoming-mail.ts';
-import type { Receiver } from './receiver.ts';
+import { messageTooLarge, type Receiver, type Recipient } from './receiver.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
 /** Limit of a stored item, such as a template in all its languages (Amazon SES: 500 KB). */
@@ -184,7 +183,7 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
         }),
       sendTogether,
       reschedule: (providerId, sendAt) => {
-        const owner = { accountId, inboxId: target?.inboxId ?? null };
+        const owner = { accountId, inboxId: target?.id ?? null };
         const changed = store.outgoing.reschedule(owner, refOf(providerId), sendAt, clock.now());
         return changed.finally(() => events.publishDeliveries());
       },
@@ -228,7 +227,7 @@ type Items = Pick<Mailroom, 'kept' | 'keptOf' | 'keep' | 'keepFirst'>;
 function createItems(store: Store['providerItems'], clock: Clock): (caller: ProviderCaller) => Items {
   const untilOf = (kind: KeptKind): number => (kind === 'template' ? PERMANENT_UNTIL : clock.now() + DAY_MS);
   return ({ provider, accountId, target, mayKeep }) => {
-    const owner: ItemOwner = { id: target?.inboxId ?? accountId, accountId };
+    const owner: ItemOwner = { id: target?.id ?? accountId, accountId };
     const item = (kind: KeptKind, name: string) => ({ owner, provider, kind, name });
     const assertKept = (kind: KeptKind, name: string, value: unknown): void => {
       if (kind === 'template' && !mayKeep)

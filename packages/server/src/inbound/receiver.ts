@@ -1,11 +1,19 @@
 import { LRUCache } from 'lru-cache';
+import { isSubdomainOf } from '../accounts/domains.ts';
+import type { Plans } from '../accounts/plans.ts';
+import { CACHE_TTL_MS, type Clock } from '../clock.ts';
 import { isOutside } from '../connection-limiter.ts';
+import { AppError } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import type { MetFault } from '../faults/sql.ts';
+import { type AddressedInbox, SINK_MESSAGES } from '../inboxes/records.ts';
+import { domainOf, inboxAddress, parseAddress } from '../mail/address.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
-import { encodeTrail } from '../mail/trail.ts';
+import { areDomainsAlike } from '../mail/matching/similar-addresses.ts';
+import { formatDate } from '../mail/mime/date.ts';
+import { encodeTrail, type Trail } from '../mail/trail.ts';
 import { Batcher } from '../messages/batcher.ts';
-import type { Placed } from '../messages/records.ts';
+import type { NewMailRecipient, Placed } from '../messages/records.ts';
 import type { Readings } from '../reading/readings.ts';
 import {
   capturedMail,
@@ -14,42 +22,72 @@ import {
   NO_RECIPIENT,
   type Refusal,
 } from '../refusals/sql.ts';
-import {
-  assertFits,
-  assertStored,
-  byInbox,
-  type ReceivedMail,
-  type Recipient,
-  receivedLine,
-  type StagedMail,
-  withReceivedLine,
-} from './delivery.ts';
-import { type RecipientDeps, Recipients } from './recipients.ts';
+import type { Store } from '../store.ts';
+import { TRACE_HEADROOM_BYTES } from './incoming-mail.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
-export interface ReceiverDeps extends RecipientDeps {
-  readings: Pick<Readings, 'reserve' | 'begin' | 'ensure'>;
-  events: EventBus;
-  hostname: string;
-  onRefusalsLost(error: unknown): void;
-}
-
+/** Inboxes whose look-up at RCPT is cached. */
+const KNOWN_INBOXES = 1_000;
 /** Messages whose time of the 250 reply is kept. Only in memory, because the reply follows the commit. */
 const REPLY_TIMES = 20_000;
 
-type Begun = ReturnType<Readings['begin']>;
+export interface Recipient extends Omit<NewMailRecipient, 'rcptTo'> {
+  /** Lower case, without a tag. */
+  address: string;
+  /** As the RCPT command gave it. */
+  rcptTo: string;
+  maxMessageBytes: number;
+  /** Set for an inbox with fault rules: the address under which an applied rule is recorded; its domain is served. */
+  faultsOf?: string;
+}
+
+interface Trace {
+  id: string;
+  protocol: 'SMTP' | 'HTTP';
+  authenticated?: boolean;
+}
+
+export interface ReceivedMail {
+  envelope: MailEnvelope;
+  recipients: Recipient[];
+  /**
+   * The message with dots unstuffed and no other change. With TRACE_HEADROOM_BYTES free in front of it, the Received
+   * line is written there. The store takes over a resizable buffer. Do not change the bytes until the delivery settles.
+   */
+  received: Uint8Array;
+  /** Null adds no Received line, such as for an imported message. */
+  trace: Trace | null;
+  trail: Trail;
+  outgoing?: string;
+}
+
+interface ReceiverDeps {
+  store: Store;
+  readings: Pick<Readings, 'reserve' | 'begin' | 'ensure'>;
+  events: EventBus;
+  clock: Clock;
+  plans: Plans;
+  hostname: string;
+  /** Domains that all accounts share, lower case. */
+  domains: readonly string[];
+  sink: boolean;
+  onRefusalsLost(error: unknown): void;
+}
 
 /** The one way in for mail: SMTP, injection, imports and the interfaces of providers. */
 export class Receiver {
   readonly #deps: ReceiverDeps;
-  readonly #recipients: Recipients;
+  readonly #shared: ReadonlySet<string>;
+  readonly #known = new LRUCache<string, { inbox: AddressedInbox; until: number; generation: number }>({
+    max: KNOWN_INBOXES,
+  });
   readonly #refusals: Batcher<NewRefusal, never>;
   readonly #replyTimes = new LRUCache<string, number>({ max: REPLY_TIMES });
   readonly #deliveries = new Set<Promise<unknown>>();
 
   constructor(deps: ReceiverDeps) {
     this.#deps = deps;
-    this.#recipients = new Recipients(deps);
+    this.#shared = new Set(deps.domains);
     const write = async (refusals: NewRefusal[]): Promise<never[]> => {
       await deps.store.refusals.add(refusals);
       return [];
@@ -58,26 +96,51 @@ export class Receiver {
   }
 
   /**
+   * Finds the live inbox that takes mail for an address. Never rejects on cached data: reads the store first.
    * @param declaredBytes SIZE of MAIL, or 0
+   * @param target the inbox of an authenticated sender, which takes all mail
    * @param accountId restricts recipients to the inboxes of this account
    * @throws AppError `unknown_recipient` (also expired and deleted), `inbox_full`, `message_too_large`, `unavailable`
    */
-  accept(
+  async accept(
     path: string,
     declaredBytes: number,
     target: CaptureTarget | null = null,
     accountId?: string,
   ): Promise<Recipient> {
-    return this.#recipients.accept(path, declaredBytes, target, accountId);
+    const address = target?.address ?? this.#addressOf(path);
+    if (address === undefined) throw noSuchInbox();
+    const cached = target ? undefined : this.#cached(address);
+    const inbox =
+      cached && !this.#isFull(cached)
+        ? cached
+        : await (target ? this.#findTarget(target) : this.#find(address));
+    if (!inbox || (accountId ?? inbox.accountId) !== inbox.accountId) throw noSuchInbox();
+    if (this.#isFull(inbox)) throw inboxFull();
+    const { maxMessagesPerInbox, maxMessageBytes } = this.#deps.plans.named(inbox.plan);
+    if (declaredBytes > maxMessageBytes) throw messageTooLarge(maxMessageBytes);
+    const isSink = inbox.kind === 'sink';
+    return {
+      inboxId: inbox.inboxId,
+      accountId: inbox.accountId,
+      address,
+      rcptTo: path,
+      maxMessages: isSink ? SINK_MESSAGES : maxMessagesPerInbox,
+      maxMessageBytes,
+      evictsOldest: isSink,
+      ...(inbox.hasFaults && { faultsOf: isSink ? inbox.address : address }),
+    };
   }
 
   /**
-   * Stores a message; resolves when it is durable. At least one of the results contains a message id.
+   * Stores a message. Inboxes can end or fill up since RCPT: if one is full, no recipient gets the message.
+   * @returns the message ids, at least one, when the message is durable
    * @throws AppError `message_too_large` or `inbox_full` for one recipient, `unknown_recipient` if none is
    * left, `unavailable`
    */
-  async deliver({ recipients, received, envelope, trace, trail, outgoing }: ReceivedMail): Promise<Placed[]> {
-    for (const { maxMessageBytes } of recipients) assertFits(received.byteLength, maxMessageBytes);
+  async deliver({ recipients, received, envelope, trace, trail, outgoing }: ReceivedMail): Promise<string[]> {
+    for (const { maxMessageBytes } of recipients)
+      if (received.byteLength > maxMessageBytes) throw messageTooLarge(maxMessageBytes);
     const { hostname, clock, store } = this.#deps;
     const line = trace ? receivedLine({ hostname, trace, envelope, now: clock.now() }) : '';
     const mail = {
@@ -90,20 +153,27 @@ export class Receiver {
     return this.#keep(mail, [accountId, inboxId], async (source, begun) => {
       const all = [{ ...mail, source, outgoing, recipients: byInbox(recipients) }];
       const [placed = []] = await store.messages.addBatch(all, clock.now());
-      assertStored(placed);
       const stored = placed.filter((place) => 'messageId' in place);
+      if (stored.length === 0)
+        throw placed.some((place) => 'refused' in place && place.refused === 'full')
+          ? inboxFull()
+          : noSuchInbox();
       begun.committed(
         stored.some(({ isRead }) => isRead),
         stored.some(({ deliveries }) => deliveries),
       );
-      this.#publish(placed, recipients);
-      return placed;
+      for (const place of stored) this.#publish(place, recipients);
+      return stored.map(({ messageId }) => messageId);
     });
   }
 
   /** Stores and parses a message that no inbox shows yet; see `messages.stage`. @returns the id of its source */
-  stage({ accountId, envelope, received, trail }: StagedMail, stage: string): Promise<number> {
-    const mail = { raw: withReceivedLine('', received), envelope, trail: encodeTrail(trail), checks: false };
+  stage(
+    { envelope, received, trail }: Pick<ReceivedMail, 'envelope' | 'received' | 'trail'>,
+    accountId: string,
+    stage: string,
+  ): Promise<number> {
+    const mail = { raw: received, envelope, trail: encodeTrail(trail), checks: false };
     const { store, readings } = this.#deps;
     return this.#keep(mail, [accountId, stage], async (source, begun) => {
       await store.messages.stage({ ...mail, source }, accountId, stage);
@@ -130,14 +200,14 @@ export class Receiver {
    * @param refusal its `address` is the path of RCPT, or NO_RECIPIENT
    */
   refused(refusal: Refusal): void {
-    const destination = this.#recipients.destinationOf(refusal.address);
     if (refusal.address === NO_RECIPIENT) this.#refusals.offer(refusal);
-    if (!destination) return;
-    const { address, domain } = destination;
+    const address = this.#addressOf(refusal.address);
+    if (address === undefined) return;
+    const domain = domainOf(address);
     this.#refusals.offer({
       ...refusal,
       address: refusal.capturedBy ? capturedMail(address) : address,
-      ...(!this.#recipients.isLikeShared(domain) && { ifOwned: domain }),
+      ...(!this.#isLikeShared(domain) && { ifOwned: domain }),
     });
   }
 
@@ -163,7 +233,7 @@ export class Receiver {
   #keep<T>(
     mail: Parameters<Readings['begin']>[1],
     flow: Parameters<Readings['begin']>[2],
-    store: (source: number, begun: Begun) => Promise<T>,
+    store: (source: number, begun: ReturnType<Readings['begin']>) => Promise<T>,
   ): Promise<T> {
     const { readings } = this.#deps;
     const keep = async (): Promise<T> => {
@@ -181,17 +251,139 @@ export class Receiver {
     return running;
   }
 
-  #publish(placed: readonly Placed[], recipients: readonly Recipient[]): void {
+  #publish(
+    { accountId, inboxId, hasOutcome, deliveries, isRead }: Extract<Placed, { messageId: string }>,
+    recipients: readonly Recipient[],
+  ): void {
     const { events } = this.#deps;
-    for (const place of placed) {
-      if (!('messageId' in place)) continue;
-      if (place.hasOutcome || (place.deliveries && place.isRead)) events.publishDeliveries();
-      const { accountId, inboxId } = place;
-      const recipient = recipients.find((one) => one.inboxId === inboxId);
-      if (recipient) this.#recipients.stored(recipient.address);
-      events.publish({ accountId, inboxId });
+    if (hasOutcome || (deliveries && isRead)) events.publishDeliveries();
+    const recipient = recipients.find((one) => one.inboxId === inboxId);
+    const cached = recipient && this.#cached(recipient.address);
+    if (cached) cached.messageCount += 1;
+    events.publish({ accountId, inboxId });
+  }
+
+  /** Whether a domain is shared, below a shared one, or a likely typing error of one. */
+  #isLikeShared(domain: string): boolean {
+    const isServed = this.#shared.has(domain) || isSubdomainOf(this.#shared, domain);
+    return isServed || this.#deps.domains.some((one) => areDomainsAlike(domain, one));
+  }
+
+  /** In lower case, without a tag; undefined for a path without a valid address. `postmaster` needs no domain (RFC 5321 section 4.1.1.3). */
+  #addressOf(path: string): string | undefined {
+    const isBare = path.toLowerCase() === 'postmaster';
+    const parsed = parseAddress(isBare ? `${path}@${this.#deps.domains[0]}` : path, { smtputf8: true });
+    return parsed && inboxAddress(parsed);
+  }
+
+  /** An inbox that {@link #find} returned. Its `messageCount` may be too large. */
+  #cached(address: string): AddressedInbox | undefined {
+    const { store, clock } = this.#deps;
+    const found = this.#known.get(address);
+    const isFresh = found?.generation === store.generation('inboxes') && clock.monotonic() < found.until;
+    return isFresh && found.inbox.expiresAt > clock.now() ? found.inbox : undefined;
+  }
+
+  /**
+   * Reads the live inbox for an address from the store: the inbox with this address, else the catch-all inbox of the
+   * domain, else the sink. Under an account's domain only that account's inboxes count. An address has no inbox while
+   * its former inbox, or the catch-all inbox that took its mail, is in quarantine.
+   */
+  async #find(address: string): Promise<AddressedInbox | undefined> {
+    const { store, clock, sink } = this.#deps;
+    const domain = domainOf(address);
+    const isShared = this.#shared.has(domain);
+    const owner = isShared ? undefined : (await store.domains.find(domain))?.accountId;
+    if (isShared || owner !== undefined) {
+      const generation = store.generation('inboxes');
+      const inbox = await store.inboxes.findByAddress(address, clock.now());
+      // Not cached for an owner, because the operator may assign the domain to another account at any time.
+      if (inbox && isShared && generation !== null)
+        this.#known.set(address, { inbox, until: clock.monotonic() + CACHE_TTL_MS, generation });
+      if (inbox && (isShared || inbox.accountId === owner)) return inbox;
     }
+    const isSubdomain = isSubdomainOf(this.#shared, domain);
+    if (owner === undefined && !isSubdomain && !sink) return undefined;
+    const takers = await store.inboxes.findTakers(address, clock.now());
+    let taker = sink ? takers.sink : undefined;
+    if (takers.ofDomain && !isShared) {
+      const { live } = takers.ofDomain;
+      const mayTake = owner === undefined ? isSubdomain : live?.accountId === owner;
+      taker = mayTake ? live : undefined;
+    }
+    return (takers.ofAddress ?? taker)?.inboxId === taker?.inboxId ? taker : undefined;
+  }
+
+  /** The inbox of an authenticated sender; undefined if it is no longer live. */
+  async #findTarget({ id, address }: CaptureTarget): Promise<AddressedInbox | undefined> {
+    const { store, clock } = this.#deps;
+    const inbox = await store.inboxes.findByAddress(address, clock.now());
+    return inbox?.inboxId === id ? inbox : undefined;
+  }
+
+  #isFull({ kind, plan, messageCount }: AddressedInbox): boolean {
+    return kind !== 'sink' && messageCount >= this.#deps.plans.named(plan).maxMessagesPerInbox;
   }
 }
 
 export type SmtpReceiver = Pick<Receiver, 'accept' | 'deliver' | 'meetFault' | 'refused' | 'replied'>;
+
+/** Addresses that differ only in their tags have one inbox, which shows the message once with all of them. */
+function byInbox(recipients: Recipient[]): NewMailRecipient[] {
+  const inboxes = new Map<string, NewMailRecipient>();
+  for (const { inboxId, accountId, rcptTo, maxMessages, evictsOldest } of recipients) {
+    const known = inboxes.get(inboxId);
+    if (known) known.rcptTo.push(rcptTo);
+    else inboxes.set(inboxId, { inboxId, accountId, rcptTo: [rcptTo], maxMessages, evictsOldest });
+  }
+  return [...inboxes.values()];
+}
+
+/** Prepends the line, in place where {@link TRACE_HEADROOM_BYTES} are free in front of the message. */
+function withReceivedLine(line: string, received: Uint8Array): Uint8Array {
+  const head = Buffer.from(line, 'latin1');
+  const { buffer, byteOffset, byteLength } = received;
+  const hasRoom =
+    byteOffset === TRACE_HEADROOM_BYTES &&
+    buffer.byteLength === byteOffset + byteLength &&
+    head.length <= byteOffset;
+  if (!hasRoom) return Buffer.concat([head, received]);
+  const raw = new Uint8Array(buffer, byteOffset - head.length, head.length + byteLength);
+  raw.set(head);
+  return raw;
+}
+
+const noSuchInbox = (): AppError => new AppError('unknown_recipient', 'No such inbox here');
+
+const inboxFull = (): AppError =>
+  new AppError(
+    'inbox_full',
+    'The inbox holds as many messages as the plan of its account allows. Delete some, or all with DELETE /v1/inboxes/{id}/messages.',
+  );
+
+export const messageTooLarge = (limit: number): AppError =>
+  new AppError(
+    'message_too_large',
+    `The message is larger than ${limit} bytes, the limit of the plan of the inbox's account. Send a smaller one.`,
+  );
+
+/** A HELO name may contain anything; in a header it must not end the line or open a comment. */
+const UNSAFE_IN_TRACE = /[^A-Za-z0-9.:_[\]-]/g;
+
+/** The trace header (RFC 5321 section 4.4), with CRLF. Names no recipient, to keep Bcc recipients hidden. */
+export function receivedLine(mail: {
+  hostname: string;
+  trace: Trace;
+  envelope: MailEnvelope;
+  now: number;
+}): string {
+  const { hostname, trace, envelope, now } = mail;
+  const helo = envelope.helo.replace(UNSAFE_IN_TRACE, '?') || 'unknown';
+  const peer = envelope.remoteAddress.includes(':')
+    ? `IPv6:${envelope.remoteAddress}`
+    : envelope.remoteAddress;
+  // Protocol names of RFC 3848.
+  const smtp = `ESMTP${envelope.tls ? 'S' : ''}${trace.authenticated ? 'A' : ''}`;
+  const protocol = trace.protocol === 'SMTP' ? smtp : trace.protocol;
+  return `Received: from ${helo} ([${peer}])\r\n\tby ${hostname} with ${protocol} id ${trace.id};\r\n\t${formatDate(now)}\r\n`;
+}

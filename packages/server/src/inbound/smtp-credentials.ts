@@ -15,21 +15,11 @@ export interface SmtpCredentials {
   password: string;
 }
 
-export interface CaptureTarget {
-  inboxId: string;
-  accountId: string;
-  /** Lower case, without a tag. */
-  address: string;
-}
+/** The inbox that receives all mail of an authenticated client. */
+export type CaptureTarget = Pick<InboxRecord, 'id' | 'accountId' | 'address'>;
 
 /** Returns undefined for all wrong credentials, whatever the reason. @throws AppError `unavailable` */
 export type FindCaptureTarget = (credentials: SmtpCredentials) => Promise<CaptureTarget | undefined>;
-
-/** @returns the inbox id or normalised address in a user name */
-function normalised(username: string): string {
-  const address = parseAddress(username.trim(), { smtputf8: true });
-  return address ? inboxAddress(address) : username.trim().toLowerCase();
-}
 
 /** Looks up credentials by their hash, so timing reveals no secret. Scope `read` is enough to send to an inbox. */
 export function createFindCaptureTarget(deps: {
@@ -56,8 +46,9 @@ export function createFindCaptureTarget(deps: {
     if (!hasValidChecksum(password)) return undefined;
     const now = clock.now();
     const find = password.startsWith('mft_') ? byToken : byKey;
-    const inbox = await find(hashCredential(password), normalised(username), now);
-    if (!inbox || inbox.expiresAt <= now) return undefined;
-    return { inboxId: inbox.id, accountId: inbox.accountId, address: inbox.address };
+    const address = parseAddress(username.trim(), { smtputf8: true });
+    const name = address ? inboxAddress(address) : username.trim().toLowerCase();
+    const inbox = await find(hashCredential(password), name, now);
+    return inbox && inbox.expiresAt > now ? inbox : undefined;
   };
 }

@@ -21,7 +21,7 @@ export interface NewMailRecipient {
   rcptTo: string[];
   maxMessages: number;
   /** A full inbox drops its oldest message instead of rejecting the mail. */
-  evictsOldest?: true;
+  evictsOldest?: boolean | undefined;
 }
 
 export type Placed =

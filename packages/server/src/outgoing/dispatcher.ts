@@ -2,8 +2,7 @@ import type { InboundMail, OutcomeEvent, Posting, Provider, Signing } from '@may
 import { type Clock, DAY_MS } from '../clock.ts';
 import { AppError, messageOf } from '../errors.ts';
 import type { EventBus } from '../events.ts';
-import type { Recipient } from '../inbound/delivery.ts';
-import type { Receiver } from '../inbound/receiver.ts';
+import type { Receiver, Recipient } from '../inbound/receiver.ts';
 import type { Logger } from '../log.ts';
 import { domainOf } from '../mail/address.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
@@ -158,7 +157,7 @@ export class Dispatcher {
     const received = await this.#raw(claimed);
     const provider = via && (await providerNamed(via));
     if (provider) await this.#became(claimed, provider, providerId, 'delivered');
-    const target = { inboxId, accountId, address };
+    const target = { id: inboxId, accountId, address };
     const recipients = await Promise.all(to.map((path) => receiver.accept(path, received.length, target)));
     const envelope = { mailFrom, helo: '', remoteAddress, tls: false, given };
     await receiver.deliver({

@@ -137,7 +137,7 @@ async function importInbox(
     }
     const lastMs = replayMs(messages, speed, ttlMinutes);
     const created = await createInbox(context, caller, body, { replayMs: lastMs });
-    const target = { inboxId: created.id, accountId: account.id, address: created.address };
+    const target = { id: created.id, accountId: account.id, address: created.address };
     const steps = stepsOf(context, target, archive, plainAddress(request.ip), speed);
     isReplayed = true;
     replays.start(steps, async (outcome) => {

@@ -186,7 +186,7 @@ export class SessionReports {
   #stored({ envelope, recipients }: Named): void {
     this.#context.visits.delivered(envelope, this.#context.clock.now());
     if (!this.target) return;
-    const { inboxId, accountId, address } = this.target;
+    const { id: inboxId, accountId, address } = this.target;
     for (const { rcptTo } of recipients)
       if (rcptTo.toLowerCase() !== address)
         this.#refused(envelope, rcptTo, '', { capturedBy: { inboxId, accountId } });
@@ -207,8 +207,7 @@ export class SessionReports {
     const { metrics, log } = this.#context;
     metrics.authentication(this.target ? 'captured' : 'accepted');
     if (this.target) {
-      const inbox = this.target.inboxId;
-      log.info({ ...this.#peer, inbox }, 'An SMTP session was authenticated for an inbox');
+      log.info({ ...this.#peer, inbox: this.target.id }, 'An SMTP session was authenticated for an inbox');
       return;
     }
     // A password with the prefix of our credentials was meant for an inbox, but is mistyped, revoked or expired.

@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import { isLoopback } from '../connection-limiter.ts';
-import type { Recipient } from '../inbound/delivery.ts';
 import { type ByteBudget, IncomingMail } from '../inbound/incoming-mail.ts';
-import type { SmtpReceiver } from '../inbound/receiver.ts';
+import type { Recipient, SmtpReceiver } from '../inbound/receiver.ts';
 import type { FindCaptureTarget, SmtpCredentials } from '../inbound/smtp-credentials.ts';
 import type { Logger } from '../log.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
@@ -521,9 +520,9 @@ export class Session {
     if (recipients.length === 0) return [];
     const trace = { id, protocol: 'SMTP' as const, authenticated: this.#isAuthenticated };
     const trail = this.#trail.endOfData(recipients);
-    const placed = await receiver.deliver({ envelope, recipients, received, trace, trail });
+    const stored = await receiver.deliver({ envelope, recipients, received, trace, trail });
     this.#trail.stored();
-    return placed.flatMap((place) => ('messageId' in place ? place.messageId : []));
+    return stored;
   }
 
   async #meet(at: FaultPoint, recipients: readonly Recipient[], transaction: Transaction): Promise<Given> {

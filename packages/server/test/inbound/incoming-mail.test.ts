@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { TRACE_HEADROOM_BYTES } from '../../src/inbound/delivery.ts';
-import { ByteBudget, IncomingMail } from '../../src/inbound/incoming-mail.ts';
+import { ByteBudget, IncomingMail, TRACE_HEADROOM_BYTES } from '../../src/inbound/incoming-mail.ts';
 import { LARGE_BYTES } from '../../src/memory.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 

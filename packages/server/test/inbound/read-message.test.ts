@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/errors.ts';
-import { TRACE_HEADROOM_BYTES } from '../../src/inbound/delivery.ts';
-import { ByteBudget, readMessage } from '../../src/inbound/incoming-mail.ts';
+import { ByteBudget, readMessage, TRACE_HEADROOM_BYTES } from '../../src/inbound/incoming-mail.ts';
 import { turns } from '../smtp/start-smtp.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 

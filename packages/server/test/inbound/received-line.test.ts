@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { receivedLine } from '../../src/inbound/delivery.ts';
+import { receivedLine } from '../../src/inbound/receiver.ts';
 
 it.each([
   [false, false, 'ESMTP'],

@@ -63,7 +63,7 @@ describe('AUTH succeeds', () => {
     await begin();
     await client.play([...steps, ...mailTo('anyone@example.org')]);
     expect(smtp.receiver.mails[0]?.recipients).toMatchObject([
-      { inboxId: CAPTURING.inboxId, rcptTo: 'anyone@example.org' },
+      { inboxId: CAPTURING.id, rcptTo: 'anyone@example.org' },
     ]);
     expect(smtp.metrics.authentications.at(-1)).toBe('captured');
   });
@@ -79,7 +79,7 @@ describe('AUTH succeeds', () => {
       ...mailTo('"quoted user"@example.org'),
     ]);
     const taken = smtp.receiver.mails.flatMap(({ recipients }) => recipients.map(({ inboxId }) => inboxId));
-    expect(taken).toEqual(Array(5).fill(CAPTURING.inboxId));
+    expect(taken).toEqual(Array(5).fill(CAPTURING.id));
   });
 
   test('while all arrives at once, as one packet', async () => {
@@ -292,7 +292,7 @@ test('STARTTLS forgets who the client was (RFC 3207 section 4.2)', async () => {
     ...mailTo('a@mayfly.test'),
   ]);
   const taken = smtp.receiver.mails.map(({ recipients }) => recipients[0]?.inboxId);
-  expect(taken).toEqual(['inb_a', CAPTURING.inboxId]);
+  expect(taken).toEqual(['inb_a', CAPTURING.id]);
 });
 
 describe('with `any`', () => {
@@ -316,7 +316,7 @@ describe('with `any`', () => {
   test('credentials of an inbox capture', async () => {
     await begin({ auth: 'any' });
     await client.play([`AUTH PLAIN ${RIGHT} → 235`, ...mailTo('anyone@example.org')]);
-    expect(smtp.receiver.mails[0]?.recipients).toMatchObject([{ inboxId: CAPTURING.inboxId }]);
+    expect(smtp.receiver.mails[0]?.recipients).toMatchObject([{ inboxId: CAPTURING.id }]);
   });
 
   test('bad grammar is still rejected', async () => {

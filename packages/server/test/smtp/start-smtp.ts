@@ -3,12 +3,10 @@ import { onTestFinished } from 'vitest';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { AppError } from '../../src/errors.ts';
 import type { MetFault } from '../../src/faults/sql.ts';
-import { type ReceivedMail, type Recipient, TRACE_HEADROOM_BYTES } from '../../src/inbound/delivery.ts';
-import { ByteBudget, IN_FLIGHT_BYTES } from '../../src/inbound/incoming-mail.ts';
-import type { SmtpReceiver } from '../../src/inbound/receiver.ts';
+import { ByteBudget, IN_FLIGHT_BYTES, TRACE_HEADROOM_BYTES } from '../../src/inbound/incoming-mail.ts';
+import type { ReceivedMail, Recipient, SmtpReceiver } from '../../src/inbound/receiver.ts';
 import type { CaptureTarget, FindCaptureTarget } from '../../src/inbound/smtp-credentials.ts';
 import type { MailEnvelope } from '../../src/mail/mail.ts';
-import type { Placed } from '../../src/messages/records.ts';
 import type { SmtpMetrics } from '../../src/operations/metrics.ts';
 import { type FaultPoint, NO_RECIPIENT, type Refusal } from '../../src/refusals/sql.ts';
 import { createSmtpServer, type SmtpServer, type SmtpServerOptions } from '../../src/smtp/server.ts';
@@ -24,7 +22,7 @@ export interface TakenMail {
 
 /** The inbox of the credentials that are right. */
 export const CAPTURING: CaptureTarget = {
-  inboxId: 'inb_capturing',
+  id: 'inb_capturing',
   accountId: 'acc_1',
   address: 'capturing@mayfly.test',
 };
@@ -63,7 +61,8 @@ export class MemoryReceiver implements SmtpReceiver {
     declaredBytes: number,
     target: CaptureTarget | null = null,
   ): Promise<Recipient> {
-    if (target) return { ...target, rcptTo: address, maxMessages: 1000, maxMessageBytes: 1000 };
+    if (target)
+      return { ...target, inboxId: target.id, rcptTo: address, maxMessages: 1000, maxMessageBytes: 1000 };
     const [local = '', domain] = address.toLowerCase().split('@');
     if (local === 'down') throw new AppError('unavailable', 'secret words about the storage');
     if (local === 'broken') throw new Error('secret words about a defect');
@@ -103,7 +102,7 @@ export class MemoryReceiver implements SmtpReceiver {
     return { ...fault, reply };
   }
 
-  async deliver({ envelope, recipients, received, trace }: ReceivedMail): Promise<Placed[]> {
+  async deliver({ envelope, recipients, received, trace }: ReceivedMail): Promise<string[]> {
     if (received.byteOffset !== TRACE_HEADROOM_BYTES) throw new Error('no room for the Received line');
     await this.beforeTake();
     const { id: session = '', authenticated = false } = trace ?? {};

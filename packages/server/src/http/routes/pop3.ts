@@ -126,7 +126,7 @@ export function createPop3Server(options: Pop3Options, built: BuiltApp, { findIn
     const send = sender(built, { clock, stopping: stopping.signal, password, ip });
     if (!isDevKey(`Bearer ${password}`)) {
       const found = await findInbox({ authorizeAs: '', username, password });
-      return found && maildropOf(send, found.inboxId);
+      return found && maildropOf(send, found.id);
     }
     // With the development key, the API listens on loopback only, but this listener may not.
     if (!isLoopback(ip)) return undefined;

@@ -114,7 +114,7 @@ export function providerRoutes(app: App, context: RouteContext): void {
     reply.raw.once('close', () => leaving.abort());
     const mailroom = deps.mailrooms.of({
       ...{ provider: provider.name, title: provider.title, accountId: account.id, remoteAddress },
-      target: key || !inbox ? null : { inboxId: inbox.id, accountId: account.id, address: inbox.address },
+      target: key || !inbox ? null : inbox,
       mayKeep: key?.key.scope !== 'read',
       requestId: request.id,
       signal: leaving.signal,
