@@ -9,6 +9,8 @@ import { newKey } from '../../packages/server/src/accounts/keys.ts';
 import { createPlans } from '../../packages/server/src/accounts/plans.ts';
 import type { AccountRecord, KeyRecord } from '../../packages/server/src/accounts/sql.ts';
 import { systemClock } from '../../packages/server/src/clock.ts';
+import { parseConfig } from '../../packages/server/src/config/config.ts';
+import { createSignInCodes } from '../../packages/server/src/console/sign-in-codes.ts';
 import { openSqlite } from '../../packages/server/src/database/sqlite/open.ts';
 import { createEventBus } from '../../packages/server/src/events.ts';
 import { RateLimit } from '../../packages/server/src/http/access/admission.ts';
@@ -61,6 +63,7 @@ const deps: HttpDeps = {
   replays: { start: () => undefined },
   waitLog: { add: () => undefined, addHeld: () => undefined, flushed: async () => undefined },
   newWebhooks: createNewWebhooks({ guard, clock, plans }),
+  signInCodes: createSignInCodes(),
 };
 
 const createdAt = clock.now();
@@ -110,11 +113,7 @@ const gates: Partial<Record<string, Gate>> = {
   },
   without: openGate(real, store.inboxes, record),
 };
-const { app } = await buildApp(
-  { host: '127.0.0.1', port: 0, domains: ['mayfly.test'], publicUrl: null, metrics: false },
-  deps,
-  gates[mode],
-);
+const { app } = await buildApp(parseConfig({ MAYFLY_CONSOLE: 'off' }), deps, gates[mode]);
 await app.listen({ host: '127.0.0.1', port: 0 });
 process.once('SIGTERM', async () => {
   await app.close();

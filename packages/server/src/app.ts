@@ -23,7 +23,7 @@ import { createFindCaptureTarget } from './inbound/smtp-credentials.ts';
 import { ensureSink } from './inboxes/new-inbox.ts';
 import { createLog, type Logger } from './log.ts';
 import { giveBackMemoryLater } from './memory.ts';
-import { addGauges, type GaugeSources, measureDisk, warnOfClock } from './operations/gauges.ts';
+import { addGauges, measureDisk, warnOfClock } from './operations/gauges.ts';
 import { createMetrics, type Metrics } from './operations/metrics.ts';
 import { Dispatcher } from './outgoing/dispatcher.ts';
 import { createRelay } from './outgoing/relay.ts';
@@ -96,20 +96,19 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
 
   const start = async (onFirstKey?: (key: string) => void): Promise<RunningApp> => {
     const has = (role: Config['roles'][number]) => config.roles.includes(role);
-    const [base] = await Promise.all([
-      openBase({ config, overrides, clock, log, opened }, onFirstKey),
+    const [parts] = await Promise.all([
+      openParts({ config, overrides, clock, log, opened }, onFirstKey),
       // Load the modules of the servers while a thread opens the database.
       has('http') && import('./http/server.ts'),
       has('smtp') && import('./smtp/server.ts'),
     ]);
-    const parts = { ...base, ...openReceiving(base) };
     const smtp = has('smtp') ? await startSmtp(parts) : null;
     const http = has('http') ? await startHttp(parts, smtp) : null;
     const pop3 =
       http && config.pop3Port !== null ? await startPop3(parts, http.server, config.pop3Port) : null;
     for (const listener of [smtp, pop3]) if (listener) certified.push(listener.server);
     if (has('worker')) await startWorker(parts);
-    const metrics = await startMetrics(parts);
+    const metrics = await startMetrics(parts, smtp, http);
     giveBackMemoryLater();
     parts.parsing.warmUp();
     return {
@@ -154,27 +153,29 @@ interface Given {
   log: Logger;
   opened: Opened;
 }
-type Base = Awaited<ReturnType<typeof openBase>>;
-type Parts = Base & ReturnType<typeof openReceiving>;
+type Parts = Awaited<ReturnType<typeof openParts>>;
 type Smtp = Awaited<ReturnType<typeof startSmtp>>;
+type Http = Awaited<ReturnType<typeof startHttp>>;
 
 /** Opens the store and the parts that all roles share; checks the stored data against the configuration. */
-async function openBase(given: Given, onFirstKey?: (key: string) => void) {
+async function openParts(given: Given, onFirstKey?: (key: string) => void) {
   const { config, overrides, clock, log, opened } = given;
+  const domain = config.domains[0] ?? 'localhost';
+  const hostname = config.smtpName ?? domain;
   const events = createEventBus();
-  let writes = 0;
-  // The store and `readings` need each other, so the store gets functions; mail is read only after both exist.
+  const writing = { count: 0 };
+  // The store and `readings` need each other, so the store gets a function; mail is read only after both exist.
   let readings: Readings | undefined;
   const store = await openStore(given, events, {
     read: async (sources) => readings?.ensure(sources),
     onWriting(change) {
-      writes += change;
+      writing.count += change;
     },
   });
   opened.onClose(() => store.close());
   const firstStart = await ensureFirstAccount(store, config.apiKey, clock.now());
   if (firstStart.made && config.apiKey === null) onFirstKey?.(firstStart.key);
-  if (config.sink === 'on') await ensureSink(store, firstDomain(config), clock.now());
+  if (config.sink === 'on') await ensureSink(store, domain, clock.now());
 
   const plans = createPlans(config.plans);
   const usage = new UsageMeter({ store, clock, log });
@@ -189,34 +190,33 @@ async function openBase(given: Given, onFirstKey?: (key: string) => void) {
   readings = new Readings({ store, parsing, authenticating, events, clock, log, isShared });
   opened.onClose(async () => readings?.close());
   void readings.start();
-  const schedule = createScheduleClock(clock, () => store.upkeep.time());
-  // Each role that starts adds its own sources.
-  const gauges: GaugeSources = {
+  const base = { ...given, domain, hostname, store, events, plans, readings };
+  const receiver = new Receiver({
+    ...base,
+    domains: config.domains,
+    sink: config.sink === 'on',
+    onRefusalsLost: (err) => log.error({ err }, 'Refusals could not be stored'),
+  });
+  opened.onClose(() => receiver.settled());
+  // An imported message already has a Received line.
+  const budget = new ByteBudget({
+    capacity: IN_FLIGHT_BYTES + TRACE_HEADROOM_BYTES,
+    largest: plans.largestMessageBytes + TRACE_HEADROOM_BYTES,
     clock,
-    scheduleNow: schedule.now,
-    store,
-    measureDisk: isShared ? undefined : () => measureDisk(databasePath(config.dataDir)),
-    droppedLogLines: overrides.droppedLogLines,
-    parserJobs: () => parsing.jobs,
-    senderChecks: () => authenticating?.checks ?? 0,
-    writes: () => writes,
-  };
+  });
   return {
-    ...given,
-    domain: firstDomain(config),
-    hostname: config.smtpName ?? firstDomain(config),
+    ...base,
+    firstStart,
+    writing,
+    usage,
+    metrics,
+    parsing,
+    authenticating,
+    receiver,
+    budget,
     guard: webhookGuard(given),
     signInCodes: createSignInCodes(),
-    store,
-    firstStart,
-    plans,
-    usage,
-    events,
-    parsing,
-    readings,
-    schedule,
-    gauges,
-    metrics,
+    schedule: createScheduleClock(clock, () => store.upkeep.time()),
   };
 }
 
@@ -277,29 +277,6 @@ async function openStore(
   });
 }
 
-function openReceiving(base: Base) {
-  const { config, clock, log, opened, store, readings, events, plans } = base;
-  const receiver = new Receiver({
-    store,
-    readings,
-    events,
-    clock,
-    plans,
-    hostname: base.hostname,
-    domains: config.domains,
-    sink: config.sink === 'on',
-    onRefusalsLost: (err) => log.error({ err }, 'Refusals could not be stored'),
-  });
-  opened.onClose(() => receiver.settled());
-  // An imported message already has a Received line.
-  const budget = new ByteBudget({
-    capacity: IN_FLIGHT_BYTES + TRACE_HEADROOM_BYTES,
-    largest: plans.largestMessageBytes + TRACE_HEADROOM_BYTES,
-    clock,
-  });
-  return { receiver, budget };
-}
-
 function openSenderChecks({ config, clock, log, opened }: Given, metrics: Metrics): Authenticator {
   const authenticator = new Authenticator({
     clock,
@@ -313,7 +290,7 @@ function openSenderChecks({ config, clock, log, opened }: Given, metrics: Metric
 
 // Imports modules dynamically, because only processes with this role need them.
 async function startSmtp(parts: Parts) {
-  const { config, hostname, store, plans, metrics, gauges, clock, log, opened, receiver, budget } = parts;
+  const { config, metrics, opened } = parts;
   const { createSmtpServer } = await import('./smtp/server.ts');
   const server = createSmtpServer(
     {
@@ -321,93 +298,52 @@ async function startSmtp(parts: Parts) {
       port: config.smtpPort,
       tlsPort: config.smtpsPort,
       domains: config.domains,
-      name: hostname,
+      name: parts.hostname,
       tls: certificateOf(config),
       startTls: config.smtpStartTls,
       auth: config.smtpAuth,
       authPlaintext: config.smtpAuthPlaintext === 'on',
       proxyFrom: config.smtpProxyFrom,
       bareLineEndings: config.smtpBareLineEndings,
-      maxMessageBytes: plans.largestMessageBytes,
+      maxMessageBytes: parts.plans.largestMessageBytes,
       postmaster: config.postmaster,
       limits: connectionLimits(config),
     },
-    {
-      receiver,
-      budget,
-      findCaptureTarget: createFindCaptureTarget({ store, clock }),
-      clock,
-      log,
-      metrics: metrics.smtp,
-    },
+    { ...parts, findCaptureTarget: createFindCaptureTarget(parts), metrics: metrics.smtp },
   );
   opened.addListener(server);
-  gauges.smtpBytes = () => budget.held;
   const ports = await listening('smtp', config, server.start());
   return { server, endpoint: { host: config.smtpHost, ...ports } };
 }
 
 /** Starts the API and the console. @param smtp null if this process receives no mail */
 async function startHttp(parts: Parts, smtp: Smtp | null) {
-  const { config, domain, store, events, plans, gauges, clock, log, opened, receiver, budget } = parts;
-  const { domains, publicUrl, corsOrigins, signUpPlan, dialect, devKey } = config;
+  const { config, store, receiver, metrics, clock, log, opened } = parts;
   const { createHttpServer } = await import('./http/server.ts');
   const onLost = (err: unknown) => log.error({ err }, 'Ended waits could not be stored');
   const waitLog = new WaitLog(store.waits, clock, onLost);
   opened.onClose(() => waitLog.flushed());
-  const replays = createReplays({ clock, log });
+  const replays = createReplays(parts);
   opened.onClose(() => replays.stop());
-  const server = createHttpServer(
-    {
-      host: config.httpHost,
-      port: config.httpPort,
-      domains,
-      publicUrl,
-      corsOrigins,
-      signUpPlan,
-      dialect,
-      openHosts: devKey === 'open' ? (config.hosts ?? []) : null,
-      devKeyOnlyInDialect: !hasDevKey(config),
-      sink: config.sink === 'on',
-      metrics: config.metrics === 'on',
-      smtp: smtp?.endpoint ?? null,
-      console: config.console === 'on' ? { signInCodes: parts.signInCodes } : null,
-      limits: { maxConnectionsPerAddress: config.httpMaxConnectionsPerAddress },
-    },
-    {
-      store,
-      parsing: parts.parsing,
-      events,
-      newWebhooks: createNewWebhooks(parts),
-      scheduleNow: parts.schedule.now,
-      waitLog,
-      plans,
-      rate: await openRateLimit(parts),
-      usage: parts.usage,
-      refusalsWritten: () => receiver.refusalsWritten(),
-      visits: smtp?.server.visits ?? null,
-      // With PostgreSQL, other nodes may receive mail too, whose SMTP clients are unknown here.
-      receivesAll: smtp !== null && config.databaseUrl === null,
-      repliedAt: (messageId) => receiver.repliedAt(messageId),
-      injection: createInjection({ receiver, budget, clock }),
-      mailrooms: createMailrooms({
-        store,
-        events,
-        receiver,
-        budget,
-        clock,
-        domain,
-      }),
-      replays,
-      clock,
-      log,
-      metrics: parts.metrics.registry,
-      devAccountId: hasDevKey(config) || devKey === 'open' ? parts.firstStart.account.id : undefined,
-    },
-  );
+  const server = createHttpServer(config, {
+    ...parts,
+    waitLog,
+    replays,
+    newWebhooks: createNewWebhooks(parts),
+    scheduleNow: parts.schedule.now,
+    rate: await openRateLimit(parts),
+    refusalsWritten: () => receiver.refusalsWritten(),
+    smtp: smtp?.endpoint ?? null,
+    visits: smtp?.server.visits ?? null,
+    // With PostgreSQL, other nodes may receive mail too, whose SMTP clients are unknown here.
+    receivesAll: smtp !== null && config.databaseUrl === null,
+    repliedAt: (messageId) => receiver.repliedAt(messageId),
+    injection: createInjection(parts),
+    mailrooms: createMailrooms(parts),
+    metrics: metrics.registry,
+    devAccountId: hasDevKey(config) || config.devKey === 'open' ? parts.firstStart.account.id : undefined,
+  });
   opened.addListener(server);
-  gauges.heldRequests = () => server.heldRequests;
-  gauges.httpConnections = () => server.connections;
   const rechecking = new AbortController();
   opened.onClose(async () => rechecking.abort());
   void recheckUntil(rechecking.signal, { recheck: () => server.recheckHeld(), clock, log });
@@ -417,25 +353,22 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
 }
 
 /** Inboxes by POP3, translated to requests of the API of this process. */
-async function startPop3(
-  { config, hostname, store, clock, log, opened }: Base,
-  { built }: Awaited<ReturnType<typeof startHttp>>['server'],
-  port: number,
-) {
+async function startPop3(parts: Parts, { built }: Http['server'], port: number) {
+  const { config, clock, log, opened } = parts;
   if (!built) throw new Error('The API has not started');
   const { createPop3Server } = await import('./http/routes/pop3.ts');
   const server = createPop3Server(
     {
       host: config.smtpHost,
       port,
-      name: hostname,
+      name: parts.hostname,
       tls: certificateOf(config),
       startTls: config.smtpStartTls,
       plaintext: config.smtpAuthPlaintext === 'on',
       limits: connectionLimits(config),
     },
     built,
-    { findInbox: createFindCaptureTarget({ store, clock }), clock, log },
+    { findInbox: createFindCaptureTarget(parts), clock, log },
   );
   opened.addListener(server);
   const { port: taken } = await listening('pop3', config, server.start());
@@ -452,7 +385,7 @@ const connectionLimits = (config: Config) => ({
 });
 
 /** Creates the rate limit. With PostgreSQL, it is divided by the number of live nodes. */
-async function openRateLimit({ config, store, clock, log, opened }: Base): Promise<RateLimit> {
+async function openRateLimit({ config, store, clock, log, opened }: Parts): Promise<RateLimit> {
   const rate = new RateLimit(clock);
   if (config.databaseUrl === null) return rate;
   const nodes = createLiveNodes({ rate, store, clock, log });
@@ -463,8 +396,7 @@ async function openRateLimit({ config, store, clock, log, opened }: Base): Promi
 
 /** Starts the sweeper, and the delivery of webhooks and of what inboxes send. */
 async function startWorker(parts: Parts): Promise<void> {
-  const { config, overrides, domain, hostname, store, schedule, guard } = parts;
-  const { receiver, events, metrics, clock, log, opened } = parts;
+  const { config, overrides, hostname, store, clock, log, opened } = parts;
   const sweeping = new AbortController();
   const swept = sweepUntil(sweeping.signal, { upkeep: store.upkeep, clock, log });
   opened.onClose(() => {
@@ -474,50 +406,45 @@ async function startWorker(parts: Parts): Promise<void> {
   // Only one server uses the embedded store, so these leases belong to no running process.
   if (config.databaseUrl === null)
     await Promise.all([store.deliveries.releaseAll(clock.now()), store.outgoing.releaseAll()]);
-  const sender = createSender({ ...guard, clock, userAgent: `Mayfly/${VERSION}` });
+  const sender = createSender({ ...parts.guard, clock, userAgent: `Mayfly/${VERSION}` });
+  const deps = { ...parts, sender, random: randomFraction, retryDelays: overrides.retryDelays };
   const deliverer = new Deliverer({
-    store,
-    schedule,
-    sender,
-    events,
-    clock,
-    log,
-    metrics: metrics.webhooks,
-    random: randomFraction,
-    // Not this node's own address, because another node may send the next attempt, which must have the same
-    // bytes.
+    ...deps,
+    metrics: parts.metrics.webhooks,
+    // Not this node's own address, because another node may send the next attempt, which must have the same bytes.
     publicUrl: config.publicUrl ?? '',
-    domain,
-    retryDelays: overrides.retryDelays,
   });
   deliverer.start();
-  const dispatcher = new Dispatcher({
-    store,
-    schedule,
-    sender,
-    receiver,
-    events,
-    clock,
-    log,
-    hostname,
-    relay: config.replySmtp && createRelay(config.replySmtp, hostname),
-    random: randomFraction,
-    retryDelays: overrides.retryDelays,
-  });
+  const relay = config.replySmtp && createRelay(config.replySmtp, hostname);
+  const dispatcher = new Dispatcher({ ...deps, relay });
   dispatcher.start();
   opened.addListener(deliverer);
   opened.addListener(dispatcher);
 }
 
 /** Adds gauges, and starts the listener for metrics. @returns null without that listener */
-async function startMetrics(parts: Parts): Promise<{ url: string } | null> {
-  const { config, overrides, metrics, gauges, log, opened } = parts;
-  addGauges(metrics.registry, gauges);
+async function startMetrics(parts: Parts, smtp: Smtp | null, http: Http | null) {
+  const { config, overrides, log, opened } = parts;
+  const { registry } = parts.metrics;
+  addGauges(registry, {
+    ...parts,
+    scheduleNow: parts.schedule.now,
+    measureDisk: config.databaseUrl === null ? () => measureDisk(databasePath(config.dataDir)) : undefined,
+    droppedLogLines: overrides.droppedLogLines,
+    parserJobs: () => parts.parsing.jobs,
+    senderChecks: () => parts.authenticating?.checks ?? 0,
+    writes: () => parts.writing.count,
+    ...(smtp && { smtpBytes: () => parts.budget.held }),
+    ...(http && {
+      heldRequests: () => http.server.heldRequests,
+      httpConnections: () => http.server.connections,
+    }),
+  });
   if (config.metricsPort === null) return null;
   const { createMetricsServer } = await import('./operations/metrics-server.ts');
   const server = createMetricsServer(
     { host: config.metricsHost, port: config.metricsPort },
-    { registry: metrics.registry, log },
+    { registry, log },
   );
   try {
     const { port } = await listening('metrics', config, server.start());
@@ -529,8 +456,6 @@ async function startMetrics(parts: Parts): Promise<{ url: string } | null> {
     return null;
   }
 }
-
-const firstDomain = ({ domains }: Config): string => domains[0] ?? 'localhost';
 
 /** Brackets IPv6 literals (RFC 3986 section 3.2.2). */
 const urlOf = (host: string, port: number): string =>

@@ -23,7 +23,7 @@ import { addKey, createSignUp, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from 
 import type { ListedKey } from './sql.ts';
 
 export function accountRoutes(app: App, { options, deps }: RouteContext): void {
-  const { signUpPlan = null } = options;
+  const { signUpPlan } = options;
   const signUp = signUpPlan === null ? null : createSignUp(deps, signUpPlan);
 
   routesOf(app, 'Accounts')('POST /v1/accounts', {

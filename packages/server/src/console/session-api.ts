@@ -7,7 +7,6 @@ import type { App, RouteContext } from '../http/context.ts';
 import { toTimeOrNull } from '../http/response/time.ts';
 import { hashCredential, newCredential } from '../ids.ts';
 import { VERSION } from '../version.ts';
-import type { SignInCodes } from './sign-in-codes.ts';
 import type { SessionRecord } from './sql.ts';
 
 const SESSION = '/console/session';
@@ -15,12 +14,8 @@ const SESSION = '/console/session';
 const MAX_CODE = 100;
 
 /** Sign-in and sign-out of the console. Not in the API description: programs send their credential. */
-export function sessionRoutes(
-  app: App,
-  { options, deps, held }: RouteContext,
-  signInCodes: SignInCodes,
-): void {
-  const { store, clock } = deps;
+export function sessionRoutes(app: App, { options, deps, held }: RouteContext): void {
+  const { store, clock, signInCodes } = deps;
 
   /** Replies with the cookie of a session that has the rights and lifetime of a live credential. */
   const open = async (
@@ -64,8 +59,13 @@ export function sessionRoutes(
 
   app.get(SESSION, { config: { access: 'any', free: true } }, async (request, reply) => {
     reply.header('cache-control', 'no-store');
-    const { domains, smtp = null, sink = false } = options;
-    return { ...whoIs(callerOf(request)), server: { version: VERSION, domains, smtp, sink } };
+    const server = {
+      version: VERSION,
+      domains: options.domains,
+      smtp: deps.smtp ?? null,
+      sink: options.sink === 'on',
+    };
+    return { ...whoIs(callerOf(request)), server };
   });
 
   app.delete(SESSION, { config: { access: 'any', free: true } }, async (request, reply) => {

@@ -4,6 +4,7 @@ import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fasti
 import type { Registry } from 'prom-client';
 import type { Plans } from '../accounts/plans.ts';
 import type { Clock } from '../clock.ts';
+import type { Config } from '../config/config.ts';
 import type { SignInCodes } from '../console/sign-in-codes.ts';
 import type { EventBus } from '../events.ts';
 import type { Injection } from '../inbound/injection.ts';
@@ -24,31 +25,11 @@ import type { HeldRequests } from './access/held-requests.ts';
 import type { ConnectionLimits } from './limits.ts';
 import type { ResponseCache } from './response/etag.ts';
 
-export interface HttpOptions {
+export interface SmtpEndpoint {
   host: string;
   port: number;
-  domains: readonly string[];
-  /** Base of the URLs in responses, without a trailing slash; null: the host of each request. */
-  publicUrl: string | null;
-  /** Origins whose pages may call the API; `['*']` allows all, an empty list (the default) none. */
-  corsOrigins?: readonly string[];
-  /** The plan of accounts created by sign-up; null (the default) disables sign-up. */
-  signUpPlan?: string | null;
-  /** Whether the sink inbox receives mail; if so, it cannot be deleted. Default: false. */
-  sink?: boolean;
-  smtp?: { host: string; port: number; tlsPort: number | null } | null;
-  console?: { signInCodes: SignInCodes } | null;
-  metrics?: boolean;
-  /** The program whose HTTP API is also served. Default: `off`. */
-  dialect?: 'mailpit' | 'mailhog' | 'off';
-  /**
-   * Host names for which the imitated API needs no credential, even from other machines; null (the default):
-   * only on this machine.
-   */
-  openHosts?: readonly string[] | null;
-  /** Whether the development key is accepted by the dialect alone. Default: false. */
-  devKeyOnlyInDialect?: boolean;
-  limits?: Partial<ConnectionLimits>;
+  /** Null without implicit TLS. */
+  tlsPort: number | null;
 }
 
 export interface HttpDeps {
@@ -60,6 +41,8 @@ export interface HttpDeps {
   events: EventBus;
   /** Resolves when all SMTP refusals from before the call can be read from the store. */
   refusalsWritten(): Promise<void>;
+  /** Endpoint of the SMTP server of this process; null if there is none. */
+  smtp?: SmtpEndpoint | null;
   visits?: SmtpClients | null;
   receivesAll?: boolean;
   /** When the sender of a message got its 250, epoch milliseconds; null if unknown. */
@@ -76,10 +59,13 @@ export interface HttpDeps {
   metrics: Registry;
   /** The account of the development key; undefined if the server does not accept that key. */
   devAccountId?: string | undefined;
+  signInCodes: SignInCodes;
+  /** Replaces some of the default limits, for tests. */
+  limits?: Partial<ConnectionLimits>;
 }
 
 export interface RouteContext {
-  options: HttpOptions;
+  options: Config;
   deps: HttpDeps;
   held: HeldRequests;
   heldDeps: HeldDeps;

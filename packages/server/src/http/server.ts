@@ -6,6 +6,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify from 'fastify';
 import type { Clock } from '../clock.ts';
+import type { Config } from '../config/config.ts';
 import { ConnectionLimiter, type LimitedConnection, sourceKey } from '../connection-limiter.ts';
 import { consolePages } from '../console/pages.ts';
 import { sessionRoutes } from '../console/session-api.ts';
@@ -23,7 +24,7 @@ import {
   setCommonHeaders,
 } from './access/gate.ts';
 import { HeldRequests } from './access/held-requests.ts';
-import type { App, HttpDeps, HttpOptions, RouteContext } from './context.ts';
+import type { App, HttpDeps, RouteContext } from './context.ts';
 import {
   CONNECTION_CHECK_MS,
   CONNECTION_LIMITS,
@@ -48,15 +49,16 @@ import { apiRoutes, operationRoutes } from './routes/api.ts';
 import { providerRoutes } from './routes/providers.ts';
 import { referenceRoutes } from './routes/reference.ts';
 
-export function createHttpServer(options: HttpOptions, deps: HttpDeps) {
+export function createHttpServer(options: Config, deps: HttpDeps) {
   let built: BuiltApp | undefined;
   let second: Server | undefined;
   return {
     async start(): Promise<{ port: number }> {
       built = await buildApp(options, deps);
       const { app } = built;
-      const isLocalhost = options.host === 'localhost';
-      await app.listen({ host: isLocalhost ? '127.0.0.1' : options.host, port: options.port });
+      const { httpHost, httpPort } = options;
+      const isLocalhost = httpHost === 'localhost';
+      await app.listen({ host: isLocalhost ? '127.0.0.1' : httpHost, port: httpPort });
       const { port } = app.server.address() as AddressInfo;
       if (isLocalhost) second = await alsoOnIpv6Loopback(app.server, port);
       // Errors of accepting a connection, for example too many open files.
@@ -115,11 +117,11 @@ export interface BuiltApp {
 }
 
 export async function buildApp(
-  options: HttpOptions,
+  options: Config,
   deps: HttpDeps,
   gate: Gate = createGate(deps),
 ): Promise<BuiltApp> {
-  const cors = createCors(options.corsOrigins ?? []);
+  const cors = createCors(options.corsOrigins);
   const { app, listener } = createFastify(options, deps, cors);
   const held = new HeldRequests(gate.guard, deps);
   const context: RouteContext = {
@@ -145,12 +147,12 @@ export async function buildApp(
   referenceRoutes(app);
   apiRoutes(app, context);
   providerRoutes(app, context);
-  if (options.dialect && options.dialect !== 'off') {
+  if (options.dialect !== 'off') {
     const { dialectRoutes } = await import('./routes/dialects.ts');
     dialectRoutes(app, context, options.dialect);
   }
-  if (options.console) {
-    sessionRoutes(app, context, options.console.signInCodes);
+  if (options.console === 'on') {
+    sessionRoutes(app, context);
     consolePages(app, unknownPath);
   }
   return { app, context, held, listener };
@@ -160,11 +162,8 @@ function neverBuilt(): never {
   throw new Error('Compilers of validators and serializers are set, not built');
 }
 
-function createFastify(
-  { limits }: HttpOptions,
-  deps: HttpDeps,
-  cors: Cors,
-): { app: App; listener: Listener } {
+function createFastify(options: Config, deps: HttpDeps, cors: Cors): { app: App; listener: Listener } {
+  const maxConnectionsPerAddress = options.httpMaxConnectionsPerAddress;
   const made: Listener[] = [];
   const app = fastify({
     logger: false,
@@ -172,7 +171,7 @@ function createFastify(
     requestIdHeader: false,
     bodyLimit: MAX_BODY_BYTES,
     serverFactory(process) {
-      const listener = createListener(process, deps.clock, limits);
+      const listener = createListener(process, deps.clock, { maxConnectionsPerAddress, ...deps.limits });
       made.push(listener);
       return listener.server;
     },

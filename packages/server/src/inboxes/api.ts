@@ -208,7 +208,7 @@ function deletion(route: AddRoute, { options, deps: { store, clock, events } }: 
       const { account } = keyCaller(request);
       const inbox = callersInbox(request);
       const now = clock.now();
-      if (options.sink) assertNoSink(inbox);
+      if (options.sink === 'on') assertNoSink(inbox);
       const deleted = await store.inboxes.delete(account.id, inbox.id, now);
       if (!deleted) return throwEnded(store.inboxes, inbox, now);
       events.publishInboxChange(inbox.id);

@@ -264,7 +264,7 @@ describe('the HTTP listener', () => {
   });
 
   it('serves its metrics where they are switched on, and by default not at all, not even on loopback', async () => {
-    const on = await startHttp({ metrics: true });
+    const on = await startHttp({ metrics: 'on' });
     await on.createInbox();
     const metrics = await on.api('GET', '/metrics', { as: null });
     expect(metrics.status).toBe(200);

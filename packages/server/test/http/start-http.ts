@@ -5,9 +5,11 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { createPlans, type PlanSettings } from '../../src/accounts/plans.ts';
 import type { KeyScope } from '../../src/accounts/sql.ts';
+import { type Config, parseConfig } from '../../src/config/config.ts';
+import { createSignInCodes, type SignInCodes } from '../../src/console/sign-in-codes.ts';
 import { createEventBus, type EventBus } from '../../src/events.ts';
 import { RateLimit } from '../../src/http/access/admission.ts';
-import type { HttpOptions } from '../../src/http/context.ts';
+import type { HttpDeps } from '../../src/http/context.ts';
 import { createHttpServer } from '../../src/http/server.ts';
 import { hashCredential, newCredential, newId } from '../../src/ids.ts';
 import { ByteBudget, IN_FLIGHT_BYTES } from '../../src/inbound/incoming-mail.ts';
@@ -39,6 +41,18 @@ export interface TestMail extends Partial<MailSummary>, Partial<MailContent> {
 }
 
 export type TestInbox = { id: string; address: string; token: string; cursor: string };
+
+/** Settings of the server, and its limits. */
+type TestOptions = Partial<Config> & Pick<HttpDeps, 'limits'>;
+
+const SETTINGS = { MAYFLY_DOMAINS: 'mayfly.test,second.test', MAYFLY_CONSOLE: 'off' };
+
+/** The settings of an API server on a free port. */
+export const testConfig = (settings: Partial<Config> = {}): Config => ({
+  ...parseConfig(SETTINGS),
+  httpPort: 0,
+  ...settings,
+});
 
 /** Enough that the wait for the disk costs little. */
 const MAILS_PER_COMMIT = 100;
@@ -107,6 +121,7 @@ export interface TestHttp extends Accounts {
   logged: string[];
   /** What the SMTP side does in the app; a case may put its own there. */
   hooks: { refusalsWritten(): Promise<void> };
+  signInCodes: SignInCodes;
   /** How many connections are open. */
   connections(): number;
   /** What the app does twice a second. */
@@ -132,13 +147,11 @@ export interface TestHttp extends Accounts {
  * Starts it.
  * @param plan of the first account
  * @param planSettings plans that differ from the built-in ones, or are added to them
- * @param withDevKey whether the development key is the first account
  */
 export async function startHttp(
-  options: Partial<HttpOptions> = {},
+  { limits = {}, ...settings }: TestOptions = {},
   plan = 'unlimited',
   planSettings: PlanSettings = {},
-  withDevKey = false,
 ): Promise<TestHttp> {
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-http-'));
   const path = join(folder, 'mayfly.db');
@@ -191,35 +204,30 @@ export async function startHttp(
   const largest = plans.largestMessageBytes;
   const budget = new ByteBudget({ capacity: IN_FLIGHT_BYTES, largest, clock });
 
+  const signInCodes = createSignInCodes();
+  const config = testConfig(settings);
   const hooks: TestHttp['hooks'] = { refusalsWritten: async () => undefined };
-  const server = createHttpServer(
-    {
-      host: '127.0.0.1',
-      port: 0,
-      domains: ['mayfly.test', 'second.test'],
-      publicUrl: null,
-      ...options,
-    },
-    {
-      store,
-      parsing,
-      events,
-      newWebhooks,
-      waitLog: new WaitLog(store.waits, clock, (err) => log.error({ err }, 'ended waits were not kept')),
-      plans,
-      rate: new RateLimit(clock),
-      usage,
-      refusalsWritten: () => hooks.refusalsWritten(),
-      repliedAt: () => null,
-      injection: createInjection({ receiver, clock, budget }),
-      mailrooms: createMailrooms({ store, events, receiver, clock, budget, domain: 'mayfly.test' }),
-      replays: createReplays({ clock, log }),
-      clock,
-      log,
-      metrics: new Registry(),
-      devAccountId: withDevKey ? first.accountId : undefined,
-    },
-  );
+  const server = createHttpServer(config, {
+    store,
+    parsing,
+    events,
+    newWebhooks,
+    waitLog: new WaitLog(store.waits, clock, (err) => log.error({ err }, 'ended waits were not kept')),
+    plans,
+    rate: new RateLimit(clock),
+    usage,
+    refusalsWritten: () => hooks.refusalsWritten(),
+    repliedAt: () => null,
+    injection: createInjection({ receiver, clock, budget }),
+    mailrooms: createMailrooms({ store, events, receiver, clock, budget, domain: 'mayfly.test' }),
+    replays: createReplays({ clock, log }),
+    clock,
+    log,
+    metrics: new Registry(),
+    devAccountId: config.devKey === 'off' ? undefined : first.accountId,
+    signInCodes,
+    limits,
+  });
   const { port } = await server.start();
   const url = `http://127.0.0.1:${port}`;
 
@@ -234,7 +242,7 @@ export async function startHttp(
     const { accountId, keys } = accounts;
     const api = apiClient(url, keys.own);
     return {
-      ...{ url, port, clock, store, events, usage, logged, hooks, api, ...accounts },
+      ...{ url, port, clock, store, events, usage, logged, hooks, api, signInCodes, ...accounts },
       newAccounts: async (nextPlan = plan) => withAccounts(await createAccounts(nextPlan, false)),
       async createInbox(body = {}, as = keys.own) {
         const answer = await api('POST', '/v1/inboxes', { body, as });

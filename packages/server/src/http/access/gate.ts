@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { hasDevKey } from '../../config/config.ts';
 import { plainAddress } from '../../connection-limiter.ts';
 import { AppError } from '../../errors.ts';
 import { Histogram } from '../../operations/metrics.ts';
@@ -115,7 +116,7 @@ export function guardRequests(
     const { authorization } = request.headers;
     const isDialect = request.headers[DIALECT_HEADER] === dialectSecret;
     if (deps.devAccountId !== undefined && !isDialect && isDevKey(authorization)) {
-      if (options.devKeyOnlyInDialect) throw devKeyUnknown();
+      if (!hasDevKey(options)) throw devKeyUnknown();
       assertLocal(request, options.publicUrl);
     }
     request.session = sessionSecret(request, options.publicUrl);

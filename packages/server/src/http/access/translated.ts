@@ -12,7 +12,8 @@ export async function admitTranslated(
   { options, guard, admission }: RouteContext,
 ): Promise<void> {
   const { origin, 'sec-fetch-site': site } = request.headers;
-  if (isDevKey(authorization)) assertLocal(request, options.publicUrl, options.openHosts);
+  if (isDevKey(authorization))
+    assertLocal(request, options.publicUrl, options.devKey === 'open' ? (options.hosts ?? []) : null);
   // Browsers add a stored password to requests of any page.
   else if (origin !== undefined || site !== undefined) assertSameOrigin(request, options.publicUrl);
   const asking = { authorization, access: 'any', inboxId: undefined } as const;

@@ -45,7 +45,7 @@ export function apiRoutes(app: App, context: RouteContext): void {
 }
 
 export function operationRoutes(app: App, { options, deps }: RouteContext): void {
-  if (!options.console) {
+  if (options.console === 'off') {
     app.get('/', { config: { access: 'public' } }, (_request, reply) => reply.redirect('/docs', 302));
   }
 
@@ -56,7 +56,7 @@ export function operationRoutes(app: App, { options, deps }: RouteContext): void
     return { status: 'ready' };
   });
 
-  if (!options.metrics) return;
+  if (options.metrics === 'off') return;
   app.get('/metrics', { config: { access: 'public' } }, async (_request, reply) =>
     reply.type(deps.metrics.contentType).send(await deps.metrics.metrics()),
   );

@@ -1,12 +1,10 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, it } from 'vitest';
-import { createSignInCodes } from '../../../src/console/sign-in-codes.ts';
 import { type Answer, startHttp } from '../start-http.ts';
 
 const PUBLIC = 'https://mail.example.com';
-const options = { console: { signInCodes: createSignInCodes() }, publicUrl: PUBLIC, corsOrigins: ['*'] };
-const http = await startHttp(options, 'unlimited', {}, true);
+const http = await startHttp({ console: 'on', devKey: 'on', publicUrl: PUBLIC, corsOrigins: ['*'] });
 afterAll(() => http.stop());
 
 const usage = (headers: Record<string, string> = {}): Promise<Answer> =>

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { HttpDeps } from '../../../src/http/context.ts';
 import { buildApp } from '../../../src/http/server.ts';
 import { hashCredential, newId } from '../../../src/ids.ts';
-import { startHttp } from '../start-http.ts';
+import { startHttp, testConfig } from '../start-http.ts';
 
 const http = await startHttp();
 afterAll(() => http.stop());
@@ -30,8 +30,7 @@ describe('the guard', () => {
 
   it('stands before every route: one that does not say what it demands fails at start', async () => {
     const deps: Partial<HttpDeps> = { metrics: new Registry(), store: http.store, clock: http.clock };
-    const options = { host: '', port: 0, domains: [], publicUrl: null, metrics: false };
-    const { app } = await buildApp(options, deps as HttpDeps);
+    const { app } = await buildApp(testConfig(), deps as HttpDeps);
     expect(() => app.get('/v1/forgotten', async () => 'open')).toThrow(
       'GET /v1/forgotten declares no access',
     );

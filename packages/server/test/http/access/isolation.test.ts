@@ -1,10 +1,17 @@
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { HttpDeps, HttpOptions } from '../../../src/http/context.ts';
+import type { HttpDeps } from '../../../src/http/context.ts';
 import { buildApp } from '../../../src/http/server.ts';
 import { type IdPrefix, newCredential, newId } from '../../../src/ids.ts';
 import { everyOperation, newPlace, type Operation, type Place, sendOptions } from '../openapi/operations.ts';
-import { type Answer, type ApiOptions, type Body, startHttp, type TestHttp } from '../start-http.ts';
+import {
+  type Answer,
+  type ApiOptions,
+  type Body,
+  startHttp,
+  type TestHttp,
+  testConfig,
+} from '../start-http.ts';
 
 /** Who may do it. `account`: its keys. `inbox`: its account's keys, and to read also its own token. */
 type Decision = 'anyone' | 'account reads' | 'account writes' | 'inbox reads' | 'inbox writes';
@@ -114,7 +121,7 @@ const OUTCOMES: Record<string, (decision: Decision, names: boolean) => Outcome> 
   'right key': () => 'success',
 };
 
-const options: Partial<HttpOptions> = { signUpPlan: 'free', metrics: true };
+const options = { signUpPlan: 'free', metrics: 'on' } as const;
 let http: TestHttp;
 let own: Place;
 /** Another inbox of the account, and one of another account; each with the same things in it. */
@@ -266,16 +273,8 @@ describe('the document', () => {
   });
 
   it('hides no route: all there are stand in it, but for those that are open to all', async () => {
-    const all = {
-      host: '',
-      port: 0,
-      domains: [],
-      publicUrl: null,
-      metrics: true,
-      signUpPlan: 'free',
-    } as const;
     const deps: Partial<HttpDeps> = { store: http.store, clock: http.clock, metrics: new Registry() };
-    const { app } = await buildApp(all, deps as HttpDeps);
+    const { app } = await buildApp(testConfig(options), deps as HttpDeps);
     await app.ready();
     const above: string[] = [];
     const routes = app

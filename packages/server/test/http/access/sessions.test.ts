@@ -1,13 +1,11 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { createSignInCodes } from '../../../src/console/sign-in-codes.ts';
 import { startHttp } from '../start-http.ts';
 
 const HOUR = 60 * 60_000;
 /** What a browser adds to the requests of the console. */
 const FROM_CONSOLE = { 'sec-fetch-site': 'same-origin' };
 
-const codes = createSignInCodes();
-const http = await startHttp({ console: { signInCodes: codes } });
+const http = await startHttp({ console: 'on' });
 afterAll(() => http.stop());
 
 /** Signs in, and returns the Cookie header of later requests. */
@@ -36,7 +34,7 @@ describe('a session of the console', () => {
 
   it('is sent over HTTPS only, unless the server is on loopback', async () => {
     const secure = await startHttp({
-      console: { signInCodes: codes },
+      console: 'on',
       publicUrl: 'https://mail.example.com',
     });
     const { headers } = await secure.api('POST', '/console/session');
@@ -169,14 +167,14 @@ describe('a sign-in link', () => {
     http.api('POST', '/console/session/code', { as: null, headers: { ...headers }, body: { code } });
 
   it('signs in without a key, with the rights of the newest key', async () => {
-    const answer = await redeem(codes.make(http.accountId));
+    const answer = await redeem(http.signInCodes.make(http.accountId));
     expect(answer.status).toBe(204);
     const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? '';
     expect((await withCookie(cookie, 'GET', '/console/session')).body.scope).toBe('full');
   });
 
   it('is void a minute after its first use', async () => {
-    const code = codes.make(http.accountId);
+    const code = http.signInCodes.make(http.accountId);
     expect((await redeem(code)).status).toBe(204);
     http.clock.advance(59_000);
     expect((await redeem(code)).status).toBe(204);
@@ -185,7 +183,7 @@ describe('a sign-in link', () => {
   });
 
   it('is not redeemed by another site, nor without its whole code', async () => {
-    const code = codes.make(http.accountId);
+    const code = http.signInCodes.make(http.accountId);
     expect((await redeem(code, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
     expect((await redeem(code.slice(0, -1))).status).toBe(401);
     expect((await redeem('')).status).toBe(401);
