@@ -20,6 +20,7 @@ import { buildApp } from '../../packages/server/src/http/server.ts';
 import { hashCredential, newId } from '../../packages/server/src/ids.ts';
 import type { InboxRecord } from '../../packages/server/src/inboxes/records.ts';
 import { createLog } from '../../packages/server/src/log.ts';
+import { Parsing } from '../../packages/server/src/reading/parsing.ts';
 import type { Store } from '../../packages/server/src/store.ts';
 import { UsageMeter } from '../../packages/server/src/usage/usage-meter.ts';
 import { createNewWebhooks } from '../../packages/server/src/webhooks/new-webhook.ts';
@@ -38,14 +39,7 @@ const guard = { allow: [], resolve: async () => [] };
 const events = createEventBus();
 const deps: HttpDeps = {
   ...{ store, clock, log, plans, usage, events, metrics: new Registry(), rate: new RateLimit(clock) },
-  parsing: {
-    decode: async (bytes) => bytes,
-    lint: async () => new Uint8Array(),
-    fullJson: async () => new Uint8Array(),
-    jsonLines: async () => ({ lines: new Uint8Array(), problem: '' }),
-    attachments: async () => ({ attachments: [], index: null }),
-    preview: async () => ({ page: new Uint8Array(), remoteCount: 0 }),
-  },
+  parsing: new Parsing(),
   refusalsWritten: async () => undefined,
   repliedAt: () => null,
   injection: {

@@ -10,10 +10,10 @@ import type { EventBus } from '../events.ts';
 import type { Injection } from '../inbound/injection.ts';
 import type { Mailrooms } from '../inbound/mailroom.ts';
 import type { Logger } from '../log.ts';
-import type { ContentParsing, Contents } from '../messages/contents.ts';
+import type { Contents } from '../messages/contents.ts';
 import type { HeldDeps } from '../messages/held.ts';
+import type { Parsing } from '../reading/parsing.ts';
 import type { Replays } from '../recordings/replay.ts';
-import type { JsonParsing } from '../recordings/upload.ts';
 import type { Store } from '../store.ts';
 import type { UsageMeter } from '../usage/usage-meter.ts';
 import type { SmtpClients } from '../waits/evidence.ts';
@@ -34,7 +34,7 @@ export interface SmtpEndpoint {
 
 export interface HttpDeps {
   store: Store;
-  parsing: ContentParsing & JsonParsing;
+  parsing: Pick<Parsing, 'run'>;
   injection: Injection;
   mailrooms: Mailrooms;
   replays: Pick<Replays, 'start'>;

@@ -160,17 +160,13 @@ function endOfPiece(value: string, from: number): number {
   return code >= 0xd800 && code <= 0xdbff ? end - 1 : end;
 }
 
-export type ListedAttachment = Omit<MailAttachment, 'parameters' | 'message'>;
-
+/** Attachments without messages in them, which would be as long as a mail each. */
 export interface AttachmentList {
-  attachments: ListedAttachment[];
-  index: PartIndex | null;
+  attachments: MailAttachment[];
+  index: PartIndex;
 }
 
 export function attachmentListJson({ content, index }: Pick<ParsedMail, 'content' | 'index'>): string {
-  const attachments = content.attachments.map(({ parameters, message, ...listed }) => listed);
+  const attachments = content.attachments.map(({ message, ...rest }) => ({ ...rest, parameters: {} }));
   return JSON.stringify({ attachments, index } satisfies AttachmentList);
 }
-
-export const readAttachmentList = (json: Uint8Array): AttachmentList =>
-  JSON.parse(new TextDecoder().decode(json));

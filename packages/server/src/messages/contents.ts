@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import { notFound } from '../errors.ts';
 import { DECODED_HERE_BYTES, MAX_DECODINGS } from '../http/limits.ts';
 import { type InboxRecord, throwEnded } from '../inboxes/records.ts';
-import type { FullJson } from '../mail/full-json.ts';
+import type { AttachmentList, FullJson } from '../mail/full-json.ts';
 import type { MailAttachment } from '../mail/mail.ts';
 import { attachmentPart, type IndexedPart } from '../mail/mime/part-index.ts';
 import { base64Digit, decodeBase64, decodeTransfer } from '../mail/mime/transfer-encoding.ts';
@@ -147,8 +147,6 @@ async function* cut(pieces: AsyncIterable<Buffer>, { start, end }: SourceRange):
 /** Mails of up to 50 MiB that are parsed concurrently, at most two of one account. */
 const MAX_WHOLE_MAILS = 3;
 
-export type ContentParsing = Pick<Parsing, 'decode' | 'fullJson' | 'attachments' | 'preview' | 'lint'>;
-
 export type Contents = ReturnType<typeof createContents>;
 
 /**
@@ -157,7 +155,7 @@ export type Contents = ReturnType<typeof createContents>;
  * @throws AppError `not_found` if the attachment does not exist, or the message is deleted or expires; `unavailable` if the
  *   worker was terminated
  */
-export function createContents(deps: RawDeps & { parsing: ContentParsing }) {
+export function createContents(deps: RawDeps & { parsing: Pick<Parsing, 'run'> }) {
   const { parsing } = deps;
   const decodeInTurn = createTurns(MAX_DECODINGS);
   const parseInTurn = createTurns(MAX_WHOLE_MAILS);
@@ -181,7 +179,7 @@ export function createContents(deps: RawDeps & { parsing: ContentParsing }) {
       const isCheap = encoding === '' || bytes.length <= DECODED_HERE_BYTES;
       return isCheap
         ? decodeTransfer(Buffer.from(bytes.buffer, 0, bytes.length), encoding)
-        : parsing.decode(bytes, encoding, { flow: [message.accountId, message.inboxId] });
+        : parsing.run('decode', [bytes, encoding], { flow: [message.accountId, message.inboxId] });
     });
   }
 
@@ -223,11 +221,11 @@ export function createContents(deps: RawDeps & { parsing: ContentParsing }) {
     /** Adds the list of attachments if it is not stored. */
     async withAttachments(message: FullMessageRecord, signal: AbortSignal): Promise<FullMessageRecord> {
       if (!message.isPartial || message.index !== null) return message;
-      const { attachments, index } = await withSource(message, signal, (raw, request) =>
-        parsing.attachments(raw, request),
+      const json = await withSource(message, signal, (raw, request) =>
+        parsing.run('attachments', [raw], request),
       );
-      const listed = attachments.map((attachment) => ({ ...attachment, parameters: {} }));
-      return { ...message, content: { ...message.content, attachments: listed }, index };
+      const { attachments, index }: AttachmentList = JSON.parse(new TextDecoder().decode(json));
+      return { ...message, content: { ...message.content, attachments }, index };
     },
 
     /** JSON of the full message. @param base of its URLs @param fields added to it */
@@ -241,17 +239,17 @@ export function createContents(deps: RawDeps & { parsing: ContentParsing }) {
       const head = JSON.stringify({ ...messageHead(message, base), ...fields });
       const about: FullJson = { head, attachmentsUrl: attachmentsUrl(message, base) };
       const { buffer, byteOffset, length } = await withSource(message, signal, (raw, request) =>
-        parsing.fullJson(raw, about, request),
+        parsing.run('fullJson', [raw, about], request),
       );
       return Buffer.from(buffer, byteOffset, length);
     },
 
     /** @param imagesUrl the URL of an image without the attachment id */
     preview: (message: FullMessageRecord, imagesUrl: string, signal: AbortSignal) =>
-      withSource(message, signal, (raw, request) => parsing.preview(raw, imagesUrl, request)),
+      withSource(message, signal, (raw, request) => parsing.run('preview', [raw, imagesUrl], request)),
 
     /** UTF-8 JSON of a list of findings. */
     lint: (message: FullMessageRecord, signal: AbortSignal) =>
-      withSource(message, signal, (raw, request) => parsing.lint(raw, request)),
+      withSource(message, signal, (raw, request) => parsing.run('lint', [raw], request)),
   };
 }

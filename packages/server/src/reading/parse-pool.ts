@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '../clock.ts';
 import { buffersToGive, copyInTurns, isLarge, YOUNG_HEAP_MB } from '../memory.ts';
-import { FairQueue, type Flow } from './fair-queue.ts';
 import type { FromWorker, Operation, TaskResult, ToWorker, WorkerData } from './parse-worker.ts';
 
 /** Jobs posted to a worker in advance, so that it can start the next one without waiting for the main thread. */
@@ -12,21 +11,72 @@ const MAX_BYTES_PER_WORKER = 64 * 1024;
 /** Interval at which a deferred job is looked at again. */
 const DEFERRED_MS = 20;
 
+/** Scheduling key: accounts take turns, and the inboxes within an account do too. */
+export type Flow = readonly [accountId: string, inboxId: string];
+
+/** Whether a caller awaits a result: the job then runs before those that no caller awaits. */
+export interface Urgency {
+  isAwaited: boolean;
+  onAwaited?: () => void;
+}
+
+export function hasten(urgency: Urgency): void {
+  urgency.isAwaited = true;
+  urgency.onAwaited?.();
+}
+
+/** Why a job has no result. */
 export type Failure = 'time' | 'memory' | 'crash' | 'closed';
 
-export interface Job {
-  readonly operation: Operation;
+export interface JobRequest {
+  operation: Operation;
   /** Size of the input, bytes. */
-  readonly size: number;
+  size: number;
   /** Loads the input. Called when a worker is free, and again if the job is repeated. */
-  readonly load: () => Promise<Uint8Array> | Uint8Array;
-  readonly argument: unknown;
-  readonly flow: Flow;
+  load: () => Promise<Uint8Array> | Uint8Array;
+  argument?: unknown;
+  flow: Flow;
+  urgency: Urgency;
   /** Returns true while the job may wait, as long as no caller awaits it. */
-  readonly mayWait?: (() => boolean) | undefined;
-  isSettled: boolean;
-  settle(result: TaskResult | Failure): void;
-  fail(error: unknown): void;
+  mayWait?: (() => boolean) | undefined;
+  /** Abort it when the result is no longer needed: a job that has not begun is dropped. */
+  signal?: AbortSignal | undefined;
+}
+
+type Job = JobRequest & PromiseWithResolvers<TaskResult | Failure> & { isSettled: boolean };
+
+/** Serves one item of each account in turn, so that an account waits for at most one item of each other account. */
+export class Turns<T extends { readonly flow: Flow }> {
+  /** In the order of the turns; the inboxes within an account likewise. */
+  readonly #accounts = new Map<string, Map<string, Set<T>>>();
+
+  add(item: T): void {
+    const [accountId, inboxId] = item.flow;
+    const inboxes = this.#accounts.get(accountId) ?? new Map<string, Set<T>>();
+    this.#accounts.set(accountId, inboxes);
+    inboxes.set(inboxId, (inboxes.get(inboxId) ?? new Set()).add(item));
+  }
+
+  /** The item to be served next, which stays queued. */
+  next(): T | undefined {
+    const [inboxes] = this.#accounts.values();
+    const [items] = inboxes?.values() ?? [];
+    const [item] = items ?? [];
+    return item;
+  }
+
+  /** Removes an item, and moves its inbox and account to the end of the turns. @returns false if it is not queued */
+  remove(item: T): boolean {
+    const [accountId, inboxId] = item.flow;
+    const inboxes = this.#accounts.get(accountId);
+    const items = inboxes?.get(inboxId);
+    if (!inboxes || !items?.delete(item)) return false;
+    inboxes.delete(inboxId);
+    if (items.size > 0) inboxes.set(inboxId, items);
+    this.#accounts.delete(accountId);
+    if (inboxes.size > 0) this.#accounts.set(accountId, inboxes);
+    return true;
+  }
 }
 
 interface Thread {
@@ -49,6 +99,7 @@ export interface PoolLimits {
   threads: number;
   /** Limit of further workers that replace slow ones. When it is reached, the queue waits until one is terminated. */
   slow: number;
+  /** Workers that are kept when idle. */
   warm: number;
   /** A job that takes longer is slow: those behind it move to another worker. */
   slowMs: number;
@@ -60,7 +111,9 @@ export interface PoolLimits {
 
 /** Worker threads with a shared queue. Uses the system clock even in tests, because workers take real time. */
 export class ParsePool {
-  readonly #queue = new FairQueue<Job>();
+  /** Jobs that a caller awaits are served before all others. */
+  readonly #awaited = new Turns<Job>();
+  readonly #others = new Turns<Job>();
   readonly #threads = new Set<Thread>();
   readonly #limits: PoolLimits;
   readonly #entry: URL;
@@ -83,41 +136,55 @@ export class ParsePool {
     while (!this.#closed.signal.aborted && this.#threads.size < this.#limits.warm) this.#start();
   }
 
-  add(job: Job): void {
-    if (this.#closed.signal.aborted) job.settle('closed');
-    else this.#queue.add(job);
+  /** Rejects if `load` rejects, or with the reason of `signal`. */
+  async run(request: JobRequest): Promise<TaskResult | Failure> {
+    const { signal, urgency } = request;
+    signal?.throwIfAborted();
+    if (this.#closed.signal.aborted) return 'closed';
+    const job: Job = { ...request, ...Promise.withResolvers(), isSettled: false };
+    urgency.onAwaited = () => {
+      if (this.#others.remove(job)) this.#awaited.add(job);
+      this.#dispatch();
+    };
+    const drop = (): void => {
+      this.#remove(job);
+      fail(job, signal?.reason);
+    };
+    signal?.addEventListener('abort', drop, { once: true });
+    this.#add(job);
     this.#dispatch();
     void this.#watch();
-  }
-
-  /** Moves a job that no worker has yet before those that no caller awaits. */
-  hasten(job: Job): void {
-    this.#queue.hasten(job);
-    this.#dispatch();
-  }
-
-  drop(job: Job, reason: unknown): void {
-    this.#queue.remove(job);
-    job.fail(reason);
+    return job.promise.finally(() => signal?.removeEventListener('abort', drop));
   }
 
   async close(): Promise<void> {
     this.#closed.abort();
     const threads = [...this.#threads];
     this.#threads.clear();
-    for (const job of threads.flatMap(({ jobs }) => jobs)) job.settle('closed');
-    for (let job = this.#queue.next(); job && this.#queue.remove(job); job = this.#queue.next())
-      job.settle('closed');
+    for (const job of threads.flatMap(({ jobs }) => jobs)) settle(job, 'closed');
+    for (let job = this.#next(); job && this.#remove(job); job = this.#next()) settle(job, 'closed');
     await Promise.all(threads.map(({ worker }) => worker.terminate()));
   }
 
+  #add(job: Job): void {
+    (job.urgency.isAwaited ? this.#awaited : this.#others).add(job);
+  }
+
+  #next(): Job | undefined {
+    return this.#awaited.next() ?? this.#others.next();
+  }
+
+  #remove(job: Job): boolean {
+    return this.#awaited.remove(job) || this.#others.remove(job);
+  }
+
   #dispatch(): void {
-    for (let job = this.#queue.next(); job && !this.#closed.signal.aborted; job = this.#queue.next()) {
-      if (this.#isBehind && job.mayWait?.() && !this.#queue.isAwaited(job)) return void this.#dispatchLater();
+    for (let job = this.#next(); job && !this.#closed.signal.aborted; job = this.#next()) {
+      if (this.#isBehind && !job.urgency.isAwaited && job.mayWait?.()) return void this.#dispatchLater();
       const thread = job.isSettled ? null : this.#threadFor(job);
       this.#isBehind ||= thread === undefined;
       if (thread === undefined) return;
-      this.#queue.remove(job);
+      this.#remove(job);
       thread?.jobs.push(job);
       // setImmediate runs after the sockets were read, so mails that arrive in one turn share one message to
       // the worker.
@@ -191,7 +258,7 @@ export class ParsePool {
 
   #receive(thread: Thread, results: FromWorker): void {
     thread.results += results.length;
-    for (const result of results) thread.jobs.shift()?.settle(result);
+    for (const result of results) settle(thread.jobs.shift(), result);
     if (thread.jobs.length === 0) {
       thread.isSlow = false;
       thread.since = systemClock.monotonic();
@@ -236,7 +303,7 @@ export class ParsePool {
     if (!this.#threads.delete(thread)) return;
     void thread.worker.terminate();
     // Also fails a job before which the worker ends, so that one that cannot even start fails them one by one.
-    thread.jobs[Math.max(0, begunOf(thread) - 1)]?.settle(failure);
+    settle(thread.jobs[Math.max(0, begunOf(thread) - 1)], failure);
     if (Atomics.load(thread.begun, 0) > 0) this.warmUp();
     // Those of a slow worker may run elsewhere already; the first result counts.
     this.#requeue(thread.jobs);
@@ -246,11 +313,21 @@ export class ParsePool {
   #requeue(jobs: readonly Job[]): void {
     for (const job of jobs) {
       if (job.isSettled) continue;
-      this.#queue.add(job);
-      this.#queue.hasten(job);
+      job.urgency.isAwaited = true;
+      this.#add(job);
     }
     this.#dispatch();
   }
+}
+
+function settle(job: Job | undefined, result: TaskResult | Failure): void {
+  if (job) job.isSettled = true;
+  job?.resolve(result);
+}
+
+function fail(job: Job, error: unknown): void {
+  job.isSettled = true;
+  job.reject(error);
 }
 
 const begunOf = ({ results, begun }: Thread): number => Atomics.load(begun, 0) - results;
@@ -264,7 +341,7 @@ async function inputOf(job: Job): Promise<Uint8Array> {
     return job.operation === 'parse' && isLarge(input) ? await copyInTurns(input, isNeeded) : input;
   } catch (error) {
     if (error instanceof RangeError) throw error;
-    job.fail(error);
+    fail(job, error);
     return new Uint8Array();
   }
 }

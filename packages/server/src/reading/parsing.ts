@@ -1,9 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { AppError } from '../errors.ts';
-import { type AttachmentList, type FullJson, readAttachmentList } from '../mail/full-json.ts';
-import type { TransferEncoding } from '../mail/mime/transfer-encoding.ts';
-import type { Flow } from './fair-queue.ts';
-import { type Failure, type Job, ParsePool, type PoolLimits } from './parse-pool.ts';
+import { type Failure, type Flow, type JobRequest, ParsePool, type PoolLimits } from './parse-pool.ts';
 import type { Operation, ParsedBytes, Tasks } from './parse-worker.ts';
 
 /** Time limit of one mail. The largest real mails take well under a second. */
@@ -25,29 +22,11 @@ const REASONS: Readonly<Record<Failure, string>> = {
   closed: 'The server stopped before the mail was read.',
 };
 
-/** Whether a caller awaits a result: the job then runs before those that no caller awaits. */
-export interface Urgency {
-  isAwaited: boolean;
-  onAwaited?: () => void;
-}
-
-export function hasten(urgency: Urgency): void {
-  urgency.isAwaited = true;
-  urgency.onAwaited?.();
-}
-
-export interface ParseRequest {
-  flow?: Flow;
-  /** Abort it when the result is no longer needed: a job that has not begun is dropped. */
-  signal?: AbortSignal | undefined;
-  /** Default: a caller awaits the result. */
-  urgency?: Urgency;
-  /** See {@link Job.mayWait}. */
-  mayWait?: (() => boolean) | undefined;
-}
+/** Default: a caller awaits the result. */
+export type ParseRequest = Partial<Pick<JobRequest, 'flow' | 'signal' | 'urgency' | 'mayWait'>>;
 
 /** A mail that is loaded when a worker is free for it. `load` may be called again, when that worker has ended. */
-export type LazyMail = Pick<Job, 'size' | 'load'>;
+type LazyMail = Pick<JobRequest, 'size' | 'load'>;
 
 export interface ParsingOptions {
   /** Workers for small mails. Default: all cores but two, which are left to SMTP and HTTP, and to the writer. */
@@ -59,11 +38,7 @@ export interface ParsingOptions {
 /** The flow of jobs without an account. Together they get the share of one account. */
 const OTHERS: Flow = ['others', ''];
 
-/**
- * Runs mail parsing on worker threads. All methods throw the reason of an aborted `signal`. All but `parse`
- * throw AppError `unavailable` if the worker was terminated, and may transfer their input, which must not be
- * used after the call.
- */
+/** Runs mail parsing on worker threads. */
 export class Parsing {
   readonly #small: ParsePool;
   /** Large mails have a separate worker, so that their tens of milliseconds never delay a small one. */
@@ -100,45 +75,21 @@ export class Parsing {
     return this.#unsettled;
   }
 
-  /** If the worker was terminated, the result has only the first header fields, and `parseError` gives the reason. */
+  /**
+   * If the worker was terminated, the result has only the first header fields, and `parseError` gives the reason.
+   * @throws the reason of an aborted `signal`
+   */
   async parse(mail: Uint8Array | LazyMail, request?: ParseRequest): Promise<ParsedBytes> {
     const lazy = mail instanceof Uint8Array ? { size: mail.length, load: () => mail } : mail;
     const result = await this.#run('parse', lazy, undefined, request);
     return typeof result === 'string' ? parseHere(await lazy.load(), REASONS[result]) : result;
   }
 
-  decode(bytes: Uint8Array, encoding: TransferEncoding, request?: ParseRequest): Promise<Uint8Array> {
-    return this.#result('decode', [bytes, encoding], request);
-  }
-
-  /** @returns UTF-8 JSON of a `LintReport` */
-  lint(raw: Uint8Array, request?: ParseRequest): Promise<Uint8Array> {
-    return this.#result('lint', [raw], request);
-  }
-
-  /** @param imagesUrl the URL of an image of the mail without its attachment id */
-  preview(raw: Uint8Array, imagesUrl: string, request?: ParseRequest) {
-    return this.#result('preview', [raw, imagesUrl], request);
-  }
-
-  async attachments(raw: Uint8Array, request?: ParseRequest): Promise<AttachmentList> {
-    return readAttachmentList(await this.#result('attachments', [raw], request));
-  }
-
-  fullJson(raw: Uint8Array, about: FullJson, request?: ParseRequest): Promise<Uint8Array> {
-    return this.#result('fullJson', [raw, about], request);
-  }
-
-  /** See `jsonLines` of parse-worker.ts. `problem` says why the document is invalid. */
-  jsonLines(document: Uint8Array, array: string): Promise<{ lines: Uint8Array; problem: string }> {
-    return this.#result('jsonLines', [document, array]);
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([this.#small.close(), this.#large.close()]);
-  }
-
-  async #result<Name extends Operation>(
+  /**
+   * Runs another operation of parse-worker.ts. May transfer the input, which must not be used after the call.
+   * @throws AppError `unavailable` if the worker was terminated; the reason of an aborted `signal`
+   */
+  async run<Name extends Operation>(
     operation: Name,
     [input, argument]: Parameters<Tasks[Name]>,
     request?: ParseRequest,
@@ -149,43 +100,24 @@ export class Parsing {
     return result;
   }
 
+  async close(): Promise<void> {
+    await Promise.all([this.#small.close(), this.#large.close()]);
+  }
+
   async #run<Name extends Operation>(
     operation: Name,
-    { size, load }: LazyMail,
+    mail: LazyMail,
     argument: unknown,
-    { flow = OTHERS, signal, urgency = { isAwaited: true }, mayWait }: ParseRequest = {},
+    request?: ParseRequest,
   ): Promise<ReturnType<Tasks[Name]> | Failure> {
-    signal?.throwIfAborted();
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const job: Job = {
-      operation,
-      size,
-      load,
-      argument,
-      flow,
-      mayWait,
-      isSettled: false,
-      settle(result) {
-        this.isSettled = true;
-        resolve(result);
-      },
-      fail(error) {
-        this.isSettled = true;
-        reject(error);
-      },
-    };
-    const pool = size > LARGE_MAIL_BYTES ? this.#large : this.#small;
-    const drop = () => pool.drop(job, signal?.reason);
+    const pool = mail.size > LARGE_MAIL_BYTES ? this.#large : this.#small;
     this.#unsettled += 1;
-    pool.add(job);
-    urgency.onAwaited = () => pool.hasten(job);
-    if (urgency.isAwaited) urgency.onAwaited();
-    signal?.addEventListener('abort', drop, { once: true });
     try {
-      return (await promise) as ReturnType<Tasks[Name]> | Failure;
+      const urgency = { isAwaited: true };
+      const job = { flow: OTHERS, urgency, ...request, ...mail, operation, argument };
+      return (await pool.run(job)) as ReturnType<Tasks[Name]> | Failure;
     } finally {
       this.#unsettled -= 1;
-      signal?.removeEventListener('abort', drop);
     }
   }
 }

@@ -7,8 +7,8 @@ import type { MailAuthentication, MailEnvelope } from '../mail/mail.ts';
 import { encodeTrail, type TrailEvent, type TrailStep } from '../mail/trail.ts';
 import { LARGE_BYTES } from '../memory.ts';
 import type { Store } from '../store.ts';
-import type { Flow } from './fair-queue.ts';
-import { hasten, type Parsing, type Urgency } from './parsing.ts';
+import { type Flow, hasten, type Urgency } from './parse-pool.ts';
+import type { Parsing } from './parsing.ts';
 import type { Authenticator } from './sender-checks/authenticator.ts';
 import type { UnreadSource } from './sql.ts';
 
@@ -252,28 +252,30 @@ export class Readings {
   #read(entry: Entry, { source, size, checks }: UnreadSource, flow: Flow, kept?: Mail): void {
     const { done, urgency } = entry;
     const { signal } = this.#stopped;
-    const { log, events, store, parsing, authenticating } = this.#deps;
+    const { clock, log, events, store, parsing, authenticating } = this.#deps;
     const trail: TrailStep[] = [];
-    let mail: Omit<Mail, 'checks'> | undefined = kept;
-    let checking: Promise<MailAuthentication | null> | null = null;
-    const check = (of: Omit<Mail, 'checks'>): void => {
-      if (checks && authenticating) checking ??= this.#check(authenticating, of, trail);
+    const note = (event: TrailEvent): unknown => trail.push({ event, at: clock.now() });
+    const check = async ({ envelope, raw }: Omit<Mail, 'checks'>): Promise<MailAuthentication | null> => {
+      const found = checks && authenticating ? await authenticating.check(envelope, raw) : null;
+      if (found) note('sender-checked');
+      return found;
     };
+    let mail: Omit<Mail, 'checks'> | undefined = kept;
+    // The check need not wait for a worker.
+    let checking = kept && check(kept);
     const load = async (): Promise<Uint8Array> => {
       if (entry.isCancelled || signal.aborted) throw GONE;
       mail ??= await store.readings.load(source);
       if (!mail) throw GONE;
-      check(mail);
+      checking ??= check(mail);
       return mail.raw;
     };
-    // It need not wait for a worker.
-    if (kept) check(kept);
     const finish = async (): Promise<void> => {
       // Mail that is not kept in memory never waits: much of it would reach the limit of the backlog.
       const mayWait = kept && this.#isBurst;
       const parsed = await parsing.parse({ size, load }, { flow, urgency, mayWait });
-      this.#note('parsed', trail);
-      const authentication = await checking;
+      note('parsed');
+      const authentication = (await checking) ?? null;
       // Stopping ends the workers, so the result may be incomplete. The mail is parsed after the next start.
       if (signal.aborted) throw unavailable('closed');
       const summary = withVia(parsed.summary, mail?.envelope.via);
@@ -292,20 +294,6 @@ export class Readings {
         done.reject(err);
         if (!signal.aborted) log.warn({ err, source }, 'A mail could not be read; it is tried again');
       });
-  }
-
-  #note(event: TrailEvent, trail: TrailStep[]): void {
-    trail.push({ event, at: this.#deps.clock.now() });
-  }
-
-  async #check(
-    authenticating: Pick<Authenticator, 'check'>,
-    { envelope, raw }: Omit<Mail, 'checks'>,
-    trail: TrailStep[],
-  ): Promise<MailAuthentication | null> {
-    const found = await authenticating.check(envelope, raw, this.#stopped.signal);
-    if (found) this.#note('sender-checked', trail);
-    return found;
   }
 }
 

@@ -91,7 +91,6 @@ const Messages = Type.Array(RecordedMessage);
 const SCHEMAS = { 'Labels#': Labels, 'Envelope#': Envelope };
 
 type Entries = ReadonlyMap<string, Entry>;
-export type JsonParsing = Pick<Parsing, 'jsonLines'>;
 
 /** A recorded inbox whose index was checked; messages are read one by one. */
 export interface OpenRecording {
@@ -157,8 +156,12 @@ async function* valuesOf(lines: Uint8Array): AsyncGenerator<unknown> {
   }
 }
 
-async function readIndex(bytes: Uint8Array, parsing: JsonParsing, maxMessages: number): Promise<Recording> {
-  const { lines, problem } = await parsing.jsonLines(bytes, 'messages');
+async function readIndex(
+  bytes: Uint8Array,
+  parsing: Pick<Parsing, 'run'>,
+  maxMessages: number,
+): Promise<Recording> {
+  const { lines, problem } = await parsing.run('jsonLines', [bytes, 'messages']);
   if (problem !== '') throw malformed(`"${INDEX}" in the archive is not JSON: ${reasonOf(problem)}.`);
   const messages: RecordedMessage[] = [];
   let head: Recording | undefined;
@@ -199,7 +202,7 @@ export async function receiveRecording(
   body: Readable,
   contentType: string,
   { maxBytes, maxMessages }: { maxBytes: number; maxMessages: number },
-  parsing: JsonParsing,
+  parsing: Pick<Parsing, 'run'>,
 ): Promise<OpenRecording> {
   const folder = await mkdtemp(join(tmpdir(), 'mayfly-upload-'));
   const path = join(folder, 'file');
@@ -229,7 +232,7 @@ async function openRecording(
   zip: ZipFile,
   archiveBytes: number,
   maxMessages: number,
-  parsing: JsonParsing,
+  parsing: Pick<Parsing, 'run'>,
 ): Promise<Omit<OpenRecording, 'close'>> {
   async function* bytesOf(entries: Entries, name: string): AsyncGenerator<Uint8Array> {
     const entry = entries.get(name);

@@ -130,7 +130,7 @@ describe('an upload that cannot be stored', () => {
   /** Responds with the code of the error. */
   const store: RequestListener = (request, response) => {
     const limits = { maxBytes: 1_000, maxMessages: 1 };
-    const parsing = { jsonLines: () => Promise.reject(new Error('no whole archive is sent')) };
+    const parsing = { run: () => Promise.reject(new Error('no whole archive is sent')) };
     receiveRecording(bodyOf(request), request.headers['content-type'] ?? '', limits, parsing).catch(
       (error: { code: string }) => response.end(error.code),
     );

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { MailSummary } from '../../src/mail/mail.ts';
 import { readContent, type StoredContent } from '../../src/mail/stored-content.ts';
+import { hasten } from '../../src/reading/parse-pool.ts';
 import type { ParsedBytes } from '../../src/reading/parse-worker.ts';
-import { hasten, Parsing, type ParsingOptions } from '../../src/reading/parsing.ts';
+import { Parsing, type ParsingOptions } from '../../src/reading/parsing.ts';
 
 const spoilt = new URL('./spoilt-parse-worker.ts', import.meta.url);
 
@@ -94,8 +95,8 @@ describe('parsing on worker threads', () => {
       const file = Buffer.alloc(size, Buffer.from([0, 1, 255, 13, 10]));
       const encoded = Buffer.from(file.toString('base64').replaceAll(/.{76}/g, '$&\r\n'));
       const given = () => new Uint8Array(encoded);
-      expect(Buffer.compare(await parsing.decode(given(), 'base64'), file)).toBe(0);
-      expect(Buffer.compare(await parsing.decode(given(), ''), encoded)).toBe(0);
+      expect(Buffer.compare(await parsing.run('decode', [given(), 'base64']), file)).toBe(0);
+      expect(Buffer.compare(await parsing.run('decode', [given(), '']), encoded)).toBe(0);
     }
   });
 
@@ -164,7 +165,8 @@ describe('a mail on which the parser fails', () => {
 
   it('a result beyond its bound costs its request only', async () => {
     const parsing = start({ workerEntry: spoilt });
-    const [bad, good] = [parsing.lint(mail(['X-Fault: long'])), parsing.lint(mail(['Subject: x']))];
+    const lint = (line: string) => parsing.run('lint', [mail([line])]);
+    const [bad, good] = [lint('X-Fault: long'), lint('Subject: x')];
     await expect(bad).rejects.toMatchObject({ code: 'unavailable' });
     expect(JSON.parse(Buffer.from(await good).toString())).toHaveProperty('findings');
   });
@@ -191,8 +193,8 @@ describe('a mail on which the parser fails', () => {
     const bad = parsing.parse(mail(['X-Fault: endless']));
     await new Promise(setImmediate);
     const large = mail(['Content-Disposition: attachment; filename=a'], 'x'.repeat(300_000));
-    const { attachments } = await parsing.attachments(new Uint8Array(large));
-    expect(attachments).toMatchObject([{ filename: 'a' }]);
+    const list = await parsing.run('attachments', [new Uint8Array(large)]);
+    expect(json(list)).toMatchObject({ attachments: [{ filename: 'a' }] });
     await parsing.close();
     await bad;
   });
@@ -215,7 +217,7 @@ describe('a mail on which the parser fails', () => {
 
   it('rejects with unavailable when a part cannot be decoded', async () => {
     const parsing = start();
-    const answer = expect(parsing.decode(mail(['Subject: x']), 'base64')).rejects.toMatchObject({
+    const answer = expect(parsing.run('decode', [mail(['Subject: x']), 'base64'])).rejects.toMatchObject({
       code: 'unavailable',
     });
     await parsing.close();

@@ -58,17 +58,25 @@ const RUN: Record<Operation, (parsing: Parsing, raw: Uint8Array) => Promise<numb
     const { summary, content } = await parsing.parse(raw);
     return summary.length + content.length;
   },
-  lint: async (parsing, raw) => (await parsing.lint(raw)).length,
+  lint: async (parsing, raw) => (await parsing.run('lint', [raw])).length,
   preview: async (parsing, raw) =>
-    (await parsing.preview(raw, `http://[::1]:8025/preview/${'x'.repeat(130)}/`)).page.length,
-  attachments: async (parsing, raw) => JSON.stringify(await parsing.attachments(raw)).length,
+    (await parsing.run('preview', [raw, `http://[::1]:8025/preview/${'x'.repeat(130)}/`])).page.length,
+  attachments: async (parsing, raw) => (await parsing.run('attachments', [raw])).length,
   fullJson: async (parsing, raw) =>
-    (await parsing.fullJson(raw, { head: '{"id":"msg_1"}', attachmentsUrl: `http://x/${'x'.repeat(130)}/` }))
-      .length,
+    (
+      await parsing.run('fullJson', [
+        raw,
+        { head: '{"id":"msg_1"}', attachmentsUrl: `http://x/${'x'.repeat(130)}/` },
+      ])
+    ).length,
   jsonLines: async (parsing, raw) =>
-    (await parsing.jsonLines(Buffer.from(`{"messages":[${fill('1e20,', raw.length)}1]}`), 'messages')).lines
-      .length,
-  decode: async (parsing, raw) => (await parsing.decode(raw, 'uuencode')).length,
+    (
+      await parsing.run('jsonLines', [
+        Buffer.from(`{"messages":[${fill('1e20,', raw.length)}1]}`),
+        'messages',
+      ])
+    ).lines.length,
+  decode: async (parsing, raw) => (await parsing.run('decode', [raw, 'uuencode'])).length,
 };
 
 describe('the result of each operation of a parse worker is bounded', () => {

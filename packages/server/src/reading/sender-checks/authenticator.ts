@@ -48,19 +48,14 @@ interface Thread {
   messages: number;
 }
 
-interface Load {
-  checks: number;
-  bytes: number;
-}
+const bytesOf = (checks: readonly Check[]): number => checks.reduce((sum, { bytes }) => sum + bytes, 0);
 
 /** Checks senders on a thread that starts with the first mail from another machine, and ends when idle. */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
   readonly #checks = new Map<number, Check>();
-  readonly #bySource = new Map<string, Load>();
   #thread: Thread | undefined;
   #lastId = 0;
-  #bytes = 0;
   #isClosed = false;
   #idle = new AbortController();
 
@@ -77,17 +72,13 @@ export class Authenticator {
   }
 
   /**
-   * Checks a sender by SPF, DKIM and DMARC within {@link CHECK_TIME_LIMIT_MS}; later results become
-   * `temperror`. Never rejects; null for mail from this machine. @param received with or without our Received
-   * line, which no check uses; must stay unchanged until the call resolves
+   * Checks a sender by SPF, DKIM and DMARC within {@link CHECK_TIME_LIMIT_MS}; later results become `temperror`. Never
+   * rejects; null for mail from this machine.
+   * @param received with or without our Received line, which no check uses; must stay unchanged until the call resolves
    */
-  async check(
-    envelope: MailEnvelope,
-    received: Uint8Array,
-    signal?: AbortSignal,
-  ): Promise<MailAuthentication | null> {
+  async check(envelope: MailEnvelope, received: Uint8Array): Promise<MailAuthentication | null> {
     if (!isOutside(envelope.remoteAddress)) return null;
-    const found = await this.#examine(envelope, received, signal);
+    const found = await this.#examine(envelope, received);
     this.#options.onChecked?.(found);
     return found;
   }
@@ -98,50 +89,34 @@ export class Authenticator {
   }
 
   async #examine(
-    mail: MailEnvelope,
+    { mailFrom, helo, remoteAddress }: MailEnvelope,
     received: Uint8Array,
-    signal: AbortSignal | undefined,
   ): Promise<MailAuthentication> {
-    const source = sourceKey(mail.remoteAddress);
-    const bytes = received.byteLength;
-    if (this.#isClosed || signal?.aborted || !this.#hasRoom(source, bytes)) return NOT_IN_TIME;
+    const { promise, resolve: settle } = Promise.withResolvers<MailAuthentication>();
+    const over = new AbortController();
+    const check: Check = { source: sourceKey(remoteAddress), bytes: received.length, settle, over };
+    if (this.#isClosed || !this.#mayCheck(check)) return NOT_IN_TIME;
     const id = ++this.#lastId;
-    this.#count(source, { checks: 1, bytes });
-    const { promise, resolve } = Promise.withResolvers<MailAuthentication>();
-    const check: Check = { bytes, source, settle: resolve, over: new AbortController() };
     this.#checks.set(id, check);
-    const raw = isLarge(received)
-      ? await copyInTurns(received, () => this.#checks.has(id) && !signal?.aborted)
-      : received;
-    if (signal?.aborted) this.#finish(id, NOT_IN_TIME);
-    if (!this.#checks.has(id)) return promise;
-    this.#thread ??= this.#startThread();
     this.#idle.abort();
-    const { mailFrom, helo, remoteAddress } = mail;
-    this.#send(this.#thread, { id, mailFrom, helo, remoteAddress, raw }, [raw]);
-    void this.#watch(this.#thread, id, check);
-    const leave = (): void => {
-      resolve(NOT_IN_TIME);
-      if (this.#thread) this.#send(this.#thread, { hurry: id });
-    };
-    signal?.addEventListener('abort', leave, { once: true, signal: check.over.signal });
+    const isNeeded = () => this.#checks.has(id);
+    const raw = isLarge(received) ? await copyInTurns(received, isNeeded) : received;
+    if (isNeeded()) {
+      this.#thread ??= this.#startThread();
+      const message: ToChecker = { id, mailFrom, helo, remoteAddress, raw };
+      this.#thread.worker.postMessage(message, buffersToGive([raw]));
+      void this.#watch(this.#thread, id, check);
+    }
     return promise;
   }
 
-  #hasRoom(source: string, bytes: number): boolean {
+  #mayCheck({ source, bytes }: Check): boolean {
     const { checks: maxChecks = MAX_CHECKS, bytes: maxBytes = MAX_BYTES } = this.#options.limits ?? {};
-    if (this.#checks.size >= maxChecks || this.#bytes + bytes > maxBytes) return false;
-    const load = this.#bySource.get(source);
-    return !load || (load.checks < MAX_CHECKS_PER_SOURCE && load.bytes + bytes <= MAX_BYTES_PER_SOURCE);
-  }
-
-  #count(source: string, { checks, bytes }: Load): void {
-    const load = this.#bySource.get(source) ?? { checks: 0, bytes: 0 };
-    load.checks += checks;
-    load.bytes += bytes;
-    this.#bytes += bytes;
-    if (load.checks > 0) this.#bySource.set(source, load);
-    else this.#bySource.delete(source);
+    const all = [...this.#checks.values()];
+    if (all.length >= maxChecks || bytesOf(all) + bytes > maxBytes) return false;
+    const own = all.filter((check) => check.source === source);
+    if (own.length === 0) return true;
+    return own.length < MAX_CHECKS_PER_SOURCE && bytesOf(own) + bytes <= MAX_BYTES_PER_SOURCE;
   }
 
   #startThread(): Thread {
@@ -161,25 +136,19 @@ export class Authenticator {
     return thread;
   }
 
-  #send({ worker }: Thread, message: ToChecker, given: readonly Uint8Array[] = []): void {
-    worker.postMessage(message, buffersToGive(given));
-  }
-
   #finish(id: number, found: MailAuthentication): void {
     const check = this.#checks.get(id);
-    if (!check) return;
     this.#checks.delete(id);
-    this.#count(check.source, { checks: -1, bytes: -check.bytes });
-    check.settle(found);
-    check.over.abort();
+    check?.settle(found);
+    check?.over.abort();
     if (this.#checks.size === 0) void this.#endWhenIdle();
   }
 
   async #endThread(): Promise<void> {
     const thread = this.#thread;
     this.#thread = undefined;
-    this.#idle.abort();
     for (const id of [...this.#checks.keys()]) this.#finish(id, NOT_IN_TIME);
+    this.#idle.abort();
     await thread?.worker.terminate();
   }
 
@@ -190,18 +159,19 @@ export class Authenticator {
   }
 
   async #endWhenIdle(): Promise<void> {
-    if (!this.#thread) return;
+    this.#idle.abort();
     this.#idle = new AbortController();
     const { signal } = this.#idle;
     await this.#options.clock.sleep(IDLE_MS, signal);
     if (!signal.aborted) await this.#endThread();
   }
 
+  /** Asks the thread for what it knows before the time limit, and terminates it when it is stuck. */
   async #watch(thread: Thread, id: number, { over: { signal }, settle }: Check): Promise<void> {
     const { clock } = this.#options;
     await clock.sleep(CHECK_TIME_LIMIT_MS - HURRY_MS, signal);
     if (signal.aborted) return;
-    this.#send(thread, { hurry: id });
+    thread.worker.postMessage({ hurry: id } satisfies ToChecker);
     let before: number;
     do {
       before = thread.messages;
