@@ -32,11 +32,9 @@ const metrics = {
 };
 const server = createSmtpServer(
   {
-    host: '127.0.0.1',
-    port: 0,
-    name: 'bench.mayfly.test',
-    domains: ['mayfly.test'],
-    maxMessageBytes: LARGEST,
+    ...{ host: '127.0.0.1', port: 0, tlsPort: null, name: 'bench.mayfly.test', domains: ['mayfly.test'] },
+    ...{ auth: 'off', authPlaintext: false, tls: null, startTls: 'off', proxyFrom: [] },
+    ...{ bareLineEndings: 'refuse', postmaster: 'refuse', maxMessageBytes: LARGEST },
   },
   {
     ...{ receiver, budget, metrics, clock: systemClock, log: createLog('warn') },

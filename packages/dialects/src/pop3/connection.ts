@@ -27,7 +27,7 @@ export interface Pop3ConnectionOptions {
   /** Identifies the client for limits. */
   source: string;
   /** Null if TLS is not offered. */
-  certificate: (() => Promise<SecureContext>) | null;
+  certificate: { readonly context: SecureContext } | null;
   /** Whether passwords are accepted without TLS. */
   plaintext: boolean;
   logIn(credentials: Credentials): Promise<Maildrop | undefined>;
@@ -47,7 +47,6 @@ export class Pop3Connection implements Pop3Transport {
   #socket: Socket;
   #unread: Buffer = Buffer.alloc(0);
   #hasEnded = false;
-  #secureContext: SecureContext | undefined;
   #isStopping = false;
   #bytesAfterEnd = 0;
   /** What the connection is waiting for. */
@@ -78,10 +77,6 @@ export class Pop3Connection implements Pop3Transport {
 
   hasUnread(): boolean {
     return this.#unread.length > 0 || this.#socket.readableLength > 0;
-  }
-
-  async prepareTls(): Promise<void> {
-    this.#secureContext = await this.#options.certificate?.();
   }
 
   logIn(credentials: Credentials): Promise<Maildrop | undefined> {
@@ -236,10 +231,11 @@ export class Pop3Connection implements Pop3Transport {
       .off('end', this.#onEnd)
       .off('drain', this.#onWake)
       .off('close', this.#onClose);
-    const secure = new TLSSocket(plain, { isServer: true, secureContext: this.#secureContext });
+    const secureContext = this.#options.certificate?.context;
+    const secure = new TLSSocket(plain, { isServer: true, secureContext });
     this.#socket = secure;
     this.#listen();
-    secure.once('secure', this.#onWake).on('_tlsError', this.#onError);
+    secure.once('secure', this.#onWake);
     await this.#wait('client');
   }
 }

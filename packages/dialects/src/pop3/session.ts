@@ -29,8 +29,6 @@ export interface Pop3Transport {
   mayEncrypt(): boolean;
   /** Whether the client has sent more than the current line. */
   hasUnread(): boolean;
-  /** Prepares TLS, which begins after the reply. */
-  prepareTls(): Promise<void>;
   /** @returns undefined for all wrong credentials, whatever the reason */
   logIn(credentials: Credentials): Promise<Maildrop | undefined>;
 }
@@ -159,9 +157,8 @@ export class Pop3Session {
   }
 
   /** The STLS command (RFC 2595 section 4). Pipelined plaintext could be injected by an attacker (CVE-2011-0411). */
-  async #startTls(): Promise<string> {
+  #startTls(): string {
     if (!this.#transport.mayEncrypt()) throw new Failed('TLS is not offered, or has begun.');
-    await this.#transport.prepareTls();
     if (this.#transport.hasUnread()) {
       this.next = 'ended';
       throw new Failed('Commands came after STLS and before TLS.');

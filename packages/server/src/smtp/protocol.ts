@@ -56,7 +56,6 @@ export const REPLIES = {
   inboxFull: reply(452, '4.2.2', 'Inbox is full'),
   tooManyRecipients: reply(452, '4.5.3', 'Too many recipients'),
   authUnavailable: reply(454, '4.7.0', 'Temporary authentication failure, try again later'),
-  noTlsNow: reply(454, '4.7.0', 'TLS is not available now'),
 
   lineTooLong: reply(500, '5.5.2', 'Command line too long'),
   unknownCommand: reply(500, '5.5.2', 'Command not recognized'),

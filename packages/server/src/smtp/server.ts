@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
+import { TLSSocket } from 'node:tls';
 import { repeat, SECOND_MS } from '../clock.ts';
 import {
   ConnectionLimiter,
@@ -11,30 +11,24 @@ import {
 } from '../connection-limiter.ts';
 import { newSessionId } from '../ids.ts';
 import { oncePerMinute } from '../log.ts';
+import { NO_RECIPIENT } from '../refusals/sql.ts';
 import { type DataReader, type NetworkMatch, networkMatch, readProxyHeader } from './input.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from './limits.ts';
 import { REPLIES, type Reply, replyLine } from './protocol.ts';
 import { SmtpVisits } from './reports.ts';
 import { Session, type SessionContext, type SessionSettings, type Transport } from './session.ts';
-import {
-  type CertificateSummary,
-  checkKeyPair,
-  HandshakeWatch,
-  type KeyPair,
-  selfSignedCertificate,
-} from './tls.ts';
+import { Certificate, type Handshake, handshakeFailure, type KeyPair } from './tls.ts';
 
 interface ConnectionContext extends SessionContext {
+  certificate: Certificate;
   limiter: ConnectionLimiter<Connection>;
   isTrustedProxy: NetworkMatch;
   open: Set<Connection>;
 }
 
-interface ConnectionOptions {
+interface Protection {
   implicitTls: boolean;
   startTls: boolean;
-  /** Resolves with the certificate, which may have to be generated first. */
-  certificate(): Promise<SecureContext>;
 }
 
 /** How long input is discarded after the last reply: closing immediately would also discard the reply (RFC 1122 section 4.2.2.13). */
@@ -48,14 +42,17 @@ class Connection implements Transport, LimitedConnection {
   source = '';
   readonly connectedAt: number;
   readonly #context: ConnectionContext;
-  readonly #options: ConnectionOptions;
+  readonly #protection: Protection;
   readonly #plain: Socket;
   /** The TLS socket after a handshake, before it the plain one. */
   #socket: Socket;
   /** When an incomplete PROXY header or handshake began, monotonic milliseconds. */
   #settingUpSince: number | undefined;
-  #handshake: HandshakeWatch | undefined;
-  #bytesBeforeHandshake = 0;
+  /**
+   * The handshake whose failure would be reported: until the first command after it, because a client that rejects the
+   * certificate, such as Node.js, may complete the handshake and then close the connection.
+   */
+  #handshake: Handshake | undefined;
   #session: Session | undefined;
   #hasEntered = false;
   #isLeaving = false;
@@ -70,10 +67,10 @@ class Connection implements Transport, LimitedConnection {
   #delayedAt = 0;
   #speed: { reader: DataReader; since: number; bytes: number } | undefined;
 
-  constructor(socket: Socket, options: ConnectionOptions, context: ConnectionContext) {
+  constructor(socket: Socket, protection: Protection, context: ConnectionContext) {
     this.#plain = socket;
     this.#socket = socket;
-    this.#options = options;
+    this.#protection = protection;
     this.#context = context;
     this.remoteAddress = plainAddress(socket.remoteAddress);
     this.connectedAt = context.clock.now();
@@ -84,7 +81,7 @@ class Connection implements Transport, LimitedConnection {
   }
 
   async #serve(): Promise<void> {
-    const { implicitTls, startTls } = this.#options;
+    const { implicitTls, startTls } = this.#protection;
     const isProxy = this.#context.isTrustedProxy(this.#plain.remoteAddress);
     if (isProxy && !(await this.#readProxyHeader())) {
       this.#socket.destroy();
@@ -104,11 +101,7 @@ class Connection implements Transport, LimitedConnection {
     this.#hasEntered = true;
     metrics.connection();
     if (this.#unread) limiter.used(this);
-    const cipher = implicitTls ? await this.#beginTls() : null;
-    if (cipher === undefined) {
-      this.#socket.destroy();
-      return;
-    }
+    const cipher = implicitTls ? await this.encrypt('') : null;
     this.#session = new Session(this.#context, this, startTls);
     await this.#session.run(cipher);
   }
@@ -132,19 +125,6 @@ class Connection implements Transport, LimitedConnection {
     const rest = Buffer.concat([bytes.subarray(header.length), this.#unread ?? NOTHING]);
     this.#unread = rest.length > 0 ? rest : undefined;
     return true;
-  }
-
-  /** @returns protocol and cipher; undefined without a certificate */
-  async #beginTls(): Promise<string | undefined> {
-    this.#settingUpSince = this.#context.clock.monotonic();
-    this.#socket.pause();
-    try {
-      const handshake = await this.prepareTls();
-      return await handshake('');
-    } catch (err) {
-      this.#context.log.error({ err }, 'A TLS certificate could not be generated');
-      return undefined;
-    }
   }
 
   get isIdle(): boolean {
@@ -171,8 +151,7 @@ class Connection implements Transport, LimitedConnection {
   }
 
   end(text: string): void {
-    // A client that disconnects without a command may have rejected the certificate; the watch reports that.
-    if (text !== '') this.#handshake?.settled();
+    if (text !== '') this.#handshake = undefined;
     this.#endedAt = this.#context.clock.monotonic();
     this.#socket.end(text, 'latin1');
     // When stopping, do not wait for the client to close its side.
@@ -181,11 +160,6 @@ class Connection implements Transport, LimitedConnection {
     this.#leaveLimiter();
     this.#giveToReader(undefined);
     this.#drained?.();
-  }
-
-  async prepareTls(): Promise<(helo: string) => Promise<string>> {
-    const certificate = await this.#options.certificate();
-    return (helo) => this.#encrypt(certificate, helo);
   }
 
   setDelayed(isDelayed: boolean): void {
@@ -199,7 +173,7 @@ class Connection implements Transport, LimitedConnection {
 
   leave(): void {
     this.#isLeaving = true;
-    this.#handshake?.settled();
+    this.#handshake = undefined;
     if (!this.#session || this.#settingUpSince !== undefined) this.#socket.destroy();
     else if (this.#endedAt !== undefined) this.#socket.destroySoon();
     else this.#session.leave();
@@ -216,7 +190,7 @@ class Connection implements Transport, LimitedConnection {
 
   /** Closes with a reply; during a handshake without one. */
   #close(reply: Reply): void {
-    this.#handshake?.settled();
+    this.#handshake = undefined;
     if (this.#session && this.#settingUpSince === undefined) this.#session.close(reply);
     else this.#socket.destroy();
   }
@@ -246,7 +220,7 @@ class Connection implements Transport, LimitedConnection {
   }
 
   readonly #onData = (bytes: Buffer): void => {
-    this.#handshake?.settled();
+    this.#handshake = undefined;
     this.#context.limiter.used(this);
     if (this.#endedAt !== undefined) return;
     if (this.#reader) this.#giveToReader(bytes);
@@ -275,9 +249,8 @@ class Connection implements Transport, LimitedConnection {
   readonly #onDrain = (): void => this.#drained?.();
 
   readonly #onClose = (): void => {
+    if (this.#handshake) this.#reportHandshake(this.#handshake);
     this.#settingUpSince = undefined;
-    const hasBegun = !this.#options.implicitTls || this.#plain.bytesRead > this.#bytesBeforeHandshake;
-    this.#handshake?.closed(hasBegun);
     this.#session?.ended();
     this.#giveToReader(undefined);
     this.#drained?.();
@@ -297,8 +270,21 @@ class Connection implements Transport, LimitedConnection {
     socket.on('error', this.#onError).on('close', this.#onClose);
   }
 
-  /** Resolves with protocol and cipher; never resolves when the handshake fails. */
-  #encrypt(secureContext: SecureContext, helo: string): Promise<string> {
+  #reportHandshake(handshake: Handshake): void {
+    const { clock, limits, log, metrics, receiver } = this.#context;
+    const { helo, bytesBefore } = handshake;
+    const tookTooLong = clock.monotonic() - (this.#settingUpSince ?? Infinity) >= limits.handshakeMs;
+    // A health check of the TLS port sends no byte.
+    if (this.#protection.implicitTls && this.#plain.bytesRead <= bytesBefore && !tookTooLong) return;
+    const reason = handshakeFailure(handshake, tookTooLong);
+    const { id: session, remoteAddress } = this;
+    log.warn({ session, remoteAddress, helo, reason }, 'A TLS handshake failed');
+    metrics.tlsHandshakeFailure();
+    const refusal = { at: clock.now(), address: NO_RECIPIENT, reply: reason, mailFrom: '' };
+    receiver.refused({ ...refusal, remoteAddress, helo });
+  }
+
+  encrypt(helo: string): Promise<string> {
     const plain = this.#plain;
     const { promise, resolve } = Promise.withResolvers<string>();
     this.#settingUpSince = this.#context.clock.monotonic();
@@ -314,40 +300,36 @@ class Connection implements Transport, LimitedConnection {
       return promise;
     }
     plain.off('close', this.#onClose);
-    this.#bytesBeforeHandshake = plain.bytesRead - plain.readableLength;
-    const peer = { session: this.id, remoteAddress: this.remoteAddress, helo };
-    const handshake = new HandshakeWatch(this.#context, peer);
+    const handshake: Handshake = { helo, bytesBefore: plain.bytesRead - plain.readableLength, isDone: false };
     this.#handshake = handshake;
+    const secureContext = this.#context.certificate.context;
     const secure = new TLSSocket(plain, { isServer: true, secureContext });
     this.#socket = secure;
     this.#listen(secure);
-    secure.on('_tlsError', this.#onError);
     secure.once('secure', () => {
       this.#settingUpSince = undefined;
-      handshake.done();
+      handshake.isDone = true;
       resolve(`${secure.getProtocol()} ${secure.getCipher().standardName}`);
     });
     return promise;
   }
 }
 
-export interface SmtpServerOptions extends Partial<SessionSettings> {
+export interface SmtpServerOptions extends SessionSettings {
   host: string;
   /** 0 selects a free port. */
   port: number;
   /** Port for implicit TLS; null for none. */
-  tlsPort?: number | null;
-  name: string;
-  maxMessageBytes: number;
+  tlsPort: number | null;
   /** Served domains, lower case. */
   domains: readonly string[];
-  /** Mail to postmaster: `log` accepts and logs it without storing it. Default `refuse`. */
-  postmaster?: 'refuse' | 'log';
-  tls?: KeyPair | null;
-  /** `auto` (default): only with a configured certificate, because libraries that see STARTTLS verify certificates. */
-  startTls?: 'auto' | 'self-signed' | 'off';
+  /** Mail to postmaster: `log` accepts and logs it without storing it. */
+  postmaster: 'refuse' | 'log';
+  tls: KeyPair | null;
+  /** `auto`: only with a configured certificate, because libraries that see STARTTLS verify certificates. */
+  startTls: 'auto' | 'self-signed' | 'off';
   /** Addresses and networks (CIDR) whose connections begin with a PROXY header. */
-  proxyFrom?: readonly string[];
+  proxyFrom: readonly string[];
   limits?: Partial<SmtpLimits>;
 }
 
@@ -358,52 +340,30 @@ export type SmtpServerDeps = Pick<
 
 export type SmtpServer = ReturnType<typeof createSmtpServer>;
 
-function contextOf(options: SmtpServerOptions, deps: SmtpServerDeps): ConnectionContext {
-  const { name, domains, maxMessageBytes } = options;
-  const { bareLineEndings = 'refuse', auth = 'off', authPlaintext = false } = options;
-  const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
-  return {
-    ...deps,
-    ...{ name, maxMessageBytes, bareLineEndings, auth, authPlaintext, limits },
-    open: new Set<Connection>(),
-    limiter: new ConnectionLimiter(limits),
-    visits: new SmtpVisits(),
-    postmasterDomains: new Set(options.postmaster === 'log' ? domains : []),
-    isTrustedProxy: networkMatch(options.proxyFrom ?? []),
-  };
-}
-
 export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDeps) {
   const { clock, log } = deps;
-  const { host, name, tls = null, tlsPort = null, startTls = 'auto' } = options;
-  const context = contextOf(options, deps);
-  const { open, limits } = context;
+  const { host, name, domains, tls, tlsPort, startTls, postmaster, proxyFrom } = options;
+  const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
+  const certificate = new Certificate(name, clock);
+  const open = new Set<Connection>();
+  const context: ConnectionContext = {
+    ...options,
+    ...deps,
+    ...{ limits, certificate, open },
+    limiter: new ConnectionLimiter(limits),
+    visits: new SmtpVisits(),
+    postmasterDomains: new Set(postmaster === 'log' ? domains : []),
+    isTrustedProxy: networkMatch(proxyFrom),
+  };
   const stopping = new AbortController();
   const listeners: Server[] = [];
-  let secureContext: Promise<SecureContext> | undefined;
 
-  /** Generates a certificate on first use if none is configured: most servers never need it. */
-  const certificate = (): Promise<SecureContext> => {
-    secureContext ??= selfSignedCertificate(name, clock.now()).then(createSecureContext, (error) => {
-      secureContext = undefined;
-      throw error;
-    });
-    return secureContext;
-  };
-
-  /** Uses a certificate for new connections. @throws Error when it cannot be used; the old one is kept */
-  const useCertificate = (pair: KeyPair): CertificateSummary => {
-    const summary = checkKeyPair(pair);
-    secureContext = Promise.resolve(createSecureContext({ ...pair }));
-    return summary;
-  };
-
-  async function listen(port: number, protection: Pick<ConnectionOptions, 'implicitTls' | 'startTls'>) {
+  async function listen(port: number, protection: Protection): Promise<number> {
     // Half-open, so that a client that sends everything and closes its side (a script with nc) still gets replies.
     const listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
       // Twice the limit, because rejected connections and those in a handshake are not counted by the limiter.
       if (open.size >= 2 * limits.maxConnections) socket.destroy();
-      else new Connection(socket, { ...protection, certificate }, context);
+      else new Connection(socket, protection, context);
     });
     listeners.push(listener);
     // Bursts of connections overflow Node's default of 511, and some clients then wait forever.
@@ -417,25 +377,11 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
     return (listener.address() as AddressInfo).port;
   }
 
-  async function stop(deadlineMs: number): Promise<void> {
-    stopping.abort();
-    const closed = listeners.map((listener) => new Promise((resolve) => listener.close(resolve)));
-    for (const connection of open) connection.leave();
-    const allGone = new AbortController();
-    const late = clock.sleep(deadlineMs, allGone.signal).then(() => {
-      for (const connection of open) connection.cut();
-    });
-    await Promise.all(closed);
-    allGone.abort();
-    await late;
-  }
-
-  let stopped: Promise<void> | undefined;
   return {
     visits: context.visits,
+    useCertificate: (pair: KeyPair) => certificate.set(pair),
     async start(): Promise<{ port: number; tlsPort: number | null }> {
-      if (tls) useCertificate(tls);
-      else if (tlsPort !== null) await certificate();
+      if (tls) certificate.set(tls);
       const offersTls = startTls === 'self-signed' || (startTls === 'auto' && tls !== null);
       try {
         const port = await listen(options.port, { implicitTls: false, startTls: offersTls });
@@ -449,11 +395,18 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
         throw error;
       }
     },
-    useCertificate,
     /** Lets messages in transit finish until `deadlineMs`; other sessions get 421. Safe to call twice. */
-    stop(deadlineMs: number): Promise<void> {
-      stopped ??= stop(deadlineMs);
-      return stopped;
+    async stop(deadlineMs: number): Promise<void> {
+      stopping.abort();
+      const closed = listeners.map((listener) => new Promise((resolve) => listener.close(resolve)));
+      for (const connection of open) connection.leave();
+      const allGone = new AbortController();
+      const late = clock.sleep(deadlineMs, allGone.signal).then(() => {
+        for (const connection of open) connection.cut();
+      });
+      await Promise.all(closed);
+      allGone.abort();
+      await late;
     },
   };
 }

@@ -62,8 +62,8 @@ export interface Transport {
   write(text: string): Promise<void> | undefined;
   /** Writes the last replies and closes; also ends a pending read. */
   end(text: string): void;
-  /** The handshake resolves with protocol and cipher, or never if it fails. */
-  prepareTls(): Promise<(helo: string) => Promise<string>>;
+  /** Discards unread input. Resolves with protocol and cipher, or never if the handshake fails. */
+  encrypt(helo: string): Promise<string>;
   setDelayed(isDelayed: boolean): void;
 }
 
@@ -576,15 +576,11 @@ export class Session {
     if (!this.#offersStartTls) return REPLIES.notImplemented;
     if (this.#isEncrypted) return REPLIES.tlsActive;
     if (hasArgument) return REPLIES.noArgument;
-    const failed = (error: unknown) =>
-      this.#reports.failed(error, 'A TLS certificate could not be generated');
-    const handshake = await this.#wait(this.#transport.prepareTls().catch(failed));
-    if (!handshake || this.#isOver) return REPLIES.noTlsNow;
     this.#reply(REPLIES.readyForTls);
     this.#flush();
     // Discard plaintext that was pipelined after STARTTLS (CVE-2011-0411).
     this.#discardInput();
-    const cipher = handshake(this.#helo ?? '');
+    const cipher = this.#transport.encrypt(this.#helo ?? '');
     // Without a HELO name, a client that disconnects now is reported as a failed handshake, not as one that left early.
     this.#helo = undefined;
     this.#encrypted(await cipher);

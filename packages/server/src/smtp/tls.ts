@@ -1,13 +1,8 @@
-import { X509Certificate } from 'node:crypto';
-import { once } from 'node:events';
-import { createSecureContext } from 'node:tls';
-import { Worker } from 'node:worker_threads';
-import type { Clock } from '../clock.ts';
+import { generateKeyPairSync, sign, X509Certificate } from 'node:crypto';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import ipaddr from 'ipaddr.js';
+import { type Clock, DAY_MS } from '../clock.ts';
 import { codeOf, messageOf } from '../errors.ts';
-import type { SmtpReceiver } from '../inbound/receiver.ts';
-import type { Logger } from '../log.ts';
-import { NO_RECIPIENT } from '../refusals/sql.ts';
-import type { SmtpLimits } from './limits.ts';
 
 /** A certificate and its key, in PEM. */
 export interface KeyPair {
@@ -15,30 +10,80 @@ export interface KeyPair {
   cert: string;
 }
 
-export type CertificateSummary = Pick<X509Certificate, 'subject' | 'validTo' | 'fingerprint256'>;
+type CertificateSummary = Pick<X509Certificate, 'subject' | 'validTo' | 'fingerprint256'>;
 
-/** @throws Error with advice when certificate or key cannot be read, or they are not a pair */
-export function checkKeyPair({ cert, key }: KeyPair): CertificateSummary {
-  try {
-    createSecureContext({ cert, key });
-    const { subject, validTo, fingerprint256 } = new X509Certificate(cert);
-    return { subject, validTo, fingerprint256 };
-  } catch (cause) {
-    const reason = messageOf(cause);
-    throw new Error(
-      `The SMTP certificate cannot be used with its key (${reason}). Check MAYFLY_SMTP_TLS_CERT and MAYFLY_SMTP_TLS_KEY.`,
-      { cause },
-    );
+/** The certificate of a server. Without one that is set, the first use generates one. */
+export class Certificate {
+  readonly #generate: () => KeyPair;
+  #context: SecureContext | undefined;
+
+  constructor(hostname: string, clock: Pick<Clock, 'now'>) {
+    this.#generate = () => selfSignedCertificate(hostname, clock.now());
+  }
+
+  get context(): SecureContext {
+    this.#context ??= createSecureContext({ ...this.#generate() });
+    return this.#context;
+  }
+
+  /** Uses a certificate for new connections. @throws Error with advice when it cannot be used; the old one is kept */
+  set({ cert, key }: KeyPair): CertificateSummary {
+    try {
+      this.#context = createSecureContext({ cert, key });
+      const { subject, validTo, fingerprint256 } = new X509Certificate(cert);
+      return { subject, validTo, fingerprint256 };
+    } catch (cause) {
+      const reason = messageOf(cause);
+      throw new Error(
+        `The SMTP certificate cannot be used with its key (${reason}). Check MAYFLY_SMTP_TLS_CERT and MAYFLY_SMTP_TLS_KEY.`,
+        { cause },
+      );
+    }
   }
 }
 
-/** Runs on a worker thread, whose end frees the 250 modules that generation needs. */
-export async function selfSignedCertificate(hostname: string, now: number): Promise<KeyPair> {
-  const thread = new Worker(new URL('./certificate-thread.ts', import.meta.url), {
-    workerData: { hostname, now },
-  });
-  const [made] = await once(thread, 'message');
-  return made;
+/** An element in DER (ITU-T X.690 sections 8.1 and 10.1), shorter than 64 KiB. */
+function der(tag: number, ...content: readonly Uint8Array[]): Buffer {
+  const body = Buffer.concat(content);
+  const { length } = body;
+  const long = length < 256 ? [0x81, length] : [0x82, length >> 8, length & 255];
+  return Buffer.concat([Buffer.from([tag, ...(length < 128 ? [length] : long)]), body]);
+}
+
+const sequence = (...content: readonly Uint8Array[]): Buffer => der(0x30, ...content);
+const oid = (hex: string): Buffer => der(0x06, Buffer.from(hex, 'hex'));
+
+/** A certificate for one host name or address (RFC 5280 section 4.1), valid for a year. */
+export function selfSignedCertificate(hostname: string, now: number): KeyPair {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const spki = publicKey.export({ type: 'spki', format: 'der' });
+  const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'));
+  const commonName = sequence(oid('550403'), der(0x0c, Buffer.from(hostname)));
+  const name = sequence(der(0x31, commonName));
+  // Begins a day ago for clients whose clock is behind. UTCTime is YYMMDDhhmmssZ.
+  const [from = '', to = ''] = [now - DAY_MS, now + 366 * DAY_MS].map(
+    (at) => `${new Date(at).toISOString().replaceAll(/\D/g, '').slice(2, 14)}Z`,
+  );
+  const altName = ipaddr.isValid(hostname)
+    ? der(0x87, Buffer.from(ipaddr.parse(hostname).toByteArray()))
+    : der(0x82, Buffer.from(hostname));
+  const subjectAltName = sequence(oid('551d11'), der(0x04, sequence(altName)));
+  const signed = sequence(
+    der(0xa0, der(0x02, Buffer.from([2]))),
+    // The serial number is a part of the public key, which is random.
+    der(0x02, Buffer.from([1]), spki.subarray(-15)),
+    ...[
+      ecdsaWithSha256,
+      name,
+      sequence(der(0x17, Buffer.from(from)), der(0x17, Buffer.from(to))),
+      name,
+      spki,
+    ],
+    der(0xa3, sequence(subjectAltName)),
+  );
+  const signature = der(0x03, Buffer.from([0]), sign('sha256', signed, privateKey));
+  const certificate = new X509Certificate(sequence(signed, ecdsaWithSha256, signature));
+  return { key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })), cert: certificate.toString() };
 }
 
 /** Handshake failures by OpenSSL's reason. Alerts come from the client (RFC 8446 section 6.2). */
@@ -48,8 +93,20 @@ const KINDS: readonly [RegExp, string][] = [
   [/protocol|version|cipher|alert handshake failure/, 'The client has no TLS version or cipher in common'],
 ];
 
-/** @param error of the TLS socket; undefined when the connection just closed */
-function failureReason(error: Error | undefined): string {
+export interface Handshake {
+  /** '' on the TLS port. */
+  helo: string;
+  /** Bytes that the client had sent before it. */
+  bytesBefore: number;
+  isDone: boolean;
+  error?: Error;
+}
+
+/** The reason for logs and explanations, when a connection closed during a handshake or directly after it. */
+export function handshakeFailure({ isDone, error }: Handshake, tookTooLong: boolean): string {
+  if (isDone)
+    return 'The client closed the connection directly after the handshake; it may not trust the certificate';
+  if (tookTooLong) return 'The handshake took too long';
   const reason = error && 'reason' in error ? String(error.reason) : undefined;
   if (reason !== undefined) {
     const kind = KINDS.find(([pattern]) => pattern.test(reason))?.[1] ?? 'The handshake failed';
@@ -59,54 +116,4 @@ function failureReason(error: Error | undefined): string {
   return code.startsWith('ERR_')
     ? `The handshake failed (${code})`
     : 'The client closed the connection during the handshake';
-}
-
-export interface HandshakeContext {
-  clock: Clock;
-  limits: Pick<SmtpLimits, 'handshakeMs'>;
-  log: Logger;
-  metrics: { tlsHandshakeFailure(): void };
-  receiver: Pick<SmtpReceiver, 'refused'>;
-}
-
-/** Reports a failed handshake once, also if a client disconnects before its first command, as Node.js does when it rejects a certificate. */
-export class HandshakeWatch {
-  error: Error | undefined;
-  readonly #context: HandshakeContext;
-  readonly #peer: { session: string; remoteAddress: string; helo: string };
-  readonly #begunAt: number;
-  #state: 'handshake' | 'first command' | 'settled' = 'handshake';
-
-  constructor(context: HandshakeContext, peer: { session: string; remoteAddress: string; helo: string }) {
-    this.#context = context;
-    this.#peer = peer;
-    this.#begunAt = context.clock.monotonic();
-  }
-
-  done(): void {
-    this.#state = 'first command';
-  }
-
-  /** Stops watching: the client sent a command, or the server closes the connection. */
-  settled(): void {
-    this.#state = 'settled';
-  }
-
-  /** The connection closed. @param hasBegun false if the client sent no byte, as in health checks of load balancers */
-  closed(hasBegun: boolean): void {
-    const { clock, limits, log, metrics, receiver } = this.#context;
-    const tookTooLong = clock.monotonic() - this.#begunAt >= limits.handshakeMs;
-    if (this.#state === 'settled' || (!hasBegun && !tookTooLong)) return;
-    const during = tookTooLong ? 'The handshake took too long' : failureReason(this.error);
-    const reason =
-      this.#state === 'handshake'
-        ? during
-        : 'The client closed the connection directly after the handshake; it may not trust the certificate';
-    this.#state = 'settled';
-    log.warn({ ...this.#peer, reason }, 'A TLS handshake failed');
-    metrics.tlsHandshakeFailure();
-    const { remoteAddress, helo } = this.#peer;
-    const refusal = { at: clock.now(), address: NO_RECIPIENT, reply: reason, mailFrom: '' };
-    receiver.refused({ ...refusal, remoteAddress, helo });
-  }
 }

@@ -28,14 +28,14 @@ const authorities = getCACertificates();
 
 beforeAll(async () => {
   start = Date.now();
-  const smtp = (await trustedCertificate(HOST)).tls;
+  const smtp = trustedCertificate(HOST).tls;
   app = await startApp({
     MAYFLY_DOMAINS: DOMAIN,
     MAYFLY_SMTP_NAME: HOST,
     MAYFLY_SMTP_TLS_CERT: smtp.cert,
     MAYFLY_SMTP_TLS_KEY: smtp.key,
   });
-  const web = (await trustedCertificate('localhost')).tls;
+  const web = trustedCertificate('localhost').tls;
   setDefaultCACertificates([...authorities, smtp.cert, web.cert]);
   // The reverse proxy.
   proxy = createHttpsServer(web, (request, response) => {

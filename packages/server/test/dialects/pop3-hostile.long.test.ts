@@ -160,7 +160,6 @@ describe('what a client may send', () => {
       mayLogIn: () => isEncrypted,
       mayEncrypt: () => !isEncrypted,
       hasUnread: () => false,
-      prepareTls: async () => {},
       logIn: async () => undefined,
     });
     const say = async (line: string) => text(session.answer(line));
@@ -183,7 +182,7 @@ describe('STLS', () => {
   };
 
   it('uses the certificate of SMTP, forgets the user name, and is offered once', async () => {
-    const { tls, trust } = await trustedCertificate();
+    const { tls, trust } = trustedCertificate();
     await start({ MAYFLY_SMTP_TLS_CERT: tls.cert, MAYFLY_SMTP_TLS_KEY: tls.key });
     const inbox = await withRaw('Subject: One\r\n\r\nText\r\n');
     const plain = await popClient(app.pop3Port);
@@ -308,7 +307,6 @@ describe('limits', () => {
       mayLogIn: () => true,
       mayEncrypt: () => false,
       hasUnread: () => false,
-      prepareTls: async () => {},
       logIn: async () => ({ mailbox, raw: () => Readable.from([]) }),
     });
     const say = async (line: string) => text(session.answer(line));

@@ -147,7 +147,7 @@ describe('after the last reply', () => {
 
 describe('the TLS port', () => {
   it('counts a connection before its handshake: a silent one gives way to the next of its address', async () => {
-    const { tls } = await trustedCertificate();
+    const { tls } = trustedCertificate();
     await start({ tlsPort: 0, tls, limits: { maxConnectionsPerAddress: 2 } });
     const silentFrom = async (address: string) => {
       const raw = await halfOpen(smtp.tlsPort ?? 0);

@@ -260,7 +260,7 @@ describe('events of Amazon SES', () => {
   });
   beforeAll(async () => {
     secrets = await SES.makeSecrets();
-    const { key, cert } = await selfSignedCertificate('localhost', Date.now());
+    const { key, cert } = selfSignedCertificate('localhost', Date.now());
     server.setSecureContext({ key, cert });
     globalAgent.options.ca = cert;
     await once(server.listen(0, '127.0.0.1'), 'listening');

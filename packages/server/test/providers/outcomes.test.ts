@@ -21,7 +21,7 @@ const proxy = createServer((incoming, outgoing) => {
   });
   incoming.pipe(onward);
 });
-const pair = await selfSignedCertificate('localhost', Date.now());
+const pair = selfSignedCertificate('localhost', Date.now());
 proxy.setSecureContext(pair);
 globalAgent.options.ca = pair.cert;
 await once(proxy.listen(0, '127.0.0.1'), 'listening');

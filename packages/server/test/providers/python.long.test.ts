@@ -211,7 +211,7 @@ describe.skipIf(!python)('verifiers of SNS, which fetch its certificate by HTTPS
   );
   beforeAll(async () => {
     secrets = await SES.makeSecrets();
-    const pair = await selfSignedCertificate('localhost', Date.now());
+    const pair = selfSignedCertificate('localhost', Date.now());
     folder = mkdtempSync(join(tmpdir(), 'mayfly-sns-'));
     writeFileSync(join(folder, 'ca.pem'), pair.cert);
     site.setSecureContext(pair);

@@ -257,7 +257,7 @@ describe('AUTH is offered', () => {
   });
 
   test('not without TLS to another machine: the address that counts is the client’s, not the proxy’s', async () => {
-    const { tls, trust } = await trustedCertificate();
+    const { tls, trust } = trustedCertificate();
     smtp = await smtpOfTest({ auth: 'inbox', tls, proxyFrom: ['127.0.0.1'] });
     client = await clientOfTest(smtp.port);
     await client.play(['PROXY TCP4 198.51.100.7 192.0.2.1 40000 25 → 220']);
@@ -271,7 +271,7 @@ describe('AUTH is offered', () => {
   });
 
   test('on the TLS port', async () => {
-    const { tls, trust } = await trustedCertificate();
+    const { tls, trust } = trustedCertificate();
     smtp = await smtpOfTest({ auth: 'inbox', tls, tlsPort: 0 });
     client = await clientOfTest(smtp.tlsPort ?? 0, { tls: trust });
     await client.play(['→ 220', 'EHLO c → 250']);
@@ -280,7 +280,7 @@ describe('AUTH is offered', () => {
 });
 
 test('STARTTLS forgets who the client was (RFC 3207 section 4.2)', async () => {
-  const { tls, trust } = await trustedCertificate();
+  const { tls, trust } = trustedCertificate();
   await begin({ tls });
   await client.play([`AUTH PLAIN ${RIGHT} → 235`, 'STARTTLS → 220']);
   await client.startTls(trust);

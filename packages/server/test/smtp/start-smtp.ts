@@ -176,8 +176,9 @@ export async function startSmtp(
   const log = pino({ level: 'error' }, { write: (line: string) => logged.push(line) });
   const server = createSmtpServer(
     {
-      ...{ host: '127.0.0.1', port: 0, name: 'mx.mayfly.test', domains: ['mayfly.test'] },
-      ...{ maxMessageBytes, ...options },
+      ...{ host: '127.0.0.1', port: 0, tlsPort: null, name: 'mx.mayfly.test', domains: ['mayfly.test'] },
+      ...{ auth: 'off', authPlaintext: false, tls: null, startTls: 'auto', proxyFrom: [] },
+      ...{ bareLineEndings: 'refuse', postmaster: 'refuse', maxMessageBytes, ...options },
     },
     { receiver, budget, findCaptureTarget, clock, log, metrics },
   );

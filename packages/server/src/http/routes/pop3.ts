@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { createSecureContext, type SecureContext } from 'node:tls';
 import {
   type Answer,
   Api,
@@ -17,12 +16,7 @@ import { type Clock, repeat, SECOND_MS } from '../../clock.ts';
 import { ConnectionLimiter, isLoopback, plainAddress, sourceKey } from '../../connection-limiter.ts';
 import type { FindCaptureTarget } from '../../inbound/smtp-credentials.ts';
 import { type Logger, oncePerMinute } from '../../log.ts';
-import {
-  type CertificateSummary,
-  checkKeyPair,
-  type KeyPair,
-  selfSignedCertificate,
-} from '../../smtp/tls.ts';
+import { Certificate, type KeyPair } from '../../smtp/tls.ts';
 import { isDevKey } from '../access/credential.ts';
 import { DIALECT_HEADER } from '../access/gate.ts';
 import type { BuiltApp } from '../server.ts';
@@ -110,17 +104,7 @@ export function createPop3Server(options: Pop3Options, built: BuiltApp, { findIn
   const limiter = new ConnectionLimiter<Pop3Connection>(limits);
   const stopping = new AbortController();
   const offersTls = startTls === 'self-signed' || (startTls === 'auto' && tls !== null);
-  let certificate: Promise<SecureContext> | undefined;
-
-  const useCertificate = (pair: KeyPair): CertificateSummary => {
-    const summary = checkKeyPair(pair);
-    certificate = Promise.resolve(createSecureContext({ ...pair }));
-    return summary;
-  };
-  const certified = (): Promise<SecureContext> => {
-    certificate ??= selfSignedCertificate(options.name, clock.now()).then(createSecureContext);
-    return certificate;
-  };
+  const certificate = new Certificate(options.name, clock);
 
   const logIn = async ({ username, password }: Credentials, ip: string): Promise<Maildrop | undefined> => {
     const send = sender(built, { clock, stopping: stopping.signal, password, ip });
@@ -148,7 +132,7 @@ export function createPop3Server(options: Pop3Options, built: BuiltApp, { findIn
     const ip = plainAddress(socket.remoteAddress);
     const connection = new Pop3Connection(socket, {
       source: sourceKey(ip),
-      certificate: offersTls ? certified : null,
+      certificate: offersTls ? certificate : null,
       plaintext: options.plaintext || isLoopback(ip),
       logIn: (credentials) => logIn(credentials, ip),
       onUsed: (used) => limiter.used(used),
@@ -166,9 +150,9 @@ export function createPop3Server(options: Pop3Options, built: BuiltApp, { findIn
 
   const server = createServer({ allowHalfOpen: true, noDelay: true }, accept);
   return {
-    useCertificate,
+    useCertificate: (pair: KeyPair) => certificate.set(pair),
     async start(): Promise<{ port: number }> {
-      if (tls) useCertificate(tls);
+      if (tls) certificate.set(tls);
       server.listen({ port: options.port, host: options.host, backlog: limits.maxConnections });
       await once(server, 'listening');
       const report = oncePerMinute(clock, (err, count) =>

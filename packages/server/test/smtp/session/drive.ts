@@ -125,14 +125,12 @@ export class Driver implements Transport {
     this.#give(undefined);
   }
 
-  async prepareTls(): Promise<() => Promise<string>> {
-    return () => {
-      this.isHandshaking = true;
-      this.#nowIdle();
-      return new Promise((resolve) => {
-        this.#secured = resolve;
-      });
-    };
+  encrypt(): Promise<string> {
+    this.isHandshaking = true;
+    this.#nowIdle();
+    return new Promise((resolve) => {
+      this.#secured = resolve;
+    });
   }
 
   setDelayed(): void {}

@@ -38,13 +38,6 @@ it('a message whose last bytes wait for memory when its sender leaves is not sto
   expect([driver.mails, codes(driver.output)]).toEqual([[], '250 250 250 354']);
 });
 
-it('STARTTLS that is refused leaves the session as it is', async () => {
-  const driver = new Driver();
-  driver.prepareTls = () => Promise.reject(new Error('no certificate'));
-  await driver.push(`${HELLO}STARTTLS\r\nNOOP\r\n`);
-  expect(codes(driver.output)).toBe('250 454 250');
-});
-
 it('a read full of commands is interrupted, so that other connections have their turn', async () => {
   const driver = new Driver();
   let turns = 0;

@@ -39,7 +39,7 @@ test.each([
   ['version 1', V1, '2001:db8::7'],
   ['version 2', V2, '198.51.100.7'],
 ])('it works before the handshake of the TLS port: %s', async (_name, header, remoteAddress) => {
-  const { tls, trust } = await trustedCertificate();
+  const { tls, trust } = trustedCertificate();
   smtp = await smtpOfTest({ proxyFrom: ['127.0.0.1'], tlsPort: 0, tls });
   const plain = connect(smtp.tlsPort ?? 0, '127.0.0.1');
   plain.write(header);

@@ -5,9 +5,7 @@ import { type KeyPair, selfSignedCertificate } from '../../../src/smtp/tls.ts';
 export const ANY_CERTIFICATE: ConnectionOptions = { rejectUnauthorized: false };
 
 /** A certificate for a server, and what a client is given so that it trusts it, and no other. */
-export async function trustedCertificate(
-  hostname = 'mx.mayfly.test',
-): Promise<{ tls: KeyPair; trust: ConnectionOptions }> {
-  const tls = await selfSignedCertificate(hostname, Date.now());
+export function trustedCertificate(hostname = 'mx.mayfly.test'): { tls: KeyPair; trust: ConnectionOptions } {
+  const tls = selfSignedCertificate(hostname, Date.now());
   return { tls, trust: { ca: tls.cert, servername: hostname } };
 }

@@ -70,7 +70,7 @@ async function encrypted(trust: ConnectionOptions): Promise<SmtpClient> {
 }
 
 test('SIGHUP: new connections get the new certificate, open ones continue, and invalid files change nothing', async () => {
-  const [first, second] = [await trustedCertificate('localhost'), await trustedCertificate('localhost')];
+  const [first, second] = [trustedCertificate('localhost'), trustedCertificate('localhost')];
   install(first.tls);
   await start({ MAYFLY_SMTP_TLS_CERT_FILE: cert, MAYFLY_SMTP_TLS_KEY_FILE: key });
   const old = await encrypted(first.trust);
@@ -121,7 +121,7 @@ test('SIGHUP without a certificate changes nothing, and the server continues to 
 });
 
 test('a certificate and a key that do not match stop the start with an error message', async () => {
-  const [first, second] = [await trustedCertificate('localhost'), await trustedCertificate('localhost')];
+  const [first, second] = [trustedCertificate('localhost'), trustedCertificate('localhost')];
   install({ ...first.tls, key: second.tls.key });
   const files = { MAYFLY_SMTP_TLS_CERT_FILE: cert, MAYFLY_SMTP_TLS_KEY_FILE: key };
   await expect(start(files)).rejects.toThrow(/The SMTP certificate cannot be used with its key \(/);

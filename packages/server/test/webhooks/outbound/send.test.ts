@@ -3,8 +3,8 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
-import { generate } from 'selfsigned';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { selfSignedCertificate } from '../../../src/smtp/tls.ts';
 import { parseCidrs } from '../../../src/webhooks/outbound/address-guard.ts';
 import {
   ATTEMPT_TIMEOUT_MS,
@@ -315,12 +315,8 @@ describe('the sender', () => {
 });
 
 describe('TLS', () => {
-  async function startTls(names: string[]) {
-    const { private: key, cert } = await generate([{ name: 'commonName', value: names[0] ?? '' }], {
-      keyType: 'ec',
-      algorithm: 'sha256',
-      extensions: [{ name: 'subjectAltName', altNames: names.map((value) => ({ type: 2, value })) }],
-    });
+  async function startTls(name: string) {
+    const { key, cert } = selfSignedCertificate(name, Date.now());
     const server = createHttpsServer({ key, cert });
     const greeted: (string | false | null)[] = [];
     server.on('secureConnection', (socket: TLSSocket & { servername?: string | false | null }) => {
@@ -336,7 +332,7 @@ describe('TLS', () => {
   }
 
   it('is spoken to the name of the URL, with its certificate verified', async () => {
-    const receiver = await startTls(['hook.test']);
+    const receiver = await startTls('hook.test');
     await trusting(receiver.cert, async () => {
       expect(await send(`https://hook.test:${receiver.port}/`)).toMatchObject({ ok: true, status: 200 });
     });
@@ -348,7 +344,7 @@ describe('TLS', () => {
     ['of another name', 'other.test', true, 'ERR_TLS_CERT_ALTNAME_INVALID'],
     ['of an unknown authority', 'hook.test', false, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
   ])('fails for a certificate %s', async (_what, name, isTrusted, code) => {
-    const receiver = await startTls([name]);
+    const receiver = await startTls(name);
     const fails = async () =>
       expect(await send(`https://hook.test:${receiver.port}/`)).toMatchObject({
         ok: false,
