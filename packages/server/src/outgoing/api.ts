@@ -33,9 +33,8 @@ import { writeReply } from './reply.ts';
 import type { NewOutgoing, OutgoingRecord } from './sql.ts';
 import { threadsOf } from './threads.ts';
 
-/** Limit of the body of a reply, including attachments in base64. */
+/** Body of a request, including attachments in base64. */
 const MAX_REPLY_BYTES = 8 * 1024 * 1024;
-/** Messages and replies that are grouped into threads: each must be read. */
 const MAX_IN_THREADS = 100;
 
 export function outgoingRoutes(app: App, { deps }: RouteContext): void {
@@ -112,13 +111,9 @@ function advanceRoute(route: AddRoute, { store, clock, events, scheduleNow }: Ht
     handler: async (request) => {
       const inbox = callersInbox(request);
       const now = clock.now();
-      const released = await store.outgoing.advance(
-        inbox.accountId,
-        inbox.id,
-        request.body.minutes * MINUTE_MS,
-        now,
-        scheduleNow?.() ?? now,
-      );
+      const ms = request.body.minutes * MINUTE_MS;
+      const scheduled = scheduleNow?.() ?? now;
+      const released = await store.outgoing.advance(inbox.accountId, inbox.id, ms, now, scheduled);
       if (released === undefined) return throwEnded(store.inboxes, inbox, now);
       events.publishDeliveries();
       return { released };
@@ -127,7 +122,7 @@ function advanceRoute(route: AddRoute, { store, clock, events, scheduleNow }: Ht
 }
 
 function replyRoute(route: AddRoute, { store, clock, events }: HttpDeps): void {
-  /** The provider whose format the reply is sent in; undefined for SMTP. */
+  /** The provider that the reply is sent through; undefined for SMTP. */
   const channelOf = async (message: FullMessageRecord, to: Reply['to']) => {
     if (to === 'smtp') return undefined;
     if (to !== undefined) return to;
@@ -180,7 +175,7 @@ async function composeReply(
   message: FullMessageRecord,
   { reply, via, now }: { reply: Reply; via: SentRecord['via'] | undefined; now: number },
 ): Promise<NewOutgoing> {
-  // Mail to a sink, a catch-all inbox or a phone number came to another address than the inbox's own.
+  // Mail to a sink, a catch-all inbox or a phone number was sent to another address than the inbox's own.
   const isOwn = inbox.kind === 'address' && !isSms(message);
   const own = isOwn ? inbox.address : (message.rcptTo[0] ?? inbox.address);
   const written = writeReply(message, reply, own);
@@ -189,7 +184,7 @@ async function composeReply(
     throw new AppError('invalid_request', 'The message has neither a From nor a Reply-To to reply to.');
   const id = newId('out', now);
   const rfcMessageId = `<${id}@${domainOf(own)}>`;
-  // Loaded on first use, to keep the start fast.
+  // Imported on first use, to keep the start fast.
   const { compose } = await import('@mayfly/providers/compose');
   const raw = await compose({
     ...written,
@@ -236,11 +231,8 @@ function readingRoutes(route: AddRoute, { store, clock }: HttpDeps): void {
     response: { 200: json(SentList, 'A page.') },
     handler: async (request) => {
       const { limit, before } = readPage(request.query, 'out', 'a sent record');
-      const rows = await store.outgoing.list(
-        callersInbox(request).id,
-        { before, limit: limit + 1 },
-        clock.now(),
-      );
+      const { id } = callersInbox(request);
+      const rows = await store.outgoing.list(id, { before, limit: limit + 1 }, clock.now());
       return { sent: rows.slice(0, limit).map(toSent), hasMore: rows.length > limit };
     },
   });

@@ -6,7 +6,7 @@ import type { Receiver, Recipient } from '../inbound/receiver.ts';
 import type { Logger } from '../log.ts';
 import { domainOf } from '../mail/address.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
-import { findSettings, type ProviderSettingsRecord, providerNamed } from '../providers/settings.ts';
+import { findSettings, providerNamed } from '../providers/settings.ts';
 import type { Item, ItemKind } from '../providers/sql.ts';
 import type { Store } from '../store.ts';
 import { DueLoop } from '../webhooks/due-loop.ts';
@@ -14,14 +14,14 @@ import type { AttemptOutcome } from '../webhooks/outbound/outcome.ts';
 import type { Sender } from '../webhooks/outbound/send.ts';
 import { LEASE_MS, nextStep } from '../webhooks/schedule.ts';
 import type { ScheduleClock } from '../webhooks/schedule-clock.ts';
-import { type Relay, RelayRefused } from './relay.ts';
+import { NotSent, type Relay } from './relay.ts';
 import { reportMail, unsubscribeUrl } from './reports.ts';
 import type { ClaimedOutgoing, OutgoingResult } from './sql.ts';
 
-/** Limit of concurrent attempts. One account may have only a few of them, so slow endpoints do not delay others. */
+/** Concurrent attempts; of one account only a few, so that its slow endpoints do not delay others. */
 const MAX_ATTEMPTS_AT_ONCE = 64;
 
-export interface DispatcherDeps {
+interface DispatcherDeps {
   store: Pick<Store, 'outgoing' | 'messages' | 'providerItems'>;
   schedule: ScheduleClock;
   sender: Pick<Sender, 'send'>;
@@ -36,17 +36,8 @@ export interface DispatcherDeps {
   retryDelays?: readonly number[] | undefined;
 }
 
-/** The attempt has a final result: no retry. */
-class Ended extends Error {
-  readonly state: 'failed' | 'cancelled';
-  constructor(state: Ended['state'], message: string) {
-    super(message);
-    this.state = state;
-  }
-}
-
-const cancelled = (why: string): Ended => new Ended('cancelled', why);
-const failed = (why: string): Ended => new Ended('failed', why);
+const cancelled = (why: string): NotSent => new NotSent('cancelled', why);
+const failed = (why: string): NotSent => new NotSent('failed', why);
 
 /** Result of an attempt; undefined if the transaction that stored a mail has already completed its row. */
 type Attempted =
@@ -54,56 +45,45 @@ type Attempted =
   | undefined;
 
 /** Sends due items: scheduled mail to inboxes, and events, reports and replies to applications. */
-export class Dispatcher {
+export class Dispatcher extends DueLoop {
+  protected readonly what = 'Outgoing mail';
   readonly #deps: DispatcherDeps;
-  readonly #loop: DueLoop;
 
   constructor(deps: DispatcherDeps) {
+    super(deps);
     this.#deps = deps;
-    this.#loop = new DueLoop(deps, {
-      what: 'Outgoing mail',
-      nextAt: () => deps.store.outgoing.nextAt(),
-      claim: (now) => this.#claim(now),
-    });
   }
 
-  start(): void {
-    this.#loop.start();
+  protected nextAt(): Promise<number | null> {
+    return this.#deps.store.outgoing.nextAt();
   }
 
-  /** Stops claiming, waits for attempts in progress, and aborts them at the deadline. Safe to call twice. */
-  stop(deadlineMs: number): Promise<void> {
-    return this.#loop.stop(deadlineMs);
-  }
-
-  async #claim(now: number): Promise<number> {
+  protected async claim(now: number): Promise<number> {
     const { store, clock } = this.#deps;
-    const limit = MAX_ATTEMPTS_AT_ONCE - this.#loop.inProgress;
+    const limit = MAX_ATTEMPTS_AT_ONCE - this.inProgress;
     const claimed = await store.outgoing.claim({ limit, leaseMs: LEASE_MS }, clock.now(), now);
     // Scheduled mails of an inbox are sent in order.
     const flows = Map.groupBy(claimed, ({ kind, inboxId, id }) => (kind === 'scheduled' ? inboxId : id));
-    for (const flow of flows.values()) this.#loop.begin(this.#sendInOrder(flow));
+    for (const flow of flows.values()) this.begin(this.#sendInOrder(flow));
     return claimed.length;
   }
 
   async #sendInOrder(rows: readonly ClaimedOutgoing[]): Promise<void> {
-    for (const row of rows) await this.#send(row);
-  }
-
-  async #send(claimed: ClaimedOutgoing): Promise<void> {
     const { store, clock, log } = this.#deps;
-    const { id, kind, inboxId } = claimed;
-    try {
-      const result = await this.#attempt(claimed).then(
-        (attempted) => attempted && this.#resultOf(claimed, attempted),
-        (error) => this.#failureOf(claimed, error),
-      );
-      if (!result) return;
-      await store.outgoing.record(claimed, result, clock.now());
-      const { state, error } = result;
-      log.info({ id, kind, inboxId, state, error }, 'Outgoing mail was attempted');
-    } catch (err) {
-      log.error({ err, id }, 'An attempt to send could not be recorded');
+    for (const row of rows) {
+      const { id, kind, inboxId } = row;
+      try {
+        const result = await this.#attempt(row).then(
+          (attempted) => attempted && this.#resultOf(row, attempted),
+          (error) => this.#failureOf(row, error),
+        );
+        if (!result) continue;
+        await store.outgoing.record(row, result, clock.now());
+        const { state, error } = result;
+        log.info({ id, kind, inboxId, state, error }, 'Outgoing mail was attempted');
+      } catch (err) {
+        log.error({ err, id }, 'An attempt to send could not be recorded');
+      }
     }
   }
 
@@ -121,14 +101,13 @@ export class Dispatcher {
   }
 
   #failureOf(claimed: ClaimedOutgoing, thrown: unknown): OutgoingResult | undefined {
-    const isKnown = thrown instanceof Ended || thrown instanceof AppError || thrown instanceof RelayRefused;
-    if (!isKnown)
-      this.#deps.log.error({ err: thrown, id: claimed.id }, 'An attempt to send failed unexpectedly');
+    const { id, details } = claimed;
+    const { to = [] } = details;
+    const isKnown = thrown instanceof NotSent || thrown instanceof AppError;
+    if (!isKnown) this.#deps.log.error({ err: thrown, id }, 'An attempt to send failed unexpectedly');
     const message = isKnown ? messageOf(thrown) : 'The server failed; its log has the cause.';
-    const { to = [] } = claimed.details;
-    if (thrown instanceof Ended) return { state: thrown.state, dueAt: null, error: message, to };
-    if (thrown instanceof RelayRefused && thrown.isFinal)
-      return { state: 'failed', dueAt: null, error: message, to };
+    if (thrown instanceof NotSent && thrown.state !== 'pending')
+      return { state: thrown.state, dueAt: null, error: message, to };
     const error = { code: 'connect_failed' as const, message };
     return this.#resultOf(claimed, { outcome: { ok: false, status: null, retryAfter: null, error }, to });
   }
@@ -138,8 +117,7 @@ export class Dispatcher {
     if (kind === 'scheduled') return this.#release(claimed);
     if (kind === 'event') return this.#event(claimed);
     if (kind === 'report') return this.#report(claimed);
-    if (kind === 'handshake') return this.#handshake(claimed);
-    return this.#reply(claimed);
+    return kind === 'handshake' ? this.#handshake(claimed) : this.#reply(claimed);
   }
 
   async #raw({ id }: ClaimedOutgoing): Promise<Uint8Array> {
@@ -158,11 +136,10 @@ export class Dispatcher {
     const provider = via && (await providerNamed(via));
     if (provider) await this.#became(claimed, provider, providerId, 'delivered');
     const target = { id: inboxId, accountId, address };
-    const recipients = await Promise.all(to.map((path) => receiver.accept(path, received.length, target)));
     const envelope = { mailFrom, helo: '', remoteAddress, tls: false, given };
     await receiver.deliver({
       envelope: via ? { ...envelope, via, providerMessageId: providerId } : envelope,
-      recipients,
+      recipients: await Promise.all(to.map((path) => receiver.accept(path, received.length, target))),
       received,
       outgoing: id,
       trace: { id: requestId, protocol: 'HTTP' },
@@ -185,9 +162,13 @@ export class Dispatcher {
     if (!via) throw failed('No provider is known.');
     const { store, clock } = this.#deps;
     const provider = await providerNamed(via);
-    const settings = await findSettings(store, accountId, via, clock.now());
+    const now = clock.now();
+    const settings = await findSettings(store, accountId, via, now);
     const url = settings?.[name];
-    if (settings && url) return { provider, settings, url };
+    if (settings && url) {
+      const { secrets, baseUrl } = settings;
+      return { provider, url, signing: { secrets, baseUrl, url, now } satisfies Signing };
+    }
     throw failed(`There is no "${name}" for ${provider.title}. Set it with PUT /v1/providers/${via}.`);
   }
 
@@ -196,16 +177,16 @@ export class Dispatcher {
     const { outcome = 'bounce', via } = claimed.details;
     const { providerMessageId = '' } = message.envelope;
     if (via) await this.#became(claimed, await providerNamed(via), providerMessageId, outcome);
-    const { provider, settings, url } = await this.#settings(claimed, 'webhookUrl');
-    const posting = provider.event(eventOf(claimed, message, outcome), this.#signing(settings, url));
+    const { provider, url, signing } = await this.#settings(claimed, 'webhookUrl');
+    const posting = provider.event(eventOf(claimed, message, outcome), signing);
     if (!posting) throw cancelled(`${provider.title} has no event for the outcome ${outcome}.`);
     return this.#post(url, posting);
   }
 
   async #handshake(claimed: ClaimedOutgoing): Promise<Attempted> {
-    const { provider, settings, url } = await this.#settings(claimed, 'webhookUrl');
+    const { provider, url, signing } = await this.#settings(claimed, 'webhookUrl');
     if (claimed.details.to?.[0] !== url) throw cancelled('Another URL was set.');
-    const posting = provider.handshake?.(claimed.id, this.#signing(settings, url));
+    const posting = provider.handshake?.(claimed.id, signing);
     if (!posting) throw cancelled(`${provider.title} confirms no URL.`);
     return this.#post(url, posting);
   }
@@ -233,12 +214,12 @@ export class Dispatcher {
     const raw = await this.#raw(claimed);
     const { via, to = [], mailFrom = '' } = claimed.details;
     if (!via) return this.#mail(claimed, raw, mailFrom, to);
-    const { provider, settings, url } = await this.#settings(claimed, 'inboundUrl');
+    const { provider, url, signing } = await this.#settings(claimed, 'inboundUrl');
     // Loaded on first use: it imports the mail parser, which otherwise only workers need.
     const { inboundMail } = await import('./inbound-mail.ts');
     const mail = inboundMail(raw, claimed);
     await this.#keepReceived(claimed, provider, mail);
-    const attempted = await this.#post(url, provider.inbound(mail, this.#signing(settings, url)));
+    const attempted = await this.#post(url, provider.inbound(mail, signing));
     return attempted && { ...attempted, to };
   }
 
@@ -269,17 +250,15 @@ export class Dispatcher {
     }
   }
 
-  /**
-   * Delivers to inboxes of this server exactly once; mail to other addresses goes to the relay, or to the
-   * sink without one.
-   */
+  /** Delivers to inboxes of this server exactly once. Other mail goes to the relay, or to the sink without one. */
   async #mail(claimed: ClaimedOutgoing, raw: Uint8Array, mailFrom: string, to: string[]): Promise<Attempted> {
     const { receiver, relay, clock } = this.#deps;
     const own: Recipient[] = [];
     const others: string[] = [];
     for (const path of to) {
       const recipient = await receiver.accept(path, raw.length).catch(unlessUnknown);
-      if (recipient && !(relay && isSink(recipient))) own.push(recipient);
+      // Only the sink evicts old messages at delivery.
+      if (recipient && !(relay && recipient.evictsOldest)) own.push(recipient);
       else others.push(path);
     }
     if (others.length > 0) {
@@ -296,19 +275,15 @@ export class Dispatcher {
     return undefined;
   }
 
-  #signing(settings: ProviderSettingsRecord, url: string): Signing {
-    return { secrets: settings.secrets, now: this.#deps.clock.now(), baseUrl: settings.baseUrl, url };
-  }
-
   async #post(url: string, { headers, body }: Posting): Promise<Attempted> {
     const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-    const { signal } = this.#loop;
+    const { signal } = this;
     const outcome = await this.#deps.sender.send({ url, headers: Object.fromEntries(named), body, signal });
     return { outcome, to: [url] };
   }
 }
 
-/** Of the account and of the inbox, because items stored with a read token belong to its inbox. */
+/** Both of the account and of the inbox, which owns what a read token has stored. */
 const itemsOf = (
   { accountId, inboxId }: ClaimedOutgoing,
   { name: provider }: Provider,
@@ -316,9 +291,6 @@ const itemsOf = (
   name: string,
 ): Item[] =>
   [accountId, inboxId ?? accountId].map((id) => ({ owner: { id, accountId }, provider, kind, name }));
-
-/** Only the sink evicts old messages at delivery. */
-const isSink = ({ evictsOldest }: Recipient): boolean => evictsOldest === true;
 
 function unlessUnknown(error: unknown): undefined {
   if (error instanceof AppError && error.code === 'unknown_recipient') return undefined;

@@ -3,7 +3,7 @@ import type { MailAddress } from '../mail/mail.ts';
 import { formatDate } from '../mail/mime/date.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
 
-/** Limit of the quoted message: tests need only its beginning. */
+/** Characters: tests need only the beginning of the quoted message. */
 const MAX_QUOTED = 64 * 1024;
 /** Ids in the References header; more would make a line that servers reject (RFC 5322 section 2.1.1). */
 const MAX_REFERENCES = 20;
@@ -11,7 +11,7 @@ const MAX_RECIPIENTS = 50;
 
 type Style = NonNullable<Reply['style']>;
 
-/** Prefixes of replies and forwards in common languages. Without them, all mails of a thread have the same subject. */
+/** Prefixes of replies and forwards in common languages, without which all subjects of a thread are the same. */
 const PREFIX = /^\s*(?:re|aw|sv|vs|antw|r|res|rif|odp|fwd?|wg|tr|enc)(?:\[\d+\])?\s*:\s*/i;
 
 export function plainSubject(subject: string): string {

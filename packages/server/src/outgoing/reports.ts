@@ -2,15 +2,12 @@ import type { OutcomeState } from '@mayfly/client/contract';
 import { headersAt } from '../mail/fields.ts';
 import { formatDate } from '../mail/mime/date.ts';
 
-/** Limit of the header that a report includes. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
-/** The content of a report. */
 export interface ReportFacts {
   outcome: OutcomeState['outcome'];
-  /** Used for the Message-ID and the MIME boundary. */
+  /** For the Message-ID and the MIME boundary. */
   id: string;
-  /** Host name of this server. */
   hostname: string;
   mailFrom: string;
   rcptTo: string;
@@ -20,7 +17,7 @@ export interface ReportFacts {
   source: Uint8Array;
 }
 
-/** Statuses of RFC 3464 and RFC 3463: what SMTP would have replied. */
+/** What SMTP would have replied (RFC 3463, RFC 3464). */
 const STATUS = {
   bounce: { action: 'failed', code: '5.1.1', diagnostic: '550 5.1.1 The mailbox does not exist' },
   'soft-bounce': { action: 'failed', code: '4.2.2', diagnostic: '452 4.2.2 The mailbox is full' },
@@ -31,20 +28,16 @@ const STATUS = {
   },
 } as const;
 
-/** Makes an address safe for a header field: no line breaks or angle brackets. */
+/** Removes line breaks and angle brackets from an address for a header field. */
 const safe = (text: string): string => text.replaceAll(/[\p{Cc}<>]/gu, '');
 
-/** The header of a mail with CRLF, without the body. */
 function headerOf(source: Uint8Array): string {
   const text = Buffer.from(source.subarray(0, MAX_HEADER_BYTES)).toString('latin1');
   const end = text.search(/\r?\n\r?\n/);
   return `${(end < 0 ? text : text.slice(0, end)).replaceAll(/\r?\n/g, '\r\n')}\r\n`;
 }
 
-/**
- * Composes a delivery status notification (RFC 3464) or, for a complaint, a feedback report (RFC 5965), for
- * the return path.
- */
+/** A delivery status notification (RFC 3464) or, for a complaint, a feedback report (RFC 5965), for the return path. */
 export function reportMail(facts: ReportFacts): Uint8Array {
   const { outcome, id, hostname, mailFrom, at } = facts;
   const boundary = `report-${id}`;

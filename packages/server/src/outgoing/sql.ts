@@ -12,15 +12,14 @@ import {
 } from '../database/sql.ts';
 
 /*
- * Queue of everything that is sent later: scheduled mail, events, reports and replies. A row with `due_at` is
- * pending; claiming sets a lease. The transaction that stores a mail in an inbox also completes its row
- * (messages/sql/adding.ts), so it arrives exactly once. Requests to other programs are sent at least once,
- * always with the same id.
+ * The queue of scheduled mail, events, reports and replies. A row with `due_at` is pending; claiming sets a lease. The
+ * transaction that stores a mail in an inbox also completes its row (messages/sql/adding.ts), so it arrives exactly
+ * once. Requests to other programs are sent at least once, always with the same id.
  */
 
-/** Pending rows of one inbox, so that a client cannot fill the disk. */
+/** Pending rows of one inbox. */
 const MAX_PENDING = 1_000;
-/** Rows per inbox and inboxes in one claim, to keep the transaction short. */
+/** Rows per inbox, and inboxes, in one claim. */
 const CLAIMED = 20;
 /** Concurrent attempts of one account; slightly more if several nodes claim at once. */
 const ATTEMPTS_PER_ACCOUNT = 8;
@@ -50,7 +49,7 @@ export interface OutgoingDetails {
 export interface NewOutgoing {
   id: string;
   accountId: string;
-  /** Null for items without an inbox. */
+  /** Null for a handshake. */
   inboxId: string | null;
   kind: OutgoingKind;
   messageId: string | null;
@@ -61,23 +60,19 @@ export interface NewOutgoing {
   dueAt: number;
 }
 
-export interface ClaimedOutgoing {
-  id: string;
-  accountId: string;
-  kind: OutgoingKind;
-  messageId: string | null;
-  details: OutgoingDetails;
+interface StoredOutgoing extends Pick<NewOutgoing, 'id' | 'kind' | 'messageId' | 'details'> {
   attempts: number;
   createdAt: number;
+}
+
+/** `inboxId` is also null if the inbox has ended; `address` is then empty. */
+export interface ClaimedOutgoing extends StoredOutgoing, Pick<NewOutgoing, 'accountId' | 'inboxId'> {
   /** Expiry of the lease; identifies the claim. */
   leasedUntil: number;
-  /** Null for items without an inbox, and if the inbox has ended. */
-  inboxId: string | null;
   address: string;
 }
 
-export interface OutgoingRecord
-  extends Omit<ClaimedOutgoing, 'leasedUntil' | 'inboxId' | 'address' | 'accountId'> {
+export interface OutgoingRecord extends StoredOutgoing {
   state: SentRecord['state'];
   error: string | null;
   dueAt: number | null;
@@ -90,6 +85,13 @@ export interface OutgoingResult extends Pick<OutgoingRecord, 'state' | 'error'> 
   to: string[];
 }
 
+interface SentRange {
+  before: string | null;
+  limit: number;
+  /** Only what is about this message. */
+  messageId?: string;
+}
+
 type Stored<T> = Omit<T, 'details'> & { details: string };
 const decoded = <T extends { details: OutgoingDetails }>(row: Stored<T>): T =>
   ({ ...row, details: parseOr<OutgoingDetails>(row.details, {}) }) as T;
@@ -97,7 +99,7 @@ const decoded = <T extends { details: OutgoingDetails }>(row: Stored<T>): T =>
 const IS_DUE = (now: number): Sql =>
   sql`o.due_at <= ${now} and (o.leased_until is null or o.leased_until <= ${now})`;
 
-const lease = async (tx: Tx, which: Sql, leasedUntil: number): Promise<ClaimedOutgoing[]> => {
+async function lease(tx: Tx, which: Sql, leasedUntil: number): Promise<ClaimedOutgoing[]> {
   const rows = await tx.all<{ id: string }>(
     sql`update outgoing set leased_until = ${leasedUntil} where id in (${which}) returning id`,
   );
@@ -109,7 +111,7 @@ const lease = async (tx: Tx, which: Sql, leasedUntil: number): Promise<ClaimedOu
       where o.id ${anyOf(rows.map(({ id }) => id))} order by o.due_at, o.id`,
   );
   return found.map((row) => decoded<ClaimedOutgoing>(row));
-};
+}
 
 /** Claims scheduled mail of inboxes for which no other claim is active, in order. */
 async function claimScheduled(tx: Tx, now: number, leasedUntil: number): Promise<ClaimedOutgoing[]> {
@@ -133,25 +135,16 @@ async function claimScheduled(tx: Tx, now: number, leasedUntil: number): Promise
   return claimed;
 }
 
-const liveSeq = async (
-  tx: Tx,
-  accountId: string,
-  inboxId: string,
-  now: number,
-): Promise<number | undefined> => {
+async function liveSeq(tx: Tx, accountId: string, inboxId: string, now: number): Promise<number | undefined> {
   const inbox = await tx.first<{ seq: number }>(
     sql`select seq from inboxes where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now}
       and freed = 0 ${FOR_UPDATE}`,
   );
   return inbox?.seq;
-};
-
-const leftOf = (rules: readonly OutcomeState[]): number => rules.reduce((sum, { left }) => sum + left, 0);
+}
 
 export const outgoing = {
-  /**
-   * @returns the number of added rows; rows for ended inboxes, and for inboxes with {@link MAX_PENDING}, are not added
-   */
+  /** @returns how many were added: none for inboxes that ended or have {@link MAX_PENDING} */
   add: write(
     async (tx, rows: NewOutgoing[], now: number): Promise<number> => {
       let added = 0;
@@ -243,10 +236,7 @@ export const outgoing = {
     return row?.raw ?? undefined;
   }),
 
-  /**
-   * Moves all pending items of an inbox to an earlier time.
-   * @returns how many became due; undefined if the inbox is not live
-   */
+  /** Moves the pending items of an inbox to an earlier time. @returns how many became due; undefined if it is not live */
   advance: write(
     async (
       tx,
@@ -289,16 +279,12 @@ export const outgoing = {
     { keepsInboxes: true },
   ),
 
-  /** Items sent by a live inbox, newest first, without scheduled mail. `messageId`: only those about this message. */
+  /** What a live inbox has sent back, newest first. */
   list: read(
     async (
       db,
       inboxId: string,
-      {
-        before,
-        limit,
-        messageId = null,
-      }: { before: string | null; limit: number; messageId?: string | null },
+      { before, limit, messageId }: SentRange,
       now: number,
     ): Promise<OutgoingRecord[]> => {
       const rows = await db.all<Stored<OutgoingRecord>>(
@@ -307,7 +293,7 @@ export const outgoing = {
           from outgoing o join inboxes i on i.seq = o.inbox_seq
           where i.id = ${inboxId} and i.expires_at > ${now} and o.kind in ('event', 'report', 'reply')
             ${before === null ? sql`` : sql`and o.id < ${before}`}
-            ${messageId === null ? sql`` : sql`and o.message_id = ${messageId}`}
+            ${messageId === undefined ? sql`` : sql`and o.message_id = ${messageId}`}
           order by o.id desc limit ${limit}`,
       );
       return rows.map((row) => decoded<OutgoingRecord>(row));
@@ -326,7 +312,7 @@ export const outgoing = {
   /** Replaces the outcome rules of an inbox. @returns false if it is not live */
   setOutcomes: write(
     async (tx, accountId: string, inboxId: string, rules: OutcomeState[], now: number): Promise<boolean> => {
-      const text = leftOf(rules) === 0 ? null : JSON.stringify(rules);
+      const text = rules.some(({ left }) => left > 0) ? JSON.stringify(rules) : null;
       const changed = await tx.run(
         sql`update inboxes set outcomes = ${text}
           where id = ${inboxId} and account_id = ${accountId} and expires_at > ${now} and freed = 0`,
@@ -346,10 +332,7 @@ export const outgoing = {
   ),
 };
 
-/**
- * Completes rows whose mail this transaction stores.
- * @returns the ids of those that were pending; the others are already stored
- */
+/** Completes rows whose mail this transaction stores. @returns those that were pending; the others are already stored */
 export async function endDelivered(tx: Tx, ids: readonly string[], now: number): Promise<string[]> {
   const rows = await tx.all<{ id: string }>(
     sql`update outgoing set state = 'delivered', due_at = null, leased_until = null, raw = null, error = null,

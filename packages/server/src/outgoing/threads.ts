@@ -10,7 +10,7 @@ interface Entry {
 }
 
 interface Mail extends Entry {
-  /** The message's own id and those it refers to, without brackets. */
+  /** Its own Message-ID and those it refers to, without brackets. */
   ids: string[];
 }
 

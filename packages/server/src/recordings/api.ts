@@ -12,12 +12,12 @@ import { MINUTE_MS, SECOND_MS } from '../clock.ts';
 import { plainAddress } from '../connection-limiter.ts';
 import { AppError } from '../errors.ts';
 import { callersInbox, keyCaller } from '../http/access/guard.ts';
-import type { App, RouteContext } from '../http/context.ts';
+import type { App, HttpDeps, RouteContext } from '../http/context.ts';
 import { bytes, created } from '../http/openapi/responses.ts';
 import { bodyStream } from '../http/request/inputs.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime } from '../http/response/time.ts';
-import { type AddRoute, routesOf } from '../http/route.ts';
+import { routesOf } from '../http/route.ts';
 import { newId } from '../ids.ts';
 import type { CaptureTarget } from '../inbound/smtp-credentials.ts';
 import { createInbox, lifetimeOfNew, withoutSinkLabel } from '../inboxes/new-inbox.ts';
@@ -25,9 +25,8 @@ import type { StagedMails } from '../inboxes/records.ts';
 import type { ReplayStep } from './replay.ts';
 import type { OpenRecording } from './upload.ts';
 
-/** Limit of an uploaded archive, which is stored in a temporary file. */
 const MAX_ARCHIVE_BYTES = 512 * 1024 * 1024;
-/** Concurrent imports and replays, each of which has a file open; more are rejected. */
+/** Imports and replays at the same time; each has a file open. */
 const MAX_OPEN_ARCHIVES = 20;
 const RETRY_AFTER_SECONDS = 5;
 
@@ -38,15 +37,12 @@ const tooManyArchives = (): AppError =>
     { retryAfterSeconds: RETRY_AFTER_SECONDS },
   );
 
-/** When a recorded message is delivered, in milliseconds after the first. */
+/** Milliseconds after the first message of the replay. */
 function delayOf({ receivedAt }: RecordedMessage, first: RecordedMessage | undefined, speed: number): number {
   return Math.max(0, Date.parse(receivedAt) - Date.parse(first?.receivedAt ?? receivedAt)) / speed;
 }
 
-/**
- * Time of the last message of a replay, in whole milliseconds after the first.
- * @throws AppError `invalid_request` if it is after the end of the inbox
- */
+/** Length of a replay, milliseconds. @throws AppError `invalid_request` if it is longer than the inbox lives */
 function replayMs(messages: readonly RecordedMessage[], speed: number, ttlMinutes: number): number {
   const lastMs = Math.max(0, ...messages.map((message) => delayOf(message, messages[0], speed)));
   if (lastMs < ttlMinutes * MINUTE_MS) return Math.ceil(lastMs);
@@ -68,10 +64,9 @@ async function importAll(
   const caller = keyCaller(request);
   const { store, clock, plans, injection, events } = context.deps;
   const { id: accountId, plan } = caller.account;
-  const { maxMessageBytes } = plans.named(plan);
   const begunAt = clock.now();
   const stage = newId('msg', begunAt);
-  const place = { accountId, maxMessageBytes, stage };
+  const place = { accountId, stage, maxMessageBytes: plans.named(plan).maxMessageBytes };
   try {
     const mails: StagedMails['mails'] = [];
     for (const message of recording.messages) {
@@ -94,7 +89,7 @@ async function importAll(
 }
 
 const stepsOf = (
-  { deps: { injection } }: RouteContext,
+  { injection }: HttpDeps,
   inbox: CaptureTarget,
   { recording: { messages }, read }: OpenRecording,
   remoteAddress: string,
@@ -132,13 +127,12 @@ async function importInbox(
     const { store, clock, plans, replays } = context.deps;
     const ttlMinutes = lifetimeOfNew(body, plans.named(account.plan), account.plan);
     const recordedMessages = messages.length;
-    if (speed === undefined) {
+    if (speed === undefined)
       return { ...(await importAll(context, request, body, archive)), recordedMessages, replayEndsAt: null };
-    }
     const lastMs = replayMs(messages, speed, ttlMinutes);
     const created = await createInbox(context, caller, body, { replayMs: lastMs });
     const target = { id: created.id, accountId: account.id, address: created.address };
-    const steps = stepsOf(context, target, archive, plainAddress(request.ip), speed);
+    const steps = stepsOf(context.deps, target, archive, plainAddress(request.ip), speed);
     isReplayed = true;
     replays.start(steps, async (outcome) => {
       await archive.close();
@@ -164,12 +158,11 @@ const emptyArchive = (): AppError =>
   new AppError('malformed_recording', 'The body is empty. Send the zip archive as its bytes.');
 
 export function recordingRoutes(app: App, context: RouteContext): void {
+  const { deps } = context;
+  const { plans, parsing } = deps;
   const route = routesOf(app, 'Inboxes');
-  exportRoute(route, context);
-  importRoute(route, context);
-}
+  let open = 0;
 
-function exportRoute(route: AddRoute, { deps }: RouteContext): void {
   route('GET /v1/inboxes/:id/export', {
     access: 'inbox:read',
     operationId: 'exportInbox',
@@ -187,11 +180,6 @@ function exportRoute(route: AddRoute, { deps }: RouteContext): void {
         .send(recordingArchive(deps, inbox));
     },
   });
-}
-
-function importRoute(route: AddRoute, context: RouteContext): void {
-  const { plans, parsing } = context.deps;
-  let open = 0;
 
   route('POST /v1/inboxes/import', {
     access: 'account:write',
@@ -213,22 +201,15 @@ function importRoute(route: AddRoute, context: RouteContext): void {
     handler: async (request, reply) => {
       const body = bodyStream(request, ACCEPTS, emptyArchive);
       try {
-        // Lazy import, so that the server starts without loading its libraries.
+        // Imported on first use, to keep the start fast.
         const { receiveRecording } = await import('./upload.ts');
         if (open >= MAX_OPEN_ARCHIVES) throw tooManyArchives();
         const { maxMessagesPerInbox: maxMessages } = plans.named(keyCaller(request).account.plan);
         const limits = { maxBytes: MAX_ARCHIVE_BYTES, maxMessages };
         const type = request.headers['content-type'] ?? '';
         open++;
-        const archive = await receiveRecording(body, type, limits, parsing).catch((error: unknown) => {
-          open--;
-          throw error;
-        });
-        const close = () => {
-          open--;
-          return archive.close();
-        };
-        const inbox = await importInbox(context, request, { ...archive, close });
+        const archive = await receiveRecording(body, type, limits, parsing, () => open--);
+        const inbox = await importInbox(context, request, archive);
         reply.header('location', `/v1/inboxes/${inbox.id}`).header('cache-control', 'no-store');
         return inbox;
       } finally {

@@ -1,28 +1,20 @@
 import { Readable } from 'node:stream';
-import type { RecordedMessage, Recording } from '@mayfly/client/contract';
-import { RECORDING_VERSION } from '@mayfly/client/contract';
+import { RECORDING_VERSION, type RecordedMessage, type Recording } from '@mayfly/client/contract';
 import { ZipFile } from 'yazl';
-import type { Clock } from '../clock.ts';
 import { AppError, toError } from '../errors.ts';
+import type { HttpDeps } from '../http/context.ts';
 import { toTime } from '../http/response/time.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import { rawPieces } from '../messages/contents.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
-import type { Store } from '../store.ts';
 
-interface ExportDeps {
-  store: Store;
-  clock: Clock;
-}
+type ExportDeps = Pick<HttpDeps, 'store' | 'clock'>;
 
 const PAGE = 200;
-/** Digits of the number in a file name: an inbox holds up to 10,000 messages. */
-const NUMBER_DIGITS = 5;
 
-const fileOf = (number: number): string => `messages/${String(number).padStart(NUMBER_DIGITS, '0')}.eml`;
-
-const entryOf = (message: FullMessageRecord, file: string): RecordedMessage => ({
-  file,
+/** @param number has up to five digits: an inbox holds up to 10,000 messages */
+const entryOf = (message: FullMessageRecord, number: number): RecordedMessage => ({
+  file: `messages/${String(number).padStart(5, '0')}.eml`,
   receivedAt: toTime(message.receivedAt),
   size: message.size,
   envelope: { ...message.envelope, rcptTo: message.rcptTo },
@@ -55,7 +47,7 @@ export function recordingArchive(deps: ExportDeps, inbox: InboxRecord): Readable
   const write = async (): Promise<void> => {
     for await (const message of messagesOf(deps, inbox.id)) {
       if (output.destroyed) return;
-      const entry = entryOf(message, fileOf(messages.length + 1));
+      const entry = entryOf(message, messages.length + 1);
       const source = Readable.from(rawPieces(deps, message, { start: 0, end: message.size }), {
         objectMode: false,
       });
@@ -74,11 +66,9 @@ export function recordingArchive(deps: ExportDeps, inbox: InboxRecord): Readable
       throw new AppError('not_found', 'The inbox ended while it was exported.');
     }
     const { address, labels, createdAt } = inbox;
+    const recorded = { address, labels, createdAt: toTime(createdAt) };
     const recording: Recording = {
-      format: 'mayfly-recording',
-      version: RECORDING_VERSION,
-      inbox: { address, labels, createdAt: toTime(createdAt) },
-      messages,
+      ...{ format: 'mayfly-recording', version: RECORDING_VERSION, inbox: recorded, messages },
     };
     zip.addBuffer(Buffer.from(JSON.stringify(recording, null, 2)), 'inbox.json');
     zip.end();

@@ -1,13 +1,13 @@
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
 
-/** `cut`: ended early, so messages are missing. */
-export type ReplayOutcome = 'complete' | 'cut';
+/** `cut`: messages are missing. */
+type ReplayOutcome = 'complete' | 'cut';
 
 export type Replays = ReturnType<typeof createReplays>;
 
 export interface ReplayStep {
-  /** Milliseconds since the replay began. */
+  /** Milliseconds after the beginning of the replay. */
   afterMs: number;
   deliver(): Promise<void>;
 }

@@ -15,7 +15,6 @@ import { AppError, messageOf } from '../errors.ts';
 import type { Parsing } from '../reading/parsing.ts';
 import { quoted } from '../text/nearest.ts';
 
-/** Parts of a form that are read; parts after the first file are ignored. */
 const MAX_FORM_PARTS = 20;
 
 /** A pipeline over the body itself would destroy the request after a failure, and with it the socket. */
@@ -54,7 +53,7 @@ async function storeFirstFile(body: Readable, contentType: string, path: string,
       // Errors without a code are the parser's: the body ended within the form.
       throw 'code' in error ? error : cutOff();
     });
-    // Awaited below, when the parser has ended.
+    // Awaited below.
     stored.catch(() => undefined);
   });
   parser.once('partsLimit', () => parser.destroy(noFile()));
@@ -76,15 +75,11 @@ const cutOff = (): AppError =>
 /** `inbox.json` of 10,000 messages with long envelopes takes a few megabytes. */
 const MAX_INDEX_BYTES = 16 * 1024 * 1024;
 const INDEX = 'inbox.json';
-/** Limit of the index without its messages: mainly an address and 16 labels. */
-const MAX_HEAD_BYTES = 32 * 1024;
-/** Limit of a line of the index, which holds 20 messages: each has at most 100 recipients of 320 characters. */
+/** A line of the index has 20 messages with at most 100 recipients of 320 characters each. */
 const MAX_LINE_BYTES = 1024 * 1024;
-/**
- * The messages may be this many times as large as the archive: mail compresses to a tenth at best, and a
- * higher ratio indicates a decompression bomb. The allowance is for small archives of identical mails.
- */
+/** Mail compresses to a tenth at best: a higher ratio of messages and archive indicates a decompression bomb. */
 const MAX_EXPANSION = 20;
+/** For small archives of identical mails. */
 const EXPANSION_ALLOWANCE_BYTES = 64 * 1024 * 1024;
 const LF = 0x0a;
 const Messages = Type.Array(RecordedMessage);
@@ -92,7 +87,6 @@ const SCHEMAS = { 'Labels#': Labels, 'Envelope#': Envelope };
 
 type Entries = ReadonlyMap<string, Entry>;
 
-/** A recorded inbox whose index was checked; messages are read one by one. */
 export interface OpenRecording {
   recording: Recording;
   /** The raw source; the stream fails with AppError `malformed_recording`. */
@@ -106,7 +100,7 @@ const reasonOf = (error: unknown): string => messageOf(error).replace(/\.$/, '')
 
 /** Entries that are not files of a recording: folders, and files that macOS adds. */
 const NO_FILE = /\/$|^__MACOSX\/|(?:^|\/)\.DS_Store$/;
-/** Ignored entries per file; more would be an attack, because each takes time to read. */
+/** More would be an attack, because each takes time to read. */
 const MAX_OTHERS_PER_FILE = 4;
 
 async function entriesOf(zip: ZipFile, most: number): Promise<Map<string, Entry>> {
@@ -122,7 +116,7 @@ async function entriesOf(zip: ZipFile, most: number): Promise<Map<string, Entry>
   return withoutFolder(entries);
 }
 
-/** Removes the common folder from the paths of an archive that was unpacked and packed again with its folder. */
+/** Removes the folder from the paths of an archive that was unpacked and packed again with its folder. */
 function withoutFolder(entries: Map<string, Entry>): Map<string, Entry> {
   if (entries.has(INDEX)) return entries;
   const indexes = [...entries.keys()].filter((name) => name.split('/').slice(1).join('/') === INDEX);
@@ -143,13 +137,12 @@ function checked<T>(schema: TSchema, value: unknown, pathOf: (path: string) => s
   );
 }
 
-/** One JSON value per line; yields to the event loop between two of them. */
 async function* valuesOf(lines: Uint8Array): AsyncGenerator<unknown> {
   for (let start = 0; start < lines.length; ) {
     const found = lines.indexOf(LF, start);
     const end = found < 0 ? lines.length : found;
-    const most = start === 0 ? MAX_HEAD_BYTES : MAX_LINE_BYTES;
-    if (end - start > most) throw malformed(`"${INDEX}" in the archive has a field that is too long.`);
+    if (end - start > MAX_LINE_BYTES)
+      throw malformed(`"${INDEX}" in the archive has a field that is too long.`);
     yield JSON.parse(new TextDecoder().decode(lines.subarray(start, end)));
     start = end + 1;
     await nextTurn();
@@ -178,7 +171,6 @@ async function readIndex(
   return { ...checked<Recording>(Recording, head, (path) => path), messages };
 }
 
-/** @throws AppError if the messages are much larger than their archive */
 function assertInProportion(
   messages: readonly RecordedMessage[],
   entries: Entries,
@@ -196,6 +188,7 @@ function assertInProportion(
 /**
  * Stores the archive, which is the body of a request or the first file of a multipart body, in a folder that only this
  * user can read, and checks its index; messages are not read yet.
+ * @param closed called when the archive is closed, also after a failure
  * @throws AppError `payload_too_large`; `malformed_recording`, also for more than `maxMessages` messages
  */
 export async function receiveRecording(
@@ -203,15 +196,18 @@ export async function receiveRecording(
   contentType: string,
   { maxBytes, maxMessages }: { maxBytes: number; maxMessages: number },
   parsing: Pick<Parsing, 'run'>,
+  closed: () => void,
 ): Promise<OpenRecording> {
-  const folder = await mkdtemp(join(tmpdir(), 'mayfly-upload-'));
-  const path = join(folder, 'file');
+  let folder: string | undefined;
   let zip: ZipFile | undefined;
   const close = async () => {
+    closed();
     zip?.close();
-    await rm(folder, { recursive: true, force: true });
+    if (folder) await rm(folder, { recursive: true, force: true });
   };
   try {
+    folder = await mkdtemp(join(tmpdir(), 'mayfly-upload-'));
+    const path = join(folder, 'file');
     if (contentType.toLowerCase().startsWith('multipart/form-data'))
       await storeFirstFile(body, contentType, path, maxBytes);
     else await pipeline(limited(body, maxBytes), createWriteStream(path));

@@ -5,14 +5,12 @@ import { json } from '../http/openapi/responses.ts';
 import { labelsOf } from '../http/request/inputs.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime, toTimeOrNull } from '../http/response/time.ts';
-import { type AddRoute, routesOf } from '../http/route.ts';
+import { routesOf } from '../http/route.ts';
 import type { RunInbox } from './sql.ts';
 
-export function reportRoutes(app: App, context: RouteContext): void {
-  const { deps } = context;
+export function reportRoutes(app: App, { deps }: RouteContext): void {
   const { store, clock, waitLog, refusalsWritten } = deps;
   const route = routesOf(app, 'Inboxes');
-  labelsRoute(route, context);
 
   route('GET /v1/reports/runs', {
     access: 'account:read',
@@ -39,9 +37,7 @@ export function reportRoutes(app: App, context: RouteContext): void {
       };
     },
   });
-}
 
-function labelsRoute(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
   route('GET /v1/labels', {
     access: 'account:read',
     operationId: 'listLabels',
@@ -54,17 +50,14 @@ function labelsRoute(route: AddRoute, { deps: { store, clock } }: RouteContext):
       const { account } = keyCaller(request);
       const { name = null, limit = DEFAULT_LIMIT } = request.query;
       const found = await store.reports.listLabels(account.id, name, limit + 1, clock.now());
-      const labels = found
-        .slice(0, limit)
-        .map(({ newestAt, ...label }) => ({ ...label, newestAt: toTime(newestAt) }));
+      const labels = found.slice(0, limit).map((one) => ({ ...one, newestAt: toTime(one.newestAt) }));
       return { labels, hasMore: found.length > limit };
     },
   });
 }
 
-function toReportedInbox(inbox: RunInbox) {
-  const { id, address, labels, createdAt, state, endedAt, received, firstReceivedAt, waits, refusals } =
-    inbox;
+function toReportedInbox({ id, address, labels, state, waits, refusals, ...inbox }: RunInbox) {
+  const { createdAt, endedAt, received, firstReceivedAt } = inbox;
   const { count, last } = refusals;
   return {
     ...{ id, address, labels, state },
@@ -79,24 +72,18 @@ function toReportedInbox(inbox: RunInbox) {
   };
 }
 
-/** Problems that a report lists; its `inboxes` show all. */
+/** The `inboxes` of the report show all. */
 const MAX_PROBLEMS = 100;
 
-/** Sentences that begin with the address: failed waits, then lists and streams without messages, then refusals. */
+/** Failed waits, then lists and streams without messages, then refusals. */
 function problemsOf(inboxes: readonly RunInbox[]): string[] {
-  const waits = inboxes.flatMap(({ address, waits: { failures } }) =>
-    failures.map((failure) => `${address}: ${waitSentence(failure)}`),
-  );
-  const held = inboxes.flatMap((inbox) =>
-    (['list', 'stream'] as const)
-      .map((kind) => heldSentence(kind, inbox))
-      .filter((sentence) => sentence !== '')
-      .map((sentence) => `${inbox.address}: ${sentence}`),
-  );
-  const refusals = inboxes.flatMap(({ address, refusals: { count, last } }) =>
-    last === null ? [] : [`${address}: ${refusalSentence(count, last.reply)}`],
-  );
-  return [...waits, ...held, ...refusals].slice(0, MAX_PROBLEMS);
+  const sentences = (of: (inbox: RunInbox) => string[]): string[] =>
+    inboxes.flatMap((inbox) => of(inbox).map((sentence) => `${inbox.address}: ${sentence}`));
+  return [
+    ...sentences(({ waits }) => waits.failures.map(waitSentence)),
+    ...sentences((inbox) => [...heldSentence('list', inbox), ...heldSentence('stream', inbox)]),
+    ...sentences(({ refusals: { count, last } }) => (last ? [refusalSentence(count, last.reply)] : [])),
+  ].slice(0, MAX_PROBLEMS);
 }
 
 function waitSentence({ waitedMs, count, summary }: RunInbox['waits']['failures'][number]): string {
@@ -104,14 +91,14 @@ function waitSentence({ waitedMs, count, summary }: RunInbox['waits']['failures'
   return `A wait of ${(waitedMs / 1000).toFixed(1)} s for ${wanted} failed. ${summary}`;
 }
 
-/** '' if no list or stream was empty, or if another one received the message. */
-function heldSentence(kind: 'list' | 'stream', { waits, received }: RunInbox): string {
+/** Empty if no list or stream was, or if another one received the message. */
+function heldSentence(kind: 'list' | 'stream', { waits, received }: RunInbox): string[] {
   const { withMessages, empty } = kind === 'list' ? waits.lists : waits.streams;
-  if (empty === 0 || withMessages > 0) return '';
+  if (empty === 0 || withMessages > 0) return [];
   const one = kind === 'list' ? 'A list that waited' : 'A stream';
   const several = kind === 'list' ? `${empty} lists that waited` : `${empty} streams`;
   const arrived = received === 0 ? 'no message' : received === 1 ? '1 message' : `${received} messages`;
-  return `${empty === 1 ? one : several} ended without a message. In all, ${arrived} arrived.`;
+  return [`${empty === 1 ? one : several} ended without a message. In all, ${arrived} arrived.`];
 }
 
 function refusalSentence(count: number, reply: string): string {

@@ -6,9 +6,9 @@ import { hasLabels } from '../inboxes/sql/finding.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
 import { type InboxWaits, waitsOf } from '../waits/sql.ts';
 
-/** Inboxes of a report; its sums include all inboxes. */
+/** Inboxes that a report lists; its sums include all. */
 export const MAX_RUN_INBOXES = 1_000;
-/** Inboxes per page; other searches may run between two pages. */
+/** Other searches may run between two pages. */
 const PAGE = 1_000;
 /** Sorts after all ids of inboxes. */
 const NEWEST = 'inb`';
@@ -42,7 +42,7 @@ interface Run {
   now: number;
 }
 
-/** Live inboxes, and those that expired within the last 24 hours. A swept inbox has ended, even if the clock was set back before its end. */
+/** Live inboxes, and those that expired within the last 24 hours. A freed one has ended, even if the clock was set back. */
 const known = ({ accountId, labels, now }: Run, before: string): Sql =>
   sql`select i.id, i.address, i.labels, case when i.expires_at > ${now} and i.freed = 0 then 'live' else 'expired' end as state,
       i.created_at as "createdAt", i.expires_at as "endsAt", i.received_messages as received,
@@ -94,7 +94,7 @@ interface RefusalAt {
   at: number;
 }
 
-/** The address as JSON text, as the table `refusals` stores it. */
+/** As the table `refusals` has addresses. */
 const keyOf = ({ address }: Listed): string => JSON.stringify(address);
 
 /**
@@ -151,8 +151,7 @@ const mayHaveProblem = ({ waits, refusals }: RunInbox): boolean =>
 export const reports = {
   /**
    * The account's inboxes with all `labels` (at least one) that are live or ended within the last 24 hours: sums over
-   * all, and {@link MAX_RUN_INBOXES} of them, newest first, preferably those with a problem. Deleted inboxes without
-   * labels are not included.
+   * all, and {@link MAX_RUN_INBOXES} of them, newest first, preferably those with a problem.
    */
   listRun: search(
     async (

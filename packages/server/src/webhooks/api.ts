@@ -31,9 +31,9 @@ import { newWebhookSecret } from './sign.ts';
 import type { DeliveryRecord } from './sql/log.ts';
 import type { WebhookRecord } from './sql/webhooks.ts';
 
-/** How long the old secret signs too after a rotation, so that receivers can be updated one by one. */
+/** How long the old secret signs too after a rotation. */
 const OLD_SECRET_MS = DAY_MS;
-/** Deliveries that one step of a replay replays; it blocks other writes for about four milliseconds. */
+/** Deliveries in one step of a replay, which blocks other writes for about four milliseconds. */
 const REPLAY_STEP = 250;
 
 export function webhookRoutes(app: App, { deps }: RouteContext): void {
@@ -41,7 +41,6 @@ export function webhookRoutes(app: App, { deps }: RouteContext): void {
   collection(route, deps);
   one(route, deps);
   deliveryRoutes(route, deps);
-  replays(route, deps);
 }
 
 function collection(route: AddRoute, deps: HttpDeps): void {
@@ -221,10 +220,6 @@ function deliveryRoutes(route: AddRoute, deps: HttpDeps): void {
       return { deliveries, hasMore: found.hasMore };
     },
   });
-}
-
-function replays(route: AddRoute, deps: HttpDeps): void {
-  const { store, clock, events } = deps;
 
   route('POST /v1/webhooks/:id/deliveries/:deliveryId/replay', {
     access: 'account:write',

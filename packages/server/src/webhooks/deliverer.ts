@@ -32,48 +32,42 @@ interface DelivererDeps extends EventBodyDeps {
   retryDelays?: readonly number[] | undefined;
 }
 
-/** Delivers webhooks at least once: claims due deliveries, signs, sends and records the results. */
-export class Deliverer {
+/** Delivers webhooks at least once. */
+export class Deliverer extends DueLoop {
+  protected readonly what = 'Webhook deliveries';
   readonly #deps: DelivererDeps;
   readonly #free = { prompt: PROMPT_SLOTS, other: OTHER_SLOTS };
-  readonly #loop: DueLoop;
 
   constructor(deps: DelivererDeps) {
-    const { store, clock } = deps;
+    super(deps);
     this.#deps = deps;
-    this.#loop = new DueLoop(deps, {
-      what: 'Webhook deliveries',
-      nextAt: (now) => store.deliveries.nextAt(now),
-      claim: async (now) => {
-        const claimed = await store.deliveries.claim({ ...this.#free, leaseMs: LEASE_MS }, clock.now(), now);
-        for (const delivery of claimed) this.#begin(delivery);
-        return claimed.length;
-      },
-    });
   }
 
-  start(): void {
-    this.#loop.start();
-  }
-
-  /** Stops claiming, waits for attempts in progress, and aborts them at the deadline. Safe to call twice. */
-  async stop(deadlineMs: number): Promise<void> {
-    await this.#loop.stop(deadlineMs);
+  override async stop(deadlineMs: number): Promise<void> {
+    await super.stop(deadlineMs);
     await this.#deps.sender.close();
   }
 
-  #begin(claimed: ClaimedDelivery): void {
+  protected nextAt(now: number): Promise<number | null> {
+    return this.#deps.store.deliveries.nextAt(now);
+  }
+
+  protected async claim(now: number): Promise<number> {
+    const { store, clock } = this.#deps;
+    const claimed = await store.deliveries.claim({ ...this.#free, leaseMs: LEASE_MS }, clock.now(), now);
+    for (const delivery of claimed) this.begin(this.#attemptInSlot(delivery));
+    return claimed.length;
+  }
+
+  async #attemptInSlot(claimed: ClaimedDelivery): Promise<void> {
     const slot = claimed.prompt ? 'prompt' : 'other';
     this.#free[slot] -= 1;
-    const { id: deliveryId, webhookId } = claimed;
-    const attempt = this.#attempt(claimed)
-      .catch((err) =>
-        this.#deps.log.error({ err, deliveryId, webhookId }, 'A webhook attempt could not be recorded'),
-      )
-      .finally(() => {
-        this.#free[slot] += 1;
-      });
-    this.#loop.begin(attempt);
+    try {
+      await this.#attempt(claimed);
+    } catch (err) {
+      this.#deps.log.error({ err, ...idsOf(claimed) }, 'A webhook attempt could not be recorded');
+    }
+    this.#free[slot] += 1;
   }
 
   async #attempt(claimed: ClaimedDelivery): Promise<void> {
@@ -81,7 +75,7 @@ export class Deliverer {
     const at = clock.now();
     const body = await eventBody(claimed, at, this.#deps);
     if ('gone' in body) {
-      await this.#record(claimed, null, { state: 'cancelled', reason: body.gone });
+      await this.#record(claimed, { attempt: null, next: { state: 'cancelled', reason: body.gone } });
       metrics.delivery('cancelled');
       log.info({ ...idsOf(claimed), reason: body.gone }, 'A webhook delivery was cancelled');
       return;
@@ -92,7 +86,7 @@ export class Deliverer {
       body: body.json,
       secrets: claimed.secrets,
     });
-    const { signal } = this.#loop;
+    const { signal } = this;
     const outcome = await sender.send({ url: claimed.url, headers, body: body.json, signal });
     // An aborted attempt says nothing about the endpoint: it is not recorded, and the delivery is claimed again.
     if (outcome.error?.code !== 'aborted') await this.#conclude(claimed, outcome, at);
@@ -107,7 +101,7 @@ export class Deliverer {
     const attempt = { at, status, durationMs, error, responseStart };
     const isRetried = step.state === 'pending';
     const next = isRetried ? { state: step.state, at: schedule.now() + step.inMs } : step;
-    const streak = await this.#record(claimed, attempt, next);
+    const streak = await this.#record(claimed, { attempt, next });
     metrics.attempt(outcome.ok ? 'ok' : 'failed', outcome.durationMs / 1_000);
     if (!isRetried) metrics.delivery(step.state);
     log.info(
@@ -133,12 +127,14 @@ export class Deliverer {
 
   #record(
     { id: deliveryId, webhookId, leasedUntil }: ClaimedDelivery,
-    attempt: AttemptResult['attempt'],
-    next: AttemptResult['next'],
+    result: Pick<AttemptResult, 'attempt' | 'next'>,
   ): Promise<FailureStreak | undefined> {
     const { store, schedule, clock } = this.#deps;
-    const result = { deliveryId, webhookId, leasedUntil, attempt, next };
-    return store.deliveries.record(result, clock.now(), schedule.now());
+    return store.deliveries.record(
+      { deliveryId, webhookId, leasedUntil, ...result },
+      clock.now(),
+      schedule.now(),
+    );
   }
 }
 

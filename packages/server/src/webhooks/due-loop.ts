@@ -19,36 +19,30 @@ interface DueLoopDeps {
   log: Logger;
 }
 
-interface Due {
-  /** Beginning of sentences in the log. */
-  what: string;
-  /** When the next row is due, or an earlier time; null if none is. */
-  nextAt(now: number): Promise<number | null>;
-  /** Claims rows that are due, and calls {@link DueLoop.begin} for their attempts. @returns how many were claimed */
-  claim(now: number): Promise<number>;
-}
-
-/** Claims rows of the database as they become due, and keeps their attempts in progress. */
-export class DueLoop {
+/** Claims rows of the database as they become due, and waits at a stop for their attempts in progress. */
+export abstract class DueLoop {
+  /** Aborts when attempts must end. */
+  protected readonly signal: AbortSignal;
   readonly #deps: DueLoopDeps;
-  readonly #due: Due;
   readonly #stopping = new AbortController();
   readonly #aborting = new AbortController();
   readonly #inProgress = new Set<Promise<void>>();
   #wakeUp = new AbortController();
   #loop = Promise.resolve();
 
-  constructor(deps: DueLoopDeps, due: Due) {
+  constructor(deps: DueLoopDeps) {
     this.#deps = deps;
-    this.#due = due;
+    this.signal = this.#aborting.signal;
   }
 
-  /** Aborts when attempts must end. */
-  get signal(): AbortSignal {
-    return this.#aborting.signal;
-  }
+  /** Subject of sentences in the log. */
+  protected abstract readonly what: string;
+  /** @returns when the next row is due, or an earlier time; null if none is */
+  protected abstract nextAt(now: number): Promise<number | null>;
+  /** Claims rows that are due, and calls {@link begin} for their attempts. @returns how many were claimed */
+  protected abstract claim(now: number): Promise<number>;
 
-  get inProgress(): number {
+  protected get inProgress(): number {
     return this.#inProgress.size;
   }
 
@@ -69,7 +63,7 @@ export class DueLoop {
   }
 
   /** @param attempt never rejects; its end may allow another attempt */
-  begin(attempt: Promise<void>): void {
+  protected begin(attempt: Promise<void>): void {
     const running = attempt.finally(() => {
       this.#inProgress.delete(running);
       this.#wakeUp.abort();
@@ -89,7 +83,7 @@ export class DueLoop {
         wait = await this.#claimDue();
         isFailing = false;
       } catch (err) {
-        if (!isFailing) log.error({ err }, `${this.#due.what} could not be claimed; each second tries again`);
+        if (!isFailing) log.error({ err }, `${this.what} could not be claimed; each second tries again`);
         isFailing = true;
       }
       if (wait > 0 && !this.#stopping.signal.aborted) await clock.sleep(wait, this.#wakeUp.signal);
@@ -100,8 +94,8 @@ export class DueLoop {
   /** @returns milliseconds to wait before the next call */
   async #claimDue(): Promise<number> {
     const now = await this.#deps.schedule.read();
-    const nextAt = await this.#due.nextAt(now);
+    const nextAt = await this.nextAt(now);
     if (nextAt === null || nextAt > now) return Math.min(IDLE_POLL_MS, (nextAt ?? now + IDLE_POLL_MS) - now);
-    return (await this.#due.claim(now)) > 0 ? 0 : NOTHING_CLAIMED_MS;
+    return (await this.claim(now)) > 0 ? 0 : NOTHING_CLAIMED_MS;
   }
 }

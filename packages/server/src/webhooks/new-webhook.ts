@@ -17,7 +17,6 @@ export const createNewWebhooks = ({
   clock: Clock;
   plans: Plans;
 }) => ({
-  /** @returns the URL in its normal form */
   checkUrl: (url: string): Promise<string> => checkUrl(url, guard),
 
   /** The parts of a webhook that its owner does not choose, and the limit of the account's plan. */

@@ -20,7 +20,7 @@ export type PayloadMessage = Pick<
   isPartial?: boolean;
 };
 
-/** Builds the event of a message. It depends on its arguments only, so that every attempt sends the same bytes. */
+/** Depends on its arguments only, so that every attempt sends the same bytes. */
 export function messageReceived(
   eventId: string,
   { id, address, labels }: Pick<InboxRecord, 'id' | 'address' | 'labels'>,
@@ -54,7 +54,7 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
     subject: note(cutText(summary.subject, MAX_PART_BYTES)),
     hasAttachments: attachmentCount > 0,
     codes: note(cutList(summary.codes)),
-    // Send the initial values: the body must be the same in all attempts.
+    // Not their current values: the body must be the same in all attempts.
     ...{ readAt: null, tags: [] },
     ...(via && { via }),
     ...(message.isToOther && { rcptTo: note(cutList(message.rcptTo)) }),
@@ -62,11 +62,11 @@ function messageBody(message: PayloadMessage, receivedAt: string, publicUrl: str
     links: note(cutList(content.links)),
     attachments: note(cutList(attachments)),
   };
-  // Must come after the other fields, because `note` sets `truncated`.
+  // After the other fields, because `note` sets `truncated`.
   return { ...fields, truncated, url };
 }
 
-/** Each body may use half of the limit, and what the other one leaves unused. */
+/** Each body may use half of the limit, and what the other one leaves of it. */
 function cutBodies(text: string | null, html: string | null) {
   const textBytes = Buffer.byteLength(text ?? '');
   const htmlBytes = Buffer.byteLength(html ?? '');
@@ -143,7 +143,7 @@ export async function eventBody(
     if (!message) return { gone: 'The message was deleted.' };
     return { json: JSON.stringify(messageReceived(eventId, inbox, message, publicUrl)) };
   } catch (error) {
-    // Cancel the delivery, because retrying would block the webhook's other deliveries forever.
+    // A retry would fail in the same way and delay the webhook's other deliveries.
     if (error instanceof AppError && error.code === 'storage_damaged') return { gone: error.message };
     throw error;
   }

@@ -11,7 +11,7 @@ export interface ScheduleClock {
   read(): Promise<number>;
 }
 
-/** @param storageTime returns the database's time; null if the store has no clock of its own */
+/** @param storageTime the database's time; null if the store has no clock of its own */
 export function createScheduleClock(clock: Clock, storageTime: () => Promise<number | null>): ScheduleClock {
   let offset = clock.now() - clock.monotonic();
   const now = () => Math.floor(offset + clock.monotonic());

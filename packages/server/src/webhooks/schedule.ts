@@ -17,12 +17,12 @@ export const RETRY_DELAYS_MS: readonly number[] = [
   6 * HOUR_MS,
 ];
 export const MAX_ATTEMPTS = RETRY_DELAYS_MS.length + 1;
-/** Each delay varies by this share, so that deliveries that failed together are not retried together. */
+/** Share by which delays vary, so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
-/** Limit of the delay that a Retry-After header can ask for, so that every delivery ends. */
+/** Longest delay that a Retry-After header can ask for, so that every delivery ends. */
 export const MAX_RETRY_AFTER_MS = DAY_MS;
 const FAILING_FOR_MS = 5 * DAY_MS;
-/** Failed attempts before a webhook is disabled: more than one delivery makes, so one failed delivery alone never disables it. */
+/** More than one delivery makes, so that one failed delivery alone never disables a webhook. */
 export const MIN_FAILED_ATTEMPTS = 10;
 
 type NextStep =
@@ -51,20 +51,17 @@ export function nextStep(
   return { state: 'pending', inMs: Math.max(jittered, requested ?? 0) };
 }
 
-/**
- * Parses a Retry-After header (RFC 9110 section 10.2.3). A date in the obsolete asctime format has no time zone; it is
- * in UTC.
- * @returns milliseconds, at most {@link MAX_RETRY_AFTER_MS}; undefined if invalid
- */
+/** Parses a Retry-After header (RFC 9110 section 10.2.3). @returns milliseconds; undefined if invalid */
 export function parseRetryAfter(header: string, now: number): number | undefined {
   const value = header.trim();
+  // A date in the obsolete asctime format is in UTC, but has no time zone.
   const wait = /^\d+$/.test(value)
     ? Number(value) * SECOND_MS
     : Date.parse(value.endsWith('GMT') ? value : `${value} GMT`) - now;
   return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), MAX_RETRY_AFTER_MS);
 }
 
-/** True for an endpoint that must be disabled: only failures for {@link FAILING_FOR_MS}. */
+/** Whether an endpoint must be disabled. */
 export function hasOnlyFailed({ failingSince, failedAttempts }: FailureStreak, now: number): boolean {
   if (failingSince === null || failedAttempts < MIN_FAILED_ATTEMPTS) return false;
   return now - failingSince >= FAILING_FOR_MS;

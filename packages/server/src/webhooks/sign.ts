@@ -9,12 +9,11 @@ const SECRET_BYTES = 32;
 export const newWebhookSecret = (): string => SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
 
 interface SignedContent {
-  /** Sent as `webhook-id`; the same on every attempt. Contains no dot. */
+  /** Without a dot; the same on every attempt. */
   id: string;
   timestampSeconds: number;
-  /** Exactly the body that is sent, in UTF-8. */
   body: string;
-  /** Secrets that sign, newest first: usually one, more during a rotation. */
+  /** Usually one, more during a rotation. */
   secrets: readonly string[];
 }
 

@@ -131,9 +131,13 @@ describe('an upload that cannot be stored', () => {
   const store: RequestListener = (request, response) => {
     const limits = { maxBytes: 1_000, maxMessages: 1 };
     const parsing = { run: () => Promise.reject(new Error('no whole archive is sent')) };
-    receiveRecording(bodyOf(request), request.headers['content-type'] ?? '', limits, parsing).catch(
-      (error: { code: string }) => response.end(error.code),
-    );
+    receiveRecording(
+      bodyOf(request),
+      request.headers['content-type'] ?? '',
+      limits,
+      parsing,
+      () => undefined,
+    ).catch((error: { code: string }) => response.end(error.code));
   };
   it.each(['application/zip', 'multipart/form-data; boundary=b'])(
     'of the type %s gets its error, and the server goes on',

@@ -1,6 +1,6 @@
-/** A text with more is a table of numbers and contains no code. */
+/** A text with more is a table of numbers. */
 const MAX_CANDIDATES = 200;
-/** This many different numbers of one length, without a word between them, are a list. */
+/** Different numbers of one length without a word between them that are a list. */
 const LIST_FROM = 3;
 
 /** Characters that distinguish a token from a plain word. */
@@ -70,7 +70,7 @@ function isPartOfMore(text: string, start: number, end: number): boolean {
   return FORBIDDEN_AFTER.test(following.charAt(0)) || /^[.,:–-]\d|^ \d/.test(following);
 }
 
-/** Searches for {@link TELLING} first, because nearly all tokens are plain words. */
+/** Searches for {@link TELLING}, because nearly all tokens are plain words. */
 function nextToken(text: string, from: number): { start: number; end: number } | undefined {
   TELLING.lastIndex = from;
   if (!TELLING.test(text)) return undefined;
@@ -86,27 +86,21 @@ function nextToken(text: string, from: number): { start: number; end: number } |
 function withoutLists(text: string, all: readonly Candidate[]): Candidate[] {
   const kept: Candidate[] = [];
   let run: Candidate[] = [];
-  const endRun = () => {
+  for (const [i, one] of all.entries()) {
+    run.push(one);
+    const next = all[i + 1];
+    if (next?.value.length === one.value.length && !/\p{L}/u.test(text.slice(one.end, next.start))) continue;
     if (new Set(run.map(({ value }) => value)).size < LIST_FROM) kept.push(...run);
     run = [];
-  };
-  for (const one of all) {
-    const last = run.at(-1);
-    const goesOn = last !== undefined && last.value.length === one.value.length;
-    if (!goesOn || /\p{L}/u.test(text.slice(last.end, one.start))) endRun();
-    run.push(one);
   }
-  endRun();
   return kept;
 }
-
-const isDigits = (value: string): boolean => /^\d+$/.test(value);
 
 function piecedTokens(text: string): Candidate[] {
   const found: Candidate[] = [];
   const add = (pieces: string, start: number): void => {
     const value = pieces.replace(/[\s–-]/g, '');
-    const shape = isDigits(value) ? 'digits' : shapeOf(value);
+    const shape = /^\d+$/.test(value) ? 'digits' : shapeOf(value);
     if (shape === undefined || value.length > 10 || (shape === 'digits' && value.length > 8)) return;
     found.push({ start, end: start + pieces.length, value, shape });
   };
@@ -130,31 +124,18 @@ function tokenAt(text: string, start: number, tokenEnd: number): Candidate | und
   return shape === undefined ? undefined : { start, end: tokenEnd, value, shape };
 }
 
-interface Step {
-  candidate: Candidate | undefined;
-  end: number;
-}
-
-function nextStep(text: string, from: number, pieced: Candidate[]): Step | undefined {
-  while (pieced[0] !== undefined && pieced[0].start < from) pieced.shift();
-  const next = nextToken(text, from);
-  const [piece] = pieced;
-  if (piece !== undefined && (next === undefined || piece.start <= next.start)) {
-    return { candidate: piece, end: piece.end };
-  }
-  if (next === undefined) return undefined;
-  const candidate = tokenAt(text, next.start, next.end);
-  return { candidate, end: candidate?.end ?? next.end };
-}
-
 export function candidatesOf(text: string): Candidate[] {
   const pieced = piecedTokens(text);
   const found: Candidate[] = [];
-  let step = nextStep(text, 0, pieced);
-  while (step !== undefined && found.length < MAX_CANDIDATES) {
-    const { candidate, end } = step;
+  for (let from = 0; found.length < MAX_CANDIDATES; ) {
+    while (pieced[0] !== undefined && pieced[0].start < from) pieced.shift();
+    const [piece] = pieced;
+    const token = nextToken(text, from);
+    const next = piece && (token === undefined || piece.start <= token.start) ? piece : token;
+    if (next === undefined) break;
+    const candidate = next === piece ? piece : tokenAt(text, next.start, next.end);
     if (candidate !== undefined && !isPartOfMore(text, candidate.start, candidate.end)) found.push(candidate);
-    step = nextStep(text, end, pieced);
+    from = candidate?.end ?? next.end;
   }
   return withoutLists(text, found);
 }

@@ -1,12 +1,8 @@
 import WORD_RULES from './code-words.json' with { type: 'json' };
 
-/*
- * `code-words.json` lists words by effect, meaning (the reason for the effect) and language (ISO 639-1). A pattern is
- * compared with a whole word in lower case; a stem with `\p{L}*` takes the endings of its language.
- */
-
 /**
- * What a word says about the number near it:
+ * What a word says about the number near it. `code-words.json` has the words by effect, reason and language (ISO
+ * 639-1); a pattern matches a whole word in lower case.
  * - `promo`: the sentence is advertising, and its code is the same for every recipient;
  * - `cart`: the same for a code with letters; a number at a checkout may authorise a payment;
  * - `other`: the number is something else, also with a code word next to this word ("order code");
@@ -17,22 +13,18 @@ import WORD_RULES from './code-words.json' with { type: 'json' };
  * - `enter`: the number is to be typed, if the sentence says what for;
  * - `unit`: the number before it is a quantity.
  */
-type Effect = 'promo' | 'cart' | 'other' | 'label' | 'stale' | 'number' | 'code' | 'enter' | 'unit';
+export type WordKind = (typeof EFFECTS)[number] | 'plain';
 
-export type WordKind = Effect | 'plain';
+/** The first that a word has counts; "m" and "is" are rarely units, so `unit` comes last. */
+const EFFECTS = ['promo', 'cart', 'other', 'label', 'stale', 'number', 'code', 'enter', 'unit'] as const;
 
-/** In order of precedence where a word has several effects; "m" and "is" are rarely units, so `unit` comes last. */
-const EFFECTS: Effect[] = ['promo', 'cart', 'other', 'label', 'stale', 'number', 'code', 'enter', 'unit'];
-
-const PATTERNS: readonly (readonly [Effect, RegExp])[] = EFFECTS.map((effect) => {
-  const sources = WORD_RULES.filter((rule) => rule.effect === effect).flatMap((rule) =>
-    Object.values(rule.words),
-  );
-  return [effect, new RegExp(`^(?:${sources.join('|')})$`, 'u')];
+const PATTERNS = EFFECTS.map((effect) => {
+  const rules = WORD_RULES.filter((rule) => rule.effect === effect);
+  const sources = rules.flatMap((rule) => Object.values(rule.words));
+  return [effect, new RegExp(`^(?:${sources.join('|')})$`, 'u')] as const;
 });
 
 const known = new Map<string, WordKind>();
-/** Words whose kind is cached; the number of different words in mail is unlimited. */
 const MAX_KNOWN = 20_000;
 
 export function kindOfWord(text: string): WordKind {

@@ -8,9 +8,9 @@ const MAX_ANCHOR_TEXT = 500;
 const MAX_ANCHORS = 2_000;
 
 export interface HtmlAnchor {
-  /** With decoded entities, without surrounding blanks and line breaks. */
   href: string;
   text: string;
+  /** Offset in the words of the page. */
   at: number;
 }
 
@@ -30,7 +30,7 @@ const BLOCKS: ReadonlySet<string> = new Set(
     'h5 h6 header hr html li main nav ol p pre section table tbody tfoot thead tr ul'
   ).split(' '),
 );
-/** Input types whose value is invisible; values of others may be a code to copy. */
+/** Types of input whose value is not shown; that of others may be a code to copy. */
 const UNSEEN_FIELD = /^\s*(?:hidden|password|checkbox|radio|image|file|range|color)\s*$/i;
 const HIDDEN_STYLE = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 
@@ -75,12 +75,13 @@ class PageReader extends TagReader {
       this.breakAt(tag);
     }
     if (tag === 'a') {
-      this.anchor = { href: this.address('href'), text: '', at: this.words.length };
+      this.anchor = { href: asBrowsersRead(this.get('href')), text: '', at: this.words.length };
       this.anchorWords = '';
       this.alt = '';
       this.title = this.get('title');
     } else if (tag === 'area') {
-      this.add({ href: this.address('href'), text: labelOf(this.get('alt')), at: this.words.length });
+      const href = asBrowsersRead(this.get('href'));
+      this.add({ href, text: labelOf(this.get('alt')), at: this.words.length });
     } else if (tag === 'img') {
       this.addImage();
     } else if (tag === 'input' && this.hiddenDepth === 0 && !isHidden && this.attributes.has('value')) {
@@ -93,14 +94,6 @@ class PageReader extends TagReader {
     if (UNSEEN.has(tag) || attributes.size === 0) return UNSEEN.has(tag);
     if (attributes.has('hidden') || HIDDEN_STYLE.test(this.get('style'))) return true;
     return tag === 'input' && UNSEEN_FIELD.test(this.get('type'));
-  }
-
-  private get(attribute: string): string {
-    return this.attributes.get(attribute) ?? '';
-  }
-
-  private address(attribute: string): string {
-    return asBrowsersRead(this.get(attribute));
   }
 
   onclosetag(start: number, end: number): void {
@@ -118,7 +111,7 @@ class PageReader extends TagReader {
     const alt = this.attributes.get('alt') ?? null;
     this.alt ||= alt ?? '';
     this.title ||= this.get('title');
-    const src = this.address('src');
+    const src = asBrowsersRead(this.get('src'));
     if (src === '' || this.images.length >= MAX_IMAGES) return;
     const label = alt === null ? null : cut(oneLine(alt), MAX_IMAGE_TEXT);
     this.images.push({ src: cut(clean(src), MAX_IMAGE_TEXT), alt: label });
@@ -134,13 +127,9 @@ class PageReader extends TagReader {
   }
 
   private write(text: string): void {
-    if (text === '') return;
-    let from = 0;
-    if (text.startsWith(' ')) {
-      from = 1;
-      if (this.pendingBreak === 0) this.pendingBreak = SPACE;
-      if (text.length === 1) return;
-    }
+    const from = text.startsWith(' ') ? 1 : 0;
+    if (from === 1 && this.pendingBreak === 0) this.pendingBreak = SPACE;
+    if (text.length === from) return;
     const between = this.words === '' ? '' : (BREAKS[this.pendingBreak] ?? '');
     const blankAfter = text.endsWith(' ');
     const written = between + text.slice(from, blankAfter ? -1 : undefined);
@@ -161,7 +150,7 @@ class PageReader extends TagReader {
 
 const labelOf = (words: string): string => foldBlanks(words.slice(0, MAX_ANCHOR_TEXT)).trim();
 
-/** Strips an address as the URL standard's parser does. Invisible characters stay, because a click would send them. */
+/** Strips an address as the URL standard does. Invisible characters stay, because a click would send them. */
 function asBrowsersRead(href: string): string {
   const address = href.replace(/[\t\n\r]+/g, '');
   let start = 0;
@@ -173,7 +162,7 @@ function asBrowsersRead(href: string): string {
 
 /** Removes invisible characters, with which senders fill previews. */
 function fold(text: string): string {
-  // Fast path: for a page full of "<" or entities, the tokenizer calls this with single characters.
+  // For a page full of "<" or entities, the tokenizer calls this with single characters.
   if (text.length === 1 && text > ' ' && text <= '~') return text;
   return foldBlanks(withoutInvisible(text));
 }
@@ -188,10 +177,10 @@ export const textOfPage = ({ words }: HtmlReading): string => clean(cut(words, M
 
 const MAX_COMPARED = 256 * 1024;
 const MAX_LINE = 2_048;
-/** Total characters searched for the lines of one page: a few milliseconds; the remaining lines are kept. */
+/** Characters searched for the lines of one page: a few milliseconds; the other lines are kept. */
 const MAX_SEARCHED = 2 * 1024 * 1024;
 
-/** The lines of the HTML that the plain text lacks, for searches. @returns null if both have the same text */
+/** The lines of the HTML that the plain text lacks; null if there are none. */
 export function wordsOnlyInPage(text: string, page: string): string | null {
   const plain = foldBlanks(text.slice(0, MAX_COMPARED)).toLowerCase();
   const kept: number[] = [];

@@ -1,7 +1,7 @@
 import type { MailLink } from '../mail.ts';
 import TEXT_PATTERNS from './link-words.json' with { type: 'json' };
 
-/* Words that say what a link is for. `link-words.json` lists those for its text, by purpose and language (ISO 639-1). */
+/* `link-words.json` has the words in the text of a link by purpose and language (ISO 639-1). */
 
 type Purpose = Exclude<MailLink['kind'], 'other'>;
 
@@ -29,16 +29,14 @@ export const ARTICLE_TEXT =
 export const ARTICLE_PATH =
   /\/(?:blog|articles?|news|docs?|faqs?|kb|knowledge-?base|learn|guides?|wiki|stories|press)\/|\.(?:pdf|csv|xlsx?|docx?|ics|zip)$/i;
 
-/** Query parameters of campaign trackers, which do not tell the purpose. */
+/** Of campaign trackers; they do not tell the purpose. */
 export const TRACKING_PARAMETER =
   /^(?:utm|mtm|pk|piwik|matomo|hsa|mc|ml|vero|oly|trk|tracking|wt|at|itm|cmp|campaign)_|^_?(?:ga|gl|gac|hsenc|hsmi|bta\w*|ke|kx)$|^(?:gclid|gbraid|wbraid|dclid|fbclid|msclkid|yclid|twclid|ttclid|igshid|mkt_tok|campaign|medium|cid|icid|ncid|trk|src|source|ref|referr?er|from|s_cid|elq\w*)$/i;
 /** The page to show after the action. A complete URL is rather the target of a click tracker. */
 export const RETURN_PARAMETER =
   /^(?:next|continue|back|then|after|state|origin|callback|redir\w*|return\w*|success\w*)=(?!https?(?::|%3a))/i;
 
-export const PURPOSES: readonly RegExp[] = TEXT_WORDS.filter(([purpose]) => purpose !== 'unsubscribe').map(
-  ([, words]) => words,
-);
+export const PURPOSES: readonly RegExp[] = TEXT_WORDS.slice(1).map(([, words]) => words);
 
 export const GO_ON =
   /^(?:click to |jetzt )?(?:continue|next|proceed|go on|get started|start(?: now)?|weiter|fortfahren|starten|loslegen|continuer|suivant|poursuivre|commencer|continuar|siguiente|comenzar|empezar|avançar|próximo|prosseguir|começar|continua|avanti|prosegui|procedi|inizia|doorgaan|verder|ga verder|volgende|fortsätt|nästa|gå vidare|fortsæt|næste|fortsett|neste|jatka|seuraava|kontynuuj|dalej|przejdź dalej|pokračovat|pokračovať|dále|ďalej|další|tovább|folytatás|continuă|continuați|mai departe|nastavi|dalje|nadaljuj|продължи|напред|συνέχεια|συνεχίστε|επόμενο|продолжить|далее|дальше|продовжити|далі|devam(?: et)?|ileri|متابعة|استمرار|التالي|ادامه|بعدی|המשך|המשיכו|להמשך|जारी रखें|आगे बढ़ें|lanjut(?:kan)?|teruskan|tiếp tục|tiếp theo|ดำเนินการต่อ|ถัดไป|ต่อไป|次へ(?:進む)?|続ける|続行|進む|手続きへ進む|继续|繼續|下一步|前往|계속(?:하기)?|다음)[^\p{L}]*$/iu;

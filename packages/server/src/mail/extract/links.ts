@@ -17,7 +17,7 @@ import {
 type LinkKind = MailLink['kind'];
 
 export const MAX_LINKS = 200;
-/** Longest URL, characters; a longer one contains data and is no page. */
+/** Characters; a longer URL contains data and is no page. */
 const MAX_HREF = 16 * 1024;
 const MAX_READ = 1024 * 1024;
 const WORDS_AROUND = 120;
@@ -32,7 +32,7 @@ const WEB_SCHEME = /https?$/i;
 /** Schemes other than HTTP, such as `acme` of an app link (RFC 3986 section 3.1). */
 const APP_SCHEME = /(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,31}$/i;
 const MAX_SCHEME = 33;
-/** Schemes of servers and files, which mail programs do not open. */
+/** Schemes that mail programs do not open. */
 const NO_APP =
   /^(?:jdbc|odbc|postgres|[a-z+]*sql\w*|mongodb|redis|rediss|amqps?|ldaps?|smtps?|imaps?|pop3s?|s?ftps?|ssh|git|svn|rsync|s3|gs|wss?|tcp|udp|tls|unix|docker|npm|pkg|file|data|javascript|vbscript|about|blob|chrome|resource|view-source)\b/i;
 /**
@@ -41,9 +41,9 @@ const NO_APP =
  */
 const ADDRESS =
   /(?:[^\s\]<>"\u00ab\u00bb\u201c\u201d\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|\](?!\()|(?<![a-z0-9)\]}.,;:!?])[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])+/iy;
-/** Invisible characters are removed only here, because the URL standard keeps them within a URL. */
+/** The URL standard keeps invisible characters within a URL, so they are removed only here. */
 const BEHIND_LINK = new RegExp(`[.,;:!?'*_\\|\`${INVISIBLE}]`, 'v');
-/** Links with these schemes may unsubscribe, but have no other purpose. */
+/** Such links may unsubscribe, but have no other purpose. */
 const NO_PAGE = /^(?:mailto|tel|sms):/i;
 const NO_LINK = /^(?:javascript|data|vbscript|cid|about|blob|file):|^#/i;
 const GENERIC =
@@ -57,7 +57,7 @@ const TARGET = /^[^()]*(?:\([^()]*\)[^()]*)*/;
 const BRACKETS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
 
 function trimEnd(link: string): string {
-  // Surplus closing brackets of each kind, counted when the first one is found.
+  // Surplus closing brackets of each kind.
   const surplus = new Map<string, number>();
   for (let end = link.length; end > 0; end--) {
     const last = link.charAt(end - 1);
@@ -127,13 +127,13 @@ function kindOfWeb(href: string, text: string, around: Around | undefined): Link
   return said ?? (isButton ? kindOfHeading(around) : undefined) ?? path ?? 'other';
 }
 
-/** Purpose by the nearest heading: a short line that is not a sentence. */
+/** By the nearest heading: a short line that is not a sentence. */
 function kindOfHeading({ above }: Around): LinkKind | undefined {
   const lines = above.split('\n').filter((line) => line.length <= MAX_HEADING && !/[.:,;]\s*$/.test(line));
   return lines.map(kindOfText).findLast((kind) => kind !== undefined);
 }
 
-/** Else by an earlier sentence that refers to a link: "Use the link below to sign in. It works once." */
+/** By the nearest sentence, or an earlier one about a link: "Use the link below to sign in. It works once." */
 function kindOfSentence({ before, after }: Around): LinkKind | undefined {
   const sentences = before.trimEnd().split(SENTENCE_END);
   const nearest = sentences.at(-1) ?? '';

@@ -28,6 +28,10 @@ export abstract class TagReader implements TokenizerCallbacks {
   abstract ontext(start: number, end: number): void;
   abstract onclosetag(start: number, end: number): void;
 
+  protected get(attribute: string): string {
+    return this.attributes.get(attribute) ?? '';
+  }
+
   onopentagname(start: number, end: number): void {
     this.tagStart = start - 1;
     this.tag = this.html.slice(start, end).toLowerCase();

@@ -4,8 +4,9 @@ import { isKnownCharset, isSevenBit } from '../mime/charset.ts';
 import { bodyBytes } from '../mime/part-index.ts';
 import type { Part } from '../mime/parts.ts';
 import type { Case, LintedMail } from './finding.ts';
+import { shortened } from './page-places.ts';
 
-/** Gmail shows only this many bytes of HTML, and a link to the rest. */
+/** Gmail shows only this much, and a link to the rest. */
 const CLIPPED_BYTES = 102 * 1024;
 const MIN_WORDS = 20;
 const MIN_SHARED = 0.2;
@@ -41,8 +42,8 @@ export const missingCharsets = (mail: LintedMail): string[] =>
     .filter((part) => charsetOf(part) === '' && !isAscii(bodyBytes(mail.source, part)))
     .map(({ type }) => type);
 
-export const missingText = ({ mail: { content }, page }: LintedMail): (string | null)[] =>
-  !content.text?.trim() && (content.htmlText?.trim() || page?.images.length) ? [null] : [];
+export const missingText = ({ mail: { content } }: LintedMail): (string | null)[] =>
+  !content.text?.trim() && (content.htmlText?.trim() || content.images.length > 0) ? [null] : [];
 
 const wordsOf = (text: string): Set<string> =>
   new Set(
@@ -71,25 +72,23 @@ export function clippedHtml({ mail: { content } }: LintedMail): Case[] {
   return [{ message, where: 'text/html' }];
 }
 
-/** Attachments that are not meant to be saved: messages and their headers, signatures and encrypted data. */
+/** Messages and their headers, signatures and encrypted data. */
 const NOT_SAVED = /^(?:message\/|text\/rfc822-headers|multipart\/|application\/(?:pgp|(?:x-)?pkcs7)-)/;
 
 export function filesWithoutName({ mail: { content }, parts }: LintedMail): Case[] {
   // The parts of an encrypted message are not meant to be saved (RFC 3156 section 4).
   if (parts.root.type === 'multipart/encrypted') return [];
-  return content.attachments
-    .filter(
-      ({ disposition, filename, contentType, parameters }) =>
-        disposition === 'attachment' &&
-        filename === null &&
-        !NOT_SAVED.test(contentType) &&
-        // An invitation that calendars read (RFC 6047 section 2.4).
-        !(contentType === 'text/calendar' && 'method' in parameters),
-    )
-    .map(({ id, contentType }) => ({
-      message: `The attachment of type ${contentType} has no file name. Add a "filename" to its Content-Disposition.`,
-      where: id,
-    }));
+  return (
+    content.attachments
+      .filter(({ disposition, filename }) => disposition === 'attachment' && filename === null)
+      .filter(({ contentType }) => !NOT_SAVED.test(contentType))
+      // An invitation that calendars read (RFC 6047 section 2.4).
+      .filter(({ contentType, parameters }) => contentType !== 'text/calendar' || !('method' in parameters))
+      .map(({ id, contentType }) => ({
+        message: `The attachment of type ${contentType} has no file name. Add a "filename" to its Content-Disposition.`,
+        where: id,
+      }))
+  );
 }
 
 /** Placeholders of Mustache, Jinja, ERB, JavaScript, PHP mailers and Mailchimp, and a stringified object. */
@@ -100,10 +99,9 @@ const IN_ADDRESS =
   /\{\{[^{}]{1,60}\}\}|%7B%7B.{1,60}?%7D%7D|\$\{[\w.]{1,60}\}|\*\|[\w:]{1,40}\|\*|\[object(?: |%20)Object\]|^https?:\/\/undefined\b|\/undefined(?=[/?#]|$)/i;
 const GREETING =
   /^(?:hi|hello|hey|dear|hallo|liebe[rs]?|guten tag|bonjour|hola|olá|ciao|beste|cześć|hej|merhaba)\b/i;
-/** Values that programs print for a missing name. */
+/** What programs print for a missing name. */
 const NO_NAME = /\b(?:undefined|null|None|NaN)\b/;
 const EMPTY_NAME = /^(?:hi|hello|hey|dear|hallo) ,/i;
-/** Greetings are near the top, and short. */
 const MAX_LINES = 12;
 const MAX_GREETING = 80;
 const MAX_READ = 4 * 1024;
@@ -112,13 +110,10 @@ export function unfilledTemplates(linted: LintedMail): Case[] {
   const { summary, content } = linted.mail;
   const inSubject = isOfPeople(linted) ? undefined : PLACEHOLDER.exec(summary.subject)?.[0];
   const greeting = brokenGreeting(content.text ?? '') ?? brokenGreeting(content.htmlText ?? '');
-  const found: [where: string, found?: string | undefined][] = [
+  const found: (readonly [where: string, found: string | undefined])[] = [
     ['Subject', inSubject],
     ['greeting', greeting],
-    ...content.links.map(({ href }): [string, string | undefined] => [
-      href.slice(0, 100),
-      IN_ADDRESS.exec(href)?.[0],
-    ]),
+    ...content.links.map(({ href }) => [href.slice(0, 100), IN_ADDRESS.exec(href)?.[0]] as const),
   ];
   return found.flatMap(([where, value]) => {
     if (value === undefined) return [];
@@ -143,4 +138,25 @@ function isOfPeople({ parts, mail: { summary, content } }: LintedMail): boolean 
     parts.header.fields.some(({ key }) => key === 'list-id') ||
     /^\s*(?:re|fwd?|aw|wg|tr|rv)\s*:/i.test(summary.subject)
   );
+}
+
+export function brokenCids({ mail: { content }, urls }: LintedMail): Case[] {
+  const ids = new Set(content.attachments.map(({ contentId }) => contentId));
+  return urls
+    .filter((url) => /^cid:/i.test(url))
+    .map((url) => url.slice('cid:'.length))
+    .filter((id) => !ids.has(id) && !ids.has(decoded(id)))
+    .map((id) => ({
+      message: `No part has the Content-ID <${shortened(id)}>, so the image is broken.`,
+      where: shortened(`cid:${id}`),
+    }));
+}
+
+/** Decodes a `cid:` URL, which may contain escapes (RFC 2392). */
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return id;
+  }
 }

@@ -2,16 +2,27 @@ import type { LintFinding } from '@mayfly/client/contract';
 import type { Bodies } from '../bodies.ts';
 import type { ParsedMail } from '../mail.ts';
 import type { Parts } from '../mime/parts.ts';
-import type { AccessibilityPlaces } from './accessibility-places.ts';
-import type { PageFacts } from './page-facts.ts';
+
+/** A feature of HTML or CSS that the mail uses. */
+export interface UsedFeature {
+  /** Part of the URL `https://www.caniemail.com/features/…`. */
+  slug: string;
+  title: string;
+  /** One letter per client: `y`, `a` for partial support, `n`, or `u` for unknown. */
+  support: string;
+  lines: number[];
+}
 
 export interface LintedMail {
   source: Buffer;
   parts: Parts;
   bodies: Bodies;
   mail: ParsedMail;
-  page: PageFacts | null;
-  accessibility: AccessibilityPlaces;
+  /** Places of the HTML that break a rule, by the name of the rule. */
+  places: ReadonlyMap<string, readonly string[]>;
+  /** URLs in the HTML. */
+  urls: readonly string[];
+  features: readonly UsedFeature[];
 }
 
 export interface Case {
@@ -20,7 +31,7 @@ export interface Case {
 }
 
 /** Returns the problems: places, or cases with a message of their own. */
-export type Check = (mail: LintedMail) => readonly (string | null | Case)[];
+export type Check = (mail: LintedMail, rule: string) => readonly (string | null | Case)[];
 
 export type Rule = readonly [
   name: string,

@@ -3,9 +3,9 @@ import { sortParts } from '../bodies.ts';
 import { cut } from '../limits.ts';
 import { readParts } from '../mime/parts.ts';
 import { parseMail } from '../parse.ts';
-import { accessibilityPlaces } from './accessibility-places.ts';
-import { featuresOf } from './page-checks.ts';
-import { pageFacts } from './page-facts.ts';
+import { toFeatures, usedFeatures } from './client-support.ts';
+import type { LintedMail } from './finding.ts';
+import { readPlaces } from './page-places.ts';
 import { RULES } from './rules.ts';
 
 const MAX_NAMED = 5;
@@ -19,11 +19,14 @@ export function lintMail(raw: Uint8Array): LintReport {
   const mail = parseMail(source);
   const parts = readParts(source);
   const { html } = mail.content;
-  const page = html === null ? null : pageFacts(html);
-  const accessibility = html === null ? new Map<string, string[]>() : accessibilityPlaces(html);
-  const linted = { source, parts, bodies: sortParts(source, parts.root), mail, page, accessibility };
+  const bodies = sortParts(source, parts.root);
+  const page =
+    html === null
+      ? { places: new Map(), urls: [], features: [] }
+      : { ...readPlaces(html), features: usedFeatures(html) };
+  const linted: LintedMail = { source, parts, bodies, mail, ...page };
   const findings = RULES.flatMap(([rule, severity, reference, check, ofAll = '']) => {
-    const cases = check(linted).map((one) =>
+    const cases = check(linted, rule).map((one) =>
       typeof one === 'object' && one !== null ? one : { message: ofAll, where: one },
     );
     if (cases.length === 0) return [];
@@ -36,7 +39,7 @@ export function lintMail(raw: Uint8Array): LintReport {
   });
   return {
     findings: findings.toSorted((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity)),
-    features: featuresOf(page),
+    features: toFeatures(page.features),
   };
 }
 

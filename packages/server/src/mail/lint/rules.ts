@@ -1,13 +1,16 @@
 import * as body from './body-checks.ts';
 import support from './client-support.json' with { type: 'json' };
+import { rarelySupported } from './client-support.ts';
 import type { Check, Rule } from './finding.ts';
 import * as header from './header-checks.ts';
-import * as page from './page-checks.ts';
 
 /* To add a rule, add a row. Rules must report nothing for a well-made mail. */
 
+/** The places that `page-places.ts` has found. */
+const ofPage: Check = ({ places }, rule) => places.get(rule) ?? [];
+
 // biome-ignore format: a table
-const OF_HEADER_AND_BODY: readonly Rule[] = [
+export const RULES: readonly Rule[] = [
   ['missing-date', 'error', 'RFC 5322 section 3.6', header.missing('Date'),
     'The header has no Date field. Every message needs one.'],
   ['missing-from', 'error', 'RFC 5322 section 3.6', header.missing('From'),
@@ -38,57 +41,43 @@ const OF_HEADER_AND_BODY: readonly Rule[] = [
   ['attachment-without-filename', 'warning', 'RFC 2183 section 2.3', body.filesWithoutName],
   ['unfilled-template', 'warning', 'Placeholders of Mustache, Jinja, ERB, JavaScript and Mailchimp',
     body.unfilledTemplates],
-  ['image-without-alt', 'warning', 'WCAG 2.2 success criterion 1.1.1', page.imagesWithout('hasAlt'),
+  ['image-without-alt', 'warning', 'WCAG 2.2 success criterion 1.1.1', ofPage,
     'The image has no "alt" attribute. Many clients show no images at first, and then only this; write alt="" if it only decorates.'],
-  ['image-without-size', 'info', 'HTML Living Standard section 4.8.17', page.imagesWithout('hasSize'),
+  ['image-without-size', 'info', 'HTML Living Standard section 4.8.17', ofPage,
     'The image has no width. Outlook on Windows shows it in the size of its file; add "width" and "height".'],
-  ['broken-cid', 'error', 'RFC 2392 section 2', page.brokenCids],
-  ['insecure-link', 'warning', 'RFC 9110 section 4.2.2', page.insecure('link'),
+  ['broken-cid', 'error', 'RFC 2392 section 2', body.brokenCids],
+  ['insecure-link', 'warning', 'RFC 9110 section 4.2.2', ofPage,
     'The link is not encrypted. Use https:, above all for links that contain a token.'],
-  ['insecure-image', 'warning', 'W3C Mixed Content section 3.2', page.insecure('image'),
+  ['insecure-image', 'warning', 'W3C Mixed Content section 3.2', ofPage,
     'This is loaded without encryption. Web mail on https: does not show it; use https:.'],
-  ['little-client-support', 'info', `https://www.caniemail.com (data of ${support.date})`, page.rarelySupported],
-];
-
-type AccessibilityRow = [name: string, severity: Rule[1], reference: string, message: string];
-
-/** From the accessibility report of the Email Markup Consortium. Problems of most mails are `info`. */
-// biome-ignore format: a table
-const OF_ACCESSIBILITY: readonly AccessibilityRow[] = [
-  ['html-lang', 'info', 'WCAG 2.2 success criterion 3.1.1',
+  ['little-client-support', 'info', `https://www.caniemail.com (data of ${support.date})`, rarelySupported],
+  // From the accessibility report of the Email Markup Consortium. Problems of most mails are `info`.
+  ['html-lang', 'info', 'WCAG 2.2 success criterion 3.1.1', ofPage,
     'No element says the language, so a screen reader guesses it. Write <html lang="en">, and lang on the first element of the body too.'],
-  ['html-dir', 'info', 'WCAG 2.2 success criterion 1.3.2',
+  ['html-dir', 'info', 'WCAG 2.2 success criterion 1.3.2', ofPage,
     'No element says in which direction the text runs, and mail programs have one of their own. Write <html dir="ltr">, and dir on the first element of the body too.'],
-  ['document-title', 'info', 'WCAG 2.2 success criterion 2.4.2',
+  ['document-title', 'info', 'WCAG 2.2 success criterion 2.4.2', ofPage,
     'The document has no title, which a browser and a screen reader announce. Write <title> with the subject.'],
-  ['layout-table-role', 'info', 'WCAG 2.2 success criterion 1.3.1',
+  ['layout-table-role', 'info', 'WCAG 2.2 success criterion 1.3.1', ofPage,
     'A screen reader counts rows and columns of this table. Write role="presentation" if it is for layout, and <th> if it has data.'],
-  ['link-name', 'warning', 'WCAG 2.2 success criterion 2.4.4',
+  ['link-name', 'warning', 'WCAG 2.2 success criterion 2.4.4', ofPage,
     'The link has no text, so a screen reader reads its address. Give its image an "alt", or the link an "aria-label".'],
-  ['button-name', 'warning', 'WCAG 2.2 success criterion 4.1.2',
+  ['button-name', 'warning', 'WCAG 2.2 success criterion 4.1.2', ofPage,
     'The button has no text. Write one, or an "aria-label".'],
-  ['image-alt-file-name', 'warning', 'WCAG 2.2 success criterion 1.1.1',
+  ['image-alt-file-name', 'warning', 'WCAG 2.2 success criterion 1.1.1', ofPage,
     'The "alt" of the image is the name of a file. Say what the image shows, or write alt="" if it only decorates.'],
-  ['heading-order', 'info', 'WCAG 2.2 success criterion 1.3.1',
+  ['heading-order', 'info', 'WCAG 2.2 success criterion 1.3.1', ofPage,
     'The headings leave out a level, so the outline that screen readers offer has a gap.'],
-  ['color-contrast', 'info', 'WCAG 2.2 success criterion 1.4.3',
+  ['color-contrast', 'info', 'WCAG 2.2 success criterion 1.4.3', ofPage,
     'The contrast of text and background is below 4.5 to 1, or below 3 to 1 for large text.'],
-  ['small-text', 'info', 'Email Markup Consortium, Accessibility Report 2025',
+  ['small-text', 'info', 'Email Markup Consortium, Accessibility Report 2025', ofPage,
     'The text is smaller than 12 px, which is hard to read on a phone.'],
-  ['script-link', 'warning', 'https://www.caniemail.com',
+  ['script-link', 'warning', 'https://www.caniemail.com', ofPage,
     'The link runs a script, which no mail program does. Write an address.'],
-  ['empty-link', 'warning', 'WCAG 2.2 success criterion 2.4.4',
+  ['empty-link', 'warning', 'WCAG 2.2 success criterion 2.4.4', ofPage,
     'The link leads nowhere. Check that the template has its address.'],
-  ['relative-image', 'warning', 'RFC 2110 section 4',
+  ['relative-image', 'warning', 'RFC 2110 section 4', ofPage,
     'The address of the image is not complete, and a mail has no page to complete it. Write https: and the host, or attach the image.'],
-  ['active-content', 'warning', 'https://www.caniemail.com',
+  ['active-content', 'warning', 'https://www.caniemail.com', ofPage,
     'Mail programs remove scripts, frames and objects, and filters treat such mail as an attack. Leave them out.'],
-];
-
-export const RULES: readonly Rule[] = [
-  ...OF_HEADER_AND_BODY,
-  ...OF_ACCESSIBILITY.map(([name, severity, reference, message]): Rule => {
-    const check: Check = ({ accessibility }) => accessibility.get(name) ?? [];
-    return [name, severity, reference, check, message];
-  }),
 ];

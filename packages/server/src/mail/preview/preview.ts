@@ -8,9 +8,9 @@ import { readBodies } from '../parse.ts';
  * of the mail, opens links in a new tab, and removes DNS prefetch hints, which no policy blocks.
  */
 
-/** Characters of HTML or text that are shown. Images in `data:` URIs need megabytes; rendering takes up to 100 ms for one. */
+/** Characters that are shown. Images in `data:` URIs need megabytes, each of which takes up to 100 ms. */
 const MAX_LENGTH = 4 * 1024 * 1024;
-/** Limit of the page in characters; only many short `cid:` references or escaped characters exceed it. */
+/** Characters; only many short `cid:` references or escaped characters make a page longer. */
 export const MAX_PAGE_LENGTH = 2 * MAX_LENGTH;
 
 export interface PreviewPage {
@@ -32,10 +32,6 @@ const HEAD = '<base target="_blank">';
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '"': '&quot;', '<': '&lt;' };
 
 const escaped = (value: string): string => value.replaceAll(/[&"<]/g, (one) => ESCAPES[one] ?? one);
-
-/** A `link` that is not a style sheet: an icon, or a hint such as `dns-prefetch`. */
-const isHint = (attributes: ReadonlyMap<string, string>): boolean =>
-  !/(?:^|\s)stylesheet(?:\s|$)/i.test(attributes.get('rel') ?? '');
 
 class PageWriter extends TagReader {
   remoteCount = 0;
@@ -61,7 +57,11 @@ class PageWriter extends TagReader {
   }
 
   ontext(start: number, end: number): void {
-    if (this.inStyle) this.style(start, end);
+    if (!this.inStyle) return;
+    const text = this.html.slice(start, end);
+    this.countStyle(text);
+    const changed = this.withImages(text);
+    if (changed !== text) this.replace(start, end, changed);
   }
 
   onclosetag(): void {
@@ -76,8 +76,10 @@ class PageWriter extends TagReader {
 
   private change(end: number): void {
     const { tag, attributes } = this;
-    const isPrefetch = tag === 'meta' && /dns-prefetch/i.test(attributes.get('http-equiv') ?? '');
-    if (tag === 'base' || isPrefetch || (tag === 'link' && isHint(attributes))) {
+    const isPrefetch = tag === 'meta' && /dns-prefetch/i.test(this.get('http-equiv'));
+    // A `link` that is no style sheet is an icon, or a hint such as `dns-prefetch`.
+    const isHint = tag === 'link' && !/(?:^|\s)stylesheet(?:\s|$)/i.test(this.get('rel'));
+    if (tag === 'base' || isPrefetch || isHint) {
       this.replace(this.tagStart, end, '');
       return;
     }
@@ -109,13 +111,6 @@ class PageWriter extends TagReader {
     return changed;
   }
 
-  private style(start: number, end: number): void {
-    const text = this.html.slice(start, end);
-    this.countStyle(text);
-    const changed = this.withImages(text);
-    if (changed !== text) this.replace(start, end, changed);
-  }
-
   private countStyle(text: string): void {
     this.remoteCount += text.match(STYLE_URL)?.length ?? 0;
   }
@@ -138,7 +133,7 @@ function doctypeEnd(html: string): number {
   return html.indexOf('>', at) + 1;
 }
 
-/** Note about cut content. At the beginning, because at the end an element that was cut open could hide it. */
+/** At the beginning, because at the end an element that was cut open could hide it. */
 const CUT_NOTE =
   '<p style="all:initial;display:block;font:14px/1.4 system-ui,sans-serif;padding:8px 16px;background:#fff3c4;color:#333">Only the first 4 MiB of this message are shown. Read the rest in the view “Source”, or download the message.</p>';
 
@@ -179,7 +174,7 @@ const note = (text: string): PreviewPage => ({
   remoteCount: 0,
 });
 
-/** Shows the HTML of a mail, else its text. @param imagesUrl the URL of an image without its attachment id */
+/** The HTML of a mail, else its text, as a page. @param imagesUrl the URL of an image without its attachment id */
 export function previewMail(raw: Uint8Array, imagesUrl: string): PreviewPage {
   const { html, text, attachments } = readBodies(raw);
   const shown = html ?? text ?? '';

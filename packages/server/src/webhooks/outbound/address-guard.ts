@@ -4,7 +4,7 @@ import { AppError, codeOf } from '../../errors.ts';
 import { quoted } from '../../text/nearest.ts';
 import type { Resolve } from './resolve.ts';
 
-// Checks addresses that clients choose: at registration and again when connecting, since DNS may have changed.
+/* Checks addresses that clients choose: at registration and again when connecting, since DNS may have changed. */
 
 export interface Cidr {
   address: ipaddr.IPv4 | ipaddr.IPv6;
@@ -37,8 +37,7 @@ class AddressRefusedError extends Error {
 
 /**
  * True for public unicast addresses and for addresses inside `allow`. IPv6 addresses that embed an IPv4 address
- * (mapped, compatible, NAT64, 6to4, Teredo, ISATAP) are rejected, since each could bypass a rule for IPv4:
- * `127.0.0.0/8` does not allow `::ffff:127.0.0.1`. Texts that are no address, or have a zone, are rejected too.
+ * (mapped, compatible, NAT64, 6to4, Teredo, ISATAP) are rejected, since each could bypass a rule for IPv4.
  */
 export function isAllowedAddress(ip: string, allow: readonly Cidr[]): boolean {
   if (isIP(ip) === 0 || ip.includes('%')) return false;
@@ -153,7 +152,7 @@ export function readUrl(text: string): URL {
   return url;
 }
 
-/** The URL without its query, which may contain a secret; nothing of it where it may contain a password. */
+/** Without the query, which may contain a secret; nothing of a URL that may contain a password. */
 const shownUrl = (text: string): string =>
   text.includes('@') ? 'The given text' : quoted(text.replace(/[?#].*/s, '…'));
 
@@ -162,23 +161,20 @@ function isAllowedPort(text: string): boolean {
   return text === '' || port === 80 || port === 443 || (port >= 1024 && !REFUSED_PORTS.has(port));
 }
 
-function refused(sentence: string, cause?: unknown): AppError {
-  return new AppError('webhook_url_refused', sentence, {}, { cause });
-}
+const refused = (sentence: string, cause?: unknown): AppError =>
+  new AppError('webhook_url_refused', sentence, {}, { cause });
 
-/** The host name without the brackets of an IPv6 literal. */
-function hostOf(url: URL): string {
-  return url.hostname.replace(/^\[(.*)\]$/, '$1');
-}
+/** Without the brackets of an IPv6 literal. */
+const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1');
 
-/** @throws {@link AddressRefusedError} if the host is an IP address that is not allowed */
+/** @throws AddressRefusedError if the host is an IP address that is not allowed */
 export function requireAllowedLiteral(url: URL, allow: readonly Cidr[]): void {
   const host = hostOf(url);
   if (isIP(host) === 0 || isAllowedAddress(host, allow)) return;
   throw new AddressRefusedError(`The address ${host} is not public. ${howToAllow(host)}`);
 }
 
-/** Resolves a host name. @throws {@link AddressRefusedError} if any of its addresses is not allowed */
+/** @throws AddressRefusedError if any address of the host is not allowed */
 async function findAllowed(host: string, settings: GuardSettings): Promise<string[]> {
   const { allow, resolve, namesAddresses = false } = settings;
   const addresses = await resolve(host);
@@ -207,7 +203,7 @@ function lookupFailure(cause: unknown): string {
   return 'its name servers did not return a usable answer';
 }
 
-/** A `lookup` for sockets that fails unless all addresses are allowed, so a socket connects to checked ones only. */
+/** A `lookup` for sockets that fails unless all addresses are allowed. */
 export function guardedLookup(settings: GuardSettings): LookupFunction {
   return (host, options, callback) => {
     findAllowed(host, settings).then(

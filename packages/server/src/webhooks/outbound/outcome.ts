@@ -1,11 +1,10 @@
 import { codeOf, messageOf } from '../../errors.ts';
 
-/** Why an attempt failed, for programs. */
 export type AttemptErrorCode =
-  /** The target is not allowed; nothing was sent. */
+  /** Not allowed; nothing was sent. */
   | 'url_refused'
   | 'address_refused'
-  /** No connection; nothing was sent. */
+  /** Nothing was sent. */
   | 'dns_failed'
   | 'connect_failed'
   | 'tls_failed'
@@ -28,12 +27,12 @@ export interface AttemptError {
 
 export interface AttemptOutcome {
   ok: boolean;
-  /** Status of the response; null without a response. */
+  /** Null without a response. */
   status: number | null;
-  /** The Retry-After header as received; null without it. */
+  /** The header as received. */
   retryAfter: string | null;
   durationMs: number;
-  /** Why the attempt failed; null if `ok` is true. */
+  /** Null if `ok`. */
   error: AttemptError | null;
   /** Start of the response body, untrusted, without control characters; '' if there is none or it is compressed. */
   responseStart: string;
@@ -54,11 +53,11 @@ const CONNECT_SENTENCES: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'The connection could not be established in time.',
 };
 
-/** Codes of node:dns for failed lookups (resolve.ts). */
+/** Codes of node:dns. */
 const DNS_CODES =
   /^(ENOTFOUND|ENODATA|EAI_\w+|ETIMEOUT|E?SERVFAIL|E?REFUSED|ECANCELLED|EBAD\w+|EFORMERR|ENOTIMP)$/;
 
-/** OpenSSL's verification results, which Node.js uses as codes, and codes of Node.js itself. */
+/** Codes of Node.js, among them OpenSSL's verification results. */
 const TLS_CODES = /^ERR_(TLS|SSL)_|CERT|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|^EPROTO$/;
 
 /** Codes of undici for invalid responses; ERR_ASSERTION is its error for an unrequested upgrade. */

@@ -4,28 +4,27 @@ import { AppError } from '../../errors.ts';
 import { type GuardSettings, guardedLookup, readUrl, requireAllowedLiteral } from './address-guard.ts';
 import { type AttemptError, type AttemptOutcome, attemptError, statusError } from './outcome.ts';
 
-/** Time limit of one attempt, from the DNS lookup to the end of the response. */
+/** Of one attempt, from the DNS lookup to the end of the response. */
 export const ATTEMPT_TIMEOUT_MS = 15_000;
-/** Time limit of a connect, with the TLS handshake. Leaves time to try the host's next address. */
+/** Includes the TLS handshake, and leaves time to try the host's next address. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Maximum idle time, even if the receiver offers more, because common servers close after five seconds without notice. */
+/** Common servers close idle connections after five seconds without notice. */
 const KEEP_ALIVE_MS = 4000;
 /** After this many requests, the next one opens a new connection, whose address is checked again. */
 const REQUESTS_PER_CONNECTION = 100;
 /** Bytes of a response body that the delivery log keeps. */
 export const RESPONSE_START_BYTES = 1024;
-/** Up to this many bytes of a response body are read, so that its connection can be reused; a longer body closes it. */
+/** Bytes of a response body that are read so that its connection can be reused; a longer body closes it. */
 const RESPONSE_READ_BYTES = 64 * 1024;
-/** Characters of a Retry-After header that are kept; a date has 29. */
+/** Characters; a date has 29. */
 const RETRY_AFTER_LENGTH = 64;
 /** The deliverer's maximum of concurrent attempts, so that endpoints on the same host do not delay each other. */
 export const CONNECTIONS_PER_ORIGIN = 768;
 
 interface Attempt {
   url: string;
-  /** In lower case: those of the signature, and Content-Type unless it is JSON. User-Agent and Accept-Encoding are added. */
+  /** Names in lower case. Content-Type is JSON unless given; User-Agent and Accept-Encoding are added. */
   headers: Record<string, string>;
-  /** Exactly as signed. */
   body: string | Uint8Array;
   signal?: AbortSignal;
 }
@@ -33,8 +32,8 @@ interface Attempt {
 export type Sender = ReturnType<typeof createSender>;
 
 /**
- * undici's Agent, which checks host names in the socket's lookup. Ignores proxy settings of the environment, because
- * a proxy would bypass the check. Loads undici: 5 MB, and many servers send no webhooks.
+ * Ignores proxy settings of the environment, because a proxy would bypass the check of addresses. Imports undici on
+ * first use: it takes 5 MB, and many servers send no webhooks.
  */
 async function openAgent(guard: GuardSettings) {
   const { Agent, request } = await import('undici');
@@ -53,10 +52,7 @@ async function openAgent(guard: GuardSettings) {
   return { agent, request };
 }
 
-/**
- * The HTTP client of webhooks: guarded against SSRF, without redirects, limited in time and size.
- * @param userAgent the User-Agent header, such as `Mayfly/0.1.0`
- */
+/** The HTTP client of webhooks: guarded against SSRF, without redirects, limited in time and size. */
 export function createSender({
   allow,
   resolve,
@@ -86,7 +82,7 @@ export function createSender({
   }
 
   return {
-    /** Sends one POST request. Never rejects: failures are outcomes too. Only the status decides, whatever the body is. */
+    /** Sends one POST request. Never rejects: failures are outcomes too. */
     async send(attempt: Attempt): Promise<AttemptOutcome> {
       const began = clock.monotonic();
       const timeUp = new AbortController();
@@ -129,7 +125,7 @@ function failure(thrown: unknown, signal: AbortSignal, timeUp: AbortSignal): Att
   return { code: 'timeout', message };
 }
 
-/** Reads up to {@link RESPONSE_READ_BYTES} and returns the start as text. Errors only shorten it. */
+/** The start of the response body as text. Errors only shorten it. */
 async function readStart(answer: Dispatcher.ResponseData): Promise<string> {
   const kept: Uint8Array[] = [];
   let read = 0;

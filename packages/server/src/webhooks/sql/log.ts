@@ -26,11 +26,10 @@ export type DeliveryRecord = Omit<WebhookDelivery, 'createdAt' | 'nextAttemptAt'
   attempts: AttemptRecord[];
 };
 
-/** A step of a replay. Its result's `last` is the next step's `after`, null at the end. */
 export interface ReplayStep {
   state: Exclude<DeliveryState, 'pending'>;
+  /** Ids: those of the step begin after the `last` of the step before, and end before those of later deliveries. */
   after: string;
-  /** Deliveries that are added meanwhile have larger ids and are not replayed. */
   before: string;
   limit: number;
 }
@@ -43,14 +42,13 @@ interface DeliveredMessage {
   to: number;
 }
 
-/** A page of a webhook's log, newest first: deliveries with smaller ids than `before`. */
 interface LogPage {
   limit: number;
   before: string | null;
   state?: DeliveryState | undefined;
 }
 
-/** Margin for searches by time: a delivery's id contains a time slightly before `receivedAt`, and clocks of nodes may differ. */
+/** The id of a delivery has a time slightly before `receivedAt`, and clocks of nodes may differ. */
 const MARGIN_MS = 1_000;
 
 /** @param which conditions, order and limit; `d` is the delivery, `w` its webhook */
@@ -73,7 +71,7 @@ async function findOn(db: Db, accountId: string, webhookId: string, id: string, 
   return found;
 }
 
-/** Locks a live webhook of the account. @returns false if there is none */
+/** @returns false if the account has no such live webhook */
 async function lockOwn(tx: Tx, accountId: string, webhookId: string, now: number): Promise<boolean> {
   const own = await tx.first(
     sql`select id from webhooks where id = ${webhookId} and account_id = ${accountId} and ends_at > ${now} ${FOR_UPDATE}`,
@@ -91,7 +89,7 @@ const newRound = (now: number): Sql =>
   sql`state = 'pending', reason = null, due_at = ${now}, ended_at = null, round = 0`;
 
 export const log = {
-  /** An operation of the kind `search`, because with a state it may read the whole log. */
+  /** A search, because with a state it may read the whole log. */
   list: search(
     async (db, accountId: string, webhookId: string, { limit, before, state }: LogPage, now: number) => {
       const found = await readDeliveries(
@@ -103,7 +101,7 @@ export const log = {
     },
   ),
 
-  /** Newest first. Searches the logs by the message's time: an index by message would cost a write per delivery. */
+  /** Searches the logs by the message's time: an index by message would cost a write per delivery. */
   listOfMessage: read(
     (db, accountId: string, { inboxId, messageId, from, to }: DeliveredMessage, now: number) =>
       readDeliveries(
@@ -115,7 +113,7 @@ export const log = {
       ),
   ),
 
-  /** Adds a test delivery, due at once. @returns undefined if there is no such live webhook */
+  /** @returns undefined if there is no such live webhook */
   addTest: write(
     async (
       tx,
@@ -153,7 +151,7 @@ export const log = {
     },
   ),
 
-  /** Replays those of the next `limit` deliveries, oldest first, that are in the state and whose inbox is live. */
+  /** Replays the next `limit` deliveries in the state, except those of ended inboxes. @returns `last`: null at the end */
   replaySome: write(
     async (
       tx,
@@ -167,10 +165,9 @@ export const log = {
         sql`select id from deliveries where webhook_id = ${webhookId} and id > ${after} and id < ${before}
           and state = ${state} order by id limit ${limit}`,
       );
-      const ids = rows.map(({ id }) => id);
       const replayed = await tx.run(
         sql`update deliveries set ${newRound(now)}
-          where id ${anyOf(ids)} and state = ${state} and (inbox_id is null or exists (
+          where id ${anyOf(rows.map(({ id }) => id))} and state = ${state} and (inbox_id is null or exists (
             select 1 from inboxes i where i.id = deliveries.inbox_id and i.expires_at > ${now} and i.freed = 0))`,
       );
       if (replayed > 0) await wake(tx, webhookId);

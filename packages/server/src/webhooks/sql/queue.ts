@@ -15,28 +15,27 @@ import { signingSecrets } from './webhooks.ts';
 
 /*
  * The webhook's row is the head of its queue: `next_at` is when a delivery may be claimed (null without pending
- * ones), and its lock limits concurrent attempts across nodes. Claims and records hold that lock until they commit.
- * Storing mail never takes it: it inserts into `wakes`, which the next claim reads.
- * Times are those of schedule-clock.ts.
+ * ones), and its lock, which claims and records hold until they commit, limits concurrent attempts across nodes.
+ * Storing mail never takes that lock: it inserts into `wakes`, which the next claim reads. Times are those of
+ * schedule-clock.ts.
  */
 
 type LeasedDelivery = Pick<DeliveryRecord, 'id' | 'eventId' | 'inboxId' | 'messageId' | 'createdAt'>;
 
-/** A delivery that only its claimer may attempt until `leasedUntil`. */
 export interface ClaimedDelivery extends LeasedDelivery {
   webhookId: string;
   accountId: string;
   url: string;
   secrets: string[];
-  /** Number of the attempt, from 1 in each round. A replay begins a new round. */
+  /** From 1 in each round. A replay begins a new round. */
   attemptNumber: number;
-  /** Identifies the claim when its result is recorded. */
+  /** Nobody else attempts the delivery before. Identifies the claim when its result is recorded. */
   leasedUntil: number;
   /** Whether it counts against {@link ClaimLimits.prompt}. */
   prompt: boolean;
 }
 
-/** How many deliveries a claim may take. A webhook is prompt after a 2xx response within `PROMPT_MS`. */
+/** How many deliveries of prompt and other webhooks a claim may take. */
 export interface ClaimLimits {
   prompt: number;
   other: number;
@@ -86,7 +85,7 @@ export async function reschedule(
   );
 }
 
-/** Deletes rows of `wakes`, and makes their webhooks due. Skips webhooks that another transaction has locked. */
+/** Makes the webhooks in `wakes` due, except those that another transaction has locked. */
 async function takeWakes(tx: Tx, now: number): Promise<void> {
   const oldest = sql`select seq, webhook_id from wakes order by seq limit ${WAKES_PER_TRANSACTION}`;
   const woken = await tx.all<{ id: string }>(
@@ -108,11 +107,6 @@ async function takeWakes(tx: Tx, now: number): Promise<void> {
   );
 }
 
-interface Times {
-  wall: number;
-  schedule: number;
-}
-
 interface DueWebhook {
   id: string;
   accountId: string;
@@ -123,7 +117,7 @@ interface DueWebhook {
   endsAt: number;
 }
 
-async function endQueue(tx: Tx, webhook: DueWebhook, { wall, schedule }: Times): Promise<void> {
+async function endQueue(tx: Tx, webhook: DueWebhook, wall: number, schedule: number): Promise<void> {
   const { id, endsAt, disabledReason } = webhook;
   const disabled = ['The webhook was disabled.', disabledReason ?? ''].join(' ').trimEnd();
   const pending = sql`select id from deliveries where webhook_id = ${id} and due_at is not null
@@ -152,9 +146,9 @@ const lease = (tx: Tx, webhookId: string, now: number, leasedUntil: number, limi
 async function claimSome(
   tx: Tx,
   { prompt, limit, leaseMs }: { prompt: boolean; limit: number; leaseMs: number },
-  times: Times,
+  wall: number,
+  schedule: number,
 ): Promise<ClaimedDelivery[]> {
-  const { wall, schedule } = times;
   if (limit === 0) return [];
   const due = await tx.all<DueWebhook>(
     sql`select id, account_id as "accountId", url, secrets, enabled, disabled_reason as "disabledReason",
@@ -163,11 +157,11 @@ async function claimSome(
       order by next_at limit ${Math.min(limit, WEBHOOKS_PER_CLAIM)} ${FOR_UPDATE_SKIP_LOCKED}`,
   );
   const hasEnded = ({ enabled, endsAt }: DueWebhook) => enabled !== 1 || endsAt <= wall;
-  for (const webhook of due.filter(hasEnded)) await endQueue(tx, webhook, times);
+  for (const webhook of due.filter(hasEnded)) await endQueue(tx, webhook, wall, schedule);
   const live = due.filter((webhook) => !hasEnded(webhook));
   if (live.length === 0) return [];
   const ids = live.map(({ id }) => id);
-  // Release expired leases: the process that held them has crashed.
+  // The process that held an expired lease has crashed.
   await tx.run(
     sql`update deliveries set due_at = leased_until, leased_until = null
       where webhook_id ${anyOf(ids)} and leased_until <= ${schedule}`,
@@ -190,7 +184,7 @@ async function claimSome(
 }
 
 export const queue = {
-  /** Leases due deliveries, and cancels those of disabled or ended webhooks. Skips webhooks that another transaction has locked. */
+  /** Leases due deliveries, and cancels those of disabled or ended webhooks. */
   claim: write(
     async (
       tx,
@@ -198,11 +192,10 @@ export const queue = {
       now: number,
       schedule: number = now,
     ): Promise<ClaimedDelivery[]> => {
-      const times = { wall: now, schedule };
       await takeWakes(tx, schedule);
       return [
-        ...(await claimSome(tx, { prompt: true, limit: prompt, leaseMs }, times)),
-        ...(await claimSome(tx, { prompt: false, limit: other, leaseMs }, times)),
+        ...(await claimSome(tx, { prompt: true, limit: prompt, leaseMs }, now, schedule)),
+        ...(await claimSome(tx, { prompt: false, limit: other, leaseMs }, now, schedule)),
       ];
     },
     { keepsInboxes: true },
@@ -221,7 +214,7 @@ export const queue = {
     return times.length === 0 ? null : Math.min(...times);
   }),
 
-  /** Ends all leases and pauses. Only at the start of a single server, when no process can hold them. */
+  /** Only at the start of a single server, when no process can hold leases. */
   releaseAll: write(
     async (tx, schedule: number): Promise<void> => {
       await tx.run(

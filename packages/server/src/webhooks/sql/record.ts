@@ -6,12 +6,14 @@ import { trimLog } from './removal.ts';
 export interface AttemptResult {
   webhookId: string;
   deliveryId: string;
-  /** The lease end that the claim returned. If the stored one differs, the lease was lost. */
+  /** As the claim returned it; if the stored one differs, the lease was lost. */
   leasedUntil: number;
   /** The attempt to log; null if none was made because the message no longer exists. */
   attempt: AttemptRecord | null;
-  next: /** `at` is a time of the schedule. */
-  { state: 'pending'; at: number } | { state: Exclude<DeliveryState, 'pending'>; reason: string | null };
+  /** `at` is a time of the schedule. */
+  next:
+    | { state: 'pending'; at: number }
+    | { state: Exclude<DeliveryState, 'pending'>; reason: string | null };
 }
 
 /** Failures of a webhook since its last success. */
@@ -20,10 +22,10 @@ export interface FailureStreak {
   failedAttempts: number;
 }
 
-/** Webhooks with slower responses are not prompt. */
+/** A webhook is prompt after a 2xx response within this time. */
 export const PROMPT_MS = 2_000;
 
-/** Attempts in the log of a delivery: the newest of those that replays add. */
+/** Newest attempts that the log of a delivery keeps; replays add more. */
 const MAX_LOGGED = 100;
 
 /** Pause of a failing webhook, longer after each failure: otherwise its queue would be sent at full speed. */

@@ -12,10 +12,9 @@ export const MAX_KEPT_DELIVERIES = 10_000;
 /** More than the deliveries that end between two calls of {@link trimLog}. */
 const TRIMMED_AT_ONCE = 200;
 
-/** Shown in the log for deliveries whose inbox was deleted or expired. */
 export const INBOX_ENDED = 'The inbox ended.';
 
-/** Row lock that waits for transactions that add deliveries, and blocks later ones. */
+/** Waits for transactions that add deliveries, and blocks later ones. */
 export const LOCK_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update' });
 const LOCK_FREE_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update skip locked' });
 
@@ -27,7 +26,6 @@ export const cancelPending = (tx: Tx, ids: Sql, reason: string, now: number): Pr
       where id in (${ids}) and ended_at is null`,
   );
 
-/** Cancels up to `limit` pending deliveries. @returns how many */
 export const cancelOfInboxes = (tx: Tx, limit: number, inboxIds: readonly string[], now: number) =>
   cancelPending(
     tx,
@@ -36,7 +34,7 @@ export const cancelOfInboxes = (tx: Tx, limit: number, inboxIds: readonly string
     now,
   );
 
-/** Deletes some of the oldest ended deliveries of a locked webhook whose log is too long. */
+/** Deletes some of the oldest ended deliveries if the log of a locked webhook is too long. */
 export async function trimLog(tx: Tx, webhookId: string): Promise<void> {
   const ofWebhook = sql`select id from deliveries where webhook_id = ${webhookId}`;
   const oldestKept = sql`${ofWebhook} order by id desc limit 1 offset ${MAX_KEPT_DELIVERIES - 1}`;
@@ -48,7 +46,6 @@ export async function trimLog(tx: Tx, webhookId: string): Promise<void> {
 
 /**
  * Removes about `limit` rows of one webhook: removing several in one transaction could deadlock.
- * @param lock {@link LOCK_TO_REMOVE} waits for mail that is being stored
  * @returns 0 if there is none; otherwise `limit`, because there may be more
  */
 export async function removeNextWebhook(

@@ -18,7 +18,7 @@ import { AppError, notFound } from '../../errors.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
 import { LOCK_TO_REMOVE, removeNextWebhook } from './removal.ts';
 
-/** Exists until it is deleted or its inbox is deleted or expires. Afterwards it is readable for 24 h, with its log. */
+/** Readable for 24 hours after its inbox was deleted or has expired, with its log. */
 export interface WebhookRecord extends Omit<Webhook, 'createdAt' | 'failingSince'> {
   accountId: string;
   createdAt: number;
@@ -48,16 +48,16 @@ const toWebhook = (row: WebhookRow): WebhookRecord => ({
 const ofAccount = (accountId: string, webhookId: string, at: number): Sql =>
   sql`id = ${webhookId} and account_id = ${accountId} and ends_at > ${at}`;
 
-/** Limit of secrets that sign at the same time. */
+/** Secrets that sign at the same time. */
 const MAX_SECRETS = 10;
 
-/** The stored list has the newest secret first, which has no end. */
+/** The stored list has the newest first. */
 interface StoredSecret {
   secret: string;
+  /** Null for the newest. */
   until: number | null;
 }
 
-/** The secrets that sign at `now`, newest first. */
 export function signingSecrets(secrets: string, now: number): string[] {
   const stored: StoredSecret[] = JSON.parse(secrets);
   return stored.filter(({ until }) => until === null || until > now).map(({ secret }) => secret);
@@ -104,7 +104,7 @@ export async function insertWebhook(
   return toWebhook({ id, accountId, inboxId, url, description, createdAt, endsAt, ...state });
 }
 
-/** Sets the end of webhooks after the expiry of their inboxes has changed. Skips webhooks that are being deleted. */
+/** After the expiry of inboxes has changed. Skips webhooks that are being deleted. */
 export async function moveWebhookEnds(
   tx: Tx,
   accountId: string,
@@ -141,7 +141,6 @@ export const webhooks = {
     },
   ),
 
-  /** Webhooks with smaller ids than `before`, newest first. */
   list: read(
     async (
       db,
@@ -183,7 +182,7 @@ export const webhooks = {
     { mayUseReserve: true },
   ),
 
-  /** Adds a secret; older ones sign as well until `oldUntil`. @returns undefined if there is no such live webhook */
+  /** Older secrets sign too until `oldUntil`. @returns undefined if there is no such live webhook */
   rotateSecret: write(
     async (
       tx,

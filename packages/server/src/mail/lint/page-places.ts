@@ -1,7 +1,5 @@
 import { TagReader } from '../extract/tag-reader.ts';
-
-/** Places where a page breaks the rules of `accessibility-rules.ts`, by rule name. */
-export type AccessibilityPlaces = ReadonlyMap<string, string[]>;
+import type { LintedMail } from './finding.ts';
 
 /** An open element with the style that its text inherits. */
 interface Open {
@@ -14,17 +12,17 @@ interface Open {
   size: number | null;
   isBold: boolean;
   isSmallByNature: boolean;
-  /** The open requirement of this element: links and buttons need a name, and tables without a role a header cell. */
+  /** What its content must have: in links and buttons a name, in tables without a role a header cell. */
   asked: { rule: 'layout-table-role' | 'link-name' | 'button-name'; place: string; isMet: boolean } | null;
 }
 
-/** Limits of memory; real pages stay below them. */
+/** Real pages stay below these limits. */
 const MAX_OPEN = 500;
 const MAX_PLACES = 1_000;
 const MAX_SHEET = 256 * 1024;
 const MAX_STYLE = 4_096;
 const MAX_CLOSED = 40;
-const MAX_PLACE = 60;
+const MAX_PLACE = 100;
 
 /** Minimum contrast (WCAG 2.2, success criterion 1.4.3). Large text has 18 pt, or 14 pt in bold. */
 const MIN_RATIO = 4.5;
@@ -32,21 +30,26 @@ const MIN_RATIO_LARGE = 3;
 const LARGE = 24;
 const LARGE_BOLD = 18.66;
 const MIN_SIZE = 12;
-/** Text of this size or smaller is meant to be hidden, such as a preheader. */
+/** Smaller text is meant to be hidden, such as a preheader. */
 const HIDDEN_SIZE = 2;
 const HEADING_SIZES: Record<string, number> = { h1: 32, h2: 24, h3: 18.72, h4: 16, h5: 13.28, h6: 10.72 };
 
 const VOID = new Set('area base br col embed hr img input link meta param source track wbr'.split(' '));
 const ACTIVE = new Set(['script', 'iframe', 'frame', 'object', 'embed', 'applet']);
-const LANGUAGE = /^[a-z]{2,3}(?:-[a-z0-9]{1,8})*$/i;
+const ADDRESS_ATTRIBUTES = ['href', 'src', 'background', 'action'];
+const LANGUAGE = /^\s*[a-z]{2,3}(?:-[a-z0-9]{1,8})*\s*$/i;
 const NOWHERE = /^(?:#|https?:\/*|mailto:|tel:)?$/;
 const IMAGE_FILE = /^\S{1,200}\.(?:png|jpe?g|gif|svg|webp|bmp)$/i;
-const DIRECTION = /^(?:ltr|rtl|auto)$/i;
+const ONE_PIXEL = /^\s*[01](?:px)?\s*$/;
+const DIRECTION = /^\s*(?:ltr|rtl|auto)\s*$/i;
 /** Neither a space nor a zero-width character, with which preheaders are filled. */
 const VISIBLE = /[^\s\p{Cf}\p{Mn}\u115f]/u;
 const READABLE = /[\p{L}\p{N}]/u;
 const HIDING =
   /(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?![.\d])|(?:max-)?(?:height|width)\s*:\s*0(?![.\d])|line-height\s*:\s*[01]px)/i;
+/** Hosts of development and of documentation (RFC 2606, RFC 6761), for which no public certificate exists. */
+const LOCAL_HOST =
+  /^http:\/\/(?:localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[::1\]|host\.docker\.internal|[^/:?#]*\.(?:localhost|test|local|internal|lan|invalid))(?=[/:?#]|\d|$)/i;
 
 const NAMED: Record<string, string> = {
   ...{ black: '000000', white: 'ffffff', red: 'ff0000', green: '008000', blue: '0000ff', yellow: 'ffff00' },
@@ -93,8 +96,10 @@ const ROOT: Open = {
   ...{ isSmallByNature: false, asked: null },
 };
 
-class AccessibilityReader extends TagReader {
-  private readonly places = new Map<string, string[]>();
+class PlaceReader extends TagReader {
+  readonly places = new Map<string, string[]>();
+  /** URLs of links and forms, and of what else the page names, such as images. */
+  readonly urls = { link: new Set<string>(), image: new Set<string>() };
   private readonly seen = new Set<'lang' | 'dir' | 'title' | 'document' | 'base'>();
   private readonly open: Open[] = [];
   private sheet = '';
@@ -106,25 +111,29 @@ class AccessibilityReader extends TagReader {
 
   protected opened(): void {
     const { tag, attributes, seen } = this;
-    if (LANGUAGE.test((attributes.get('lang') ?? attributes.get('xml:lang') ?? '').trim())) seen.add('lang');
-    if (DIRECTION.test((attributes.get('dir') ?? '').trim())) seen.add('dir');
+    if (LANGUAGE.test(this.get('lang') || this.get('xml:lang'))) seen.add('lang');
+    if (DIRECTION.test(this.get('dir'))) seen.add('dir');
     if (tag === 'html' || tag === 'head') seen.add('document');
     if (tag === 'base') seen.add('base');
-    if (ACTIVE.has(tag) && !/json/i.test(attributes.get('type') ?? ''))
-      this.add('active-content', `<${tag}>`);
-    const href = tag === 'a' || tag === 'area' ? attributes.get('href') : undefined;
+    if (ACTIVE.has(tag) && !/json/i.test(this.get('type'))) this.add('active-content', `<${tag}>`);
+    if ((tag === 'a' || tag === 'area') && attributes.has('href')) this.seeLink(this.get('href'));
+    if (tag === 'img') this.seeImage(this.get('src').trim(), this.get('alt').trim());
+    const urls = this.urls[/^(?:a|area|form)$/.test(tag) ? 'link' : 'image'];
+    for (const name of ADDRESS_ATTRIBUTES)
+      if (attributes.has(name) && urls.size < MAX_PLACES) urls.add(this.get(name).trim());
+    const element = this.element();
+    if (!element.isHidden) this.see();
+    if (!VOID.has(tag) && this.open.length < MAX_OPEN) this.open.push(element);
+  }
+
+  private seeLink(href: string): void {
     // Browsers ignore control characters and spaces in a scheme.
     const scheme = href
-      ?.slice(0, MAX_PLACE)
+      .slice(0, MAX_PLACE)
       .replaceAll(/[\p{Cc}\s]/gu, '')
       .toLowerCase();
-    if (scheme !== undefined && /^(?:javascript|vbscript):/.test(scheme)) this.add('script-link', scheme);
-    if (scheme !== undefined && NOWHERE.test(scheme)) this.add('empty-link', `href="${scheme}"`);
-    if (tag === 'img')
-      this.seeImage(attributes.get('src')?.trim() ?? '', attributes.get('alt')?.trim() ?? '');
-    const element = this.elementOf(tag, attributes);
-    if (!element.isHidden) this.see(tag, attributes);
-    if (!VOID.has(tag) && this.open.length < MAX_OPEN) this.open.push(element);
+    if (/^(?:javascript|vbscript):/.test(scheme)) this.add('script-link', scheme);
+    if (NOWHERE.test(scheme)) this.add('empty-link', `href="${scheme}"`);
   }
 
   private seeImage(src: string, alt: string): void {
@@ -132,56 +141,68 @@ class AccessibilityReader extends TagReader {
     const name = /([^/?#]*?)(?:\.\w+)?(?:[?#].*)?$/.exec(src.slice(0, MAX_STYLE))?.[1];
     // A file name with a digit or an underscore is not a description.
     if (IMAGE_FILE.test(alt) || (alt === name && /[_\d]/.test(alt))) this.add('image-alt-file-name', alt);
+    const [width, height, style] = [this.get('width'), this.get('height'), this.get('style')];
+    // Pixels that track opening need no description.
+    if ((ONE_PIXEL.test(width) && ONE_PIXEL.test(height)) || /display\s*:\s*none/i.test(style)) return;
+    if (!this.attributes.has('alt')) this.add('image-without-alt', src);
+    if (width === '' && !/(?:^|[;\s])(?:max-)?width\s*:/i.test(style)) this.add('image-without-size', src);
   }
 
-  private elementOf(tag: string, attributes: ReadonlyMap<string, string>): Open {
-    const { top } = this;
-    const styles = declarations(attributes.get('style') ?? '');
-    const isStyled = (attributes.get('class') ?? '')
-      .split(/\s+/, 10)
-      .some((name) => name !== '' && this.sheet.includes(`.${name}`));
+  private element(): Open {
+    const { top, tag, attributes } = this;
+    const styles = declarations(this.get('style'));
+    const classes = this.get('class').split(/\s+/, 10);
+    const isStyled = classes.some((name) => name !== '' && this.sheet.includes(`.${name}`));
     const inherited = isStyled || tag === 'a' ? null : top.color;
     const stated = styles.get('color') ?? (tag === 'font' ? attributes.get('color') : undefined);
     const ground = styles.get('background') ?? styles.get('background-color') ?? attributes.get('bgcolor');
     const isPicture = attributes.has('background') || styles.has('background-image');
-    const fontSize = tag === 'font' && attributes.get('size') === '1' ? '10px' : styles.get('font-size');
+    const fontSize = tag === 'font' && this.get('size') === '1' ? '10px' : styles.get('font-size');
     const normal = HEADING_SIZES[tag] ?? (isStyled ? null : top.size);
-    const size = fontSize === undefined ? normal : pixels(fontSize);
     const weight = styles.get('font-weight');
     const isHidden =
       top.isHidden ||
       attributes.has('hidden') ||
-      /^\s*true/i.test(attributes.get('aria-hidden') ?? '') ||
-      HIDING.test(attributes.get('style') ?? '');
+      /^\s*true/i.test(this.get('aria-hidden')) ||
+      HIDING.test(this.get('style'));
     return {
-      ...{ tag, isHidden, size },
+      ...{ tag, isHidden, size: fontSize === undefined ? normal : pixels(fontSize) },
       color: stated === undefined ? inherited : luminanceOf(stated),
       ground: isPicture ? null : ground === undefined ? (isStyled ? null : top.ground) : luminanceOf(ground),
       isBold:
         weight === undefined ? top.isBold || /^(?:h\d|b|strong|th)$/.test(tag) : /bold|[6-9]00/.test(weight),
       isSmallByNature: top.isSmallByNature || tag === 'sup' || tag === 'sub',
-      asked: isHidden ? null : askedOf(tag, attributes),
+      asked: isHidden ? null : this.asked(),
     };
   }
 
-  private see(tag: string, attributes: ReadonlyMap<string, string>): void {
-    const names = [
-      attributes.get('aria-label'),
-      attributes.get('title'),
-      tag === 'img' ? attributes.get('alt') : '',
-    ];
-    if (names.some((name) => VISIBLE.test(name ?? ''))) this.meet('name');
+  private asked(): Open['asked'] {
+    const { tag } = this;
+    const role = this.get('role').trim().toLowerCase();
+    const href = this.attributes.get('href');
+    const isMet = this.hasLabel();
+    if (tag === 'button' || role === 'button')
+      return { rule: 'button-name', place: href ?? `<${tag}>`, isMet };
+    if (tag === 'a' && href !== undefined) return { rule: 'link-name', place: href, isMet };
+    return tag === 'table' ? { rule: 'layout-table-role', place: '<table>', isMet: role !== '' } : null;
+  }
+
+  private hasLabel(): boolean {
+    return VISIBLE.test(this.get('aria-label') + this.get('title'));
+  }
+
+  private see(): void {
+    const { tag } = this;
+    if (this.hasLabel() || (tag === 'img' && VISIBLE.test(this.get('alt')))) this.meet('name');
     if (/^(?:th|caption|thead)$/.test(tag)) this.meet('layout-table-role');
-    const level =
-      attributes.get('role') === 'heading'
-        ? Number(attributes.get('aria-level'))
-        : Number(/^h([1-6])$/.exec(tag)?.[1]);
+    const isHeading = this.get('role') === 'heading';
+    const level = Number(isHeading ? this.get('aria-level') : /^h([1-6])$/.exec(tag)?.[1]);
     if (!(level > 0)) return;
     if (this.level > 0 && level > this.level + 1) this.add('heading-order', `h${level} after h${this.level}`);
     this.level = level;
   }
 
-  /** Marks the requirement of enclosing links and buttons, or of the nearest enclosing table, as met. */
+  /** For the enclosing links and buttons, or the nearest enclosing table. */
   private meet(what: 'name' | 'layout-table-role'): void {
     for (let at = this.open.length - 1; at >= 0; at--) {
       const asked = this.open[at]?.asked;
@@ -201,7 +222,7 @@ class AccessibilityReader extends TagReader {
     if (isHidden || tag === 'style' || tag === 'script' || tag === 'title' || !VISIBLE.test(text)) return;
     this.meet('name');
     if (!READABLE.test(text) || (size !== null && size <= HIDDEN_SIZE)) return;
-    const place = text.replace(/\s+/g, ' ').trim().slice(0, MAX_PLACE);
+    const place = text.replace(/\s+/g, ' ').trim();
     if (size !== null && size < MIN_SIZE && !isSmallByNature) this.add('small-text', place);
     if (color === null || ground === null) return;
     const isLarge = size !== null && (size >= LARGE || (isBold && size >= LARGE_BOLD));
@@ -223,35 +244,29 @@ class AccessibilityReader extends TagReader {
     }
   }
 
-  private add(rule: string, place: string): void {
-    const places = this.places.get(rule) ?? [];
-    this.places.set(rule, places);
-    if (places.length < MAX_PLACES) places.push(place.slice(0, MAX_PLACE));
-  }
-
-  found(): AccessibilityPlaces {
+  override onend(): void {
     if (!this.seen.has('lang')) this.add('html-lang', '<html>');
     if (!this.seen.has('dir')) this.add('html-dir', '<html>');
     if (this.seen.has('document') && !this.seen.has('title')) this.add('document-title', '<head>');
     if (this.seen.has('base')) this.places.delete('relative-image');
-    return this.places;
+    for (const what of ['link', 'image'] as const)
+      for (const url of this.urls[what])
+        if (/^http:/i.test(url) && !LOCAL_HOST.test(url)) this.add(`insecure-${what}`, url);
+  }
+
+  private add(rule: string, place: string): void {
+    const places = this.places.get(rule) ?? [];
+    this.places.set(rule, places);
+    if (places.length < MAX_PLACES) places.push(shortened(place));
   }
 }
 
-function askedOf(tag: string, attributes: ReadonlyMap<string, string>): Open['asked'] {
-  const role = (attributes.get('role') ?? '').trim().toLowerCase();
-  const isMet = [attributes.get('aria-label'), attributes.get('title')].some((name) =>
-    VISIBLE.test(name ?? ''),
-  );
-  const href = attributes.get('href');
-  if (tag === 'button' || role === 'button') return { rule: 'button-name', place: href ?? `<${tag}>`, isMet };
-  if (tag === 'a' && href !== undefined) return { rule: 'link-name', place: href, isMet };
-  if (tag !== 'table') return null;
-  return { rule: 'layout-table-role', place: '<table>', isMet: role !== '' };
-}
+export const shortened = (text: string): string =>
+  text.length > MAX_PLACE ? `${text.slice(0, MAX_PLACE - 1)}…` : text;
 
-export function accessibilityPlaces(html: string): AccessibilityPlaces {
-  const reader = new AccessibilityReader(html);
+export function readPlaces(html: string): Pick<LintedMail, 'places' | 'urls'> {
+  const reader = new PlaceReader(html);
   reader.read();
-  return reader.found();
+  const { places, urls } = reader;
+  return { places, urls: [...new Set([...urls.link, ...urls.image])] };
 }
