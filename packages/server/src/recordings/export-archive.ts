@@ -1,14 +1,18 @@
 import { Readable } from 'node:stream';
 import { RECORDING_VERSION, type RecordedMessage, type Recording } from '@mayfly/client/contract';
 import { ZipFile } from 'yazl';
+import type { Clock } from '../clock.ts';
 import { AppError, toError } from '../errors.ts';
-import type { HttpDeps } from '../http/context.ts';
 import { toTime } from '../http/response/time.ts';
 import type { InboxRecord } from '../inboxes/records.ts';
 import { rawPieces } from '../messages/contents.ts';
 import type { FullMessageRecord } from '../messages/records.ts';
+import type { Store } from '../store.ts';
 
-type ExportDeps = Pick<HttpDeps, 'store' | 'clock'>;
+interface ExportDeps {
+  store: Store;
+  clock: Clock;
+}
 
 const PAGE = 200;
 
