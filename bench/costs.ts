@@ -5,10 +5,10 @@ import type { InboxRecord } from '../packages/server/src/inboxes/records.ts';
 import { parseMail } from '../packages/server/src/mail/parse.ts';
 import { contentJson } from '../packages/server/src/mail/stored-content.ts';
 import { encodeTrail } from '../packages/server/src/mail/trail.ts';
-import type { NewMail } from '../packages/server/src/messages/records.ts';
 import { SessionTrail } from '../packages/server/src/smtp/reports.ts';
 import type { Store } from '../packages/server/src/store.ts';
 import { nextSource } from '../packages/server/test/support/mail/next-source.ts';
+import { type ReadMail, withReadings } from '../packages/server/test/support/store-on.ts';
 import { create } from './store.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { realisticMail } from './support/mails.ts';
@@ -33,7 +33,7 @@ const VARIANTS: readonly Variant[] = ['complete', 'without trail', 'without inde
  */
 export async function costs(): Promise<Row[]> {
   const folder = makeFolder();
-  const opened = await openSqlite({ path: join(folder, 'mayfly.db') });
+  const opened = withReadings(await openSqlite({ path: join(folder, 'mayfly.db') }));
   try {
     const accountId = newId('acc', Date.now());
     await opened.accounts.create({ id: accountId, name: 'bench', plan: 'free', createdAt: Date.now() }, null);
@@ -93,7 +93,7 @@ function trailOf(clock: ConstructorParameters<typeof SessionTrail>[0]): string {
 interface StoredForm {
   /** Of content and envelope. */
   bytes: number;
-  to(inbox: InboxRecord): NewMail;
+  to(inbox: InboxRecord): ReadMail;
 }
 
 async function variantsOf(): Promise<Record<Variant, StoredForm>> {

@@ -10,7 +10,7 @@ import type { CreatedInbox } from './inboxes/records.ts';
 import { addresses } from './inboxes/sql/addresses.ts';
 import { changing } from './inboxes/sql/changing.ts';
 import { finding } from './inboxes/sql/finding.ts';
-import { MailBatcher } from './messages/batcher.ts';
+import { batched, MailBatcher } from './messages/batcher.ts';
 import type { Placed } from './messages/records.ts';
 import { addBatch } from './messages/sql/adding.ts';
 import { ending } from './messages/sql/ending.ts';
@@ -114,9 +114,8 @@ export function storeOf(
     messages: {
       ...calls.messages,
       addBatch: (all, now) => mails.add(all, now),
-      stage: (mail, ...of) => mails.alone(mail.source, () => calls.messages.stage(mail, ...of)),
     },
-    readings: { ...calls.readings, keep: mails.keeping(keep), keepChecked: mails.keeping(keepChecked) },
+    readings: { ...calls.readings, keep: batched(keep), keepChecked: batched(keepChecked) },
     async ping() {
       for (const damage of damages.values()) throw damage;
       pinging ??= calls.upkeep.ping().finally(() => {
@@ -189,8 +188,7 @@ export function hintsAfter(method: string, args: readonly unknown[], result: unk
       return (result as Placed[][]).flat().flatMap((placed) => {
         if (!('messageId' in placed)) return [];
         const { accountId, inboxId } = placed;
-        const message: Hint = { kind: 'message', accountId, inboxId };
-        return placed.deliveries && placed.isRead ? [message, { kind: 'deliveries' }] : [message];
+        return [{ kind: 'message', accountId, inboxId }];
       });
     case 'readings.keep':
     case 'readings.keepChecked':

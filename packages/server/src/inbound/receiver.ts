@@ -158,10 +158,7 @@ export class Receiver {
         throw placed.some((place) => 'refused' in place && place.refused === 'full')
           ? inboxFull()
           : noSuchInbox();
-      begun.committed(
-        stored.some(({ isRead }) => isRead),
-        stored.some(({ deliveries }) => deliveries),
-      );
+      begun.committed(stored.some(({ deliveries }) => deliveries));
       for (const place of stored) this.#publish(place, recipients);
       return stored.map(({ messageId }) => messageId);
     });
@@ -177,7 +174,7 @@ export class Receiver {
     const { store, readings } = this.#deps;
     return this.#keep(mail, [accountId, stage], async (source, begun) => {
       await store.messages.stage({ ...mail, source }, accountId, stage);
-      begun.committed(false);
+      begun.committed();
       await readings.ensure([source]);
       return source;
     });
@@ -252,11 +249,11 @@ export class Receiver {
   }
 
   #publish(
-    { accountId, inboxId, hasOutcome, deliveries, isRead }: Extract<Placed, { messageId: string }>,
+    { accountId, inboxId, hasOutcome }: Extract<Placed, { messageId: string }>,
     recipients: readonly Recipient[],
   ): void {
     const { events } = this.#deps;
-    if (hasOutcome || (deliveries && isRead)) events.publishDeliveries();
+    if (hasOutcome) events.publishDeliveries();
     const recipient = recipients.find((one) => one.inboxId === inboxId);
     const cached = recipient && this.#cached(recipient.address);
     if (cached) cached.messageCount += 1;

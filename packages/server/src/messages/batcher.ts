@@ -10,7 +10,7 @@ const MAX_OFFERED = 1_000;
 /** Mails up to this size do not wait behind larger ones. */
 const SMALL_BYTES = 64 * 1024;
 
-/** Without callbacks for offered items. */
+/** Offered items have no callbacks. */
 interface Waiting<Item, Result> {
   item: Item;
   resolve?(result: Result): void;
@@ -22,8 +22,6 @@ interface BatcherOptions<Item> {
   pause?(signal: AbortSignal): Promise<void>;
   /** A batch ends at {@link MAX_BYTES} of them. */
   bytesOf?(item: Item): number;
-  /** Weight of an item towards {@link MAX_BATCH}. */
-  lengthOf?(item: Item): number;
   /** Whether one item may have caused the error: then each is retried alone. Otherwise all waiting items fail as well. */
   mayDependOnItem?(error: unknown): boolean;
   /** A write of offered items failed. */
@@ -89,15 +87,12 @@ export class Batcher<Item, Result> {
   }
 
   #takeBatch(): Waiting<Item, Result>[] {
-    const { bytesOf = () => 0, lengthOf = () => 1 } = this.#options;
-    let length = 0;
     let bytes = 0;
     const end = this.#waiting.findIndex(({ item }, index) => {
-      length += lengthOf(item);
-      bytes += bytesOf(item);
-      return index > 0 && (length > MAX_BATCH || bytes > MAX_BYTES);
+      bytes += this.#options.bytesOf?.(item) ?? 0;
+      return index > 0 && (index >= MAX_BATCH || bytes > MAX_BYTES);
     });
-    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
+    return this.#waiting.splice(0, end < 0 ? MAX_BATCH : end);
   }
 }
 
@@ -108,7 +103,6 @@ type Keep = (readings: ReadingOf[]) => Promise<number>;
 interface Call {
   mails: NewMail[];
   now: number;
-  isWritten: boolean;
 }
 
 const sizeOf = ({ mails }: Call): number => mails.reduce((sum, { raw }) => sum + raw.byteLength, 0);
@@ -120,63 +114,39 @@ const sizeOf = ({ mails }: Call): number => mails.reduce((sum, { raw }) => sum +
 export class MailBatcher {
   readonly #small: Batcher<Call, Placed[][]>;
   readonly #large: Batcher<Call, Placed[][]>;
-  /** Calls by the sources of their mails, until they have ended. */
-  readonly #calls = new Map<number, { call: Call; ended: Promise<unknown> }>();
 
   constructor(addBatch: AddBatch, mayDependOnItem: (error: unknown) => boolean) {
     const write = async (calls: Call[]): Promise<Placed[][][]> => {
-      for (const call of calls) call.isWritten = true;
       const now = Math.max(...calls.map((call) => call.now));
-      const mails = calls.flatMap((call) => call.mails);
-      const placed = await addBatch(mails, now);
-      return calls.map((call) => placed.splice(0, call.mails.length));
+      const placed = await addBatch(
+        calls.flatMap(({ mails }) => mails),
+        now,
+      );
+      return calls.map(({ mails }) => placed.splice(0, mails.length));
     };
-    const options = { bytesOf: sizeOf, lengthOf: ({ mails }: Call) => mails.length, mayDependOnItem };
+    const options = { bytesOf: sizeOf, mayDependOnItem };
     this.#small = new Batcher(write, options);
     this.#large = new Batcher(write, options);
   }
 
   add(mails: NewMail[], now: number): Promise<Placed[][]> {
-    const call: Call = { mails, now, isWritten: false };
-    const batcher = sizeOf(call) <= SMALL_BYTES ? this.#small : this.#large;
-    const sources = mails.map(({ source }) => source);
-    return this.#during(call, sources, batcher.add(call));
-  }
-
-  /** Stores a mail by another operation. Its parsed content is stored after it. */
-  alone<T>(source: number, store: () => Promise<T>): Promise<T> {
-    return this.#during({ mails: [], now: 0, isWritten: true }, [source], store());
-  }
-
-  #during<T>(call: Call, sources: readonly number[], result: Promise<T>): Promise<T> {
-    const ended = result.finally(() => {
-      for (const source of sources) this.#calls.delete(source);
-    });
-    for (const source of sources) this.#calls.set(source, { call, ended });
-    return ended;
+    const call = { mails, now };
+    return (sizeOf(call) <= SMALL_BYTES ? this.#small : this.#large).add(call);
   }
 
   async flushed(): Promise<void> {
     await Promise.all([this.#small.flushed(), this.#large.flushed()]);
   }
+}
 
-  /** Adds parsed content to its mail if that is still queued. Otherwise stores it after the mail, in separate batches. */
-  keeping(keep: Keep): Keep {
-    const batcher = new Batcher(
-      async (all: ReadingOf[]) => {
-        const due = await keep(all);
-        return all.map((_, index) => (index === 0 ? due : 0));
-      },
-      { bytesOf: ({ content }) => content.length },
-    );
-    const keepOne = async (reading: ReadingOf): Promise<number> => {
-      const { call, ended } = this.#calls.get(reading.source) ?? {};
-      const mail = call?.isWritten ? undefined : call?.mails.find(({ source }) => source === reading.source);
-      if (mail) mail.reading = reading;
-      // The caller of that operation gets its error; the store ignores parsed content whose source does not exist.
-      await ended?.catch(() => undefined);
-      return mail ? 0 : batcher.add(reading);
-    };
-    return async (all) => (await Promise.all(all.map(keepOne))).reduce((sum, due) => sum + due, 0);
-  }
+/** Calls that arrive during a write share the next one, whose result the first of them gets. */
+export function batched(keep: Keep): Keep {
+  const batcher = new Batcher<ReadingOf[], number>(
+    async (calls) => {
+      const due = await keep(calls.flat());
+      return calls.map((_, index) => (index === 0 ? due : 0));
+    },
+    { bytesOf: (readings) => readings.reduce((sum, { content }) => sum + content.length, 0) },
+  );
+  return (readings) => batcher.add(readings);
 }

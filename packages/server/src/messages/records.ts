@@ -2,13 +2,11 @@ import type { MailAuthentication, MailContent, MailEnvelope, MailSummary } from 
 import type { FailedCondition } from '../mail/matching/filters.ts';
 import type { PartIndex } from '../mail/mime/part-index.ts';
 import type { Trail } from '../mail/trail.ts';
-import type { NewSource, Reading } from '../reading/sql.ts';
+import type { NewSource } from '../reading/sql.ts';
 
 export interface NewMail extends NewSource {
   /** Whether the sender is checked while the mail is parsed. */
   checks: boolean;
-  /** Set when parsing is complete; stored with the mail if it is in time. */
-  reading?: Reading | undefined;
   /** Id of its row of `outgoing`. The mail is stored only while that is pending, and completes it. */
   outgoing?: string | undefined;
   recipients: NewMailRecipient[];
@@ -31,7 +29,6 @@ export type Placed =
       messageId: string;
       receivedAt: number;
       source: number;
-      isRead: boolean;
       /** Number of webhook deliveries. */
       deliveries?: number;
       /** Whether an outcome of the message will be sent. */

@@ -42,12 +42,8 @@ interface Mail {
 
 /** A mail that is parsed while it is being stored. */
 interface Begun {
-  /**
-   * Call it when the mail is stored.
-   * @param isRead whether its parsed content was stored with it
-   * @param isAwaited whether something waits for its parsed content, such as a webhook
-   */
-  committed(isRead: boolean, isAwaited?: boolean): void;
+  /** Call it when the mail is stored. @param isAwaited whether something waits for its parsed content, such as a webhook */
+  committed(isAwaited?: boolean): void;
   /** Call it when the mail was not stored. */
   cancel(): void;
 }
@@ -150,19 +146,22 @@ export class Readings {
     entry.done.promise.then(leave, leave);
     this.#storing.add(entry);
     this.#arrivedAt = systemClock.monotonic();
-    if (isKept) this.#read(entry, unread, flow, mail);
+    const stored = Promise.withResolvers<void>();
+    if (isKept) this.#read(entry, unread, flow, mail, stored.promise);
     return {
-      committed: (isRead, isAwaited = false) => {
+      committed: (isAwaited = false) => {
         this.#storing.delete(entry);
+        stored.resolve();
         if (isAwaited) hasten(entry.urgency);
-        // If the entry ended, its parsed content reached the store before the mail and was ignored.
+        // Parsing may have failed before the commit.
         const isBegun = isKept && this.#entries.has(source);
-        if (isRead || isBegun || this.#stopped.signal.aborted) return;
+        if (isBegun || this.#stopped.signal.aborted) return;
         this.#read(isKept ? this.#add(source) : entry, unread, flow);
       },
       cancel: () => {
         this.#storing.delete(entry);
         entry.isCancelled = true;
+        stored.resolve();
         this.#entries.delete(source);
         entry.done.resolve();
       },
@@ -248,8 +247,17 @@ export class Readings {
     return entry;
   }
 
-  /** Parses a mail and stores the parsed content. @param kept its bytes; else they are loaded when a worker is free */
-  #read(entry: Entry, { source, size, checks }: UnreadSource, flow: Flow, kept?: Mail): void {
+  /**
+   * Parses a mail and stores the parsed content.
+   * @param kept its bytes; else they are loaded when a worker is free @param stored resolves when the mail is stored
+   */
+  #read(
+    entry: Entry,
+    { source, size, checks }: UnreadSource,
+    flow: Flow,
+    kept?: Mail,
+    stored?: Promise<void>,
+  ): void {
     const { done, urgency } = entry;
     const { signal } = this.#stopped;
     const { clock, log, events, store, parsing, authenticating } = this.#deps;
@@ -276,6 +284,9 @@ export class Readings {
       const parsed = await parsing.parse({ size, load }, { flow, urgency, mayWait });
       note('parsed');
       const authentication = (await checking) ?? null;
+      // Parsed content is only stored while its source exists.
+      await stored;
+      if (entry.isCancelled) throw GONE;
       // Stopping ends the workers, so the result may be incomplete. The mail is parsed after the next start.
       if (signal.aborted) throw unavailable('closed');
       const summary = withVia(parsed.summary, mail?.envelope.via);

@@ -105,7 +105,7 @@ export async function removeSources(tx: Tx, seqs: readonly number[]): Promise<vo
   ]);
 }
 
-export async function addReadings(tx: Tx, readings: readonly ReadingOf[]): Promise<void> {
+async function addReadings(tx: Tx, readings: readonly ReadingOf[]): Promise<void> {
   const rows = readings.map(({ source, size, parseError, trail, authentication, summary, content }) => [
     ...[source, size, parseError === null ? null : JSON.stringify(parseError), trail],
     ...[authentication === null ? null : JSON.stringify(authentication), summary, content],

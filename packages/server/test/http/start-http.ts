@@ -17,7 +17,6 @@ import { createInjection } from '../../src/inbound/injection.ts';
 import { createMailrooms } from '../../src/inbound/mailroom.ts';
 import { Receiver } from '../../src/inbound/receiver.ts';
 import { type MailContent, type MailSummary, NO_CONTENT } from '../../src/mail/mail.ts';
-import type { NewMail } from '../../src/messages/records.ts';
 import { Readings } from '../../src/reading/readings.ts';
 import { createReplays } from '../../src/recordings/replay.ts';
 import type { Store } from '../../src/store.ts';
@@ -31,6 +30,7 @@ import { FakeClock } from '../support/fake-clock.ts';
 import { nextSource } from '../support/mail/next-source.ts';
 import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
 import { sharedParsing } from '../support/shared-parsing.ts';
+import { type ReadMail, withReadings } from '../support/store-on.ts';
 
 export type { Answer, ApiOptions, Body } from '../support/api-client.ts';
 
@@ -60,7 +60,7 @@ const MAILS_PER_COMMIT = 100;
 const utf8 = new TextEncoder();
 const json = (value: unknown): Uint8Array => utf8.encode(JSON.stringify(value));
 
-function newMail(inbox: { id: string }, accountId: string, mail: TestMail): NewMail {
+function newMail(inbox: { id: string }, accountId: string, mail: TestMail): ReadMail {
   const { raw = utf8.encode('Received: by mayfly.test\r\nSubject: hello\r\n\r\nhello\r\n') } = mail;
   const summary: MailSummary = {
     ...SILENT_SUMMARY,
@@ -156,7 +156,7 @@ export async function startHttp(
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-http-'));
   const path = join(folder, 'mayfly.db');
   let readings: Readings | undefined;
-  const store = await openSqliteHere(path, async (sources) => readings?.ensure(sources));
+  const store = withReadings(await openSqliteHere(path, async (sources) => readings?.ensure(sources)));
   const clock = new FakeClock();
   const events = createEventBus();
   const logged: string[] = [];
@@ -231,7 +231,7 @@ export async function startHttp(
   const { port } = await server.start();
   const url = `http://127.0.0.1:${port}`;
 
-  const commit = async (mail: NewMail): Promise<string> => {
+  const commit = async (mail: ReadMail): Promise<string> => {
     const [[placed] = []] = await store.messages.addBatch([mail], clock.now());
     if (!placed || !('messageId' in placed)) throw new Error(`not placed: ${JSON.stringify(placed)}`);
     events.publish(placed);

@@ -10,6 +10,7 @@ import { FakeClock } from '../support/fake-clock.ts';
 import { rcpt, sendMail } from '../support/mail/smtp-mail.ts';
 import { smtpClient } from '../support/smtp-script.ts';
 import { startApp, TEST_KEY, type TestApp } from '../support/start-app.ts';
+import { withReadings } from '../support/store-on.ts';
 
 const OK = '250 2.1.5 Recipient OK';
 const UNKNOWN = '550 5.1.1 No such inbox here';
@@ -284,7 +285,7 @@ describe('the sink at its limit of 10,000', () => {
   it('keeps the newest and its count exact while many senders send at once', async () => {
     const app = await startApp({ MAYFLY_SINK: 'on' });
     const sink = await sinkOf(app);
-    const store = await openSqlite({ path: databasePath(app.dataDir), exclusive: false });
+    const store = withReadings(await openSqlite({ path: databasePath(app.dataDir), exclusive: false }));
     try {
       const account = await store.accounts.findFirst();
       const target = [{ id: sink.id, accountId: account?.id ?? '', address: 'x@example.com' }];

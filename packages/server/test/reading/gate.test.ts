@@ -10,10 +10,11 @@ import { newId } from '../../src/ids.ts';
 import type { InboxRecord } from '../../src/inboxes/records.ts';
 import { Readings } from '../../src/reading/readings.ts';
 import type { Store } from '../../src/store.ts';
-import { inboxAt, mailTo, onlyPlaced, type ReadMail, T } from '../store/builders.ts';
+import { inboxAt, mailTo, onlyPlaced, T } from '../store/builders.ts';
 import { SHOWING, showingMethods } from '../store/contract/reading-methods.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { nextSource } from '../support/mail/next-source.ts';
+import type { ReadMail } from '../support/store-on.ts';
 
 /** What shows nothing of what a mail says. */
 const WITHOUT_READING = ['messages.existing', 'messages.readRaw', 'messages.recipients', 'messages.sizeOf'];
@@ -43,12 +44,11 @@ describe('the gate', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Commits a mail without its reading. */
   async function unread() {
     asked = [];
     ({ inbox } = await store.inboxes.create(owner, inboxAt(), 1_000, null));
     toRead = mailTo([inbox], { subject: 'hello' });
-    return onlyPlaced(store, { ...toRead, reading: undefined }, T);
+    return onlyPlaced(store, toRead, T);
   }
 
   it.each(SHOWING.filter((path) => path.startsWith('messages.')))(
@@ -78,7 +78,7 @@ describe('the gate', () => {
       async read(sources) {
         // One more with each reading: a page that followed would never be finished.
         arrived += 1;
-        await onlyPlaced(busy, { ...toRead, reading: undefined, source: nextSource() }, T);
+        await onlyPlaced(busy, { ...toRead, source: nextSource() }, T);
         const size = toRead.raw.length;
         await busy.readings.keep(sources.map((source) => ({ ...toRead.reading, source, size })));
       },
@@ -87,7 +87,7 @@ describe('the gate', () => {
       await busy.accounts.create({ id: owner, name: 'a', plan: 'free', createdAt: T }, null);
       const made = await busy.inboxes.create(owner, inboxAt(), 1_000, null);
       toRead = mailTo([made.inbox]);
-      await onlyPlaced(busy, { ...toRead, reading: undefined }, T);
+      await onlyPlaced(busy, toRead, T);
       const range = { after: 0, before: Number.POSITIVE_INFINITY, limit: 10 };
       expect(await busy.messages.listRows(made.inbox.id, range, NOW)).toHaveLength(1);
       expect(await busy.messages.listAfter(made.inbox.id, range, NOW)).toHaveLength(2);

@@ -12,6 +12,7 @@ import type { Reading } from '../../src/reading/sql.ts';
 import type { Store } from '../../src/store.ts';
 import { nextSource } from '../support/mail/next-source.ts';
 import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
+import type { ReadMail } from '../support/store-on.ts';
 
 /** The time at which these tests begin, epoch milliseconds. */
 export const T = 1_800_000_000_000;
@@ -64,9 +65,6 @@ interface MailChanges {
   maxMessages?: number;
   authentication?: MailAuthentication;
 }
-
-/** A mail that is stored with its reading, as most are. */
-export type ReadMail = NewMail & { reading: Reading };
 
 /** The same mail with other bytes of its reading. */
 export const reread = (mail: ReadMail, changes: Partial<Reading>): ReadMail => ({

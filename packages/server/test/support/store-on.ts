@@ -1,4 +1,6 @@
 import { type Kit, runOn } from '../../src/database/sql.ts';
+import type { NewMail } from '../../src/messages/records.ts';
+import type { Reading } from '../../src/reading/sql.ts';
 import { type ReadSources, type Store, storeOf } from '../../src/store.ts';
 
 /** A store that runs its operations directly on an engine, without threads and hints. */
@@ -8,6 +10,25 @@ export const storeOn = (kit: Kit, read?: ReadSources): Store =>
     { generation: () => null, close: () => kit.close() },
     read,
   );
+
+/** A mail with its parsed content, which {@link withReadings} stores right after the mail. */
+export type ReadMail = NewMail & { reading: Reading };
+
+const isRead = (mail: NewMail): mail is ReadMail => 'reading' in mail;
+
+export function withReadings(store: Store): Store {
+  const addBatch: Store['messages']['addBatch'] = async (mails, now) => {
+    const read = mails
+      .filter(isRead)
+      .map(({ reading, source, raw }) => ({ ...reading, source, size: raw.length }));
+    const placed = await store.messages.addBatch(mails, now);
+    const stored = new Set(placed.flat().map((one) => ('messageId' in one ? one.source : undefined)));
+    const kept = read.filter(({ source }) => stored.has(source));
+    if (kept.length > 0) await store.readings.keep(kept);
+    return placed;
+  };
+  return { ...store, messages: { ...store.messages, addBatch } };
+}
 
 type Method = (...args: readonly unknown[]) => Promise<unknown>;
 

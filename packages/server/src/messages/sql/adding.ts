@@ -15,14 +15,7 @@ import {
 } from '../../database/sql.ts';
 import { newId } from '../../ids.ts';
 import { endDelivered, failDelivered, takeOutcome } from '../../outgoing/sql.ts';
-import {
-  addReadings,
-  addSources,
-  insertRows,
-  RAW_PIECE_BYTES,
-  type ReadingOf,
-  removeSources,
-} from '../../reading/sql.ts';
+import { addSources, insertRows, RAW_PIECE_BYTES, removeSources } from '../../reading/sql.ts';
 import type { NewMail, NewMailRecipient, Placed } from '../records.ts';
 import { evict } from './ending.ts';
 
@@ -70,7 +63,7 @@ function planBatch(
   const limits = new Map<BatchInbox, number>();
   const toStore = new Set(ended);
 
-  function place({ source, reading }: NewMail, recipient: NewMailRecipient): PlannedMessage | undefined {
+  function place({ source }: NewMail, recipient: NewMailRecipient): PlannedMessage | undefined {
     const inbox = inboxes.get(recipient.inboxId);
     if (!inbox) return undefined;
     inbox.messageCount += 1;
@@ -80,8 +73,7 @@ function planBatch(
     const { inboxId, accountId } = recipient;
     const receivedAt = inbox.lastReceivedAt;
     const messageId = newId('msg', receivedAt);
-    const isRead = reading !== undefined;
-    return { inbox, recipient, placed: { inboxId, accountId, messageId, receivedAt, source, isRead } };
+    return { inbox, recipient, placed: { inboxId, accountId, messageId, receivedAt, source } };
   }
 
   for (const mail of mails) {
@@ -264,12 +256,10 @@ interface NewDelivery {
   eventId: string;
   inboxId: string;
   messageId: string;
-  /** If false, the delivery becomes due when the parsed content is stored. */
-  isRead: boolean;
 }
 
 export function deliveriesOf(
-  message: Pick<NewDelivery, 'inboxId' | 'messageId' | 'isRead'>,
+  message: Pick<NewDelivery, 'inboxId' | 'messageId'>,
   webhooks: readonly Pick<Webhook, 'id'>[],
   now: number,
 ): NewDelivery[] {
@@ -278,54 +268,46 @@ export function deliveriesOf(
   return webhooks.map(({ id: webhookId }) => ({ ...message, id: newId('dlv', now), webhookId, eventId }));
 }
 
-/** Adds deliveries and wakes their webhooks. Parsed content that is stored later wakes them again. */
-export async function addDeliveries(tx: Tx, deliveries: readonly NewDelivery[], now: number): Promise<void> {
-  const rows = deliveries.map(({ id, webhookId, eventId, inboxId, messageId, isRead }) => [
-    ...[id, webhookId, eventId, inboxId, messageId, 'pending', now, isRead ? now : null, 0],
+/** @param dueAt null until the parsed content of the message is stored */
+export async function addDeliveries(
+  tx: Tx,
+  deliveries: readonly NewDelivery[],
+  now: number,
+  dueAt: number | null,
+): Promise<void> {
+  const rows = deliveries.map(({ id, webhookId, eventId, inboxId, messageId }) => [
+    ...[id, webhookId, eventId, inboxId, messageId, 'pending', now, dueAt, 0],
   ]);
-  const wakes = [...new Set(deliveries.map(({ webhookId }) => webhookId))].map((id) => [id]);
   const columns = 'id, webhook_id, event_id, inbox_id, message_id, state, created_at, due_at, round';
-  await together([
-    insertRows(tx, `deliveries (${columns})`, rows),
-    insertRows(tx, 'wakes (webhook_id)', wakes),
-  ]);
+  await insertRows(tx, `deliveries (${columns})`, rows);
 }
 
 /** Sets `deliveries` of each placed message. */
 const planDeliveries = ({ mails }: BatchPlan, webhooks: readonly Webhook[], now: number): NewDelivery[][] =>
   mails.map(({ messages }) =>
     messages.flatMap(({ placed }) => {
-      const { accountId, inboxId, messageId, isRead } = placed;
+      const { accountId, inboxId, messageId } = placed;
       const ofMessage = webhooks.filter(
         (webhook) =>
           webhook.accountId === accountId && (webhook.inboxId === null || webhook.inboxId === inboxId),
       );
-      const deliveries = deliveriesOf({ inboxId, messageId, isRead }, ofMessage, now);
+      const deliveries = deliveriesOf({ inboxId, messageId }, ofMessage, now);
       if (deliveries.length > 0) placed.deliveries = deliveries.length;
       return deliveries;
     }),
   );
 
-async function addIndex(
+function addUnread(
   tx: Tx,
   { mails }: BatchPlan,
   deliveries: readonly (readonly NewDelivery[])[],
 ): Promise<void> {
-  const readings: ReadingOf[] = [];
-  const unread: Value[][] = [];
-  for (const [index, { mail }] of mails.entries()) {
-    const { source, reading, raw, recipients, checks } = mail;
-    if (reading) readings.push({ ...reading, source, size: raw.length });
-    else {
-      const ids = deliveries[index]?.map(({ id }) => id) ?? [];
-      const waiting = ids.length > 0 ? JSON.stringify(ids) : null;
-      unread.push([source, recipients[0]?.accountId ?? '', checks ? 1 : 0, waiting]);
-    }
-  }
-  await together([
-    addReadings(tx, readings),
-    insertRows(tx, 'unread (source_seq, account_id, checks, deliveries)', unread),
-  ]);
+  const rows = mails.map(({ mail: { source, recipients, checks } }, index) => {
+    const ids = deliveries[index]?.map(({ id }) => id) ?? [];
+    const waiting = ids.length > 0 ? JSON.stringify(ids) : null;
+    return [source, recipients[0]?.accountId ?? '', checks ? 1 : 0, waiting];
+  });
+  return insertRows(tx, 'unread (source_seq, account_id, checks, deliveries)', rows);
 }
 
 async function moveInboxes(tx: Tx, { changed }: BatchPlan, now: number): Promise<void> {
@@ -411,8 +393,8 @@ export const addBatch = flight(
     // All queries are sent in one turn: COMMIT follows.
     const others = together([
       addMessages(tx, plan, locked.places),
-      addDeliveries(tx, deliveries.flat(), now),
-      addIndex(tx, plan, deliveries),
+      addDeliveries(tx, deliveries.flat(), now, null),
+      addUnread(tx, plan, deliveries),
       moveInboxes(tx, plan, now),
       addOutcomes(tx, plan, now),
       unstored.length === 0 ? NOT_SENT : failDelivered(tx, unstored),

@@ -76,10 +76,10 @@ async function addDeliveriesOf(
       `The ${messageIds.length} messages of this recording would be sent to ${webhooks.length} webhooks. An import may cause ${MAX_DELIVERIES} deliveries: disable some webhooks, or import fewer messages, or import with "speed".`,
     );
   }
-  const deliveries = messageIds.flatMap((messageId) =>
-    deliveriesOf({ inboxId, messageId, isRead: true }, webhooks, now),
-  );
-  await addDeliveries(tx, deliveries, now);
+  const deliveries = messageIds.flatMap((messageId) => deliveriesOf({ inboxId, messageId }, webhooks, now));
+  await addDeliveries(tx, deliveries, now, now);
+  const wakes = messageIds.length > 0 ? webhooks.map(({ id }) => [id]) : [];
+  await insertRows(tx, 'wakes (webhook_id)', wakes);
 }
 
 /** Makes staged mails the messages of a new inbox, received in the last milliseconds before now. */

@@ -8,6 +8,7 @@ import type { Store } from '../../../src/store.ts';
 import { queue } from '../../../src/webhooks/sql/queue.ts';
 import { hasPostgres } from '../../support/postgres.ts';
 import { sharedPostgres } from '../../support/shared-postgres.ts';
+import { withReadings } from '../../support/store-on.ts';
 import { inboxAt, mailTo, T } from '../builders.ts';
 import { createDatabase } from './open-postgres.ts';
 
@@ -23,8 +24,8 @@ describe.skipIf(!(await hasPostgres()))('a claim of webhook deliveries on Postgr
 
   beforeAll(async () => {
     const url = await createDatabase(await sharedPostgres());
-    store = await openPostgres({ url });
-    other = await openPostgres({ url });
+    store = withReadings(await openPostgres({ url }));
+    other = withReadings(await openPostgres({ url }));
     pool = createPool(url, () => undefined);
     await store.accounts.create({ id: owner, name: 'Test', plan: 'unlimited', createdAt: T }, null);
     inbox = (await store.inboxes.create(owner, inboxAt(), 10, null)).inbox;

@@ -7,6 +7,7 @@ import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import type { Refusal } from '../../../src/refusals/sql.ts';
 import type { Store } from '../../../src/store.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { withReadings } from '../../support/store-on.ts';
 import { inboxAt, mailTo, T, ttl } from '../builders.ts';
 import { brokenInvariants } from '../invariants.ts';
 import { createDatabase } from './open-postgres.ts';
@@ -32,8 +33,8 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
   afterAll(() => cluster.remove());
   beforeEach(async () => {
     const url = await createDatabase(cluster);
-    one = await openPostgres({ url });
-    other = await openPostgres({ url });
+    one = withReadings(await openPostgres({ url }));
+    other = withReadings(await openPostgres({ url }));
     admin = new Client(url);
     await admin.connect();
     for (const id of [owner, another]) {

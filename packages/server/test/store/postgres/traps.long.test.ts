@@ -12,6 +12,7 @@ import type { Store } from '../../../src/store.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { sharedPostgres } from '../../support/shared-postgres.ts';
 import { MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
+import { withReadings } from '../../support/store-on.ts';
 import { accountOn, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { createDatabase } from './open-postgres.ts';
 
@@ -111,7 +112,7 @@ describe.skipIf(!IS_THERE || !MAY_MOUNT)('a PostgreSQL whose disk is full', () =
     await admin.query(`create tablespace small location '${disk}'`);
     await admin.query('create database small tablespace small');
     await admin.end();
-    store = await openPostgres({ url: cluster.url('small') });
+    store = withReadings(await openPostgres({ url: cluster.url('small') }));
     writeFileSync(ballast, Buffer.alloc(BALLAST_BYTES));
   });
   afterAll(async () => {

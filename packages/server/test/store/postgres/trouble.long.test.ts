@@ -10,6 +10,7 @@ import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import { createLog, LogOutput } from '../../../src/log.ts';
 import type { Store } from '../../../src/store.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
+import { withReadings } from '../../support/store-on.ts';
 import { accountOn, everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 import { createDatabase } from './open-postgres.ts';
 
@@ -40,7 +41,7 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
   beforeEach(async () => {
     url = await createDatabase(cluster);
     admin = await connect(url);
-    store = await openPostgres({ url });
+    store = withReadings(await openPostgres({ url }));
     accountId = await accountOn(store);
     inbox = (await store.inboxes.create(accountId, inboxAt(), 10, null)).inbox;
     return async () => {
@@ -65,7 +66,7 @@ describe.skipIf(!IS_THERE)('PostgreSQL in trouble', () => {
     await file.write(Buffer.alloc(8192, 0xa5), 0, 8192, 0);
     await file.close();
     await cluster.start();
-    store = await openPostgres({ url, onDamage: (error) => damages.push(error) });
+    store = withReadings(await openPostgres({ url, onDamage: (error) => damages.push(error) }));
     await store.ping();
     for (let n = 0; n < 2; n++)
       await expect(store.messages.listRows(inbox.id, everything, T)).rejects.toMatchObject(DAMAGED);

@@ -3,6 +3,7 @@ import { openSqlite } from '../../../src/database/sqlite/open.ts';
 import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store.ts';
 import { damagePage, inDatabase, unreadable } from '../../support/damage.ts';
+import { withReadings } from '../../support/store-on.ts';
 import { accountOn, inboxAt, mailTo, T } from '../builders.ts';
 import { temporaryPath } from './open-sqlite.ts';
 
@@ -19,7 +20,7 @@ let damages: Error[];
 
 const open = async (): Promise<void> => {
   damages = [];
-  store = await openSqlite({ path: place.path, onDamage: (error) => damages.push(error) });
+  store = withReadings(await openSqlite({ path: place.path, onDamage: (error) => damages.push(error) }));
 };
 
 beforeEach(async () => {

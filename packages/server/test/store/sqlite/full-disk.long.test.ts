@@ -7,6 +7,7 @@ import { openSqlite } from '../../../src/database/sqlite/open.ts';
 import type { InboxRecord } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store.ts';
 import { fill, MAY_MOUNT, mountSmallDisk, unmount } from '../../support/small-disk.ts';
+import { withReadings } from '../../support/store-on.ts';
 import { accountOn, everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
 
 const DISK_MIB = 24;
@@ -23,7 +24,7 @@ describe.skipIf(!MAY_MOUNT)('a store whose disk is full (skipped where none may 
     folder = mkdtempSync(join(tmpdir(), 'mayfly-store-full-'));
     mountSmallDisk(folder, DISK_MIB);
     const path = join(folder, 'mayfly.db');
-    store = await openSqlite({ path });
+    store = withReadings(await openSqlite({ path }));
     beside = new DatabaseSync(path, { timeout: 5000 });
     accountId = await accountOn(store);
   });

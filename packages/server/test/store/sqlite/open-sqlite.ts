@@ -15,7 +15,7 @@ import { openSqlite, type SqliteOptions, startThread } from '../../../src/databa
 import { Transactions } from '../../../src/database/sqlite/transactions.ts';
 import { databaseThread } from '../../../src/database/thread.ts';
 import { type ReadSources, type Store, storeOf } from '../../../src/store.ts';
-import { storeOn } from '../../support/store-on.ts';
+import { storeOn, withReadings } from '../../support/store-on.ts';
 import type { Opened } from '../contract/suite.ts';
 
 export const TABLES = [
@@ -107,26 +107,27 @@ export function openTemporary(options: Partial<SqliteOptions> = {}): Promise<Ope
 
 async function opened(open: (path: string) => Promise<Store>): Promise<Opened & { path: string }> {
   const { path, remove } = temporaryPath();
-  const store = await open(path);
+  const store = withReadings(await open(path));
   const rows = new DatabaseSync(path, { timeout: 5000 });
   const others: Store[] = [];
   return {
     path,
     store,
     async openAnother() {
-      const another = await openSqlite({ path, exclusive: false });
+      const another = withReadings(await openSqlite({ path, exclusive: false }));
       others.push(another);
       return another;
     },
     async gated(beforeTransaction) {
       const engine = await kitHere(path);
-      const another = storeOn({
+      const gated = storeOn({
         ...engine,
         async transaction(work, of) {
           await beforeTransaction();
           return engine.transaction(work, of);
         },
       });
+      const another = withReadings(gated);
       others.push(another);
       return another;
     },

@@ -6,7 +6,8 @@ import { ComparedContent } from '../../../../src/mail/matching/compared-content.
 import { type Condition, type MailCondition, meetsAll } from '../../../../src/mail/matching/conditions.ts';
 import type { NewestPage } from '../../../../src/messages/records.ts';
 import { runs } from '../../../support/form.ts';
-import { everything, json, mailTo, onlyPlaced, type ReadMail, saying, T } from '../../builders.ts';
+import type { ReadMail } from '../../../support/store-on.ts';
+import { everything, json, mailTo, onlyPlaced, saying, T } from '../../builders.ts';
 import type { Given, Opened } from '../suite.ts';
 
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
