@@ -230,7 +230,7 @@ function webhookGuard({ config, overrides }: Given) {
       ...(allow.length > 0 && { fallback: systemResolve }),
     });
   // With open sign-up, error messages must not reveal addresses of our network.
-  return { allow, resolve, namesAddresses: config.signUpPlan === null };
+  return { allow, resolve, namesAddresses: config.signupPlan === null };
 }
 
 /** @param onWriting called when a write begins (1) and ends (-1); only by the embedded store */
@@ -300,7 +300,7 @@ async function startSmtp(parts: Parts) {
       domains: config.domains,
       name: parts.hostname,
       tls: certificateOf(config),
-      startTls: config.smtpStartTls,
+      startTls: config.smtpStarttls,
       auth: config.smtpAuth,
       authPlaintext: config.smtpAuthPlaintext === 'on',
       proxyFrom: config.smtpProxyFrom,
@@ -363,7 +363,7 @@ async function startPop3(parts: Parts, { built }: Http['server'], port: number) 
       port,
       name: parts.hostname,
       tls: certificateOf(config),
-      startTls: config.smtpStartTls,
+      startTls: config.smtpStarttls,
       plaintext: config.smtpAuthPlaintext === 'on',
       limits: connectionLimits(config),
     },

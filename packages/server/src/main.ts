@@ -7,8 +7,8 @@ import { addOperatorCommands, createProgram } from './cli/commands.ts';
 import { addDoctorCommand } from './cli/doctor.ts';
 import { addMailCommand } from './cli/mail.ts';
 import { createDevAnnouncer } from './cli/server/dev-announcer.ts';
-import { type Announcer, createServeAnnouncer, runServer } from './cli/server/run-server.ts';
-import { exitCodeOf, isForegroundScript, type StopSources, watchForStop } from './cli/server/stop-request.ts';
+import { type Announcer, createServeAnnouncer } from './cli/server/serve-announcer.ts';
+import { exitCodeOf, isForegroundScript, watchForStop } from './cli/server/stop-request.ts';
 import { systemClock } from './clock.ts';
 import {
   type Config,
@@ -31,8 +31,6 @@ import { VERSION } from './version.ts';
 /** Exit code for wrong arguments and settings, as in shells. */
 const EXIT_USAGE = 2;
 const EXIT_FAILED = 1;
-/** Where mail servers connect (RFC 5321 section 4.5.4.2). */
-const SMTP_PORT = 25;
 
 const print = (text: string): void => {
   process.stdout.write(`${text}\n`);
@@ -56,7 +54,6 @@ async function readLine(question: string): Promise<string> {
   }
 }
 
-/** Opens the store, also while a server runs. */
 async function openStore({ dataDir, databaseUrl }: Config): Promise<Store> {
   if (databaseUrl !== null) {
     const { openPostgres } = await import('./database/postgres/open.ts');
@@ -82,18 +79,7 @@ function hasTerminal(): boolean {
   }
 }
 
-/** @param parent the parent's process id when this process began */
-function stopSources(parent: number): StopSources {
-  const writesToTerminal = process.stdout.isTTY || process.stderr.isTTY;
-  return {
-    onSignal: (signal, listener) => process.on(signal, listener),
-    isTerminalGone: () => writesToTerminal && !hasTerminal(),
-    isParentGone: isForegroundScript(process.env) ? () => process.ppid !== parent : null,
-    clock: systemClock,
-  };
-}
-
-/** Node's stream queues writes to a pipe, but blocks on a regular file and stops at its first error. */
+/** Node's stream would block on a regular file and stop at its first error. */
 function writeToStandardOutput(): WriteLog {
   const { stdout } = process;
   return fstatSync(stdout.fd).isFile()
@@ -103,10 +89,10 @@ function writeToStandardOutput(): WriteLog {
       };
 }
 
-/** How long a stop waits for log lines to be written, milliseconds. */
+/** How long the end of the process waits for log lines to be written, milliseconds. */
 const LAST_LINES_MS = 500;
 
-/** Exits if the output accepts no more: a pending write would keep the process running. */
+/** Waits for the output, and exits if it accepts no more: a pending write would keep the process running. */
 async function endOutput(output: LogOutput): Promise<void> {
   const done = new AbortController();
   const written = output.flushed().then(() => done.abort());
@@ -115,6 +101,13 @@ async function endOutput(output: LogOutput): Promise<void> {
   await written;
 }
 
+/** The process must end within 10 s of a request to stop, even if a part does not stop. */
+const STOP_LIMIT_MS = 9_500;
+
+/**
+ * Starts the server, and stops it on request, at the earliest once it has started.
+ * @param parent the parent's process id when this process began
+ */
 async function serve(config: Config, parent: number, announcerOf: (log: Logger) => Announcer): Promise<void> {
   // A server may outlive its terminal and the reader of its output.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
@@ -127,22 +120,39 @@ async function serve(config: Config, parent: number, announcerOf: (log: Logger) 
     droppedLogLines: () => output.dropped,
     mayLackMetrics: !isGiven('MAYFLY_METRICS_PORT', process.env),
   });
-  const exit = (code: number) => process.exit(code);
   // After an uncaught exception the state of the process is unknown, so it ends. Acknowledged mail is stored already.
   process.on('uncaughtException', (err) => {
     log.fatal({ err }, 'An unexpected error ends Mayfly. Please report it');
-    void endOutput(output).finally(() => exit(EXIT_FAILED));
+    void endOutput(output).finally(() => process.exit(EXIT_FAILED));
   });
-  const stop = watchForStop(stopSources(parent), {
+  const writesToTerminal = process.stdout.isTTY || process.stderr.isTTY;
+  const stop = watchForStop({
+    onSignal: (signal, listener) => process.on(signal, listener),
+    isTerminalGone: () => writesToTerminal && !hasTerminal(),
+    isParentGone: isForegroundScript(process.env) ? () => process.ppid !== parent : null,
+    clock: systemClock,
     onSecondSignal(signal) {
       announcer.stoppedByForce(signal);
-      exit(exitCodeOf(signal));
+      process.exit(exitCodeOf(signal));
     },
     onReload: () => app.reloadCertificate(() => readCertificate(process.env)),
   });
+  const ended = new AbortController();
+  void stop.requested.then(async (reason) => {
+    announcer.stopping(reason);
+    await systemClock.sleep(STOP_LIMIT_MS, ended.signal);
+    if (ended.signal.aborted) return;
+    announcer.stoppedByForce('time limit');
+    process.exit(EXIT_FAILED);
+  });
   try {
-    await runServer(app, { announcer, stop, clock: systemClock, exit });
+    announcer.started(await app.start(announcer.firstKey));
+    await stop.requested;
+    const begunAt = systemClock.monotonic();
+    await app.stop();
+    announcer.stopped(Math.round(systemClock.monotonic() - begunAt));
   } finally {
+    ended.abort();
     stop.close();
     await endOutput(output);
   }
@@ -197,14 +207,11 @@ export async function main(parent: number): Promise<void> {
     if (!['dev', 'serve'].includes(command.name())) unusedVariables(process.env).forEach(warn);
   });
   addServerCommands(program, parent);
-  addOperatorCommands(program, { env: process.env, print, now: Date.now, readLine, openStore });
-  addMailCommand(program, { readConfig: () => parseConfig(process.env, DEV_DEFAULTS), print, now: Date.now });
-  addDoctorCommand(program, {
-    readConfig: () => parseConfig(process.env),
-    print,
-    now: Date.now,
-    port: SMTP_PORT,
-  });
+  const onStep = (step: string) => (process.stderr.isTTY ? warn(`${step} …`) : undefined);
+  const edge = { env: process.env, print, now: Date.now, readLine, onStep, openStore };
+  addOperatorCommands(program, edge);
+  addMailCommand(program, edge, () => parseConfig(process.env, DEV_DEFAULTS));
+  addDoctorCommand(program, edge);
   program
     .command('sendmail')
     .description(
@@ -214,8 +221,7 @@ export async function main(parent: number): Promise<void> {
     .allowUnknownOption()
     .allowExcessArguments()
     .action(async () => (await import('./cli/sendmail.ts')).main(process, Date.now()));
-  const onStep = (step: string) => (process.stderr.isTTY ? warn(`${step} …`) : undefined);
-  addBackupCommands(program, { env: process.env, print, now: Date.now, onStep });
+  addBackupCommands(program, edge);
   try {
     await program.parseAsync(process.argv);
   } catch (error) {

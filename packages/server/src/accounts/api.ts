@@ -23,8 +23,8 @@ import { addKey, createSignUp, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_MINUTE } from 
 import type { ListedKey } from './sql.ts';
 
 export function accountRoutes(app: App, { options, deps }: RouteContext): void {
-  const { signUpPlan } = options;
-  const signUp = signUpPlan === null ? null : createSignUp(deps, signUpPlan);
+  const { signupPlan } = options;
+  const signUp = signupPlan === null ? null : createSignUp(deps, signupPlan);
 
   routesOf(app, 'Accounts')('POST /v1/accounts', {
     access: 'public',

@@ -1,10 +1,23 @@
+import type { Command } from 'commander';
 import { everyAccount, newKey } from '../accounts/keys.ts';
-import type { Plan, Plans } from '../accounts/plans.ts';
+import { createPlans, type Plan, type Plans } from '../accounts/plans.ts';
 import type { AccountRecord } from '../accounts/sql.ts';
 import { monthOf } from '../clock.ts';
+import { parseConfig } from '../config/config.ts';
 import { newId } from '../ids.ts';
 import { USAGE_THRESHOLDS } from '../usage/sql.ts';
-import { ArgumentError, type Context, findAccount, type Json, readName, readPlan } from './arguments.ts';
+import {
+  ACCOUNT,
+  ArgumentError,
+  type Context,
+  type Edge,
+  findAccount,
+  JSON_FLAG,
+  type Json,
+  type Run,
+  readName,
+  readPlan,
+} from './arguments.ts';
 import { isChosenByHand, keyAsJson, tableOfKeys } from './keys.ts';
 import { details, indented, json, plain, table, time } from './text.ts';
 
@@ -21,11 +34,10 @@ const COLUMNS: readonly (readonly [head: string, limit: keyof Plan])[] = [
 
 const shown = (limit: number, none: string) => (Number.isFinite(limit) ? String(limit) : none);
 
-/** The limits of a plan, one line each, by their names in MAYFLY_PLANS. */
 const describePlan = (plan: Plan): string =>
   details(COLUMNS.map(([, limit]) => [limit, shown(plan[limit], 'no limit')]));
 
-export function listPlans(plans: Plans, options: Json): string {
+function listPlans(plans: Plans, options: Json): string {
   const all = plans.names.map((name) => ({ name, ...plans.named(name) }));
   if (options.json) return json(all);
   return table(
@@ -34,8 +46,7 @@ export function listPlans(plans: Plans, options: Json): string {
   );
 }
 
-/** @throws ArgumentError for a plan that is not configured */
-export function showPlan(plans: Plans, name: string, options: Json): string {
+function showPlan(plans: Plans, name: string, options: Json): string {
   const plan = plans.named(readPlan(name, plans));
   return options.json ? json({ name, ...plan }) : describePlan(plan);
 }
@@ -50,8 +61,7 @@ const accountAsJson = ({ id, name, plan, createdAt }: AccountRecord) => ({
 const planName = ({ plan }: AccountRecord, plans: Plans): string =>
   plans.names.includes(plan) ? plan : `${plan} (not configured)`;
 
-/** The new key, of scope `full`, cannot be shown again. */
-export async function createAccount(
+async function createAccount(
   { store, plans, now }: Context,
   options: { name: string; plan: string; keyName: string } & Json,
 ): Promise<string> {
@@ -73,7 +83,7 @@ export async function createAccount(
   ]);
 }
 
-export async function listAccounts({ store, plans }: Context, options: Json): Promise<string> {
+async function listAccounts({ store, plans }: Context, options: Json): Promise<string> {
   const accounts = await everyAccount(store);
   if (options.json) return json(accounts.map(accountAsJson));
   return table(
@@ -82,12 +92,7 @@ export async function listAccounts({ store, plans }: Context, options: Json): Pr
   );
 }
 
-/** Shows plan, limits, usage of this month, keys and domains. */
-export async function showAccount(
-  { store, plans, now }: Context,
-  named: string,
-  options: Json,
-): Promise<string> {
+async function showAccount({ store, plans, now }: Context, named: string, options: Json): Promise<string> {
   const account = await findAccount(store, named);
   const month = monthOf(now);
   const { days, taken, passed } = await store.usage.read(account.id, month, `${month}-01`);
@@ -127,7 +132,7 @@ export async function showAccount(
   ].join('\n\n');
 }
 
-export async function setPlan({ store, plans }: Context, named: string, wanted: string): Promise<string> {
+async function setPlan({ store, plans }: Context, named: string, wanted: string): Promise<string> {
   const plan = readPlan(wanted, plans);
   const before = await findAccount(store, named);
   const after = await store.accounts.setPlan(before.id, plan);
@@ -135,11 +140,8 @@ export async function setPlan({ store, plans }: Context, named: string, wanted: 
   return `Changed the plan of ${after.id} (${plain(after.name)}) from ${before.plan} to ${after.plan}.\nA running server applies it within a second.`;
 }
 
-/**
- * Deletes an account with everything that belongs to it. If interrupted, the next call continues.
- * @throws ArgumentError without `yes`, which says what would be deleted; Error for the last account
- */
-export async function deleteAccount(
+/** If it is interrupted, the next call continues. */
+async function deleteAccount(
   { store, now }: Context,
   named: string,
   options: { yes?: true },
@@ -170,4 +172,55 @@ export async function deleteAccount(
     );
   }
   return lines.join('\n');
+}
+
+export function addAccountCommands(program: Command, run: Run): void {
+  const account = program.command('account').description('Manage accounts, also while the server runs');
+  account
+    .command('create')
+    .description('Create an account and print its first API key, which is shown only once')
+    .requiredOption('--name <name>', 'Name of the account')
+    .option('--plan <plan>', 'Plan with its limits; see "mayfly plan list"', 'developer')
+    .option('--key-name <name>', 'Name of its first key', 'first key')
+    .option(...JSON_FLAG)
+    .action(run(createAccount));
+  account
+    .command('list')
+    .description('List all accounts, oldest first')
+    .option(...JSON_FLAG)
+    .action(run(listAccounts));
+  account
+    .command('show')
+    .description('Show the plan, limits, usage, keys and domains of an account')
+    .argument('<account>', ACCOUNT)
+    .option(...JSON_FLAG)
+    .action(run(showAccount));
+  account
+    .command('set-plan')
+    .description('Change the plan of an account')
+    .argument('<account>', ACCOUNT)
+    .argument('<plan>', 'Name of a plan; see "mayfly plan list"')
+    .action(run(setPlan));
+  account
+    .command('delete')
+    .description('Delete an account with its keys, domains, webhooks, inboxes and messages')
+    .argument('<account>', ACCOUNT)
+    .option('--yes', 'Delete it; without this option the command only shows what would be deleted')
+    .action(run(deleteAccount));
+}
+
+export function addPlanCommands(program: Command, { env, print }: Pick<Edge, 'env' | 'print'>): void {
+  const configured = () => createPlans(parseConfig(env).plans);
+  const plan = program.command('plan').description('Show plans: the built-in ones and those in MAYFLY_PLANS');
+  plan
+    .command('list')
+    .description('List all plans with their limits')
+    .option(...JSON_FLAG)
+    .action((options: Json) => print(listPlans(configured(), options)));
+  plan
+    .command('show')
+    .description('Show the limits of a plan')
+    .argument('<plan>', 'Name of the plan')
+    .option(...JSON_FLAG)
+    .action((name: string, options: Json) => print(showPlan(configured(), name, options)));
 }

@@ -8,22 +8,39 @@ import { isId } from '../ids.ts';
 import type { Store } from '../store.ts';
 import { didYouMean, quoted } from '../text/nearest.ts';
 
-/** What the commands on the store get beside their arguments and options. */
-export interface Context {
+/** The process, as the commands use it. */
+export interface Edge {
+  env: Record<string, string | undefined>;
+  print(text: string): void;
+  /** Epoch milliseconds. */
+  now(): number;
+  /** Reads the first line of standard input; shows `question` when that is a terminal. */
+  readLine(question: string): Promise<string>;
+  /** Shows a step of a long command at a terminal. */
+  onStep(text: string): void;
+  /** Opens the store, also while a server runs. */
+  openStore(config: Config): Promise<Store>;
+}
+
+export interface Context extends Pick<Edge, 'readLine'> {
   store: Store;
   plans: Plans;
   config: Config;
-  /** Epoch milliseconds. */
   now: number;
-  /** Reads the first line of standard input; shows `question` when that is a terminal. */
-  readLine(question: string): Promise<string>;
 }
+
+/** Opens the store, runs a command on it and prints its result. */
+export type Run = <Arguments extends unknown[]>(
+  work: (context: Context, ...given: Arguments) => Promise<string>,
+) => (...given: Arguments) => Promise<void>;
+
+export const JSON_FLAG = ['--json', 'Print JSON, for scripts'] as const;
+export const ACCOUNT = 'Id of the account, or its name if no other account has it';
 
 export interface Json {
   json?: true;
 }
 
-/** An id, or a name that no other account has. */
 export interface OfAccount {
   account?: string;
 }
@@ -33,11 +50,7 @@ export class ArgumentError extends Error {
   override readonly name = 'ArgumentError';
 }
 
-/**
- * Checks a name by the rules of the API. A name that is an id of an account is rejected, because commands
- * accept both.
- * @throws ArgumentError
- */
+/** Rejects also a name that is the id of an account, because commands accept both. */
 export async function readName(text: string): Promise<string> {
   // A dynamic import, because these are 400 modules and the server loads this file too.
   const [{ CreateKey }, { Value }] = await Promise.all([
@@ -56,7 +69,6 @@ export async function readName(text: string): Promise<string> {
   return name;
 }
 
-/** @throws ArgumentError that lists the configured plans */
 export function readPlan(name: string, plans: Plans): string {
   if (plans.names.includes(name)) return name;
   throw new ArgumentError(
@@ -64,7 +76,6 @@ export function readPlan(name: string, plans: Plans): string {
   );
 }
 
-/** Applies the rules of MAYFLY_DOMAINS. @returns the domain in lower case @throws ArgumentError */
 export function readDomain(text: string): string {
   const domain = text.toLowerCase();
   if (HOSTNAME.test(domain)) return domain;
@@ -86,11 +97,7 @@ function readDateTime(text: string): number {
   return exists ? Date.parse(text.toUpperCase()) : Number.NaN;
 }
 
-/**
- * A time in the future: `90d`, `12h`, `30m` from now, a date, or a date with time and offset.
- * @returns epoch milliseconds
- * @throws ArgumentError
- */
+/** @param text `90d`, `12h` or `30m` from now, a date, or a date with time and offset @returns epoch milliseconds */
 export function readFuture(text: string, now: number): number {
   const [, count = '', unit = ''] = SPAN.exec(text) ?? [];
   const at = unit === '' ? readDateTime(text) : now + Number(count) * (SPANS[unit] ?? Number.NaN);
@@ -109,10 +116,7 @@ export function readFuture(text: string, now: number): number {
 
 type Accounts = Pick<Store, 'accounts'>;
 
-/**
- * Finds an account by its id, or by a name that no other account has.
- * @throws Error, with what to do, when there is none or more than one
- */
+/** @throws Error if no account has that id or name, or more than one has the name */
 export async function findAccount(store: Accounts, named: string): Promise<AccountRecord> {
   const byId = isId('acc', named) ? await store.accounts.find(named) : undefined;
   if (byId) return byId;
@@ -130,7 +134,6 @@ export async function findAccount(store: Accounts, named: string): Promise<Accou
   );
 }
 
-/** Finds the named account, or the first one. @throws Error as {@link findAccount}, and if there is no account yet */
 export async function findAccountOrFirst(store: Accounts, named: string | undefined): Promise<AccountRecord> {
   const account = named === undefined ? await store.accounts.findFirst() : await findAccount(store, named);
   if (!account)

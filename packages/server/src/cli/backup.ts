@@ -1,15 +1,7 @@
 import type { Command } from 'commander';
 import { databasePath, parseConfig } from '../config/config.ts';
+import type { Edge } from './arguments.ts';
 
-interface Edge {
-  env: Record<string, string | undefined>;
-  print(text: string): void;
-  now(): number;
-  /** Shows a step of long work, where somebody watches. */
-  onStep(text: string): void;
-}
-
-/** @throws Error if PostgreSQL is configured */
 function embeddedFolder(env: Edge['env']): string {
   const { dataDir, databaseUrl } = parseConfig(env);
   if (databaseUrl === null) return dataDir;
@@ -22,8 +14,10 @@ const WAY_OUT =
   'What is not named here can be read, but a row that was overwritten in part may be altered. Export what you need (GET /v1/inboxes/{id}/export), stop the server, and replace the database by a backup with "mayfly restore".';
 
 /** Adds `backup`, `restore`, `check` and `migrate`. */
-export function addBackupCommands(program: Command, edge: Edge): void {
-  const { env, print, now, onStep } = edge;
+export function addBackupCommands(
+  program: Command,
+  { env, print, now, onStep }: Omit<Edge, 'openStore' | 'readLine'>,
+): void {
   program
     .command('backup')
     .description('Copy the embedded database to a file, also while the server runs')
@@ -57,13 +51,6 @@ export function addBackupCommands(program: Command, edge: Edge): void {
       print(damage);
       throw new Error(`The database in ${dataDir} is damaged. ${WAY_OUT}`);
     });
-  addMigrateCommand(program, edge);
-}
-
-/** Digits of a hash that are printed, although all digits were compared. */
-const PRINTED_DIGITS = 16;
-
-function addMigrateCommand(program: Command, { env, print, onStep }: Edge): void {
   program
     .command('migrate')
     .description('Copy the embedded database to an empty PostgreSQL database; stop the server first')
@@ -90,7 +77,7 @@ function addMigrateCommand(program: Command, { env, print, onStep }: Edge): void
         databasePath(dataDir),
         databaseUrl,
         ({ name, rows, hash }) =>
-          print(`${name.padEnd(20)} ${String(rows).padStart(10)} rows  ${hash.slice(0, PRINTED_DIGITS)}`),
+          print(`${name.padEnd(20)} ${String(rows).padStart(10)} rows  ${hash.slice(0, 16)}`),
         onStep,
       );
       const total = tables.reduce((sum, { rows }) => sum + rows, 0);

@@ -5,10 +5,10 @@ import { connect } from 'node:tls';
 import type { Command } from 'commander';
 import ipaddr from 'ipaddr.js';
 import { DAY_MS } from '../clock.ts';
-import type { Config } from '../config/config.ts';
+import { parseConfig } from '../config/config.ts';
 import { codeOf, messageOf } from '../errors.ts';
 import { quoted } from '../text/nearest.ts';
-import { ArgumentError, readDomain } from './arguments.ts';
+import { ArgumentError, type Edge, readDomain } from './arguments.ts';
 import { readReplies } from './mail.ts';
 import { plain } from './text.ts';
 
@@ -20,18 +20,16 @@ const MIN_VALID_DAYS = 14;
 /** Differences of the clock above this are reported. Well below the five minutes that receivers of webhooks allow. */
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
-/** `text` says what was looked at and what was seen; `advice` says what to do. */
+/** `text` names what was checked and the result; `advice` says what to do. */
 type Finding = { result: 'ok' | 'warning' | 'problem'; text: string; advice?: string };
 
 type Findings = AsyncGenerator<Finding, void>;
 
-/** What all checks get. */
 interface Visit {
   now(): number;
-  /** The SMTP port that senders connect to: 25. */
   port: number;
   domain: string;
-  /** MAYFLY_PUBLIC_URL, or --url. */
+  /** Of the API. */
   url: string | null;
   resolver: Resolver;
   /** Whether the domain has an MTA-STS policy (RFC 8461), with which senders check the certificate. */
@@ -210,10 +208,11 @@ async function* checkAll(visit: Visit): Findings {
   yield* checkApi(visit);
 }
 
-/** @param edge `readConfig` reads the settings as `mayfly serve` does */
+/** @param port the SMTP port that senders connect to: 25 (RFC 5321 section 4.5.4.2), but in tests */
 export function addDoctorCommand(
   program: Command,
-  edge: Pick<Visit, 'now' | 'port'> & { readConfig(): Config; print(text: string): void },
+  edge: Pick<Edge, 'env' | 'print' | 'now'>,
+  port = 25,
 ): void {
   program
     .command('doctor')
@@ -221,7 +220,7 @@ export function addDoctorCommand(
     .argument('[domain]', 'Domain of the addresses (default: the first of MAYFLY_DOMAINS)')
     .option('--url <url>', 'URL of the API (default: MAYFLY_PUBLIC_URL)')
     .action(async (name: string | undefined, options: { url?: string }) => {
-      const { domains, publicUrl, dnsServers } = edge.readConfig();
+      const { domains, publicUrl, dnsServers } = parseConfig(edge.env);
       const resolver = new Resolver(DNS);
       if (dnsServers) resolver.setServers(dnsServers);
       const domain = readDomain(name ?? domains[0] ?? '');
@@ -229,7 +228,7 @@ export function addDoctorCommand(
       if (url !== null && !URL.canParse(url))
         throw new ArgumentError(`${quoted(url)} is not a URL, such as https://mayfly.example.com.`);
       let problems = 0;
-      for await (const { result, text, advice } of checkAll({ ...edge, domain, url, resolver })) {
+      for await (const { result, text, advice } of checkAll({ now: edge.now, port, domain, url, resolver })) {
         if (result === 'problem') problems += 1;
         edge.print(`${result.padEnd(8)} ${plain(text)}${advice ? `\n${' '.repeat(9)}${advice}` : ''}`);
       }

@@ -1,13 +1,17 @@
+import { type Command, Option } from 'commander';
 import { addKey } from '../accounts/keys.ts';
 import type { KeyScope, ListedKey } from '../accounts/sql.ts';
 import { hashCredential, hasValidChecksum, isId } from '../ids.ts';
 import { quoted } from '../text/nearest.ts';
 import {
+  ACCOUNT,
   ArgumentError,
   type Context,
   findAccountOrFirst,
+  JSON_FLAG,
   type Json,
   type OfAccount,
+  type Run,
   readFuture,
   readName,
 } from './arguments.ts';
@@ -43,7 +47,7 @@ export const tableOfKeys = (keys: readonly ListedKey[], now: number): string =>
   );
 
 /** @returns only the key, for scripts */
-export async function createKey(
+async function createKey(
   { store, now }: Context,
   options: { name: string; scope: KeyScope; expires?: string } & OfAccount,
 ): Promise<string> {
@@ -53,7 +57,7 @@ export async function createKey(
   return (await addKey(store.keys, { accountId, name, scope: options.scope, expiresAt }, now)).key;
 }
 
-export async function listKeys({ store, now }: Context, options: OfAccount & Json): Promise<string> {
+async function listKeys({ store, now }: Context, options: OfAccount & Json): Promise<string> {
   const account = await findAccountOrFirst(store, options.account);
   const keys = await store.keys.list(account.id);
   if (options.json) return json(keys.map(keyAsJson));
@@ -77,7 +81,6 @@ async function findKey({ store, now }: Context, named: string): Promise<ListedKe
   throw new Error('This server has no such key: it was revoked, has expired, or belongs to another server.');
 }
 
-/** @throws ArgumentError for what is no id, and for a key itself, because others can see command lines */
 function requireKeyId(text: string): void {
   if (isId('key', text)) return;
   throw new ArgumentError(
@@ -87,8 +90,7 @@ function requireKeyId(text: string): void {
   );
 }
 
-/** Revokes a key, even the last one of its account. @param text its id; `-` for the first line of standard input */
-export async function revokeKey(context: Context, text: string): Promise<string> {
+async function revokeKey(context: Context, text: string): Promise<string> {
   if (text !== '-') requireKeyId(text);
   const named = text === '-' ? (await context.readLine('API key or its id: ')).trim() : text;
   const { store, now } = context;
@@ -108,4 +110,34 @@ export async function revokeKey(context: Context, text: string): Promise<string>
       `The account has no valid key of scope "full" left. To create one, run: mayfly key create --account ${accountId}`,
     );
   return lines.join('\n');
+}
+
+export function addKeyCommands(program: Command, run: Run): void {
+  const key = program.command('key').description('Manage API keys, also while the server runs');
+  key
+    .command('create')
+    .description('Create an API key and print it; it is shown only once')
+    .option('--account <account>', `${ACCOUNT} (default: the first account)`)
+    .option('--name <name>', 'Name of the key', 'made on the command line')
+    .addOption(
+      new Option('--scope <scope>', '"full" allows every request, "read" only requests that read')
+        .choices(['full', 'read'])
+        .default('full'),
+    )
+    .option(
+      '--expires <when>',
+      'Time from now (90d, 12h or 30m), a date, or a date with time (default: never)',
+    )
+    .action(run(createKey));
+  key
+    .command('list')
+    .description('List the keys of an account, newest first; only the first characters of each are shown')
+    .option('--account <account>', `${ACCOUNT} (default: the first account)`)
+    .option(...JSON_FLAG)
+    .action(run(listKeys));
+  key
+    .command('revoke')
+    .description('Revoke a key, even the last one of its account')
+    .argument('<key>', 'Id of the key, or - to read the id or the key itself from standard input')
+    .action(run(revokeKey));
 }

@@ -3,17 +3,14 @@ import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { codeOf, messageOf } from '../errors.ts';
 import { formatDate } from '../mail/mime/date.ts';
+import { type HostPort, splitPort } from '../text/host-port.ts';
 import { quoted } from '../text/nearest.ts';
-import { ArgumentError } from './arguments.ts';
+import { ArgumentError, type Edge } from './arguments.ts';
 
-/** The longest line of base64 (RFC 2045 section 6.8). */
-const BASE64_LINE = 76;
 /** The longest line of a message, without CRLF (RFC 5322 section 2.1.1). */
 const MAX_LINE = 998;
-/** RFC 2047 section 2 limits lines to 76 characters: nine characters of up to four bytes, as base64, fit after "Subject: ". */
-const ENCODED_WORD = /.{1,9}/gsu;
 
-/** A command that the server rejected; the message is its reply. */
+/** The server rejected a command; the message is its reply. */
 export class SmtpRejection extends Error {
   override readonly name = 'SmtpRejection';
   /** The rejected recipient; null for other commands. */
@@ -31,7 +28,8 @@ const isAscii = (text: string): boolean => /^[\x20-\x7e\n\t]*$/.test(text);
 export function encodeHeader(text: string): string {
   const line = text.replaceAll(/[\r\n]+/g, ' ');
   if (isAscii(line)) return line;
-  const words = line.match(ENCODED_WORD) ?? [];
+  // Lines have at most 76 characters: nine characters of up to four bytes, as base64, fit after "Subject: ".
+  const words = line.match(/.{1,9}/gsu) ?? [];
   return words.map((one) => `=?utf-8?B?${Buffer.from(one).toString('base64')}?=`).join('\r\n ');
 }
 
@@ -51,7 +49,7 @@ export function compose({ from, to, subject, body }: OutgoingMessage, now: numbe
     ? lines
     : (Buffer.from(lines.join('\r\n'))
         .toString('base64')
-        .match(RegExp(`.{1,${BASE64_LINE}}`, 'g')) ?? []);
+        .match(/.{1,76}/g) ?? []);
   return [
     `From: ${from}`,
     `To: ${to.join(', ')}`,
@@ -67,7 +65,6 @@ export function compose({ from, to, subject, body }: OutgoingMessage, now: numbe
   ].join('\r\n');
 }
 
-/** @throws Error when the connection ends */
 export async function* readReplies(socket: Socket): AsyncGenerator<string, never> {
   let text = '';
   for await (const piece of socket) {
@@ -80,11 +77,6 @@ export async function* readReplies(socket: Socket): AsyncGenerator<string, never
     }
   }
   throw new Error('The server closed the connection.');
-}
-
-export interface SmtpServer {
-  host: string;
-  port: number;
 }
 
 export interface Envelope {
@@ -105,12 +97,12 @@ function parametersFor({ from, to, mail }: Envelope): string {
 }
 
 /**
- * Sends a message by SMTP (RFC 5321), without TLS and authentication, to all recipients that the server accepts.
- * @returns the server's reply to the message, '' without any recipient left; and the rejected recipients
- * @throws SmtpRejection of another command; Error of the system call when there is no connection
+ * Sends a message by SMTP, without TLS and authentication, to all recipients that the server accepts.
+ * @returns the server's reply to the message, '' if it accepts no recipient
+ * @throws SmtpRejection of a command other than RCPT; Error of the system call when there is no connection
  */
 export async function deliver(
-  server: SmtpServer,
+  server: HostPort,
   envelope: Envelope,
 ): Promise<{ reply: string; rejected: SmtpRejection[] }> {
   const socket = new Socket({ signal: AbortSignal.timeout(15_000) });
@@ -152,20 +144,16 @@ export async function deliver(
 export const DEFAULT_PORT = 2525;
 const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** Where a client of this machine finds a server that listens on `host`, which may be a wildcard address. */
+/** The address at which clients of this machine reach a server that listens on `host`, which may be a wildcard address. */
 export const reachable = (host: string): string => EVERYWHERE[host] ?? host;
 
-/** `host`, `host:port`, `[v6]:port` or `:port`. @throws ArgumentError */
-export function readServer(text: string): SmtpServer {
-  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]*))(?::(\d{1,5}))?$/.exec(text) ?? [];
-  const host = bracketed ?? plain;
-  if (host === undefined || Number(port ?? 0) > 65_535) {
+export function readServer(text: string): HostPort {
+  const { host, port = DEFAULT_PORT } = splitPort(text) ?? {};
+  if (host === undefined || Number(port) > 65_535)
     throw new ArgumentError(`${quoted(text)} is not a server. Use HOST:PORT, such as 127.0.0.1:2525.`);
-  }
-  return { host: host || '127.0.0.1', port: Number(port ?? DEFAULT_PORT) };
+  return { host: host || '127.0.0.1', port: Number(port) };
 }
 
-/** @throws ArgumentError */
 function readAddress(text: string): string {
   if (/^inb_/.test(text)) {
     throw new ArgumentError(
@@ -201,10 +189,11 @@ interface MailOptions {
   body: string;
 }
 
-/** @param edge `readConfig` reads the settings as `mayfly dev` does */
+/** @param readConfig reads the settings; a parameter because `sendmail` uses this file, and loading them takes long */
 export function addMailCommand(
   program: Command,
-  edge: { readConfig(): Config; print(text: string): void; now(): number },
+  edge: Pick<Edge, 'print' | 'now'>,
+  readConfig: () => Config,
 ): void {
   program
     .command('mail')
@@ -220,7 +209,7 @@ export function addMailCommand(
     .action(async (addresses: string[], { server, ...options }: MailOptions) => {
       const to = addresses.map(readAddress);
       const from = readAddress(options.from);
-      const { smtpHost, smtpPort } = edge.readConfig();
+      const { smtpHost, smtpPort } = readConfig();
       const target = server
         ? readServer(server)
         : { host: reachable(smtpHost), port: smtpPort || DEFAULT_PORT };

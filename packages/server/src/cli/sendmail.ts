@@ -4,16 +4,9 @@ import { codeOf, messageOf } from '../errors.ts';
 import { newSessionId } from '../ids.ts';
 import { parseAddressList } from '../mail/mime/address-list.ts';
 import { formatDate } from '../mail/mime/date.ts';
+import type { HostPort } from '../text/host-port.ts';
 import { ArgumentError } from './arguments.ts';
-import {
-  DEFAULT_PORT,
-  deliver,
-  encodeHeader,
-  reachable,
-  readServer,
-  SmtpRejection,
-  type SmtpServer,
-} from './mail.ts';
+import { DEFAULT_PORT, deliver, encodeHeader, reachable, readServer, SmtpRejection } from './mail.ts';
 
 /*
  * `mayfly sendmail`: sendmail(8) for programs without SMTP, such as PHP's mail(). A separate bundle, because
@@ -23,7 +16,7 @@ import {
 /** Exit codes of sysexits(3). */
 const EXIT = { ok: 0, usage: 64, noUser: 67, unavailable: 69, tempFail: 75 };
 
-/** Options of sendmail(8). Only those in {@link Options}, `-b` and the server have an effect. */
+/** Options of sendmail(8); all others are errors. Only those in {@link Options}, `-b` and the server have an effect. */
 const FLAGS = [...'inmtvGU'];
 const WITH_VALUE = [...'fFrSbBACDhLNeopRVX'];
 const OPTIONS: NonNullable<ParseArgsConfig['options']> = {
@@ -43,7 +36,6 @@ interface Options {
   recipients: string[];
 }
 
-/** @throws ArgumentError */
 function readArguments(args: string[]): Options {
   try {
     const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
@@ -83,8 +75,8 @@ interface Prepared {
 }
 
 /**
- * Determines the envelope of a mail, and adds missing header fields. @param user name of the sender's account
- * on this machine @param now epoch milliseconds
+ * Finds the envelope of a mail, and adds missing header fields.
+ * @param user name of the sender's account on this machine
  */
 function prepare(input: Buffer, options: Options, user: string, now: number): Prepared {
   let text = input.toString('latin1').replace(/^From [^\n]*\n/, '');
@@ -118,7 +110,7 @@ function prepare(input: Buffer, options: Options, user: string, now: number): Pr
 type Environment = Record<string, string | undefined>;
 
 /** The given server, otherwise the ports of `mayfly dev` and of `mayfly dev --like mailpit`. */
-function serversOf({ server }: Options, env: Environment): SmtpServer[] {
+function serversOf({ server }: Options, env: Environment): HostPort[] {
   const named = server ?? env.MP_SENDMAIL_SMTP_ADDR ?? env.MH_SENDMAIL_SMTP_ADDR;
   if (named !== undefined) return [readServer(named)];
   const host = reachable(env.MAYFLY_SMTP_HOST ?? '127.0.0.1');
@@ -126,12 +118,12 @@ function serversOf({ server }: Options, env: Environment): SmtpServer[] {
   return ports.map((port) => ({ host, port }));
 }
 
-/** Every server must accept at least this many recipients per mail (RFC 5321 section 4.5.3.1.8). */
+/** Every server accepts this many recipients of a mail (RFC 5321 section 4.5.3.1.8). */
 const RECIPIENTS_AT_ONCE = 100;
 
 /** Sends to the first server that accepts a connection. @returns the rejected recipients */
-async function send(servers: readonly SmtpServer[], { mail, from, to }: Prepared): Promise<SmtpRejection[]> {
-  const [server, ...others] = servers as [SmtpServer, ...SmtpServer[]];
+async function send(servers: readonly HostPort[], { mail, from, to }: Prepared): Promise<SmtpRejection[]> {
+  const [server, ...others] = servers as [HostPort, ...HostPort[]];
   const all: SmtpRejection[] = [];
   try {
     for (let at = 0; at < to.length; at += RECIPIENTS_AT_ONCE) {
@@ -148,7 +140,7 @@ async function send(servers: readonly SmtpServer[], { mail, from, to }: Prepared
 const exitCodeOf = ({ message }: SmtpRejection, permanent: number): number =>
   message.startsWith('4') ? EXIT.tempFail : permanent;
 
-function explain(error: unknown, servers: readonly SmtpServer[]): { code: number; text: string } {
+function explain(error: unknown, servers: readonly HostPort[]): { code: number; text: string } {
   if (error instanceof ArgumentError) return { code: EXIT.usage, text: error.message };
   const where = servers.map(({ host, port }) => `${host}:${port}`).join(' and ');
   if (error instanceof SmtpRejection)
@@ -167,7 +159,7 @@ export async function sendmail(
   args: string[],
   { input, env, now }: { input(): Promise<Buffer>; env: Environment; now: number },
 ): Promise<{ code: number; text: string }> {
-  let servers: SmtpServer[] = [];
+  let servers: HostPort[] = [];
   try {
     const options = readArguments(args);
     servers = serversOf(options, env);
@@ -185,7 +177,6 @@ export async function sendmail(
   }
 }
 
-/** Sends the mail on standard input, and sets the exit code. @param now epoch milliseconds */
 export async function main(own: NodeJS.Process, now: number): Promise<void> {
   const edge = { input: () => buffer(own.stdin), env: own.env, now };
   const { code, text } = await sendmail(own.argv.slice(3), edge);

@@ -4,16 +4,22 @@ import ipaddr from 'ipaddr.js';
 import { createPlans } from '../accounts/plans.ts';
 import { messageOf } from '../errors.ts';
 import { nearest, quoted } from '../text/nearest.ts';
-import { DEV_DEFAULTS, SETTINGS } from './settings.ts';
+import { DEV_DEFAULTS, SETTINGS, variableOf } from './settings.ts';
 import { type Setting, SettingError } from './values.ts';
+
+type Key = keyof typeof SETTINGS;
+/** The values of all settings, parsed and checked. */
+export type Config = { [K in Key]: ReturnType<(typeof SETTINGS)[K]['parse']> };
 
 export type Environment = Record<string, string | undefined>;
 
 const PREFIX = 'MAYFLY_';
 const FILE_SUFFIX = '_FILE';
 
-const NAMES = Object.values(SETTINGS).map(({ name }) => name);
-const KNOWN = new Set(NAMES.flatMap((name) => [name, name + FILE_SUFFIX]));
+const KEYS = Object.keys(SETTINGS) as Key[];
+/** The environment variables of all settings. */
+export const SETTING_NAMES = KEYS.map(variableOf);
+const KNOWN = new Set(SETTING_NAMES.flatMap((name) => [name, name + FILE_SUFFIX]));
 
 /** Variables for clients, which often run in the same job as the server, so they cause no warning. */
 const CLIENT_NAMES = new Set(['MAYFLY_URL', 'MAYFLY_TOKEN', 'MAYFLY_INBOX_ID', 'MAYFLY_INBOX_ADDRESS']);
@@ -51,7 +57,7 @@ function suggestion(name: string): string {
   const given = name.slice(PREFIX.length, isFile ? -FILE_SUFFIX.length : undefined);
   const known = nearest(
     given,
-    NAMES.map((one) => one.slice(PREFIX.length)),
+    SETTING_NAMES.map((one) => one.slice(PREFIX.length)),
   );
   return known === undefined
     ? ' "mayfly config --table" lists all settings.'
@@ -79,10 +85,6 @@ export function unusedVariables(env: Environment): string[] {
   return warnings;
 }
 
-type Settings = typeof SETTINGS;
-/** The values of all settings, parsed and checked. */
-export type Config = { [K in keyof Settings]: Settings[K] extends Setting<infer T> ? T : never };
-
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: string[];
@@ -95,41 +97,50 @@ export class ConfigError extends Error {
   }
 }
 
-interface Given {
-  text: string;
-  /** The file that contains it. */
-  file?: string;
-}
-
-/** The text of a setting: from its variable, from the file that `NAME_FILE` names, or its fallback. */
-function given({ name, fallback }: Setting<unknown>, env: Environment, problems: string[]): Given {
+/**
+ * Reads a setting from its variable, from the file that `NAME_FILE` names, or from its fallback.
+ * @returns undefined if it is not valid; `problems` then has the reason
+ */
+function readSetting<K extends Key>(
+  key: K,
+  env: Environment,
+  problems: string[],
+  fallback = '',
+): Config[K] | undefined {
+  const name = variableOf(key);
+  const setting: Setting = SETTINGS[key];
   const direct = givenText(name, env);
-  const file = env[`${name}_FILE`];
-  if (direct !== undefined && file !== undefined) {
+  const file = env[name + FILE_SUFFIX];
+  if (direct !== undefined && file !== undefined)
     problems.push(`${name} and ${name}_FILE are both set. Set one of the two.`);
+  let text = direct ?? fallback;
+  let where = name;
+  if (direct === undefined && file !== undefined) {
+    where = `${name}, from the file ${quoted(file)},`;
+    try {
+      text = readFileSync(file, 'utf8').trim();
+    } catch (cause) {
+      const reason = messageOf(cause);
+      problems.push(
+        `${name}_FILE is ${quoted(file)}, a file that cannot be read (${reason}). Check its path.`,
+      );
+      return undefined;
+    }
   }
-  if (direct !== undefined) return { text: direct };
-  if (file === undefined) return { text: fallback };
   try {
-    return { text: readFileSync(file, 'utf8').trim(), file };
-  } catch (cause) {
-    const reason = messageOf(cause);
-    problems.push(`${name}_FILE is ${quoted(file)}, a file that cannot be read (${reason}). Check its path.`);
-    return { text: fallback };
+    return setting.parse(text) as Config[K];
+  } catch (error) {
+    const reason = error instanceof SettingError ? ` ${error.message}` : '';
+    const what = setting.secret
+      ? 'has a value that is not valid; it is secret and not shown here'
+      : `is ${quoted(text)}, which is not valid`;
+    problems.push(`${where} ${what}.${reason} Use ${setting.allowed}.`);
+    return undefined;
   }
-}
-
-function problemOf(setting: Setting<unknown>, { text, file }: Given, error: unknown): string {
-  const reason = error instanceof SettingError ? ` ${error.message}` : '';
-  const what = setting.secret
-    ? 'has a value that is not valid; it is secret and not shown here'
-    : `is ${quoted(text)}, which is not valid`;
-  const where = file === undefined ? setting.name : `${setting.name}, from the file ${quoted(file)},`;
-  return `${where} ${what}.${reason} Use ${setting.allowed}.`;
 }
 
 /** Checks valid settings against each other; invalid ones are undefined. */
-function problemsBetween({ smtpTlsCert, smtpTlsKey, plans, signUpPlan }: Partial<Config>): string[] {
+function problemsBetween({ smtpTlsCert, smtpTlsKey, plans, signupPlan }: Partial<Config>): string[] {
   const problems: string[] = [];
   if ((smtpTlsCert === null) !== (smtpTlsKey === null)) {
     const [set, missing] = smtpTlsCert === null ? ['KEY', 'CERT'] : ['CERT', 'KEY'];
@@ -138,22 +149,12 @@ function problemsBetween({ smtpTlsCert, smtpTlsKey, plans, signUpPlan }: Partial
     );
   }
   const planNames = plans && createPlans(plans).names;
-  if (planNames && signUpPlan && !planNames.includes(signUpPlan)) {
+  if (planNames && signupPlan && !planNames.includes(signupPlan)) {
     problems.push(
-      `${SETTINGS.signUpPlan.name} is ${quoted(signUpPlan)}, which is not the name of a plan. Use one of ${planNames.join(', ')}, or nothing to switch sign-up off.`,
+      `MAYFLY_SIGNUP_PLAN is ${quoted(signupPlan)}, which is not the name of a plan. Use one of ${planNames.join(', ')}, or nothing to switch sign-up off.`,
     );
   }
   return problems;
-}
-
-function readSetting<T>(setting: Setting<T>, env: Environment, problems: string[]): T | undefined {
-  const found = given(setting, env, problems);
-  try {
-    return setting.parse(found.text);
-  } catch (error) {
-    problems.push(problemOf(setting, found, error));
-    return undefined;
-  }
 }
 
 /**
@@ -162,8 +163,8 @@ function readSetting<T>(setting: Setting<T>, env: Environment, problems: string[
  */
 export function readCertificate(env: Environment): { cert: string; key: string } | null {
   const problems: string[] = [];
-  const cert = readSetting(SETTINGS.smtpTlsCert, env, problems);
-  const key = readSetting(SETTINGS.smtpTlsKey, env, problems);
+  const cert = readSetting('smtpTlsCert', env, problems);
+  const key = readSetting('smtpTlsKey', env, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return cert && key ? { cert, key } : null;
 }
@@ -175,17 +176,14 @@ export function readCertificate(env: Environment): { cert: string; key: string }
  */
 export function parseConfig(env: Environment, defaults: Readonly<Record<string, string>> = {}): Config {
   const problems: string[] = [];
-  const config: Record<string, unknown> = {};
-  for (const [key, declared] of Object.entries(SETTINGS)) {
-    const setting: Setting<unknown> = { ...declared, fallback: defaults[declared.name] ?? declared.fallback };
-    const value = readSetting(setting, env, problems);
-    if (value !== undefined) config[key] = value;
-  }
-  problems.push(...problemsBetween(config as Partial<Config>));
-  if (config.devKey !== 'off' && config.devKey !== undefined && !(SETTINGS.devKey.name in defaults)) {
-    problems.push(
-      `${SETTINGS.devKey.name} is "${config.devKey}", and only "mayfly dev" has a development key. Remove it.`,
-    );
+  const fallbackOf = (key: Key) => defaults[variableOf(key)] ?? (SETTINGS[key] as Setting).fallback;
+  const config = Object.fromEntries(
+    KEYS.map((key) => [key, readSetting(key, env, problems, fallbackOf(key))]),
+  ) as Partial<Config>;
+  problems.push(...problemsBetween(config));
+  const { devKey = 'off' } = config;
+  if (devKey !== 'off' && !('MAYFLY_DEV_KEY' in defaults)) {
+    problems.push(`MAYFLY_DEV_KEY is "${devKey}", and only "mayfly dev" has a development key. Remove it.`);
   }
   if (problems.length > 0) throw new ConfigError(problems);
   return config as Config;
@@ -202,7 +200,9 @@ export const hasDevKey = ({ devKey, httpHost }: Config): boolean =>
 export function settingsTable(): string {
   const cell = (text: string) => text.replaceAll('|', '\\|');
   const shown = (text: string) => (text === '' ? '–' : `\`${text}\``);
-  const rows = Object.values(SETTINGS).map(({ name, fallback, allowed, sentence }: Setting<unknown>) => {
+  const rows = KEYS.map((key) => {
+    const name = variableOf(key);
+    const { fallback = '', allowed, sentence }: Setting = SETTINGS[key];
     const dev = DEV_DEFAULTS[name];
     const defaults = dev === undefined ? shown(fallback) : `${shown(fallback)}; in \`dev\` ${shown(dev)}`;
     return `| \`${name}\` | ${defaults} | ${cell(allowed)} | ${cell(sentence)} |`;
@@ -211,15 +211,14 @@ export function settingsTable(): string {
 }
 
 export function describeConfig(config: Config): string {
-  const shown = (setting: Setting<unknown>, value: unknown): string => {
+  const shown = (key: Key): string => {
+    const value = config[key];
     if (value === null) return '';
-    if (setting.secret) return '(a secret)';
+    if ((SETTINGS[key] as Setting).secret) return '(a secret)';
     if (Array.isArray(value)) return value.join(',');
     return typeof value === 'object' ? JSON.stringify(value) : String(value);
   };
-  return Object.entries(SETTINGS)
-    .map(([key, setting]) => `${setting.name}=${shown(setting, config[key as keyof Config])}`)
-    .join('\n');
+  return KEYS.map((key) => `${variableOf(key)}=${shown(key)}`).join('\n');
 }
 
 const LISTENERS = {
@@ -251,5 +250,5 @@ export function explainListening(error: unknown, name: ListenerName, config: Con
   const failed = 'port' in error ? error.port : undefined;
   const port = ports.find((one) => config[one] === failed) ?? ports[0];
   const where = `Port ${config[port]} on ${config[host]}`;
-  return new Error(explain(where, SETTINGS[host].name, SETTINGS[port].name), { cause: error });
+  return new Error(explain(where, variableOf(host), variableOf(port)), { cause: error });
 }

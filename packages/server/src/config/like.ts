@@ -1,25 +1,19 @@
 import { dirname } from 'node:path';
+import { splitPort } from '../text/host-port.ts';
 import type { Environment } from './config.ts';
 import { DEV_DEFAULTS } from './settings.ts';
 import { chosenKey } from './values.ts';
 
-/*
- * `mayfly dev --like mailpit`: the default ports of the imitated program, its HTTP API without a password as
- * in the original, and the settings for it in Compose files.
- */
-
-/** Programs that `mayfly dev --like` imitates. */
+/** Programs whose place `mayfly dev --like` takes: their default ports, HTTP API and environment variables. */
 export const PROGRAMS = ['mailpit', 'mailhog'] as const;
 
-/** Converts a setting to ours; undefined for a value without an equivalent. */
+/** Converts a value to our settings; undefined for a value without an equivalent. */
 type Translate = (text: string) => Environment | undefined;
 
-/** Converts an address such as `[::]:1025`, `0.0.0.0:1025` or `:1025` to host and port. */
 const address =
   (listener: 'HTTP' | 'SMTP'): Translate =>
   (text) => {
-    const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text) ?? [];
-    const host = bracketed ?? plain;
+    const { host, port } = splitPort(text) ?? {};
     if (port === undefined) return undefined;
     return { [`MAYFLY_${listener}_PORT`]: port, ...(host && { [`MAYFLY_${listener}_HOST`]: host }) };
   };
@@ -36,8 +30,20 @@ const folderOf = (path: string): string | undefined => (path.includes('://') ? u
 
 const isOn = (text: string): boolean => /^(?:1|true|yes|on)$/i.test(text);
 
-/** For settings that Mayfly always fulfils. */
-const nothing: Translate = () => ({});
+/** Variables that need no setting, because Mayfly always does what they ask for. */
+const FULFILLED = [
+  'MP_SMTP_AUTH_ACCEPT_ANY',
+  'MP_SMTP_AUTH_ALLOW_INSECURE',
+  'MP_SEND_API_AUTH_ACCEPT_ANY',
+  'MP_SMTP_DISABLE_RDNS',
+  'MP_DISABLE_VERSION_CHECK',
+  'MP_HIDE_DELETE_ALL_BUTTON',
+  'MP_BLOCK_REMOTE_CSS_AND_FONTS',
+  'MP_COMPRESSION',
+  'MP_ENABLE_CHAOS',
+  'MP_DISABLE_WAL',
+  'MH_HOSTNAME',
+];
 
 /** Converts `user:password …` to an API key: the first password, if it has the form of a key. */
 const password: Translate = (text) => {
@@ -51,7 +57,7 @@ const password: Translate = (text) => {
 
 const CLOSED = { MAYFLY_DEV_KEY: 'off' };
 
-/** Variables that require a password, even if their value cannot be converted. */
+/** Variables that switch the development key off, even if their value cannot be converted. */
 const CLOSING = ['MP_UI_AUTH', 'MP_UI_AUTH_FILE', 'MH_AUTH_FILE'];
 
 const TRANSLATED: Readonly<Record<string, Translate>> = {
@@ -64,26 +70,13 @@ const TRANSLATED: Readonly<Record<string, Translate>> = {
   MP_UI_AUTH: password,
   MP_VERBOSE: to('MAYFLY_LOG_LEVEL', (text) => (isOn(text) ? 'debug' : undefined)),
   MP_QUIET: to('MAYFLY_LOG_LEVEL', (text) => (isOn(text) ? 'error' : undefined)),
-  MP_SMTP_AUTH_ACCEPT_ANY: nothing,
-  MP_SMTP_AUTH_ALLOW_INSECURE: nothing,
-  MP_SEND_API_AUTH_ACCEPT_ANY: nothing,
-  MP_SMTP_DISABLE_RDNS: nothing,
-  MP_DISABLE_VERSION_CHECK: nothing,
-  MP_HIDE_DELETE_ALL_BUTTON: nothing,
-  MP_BLOCK_REMOTE_CSS_AND_FONTS: nothing,
-  MP_COMPRESSION: nothing,
-  MP_ENABLE_CHAOS: nothing,
-  MP_DISABLE_WAL: nothing,
   MH_SMTP_BIND_ADDR: address('SMTP'),
   MH_API_BIND_ADDR: address('HTTP'),
   MH_UI_BIND_ADDR: address('HTTP'),
-  MH_HOSTNAME: nothing,
 };
 
-/** A disabled switch needs no conversion, because disabled is the default. */
 const isSwitchedOff = (text: string): boolean => /^(?:0|false|no|off)$/i.test(text);
 
-/** The defaults and environment variables that imitate the other program. */
 export function settingsLike(program: (typeof PROGRAMS)[number], env: Environment) {
   const defaults: Record<string, string> = {
     ...DEV_DEFAULTS,
@@ -97,7 +90,8 @@ export function settingsLike(program: (typeof PROGRAMS)[number], env: Environmen
   const unknown: string[] = [];
   for (const [name, value] of Object.entries(env)) {
     const text = value?.trim() ?? '';
-    if (!/^M[PH]_[A-Z]/.test(name) || text === '' || isSwitchedOff(text)) continue;
+    if (!/^M[PH]_[A-Z]/.test(name) || text === '' || isSwitchedOff(text) || FULFILLED.includes(name))
+      continue;
     if (CLOSING.includes(name)) Object.assign(translated, CLOSED);
     const settings = TRANSLATED[name]?.(text);
     if (settings) Object.assign(translated, settings);

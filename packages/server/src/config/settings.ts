@@ -24,285 +24,243 @@ import {
   SWITCH,
 } from './values.ts';
 
-/** Without `fallback`, the default is not set. */
-const setting = <T>(one: Omit<Setting<T>, 'fallback'> & { fallback?: string }): Setting<T> => ({
-  fallback: '',
-  ...one,
-});
-
-/** All settings, in the order of the documentation. */
+/** All settings, in the order of the documentation. {@link variableOf} gives the names of their variables. */
 export const SETTINGS = {
   // The API, and the metrics.
-  httpHost: setting({
-    name: 'MAYFLY_HTTP_HOST',
+  httpHost: {
     fallback: '127.0.0.1',
     ...OWN_HOST,
     sentence:
       'Address that the API listens on. The default accepts connections from this machine only, 0.0.0.0 from everywhere.',
-  }),
-  httpPort: setting({
-    name: 'MAYFLY_HTTP_PORT',
+  },
+  httpPort: {
     fallback: '8025',
     ...PORT,
     sentence: 'Port of the API.',
-  }),
-  publicUrl: setting({
-    name: 'MAYFLY_PUBLIC_URL',
+  },
+  publicUrl: {
     allowed:
       'an http or https URL without user name, query and fragment, or nothing for the host of each request',
     sentence: 'Base of the URLs in responses: the URL of the reverse proxy, if there is one.',
     parse: orNone(baseUrl),
-  }),
-  dialect: setting({
-    name: 'MAYFLY_DIALECT',
+  },
+  dialect: {
     fallback: 'off',
     ...oneOf('mailpit', 'mailhog', 'off'),
     sentence:
       'mailpit or mailhog also serves the HTTP interface of that program, for tests that were written for it (docs/migrating.md).',
-  }),
-  corsOrigins: setting({
-    name: 'MAYFLY_CORS_ORIGINS',
+  },
+  corsOrigins: {
     allowed:
       'origins such as https://app.example.com, separated by commas, or * for every origin, or nothing',
     sentence:
       'Web pages of these origins may call the API from a browser. They need an API key or a read token; cookies are never accepted from them.',
     parse: corsOrigins,
-  }),
-  console: setting({
-    name: 'MAYFLY_CONSOLE',
+  },
+  console: {
     fallback: 'on',
     ...SWITCH,
     sentence: 'on serves the web console at / and /console; off removes it and its sessions.',
-  }),
-  httpMaxConnectionsPerAddress: setting({
-    name: 'MAYFLY_HTTP_MAX_CONNECTIONS_PER_ADDRESS',
+  },
+  httpMaxConnectionsPerAddress: {
     fallback: '2000',
     ...CONNECTIONS,
     sentence:
       'How many of the 10000 API connections one client address (of IPv6, one /64 network) may have. Behind a reverse proxy all clients have its address: set it to 10000 there.',
-  }),
-  metricsHost: setting({
-    name: 'MAYFLY_METRICS_HOST',
+  },
+  metricsHost: {
     fallback: '127.0.0.1',
     ...OWN_HOST,
     sentence: 'Address that the listener of MAYFLY_METRICS_PORT listens on.',
-  }),
-  metricsPort: setting({
-    name: 'MAYFLY_METRICS_PORT',
+  },
+  metricsPort: {
     ...PORT_OR_NONE,
     sentence: 'A port that serves /metrics for Prometheus and nothing else.',
-  }),
-  metrics: setting({
-    name: 'MAYFLY_METRICS',
+  },
+  metrics: {
     fallback: 'off',
     ...SWITCH,
     sentence:
       'on also serves /metrics on the port of the API, to everyone who reaches it, without a credential.',
-  }),
+  },
 
   // Incoming mail.
-  smtpHost: setting({
-    name: 'MAYFLY_SMTP_HOST',
+  smtpHost: {
     fallback: '127.0.0.1',
     ...OWN_HOST,
     sentence: 'Address that both SMTP ports listen on. 0.0.0.0 accepts connections from everywhere.',
-  }),
-  smtpPort: setting({
-    name: 'MAYFLY_SMTP_PORT',
+  },
+  smtpPort: {
     fallback: '2525',
     ...PORT,
     sentence: 'Port for SMTP; with STARTTLS where MAYFLY_SMTP_STARTTLS offers it.',
-  }),
-  smtpsPort: setting({
-    name: 'MAYFLY_SMTPS_PORT',
+  },
+  smtpsPort: {
     ...PORT_OR_NONE,
     sentence: 'A second SMTP port, with TLS from the first byte.',
-  }),
-  smtpName: setting({
-    name: 'MAYFLY_SMTP_NAME',
+  },
+  smtpName: {
     allowed: 'a host name, or nothing for the first domain',
     sentence: 'Name of the SMTP server, in its greeting and in Received header lines.',
     parse: orNone(host),
-  }),
-  smtpTlsCert: setting({
-    name: 'MAYFLY_SMTP_TLS_CERT',
+  },
+  smtpTlsCert: {
     allowed: 'a certificate chain in PEM format, or nothing',
     sentence:
       'Certificate of STARTTLS and of the TLS port; usually given as MAYFLY_SMTP_TLS_CERT_FILE. Without it the TLS port uses a self-signed one, made at each start.',
     parse: orNone(pem('CERTIFICATE')),
-  }),
-  smtpTlsKey: setting({
-    name: 'MAYFLY_SMTP_TLS_KEY',
+  },
+  smtpTlsKey: {
     allowed: 'a private key in PEM format, together with MAYFLY_SMTP_TLS_CERT',
     sentence: 'Key of that certificate; usually given as MAYFLY_SMTP_TLS_KEY_FILE.',
     secret: true,
     parse: orNone(pem('PRIVATE KEY')),
-  }),
-  smtpStartTls: setting({
-    name: 'MAYFLY_SMTP_STARTTLS',
+  },
+  smtpStarttls: {
     fallback: 'auto',
     ...oneOf('auto', 'self-signed', 'off'),
     sentence:
       'Whether STARTTLS is offered: auto only with MAYFLY_SMTP_TLS_CERT; self-signed always, with a generated certificate where none is given, which most mail libraries reject; off never.',
-  }),
-  smtpAuth: setting({
-    name: 'MAYFLY_SMTP_AUTH',
+  },
+  smtpAuth: {
     fallback: 'inbox',
     ...oneOf('inbox', 'any', 'off'),
     sentence:
       'Which SMTP user names and passwords are accepted: inbox only those of an inbox, which then takes all mail of the session (docs/smtp.md); any all others too, which change nothing; off none.',
-  }),
-  smtpAuthPlaintext: setting({
-    name: 'MAYFLY_SMTP_AUTH_PLAINTEXT',
+  },
+  smtpAuthPlaintext: {
     fallback: 'off',
     ...SWITCH,
     sentence:
       'Whether SMTP AUTH is offered on connections without TLS from other machines; it always is on loopback and with TLS.',
-  }),
-  smtpProxyFrom: setting({
-    name: 'MAYFLY_SMTP_PROXY_FROM',
+  },
+  smtpProxyFrom: {
     ...NETWORKS,
     sentence:
       'Load balancers that send the PROXY protocol (version 1 or 2). A PROXY header from any other address is rejected.',
-  }),
-  smtpBareLineEndings: setting({
-    name: 'MAYFLY_SMTP_BARE_LINE_ENDINGS',
+  },
+  smtpBareLineEndings: {
     fallback: 'refuse',
     ...oneOf('refuse', 'normalise'),
     sentence:
       'What happens to a message that contains a CR or LF on its own: refuse rejects it (550 5.6.11), normalise replaces each by CRLF. Command lines that end with LF alone are rejected or accepted likewise.',
-  }),
-  smtpMaxConnections: setting({
-    name: 'MAYFLY_SMTP_MAX_CONNECTIONS',
+  },
+  smtpMaxConnections: {
     fallback: '2000',
     ...CONNECTIONS,
     sentence: 'How many SMTP connections may be open at once. Further clients get 421.',
-  }),
-  smtpMaxConnectionsPerAddress: setting({
-    name: 'MAYFLY_SMTP_MAX_CONNECTIONS_PER_ADDRESS',
+  },
+  smtpMaxConnectionsPerAddress: {
     fallback: '50',
     ...CONNECTIONS,
     sentence: 'How many of them one IP address may have. Clients on this machine are not limited.',
-  }),
-  pop3Port: setting({
-    name: 'MAYFLY_POP3_PORT',
+  },
+  pop3Port: {
     ...PORT_OR_NONE,
     sentence:
       'A port on MAYFLY_SMTP_HOST that serves inboxes by POP3, with the TLS, the rule for passwords and the numbers of connections of SMTP (docs/pop3.md).',
-  }),
-  mailAuth: setting({
-    name: 'MAYFLY_MAIL_AUTH',
+  },
+  mailAuth: {
     fallback: 'on',
     ...SWITCH,
     sentence: 'Whether mail from other machines is checked by SPF, DKIM and DMARC.',
-  }),
-  dnsServers: setting({
-    name: 'MAYFLY_DNS_SERVERS',
+  },
+  dnsServers: {
     allowed:
       'IP addresses, each with or without a port, separated by commas, or nothing for the name servers of this machine',
     sentence: 'Name servers for the checks of senders and for the host names of webhooks.',
     parse: orNone(listOf(nameServer)),
-  }),
-  postmaster: setting({
-    name: 'MAYFLY_POSTMASTER',
+  },
+  postmaster: {
     fallback: 'refuse',
     ...oneOf('refuse', 'log'),
     sentence: 'What happens to mail to postmaster: refuse rejects it, log accepts it and logs that it came.',
-  }),
+  },
 
   // Data, domains, accounts, webhooks, logs.
-  dataDir: setting({
-    name: 'MAYFLY_DATA_DIR',
+  dataDir: {
     fallback: './data',
     allowed: 'the path of a folder; it is created when it is missing',
     sentence: 'Folder of the embedded database.',
     parse: folder,
-  }),
-  databaseUrl: setting({
-    name: 'MAYFLY_DATABASE_URL',
+  },
+  databaseUrl: {
     allowed:
       'a URL such as postgres://user:password@host:5432/database, or nothing for the embedded database',
     sentence:
       'PostgreSQL 15 or newer instead of the embedded database. Several servers may share one (docs/postgresql.md).',
     secret: true,
     parse: orNone(postgresUrl),
-  }),
-  domains: setting({
-    name: 'MAYFLY_DOMAINS',
+  },
+  domains: {
     fallback: 'mayfly.test',
     allowed: 'domain names in lower case, separated by commas',
     sentence: 'Domains whose mail is received. The first is the default of new inboxes.',
     parse: listOf(hostname),
-  }),
-  sink: setting({
-    name: 'MAYFLY_SINK',
+  },
+  sink: {
     fallback: 'off',
     ...SWITCH,
     sentence:
       'Whether one permanent inbox, the sink, takes every mail to any domain that no other inbox takes (docs/receiving.md).',
-  }),
-  roles: setting({
-    name: 'MAYFLY_ROLES',
+  },
+  roles: {
     fallback: 'http,smtp,worker',
     allowed: 'one or more of http, smtp and worker, separated by commas',
     sentence: 'What this process does. worker delivers webhooks and frees the space of what has expired.',
     parse: listOf(oneOf('http', 'smtp', 'worker').parse),
-  }),
-  webhookAllow: setting({
-    name: 'MAYFLY_WEBHOOK_ALLOW',
+  },
+  webhookAllow: {
     ...NETWORKS,
     sentence:
       'Networks that webhooks may reach although they are not public. Public addresses are always allowed.',
-  }),
-  replySmtp: setting({
-    name: 'MAYFLY_REPLY_SMTP',
+  },
+  replySmtp: {
     allowed: 'host:port, several separated by commas, of which the first that answers is used, or nothing',
     sentence:
       'The SMTP server of the application under test, to which replies and bounces go whose address is not of this server. Mail is never sent to any other host.',
     parse: orNone(listOf(hostPort)),
-  }),
-  apiKey: setting({
-    name: 'MAYFLY_API_KEY',
+  },
+  apiKey: {
     allowed: `${MIN_CHOSEN_KEY_LETTERS} or more characters of A-Z a-z 0-9 _ -; a key that begins with mfk_ must be complete`,
     sentence:
       'An API key of the first account that must be known beforehand, for example in a pipeline. Without it the first start generates one. Another value adds a key, and the old one works until it is revoked with mayfly key revoke.',
     secret: true,
     parse: orNone(chosenKey),
-  }),
-  devKey: setting({
-    name: 'MAYFLY_DEV_KEY',
+  },
+  devKey: {
     fallback: 'off',
     ...oneOf('on', 'open', 'off'),
     sentence:
       'Whether "Authorization: Bearer dev" is the first account. Only `mayfly dev` has it, only while the API listens on loopback, and only for programs of this machine (docs/security.md). open, the default of `mayfly dev --like`, also serves the interface of MAYFLY_DIALECT without a credential to everyone who reaches the port.',
-  }),
-  hosts: setting({
-    name: 'MAYFLY_HOSTS',
+  },
+  hosts: {
     allowed: 'host names in lower case, separated by commas, or nothing',
     sentence:
       'Host names, also those of a reverse proxy, under which MAYFLY_DEV_KEY=open needs no credential, beside localhost, addresses and names without a dot such as those of containers.',
     parse: orNone(listOf(hostname)),
-  }),
-  plans: setting({
-    name: 'MAYFLY_PLANS',
+  },
+  plans: {
     fallback: '{}',
     allowed: 'a JSON object of plan names and their limits, null for no limit; see docs/accounts.md',
     sentence: 'Plans in addition to free, developer and unlimited, or other limits of these three.',
     parse: plans,
-  }),
-  signUpPlan: setting({
-    name: 'MAYFLY_SIGNUP_PLAN',
+  },
+  signupPlan: {
     allowed: 'the name of a plan, or nothing to switch sign-up off',
     sentence: 'Lets everyone who reaches the API create an account on this plan by POST /v1/accounts.',
     parse: orNone((text) => text),
-  }),
-  logLevel: setting({
-    name: 'MAYFLY_LOG_LEVEL',
+  },
+  logLevel: {
     fallback: 'info',
     ...oneOf(...LOG_LEVELS),
     sentence: 'How much is logged on standard output, as one JSON line per event.',
-  }),
-};
+  },
+} satisfies Record<string, Setting>;
+
+/** The environment variable of a setting: `MAYFLY_HTTP_HOST` for `httpHost`. */
+export const variableOf = (key: keyof typeof SETTINGS): string =>
+  `MAYFLY_${key.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`;
 
 /**
  * Defaults of `mayfly dev`, by variable name: webhooks to this machine, a quiet terminal, an SMTP server that accepts

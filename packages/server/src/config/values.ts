@@ -2,19 +2,14 @@ import ipaddr from 'ipaddr.js';
 import { type PlanSettings, parsePlans } from '../accounts/plans.ts';
 import { messageOf } from '../errors.ts';
 import { hasValidChecksum } from '../ids.ts';
+import { type HostPort, splitPort } from '../text/host-port.ts';
 import { quoted } from '../text/nearest.ts';
 import { parseCidrs } from '../webhooks/outbound/address-guard.ts';
 
-/*
- * Parsers of setting values, one for each kind. For their errors see {@link Setting.parse}.
- */
-
 /** One setting: the source of parsing, `mayfly config`, error messages and docs/configuration.md. */
-export interface Setting<T> {
-  /** The environment variable; `NAME_FILE` names a file that contains the value. */
-  name: string;
-  /** Default, as the text of the variable; '' means not set. For `mayfly dev` see {@link DEV_DEFAULTS}. */
-  fallback: string;
+export interface Setting<T = unknown> {
+  /** Default, as the text of the variable; without it the setting is not set. For `mayfly dev` see {@link DEV_DEFAULTS}. */
+  fallback?: string;
   /** What is allowed, with its unit; completes the sentence "Use …". */
   allowed: string;
   sentence: string;
@@ -49,7 +44,6 @@ export const oneOf = <T extends string>(...values: readonly T[]): Kind<T> => ({
   },
 });
 
-/** The text itself, if it is valid. */
 function requiring(isValid: (text: string) => boolean, otherwise: string): (text: string) => string {
   return (text) => {
     if (!isValid(text)) throw new Error(otherwise);
@@ -103,26 +97,18 @@ export const OWN_HOST: Kind<string> = {
 
 /** A name server in the form of `node:dns`: an address, or one with a port (IPv6 then in brackets). */
 export function nameServer(text: string): string {
-  const [, bracketed, plain, withPort = '53'] =
-    /^(?:\[([0-9a-f:.]+)\]|([\d.]+))(?::(\d{1,5}))?$/i.exec(text) ?? [];
-  const address = bracketed ?? plain ?? text;
-  const valid =
-    plain === undefined ? ipaddr.IPv6.isValid(address) : ipaddr.IPv4.isValidFourPartDecimal(plain);
-  if (!valid || PORT.parse(withPort) === 0) throw new Error('not a name server');
+  const { host, port = '53' } = splitPort(text) ?? { host: text };
+  const isV6 = text.startsWith('[') || host.includes(':');
+  const isValid = isV6 ? ipaddr.IPv6.isValid(host) : ipaddr.IPv4.isValidFourPartDecimal(host);
+  if (!isValid || PORT.parse(port) === 0) throw new Error('not a name server');
   return text;
-}
-
-export interface HostPort {
-  host: string;
-  port: number;
 }
 
 /** IPv6 in brackets. */
 export function hostPort(text: string): HostPort {
-  const [, bracketed, plain = bracketed, port = ''] =
-    /^(?:\[([0-9a-f:.]+)\]|([^\s:[\]]+)):(\d{1,5})$/i.exec(text) ?? [];
-  if (plain === undefined || PORT.parse(port) === 0) throw new Error('not a host with a port');
-  return { host: host(plain), port: Number(port) };
+  const { host: name = '', port = '0' } = splitPort(text) ?? {};
+  if (PORT.parse(port) === 0) throw new Error('not a host with a port');
+  return { host: host(name), port: Number(port) };
 }
 
 export const NETWORKS: Kind<string[]> = {
@@ -159,13 +145,12 @@ function origin(text: string): string {
   throw new SettingError(`${quoted(text)} is not an origin.${hint}`);
 }
 
-/** A list of origins. `*` alone allows every origin, an empty list none. */
 export function corsOrigins(text: string): string[] {
   if (text === '' || text === '*') return text === '' ? [] : ['*'];
   return listOf(origin)(text);
 }
 
-/** Text in PEM form (RFC 7468) whose label ends with `kind`. */
+/** @param kind the end of a PEM label (RFC 7468) */
 export const pem = (kind: string) =>
   requiring((text) => text.includes('-----BEGIN ') && text.includes(`${kind}-----`), 'not PEM');
 
@@ -181,7 +166,7 @@ export const chosenKey = requiring(
 
 export const plans = (text: string): PlanSettings => explained(() => parsePlans(text));
 
-/** Turns errors of a parser into SettingErrors, so that their messages are shown. @throws SettingError */
+/** Converts errors of a parser to SettingErrors, so that their messages are shown. */
 function explained<T>(parse: () => T): T {
   try {
     return parse();

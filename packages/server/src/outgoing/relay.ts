@@ -1,5 +1,5 @@
-import type { HostPort } from '../config/values.ts';
 import { messageOf } from '../errors.ts';
+import type { HostPort } from '../text/host-port.ts';
 
 /** Time limit for connecting, for the greeting, and for each reply. */
 const TIMEOUT_MS = 10_000;

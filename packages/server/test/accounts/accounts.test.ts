@@ -7,7 +7,7 @@ import { type Answer, startHttp, type TestHttp } from '../http/start-http.ts';
 describe('signing up', () => {
   let http: TestHttp;
   beforeAll(async () => {
-    http = await startHttp({ signUpPlan: 'free' });
+    http = await startHttp({ signupPlan: 'free' });
   });
   // Longer than any limit of sign-ups counts.
   beforeEach(() => http.clock.leap(600_000));

@@ -5,7 +5,6 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { Command } from 'commander';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { addDoctorCommand } from '../../src/cli/doctor.ts';
-import { parseConfig } from '../../src/config/config.ts';
 import { type NameServer, startNameServer, type Zone } from '../support/name-server.ts';
 import { startApp, type TestApp } from '../support/start-app.ts';
 import { trustedCertificate } from '../support/tls/certificates.ts';
@@ -67,7 +66,7 @@ interface Options {
 
 /** Runs `mayfly doctor`. @returns its lines, and the error that makes its exit code 1 */
 async function doctor({ args = [], env = {}, port = app.smtp.port, now = Date.now() }: Options = {}) {
-  const settings = {
+  const settings: Record<string, string> = {
     MAYFLY_DOMAINS: DOMAIN,
     MAYFLY_PUBLIC_URL: apiUrl,
     MAYFLY_DNS_SERVERS: names.address,
@@ -75,12 +74,8 @@ async function doctor({ args = [], env = {}, port = app.smtp.port, now = Date.no
   };
   const program = new Command().exitOverride();
   const lines: string[] = [];
-  addDoctorCommand(program, {
-    readConfig: () => parseConfig(settings),
-    print: (text) => lines.push(text),
-    now: () => now,
-    port,
-  });
+  const print = (text: string) => lines.push(text);
+  addDoctorCommand(program, { env: settings, print, now: () => now }, port);
   const error = await program.parseAsync(['doctor', ...args], { from: 'user' }).then(
     () => null,
     (reason: Error) => reason.message,

@@ -21,13 +21,11 @@ afterAll(() => app.stop());
 async function mail(args: string[], env: Record<string, string> = {}): Promise<string> {
   const program = new Command().exitOverride();
   let printed = '';
-  addMailCommand(program, {
-    readConfig: () => parseConfig({ MAYFLY_SMTP_PORT: String(app.smtp.port), ...env }),
-    print: (text) => {
-      printed += text;
-    },
-    now: () => NOW,
-  });
+  const print = (text: string) => {
+    printed += text;
+  };
+  const readConfig = () => parseConfig({ MAYFLY_SMTP_PORT: String(app.smtp.port), ...env });
+  addMailCommand(program, { print, now: () => NOW }, readConfig);
   await program.parseAsync(['mail', ...args], { from: 'user' });
   return printed;
 }

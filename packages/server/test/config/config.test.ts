@@ -94,8 +94,8 @@ describe('the configuration', () => {
 
   it('allows sign-up to a configured plan only, and reports another one among all problems', () => {
     const plans = JSON.stringify({ free: { maxLiveInboxes: 2 }, developer: { burst: 5 } });
-    expect(parseConfig({ MAYFLY_SIGNUP_PLAN: '' }).signUpPlan).toBe(null);
-    expect(parseConfig({ MAYFLY_SIGNUP_PLAN: 'free', MAYFLY_PLANS: plans }).signUpPlan).toBe('free');
+    expect(parseConfig({ MAYFLY_SIGNUP_PLAN: '' }).signupPlan).toBe(null);
+    expect(parseConfig({ MAYFLY_SIGNUP_PLAN: 'free', MAYFLY_PLANS: plans }).signupPlan).toBe('free');
     expect(problemsOf({ MAYFLY_SIGNUP_PLAN: 'Free', MAYFLY_HTTP_PORT: 'x' })).toEqual([
       expect.stringMatching(/^MAYFLY_HTTP_PORT is /),
       'MAYFLY_SIGNUP_PLAN is "Free", which is not the name of a plan. Use one of free, developer, unlimited, or nothing to switch sign-up off.',

@@ -69,7 +69,7 @@ describe('requests that are wrong in small ways', () => {
   });
 
   it('sign up from one address more often than others may wait for', async () => {
-    http = await startHttp({ signUpPlan: 'free' });
+    http = await startHttp({ signupPlan: 'free' });
     const signUp = async (localAddress: string): Promise<number> => {
       const socket = connect({ port: http.port, host: '127.0.0.1', localAddress });
       const body = JSON.stringify({ name: 'flood' });

@@ -3,12 +3,10 @@ import { systemClock } from '../../clock.ts';
 import { type Config, hasDevKey } from '../../config/config.ts';
 import { messageOf } from '../../errors.ts';
 import { VERSION } from '../../version.ts';
-import type { Announcer } from './run-server.ts';
+import type { Announcer } from './serve-announcer.ts';
 
-/** Hosts that only this machine can reach. */
 const LOOPBACK = /^(127\.|::1$|localhost$)/;
 
-/** Printed as soon as the key exists, because the start may still fail. */
 const firstKeyText = (key: string): string =>
   `Mayfly ${VERSION} starts for the first time.
 
@@ -34,9 +32,7 @@ function keyLines({ firstStart }: RunningApp, config: Config): string[] {
   ];
 }
 
-/**
- * Prints a sign-in code only if readers of the output can read the mail anyway, because output is often kept in logs.
- */
+/** Contains a sign-in code only if everyone who reads the output, such as a log of CI, can read the mail anyway. */
 function consoleLink(consoleUrl: string, running: RunningApp, config: Config): string {
   const isOwn = LOOPBACK.test(config.httpHost) || config.devKey === 'open';
   if (!isOwn || config.publicUrl !== null) return consoleUrl;
@@ -61,7 +57,6 @@ function overview(running: RunningApp, config: Config): string[] {
   return [...lines, `  Data     ${data}`, ...keyLines(running, config)];
 }
 
-/** Commands for a first inbox and a first mail. */
 function commands(running: RunningApp, config: Config): string[] {
   const { http, smtp } = running;
   const lines: string[] = [];
@@ -87,7 +82,7 @@ function commands(running: RunningApp, config: Config): string[] {
   return lines;
 }
 
-/** Lines that programs expect in the output of the imitated program when it is ready. */
+/** The lines by which programs detect that the imitated program is ready. */
 function readyLines({ http }: RunningApp, { devKey, dialect }: Config): string[] {
   if (devKey !== 'open' || !http) return [];
   if (dialect !== 'mailhog') return [`[http] accessible via ${http.url}/`, ''];
@@ -122,9 +117,10 @@ function showMails(running: RunningApp, config: Config, print: Print, warn: Prin
 type Print = (text: string) => void;
 
 /**
- * Announces as text for the terminal.
- * @param print to standard output @param warn to standard error
- * @param isTerminal whether each mail gets a line
+ * Prints text for a terminal.
+ * @param print writes to standard output
+ * @param warn writes to standard error
+ * @param isTerminal whether to print a line for each mail
  */
 export function createDevAnnouncer(config: Config, print: Print, warn: Print, isTerminal = false): Announcer {
   let endMails = () => {};

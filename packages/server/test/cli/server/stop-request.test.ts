@@ -12,18 +12,14 @@ function start(options: { isParentGone?: () => boolean } = {}) {
   const listeners = new Map<string, () => void>();
   const terminal = { isGone: false };
   const called: string[] = [];
-  const stop = watchForStop(
-    {
-      onSignal: (signal, listener) => listeners.set(signal, listener),
-      isTerminalGone: () => terminal.isGone,
-      isParentGone: options.isParentGone ?? null,
-      clock,
-    },
-    {
-      onSecondSignal: (signal) => called.push(`second ${signal}`),
-      onReload: () => called.push('reload'),
-    },
-  );
+  const stop = watchForStop({
+    onSignal: (signal, listener) => listeners.set(signal, listener),
+    isTerminalGone: () => terminal.isGone,
+    isParentGone: options.isParentGone ?? null,
+    clock,
+    onSecondSignal: (signal) => called.push(`second ${signal}`),
+    onReload: () => called.push('reload'),
+  });
   let reason: string | undefined;
   void stop.requested.then((why) => {
     reason = why;

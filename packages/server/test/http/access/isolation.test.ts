@@ -121,7 +121,7 @@ const OUTCOMES: Record<string, (decision: Decision, names: boolean) => Outcome> 
   'right key': () => 'success',
 };
 
-const options = { signUpPlan: 'free', metrics: 'on' } as const;
+const options = { signupPlan: 'free', metrics: 'on' } as const;
 let http: TestHttp;
 let own: Place;
 /** Another inbox of the account, and one of another account; each with the same things in it. */

@@ -21,7 +21,7 @@ interface ExampleRequest {
   body?: unknown;
 }
 
-const http = await startHttp({ signUpPlan: 'free' });
+const http = await startHttp({ signupPlan: 'free' });
 afterAll(() => http.stop());
 
 const { document, operations } = everyOperation();

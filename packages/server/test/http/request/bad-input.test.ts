@@ -25,7 +25,7 @@ const wrongValues = (types: string[]): unknown[] =>
 let http: TestHttp;
 let own: Place;
 beforeAll(async () => {
-  http = await startHttp({ signUpPlan: 'free' });
+  http = await startHttp({ signupPlan: 'free' });
   own = await newPlace(http);
 });
 afterAll(() => http.stop());

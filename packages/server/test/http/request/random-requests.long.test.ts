@@ -54,7 +54,7 @@ function hurried(body: string | null): string {
   }
 }
 
-const http = await startHttp({ signUpPlan: 'free' });
+const http = await startHttp({ signupPlan: 'free' });
 const place = await newPlace(http);
 const agent = new Agent({ connections: 20 });
 afterAll(async () => {

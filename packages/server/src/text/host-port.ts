@@ -1,0 +1,11 @@
+export interface HostPort {
+  host: string;
+  port: number;
+}
+
+/** Splits `host`, `host:port`, `[v6]:port` or `:port`; undefined for other texts. */
+export function splitPort(text: string): { host: string; port?: string } | undefined {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]*))(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  return host === undefined ? undefined : { host, ...(port !== undefined && { port }) };
+}
