@@ -14,9 +14,9 @@ import { statusOf } from '../http/response/problems.ts';
 import { MAX_TIME, newId, newUuid } from '../ids.ts';
 import { PERMANENT_UNTIL } from '../inboxes/records.ts';
 import type { MailEnvelope } from '../mail/mail.ts';
-import type { ItemOwner } from '../providers/sql.ts';
+import type { Item, ItemOwner } from '../providers/sql.ts';
 import type { Store } from '../store.ts';
-import { type ByteBudget, readMessage } from './incoming-mail.ts';
+import { type ByteBudget, type IncomingMail, readMessage } from './incoming-mail.ts';
 import { messageTooLarge, type Receiver, type Recipient } from './receiver.ts';
 import type { CaptureTarget } from './smtp-credentials.ts';
 
@@ -70,10 +70,23 @@ export function toRefused(error: unknown): Refused {
 
 /** What providers offer, for one caller. Mail is routed as over SMTP, but only to inboxes of the account. */
 export function createMailrooms({ store, events, receiver, budget, clock, domain }: MailroomDeps) {
-  const items = createItems(store.providerItems, clock);
+  const items = store.providerItems;
+  const untilOf = (kind: KeptKind): number => (kind === 'template' ? PERMANENT_UNTIL : clock.now() + DAY_MS);
 
   const of = (caller: ProviderCaller): Mailroom => {
-    const { provider, title, accountId, target, remoteAddress, requestId, signal } = caller;
+    const { provider, title, accountId, target, mayKeep, remoteAddress, requestId, signal } = caller;
+    // Items kept with a read token belong to its inbox alone.
+    const owner: ItemOwner = { id: target?.id ?? accountId, accountId };
+    const item = (kind: KeptKind, name: string): Item => ({ owner, provider, kind, name });
+
+    const assertKept = (kind: KeptKind, name: string, value: unknown): void => {
+      if (kind === 'template' && !mayKeep)
+        throw new Refused(403, 'This API key has the scope "read". Use one with the scope "full".');
+      if (name.length > MAX_ITEM_NAME)
+        throw new Refused(400, `A name has at most ${MAX_ITEM_NAME} characters, not ${name.length}.`);
+      if (JSON.stringify(value).length > MAX_ITEM_BYTES)
+        throw new Refused(413, `A ${kind} has at most ${MAX_ITEM_BYTES} bytes.`);
+    };
 
     /** Recipients without an inbox are dropped and recorded for wait explanations, unless none is left. */
     const accept = async ({ raw, recipients }: Sending, envelope: MailEnvelope): Promise<Recipient[]> => {
@@ -187,22 +200,29 @@ export function createMailrooms({ store, events, receiver, budget, clock, domain
         const changed = store.outgoing.reschedule(owner, refOf(providerId), sendAt, clock.now());
         return changed.finally(() => events.publishDeliveries());
       },
-      ...items(caller),
+      async kept(kind, name) {
+        const found = name.length <= MAX_ITEM_NAME && (await items.find(item(kind, name), clock.now()));
+        return found ? found.value : undefined;
+      },
+      keptOf: (kind) => items.list({ owner, provider, kind }, clock.now()),
+      async keep(kind, name, value) {
+        assertKept(kind, name, value);
+        if (value === null) await items.remove(item(kind, name));
+        else if (!(await items.keep(item(kind, name), value, untilOf(kind))))
+          throw new Refused(507, 'The account has as many templates as it may. Delete some.');
+      },
+      async keepFirst(kind, name, value) {
+        assertKept(kind, name, value);
+        return (await items.keepFirst(item(kind, name), value, untilOf(kind), clock.now()))?.value;
+      },
     };
   };
 
   return {
     of,
-    /** Within the memory budget of incoming mail. @throws AppError `message_too_large`, `unavailable` if too slow */
-    async readBody(
-      stream: Readable | undefined,
-      { remoteAddress, maxBytes }: { remoteAddress: string; maxBytes: number },
-    ): Promise<{ body: Uint8Array; release(): void }> {
-      if (!stream) return { body: new Uint8Array(), release: () => undefined };
-      const source = sourceKey(remoteAddress);
-      const mail = await readMessage(stream, messageTooLarge, { budget, source, maxBytes });
-      return { body: mail.finish(), release: () => mail.release() };
-    },
+    /** Reads a body like a message. @throws AppError `message_too_large`, `unavailable` if too slow */
+    readBody: (stream: Readable, remoteAddress: string, maxBytes: number): Promise<IncomingMail> =>
+      readMessage(stream, messageTooLarge, { budget, source: sourceKey(remoteAddress), maxBytes }),
   };
 }
 
@@ -220,39 +240,3 @@ const replyOf = (error: unknown): string =>
   error instanceof AppError
     ? `${SMTP_STATUS[error.code] ?? '451 4.3.0'} ${error.message}`
     : '451 4.3.0 Try again later';
-
-type Items = Pick<Mailroom, 'kept' | 'keptOf' | 'keep' | 'keepFirst'>;
-
-/** Templates and other items that applications store. With a read token, they belong to its inbox alone. */
-function createItems(store: Store['providerItems'], clock: Clock): (caller: ProviderCaller) => Items {
-  const untilOf = (kind: KeptKind): number => (kind === 'template' ? PERMANENT_UNTIL : clock.now() + DAY_MS);
-  return ({ provider, accountId, target, mayKeep }) => {
-    const owner: ItemOwner = { id: target?.id ?? accountId, accountId };
-    const item = (kind: KeptKind, name: string) => ({ owner, provider, kind, name });
-    const assertKept = (kind: KeptKind, name: string, value: unknown): void => {
-      if (kind === 'template' && !mayKeep)
-        throw new Refused(403, 'This API key has the scope "read". Use one with the scope "full".');
-      if (name.length > MAX_ITEM_NAME)
-        throw new Refused(400, `A name has at most ${MAX_ITEM_NAME} characters, not ${name.length}.`);
-      if (JSON.stringify(value).length > MAX_ITEM_BYTES)
-        throw new Refused(413, `A ${kind} has at most ${MAX_ITEM_BYTES} bytes.`);
-    };
-    return {
-      async kept(kind, name) {
-        const found = name.length <= MAX_ITEM_NAME && (await store.find(item(kind, name), clock.now()));
-        return found ? found.value : undefined;
-      },
-      keptOf: (kind) => store.list({ owner, provider, kind }, clock.now()),
-      async keep(kind, name, value) {
-        assertKept(kind, name, value);
-        if (value === null) await store.remove(item(kind, name));
-        else if (!(await store.keep(item(kind, name), value, untilOf(kind))))
-          throw new Refused(507, 'The account has as many templates as it may. Delete some.');
-      },
-      async keepFirst(kind, name, value) {
-        assertKept(kind, name, value);
-        return (await store.keepFirst(item(kind, name), value, untilOf(kind), clock.now()))?.value;
-      },
-    };
-  };
-}

@@ -196,10 +196,7 @@ export class Session {
     this.#isOver = true;
     this.#delay?.abort();
     this.#mail?.release();
-    if (!this.#isInMessage) this.#leftWithoutMessage();
-  }
-
-  #leftWithoutMessage(): void {
+    if (this.#isInMessage) return;
     const transaction = this.#transaction;
     if (transaction && !transaction.metFault && transaction.recipients.length > 0)
       this.#reports.missed(transaction);
@@ -425,13 +422,13 @@ export class Session {
       if (given || this.#isOver) return given;
     }
     this.#isInMessage = true;
-    await this.#takeMessage(this.#beginMessage(transaction));
+    await this.#takeMessage(transaction);
     this.#isInMessage = false;
     if (this.#isLeaving) this.close(REPLIES.shuttingDown);
     return undefined;
   }
 
-  #beginMessage(transaction: Transaction): Message {
+  async #takeMessage(transaction: Transaction): Promise<void> {
     const { clock, limits, bareLineEndings, budget, maxMessageBytes } = this.#context;
     const { recipients, postmasters } = transaction;
     const largest = Math.max(...recipients.map((recipient) => recipient.maxMessageBytes));
@@ -440,14 +437,11 @@ export class Session {
     const reader = new DataReader({ maxBytes, maxDrainedBytes }, bareLineEndings, this.#lines.crlf);
     const revoke = () => this.close(REPLIES.slowerThanOthersNeed);
     const mail = new IncomingMail({ budget, source: this.#transport.source, maxBytes, revoke });
+    const message = { ...transaction, begunAt: clock.monotonic(), reader, mail };
     this.#trail.add('data');
     this.#reply(REPLIES.startData);
-    return { ...transaction, begunAt: clock.monotonic(), reader, mail };
-  }
-
-  async #takeMessage(message: Message): Promise<void> {
-    const { reader, mail } = message;
-    if (!(await this.#receive(message))) {
+    await this.#receive(reader, mail);
+    if (this.#isOver) {
       mail.release();
       this.#reports.message(message, reader.bytesRead, null);
       return;
@@ -462,8 +456,8 @@ export class Session {
     if (reader.outOfStep) this.close();
   }
 
-  /** @returns true if the message ended, or is rejected and too long to wait for its end; false if the session is over */
-  async #receive({ reader, mail }: Message): Promise<boolean> {
+  /** Resolves when the message ended, is rejected and too long to wait for its end, or the session is over. */
+  async #receive(reader: DataReader, mail: IncomingMail): Promise<void> {
     this.#mail = mail;
     this.reader = reader;
     while (!this.#isOver && !reader.ended && !reader.outOfStep) {
@@ -480,7 +474,6 @@ export class Session {
     this.reader = undefined;
     // From now on, the message is being stored, so closing the connection does not release its bytes.
     this.#mail = undefined;
-    return !this.#isOver;
   }
 
   #discardInput(): void {
@@ -598,7 +591,8 @@ export class Session {
   }
 
   async #auth(line: string): Promise<Given> {
-    if (this.#context.auth === 'off') return REPLIES.notImplemented;
+    const { auth, limits } = this.#context;
+    if (auth === 'off') return REPLIES.notImplemented;
     if (this.#helo === undefined) return REPLIES.needHello;
     if (!this.#offersAuth) return REPLIES.authNeedsTls;
     if (this.#isAuthenticated) return REPLIES.alreadyAuthenticated;
@@ -611,8 +605,7 @@ export class Session {
     const reply = await this.#wait(this.#authenticate(found));
     this.#reply(reply);
     if (reply.code >= 500) this.#authFailures++;
-    const { maxAuthFailures } = this.#context.limits;
-    return this.#authFailures >= maxAuthFailures ? REPLIES.tooManyFailedAuths : undefined;
+    return this.#authFailures >= limits.maxAuthFailures ? REPLIES.tooManyFailedAuths : undefined;
   }
 
   async #authenticate(credentials: SmtpCredentials): Promise<Reply> {

@@ -121,19 +121,19 @@ export function providerRoutes(app: App, context: RouteContext): void {
     });
     const maxBytes = deps.plans.named(account.plan).maxMessageBytes;
     const stream = request.body as Readable | undefined;
-    const read = await deps.mailrooms.readBody(stream, { remoteAddress, maxBytes });
+    const read = stream && (await deps.mailrooms.readBody(stream, remoteAddress, maxBytes));
     try {
       const made = await found.route.answer({
         method: request.method,
         path: found.path,
         query: new URLSearchParams(request.url.split('?')[1] ?? ''),
         headers: headersOf(request),
-        body: read.body,
+        body: read?.finish() ?? new Uint8Array(),
         mailroom,
       });
       return send(reply, made);
     } finally {
-      read.release();
+      read?.release();
     }
   };
 
