@@ -5,7 +5,7 @@ import type { WebhookMetrics } from '../operations/metrics.ts';
 import type { Store } from '../store.ts';
 import { DueLoop } from './due-loop.ts';
 import type { AttemptOutcome } from './outbound/outcome.ts';
-import type { Sender } from './outbound/send.ts';
+import { CONNECTIONS_PER_ORIGIN, type Sender } from './outbound/send.ts';
 import { type EventBodyDeps, eventBody } from './payload.ts';
 import { hasOnlyFailed, LEASE_MS, nextStep } from './schedule.ts';
 import type { ScheduleClock } from './schedule-clock.ts';
@@ -16,8 +16,7 @@ import type { AttemptResult, FailureStreak } from './sql/record.ts';
 /** Concurrent attempts for webhooks whose last response was prompt: enough for 64 of them with four attempts each. */
 const PROMPT_SLOTS = 256;
 /** Concurrent attempts for all other webhooks (new, slow, failing), one each. They never delay prompt webhooks. */
-const OTHER_SLOTS = 512;
-export const MAX_CONCURRENT_ATTEMPTS = PROMPT_SLOTS + OTHER_SLOTS;
+const OTHER_SLOTS = CONNECTIONS_PER_ORIGIN - PROMPT_SLOTS;
 
 interface DelivererDeps extends EventBodyDeps {
   store: Pick<Store, 'inboxes' | 'messages' | 'webhooks' | 'deliveries'>;

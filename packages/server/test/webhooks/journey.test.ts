@@ -228,21 +228,6 @@ describe('a webhook', () => {
     expect(() => verified(webhook.secret, after, app.clock.now())).toThrow(/signature/i);
   });
 
-  it.each(['is deleted', 'expires'])(
-    'ends what is pending when its inbox %s, and sends nothing more',
-    async (how) => {
-      answer = { status: 500, headers: { 'retry-after': '120' } };
-      const webhook = await app.register(receiver.port);
-      const inbox = await app.createInbox({ ttlMinutes: 1 });
-      await app.mail(inbox.address);
-      await attempted(webhook.id, 1);
-      if (how === 'is deleted') bodyOf(await app.api('DELETE', `/v1/inboxes/${inbox.id}`), 204);
-      await app.clock.advance(120_000);
-      expect(await ended(webhook.id)).toMatchObject({ state: 'cancelled', reason: 'The inbox ended.' });
-      expect(receiver.requests).toHaveLength(1);
-    },
-  );
-
   it('sends nothing of a message that was deleted, also when it is replayed', async () => {
     answer = { status: 500 };
     const webhook = await app.register(receiver.port);

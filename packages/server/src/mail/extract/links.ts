@@ -24,7 +24,7 @@ const WORDS_AROUND = 120;
 const WORDS_ABOVE = 500;
 const MAX_HEADING = 80;
 const MAX_HREF_JUDGED = 1_000;
-/** `test/login.test.ts` is a file name; its words say nothing about the link. */
+/** The words of a file name say nothing about the link. */
 const FILE_PATH = /^[\w@-]+(?:\/[\w@.-]+)+$/;
 
 /** The URL begins at the scheme, even directly after a word. */

@@ -4,21 +4,22 @@ import { codeOf } from '../../errors.ts';
 /** Resolves a host name to one or more IPv4 and IPv6 addresses. @throws an error with a `code` of node:dns */
 export type Resolve = (host: string) => Promise<string[]>;
 
-const TIMEOUT_MS = 1000;
 const TRIES = 2;
-/** Addresses are tried one after the other, so a longer list would only use up the time limit of the attempt. */
+/** They are tried one after the other: more would only use up the time limit of the attempt. */
 const MAX_ADDRESSES = 16;
 
 export interface ResolveSettings {
   /** `address` or `address:port`; default: those of the operating system. */
   servers?: readonly string[];
-  /** Used for names that DNS does not know, such as {@link systemResolve}; default: none. */
+  /** For names that DNS does not know; default: none. */
   fallback?: Resolve;
+  /** How long a name server may take, milliseconds. */
+  timeoutMs?: number;
 }
 
 /** Uses DNS on its own sockets, so slow name servers of one receiver delay no other. For localhost: RFC 6761 6.3. */
-export function createResolve({ servers, fallback }: ResolveSettings = {}): Resolve {
-  const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
+export function createResolve({ servers, fallback, timeoutMs = 1_000 }: ResolveSettings = {}): Resolve {
+  const resolver = new Resolver({ timeout: timeoutMs, tries: TRIES });
   if (servers) resolver.setServers(servers);
   return async (host) => {
     if (/^(.*\.)?localhost\.?$/i.test(host)) return ['127.0.0.1', '::1'];

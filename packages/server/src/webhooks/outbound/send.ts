@@ -18,7 +18,7 @@ export const RESPONSE_START_BYTES = 1024;
 const RESPONSE_READ_BYTES = 64 * 1024;
 /** Characters; a date has 29. */
 const RETRY_AFTER_LENGTH = 64;
-/** The deliverer's maximum of concurrent attempts, so that endpoints on the same host do not delay each other. */
+/** As many as webhooks have attempts at once, so that endpoints on the same host do not delay each other. */
 export const CONNECTIONS_PER_ORIGIN = 768;
 
 interface Attempt {

@@ -58,15 +58,10 @@ describe('a link with invisible characters', () => {
     const hrefs = (attribute: string) =>
       findLinks(null, readHtml(`<a href="${attribute}">Go</a>`), '').map(({ href }) => href);
     expect(hrefs('https://x.example/a&#x200b;')).toEqual(['https://x.example/a\u200b']);
-    expect(hrefs(' \t&#1;https://x.example/\r\n  verify?\tb=1\n ')).toEqual([
-      'https://x.example/  verify?b=1',
-    ]);
+    const broken = ' \t&#1;https://x.example/\r\n  verify?\tb=1\n ';
+    expect(hrefs(broken)).toEqual(['https://x.example/  verify?b=1']);
+    expect(new URL(broken.replace('&#1;', '\u0001')).href).toBe(new URL(hrefs(broken)[0] ?? '').href);
     expect(hrefs('https://x.example/a&nbsp;')).toEqual(['https://x.example/a\u00a0']);
-    for (const attribute of ['https://x.example/a&#x200b;', '\n https://x.example/\n  b\t ']) {
-      const [href = ''] = hrefs(attribute);
-      const page = attribute.replace('&#x200b;', '\u200b');
-      expect(new URL(href).href).toBe(new URL(page).href);
-    }
   });
 });
 

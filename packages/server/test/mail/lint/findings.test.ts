@@ -19,12 +19,10 @@ const mail = ([subject, body, foot]: Words, ...fields: string[]) =>
     ]),
   ]);
 
-const MAILS = JSON.parse(readFileSync(join(import.meta.dirname, 'bulk-mail.json'), 'utf8'));
-/** Mails that one person has asked for by signing up or in, with the footer that the sender puts under all its mail. */
-const ASKED_FOR: Words[] = MAILS.askedFor;
-
-/** Mails that go to many. */
-const FOR_MANY: Words[] = MAILS.forMany;
+/** Mails that one person has asked for by signing up or in, and mails that go to many, with the same footers. */
+const { askedFor: ASKED_FOR, forMany: FOR_MANY }: Record<'askedFor' | 'forMany', Words[]> = JSON.parse(
+  readFileSync(join(import.meta.dirname, 'bulk-mail.json'), 'utf8'),
+);
 
 const LIST_RULES = ['missing-list-unsubscribe', 'no-one-click-unsubscribe'];
 const listRules = (raw: Buffer) => lintMail(raw).findings.filter(({ rule }) => LIST_RULES.includes(rule));
@@ -46,18 +44,14 @@ describe('whether a mail is bulk mail', () => {
 describe('a report of a delivery', () => {
   const report = (original: string[]) =>
     crlf([
-      ...header(
-        'Undelivered Mail Returned to Sender',
-        'MAILER-DAEMON@mx.example',
-        'Auto-Submitted: auto-replied',
-      ),
+      ...header('Undelivered Mail', 'MAILER-DAEMON@mx.example', 'Auto-Submitted: auto-replied'),
       multipart(
         'report; report-type=delivery-status',
         [
           text('Your message could not be delivered.'),
           part(
             ['Content-Type: message/delivery-status'],
-            'Reporting-MTA: dns; mx.example\n\nFinal-Recipient: rfc822; a@b.example\nAction: failed\nStatus: 5.1.1',
+            'Reporting-MTA: dns; mx.example\n\nAction: failed\nStatus: 5.1.1',
           ),
           part(original, 'Subject: Hello\nFrom: a@acme.example'),
         ],
@@ -65,21 +59,14 @@ describe('a report of a delivery', () => {
       ),
     ]);
   it.each([
-    [['Content-Type: text/rfc822-headers']],
-    [['Content-Type: text/rfc822-headers; charset=us-ascii', 'Content-Disposition: attachment']],
-    [['Content-Type: Text/RFC822-Headers', 'Content-Description: Undelivered Message Headers']],
-    [['Content-Type: message/rfc822', 'Content-Disposition: attachment']],
-    [['Content-Type: message/global-headers', 'Content-Disposition: attachment']],
-    [['Content-Type: message/global']],
-  ])('needs no file name for the returned header: %s', (original) => {
-    expect(lintMail(report(original)).findings).toEqual([]);
-  });
-
-  it('needs one for a document beside it', () => {
-    const { findings } = lintMail(
-      report(['Content-Type: application/pdf', 'Content-Disposition: attachment']),
-    );
-    expect(findings.map(({ rule }) => rule)).toEqual(['attachment-without-filename']);
+    ['text/rfc822-headers; charset=us-ascii', []],
+    ['Text/RFC822-Headers', []],
+    ['message/rfc822', []],
+    ['message/global-headers', []],
+    ['application/pdf', ['attachment-without-filename']],
+  ])('needs a file name for a document, not for the returned header: %s', (type, rules) => {
+    const { findings } = lintMail(report([`Content-Type: ${type}`, 'Content-Disposition: attachment']));
+    expect(findings.map(({ rule }) => rule)).toEqual(rules);
   });
 });
 
@@ -104,8 +91,8 @@ describe('a rule that is broken many times', () => {
   const counts = (raw: Buffer) => lintMail(raw).findings.map(({ rule, count }) => ({ rule, count }));
 
   it('is one finding with the number of times', () => {
-    const repeated = Array.from({ length: 7 }, (_, n) => image(n)).join('');
-    expect(counts(page(repeated))).toEqual([{ rule: 'image-without-alt', count: 7 }]);
+    const repeated = Array.from({ length: 400 }, (_, n) => image(n)).join('');
+    expect(counts(page(repeated))).toEqual([{ rule: 'image-without-alt', count: 400 }]);
     expect(counts(page(image(0)))).toEqual([{ rule: 'image-without-alt', count: 1 }]);
     expect(counts(page('Hello', pdf, pdf, pdf))).toEqual([{ rule: 'attachment-without-filename', count: 3 }]);
     const links = [1, 2, 3].map((n) => `<a href="http://acme.example/${n}">${n}</a>`).join('');
@@ -113,12 +100,8 @@ describe('a rule that is broken many times', () => {
   });
 
   it('is one finding each where several are', () => {
-    const found = counts(
-      page(
-        `${image(1)}${image(2)}<a href="http://acme.example/">x</a><img src="cid:a" alt="" width="1" height="2"><img src="cid:b" alt="" width="1" height="2">`,
-      ),
-    );
-    expect(found.toSorted((a, b) => a.rule.localeCompare(b.rule))).toEqual([
+    const own = ['a', 'b'].map((id) => `<img src="cid:${id}" alt="" width="1" height="2">`).join('');
+    expect(counts(page(`${image(1)}${image(2)}<a href="http://acme.example/">x</a>${own}`))).toEqual([
       { rule: 'broken-cid', count: 2 },
       { rule: 'image-without-alt', count: 2 },
       { rule: 'insecure-link', count: 1 },
@@ -164,10 +147,5 @@ describe('a rule that is broken many times', () => {
     expect(findings).toEqual([]);
     const rounded = features.find(({ feature }) => feature === 'border-radius');
     expect(rounded?.none).toContain('Outlook (Windows)');
-  });
-
-  it('is counted beyond what is listed', () => {
-    const repeated = Array.from({ length: 400 }, (_, n) => image(n)).join('');
-    expect(counts(page(repeated))).toContainEqual({ rule: 'image-without-alt', count: 400 });
   });
 });
