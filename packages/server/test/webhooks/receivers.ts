@@ -7,12 +7,6 @@ import {
 } from 'node:http';
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
 
-async function listen(server: NetServer, host: string, port = 0): Promise<number> {
-  server.listen(port, host);
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
-}
-
 export interface Receiver {
   port: number;
   /** TCP connections accepted so far. */
@@ -20,7 +14,7 @@ export interface Receiver {
   close(): Promise<void>;
 }
 
-function asReceiver(server: NetServer, port: number): Receiver {
+async function listen(server: NetServer, host = '127.0.0.1', atPort = 0): Promise<Receiver> {
   let count = 0;
   const open = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
@@ -29,8 +23,10 @@ function asReceiver(server: NetServer, port: number): Receiver {
     socket.on('error', () => socket.destroy());
     socket.on('close', () => open.delete(socket));
   });
+  server.listen(atPort, host);
+  await once(server, 'listening');
   return {
-    port,
+    port: (server.address() as AddressInfo).port,
     connections: () => count,
     async close() {
       for (const socket of open) socket.destroy();
@@ -41,13 +37,10 @@ function asReceiver(server: NetServer, port: number): Receiver {
 }
 
 /** Plain TCP: `onSocket` does what it likes with each connection. Without one it is a canary. */
-export async function startTcp(
+export const startTcp = (
   onSocket: (socket: Socket) => void = (socket) => socket.end(),
   { host = '127.0.0.1', port = 0 } = {},
-): Promise<Receiver> {
-  const server = createServer(onSocket);
-  return asReceiver(server, await listen(server, host, port));
-}
+): Promise<Receiver> => listen(createServer(onSocket), host, port);
 
 export interface ReceivedRequest {
   method: string | undefined;
@@ -74,5 +67,5 @@ export async function startHttp(
     requests.push(received);
     respond(response, received);
   });
-  return { ...asReceiver(server, await listen(server, '127.0.0.1')), requests };
+  return { ...(await listen(server)), requests };
 }

@@ -40,11 +40,8 @@ describe('the retries of a delivery', () => {
     expect(at(1, '3600')).toEqual({ state: 'pending', inMs: HOUR });
     expect(at(4, '1'), 'it puts off, it does not hurry').toEqual({ state: 'pending', inMs: 10 * MINUTE });
     expect(at(1, 'soon'), 'nonsense is ignored').toEqual({ state: 'pending', inMs: 5000 });
-    expect(at(8, '1'), 'it adds no attempt').toEqual({
-      state: 'failed',
-      reason: 'All attempts failed.',
-      isGone: false,
-    });
+    const last = { state: 'failed', reason: 'All attempts failed.', isGone: false };
+    expect(at(8, '1'), 'it adds no attempt').toEqual(last);
   });
 });
 
@@ -67,20 +64,13 @@ describe('a Retry-After header', () => {
   );
 
   it('is within its bounds for any text', () => {
+    const date = fc.date({ noInvalidDate: true }).map((one) => one.toUTCString());
     fc.assert(
-      fc.property(
-        fc.oneof(
-          fc.string(),
-          fc.nat().map(String),
-          fc.date({ noInvalidDate: true }).map((d) => d.toUTCString()),
-        ),
-        (header) => {
-          const wait = parseRetryAfter(header, NOW);
-          if (wait === undefined) return;
-          expect(wait).toBeGreaterThanOrEqual(0);
-          expect(wait).toBeLessThanOrEqual(MAX_RETRY_AFTER_MS);
-        },
-      ),
+      fc.property(fc.oneof(fc.string(), fc.nat().map(String), date), (header) => {
+        const wait = parseRetryAfter(header, NOW) ?? 0;
+        expect(wait).toBeGreaterThanOrEqual(0);
+        expect(wait).toBeLessThanOrEqual(MAX_RETRY_AFTER_MS);
+      }),
     );
   });
 });
