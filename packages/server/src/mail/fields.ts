@@ -12,7 +12,7 @@ const MIN_FIELD_BYTES = 64 * 1024;
 const MAX_REFERENCES = 1_000;
 
 export function headersAt(beginning: Buffer): MailHeader[] {
-  return new MessageFields(beginning, readHeader(beginning, 0, beginning.length).fields).headers;
+  return new MessageFields(beginning, readHeader(beginning).fields).headers;
 }
 
 interface Field {
@@ -32,7 +32,7 @@ export class MessageFields {
     let left = MAX_HEADER_BYTES;
     for (const range of ranges) {
       const { name, key } = range;
-      const size = range.end - range.nameStart;
+      const size = name.length + range.end - range.valueStart;
       if (size > left) this.isCut = true;
       const kept = Math.max(left, FIELD_NAMES.has(key) ? MIN_FIELD_BYTES : 0);
       left = Math.max(0, left - size);

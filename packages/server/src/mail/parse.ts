@@ -204,7 +204,7 @@ function notesOf(limits: ReadonlySet<Limit>, fields: MessageFields): string | nu
   if (fields.isCut) notes.push(HEADER_NOTE);
   for (const key of fields.cutLists) {
     notes.push(
-      `The field "${key}" names more than ${MAX_MAILBOXES} mailboxes, or mailboxes of more than ${MAX_MAILBOX_CHARACTERS} characters together; the others are not listed.`,
+      `The field "${key}" names more than ${MAX_MAILBOXES} mailboxes, or more than ${MAX_MAILBOX_CHARACTERS} characters of them, or is longer than 64 KiB; the others are not listed.`,
     );
   }
   return notes.length === 0 ? null : notes.join(' ');
@@ -227,7 +227,7 @@ export function parseHeaderOnly(raw: Uint8Array, reason: string): ParsedMail {
 }
 
 function readHeaderOnly(source: Buffer, reason: string): ParsedMail {
-  const { fields: ranges } = readHeader(source, 0, source.length);
+  const { fields: ranges } = readHeader(source);
   const fields = new MessageFields(source, ranges);
   return {
     summary: { ...summaryOf(fields), preview: '', attachmentCount: 0, inlineCount: 0, codes: [] },

@@ -123,7 +123,7 @@ export async function readContent(
     return parseMail(raw);
   }
   const source = asBuffer(raw);
-  const { fields } = readHeader(source, 0, source.length);
+  const { fields } = readHeader(source);
   const html = bodyOf(source, index, 'html');
   const text = stored.text === undefined ? bodyOf(source, index, 'text') : stored.text;
   const { headers } = new MessageFields(source, fields);

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { MailContent, MailSummary } from '../mail.ts';
+import type { FieldRange } from '../mime/header.ts';
 import type { Case, LintedMail } from './finding.ts';
 
 /** Octets without the line break (RFC 5322 section 2.1.1). */
@@ -36,7 +37,7 @@ export function duplicateFields(mail: LintedMail): Case[] {
 }
 
 export function fieldsOf8Bit({ source, parts, mail }: LintedMail): Case[] {
-  const bytesOf = ({ nameStart, end }: { nameStart: number; end: number }) => source.subarray(nameStart, end);
+  const bytesOf = ({ valueStart, end }: FieldRange) => source.subarray(valueStart, end);
   const fields = parts.header.fields.filter((field) => bytesOf(field).some((byte) => byte >= 0x80));
   // An internationalised address cannot be encoded: the whole header is UTF-8 (RFC 6532 section 3).
   if (hasInternationalAddress(mail.summary) && fields.every((field) => isUtf8(bytesOf(field)))) return [];

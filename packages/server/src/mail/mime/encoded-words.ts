@@ -1,5 +1,5 @@
 import { decodeCharset } from './charset.ts';
-import { decodeBase64, hexPair } from './transfer-encoding.ts';
+import { decodeBase64, decodeEscapes } from './transfer-encoding.ts';
 
 /* Decodes header text (RFC 2047), given as one character per byte, in linear time. */
 
@@ -7,9 +7,7 @@ import { decodeBase64, hexPair } from './transfer-encoding.ts';
 const WORD_START = /=\?([^?\s*]+)(?:\*[^?\s]*)?\?([bq])\?/iy;
 const BEYOND_ASCII = /[\x80-\xff]/;
 const BLANKS = /^[ \t\r\n]*$/;
-const SPACE = 0x20;
 const EQUALS = 0x3d;
-const UNDERSCORE = 0x5f;
 /** Base64 that Node's decoder reads completely: padding only at the end, and no other characters. */
 const PLAIN_BASE64 = /^[A-Za-z0-9+/]*=*$/;
 const REPLACEMENT = '\ufffd';
@@ -98,19 +96,7 @@ function decodeGroup(words: readonly Word[]): string {
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
 
 function bytesOf({ isBase64, text }: Word): Uint8Array {
-  if (!isBase64) return decodeQ(text);
+  // The "Q" encoding (RFC 2047 section 4.2).
+  if (!isBase64) return decodeEscapes(text.replaceAll('_', ' '), EQUALS);
   return PLAIN_BASE64.test(text) ? Buffer.from(text, 'base64') : decodeBase64(latin1(text));
-}
-
-/** The "Q" encoding (RFC 2047 section 4.2); invalid escapes are kept. */
-function decodeQ(text: string): Uint8Array {
-  const bytes = Buffer.from(text, 'latin1');
-  let length = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] ?? 0;
-    const value = byte === EQUALS ? hexPair(bytes, at + 1) : -1;
-    bytes[length++] = value >= 0 ? value : byte === UNDERSCORE ? SPACE : byte;
-    if (value >= 0) at += 2;
-  }
-  return bytes.subarray(0, length);
 }

@@ -1,5 +1,4 @@
-/* Known names distinguish a broken header line from text, and have priority if there are too many fields. */
-
+/** Known names distinguish a broken header line from text, and have priority if there are too many fields. */
 export const FIELD_NAMES: ReadonlySet<string> = new Set(
   (
     'from to cc bcc subject date sender reply-to message-id in-reply-to references comments keywords ' +
@@ -21,7 +20,6 @@ export interface FieldRange {
   /** The name in lower case. */
   key: string;
   /** Offsets in the raw source. `[valueStart, end)` includes folds, not the last line break. */
-  nameStart: number;
   valueStart: number;
   end: number;
 }
@@ -35,24 +33,17 @@ export interface HeaderRange {
 
 /** Real mail has fewer than 200. Above the limit, the first field of each name in {@link FIELD_NAMES} is kept. */
 export const MAX_FIELDS = 2_000;
-/** Octets; a line has at most 998 (RFC 5322 section 2.1.1). */
-const MAX_NAME = 998;
 
-const TAB = 0x09;
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
 const COMMA = 0x2c;
-const HYPHEN = 0x2d;
-const SLASH = 0x2f;
-const COLON = 0x3a;
 const SEMICOLON = 0x3b;
-const EQUALS = 0x3d;
-const DELETE = 0x7f;
-const BYTE_ORDER_MARK = '\xef\xbb\xbf';
 
-/** Bytes of a line that the patterns below are compared with. */
-const LINE_START = 200;
+/** Bytes of a line that are compared with the patterns below: more than a line may have (RFC 5322 section 2.1.1). */
+const LINE_START = 1_024;
+/** An editor may have put a byte order mark before the first field. No real name contains "=". */
+const FIELD = /^(?:\xef\xbb\xbf)?([!-9;<>-~]+)[ \t]*:(?!\/\/)/;
 const MAILBOX_LINE = /^>?From (?:\S+@\S|\S+ +[A-Z][a-z]{2},? .*\b\d\d:\d\d\b)/;
 /** A parameter such as `boundary="b"` on a line that lost its leading blank. */
 const PARAMETER_LINE = /^[a-z0-9*-]+\s*=/i;
@@ -61,10 +52,7 @@ const BROKEN_FIELD = /^[^\s:]{1,64}\s*:(?!\/\/)/;
 const TRACE = /^(?:received|return-path)$/;
 const HAS_PARAMETERS = /^content-(?:type|disposition)$/;
 
-const isBlank = (byte: number | undefined): boolean => byte === SPACE || byte === TAB;
-
-const isNameByte = (byte: number): boolean =>
-  byte > SPACE && byte < DELETE && byte !== COLON && byte !== EQUALS;
+const isKnown = (key: string): boolean => FIELD_NAMES.has(key) || FIELD_PREFIXES.test(key);
 
 /** The unfolded value (RFC 5322 section 2.2.3), one character per byte, not decoded. @param maxBytes cuts the value */
 export function fieldValue(source: Buffer, field: FieldRange, maxBytes = Number.POSITIVE_INFINITY): string {
@@ -78,143 +66,97 @@ export function fieldValue(source: Buffer, field: FieldRange, maxBytes = Number.
   return line.slice(start, end);
 }
 
-export function readHeader(source: Buffer, start: number, end: number): HeaderRange {
-  return new HeaderScan(source, end).run(start);
-}
-
 interface Line {
-  /** `dashed` may be a boundary delimiter (RFC 2046 section 5.1.1); no field name begins with two dashes. */
-  kind: 'blank' | 'fold' | 'dashed' | 'field' | 'other';
+  /** The beginning, one character per byte; '' for an empty line. */
+  text: string;
   start: number;
   /** Without the line break. */
   end: number;
   next: number;
-  /** Offsets of a field's name and of its colon. */
-  nameStart: number;
-  nameEnd: number;
-  colon: number;
 }
 
-class HeaderScan {
-  private readonly source: Buffer;
-  private readonly end: number;
-  private readonly fields: FieldRange[] = [];
-  private readonly keys = new Set<string>();
+function lineAt(source: Buffer, start: number): Line {
+  const lineFeed = source.indexOf(LF, start);
+  const next = lineFeed < 0 ? source.length : lineFeed + 1;
+  let end = lineFeed < 0 ? next : lineFeed;
+  if (end > start && source[end - 1] === CR) end--;
+  return { text: source.toString('latin1', start, Math.min(end, start + LINE_START)), start, end, next };
+}
+
+/** The empty line, or what may be a boundary delimiter (RFC 2046 section 5.1.1): no name begins with two dashes. */
+const endsHeader = ({ text }: Line): boolean => text === '' || text.startsWith('--');
+
+export function readHeader(source: Buffer, start = 0): HeaderRange {
+  const fields: FieldRange[] = [];
+  const keys = new Set<string>();
+  let isCut = false;
   /** The field that folded lines continue; undefined after a broken line, with which they are dropped. */
-  private open: FieldRange | undefined;
-  private lastKnown: number | undefined;
-  private isCut = false;
+  let open: FieldRange | undefined;
   /** True while only trace fields were read, which relays prepend. */
-  private hasOnlyTrace = true;
-
-  constructor(source: Buffer, end: number) {
-    this.source = source;
-    this.end = end;
-  }
-
-  run(start: number): HeaderRange {
-    let at = start;
-    while (at < this.end) {
-      const line = this.lineAt(at);
-      if (line.kind === 'blank' || line.kind === 'dashed') {
-        at = line.kind === 'blank' ? line.next : at;
-        break;
-      }
-      if (line.kind === 'field') this.addField(line);
-      else if (line.kind === 'fold' || this.isLostFold(line)) {
-        if (this.open !== undefined) this.open.end = line.end;
-      } else if (this.isText(line)) break;
-      else this.open = undefined;
-      at = line.next;
+  let hasOnlyTrace = true;
+  let lastKnown: number | undefined;
+  let at = start;
+  while (at < source.length) {
+    const line = lineAt(source, at);
+    const { text, end, next } = line;
+    if (endsHeader(line)) {
+      if (text === '') at = next;
+      break;
     }
-    return { fields: this.fields, bodyStart: at, isCut: this.isCut };
-  }
-
-  private lineAt(start: number): Line {
-    const { source } = this;
-    let end = start;
-    while (end < this.end && source[end] !== LF) end++;
-    const next = Math.min(end + 1, this.end);
-    if (end > start && source[end - 1] === CR) end--;
-    const line: Line = { kind: 'other', start, end, next, nameStart: start, nameEnd: start, colon: start };
-    if (end === start) line.kind = 'blank';
-    else if (isBlank(source[start])) line.kind = 'fold';
-    else if (source[start] === HYPHEN && source[start + 1] === HYPHEN) line.kind = 'dashed';
-    else if (this.findName(line)) line.kind = 'field';
-    return line;
-  }
-
-  /** Finds a field name (RFC 5322 section 2.2). Excludes "=", which no real name contains. */
-  private findName(line: Line): boolean {
-    const { source } = this;
-    // Skips an editor's byte order mark before the sender's first field.
-    const mayBeMarked = this.hasOnlyTrace && (source[line.start] ?? 0) > DELETE;
-    if (mayBeMarked && this.startOf(line).startsWith(BYTE_ORDER_MARK))
-      line.nameStart += BYTE_ORDER_MARK.length;
-    let at = line.nameStart;
-    while (at < line.end && isNameByte(source[at] ?? 0)) at++;
-    line.nameEnd = at;
-    while (at < line.end && isBlank(source[at])) at++;
-    line.colon = at;
-    const isUrl = source[at + 1] === SLASH && source[at + 2] === SLASH;
-    const length = line.nameEnd - line.nameStart;
-    return length > 0 && length <= MAX_NAME && at < line.end && source[at] === COLON && !isUrl;
-  }
-
-  private addField(line: Line): void {
-    const name = this.source.toString('latin1', line.nameStart, line.nameEnd);
-    const key = name.toLowerCase();
-    const field = { name, key, nameStart: line.nameStart, valueStart: line.colon + 1, end: line.end };
-    this.open = field;
-    this.hasOnlyTrace &&= TRACE.test(key);
-    const isFirst = FIELD_NAMES.has(key) && !this.keys.has(key);
-    if (isFirst) this.keys.add(key);
-    if (this.fields.length < MAX_FIELDS || isFirst) this.fields.push(field);
-    else this.isCut = true;
-  }
-
-  private startOf({ start, end }: Line): string {
-    return this.source.toString('latin1', start, Math.min(end, start + LINE_START));
-  }
-
-  /** Whether a line lacks its leading blank: a parameter, the rest of a list, or the last line of the header. */
-  private isLostFold(line: Line): boolean {
-    const { source, open } = this;
-    if (open === undefined) return false;
-    const text = this.startOf(line);
-    if (HAS_PARAMETERS.test(open.key) && PARAMETER_LINE.test(text)) return true;
-    if (this.hasOnlyTrace || BROKEN_FIELD.test(text)) return false;
-    const last = source[open.end - 1];
-    return last === COMMA || last === SEMICOLON || this.isLastOfHeader(line);
-  }
-
-  private isLastOfHeader({ next }: Line): boolean {
-    if (next >= this.end || this.lineAt(next).kind !== 'blank') return false;
-    let at = next;
-    while (at < this.end && (this.source[at] ?? 0) <= SPACE) at++;
-    return at < this.end;
-  }
-
-  /** Whether a line is text that no known field follows, and so belongs to the body. */
-  private isText(line: Line): boolean {
-    if (this.hasOnlyTrace && MAILBOX_LINE.test(this.startOf(line))) return false;
-    this.lastKnown ??= this.findLastKnown(line.start);
-    return line.start > this.lastKnown;
-  }
-
-  private findLastKnown(from: number): number {
-    let last = -1;
-    for (let at = from; at < this.end; ) {
-      const { kind, nameStart, nameEnd, next } = this.lineAt(at);
-      if (kind === 'blank' || kind === 'dashed') break;
-      if (kind === 'field' && this.isKnown(nameStart, nameEnd)) last = at;
-      at = next;
+    const isFold = text.startsWith(' ') || text.startsWith('\t');
+    const [beginning = '', name] = (!isFold && FIELD.exec(text)) || [];
+    if (name !== undefined) {
+      const key = name.toLowerCase();
+      open = { name, key, valueStart: at + beginning.length, end };
+      hasOnlyTrace &&= TRACE.test(key);
+      const isFirst = FIELD_NAMES.has(key) && !keys.has(key);
+      if (isFirst) keys.add(key);
+      if (fields.length < MAX_FIELDS || isFirst) fields.push(open);
+      else isCut = true;
+    } else if (isFold || (open && isLostFold(source, line, open, hasOnlyTrace))) {
+      if (open) open.end = end;
+    } else {
+      lastKnown ??= findLastKnown(source, at);
+      const isMailboxLine = hasOnlyTrace && MAILBOX_LINE.test(text);
+      // Text that no known field follows belongs to the body.
+      if (!isMailboxLine && at > lastKnown) break;
+      open = undefined;
     }
-    return last;
+    at = next;
   }
+  return { fields, bodyStart: at, isCut };
+}
 
-  private isKnown(nameStart: number, nameEnd: number): boolean {
-    const name = this.source.toString('latin1', nameStart, nameEnd).toLowerCase();
-    return FIELD_NAMES.has(name) || FIELD_PREFIXES.test(name);
+/** Whether a line lacks its leading blank: a parameter, the rest of a list, or the last line of the header. */
+function isLostFold(
+  source: Buffer,
+  { text, next }: Line,
+  { key, end }: FieldRange,
+  hasOnlyTrace: boolean,
+): boolean {
+  if (HAS_PARAMETERS.test(key) && PARAMETER_LINE.test(text)) return true;
+  if (hasOnlyTrace || BROKEN_FIELD.test(text)) return false;
+  const last = source[end - 1];
+  return last === COMMA || last === SEMICOLON || isBeforeBody(source, next);
+}
+
+/** Whether an empty line follows, and then anything but blanks. */
+function isBeforeBody(source: Buffer, start: number): boolean {
+  if (start >= source.length || lineAt(source, start).text !== '') return false;
+  let at = start;
+  while (at < source.length && (source[at] ?? 0) <= SPACE) at++;
+  return at < source.length;
+}
+
+/** Offset of the last line of a header that is a field with a known name; -1 for none. */
+function findLastKnown(source: Buffer, from: number): number {
+  let last = -1;
+  for (let at = from; at < source.length; ) {
+    const line = lineAt(source, at);
+    if (endsHeader(line)) break;
+    const name = FIELD.exec(line.text)?.[1];
+    if (name !== undefined && isKnown(name.toLowerCase())) last = at;
+    at = line.next;
   }
+  return last;
 }

@@ -45,24 +45,19 @@ export interface Parts {
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
-const HYPHEN = 0x2d;
 const DELIMITER = Buffer.from('\n--');
 
-export function readParts(source: Buffer, start = 0, end = source.length): Parts {
-  return new PartScan(source.subarray(0, end)).run(start);
-}
+export const readParts = (source: Buffer): Parts => new PartScan(source).run();
 
-interface OpenMultipart {
+/** A part whose end is unknown so far. */
+interface OpenPart {
   part: Part;
-  /** One character per byte, without trailing blanks, which relays may remove (RFC 2046 section 5.1.1). */
+  /** One character per byte, without trailing blanks, which relays may add; '' if no delimiter is expected. */
   boundary: string;
-  written: string | undefined;
-  /** True once a delimiter had those blanks: then they are required. */
-  needsBlanks: boolean;
 }
 
 interface Delimiter {
-  level: number;
+  multipart: OpenPart;
   isLast: boolean;
   breakStart: number;
   next: number;
@@ -72,135 +67,108 @@ class PartScan {
   private readonly source: Buffer;
   private readonly all: Part[] = [];
   private readonly limits = new Set<Limit>();
-  private readonly open: OpenMultipart[] = [];
-  private readonly levels = new Map<string, number>();
+  /** Each is nested in the previous one. */
+  private readonly open: OpenPart[] = [];
+  /** The innermost open multipart with each boundary. */
+  private readonly byBoundary = new Map<string, OpenPart>();
   private longest = 0;
-  private hasBlanks = false;
-  /** Parts whose end is unknown so far, each nested in the previous one. */
-  private readonly unended: Part[] = [];
 
   constructor(source: Buffer) {
     this.source = source;
   }
 
-  run(start: number): Parts {
-    const { part: root, header } = this.readPart(start, null);
-    let at = root.bodyStart;
-    while (this.open.length > 0) {
+  run(): Parts {
+    const header = readHeader(this.source);
+    const root = this.addPart(0, header, null);
+    for (let at = root.bodyStart; this.byBoundary.size > 0; ) {
       const delimiter = this.nextDelimiter(at);
       if (delimiter === undefined) break;
-      const multipart = this.endParts(delimiter);
+      this.endParts(delimiter);
       at = delimiter.next;
       if (delimiter.isLast) continue;
       if (this.all.length === MAX_PARTS) {
         this.limits.add('parts');
         break;
       }
-      at = this.readPart(at, multipart).part.bodyStart;
+      at = this.addPart(at, readHeader(this.source, at), delimiter.multipart.part).bodyStart;
     }
-    for (const part of this.unended) part.bodyEnd = this.source.length;
+    for (const { part } of this.open) part.bodyEnd = this.source.length;
     return { root, all: this.all, header, limits: this.limits };
   }
 
-  private readPart(start: number, parent: Part | null): { part: Part; header: HeaderRange } {
-    const header = readHeader(this.source, start, this.source.length);
+  private addPart(start: number, header: HeaderRange, parent: Part | null): Part {
     if (header.isCut) this.limits.add('fields');
     const part = partOf(this.source, start, header, parent, this.limits);
     this.all.push(part);
     parent?.children.push(part);
-    this.unended.push(part);
-    if (part.isMultipart) this.openMultipart(part);
-    return { part, header };
-  }
-
-  private openMultipart(part: Part): void {
-    const written = Buffer.from(part.parameters.get('boundary') ?? '').toString('latin1');
-    let end = written.length;
-    while (end > 0 && written.charCodeAt(end - 1) <= SPACE) end--;
-    const boundary = written.slice(0, end);
-    if (this.unended.length > MAX_DEPTH) this.limits.add('depth');
-    if (this.unended.length > MAX_DEPTH || boundary === '') {
-      part.isMultipart = false;
-      return;
-    }
-    this.levels.set(boundary, this.open.length);
-    const hasBlanks = end < written.length;
-    this.open.push({ part, boundary, written: hasBlanks ? written : undefined, needsBlanks: false });
-    this.longest = Math.max(this.longest, written.length);
-    this.hasBlanks ||= hasBlanks;
+    const isTooDeep = part.isMultipart && this.open.length >= MAX_DEPTH;
+    if (isTooDeep) this.limits.add('depth');
+    const boundary = part.isMultipart && !isTooDeep ? boundaryOf(part) : '';
+    part.isMultipart = boundary !== '';
+    const open = { part, boundary };
+    this.open.push(open);
+    if (boundary !== '') this.byBoundary.set(boundary, open);
+    this.longest = Math.max(this.longest, boundary.length);
+    return part;
   }
 
   private nextDelimiter(from: number): Delimiter | undefined {
     const { source } = this;
-    const isFirst = source[from] === HYPHEN && source[from + 1] === HYPHEN;
-    let lineStart = isFirst ? from : source.indexOf(DELIMITER, from) + 1;
-    while (isFirst || lineStart > 0) {
+    let lineStart = source.indexOf('--', from) === from ? from : source.indexOf(DELIMITER, from) + 1;
+    while (lineStart > 0) {
       const lineFeed = source.indexOf(LF, lineStart);
       const next = lineFeed < 0 ? source.length : lineFeed + 1;
       const found = this.delimiterAt(lineStart, next);
       if (found !== undefined || lineFeed < 0) return found;
       lineStart = source.indexOf(DELIMITER, lineFeed) + 1;
-      if (lineStart === 0) return undefined;
     }
     return undefined;
   }
 
   /** Compares the whole line, because boundaries may be prefixes of others. */
   private delimiterAt(lineStart: number, next: number): Delimiter | undefined {
-    const { source, levels } = this;
+    const { source, open, byBoundary } = this;
     let end = next;
     while (end > lineStart && (source[end - 1] ?? 0) <= SPACE) end--;
     if (end - lineStart - 4 > this.longest) return undefined;
     const text = source.toString('latin1', lineStart + 2, end);
-    const begun = levels.get(text) ?? -1;
-    const ended = text.endsWith('--') ? (levels.get(text.slice(0, -2)) ?? -1) : -1;
-    const match = { level: Math.max(begun, ended), isLast: ended > begun };
-    const { level, isLast } = (this.hasBlanks && this.literalMatch(lineStart, next)) || match;
-    if (level < 0) return undefined;
+    const begun = byBoundary.get(text);
+    const ended = text.endsWith('--') ? byBoundary.get(text.slice(0, -2)) : undefined;
+    const isLast = ended !== undefined && (begun === undefined || open.indexOf(ended) > open.indexOf(begun));
+    const multipart = isLast ? ended : begun;
     const breakStart = lineStart - (source[lineStart - 2] === CR ? 2 : 1);
-    return { level, isLast, breakStart, next };
+    return multipart && { multipart, isLast, breakStart, next };
   }
 
-  /** Boundaries with trailing blanks. `level` is -1 for a line without the blanks that earlier delimiters had. */
-  private literalMatch(lineStart: number, next: number): Pick<Delimiter, 'level' | 'isLast'> | undefined {
-    const line = this.source.toString('latin1', lineStart + 2, next).replace(/\r?\n$/, '');
-    for (let level = this.open.length - 1; level >= 0; level--) {
-      const multipart = this.open[level];
-      if (multipart?.written === undefined || !line.startsWith(multipart.boundary)) continue;
-      const isLast = line === `${multipart.written}--`;
-      if (isLast || line === multipart.written) {
-        multipart.needsBlanks = true;
-        return { level, isLast };
-      }
-      if (multipart.needsBlanks) return { level: -1, isLast };
-    }
-    return undefined;
-  }
-
-  private endParts({ level, isLast, breakStart }: Delimiter): Part {
-    const multipart = this.open[level]?.part as Part;
+  private endParts({ multipart, isLast, breakStart }: Delimiter): void {
     // In a part without a body, this line break belongs to the header's empty line.
     let end = breakStart;
-    while (this.unended.at(-1) !== multipart) {
-      const part = this.unended.pop();
-      if (part === undefined) break;
-      end = Math.max(end, part.bodyStart);
-      part.bodyEnd = end;
+    for (let inner = this.open.pop(); inner !== undefined && inner !== multipart; inner = this.open.pop()) {
+      end = Math.max(end, inner.part.bodyStart);
+      inner.part.bodyEnd = end;
+      this.forgetBoundary(inner);
     }
-    while (this.open.length > level + (isLast ? 0 : 1)) this.closeMultipart();
-    if (isLast && multipart.children.length === 0) {
-      multipart.bodyEnd = Math.max(multipart.bodyStart, breakStart);
-      this.unended.pop();
-    }
-    return multipart;
+    if (isLast) this.forgetBoundary(multipart);
+    // After its last delimiter, a multipart goes on until the next delimiter of an outer one, unless it has no parts.
+    if (!isLast || multipart.part.children.length > 0) this.open.push(multipart);
+    else multipart.part.bodyEnd = Math.max(multipart.part.bodyStart, breakStart);
   }
 
-  private closeMultipart(): void {
-    const boundary = this.open.pop()?.boundary ?? '';
-    const outer = this.open.findLastIndex((one) => one.boundary === boundary);
-    if (outer < 0) this.levels.delete(boundary);
-    else this.levels.set(boundary, outer);
+  private forgetBoundary(ended: OpenPart): void {
+    const { boundary } = ended;
+    ended.boundary = '';
+    const outer = this.open.findLast((one) => one.boundary === boundary);
+    if (boundary === '') return;
+    if (outer) this.byBoundary.set(boundary, outer);
+    else this.byBoundary.delete(boundary);
   }
+}
+
+function boundaryOf({ parameters }: Part): string {
+  const written = Buffer.from(parameters.get('boundary') ?? '').toString('latin1');
+  let end = written.length;
+  while (end > 0 && written.charCodeAt(end - 1) <= SPACE) end--;
+  return written.slice(0, end);
 }
 
 function partOf(

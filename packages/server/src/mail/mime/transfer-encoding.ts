@@ -45,10 +45,23 @@ export function decodeTransfer(bytes: Buffer, encoding: TransferEncoding): Buffe
   return encoding === 'uuencode' ? decodeUu(bytes) : bytes;
 }
 
-export function hexPair(bytes: Uint8Array, at: number): number {
+function hexPair(bytes: Uint8Array, at: number): number {
   const high = HEX[bytes[at] ?? 0] ?? NO_DIGIT;
   const low = HEX[bytes[at + 1] ?? 0] ?? NO_DIGIT;
   return high === NO_DIGIT || low === NO_DIGIT ? -1 : (high << 4) | low;
+}
+
+/** Decodes escapes such as `=41` or `%41`; keeps invalid ones. @param text one character per byte */
+export function decodeEscapes(text: string, prefix: number): Buffer {
+  const bytes = Buffer.from(text, 'latin1');
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
+    const value = byte === prefix ? hexPair(bytes, at + 1) : -1;
+    bytes[length++] = value < 0 ? byte : value;
+    if (value >= 0) at += 2;
+  }
+  return bytes.subarray(0, length);
 }
 
 /** RFC 2045 section 6.8. Skips other characters; padding may occur anywhere, as in concatenated files. */

@@ -1,0 +1,32 @@
+const CLOSING: Readonly<Record<string, string>> = { '"': '"', '(': ')', '[': ']' };
+
+/** Finds the ends of quoted strings, comments and domain literals of a header field (RFC 5322 section 3.2). */
+export class Enclosures {
+  readonly #text: string;
+  /** Opening characters without an end. They are plain characters from then on, so that the time is linear. */
+  readonly #unclosed = new Set<string>();
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /**
+   * Returns the offset after the closing character; -1 if nothing is opened at `start`, or not closed. Backslashes
+   * escape in strings and comments, and comments nest.
+   */
+  endOf(start: number): number {
+    const text = this.#text;
+    const opening = text.charAt(start);
+    const closing = CLOSING[opening];
+    if (closing === undefined || this.#unclosed.has(opening)) return -1;
+    let depth = 1;
+    for (let at = start + 1; at < text.length; at++) {
+      const character = text.charAt(at);
+      if (character === '\\' && opening !== '[') at++;
+      else if (character === closing && --depth === 0) return at + 1;
+      else if (character === '(' && opening === '(') depth++;
+    }
+    this.#unclosed.add(opening);
+    return -1;
+  }
+}
