@@ -1,14 +1,5 @@
 import type { ProviderName } from '@mayfly/client/contract';
-import {
-  constant,
-  FOR_UPDATE_SKIP_LOCKED,
-  type FreeStep,
-  parseOr,
-  read,
-  sql,
-  type Tx,
-  write,
-} from '../database/sql.ts';
+import { FOR_UPDATE_SKIP_LOCKED, parseOr, read, sql, type Tx, write } from '../database/sql.ts';
 
 /** Limit of the templates of one owner at all providers: more than an application has. */
 const MAX_TEMPLATES = 1_000;
@@ -126,14 +117,3 @@ export const providerItems = {
     { keepsInboxes: true, mayUseReserve: true },
   ),
 };
-
-const KEY = constant('owner, provider, kind, name');
-
-/** Removes the items of an account that is being deleted. */
-export const removeProviderItems =
-  (accountId: string): FreeStep =>
-  (tx, limit) =>
-    tx.run(
-      sql`delete from provider_items where (${KEY}) in
-        (select ${KEY} from provider_items where account_id = ${accountId} limit ${limit})`,
-    );

@@ -1,8 +1,8 @@
 import {
   anyOf,
   type Db,
-  EMPTY,
   FOR_UPDATE,
+  FOR_UPDATE_SKIP_LOCKED,
   inserted,
   KEEP,
   parseOr,
@@ -152,15 +152,6 @@ export async function loadSource(db: Db, source: number): Promise<Uint8Array> {
   return Buffer.concat([...first, ...others].map(({ bytes }) => bytes));
 }
 
-/** Freeing this many bytes takes about as long as freeing one more row. */
-const BYTES_PER_ROW = 16 * 1024;
-const ROWS_PER_PIECE = RAW_PIECE_BYTES / BYTES_PER_ROW;
-
-/** The cost of deleting a message, in rows. A source of several pieces is only marked by {@link releaseSources}. */
-export function rowsToFree(size: number): number {
-  return size > RAW_PIECE_BYTES ? 1 : 1 + Math.floor(size / BYTES_PER_ROW);
-}
-
 /** Subtracts removed messages from shared sources. @param times removed messages by source @returns sources that are still used */
 async function unshare(tx: Tx, times: ReadonlyMap<number, number>): Promise<ReadonlySet<number>> {
   // Lock in one order, so that concurrent transactions cannot deadlock.
@@ -179,8 +170,13 @@ async function unshare(tx: Tx, times: ReadonlyMap<number, number>): Promise<Read
   return shown;
 }
 
+/** Larger sources are deleted by {@link freeParked}, a few in a transaction. */
+const SMALL_BYTES = 64 * 1024;
+/** Deleting a piece takes about as long as deleting this many rows. */
+const ROWS_PER_PIECE = 16;
+
 /**
- * Deletes the sources whose last message was deleted; those of several pieces are left to {@link freeParked}.
+ * Deletes the small sources whose last message was deleted, and parks large ones.
  * Once in a transaction, as its last step, because locking shared sources several times could deadlock.
  * @param released one for each message, only from its `delete … returning`: a row read before may be gone
  */
@@ -192,7 +188,7 @@ export async function releaseSources(tx: Tx, released: readonly number[]): Promi
   const unused = [...times.keys()].filter((source) => !shown.has(source));
   if (unused.length === 0) return;
   const deleted = await tx.all<{ seq: number }>(
-    sql`delete from sources where seq ${anyOf(unused)} and size <= ${RAW_PIECE_BYTES} returning seq`,
+    sql`delete from sources where seq ${anyOf(unused)} and size <= ${SMALL_BYTES} returning seq`,
   );
   await removeReadings(
     tx,
@@ -204,33 +200,25 @@ export async function releaseSources(tx: Tx, released: readonly number[]): Promi
   );
 }
 
-/** Deletes about `limit` rows of all parked sources, or of `only`, and returns the count. */
-export async function freeParked(tx: Tx, limit: number, only?: number): Promise<number> {
-  const ofOnly = only === undefined ? EMPTY : sql`and source_seq = ${only}`;
-  let freed = 0;
-  while (freed < limit) {
-    // Locked, because a concurrent call would find too few pieces, and delete the source before its last piece.
-    const parked = await tx.first<{ source: number }>(
-      sql`select source_seq as source from parked_sources where stage is null ${ofOnly} limit 1 ${FOR_UPDATE}`,
-    );
-    if (!parked) break;
-    freed += await freePieces(tx, parked.source, limit - freed);
-  }
-  return freed;
-}
-
-/** Deletes pieces from the last one on; the source is deleted with its first piece. */
-async function freePieces(tx: Tx, source: number, limit: number): Promise<number> {
-  const pieces = Math.max(1, Math.ceil(limit / ROWS_PER_PIECE));
-  const gone = await tx.run(
-    sql`delete from source_pieces where source_seq = ${source} and piece in
-      (select piece from source_pieces where source_seq = ${source} order by piece desc limit ${pieces})`,
+/** Deletes about `limit` rows of parked sources. @returns how many; fewer than `limit` mean that none is left */
+export async function freeParked(tx: Tx, limit: number): Promise<number> {
+  const most = Math.ceil(limit / ROWS_PER_PIECE);
+  // Locked, because a concurrent call would find too few pieces, and delete a source before its last piece.
+  const parked = await tx.all<{ source: number }>(
+    sql`select source_seq as source from parked_sources where stage is null limit ${most} ${FOR_UPDATE_SKIP_LOCKED}`,
   );
-  if (gone === pieces) return pieces * ROWS_PER_PIECE;
-  await tx.run(sql`delete from sources where seq = ${source}`);
-  await removeReadings(tx, [source]);
-  await tx.run(sql`delete from parked_sources where source_seq = ${source}`);
-  return (gone + 1) * ROWS_PER_PIECE;
+  if (parked.length === 0) return 0;
+  const sources = parked.map(({ source }) => source);
+  const pieces = await tx.run(
+    sql`delete from source_pieces where (source_seq, piece) in
+      (select source_seq, piece from source_pieces where source_seq ${anyOf(sources)} limit ${most})`,
+  );
+  if (pieces < most) {
+    await tx.run(sql`delete from sources where seq ${anyOf(sources)}`);
+    await removeReadings(tx, sources);
+    await tx.run(sql`delete from parked_sources where source_seq ${anyOf(sources)}`);
+  }
+  return (pieces + sources.length) * ROWS_PER_PIECE;
 }
 
 export interface UnreadSource {

@@ -208,10 +208,3 @@ export async function keepForReports(tx: Tx, inboxIds: readonly string[], now: n
       where i.id ${anyOf(inboxIds)} and i.labels <> '{}'`,
   );
 }
-
-/** Deletes up to `limit` rows of an account. @returns how many */
-export const removeDeletedInboxesOf = (tx: Tx, accountId: string, limit: number): Promise<number> =>
-  tx.run(
-    sql`delete from deleted_inboxes
-      where id in (select id from deleted_inboxes where account_id = ${accountId} limit ${limit})`,
-  );

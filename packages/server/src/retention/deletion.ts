@@ -2,69 +2,22 @@ import { revokeAll } from '../accounts/sql.ts';
 import { DELETED } from '../database/schema.ts';
 import {
   anyOf,
+  constant,
   FOR_UPDATE,
-  freeInSteps,
-  freeSoon,
-  inSequence,
-  type Sql,
   sql,
   steps,
+  type Transaction,
   type Tx,
+  write,
 } from '../database/sql.ts';
 import { vacateAddresses } from '../inboxes/sql/addresses.ts';
 import { isListed } from '../inboxes/sql/finding.ts';
-import { freeAllParked, freeMessages } from '../messages/sql/ending.ts';
-import { removeProviderItems } from '../providers/sql.ts';
-import { releaseSources } from '../reading/sql.ts';
-import { keepForReports, removeDeletedInboxesOf } from '../reports/sql.ts';
-import { removeContentOf, removeFailedWaitsOf } from '../waits/sql.ts';
-import { cancelOfInboxes, LOCK_TO_REMOVE, removeNextWebhook } from '../webhooks/sql/removal.ts';
+import { keepForReports } from '../reports/sql.ts';
 import { moveWebhookEnds } from '../webhooks/sql/webhooks.ts';
+import { type Chore, FREEING, inSequence, removeSome } from './sweep.ts';
 
 /** Inboxes per transaction: a millisecond or two. */
 const INBOXES_PER_STEP = 20;
-/** A deleted inbox counts as this many rows of a step, because its row is in ten indexes and has labels. */
-const ROWS_PER_INBOX = 4;
-
-/**
- * Cancels the deliveries of ended inboxes and deletes about `limit` of their rows, one inbox after the other. Freeing a
- * message ends the inbox permanently, because a late extension must not revive an inbox without its messages. Deleted
- * inboxes are not kept; they are found again in each step, because others may delete them between the steps.
- * @param next which inbox comes first, with its lock; it is locked before its deliveries, to prevent deadlocks
- */
-export async function freeEndedInboxes(tx: Tx, limit: number, now: number, next: Sql): Promise<number> {
-  const released: number[] = [];
-  let freed = 0;
-  while (freed < limit) {
-    const ended = await tx.first<{ seq: number; id: string; expiresAt: number }>(
-      sql`select seq, id, expires_at as "expiresAt" from inboxes where ${next}`,
-    );
-    if (!ended) break;
-    const { seq, id, expiresAt } = ended;
-    freed += await cancelOfInboxes(tx, limit - freed, [id], now);
-    if (freed >= limit) break;
-    freed += await freeMessages(tx, seq, limit - freed, released);
-    await removeContentOf(tx, [id]);
-    const isDone = freed < limit;
-    if (expiresAt === DELETED) {
-      if (!isDone) break;
-      await tx.run(sql`delete from inboxes where seq = ${seq}`);
-      freed += ROWS_PER_INBOX;
-    } else {
-      await tx.run(
-        sql`update inboxes set freed = 1, message_count = 0,
-          emptied_up_to = ${isDone ? sql`0` : sql`last_received_at`} where seq = ${seq}`,
-      );
-      freed += 1;
-    }
-  }
-  await releaseSources(tx, released);
-  return freed;
-}
-
-/** The next inbox that is deleted, of some. */
-const nextDeleted = (which: Sql): Sql =>
-  sql`expires_at = ${DELETED} and ${which} order by id limit 1 ${FOR_UPDATE}`;
 
 /** Makes live inboxes unreadable, quarantines their addresses and ends their webhooks. @returns their ids */
 async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: number): Promise<string[]> {
@@ -82,18 +35,12 @@ async function end(tx: Tx, accountId: string, inboxIds: readonly string[], now: 
   return ids;
 }
 
+/** Deletions end inboxes, which no read returns from then on. The sweeper frees their space. */
 export const inboxDeletion = {
-  /** Ends an inbox at once, then deletes its data in short transactions. False without such a live inbox. */
-  delete: steps(
-    async (transaction, accountId: string, inboxId: string, now: number): Promise<boolean> => {
-      const ended = await transaction((tx) => end(tx, accountId, [inboxId], now));
-      if (ended.length === 0) return false;
-      await freeSoon(transaction, (tx, limit) =>
-        freeEndedInboxes(tx, limit, now, nextDeleted(sql`id = ${inboxId}`)),
-      );
-      await freeSoon(transaction, freeAllParked);
-      return true;
-    },
+  /** False without such a live inbox. */
+  delete: write(
+    async (tx, accountId: string, inboxId: string, now: number): Promise<boolean> =>
+      (await end(tx, accountId, [inboxId], now)).length > 0,
     { mayUseReserve: true },
   ),
 
@@ -109,7 +56,7 @@ export const inboxDeletion = {
       const deleted: string[] = [];
       // In descending order, so that inboxes created meanwhile do not make it endless.
       for (let before: string | null = null; ; ) {
-        const walked: { ids: string[]; ended: string[] } = await transaction(async (tx) => {
+        const { ids, ended }: Record<'ids' | 'ended', string[]> = await transaction(async (tx) => {
           const found = await tx.all<{ id: string }>(
             sql`select id from inboxes where ${isListed(accountId, labels, before, now)} and kind <> 'sink'
               order by id desc limit ${INBOXES_PER_STEP}`,
@@ -117,19 +64,10 @@ export const inboxDeletion = {
           const ids = found.map(({ id }) => id);
           return { ids, ended: await end(tx, accountId, ids, now) };
         }, 'step');
-        const { ids, ended } = walked;
-        if (ended.length > 0)
-          await freeSoon(
-            transaction,
-            (tx, limit) => freeEndedInboxes(tx, limit, now, nextDeleted(sql`id ${anyOf(ended)}`)),
-            'step',
-          );
         deleted.push(...ended);
         before = ids.at(-1) ?? null;
-        if (ids.length < INBOXES_PER_STEP) break;
+        if (ids.length < INBOXES_PER_STEP) return deleted;
       }
-      await freeSoon(transaction, freeAllParked);
-      return deleted;
     },
     { mayUseReserve: true },
   ),
@@ -170,21 +108,46 @@ async function endInboxes(tx: Tx, accountId: string, limit: number, now: number)
   return ended.length;
 }
 
-/** Deletes up to `limit` stored responses, which contain secrets of webhooks. */
-const forgetResponses = (tx: Tx, accountId: string, limit: number): Promise<number> =>
-  tx.run(
-    sql`delete from idempotency where key_id = ${accountId}
-      and key_hash in (select key_hash from idempotency where key_id = ${accountId} limit ${limit})`,
-  );
+/** Rows that name the account, and of which none is added any more. */
+const choresOf = (accountId: string): Chore => {
+  const remove = (table: string, key: string, column: string) =>
+    removeSome(table, key, () => sql`${constant(column)} = ${accountId}`, FOR_UPDATE);
+  return inSequence([
+    // Stored responses, which contain secrets of webhooks.
+    remove('idempotency', 'key_id, key_hash', 'key_id'),
+    remove('deleted_inboxes', 'id', 'account_id'),
+    remove('failed_waits', 'id', 'account_id'),
+    remove('provider_items', 'owner, provider, kind, name', 'account_id'),
+    ...FREEING,
+  ]);
+};
+
+/** Whether inboxes or webhooks are left. Waits for transactions that have locked them, so that chores left them out. */
+async function hasRows(tx: Tx, accountId: string): Promise<boolean> {
+  const left = (table: string) =>
+    tx.first(sql`select id from ${constant(table)} where account_id = ${accountId} limit 1 ${FOR_UPDATE}`);
+  return Boolean((await left('inboxes')) ?? (await left('webhooks')));
+}
 
 async function removeAccount(tx: Tx, accountId: string): Promise<void> {
-  // The inboxes and their rows are already deleted. The remaining rows are requests that confirm a URL.
+  // Requests that confirm a URL, which have no inbox.
   await tx.run(sql`delete from outgoing where account_id = ${accountId}`);
   // Before its order of messages: this waits for mail that is being stored, whose order is committed then.
   const account = await tx.first<{ seq: number }>(
     sql`delete from accounts where id = ${accountId} returning seq`,
   );
   if (account) await tx.run(sql`delete from account_orders where account_seq = ${account.seq}`);
+}
+
+/** Rows per transaction: one or two milliseconds, during which other writes wait. */
+const ROWS_PER_STEP = 100;
+
+/** Repeats a step until it frees fewer rows than it may. */
+async function inSteps(
+  transaction: Transaction,
+  step: (tx: Tx, limit: number) => Promise<number>,
+): Promise<void> {
+  while ((await transaction((tx) => step(tx, ROWS_PER_STEP), 'step')) >= ROWS_PER_STEP);
 }
 
 /**
@@ -201,20 +164,13 @@ export const deleteAccount = steps(
       return marked;
     });
     if (outcome !== 'marked') return outcome;
-    // All inboxes end before rows are deleted, which takes longer: the sweeper completes an interrupted deletion.
-    await freeInSteps(transaction, (tx, limit) => endInboxes(tx, accountId, limit, now));
-    await freeInSteps(transaction, (tx, limit) => forgetResponses(tx, accountId, limit));
-    await freeInSteps(
-      transaction,
-      inSequence(
-        (tx, limit) => removeNextWebhook(tx, limit, sql`account_id = ${accountId}`, LOCK_TO_REMOVE),
-        (tx, limit) => freeEndedInboxes(tx, limit, now, nextDeleted(sql`account_id = ${accountId}`)),
-        (tx, limit) => removeDeletedInboxesOf(tx, accountId, limit),
-        (tx, limit) => removeFailedWaitsOf(tx, accountId, limit),
-        freeAllParked,
-      ),
-    );
-    await freeInSteps(transaction, removeProviderItems(accountId));
+    // All inboxes end before rows are deleted, which takes longer.
+    await inSteps(transaction, (tx, limit) => endInboxes(tx, accountId, limit, now));
+    const free = choresOf(accountId);
+    await inSteps(transaction, async (tx, limit) => {
+      const freed = await free(tx, limit, now);
+      return freed >= limit || (await hasRows(tx, accountId)) ? limit : 0;
+    });
     await transaction((tx) => removeAccount(tx, accountId));
     return 'deleted';
   },

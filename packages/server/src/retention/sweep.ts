@@ -5,7 +5,6 @@ import {
   constant,
   databaseTime,
   FOR_UPDATE_SKIP_LOCKED,
-  inSequence,
   perEngine,
   read,
   type Sql,
@@ -17,19 +16,82 @@ import {
 import { AppError } from '../errors.ts';
 import { TOMBSTONE_MS } from '../inboxes/records.ts';
 import type { Logger } from '../log.ts';
-import { freeAllParked, freeEmptied } from '../messages/sql/ending.ts';
+import { freeEmptied, ROWS_PER_INBOX } from '../messages/sql/ending.ts';
 import { giveUpStagedBefore, STAGED_MS } from '../messages/sql/imports.ts';
+import { freeParked } from '../reading/sql.ts';
 import { REFUSAL_KEPT_MS } from '../refusals/sql.ts';
 import { USAGE_KEPT_MS } from '../usage/sql.ts';
-import { EXPLAINED_KEPT_MS } from '../waits/sql.ts';
-import { DELIVERY_KEPT_MS, removeEndedWebhooks } from '../webhooks/sql/removal.ts';
-import { freeEndedInboxes } from './deletion.ts';
+import { EXPLAINED_KEPT_MS, removeContentOf } from '../waits/sql.ts';
+import { cancelOfInboxes, DELIVERY_KEPT_MS, removeEndedWebhook } from '../webhooks/sql/removal.ts';
+
+/** Deletes about `limit` rows and returns how many; fewer than `limit` mean that none is left. */
+export type Chore = (tx: Tx, limit: number, now: number) => Promise<number>;
+
+export const inSequence =
+  (chores: readonly Chore[]): Chore =>
+  async (tx, limit, now) => {
+    let freed = 0;
+    for (const chore of chores) {
+      if (freed >= limit) break;
+      freed += await chore(tx, limit - freed, now);
+    }
+    return freed;
+  };
+
+/** @param lock on the rows; by default, locked ones are left for the next sweep, to prevent deadlocks with deletions */
+export const removeSome = (
+  table: string,
+  key: string,
+  which: (now: number) => Sql,
+  lock = FOR_UPDATE_SKIP_LOCKED,
+): Chore => {
+  const [from, columns] = [constant(table), constant(key)];
+  return (tx, limit, now) =>
+    tx.run(
+      sql`delete from ${from} where (${columns}) in
+        (select ${columns} from ${from} where ${which(now)} limit ${limit} ${lock}) and ${which(now)}`,
+    );
+};
 
 /**
- * Deletes about `limit` rows that still meet the condition when they are locked; a smaller count means that
- * none is left.
+ * Ends inboxes that expired or were deleted for good, because a late extension must not revive an inbox without its
+ * messages. The messages are left to {@link freeEmptied}.
  */
-type Chore = (tx: Tx, limit: number, now: number) => Promise<number>;
+const endInboxes: Chore = async (tx, limit, now) => {
+  const most = Math.ceil(limit / ROWS_PER_INBOX);
+  // Deleted ones first. Inboxes are locked before their deliveries, and locked ones skipped, to prevent deadlocks.
+  const ended = await tx.all<{ seq: number; id: string }>(
+    sql`select seq, id from inboxes where freed = 0 and expires_at <= ${now}
+      order by expires_at limit ${most} ${FOR_UPDATE_SKIP_LOCKED}`,
+  );
+  if (ended.length === 0) return 0;
+  const ids = ended.map(({ id }) => id);
+  const cancelled = await cancelOfInboxes(tx, limit, ids, now);
+  if (cancelled >= limit) return limit;
+  await removeContentOf(tx, ids);
+  await tx.run(
+    sql`update inboxes set freed = 1, message_count = 0, emptied_up_to = last_received_at
+      where seq ${anyOf(ended.map(({ seq }) => seq))}`,
+  );
+  return cancelled + ended.length * ROWS_PER_INBOX;
+};
+
+const removeInboxes = removeSome(
+  'inboxes',
+  'seq',
+  (now) => sql`freed = 1 and emptied_up_to = 0 and expires_at <= ${now - TOMBSTONE_MS}`,
+);
+
+/** Frees what ended with inboxes and webhooks. */
+export const FREEING: readonly Chore[] = [
+  endInboxes,
+  freeEmptied,
+  // After the messages, which leave their large sources to it.
+  freeParked,
+  async (tx, limit, now) =>
+    ROWS_PER_INBOX * (await removeInboxes(tx, Math.ceil(limit / ROWS_PER_INBOX), now)),
+  removeEndedWebhook,
+];
 
 /** How late the end of a replay may be on a busy server before it counts as cut. */
 const REPLAY_GRACE_MS = MINUTE_MS;
@@ -44,48 +106,22 @@ const markCutReplays: Chore = async (tx, limit, now) => {
   );
 };
 
-const removeOld = (table: string, key: string, isOld: (now: number) => Sql): Chore => {
-  const [from, columns] = [constant(table), constant(key)];
-  return (tx, limit, now) =>
-    tx.run(
-      // Locked rows are left for the next sweep, to prevent deadlocks with deletions.
-      sql`delete from ${from} where (${columns}) in
-        (select ${columns} from ${from} where ${isOld(now)} limit ${limit} ${FOR_UPDATE_SKIP_LOCKED}) and ${isOld(now)}`,
-    );
-};
-
 const CHORES: readonly Chore[] = [
-  // Deleted ones first. Skips locked inboxes, to prevent deadlocks.
-  (tx, limit, now) =>
-    freeEndedInboxes(
-      tx,
-      limit,
-      now,
-      sql`freed = 0 and expires_at <= ${now} order by expires_at limit 1 ${FOR_UPDATE_SKIP_LOCKED}`,
-    ),
-  (tx, limit) => freeEmptied(tx, limit),
   (tx, _limit, now) => giveUpStagedBefore(tx, now - STAGED_MS),
-  // After the inboxes, because freeing them parks their large sources.
-  freeAllParked,
-  removeOld(
-    'inboxes',
-    'seq',
-    (now) => sql`freed = 1 and emptied_up_to = 0 and expires_at <= ${now - TOMBSTONE_MS}`,
-  ),
+  ...FREEING,
   markCutReplays,
-  removeEndedWebhooks,
-  removeOld('deliveries', 'id', (now) => sql`ended_at <= ${now - DELIVERY_KEPT_MS}`),
+  removeSome('deliveries', 'id', (now) => sql`ended_at <= ${now - DELIVERY_KEPT_MS}`),
   // The address of a live inbox is reserved for longer than the inbox lives.
-  removeOld('addresses', 'address', (now) => sql`reserved_until <= ${now}`),
-  removeOld('refusals', 'seq', (now) => sql`at <= ${now - REFUSAL_KEPT_MS}`),
-  removeOld('failed_waits', 'id', (now) => sql`ended_at <= ${now - EXPLAINED_KEPT_MS}`),
-  removeOld('deleted_inboxes', 'id', (now) => sql`deleted_at <= ${now - TOMBSTONE_MS}`),
-  removeOld('idempotency', 'key_id, key_hash', (now) => sql`expires_at <= ${now}`),
-  removeOld('provider_items', 'owner, provider, kind, name', (now) => sql`expires_at <= ${now}`),
-  removeOld('outgoing', 'id', (now) => sql`ended_at <= ${now - DELIVERY_KEPT_MS}`),
-  removeOld('sessions', 'hash', (now) => sql`used_at <= ${now - SESSION_IDLE_MS}`),
-  removeOld('usage_days', 'account_id, day', (now) => sql`day < ${dayOf(now - USAGE_KEPT_MS)}`),
-  removeOld('usage_months', 'account_id, month', (now) => sql`month < ${monthOf(now - USAGE_KEPT_MS)}`),
+  removeSome('addresses', 'address', (now) => sql`reserved_until <= ${now}`),
+  removeSome('refusals', 'seq', (now) => sql`at <= ${now - REFUSAL_KEPT_MS}`),
+  removeSome('failed_waits', 'id', (now) => sql`ended_at <= ${now - EXPLAINED_KEPT_MS}`),
+  removeSome('deleted_inboxes', 'id', (now) => sql`deleted_at <= ${now - TOMBSTONE_MS}`),
+  removeSome('idempotency', 'key_id, key_hash', (now) => sql`expires_at <= ${now}`),
+  removeSome('provider_items', 'owner, provider, kind, name', (now) => sql`expires_at <= ${now}`),
+  removeSome('outgoing', 'id', (now) => sql`ended_at <= ${now - DELIVERY_KEPT_MS}`),
+  removeSome('sessions', 'hash', (now) => sql`used_at <= ${now - SESSION_IDLE_MS}`),
+  removeSome('usage_days', 'account_id, day', (now) => sql`day < ${dayOf(now - USAGE_KEPT_MS)}`),
+  removeSome('usage_months', 'account_id, month', (now) => sql`month < ${monthOf(now - USAGE_KEPT_MS)}`),
 ];
 
 export interface StoreFigures {
@@ -132,15 +168,14 @@ export const upkeep = {
    */
   sweep: steps(
     async (transaction, now: number, limit: number): Promise<number> => {
-      const chores = CHORES.map((chore) => (tx: Tx, left: number) => chore(tx, left, now));
       try {
-        return await transaction((tx) => inSequence(...chores)(tx, limit), 'step');
+        return await transaction((tx) => inSequence(CHORES)(tx, limit, now), 'step');
       } catch (error) {
         if (!(error instanceof AppError && error.code === 'storage_damaged')) throw error;
         // A damaged page must stop only the chore that needs it.
         let freed = 0;
-        for (const chore of chores)
-          freed += await transaction((tx) => chore(tx, limit), 'step').catch(() => 0);
+        for (const chore of CHORES)
+          freed += await transaction((tx) => chore(tx, limit, now), 'step').catch(() => 0);
         if (freed < limit) throw error;
         return freed;
       }
@@ -149,10 +184,12 @@ export const upkeep = {
   ),
 };
 
-/** Space is freed within a minute of an expiry: that leaves time for the work itself. */
-const SWEEP_EVERY_MS = 15_000;
+/** Deletions only mark rows, so their space is free after about this time. A sweep without work takes under 1 ms. */
+const SWEEP_EVERY_MS = 2_000;
 /** Rows per transaction: a few milliseconds, during which other writes wait. */
 const SWEEP_ROWS = 200;
+/** Between two transactions, for the writes that wait. */
+const PAUSE_MS = 5;
 
 interface SweeperDeps {
   upkeep: { sweep(now: number, limit: number): Promise<number> };
@@ -160,21 +197,18 @@ interface SweeperDeps {
   log: Logger;
 }
 
-/** Deletes expired data, which no read returns, until `signal` aborts. */
+/** Deletes expired and deleted data, which no read returns, until `signal` aborts. */
 export async function sweepUntil(signal: AbortSignal, { upkeep, clock, log }: SweeperDeps): Promise<void> {
   let isFailing = false;
   while (!signal.aborted) {
+    let freed = 0;
     try {
-      let freed = 0;
-      for (let step = SWEEP_ROWS; step >= SWEEP_ROWS && !signal.aborted; freed += step) {
-        step = await upkeep.sweep(clock.now(), SWEEP_ROWS);
-      }
-      if (freed > 0) log.info({ freed }, 'Expired rows were deleted');
+      freed = await upkeep.sweep(clock.now(), SWEEP_ROWS);
       isFailing = false;
     } catch (err) {
       if (!isFailing) log.error({ err }, 'Expired rows could not be deleted; each run tries again');
       isFailing = true;
     }
-    await clock.sleep(SWEEP_EVERY_MS, signal);
+    await clock.sleep(freed < SWEEP_ROWS ? SWEEP_EVERY_MS : PAUSE_MS, signal);
   }
 }

@@ -166,9 +166,3 @@ export const waits = {
 export async function removeContentOf(tx: Tx, inboxIds: readonly string[]): Promise<void> {
   await tx.run(sql`update failed_waits set content = null where inbox_id ${anyOf(inboxIds)}`);
 }
-
-/** Removes up to `limit` rows. @returns how many */
-export const removeFailedWaitsOf = (tx: Tx, accountId: string, limit: number): Promise<number> =>
-  tx.run(
-    sql`delete from failed_waits where id in (select id from failed_waits where account_id = ${accountId} limit ${limit})`,
-  );

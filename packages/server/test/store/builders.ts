@@ -153,3 +153,11 @@ export async function staged(
   await store.readings.keep([{ ...mail.reading, source, size: mail.raw.length }]);
   return source;
 }
+
+/** Sweeps as the sweeper does, in steps. @returns what each step freed */
+export async function sweepAll(store: Store, now: number, limit = 200): Promise<number[]> {
+  const freed: number[] = [];
+  do freed.push(await store.upkeep.sweep(now, limit));
+  while ((freed.at(-1) ?? 0) >= limit);
+  return freed;
+}

@@ -51,9 +51,9 @@ const ALWAYS: Readonly<Record<string, string>> = {
     where i.expires_at > ${DELETED} and a.busy_until <> i.expires_at`,
   'a label without its inbox':
     'select pair from inbox_labels where inbox_seq not in (select seq from inboxes)',
-  'a webhook that is not deleted to its end': `select id from webhooks where ends_at = ${DELETED}`,
   'a webhook that ends at another time than its inbox': `select w.id, w.ends_at, i.expires_at from webhooks w
-    join inboxes i on i.id = w.inbox_id where i.expires_at > ${DELETED} and w.ends_at <> i.expires_at`,
+    join inboxes i on i.id = w.inbox_id
+    where i.expires_at > ${DELETED} and w.ends_at > ${DELETED} and w.ends_at <> i.expires_at`,
   'an inbox that does not know of its webhook': `select i.id from inboxes i where i.has_webhook = 0
     and exists (select 1 from webhooks w where w.inbox_id = i.id)`,
   'a pending delivery that will not be claimed': `select d.id from deliveries d
@@ -84,7 +84,8 @@ const ALWAYS: Readonly<Record<string, string>> = {
 const AFTER_SWEEPING: Readonly<Record<string, string>> = {
   'a parked source': 'select source_seq from parked_sources',
   'an inbox that was emptied and has its messages': 'select id from inboxes where emptied_up_to > 0',
-  'an inbox that was deleted': `select id from inboxes where freed = 0 and expires_at = ${DELETED}`,
+  'an inbox that was deleted': `select id from inboxes where expires_at = ${DELETED}`,
+  'a webhook that was deleted': `select id from webhooks where ends_at = ${DELETED}`,
   'a wake that was not taken': 'select webhook_id from wakes',
   'a pending delivery of a webhook that is disabled': `select d.id from deliveries d
     join webhooks w on w.id = d.webhook_id where d.ended_at is null and w.enabled = 0`,

@@ -202,7 +202,7 @@ describe('webhooks', () => {
         await http.api('PATCH', path, { body: { enabled: true } }),
       ])
         expect([answer.status, answer.body.code]).toEqual([409, 'webhook_disabled']);
-      if (how === 'expired') await http.store.upkeep.sweep(http.clock.now(), 1000);
+      await http.store.upkeep.sweep(http.clock.now(), 1000);
       // Also where the whole account listens.
       const cancelled = { state: 'cancelled', reason: 'The inbox ended.', nextAttemptAt: null };
       for (const id of [body.webhook.id, account.id]) expect(await logOf(id)).toMatchObject([cancelled]);

@@ -85,7 +85,7 @@ export class Transactions {
     const { log = 0, checkpointed = 0 } = (this.#database.isOpen && this.#log.get()) || {};
     const isLogFull = Number(log) - Number(checkpointed) >= CHECKPOINT_PAGES;
     // Send the results before the next sync blocks this thread, and receive new calls.
-    if (this.#isNeeded || isLogFull) await nextTurn();
+    await nextTurn();
     if (isLogFull) this.#checkpoint();
   }
 

@@ -14,9 +14,8 @@ const TRIMMED_AT_ONCE = 200;
 
 export const INBOX_ENDED = 'The inbox ended.';
 
-/** Waits for transactions that add deliveries, and blocks later ones. */
-export const LOCK_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update' });
-const LOCK_FREE_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update skip locked' });
+/** Blocks transactions that add deliveries; skips a webhook to which one is adding. */
+const LOCK_TO_REMOVE = perEngine({ sqlite: '', postgres: 'for update skip locked' });
 
 /** @param ids query for the ids of deliveries @returns how many were cancelled */
 export const cancelPending = (tx: Tx, ids: Sql, reason: string, now: number): Promise<number> =>
@@ -45,16 +44,14 @@ export async function trimLog(tx: Tx, webhookId: string): Promise<void> {
 }
 
 /**
- * Removes about `limit` rows of one webhook: removing several in one transaction could deadlock.
+ * Removes about `limit` rows of a webhook that is deleted, or whose inbox ended a day ago; only one, because removing
+ * several in one transaction could deadlock.
  * @returns 0 if there is none; otherwise `limit`, because there may be more
  */
-export async function removeNextWebhook(
-  tx: Tx,
-  limit: number,
-  which: Sql,
-  lock = LOCK_FREE_TO_REMOVE,
-): Promise<number> {
-  const webhook = await tx.first<{ id: string }>(sql`select id from webhooks where ${which} limit 1 ${lock}`);
+export async function removeEndedWebhook(tx: Tx, limit: number, now: number): Promise<number> {
+  const webhook = await tx.first<{ id: string }>(
+    sql`select id from webhooks where ends_at <= ${now - TOMBSTONE_MS} limit 1 ${LOCK_TO_REMOVE}`,
+  );
   if (!webhook) return 0;
   const { id } = webhook;
   const some = sql`select id from deliveries where webhook_id = ${id} limit ${limit}`;
@@ -64,7 +61,3 @@ export async function removeNextWebhook(
   await tx.run(sql`delete from webhooks where id = ${id}`);
   return limit;
 }
-
-/** Removes webhooks whose inbox ended a day ago. @returns as {@link removeNextWebhook} */
-export const removeEndedWebhooks = (tx: Tx, limit: number, now: number) =>
-  removeNextWebhook(tx, limit, sql`ends_at <= ${now - TOMBSTONE_MS}`);

@@ -6,17 +6,14 @@ import {
   constant,
   EMPTY,
   FOR_UPDATE,
-  freeSoon,
   read,
   type Sql,
   sql,
-  steps,
   type Tx,
   write,
 } from '../../database/sql.ts';
 import { AppError, notFound } from '../../errors.ts';
 import { TOMBSTONE_MS } from '../../inboxes/records.ts';
-import { LOCK_TO_REMOVE, removeNextWebhook } from './removal.ts';
 
 /** Readable for 24 hours after its inbox was deleted or has expired, with its log. */
 export interface WebhookRecord extends Omit<Webhook, 'createdAt' | 'failingSince'> {
@@ -205,20 +202,13 @@ export const webhooks = {
     },
   ),
 
-  /** Resolves once deliveries and attempts are deleted too. @returns false if there is no such webhook */
-  delete: steps(
-    async (transaction, accountId: string, webhookId: string, now: number): Promise<boolean> => {
-      const ended = await transaction((tx) =>
-        tx.run(
-          sql`update webhooks set ends_at = ${DELETED}, enabled = 0, next_at = null
-            where ${ofAccount(accountId, webhookId, now - TOMBSTONE_MS)}`,
-        ),
-      );
-      if (ended === 0) return false;
-      const deleted = sql`id = ${webhookId} and ends_at = ${DELETED}`;
-      await freeSoon(transaction, (tx, limit) => removeNextWebhook(tx, limit, deleted, LOCK_TO_REMOVE));
-      return true;
-    },
+  /** The sweeper deletes its rows. @returns false if there is no such webhook */
+  delete: write(
+    async (tx, accountId: string, webhookId: string, now: number): Promise<boolean> =>
+      (await tx.run(
+        sql`update webhooks set ends_at = ${DELETED}, enabled = 0, next_at = null
+          where ${ofAccount(accountId, webhookId, now - TOMBSTONE_MS)}`,
+      )) > 0,
     { mayUseReserve: true },
   ),
 

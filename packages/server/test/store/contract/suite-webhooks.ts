@@ -5,7 +5,7 @@ import { type ClaimedDelivery, CONCURRENCY } from '../../../src/webhooks/sql/que
 import { type AttemptResult, PROMPT_MS } from '../../../src/webhooks/sql/record.ts';
 import { DELIVERY_KEPT_MS, MAX_KEPT_DELIVERIES } from '../../../src/webhooks/sql/removal.ts';
 import type { NewWebhook } from '../../../src/webhooks/sql/webhooks.ts';
-import { mailTo, onlyPlaced, placedIn, T } from '../builders.ts';
+import { mailTo, onlyPlaced, placedIn, sweepAll, T } from '../builders.ts';
 import type { Given, Opened } from './suite.ts';
 
 const LEASE = 1000;
@@ -436,6 +436,7 @@ export function describeWebhooks(given: Given): void {
       for (let i = 0; i < 120; i++) await mail();
       await store.deliveries.claim(limits, T);
       await store.inboxes.delete(owner, inbox.id, T);
+      await sweepAll(store, T);
       expect(new Set((await log()).map(({ state, reason }) => `${state}: ${reason}`))).toEqual(
         new Set(['cancelled: The inbox ended.']),
       );
@@ -453,7 +454,7 @@ export function describeWebhooks(given: Given): void {
         [T + DELIVERY_KEPT_MS - 1, 2],
         [T + DELIVERY_KEPT_MS, 1],
       ] as const) {
-        while ((await store.upkeep.sweep(now, 50)) >= 50);
+        await sweepAll(store, now);
         expect((await on.counts()).deliveries).toBe(left);
       }
       expect(await log(webhook)).toMatchObject([{ state: 'cancelled' }]);
@@ -468,8 +469,14 @@ export function describeWebhooks(given: Given): void {
         claimed.map((one) => result(one, {})),
         T,
       );
-      const [underWay] = (await store.deliveries.claim(limits, T)) as [ClaimedDelivery];
+      const [underWay, another] = (await store.deliveries.claim(limits, T)) as [
+        ClaimedDelivery,
+        ClaimedDelivery,
+      ];
       expect(await store.webhooks.delete(owner, webhook, T)).toBe(true);
+      await record(store, [result(another, {})], T);
+      expect(await store.deliveries.claim(limits, T + LEASE)).toEqual([]);
+      await sweepAll(store, T);
       expect(await on.counts()).toMatchObject({ webhooks: 0, deliveries: 0 });
       expect(await record(store, [result(underWay, {})], T)).toEqual([undefined]);
       expect(await on.counts()).toMatchObject({ webhooks: 0, deliveries: 0 });
@@ -487,7 +494,7 @@ export function describeWebhooks(given: Given): void {
       expect(await on.counts(), 'none that is pending goes').toEqual(before);
       await store.webhooks.update(owner, webhook, { enabled: false }, T);
       while ((await store.deliveries.nextAt(T + 10)) !== null) await store.deliveries.claim(limits, T + 10);
-      while ((await store.upkeep.sweep(T + 10, 100)) >= 100);
+      await sweepAll(store, T + 10);
       expect((await on.counts()).deliveries).toBe(MAX_KEPT_DELIVERIES);
     });
   });

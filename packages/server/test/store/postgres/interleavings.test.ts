@@ -8,7 +8,7 @@ import type { Refusal } from '../../../src/refusals/sql.ts';
 import type { Store } from '../../../src/store.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from '../../support/postgres.ts';
 import { withReadings } from '../../support/store-on.ts';
-import { inboxAt, mailTo, T, ttl } from '../builders.ts';
+import { inboxAt, mailTo, sweepAll, T, ttl } from '../builders.ts';
 import { brokenInvariants } from '../invariants.ts';
 import { createDatabase } from './open-postgres.ts';
 
@@ -147,12 +147,14 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
       await stopWritesTo('messages');
       const adding = one.messages.addBatch([mailTo([inbox])], T);
       await untilWaits(adding, 1);
-      // The row of the webhook is removed now, or when the mail is stored.
       const deletion = other.webhooks.delete(owner, id, T);
-      await untilWaits(deletion, 2);
+      const sweeping = deletion.then(() => sweepAll(other, T));
+      await untilWaits(sweeping, 2);
       await admin.query('commit');
 
       expect(await deletion).toBe(true);
+      await sweeping;
+      await sweepAll(other, T);
       expect((await adding).flat()).toMatchObject([{ messageId: expect.any(String) }]);
       const { rows } = await admin.query(
         'select (select count(*) from webhooks)::int as webhooks, (select count(*) from deliveries)::int as deliveries',
@@ -171,6 +173,7 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     await other.inboxes.setExpiry(owner, inbox.id, ttl(120), T);
     await admin.query('commit');
     expect(await deleting).toBe(true);
+    await sweepAll(one, T);
     expect(await one.webhooks.find(owner, webhook, T)).toBeUndefined();
   });
 
@@ -178,7 +181,7 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     const webhook = await webhookOf(null);
     await one.messages.addBatch([mailTo([inbox])], T);
     await stopWritesTo('messages');
-    const deleting = one.inboxes.delete(owner, inbox.id, T);
+    const deleting = one.inboxes.delete(owner, inbox.id, T).then(() => sweepAll(one, T));
     await untilWaits(deleting, 1);
     const claiming = other.deliveries.claim(limits, T);
     await untilWaits(claiming, 2);
@@ -200,7 +203,7 @@ describe.skipIf(!(await hasPostgres()))('two nodes on PostgreSQL that change the
     );
     await one.webhooks.update(owner, webhook, { enabled: false }, T + 1);
     await stopWritesTo('messages');
-    const deleting = one.inboxes.delete(owner, inbox.id, T + 1);
+    const deleting = one.inboxes.delete(owner, inbox.id, T + 1).then(() => sweepAll(one, T + 1));
     await untilWaits(deleting, 1);
     const claiming = other.deliveries.claim(limits, T + 1);
     await untilWaits(claiming, 2);

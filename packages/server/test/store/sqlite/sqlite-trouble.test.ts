@@ -6,7 +6,7 @@ import type { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import { openWriter, requireDurable, requireSqlite } from '../../../src/database/sqlite/connection.ts';
 import { openSqlite, type SqliteOptions, startThread } from '../../../src/database/sqlite/open.ts';
-import { accountOn, everything, inboxAt, mailTo, onlyPlaced, T } from '../builders.ts';
+import { accountOn, everything, inboxAt, mailTo, onlyPlaced, sweepAll, T } from '../builders.ts';
 import { openTemporary, temporaryPath } from './open-sqlite.ts';
 
 const cleanups: (() => Promise<void> | void)[] = [];
@@ -90,6 +90,7 @@ describe('a storage in trouble', () => {
     expect(await counts()).toEqual(before);
     expect(await store.messages.listRows(inbox.id, everything, T)).toHaveLength(1);
     await store.messages.delete(inbox.id, messageId, T);
+    await sweepAll(store, T);
     await onlyPlaced(store, mailTo([inbox], { raw: new Uint8Array(600_000) }), T);
   });
 

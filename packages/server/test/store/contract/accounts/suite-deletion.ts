@@ -3,7 +3,7 @@ import { newId } from '../../../../src/ids.ts';
 import { ADDRESS_QUARANTINE_MS, type InboxRecord } from '../../../../src/inboxes/records.ts';
 import type { Store } from '../../../../src/store.ts';
 import type { NewWebhook } from '../../../../src/webhooks/sql/webhooks.ts';
-import { everything, inboxAt, mailTo, onlyPlaced, T } from '../../builders.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, sweepAll, T } from '../../builders.ts';
 import type { Given, Opened } from '../suite.ts';
 
 const webhookAt = (changes: Partial<NewWebhook> = {}): NewWebhook => ({
@@ -91,6 +91,7 @@ export function describeDeletion(given: Given): void {
     it('leaves nothing of it when it is answered, and all of another', async () => {
       const on = await given.fresh();
       const other = await fill(given, on);
+      await sweepAll(on.store, NOW);
       const before = await on.counts();
       const { owner, key, live, domain } = await fill(given, on);
       await onlyPlaced(on.store, mailTo([live, other.live]), T);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ensureSink } from '../../../../src/inboxes/new-inbox.ts';
 import { type InboxRecord, PERMANENT_UNTIL } from '../../../../src/inboxes/records.ts';
 import type { NewMail, Placed } from '../../../../src/messages/records.ts';
-import { everything, inboxAt, mailTo, placedIn, rawOf, T, ttl } from '../../builders.ts';
+import { everything, inboxAt, mailTo, placedIn, rawOf, sweepAll, T, ttl } from '../../builders.ts';
 import type { Given, Opened } from '../suite.ts';
 
 const KEPT = 5;
@@ -105,6 +105,7 @@ export function describeSink(given: Given): void {
       await on.store.messages.deleteAll(inbox.id, T);
       for (let n = 8; n <= 8 + KEPT; n++) await add(n);
       expect(await state(on, inbox)).toEqual({ count: KEPT, subjects: subjects(13, 9) });
+      await sweepAll(on.store, T);
       expect(await on.counts()).toMatchObject({ messages: KEPT, sources: KEPT });
     });
 

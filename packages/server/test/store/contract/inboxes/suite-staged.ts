@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/ids.ts';
 import { STAGED_MS } from '../../../../src/messages/sql/imports.ts';
-import { everything, inboxAt, mailTo, onlyPlaced, rawOf, staged, T } from '../../builders.ts';
+import { everything, inboxAt, mailTo, onlyPlaced, rawOf, staged, sweepAll, T } from '../../builders.ts';
 import type { Given, Opened } from '../suite.ts';
 
 const LARGE_BYTES = 3_000_000;
@@ -24,10 +24,7 @@ export function describeStaged(given: Given): void {
     const { sources, source_pieces, parked_sources } = await on.counts();
     return (sources ?? 0) + (source_pieces ?? 0) + (parked_sources ?? 0);
   };
-  /** Sweeps until nothing is left. */
-  const sweep = async ({ store }: Opened, now: number): Promise<void> => {
-    while ((await store.upkeep.sweep(now, 100)) >= 100);
-  };
+  const sweep = ({ store }: Opened, now: number) => sweepAll(store, now);
 
   describe('messages that are stored before their inbox', () => {
     it('are there with it, in their order, as if they had come just before', async () => {

@@ -4,7 +4,17 @@ import { TOMBSTONE_MS } from '../../../../src/inboxes/records.ts';
 import { parseMail } from '../../../../src/mail/parse.ts';
 import { contentJson } from '../../../../src/mail/stored-content.ts';
 import { RAW_PIECE_BYTES } from '../../../../src/reading/sql.ts';
-import { everything, json, mailTo, onlyPlaced, placedIn, rawOf, reread, T } from '../../builders.ts';
+import {
+  everything,
+  json,
+  mailTo,
+  onlyPlaced,
+  placedIn,
+  rawOf,
+  reread,
+  sweepAll,
+  T,
+} from '../../builders.ts';
 import type { Given } from '../suite.ts';
 
 /** What the contract promises about messages. */
@@ -243,6 +253,7 @@ export function describeMessages(given: Given): void {
       const big = mailTo([to], { raw: new Uint8Array(5_000_000), maxMessages: 1 });
       const { messageId } = await onlyPlaced(on.store, big, T);
       expect(await on.store.messages.delete(to.id, messageId, T)).toBe(true);
+      await sweepAll(on.store, T);
       expect(await on.counts()).toEqual(before);
       expect(await on.store.messages.delete(to.id, messageId, T)).toBe(false);
       await onlyPlaced(on.store, big, T);
