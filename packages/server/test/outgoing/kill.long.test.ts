@@ -1,12 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Body } from '../support/api-client.ts';
 import { inForm, timeLimit } from '../support/form.ts';
-import { hasPostgres } from '../support/postgres.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
-import { type Nodes, startNodes } from '../system/nodes/nodes.ts';
+import { ENGINES, useSite } from '../system/nodes/nodes.ts';
 import { type HttpReceiver, startHttp } from '../webhooks/receivers.ts';
 
 const KILLS = inForm(6, 40);
@@ -15,69 +10,23 @@ const BOUNCES = 40;
 const REPLIES = 30;
 const DAY = 24 * 60;
 const ENV = { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' };
-const HAS_POSTGRES = await hasPostgres();
+const END_LEASES =
+  'update outgoing set leased_until = leased_until - 3600000 where leased_until is not null and due_at is not null';
 
-type Database = Pick<Nodes, 'nodes' | 'close'> & {
-  startNode(place: number): Promise<unknown>;
-  /** What an hour does to the leases of a node that was killed. */
-  endLeases(): Promise<unknown>;
-};
-
-async function sqlite(): Promise<Database> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'mayfly-outgoing-kill-'));
-  const nodes: ServerProcess[] = [];
-  return {
-    nodes,
-    startNode: async (place) => {
-      nodes[place] = await startServer({ dataDir, env: ENV });
-    },
-    // A single server ends them when it starts.
-    endLeases: async () => undefined,
-    async close() {
-      for (const node of nodes) await node.end('SIGKILL');
-      rmSync(dataDir, { recursive: true, force: true });
-    },
-  };
-}
-
-async function postgres(): Promise<Database> {
-  const nodes = await startNodes();
-  return {
-    nodes: nodes.nodes,
-    startNode: (place) => nodes.startNode({ env: ENV }, place),
-    endLeases: () =>
-      nodes.query(
-        'update outgoing set leased_until = leased_until - 3600000 where leased_until is not null and due_at is not null',
-      ),
-    close: () => nodes.close(),
-  };
-}
-
-describe.each([
-  { name: 'one server on SQLite', isThere: true, count: 1, open: sqlite },
-  { name: 'three servers on PostgreSQL', isThere: HAS_POSTGRES, count: 3, open: postgres },
-])('$name', ({ isThere, count, open }) => {
-  describe.skipIf(!isThere)(`of which one is killed, ${KILLS} times`, () => {
-    let database: Database;
+describe.each(ENGINES)('$count servers on $engine', ({ engine, count }) => {
+  describe(`of which one is killed, ${KILLS} times`, () => {
+    const site = useSite(count, { engine, env: ENV });
     let receiver: HttpReceiver;
     let turn = 0;
     beforeAll(async () => {
       receiver = await startHttp();
-      database = await open();
-      for (let place = 0; place < count; place++) await database.startNode(place);
     });
-    afterAll(async () => {
-      await database.close();
-      await receiver.close();
-    });
+    afterAll(() => receiver.close());
 
-    const kill = (place: number): Promise<unknown> | undefined => database.nodes[place]?.end('SIGKILL');
-    /** Requests go to one node after the other. */
-    const nextNode = (): ServerProcess => {
-      const node = database.nodes[turn++ % count];
-      if (!node) throw new Error('There is no node.');
-      return node;
-    };
+    /** What an hour does to the leases of a node that was killed; a single server ends them when it starts. */
+    const endLeases = async () => engine === 'PostgreSQL' && site().query(END_LEASES);
+
+    const kill = (place: number) => site().node(place).end('SIGKILL');
 
     /** Kills one node after the other and starts it again; each time something must have gone on. */
     async function killWhile(progress: () => number | Promise<number>, all: number): Promise<void> {
@@ -89,15 +38,17 @@ describe.each([
         };
         await vi.waitFor(goesOn, { timeout: 20_000, interval: 5 });
         await kill(n % count);
-        await database.endLeases();
-        await database.startNode(n % count);
+        await endLeases();
+        await site().startNode({}, n % count);
       }
     }
 
     /** Repeated until a node has answered. */
     async function call(method: string, path: string, body?: object): Promise<Body> {
       for (;;) {
-        const response = await nextNode()
+        // One node after the other.
+        const response = await site()
+          .node(turn++)
           .request(method, path, body)
           .catch(() => undefined);
         if (response && response.status < 500) return response.json().catch(() => undefined);
@@ -135,14 +86,16 @@ describe.each([
       const inbox = await call('POST', '/v1/inboxes', {});
       const scheduled_at = new Date(Date.now() + DAY * 60_000).toISOString();
       await send(inbox.address, 'later', { scheduled_at });
-      const first = database.nodes[0];
-      const advanced = await first?.request('POST', `/v1/inboxes/${inbox.id}/advance`, { minutes: 2 * DAY });
+      const path = `/v1/inboxes/${inbox.id}/advance`;
+      const advanced = await site()
+        .node(0)
+        .request('POST', path, { minutes: 2 * DAY });
       await kill(0);
-      expect(await advanced?.json()).toEqual({ released: 1 });
-      await database.endLeases();
-      if (count === 1) await database.startNode(0);
+      expect(await advanced.json()).toEqual({ released: 1 });
+      await endLeases();
+      if (count === 1) await site().startNode({}, 0);
       await vi.waitFor(async () => expect(await subjectsOf(inbox.id)).toEqual(['later']), 20_000);
-      if (count > 1) await database.startNode(0);
+      if (count > 1) await site().startNode({}, 0);
     });
 
     it(

@@ -132,7 +132,7 @@ async function packagedPrograms(home: string): Promise<Programs> {
 }
 
 /** Lets another user reach a folder of its own in one that only root may enter; nothing more is readable. */
-export async function letOthersPass(folder: string): Promise<void> {
+async function letOthersPass(folder: string): Promise<void> {
   const { mode } = await stat(folder);
   if ((mode & 0o001) === 0) await chmod(folder, (mode & 0o777) | 0o011);
 }

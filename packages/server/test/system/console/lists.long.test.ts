@@ -1,46 +1,15 @@
-import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { Page, Route } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { inForm } from '../../support/form.ts';
 import { TEST_KEY } from '../../support/start-app.ts';
+import { startTcpProxy } from '../../support/tcp-proxy.ts';
 import { describeConsole, expectAccessible, focused, LOOKS, numbered, row, signUpMail } from './console.ts';
 
 const DIST = resolve(import.meta.dirname, '../../../../web/dist');
 const KIB = 1024;
-
-/** A proxy that cuts all its connections when it is told to. */
-async function cuttingProxy(target: string): Promise<{ url: string; cut(): void; close(): void }> {
-  const open = new Set<Socket>();
-  const { hostname, port } = new URL(target);
-  const server: Server = createServer((from) => {
-    const to = connect(Number(port), hostname);
-    for (const socket of [from, to]) {
-      open.add(socket);
-      socket.on('error', () => undefined);
-      socket.on('close', () => {
-        open.delete(socket);
-        from.destroy();
-        to.destroy();
-      });
-    }
-    from.pipe(to).pipe(from);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const cut = () => {
-    for (const socket of open) socket.destroy();
-  };
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    cut,
-    close() {
-      server.close();
-      cut();
-    },
-  };
-}
 
 const HOUR_MS = 3_600_000;
 
@@ -150,13 +119,15 @@ describeConsole('the console of an account without settings', {}, (site) => {
       const mails = inForm(120, 1_000);
       const cuts = inForm(6, 20);
       const inbox = await site.app.createInbox();
-      const proxy = await cuttingProxy(site.app.url);
-      const { page } = await site.openConsole(LOOKS[0], TEST_KEY, { url: proxy.url });
-      await page.goto(`${proxy.url}/console/inboxes/${inbox.id}`);
+      const proxy = await startTcpProxy(() => Number(new URL(site.app.url).port));
+      const url = `http://127.0.0.1:${proxy.port}`;
+      const { page } = await site.openConsole(LOOKS[0], TEST_KEY, { url });
+      await page.goto(`${url}/console/inboxes/${inbox.id}`);
       await page.getByText('Waiting for the first mail').waitFor();
       for (let n = 0; n < mails; n++) {
         await site.inject(inbox.id, `mail ${String(n).padStart(5, '0')}`);
-        if (n % Math.floor(mails / cuts) === 1) proxy.cut();
+        if (n % Math.floor(mails / cuts) !== 1) continue;
+        for (const connection of proxy.connections()) connection.reset();
       }
       const setSize = page.locator('.pane-list li').first();
       await expect.poll(() => setSize.getAttribute('aria-setsize')).toBe(String(mails));
@@ -184,8 +155,9 @@ describeConsole('the console of an account without settings', {}, (site) => {
         (_, n) => `mail ${String(mails - 1 - n).padStart(5, '0')}`,
       );
       expect(seen).toEqual(expected);
-      proxy.close();
-      await page.getByText(/No connection to the server/).waitFor();
+      await proxy.close();
+      await page.getByText(/No connection to the server\. Last update \d+ s ago/).waitFor();
+      await expectAccessible(page, 'server gone');
     });
 
     it('show a message that arrives while the list is loaded, also with a filter', async () => {

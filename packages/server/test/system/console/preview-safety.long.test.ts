@@ -1,12 +1,11 @@
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { Attachment } from 'nodemailer/lib/mailer/index.js';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { inForm } from '../../support/form.ts';
 import { TEST_KEY } from '../../support/start-app.ts';
 import { launchBrowser } from '../browser/browser.ts';
 import { type Console, describeConsole, LOOKS, openConsole } from './console.ts';
@@ -23,9 +22,6 @@ const LOADED_MS = 2_000;
 /** Ten pixels wide. */
 const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FAAhKDveksOjmAAAAAElFTkSuQmCC';
-
-/** Payloads against sanitisers; not part of the project, and skipped where they are not beside it. */
-const CORPUS = resolve(import.meta.dirname, '../../../../../../shared/corpora/dompurify-xss/expect.json');
 
 describeConsole('the preview of a hostile mail', {}, (site) => {
   let canary: Server;
@@ -278,31 +274,4 @@ describeConsole('the preview of a hostile mail', {}, (site) => {
     expect(complaints).toEqual([]);
     await context.close();
   });
-
-  if (inForm(false, true))
-    it.skipIf(!existsSync(CORPUS))(
-      'runs nothing of a corpus of payloads against sanitisers (long form, skipped where the corpus is not there)',
-      async () => {
-        const payloads: { payload: string }[] = JSON.parse(readFileSync(CORPUS, 'utf8'));
-        const { page } = await openDomains();
-        const asked: string[] = [];
-        // Blocked requests have no response.
-        page.on('response', (response) => asked.push(response.url()));
-        page.on('dialog', (dialog) => {
-          asked.push(`dialog ${dialog.message()}`);
-          void dialog.dismiss();
-        });
-        // Several in one mail, to be through in a minute.
-        const size = 4;
-        for (let at = 0; at < payloads.length; at += size) {
-          const html = payloads.slice(at, at + size).map(({ payload }) => `<div>${payload}</div>`);
-          await show(page, [await previewOf(html.join('\n'))], CONSOLE_SANDBOX);
-        }
-        expect(asked.filter((url) => !url.startsWith(site.app.url) && !/^(data|about):/.test(url))).toEqual(
-          [],
-        );
-        expect(heard).toEqual([]);
-      },
-      600_000,
-    );
 });

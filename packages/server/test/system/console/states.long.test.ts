@@ -1,7 +1,7 @@
 import type { Page, Route } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
 import { inForm } from '../../support/form.ts';
-import { startApp, TEST_KEY, type TestApp } from '../../support/start-app.ts';
+import type { TestApp } from '../../support/start-app.ts';
 import { describeConsole, expectAccessible, LOOKS, signUpMail } from './console.ts';
 
 /** A screen with a list: where it is, which request it shows, and words of its result. */
@@ -156,22 +156,6 @@ describeConsole('the states of a screen', ENV, (site) => {
     }
   });
 
-  it('gone: an inbox that expires while it is open, and a message that was deleted', async () => {
-    const mine = await site.inboxWithSignUp();
-    const { body: list } = await site.app.api('GET', `/v1/inboxes/${mine.id}/messages`);
-    const { page, open } = await site.openConsole();
-    await site.app.api('DELETE', `/v1/inboxes/${mine.id}/messages/${list.messages[0].id}`);
-    await open(`/inboxes/${mine.id}/messages/${list.messages[0].id}`);
-    await page.getByText('There is nothing here').waitFor();
-    await expectAccessible(page, 'message, gone');
-    await open(`/inboxes/${mine.id}`);
-    await page.getByText('Waiting for the first mail').waitFor();
-    await site.app.api('POST', `/v1/inboxes/${mine.id}/expire`);
-    await page.keyboard.press('r');
-    await page.getByText('This inbox has expired').waitFor();
-    await expectAccessible(page, 'inbox, gone');
-  });
-
   it('quota: from 80 % on every screen says so, and at 100 % when the count starts again', async () => {
     const { body: account } = await site.app.api('POST', '/v1/accounts', {
       as: null,
@@ -197,14 +181,5 @@ describeConsole('the states of a screen', ENV, (site) => {
     await page.getByText('The quota of this month is used up').waitFor();
     await page.getByText(/All 40 requests of this month are used. The count starts again on/).waitFor();
     await expectAccessible(page, 'keys, quota used up');
-  });
-
-  it('the server is gone: how old the page is, and it goes on by itself', async () => {
-    const other = await startApp();
-    const { page } = await site.show('/inboxes', LOOKS[0], TEST_KEY, other);
-    await page.getByText('Live', { exact: true }).last().waitFor();
-    await other.stop();
-    await page.getByText(/No connection to the server\. Last update \d+ s ago/).waitFor();
-    await expectAccessible(page, 'inboxes, server gone');
   });
 });

@@ -119,7 +119,9 @@ describeConsole('after a failed test', {}, (site) => {
 
   it('an inbox without conditions and with mail is not said to have what the test waits for', async () => {
     const inbox = await site.inboxWithSignUp();
-    const { page } = await site.show(`/inboxes/${inbox.id}/why`);
+    // The address of an inbox leads to the same page.
+    const { page } = await site.show(`/why?address=${inbox.address}`);
+    await page.waitForURL(new RegExp(`/inboxes/${inbox.id}/why`));
     await page.getByText('No conditions were given').waitFor();
     expect(await page.getByText('It is here').count()).toBe(0);
   });

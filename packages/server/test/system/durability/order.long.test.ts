@@ -1,11 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { startServer } from '../../support/server-process.ts';
-import { Ledger, Sender } from './ledger.ts';
-import { checkOrder, type Dialogue, parseSyscalls, type Syscall } from './syscalls.ts';
+import { MailQueue } from '../nodes/mail-queue.ts';
+import { useSiteOfTest } from '../nodes/nodes.ts';
+import { checkOrder, parseSyscalls } from './syscalls.ts';
 
 const MAILS = 60;
 const CONNECTIONS = 4;
@@ -17,47 +16,33 @@ const STRACE = ['strace', '-D', '-f', '-yy', '--seccomp-bpf', '-s', String(STRIN
 ]);
 const stracing = spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0;
 
-/** Has a server take mails in under strace. */
-async function trace(nodeArgs: string[]): Promise<{ calls: Syscall[]; dialogues: Dialogue[] }> {
-  const folder = mkdtempSync(join(tmpdir(), 'mayfly-trace-'));
-  const log = join(folder, 'strace.log');
-  try {
-    const server = await startServer({
-      dataDir: join(folder, 'data'),
-      under: [...STRACE, '-o', log],
-      nodeArgs,
-    });
-    try {
-      const { address } = await server.createInbox();
-      const ledger = new Ledger();
-      let last = 0;
-      const next = () => (last < MAILS ? { id: `mail-${++last}-of-${MAILS}`, to: [address] } : undefined);
-      const senders = Array.from({ length: CONNECTIONS }, () => new Sender(server.smtpPort, ledger, next));
-      await Promise.all(senders.map(({ ended }) => ended));
-      expect(ledger.acknowledged.size).toBe(MAILS);
-      await server.end('SIGTERM');
-      const dialogues = senders.map(({ localPort, sent }) => ({ port: localPort, mails: sent }));
-      return { calls: parseSyscalls(readFileSync(log, 'latin1')), dialogues };
-    } finally {
-      await server.end('SIGKILL');
-    }
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
 // The title is the clear line where strace is absent or not permitted.
 describe.skipIf(!stracing)(
   'the order of sync and reply, traced by strace (skipped where it cannot run)',
   () => {
+    const site = useSiteOfTest(0, { engine: 'SQLite' });
+
+    /** Has a server take mails in under strace. */
+    async function trace(nodeArgs: string[]): Promise<ReturnType<typeof checkOrder>> {
+      const log = `${site().dataDir()}.log`;
+      const server = await site().startNode({ under: [...STRACE, '-o', log], nodeArgs });
+      const to = [(await server.createInbox()).address];
+      let made = 0;
+      const next = () => (made < MAILS ? { id: `mail-${++made}-of-${MAILS}`, to } : undefined);
+      const queue = new MailQueue(site(), next, CONNECTIONS);
+      await queue.untilAcknowledged(MAILS);
+      await queue.drained();
+      await server.end('SIGTERM');
+      return checkOrder(parseSyscalls(readFileSync(log, 'latin1')), queue.connections);
+    }
+
     test('the 250 after DATA is written only after the log that contains the mail was synced', async () => {
-      const { calls, dialogues } = await trace([]);
-      expect(checkOrder(calls, dialogues)).toEqual({ replies: MAILS, early: [] });
+      expect(await trace([])).toEqual({ replies: MAILS, early: [] });
     });
 
     test('the test detects a server that does not wait for the sync', async () => {
-      const { calls, dialogues } = await trace(['--import', join(import.meta.dirname, 'relaxed-sync.ts')]);
-      const { replies, early } = checkOrder(calls, dialogues);
+      const relaxed = ['--import', join(import.meta.dirname, 'relaxed-sync.ts')];
+      const { replies, early } = await trace(relaxed);
       expect(replies).toBe(MAILS);
       expect(early).toHaveLength(MAILS);
       expect(early[0]?.why).toMatch(/no sync/);

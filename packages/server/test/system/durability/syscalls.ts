@@ -45,7 +45,7 @@ export function parseSyscalls(log: string): Syscall[] {
 }
 
 /** The mails of one connection, in the order of their dots. */
-export interface Dialogue {
+interface Dialogue {
   /** The client's port. */
   port: number;
   mails: string[];

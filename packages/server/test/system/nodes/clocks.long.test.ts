@@ -1,11 +1,10 @@
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { inForm } from '../../support/form.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
-import { allMessages } from '../durability/readback.ts';
 import { MailQueue } from './mail-queue.ts';
-import { follow, type Nodes, POSTGRES, startNodes } from './nodes.ts';
-import { assertTruth } from './truth.ts';
+import { POSTGRES, useSite } from './nodes.ts';
+import { allMessages, assertTruth, follow } from './truth.ts';
 
 const AHEAD_MS = 5_000;
 /** What the queries for the database's time may add on a busy machine, milliseconds. */
@@ -15,17 +14,14 @@ const SHIFT_CLOCK = fileURLToPath(new URL('./clock-ahead.js', import.meta.url));
 const MINUTE_MS = 60_000;
 
 describe.skipIf(!POSTGRES)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahead`, () => {
-  let site: Nodes;
+  const site = useSite(1, { env: { MAYFLY_METRICS: 'on', MAYFLY_LOG_LEVEL: 'info' } });
   let right: ServerProcess;
   let ahead: ServerProcess;
   beforeAll(async () => {
-    const env = { MAYFLY_METRICS: 'on', MAYFLY_LOG_LEVEL: 'info' };
-    site = await startNodes();
-    right = await site.startNode({ env });
-    const shift = { CLOCK_AHEAD_MS: String(AHEAD_MS) };
-    ahead = await site.startNode({ env: { ...env, ...shift }, nodeArgs: ['--import', SHIFT_CLOCK] });
+    right = site().node(0);
+    const env = { CLOCK_AHEAD_MS: String(AHEAD_MS) };
+    ahead = await site().startNode({ env, nodeArgs: ['--import', SHIFT_CLOCK] });
   });
-  afterAll(() => site?.close());
 
   test('warn of it in the log of the one, and show it in its metrics', async () => {
     expect(ahead.greeting).toMatch(
@@ -46,8 +42,8 @@ describe.skipIf(!POSTGRES)(`two nodes, one of whose clocks is ${AHEAD_MS} ms ahe
     let made = 0;
     const next = () => (made < MAILS ? { id: `mail-${++made}`, to: [inbox.address] } : undefined);
     let over = false;
-    const following = [0, 1].map((first) => follow(site, inbox, first, () => over));
-    const queue = new MailQueue(() => [right.smtpPort, ahead.smtpPort], next, 4);
+    const following = [0, 1].map((first) => follow(site(), inbox, first, () => over));
+    const queue = new MailQueue(site(), next, 4);
     await queue.untilAcknowledged(MAILS);
     await queue.drained();
     over = true;

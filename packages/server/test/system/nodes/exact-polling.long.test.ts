@@ -7,9 +7,9 @@ import { inForm, timeLimit } from '../../support/form.ts';
 import { sendTo } from '../../support/mail/smtp-mail.ts';
 import type { Inbox } from '../../support/server-process.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
-import { allMessages } from '../durability/readback.ts';
 import { MailQueue } from './mail-queue.ts';
-import { follow, POSTGRES, type Site, startSite, throughPort } from './nodes.ts';
+import { POSTGRES, throughPort, useSiteOfTest } from './nodes.ts';
+import { allMessages, follow } from './truth.ts';
 
 const MAILS = inForm(100, 5_000);
 const INBOXES = 3;
@@ -38,21 +38,19 @@ function expectSame(seen: readonly string[], truth: readonly string[], what: str
 }
 
 describe.skipIf(!POSTGRES)(`two nodes whose connections for hints are spoilt (seed ${random.seed})`, () => {
-  let site: Site;
+  const site = useSiteOfTest(0);
   let proxies: TcpProxy[];
   let inboxes: Inbox[];
   beforeEach(async () => {
-    site = await startSite();
     proxies = [];
     for (let n = 0; n < 2; n++) {
-      const proxy = await startTcpProxy(() => site.postgres.port);
+      const proxy = await startTcpProxy(() => Number(new URL(site().url).port));
       proxies.push(proxy);
-      await site.startNode({ env: { MAYFLY_DATABASE_URL: throughPort(site.url, proxy.port) } });
+      await site().startNode({ env: { MAYFLY_DATABASE_URL: throughPort(site().url, proxy.port) } });
     }
-    inboxes = await Promise.all(Array.from({ length: INBOXES }, () => site.node(0).createInbox()));
+    inboxes = await site().createInboxes(INBOXES);
   });
   afterEach(async () => {
-    await site.close();
     for (const proxy of proxies) await proxy.close();
   });
 
@@ -63,7 +61,7 @@ describe.skipIf(!POSTGRES)(`two nodes whose connections for hints are spoilt (se
   async function stream(seen: string[], enough: () => boolean): Promise<void> {
     let lastEventId: string | undefined;
     for (let turn = 0; !enough(); turn++) {
-      const { url, key } = site.node(turn);
+      const { url, key } = site().node(turn);
       const reader = await openStream(`${url}/v1/events`, { as: key, lastEventId });
       const timer = setInterval(() => enough() && reader.close(), 100);
       const readsUntil = seen.length + random.between(20, 60);
@@ -93,8 +91,8 @@ describe.skipIf(!POSTGRES)(`two nodes whose connections for hints are spoilt (se
       const streamed: string[] = [];
       const streaming = stream(streamed, () => over);
       await pause(300);
-      const following = inboxes.map((inbox, n) => follow(site, inbox, n, () => over));
-      const queue = new MailQueue(() => [site.node(0).smtpPort, site.node(1).smtpPort], next, CONNECTIONS);
+      const following = inboxes.map((inbox, n) => follow(site(), inbox, n, () => over));
+      const queue = new MailQueue(site(), next, CONNECTIONS);
       let cuts = 0;
       let isSending = true;
       const cutting = (async () => {
@@ -119,7 +117,7 @@ describe.skipIf(!POSTGRES)(`two nodes whose connections for hints are spoilt (se
       const seen = await Promise.all(following);
       await streaming;
       for (const [n, inbox] of inboxes.entries()) {
-        const truth = (await allMessages(site.node(n), inbox)).map(({ id }) => id);
+        const truth = (await allMessages(site().node(n), inbox)).map(({ id }) => id);
         expectSame(seen[n] ?? [], truth, `inbox ${n}`);
         const ofInbox = streamed.filter((id) => truth.includes(id));
         expectSame(ofInbox, truth, `the stream, of inbox ${n}`);
@@ -138,11 +136,11 @@ describe.skipIf(!POSTGRES)(`two nodes whose connections for hints are spoilt (se
     for (const connection of listeners()) connection.freeze();
     /** A wait on the first node for a mail to one of them. @returns how long after that mail it was answered */
     const waitFor = async (since: string, mailTo: number) => {
-      const held = site
+      const held = site()
         .node(0)
         .getJson<Page>(`/v1/inboxes/${inbox.id}/messages?since=${since}&wait=${WAIT_S}`);
       await pause(200);
-      expect(await sendTo(site.node(mailTo).smtpPort, inbox.address)).toMatch(/^250 /);
+      expect(await sendTo(site().node(mailTo).smtpPort, inbox.address)).toMatch(/^250 /);
       const sent = performance.now();
       const page = await held;
       expect(page.messages).toHaveLength(1);

@@ -2,20 +2,18 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import type { PostgresCluster } from '../../support/postgres.ts';
-import type { Inbox } from '../../support/server-process.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
-import { MailQueue } from './mail-queue.ts';
-import { POSTGRES, type Site, startSite, throughPort } from './nodes.ts';
+import { MailQueue, mailsTo } from './mail-queue.ts';
+import { MANY_MESSAGES, POSTGRES, throughPort, useSite } from './nodes.ts';
 import { assertTruth } from './truth.ts';
 
 const NODES = 2;
 const FAILOVERS = inForm(1, 10);
 const CONNECTIONS = inForm(3, 10);
-const INBOXES = 3;
 
 const random = chance();
 
@@ -31,28 +29,26 @@ const RELOAD = 'select pg_reload_conf()';
 describe.skipIf(!POSTGRES)(
   `${NODES} nodes on a primary with a synchronous standby (seed ${random.seed})`,
   () => {
-    let site: Site;
-    /** The one address that the nodes have: what stands there leads to the primary, as HAProxy or a managed service does. */
+    const site = useSite(0, { own: {}, env: MANY_MESSAGES });
+    /** The one address that the nodes have leads to the primary, as with HAProxy or a managed service. */
     let proxy: TcpProxy;
-    let primaryPort: number;
+    let primary: PostgresCluster;
     const servers: PostgresCluster[] = [];
-    beforeEach(async () => {
-      site = await startSite();
-      servers.push(site.postgres);
-      primaryPort = site.postgres.port;
-      proxy = await startTcpProxy(() => primaryPort);
-      site.url = throughPort(site.url, proxy.port);
+    beforeAll(async () => {
+      primary = site().postgres;
+      servers.push(primary);
+      proxy = await startTcpProxy(() => primary.port);
+      site().url = throughPort(site().url, proxy.port);
     });
-    afterEach(async () => {
-      await Promise.all(site.nodes.map((node) => node.end('SIGKILL')));
-      for (const server of servers.splice(0).reverse()) await server.stop('SIGQUIT');
-      await site.close();
+    afterAll(async () => {
+      await Promise.all(site().nodes.map((node) => node.end('SIGKILL')));
+      for (const server of servers.reverse()) await server.stop('SIGQUIT');
       await proxy.close();
     });
 
     /** Gives the primary a standby that every commit waits for. */
-    async function addStandby(primary: PostgresCluster): Promise<PostgresCluster> {
-      // It would wait for the old one while it restarts.
+    async function addStandby(): Promise<PostgresCluster> {
+      // The primary would wait for the old one while it restarts.
       await query(primary, 'alter system reset synchronous_standby_names', RELOAD);
       const standby = await primary.startStandby();
       servers.push(standby);
@@ -63,47 +59,34 @@ describe.skipIf(!POSTGRES)(
     test(
       `lose nothing acknowledged in ${FAILOVERS} failovers under load, and accept mail again soon after each crash`,
       async ({ annotate }) => {
-        let primary = site.postgres;
-        let standby = await addStandby(primary);
-        const env = { MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessagesPerInbox: 1_000_000 } }) };
-        for (let n = 0; n < NODES; n++) await site.startNode({ env });
-        const inboxes: Inbox[] = [];
-        for (let n = 0; n < INBOXES; n++) inboxes.push(await site.node(n).createInbox());
-        let made = 0;
-        let isSending = true;
-        const next = () => {
-          made += 1;
-          const addresses = inboxes.map(({ address }) => address);
-          const to = made % 5 === 0 ? addresses : [addresses[made % INBOXES] ?? ''];
-          return isSending ? { id: `mail-${random.seed}-${made}`, to } : undefined;
-        };
-        const queue = new MailQueue(() => site.nodes.map(({ smtpPort }) => smtpPort), next, CONNECTIONS);
-        const someMails = () => queue.untilAcknowledged(queue.acknowledged.size + random.between(20, 60));
+        let standby = await addStandby();
+        for (let n = 0; n < NODES; n++) await site().startNode();
+        const inboxes = await site().createInboxes(3);
+        const queue = new MailQueue(site(), mailsTo(inboxes, random), CONNECTIONS);
         const times: number[] = [];
         for (let failover = 1; failover <= FAILOVERS; failover++) {
-          await someMails();
+          await queue.untilMore(random.between(20, 60));
           await pause(random.between(0, 30));
           const crashed = performance.now();
-          await primary.stop('SIGQUIT');
+          const old = primary;
+          await old.stop('SIGQUIT');
           await query(standby, 'select pg_promote(true)');
-          primaryPort = standby.port;
-          await queue.untilAcknowledged(queue.acknowledged.size + 1);
+          primary = standby;
+          await queue.untilMore(1);
           times.push(Math.round(performance.now() - crashed));
-          for (const one of site.nodes) {
+          for (const one of site().nodes) {
             await expect.poll(async () => (await one.request('GET', '/readyz')).status).toBe(200);
             expect([one.process.exitCode, one.process.signalCode]).toEqual([null, null]);
           }
           if (failover === FAILOVERS) break;
-          if (primary !== site.postgres) await rm(primary.dataDir, { recursive: true, force: true });
-          primary = standby;
-          standby = await addStandby(primary);
+          if (old !== site().postgres) await rm(old.dataDir, { recursive: true, force: true });
+          standby = await addStandby();
         }
-        await someMails();
-        isSending = false;
+        await queue.untilMore(random.between(20, 60));
         await queue.drained();
-        const { stored, repeated } = await assertTruth(site.node(0), inboxes, queue);
+        const { stored, repeated } = await assertTruth(site().node(0), inboxes, queue);
         await annotate(
-          `${FAILOVERS} failovers, accepting again after ${times.join(', ')} ms: ${queue.acknowledged.size} acknowledged, ${stored} stored, ${repeated} twice after an unknown outcome; other replies: ${JSON.stringify([...queue.replies])}`,
+          `${FAILOVERS} failovers, accepting again after ${times.join(', ')} ms: ${queue.acknowledged.size} acknowledged, ${stored} stored, ${repeated} of them repeated; other replies: ${JSON.stringify([...queue.replies])}`,
         );
       },
       timeLimit(900_000),

@@ -1,91 +1,68 @@
 /* TEST_SEED=… repeats the choices of a run, but not its timing. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { chance } from '../../support/chance.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
 import { sendTo } from '../../support/mail/smtp-mail.ts';
 import type { Inbox } from '../../support/server-process.ts';
-import { allMessages } from '../durability/readback.ts';
-import { MailQueue } from './mail-queue.ts';
-import { follow, POSTGRES, type Site, startSite } from './nodes.ts';
-import { assertTruth } from './truth.ts';
+import { MailQueue, mailsTo } from './mail-queue.ts';
+import { MANY_MESSAGES, POSTGRES, useSite } from './nodes.ts';
+import { allMessages, assertTruth, follow } from './truth.ts';
 
 const NODES = 2;
 const KILLS = inForm(2, 50);
 const RESTARTS = inForm(1, 10);
 const TERMINATIONS = inForm(40, 400);
 const CONNECTIONS = inForm(3, 10);
-const INBOXES = 3;
-/** Mails between two kills. */
-const MAILS_BETWEEN = { low: 20, high: inForm(40, 120) };
-const ENV = { MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessagesPerInbox: 1_000_000 } }) };
+const MAX_MAILS_BETWEEN = inForm(40, 120);
 
 const random = chance();
 
 describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, () => {
-  let site: Site;
+  // A test takes all connections of the database.
+  const site = useSite(NODES, { own: { settings: { max_connections: '50' } }, env: MANY_MESSAGES });
   let inboxes: Inbox[];
   let queue: MailQueue;
-  let made: number;
-  let isSending: boolean;
-  /** Ends what follows the inboxes. */
-  let over: boolean;
+  let isOver: boolean;
   let following: Promise<string[]>[];
-  beforeAll(async () => {
-    // Few enough to take them all.
-    site = await startSite({ settings: { max_connections: '50' } });
-    for (let n = 0; n < NODES; n++) await site.startNode({ env: ENV });
-  });
-  afterAll(() => site.close());
   beforeEach(async () => {
-    inboxes = await Promise.all(Array.from({ length: INBOXES }, () => site.node(0).createInbox()));
-    made = 0;
-    isSending = true;
-    over = false;
-    following = inboxes.map((inbox) => follow(site, inbox, 0, () => over));
-    queue = new MailQueue(() => site.nodes.map(({ smtpPort }) => smtpPort), nextMail, CONNECTIONS);
+    inboxes = await site().createInboxes(3);
+    isOver = false;
+    following = inboxes.map((inbox) => follow(site(), inbox, 0, () => isOver));
+    queue = new MailQueue(site(), mailsTo(inboxes, random), CONNECTIONS);
   });
 
-  /** One in five goes to all inboxes: it must be in all of them or in none. */
-  function nextMail() {
-    if (!isSending) return undefined;
-    made += 1;
-    const addresses = inboxes.map(({ address }) => address);
-    const first = random.between(0, INBOXES - 1);
-    const to = random.between(1, 5) === 1 ? addresses : addresses.slice(first, first + 1);
-    return { id: `mail-${random.seed}-${made}`, to };
-  }
+  const someMails = () => queue.untilMore(random.between(20, MAX_MAILS_BETWEEN));
 
-  const someMails = () =>
-    queue.untilAcknowledged(queue.acknowledged.size + random.between(MAILS_BETWEEN.low, MAILS_BETWEEN.high));
-
-  /** What holds after any trouble. */
+  /** Asserts what holds after any failure: no mail is lost, and no node has ended. @returns figures */
   async function expectTruth(): Promise<string> {
-    isSending = false;
     await queue.drained();
     await pause(1_500);
-    over = true;
+    isOver = true;
     const seen = await Promise.all(following);
-    const { stored, repeated } = await assertTruth(site.node(0), inboxes, queue);
+    const { stored, repeated } = await assertTruth(site().node(0), inboxes, queue);
     for (const [n, inbox] of inboxes.entries()) {
-      expect(seen[n]).toEqual((await allMessages(site.node(1), inbox)).map(({ id }) => id));
+      expect(seen[n]).toEqual((await allMessages(site().node(1), inbox)).map(({ id }) => id));
     }
-    const replies = [...queue.replies].map(([code, count]) => `${count} × ${code}`).join(', ');
-    return `${queue.acknowledged.size} acknowledged, ${stored} stored, ${repeated} twice after an unknown outcome; other replies: ${replies}`;
+    for (const { process: child } of site().nodes)
+      expect([child.exitCode, child.signalCode]).toEqual([null, null]);
+    return `${queue.acknowledged.size} acknowledged, ${stored} stored, ${repeated} of them repeated; other replies: ${JSON.stringify([...queue.replies])}`;
   }
 
+  const rejection = () => sendTo(site().node(0).smtpPort, inboxes[0]?.address ?? '');
+
   test(
-    `lose and alter nothing that was acknowledged in ${KILLS} kills; what was refused arrives by its sender's retry`,
+    `lose and alter nothing that was acknowledged in ${KILLS} kills; what was rejected arrives by its sender's retry`,
     async ({ annotate }) => {
       for (let kill = 0; kill < KILLS; kill++) {
         await someMails();
         await pause(random.between(0, 30));
         const place = random.between(0, NODES - 1);
-        await site.node(place).end('SIGKILL');
+        await site().node(place).end('SIGKILL');
         // The other one goes on alone.
         if (random.between(1, 2) === 1) await someMails();
-        await site.startNode({ env: ENV }, place);
+        await site().startNode({}, place);
       }
       await someMails();
       await annotate(`${KILLS} kills: ${await expectTruth()}`);
@@ -100,26 +77,24 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
       for (let restart = 0; restart < RESTARTS; restart++) {
         await someMails();
         await pause(random.between(0, 30));
-        await site.postgres.stop(random.between(1, 3) === 1 ? 'SIGINT' : 'SIGQUIT');
+        await site().postgres.stop(random.between(1, 3) === 1 ? 'SIGINT' : 'SIGQUIT');
         const [mail, api, ready] = await Promise.all([
-          refusalOfMail(),
-          site.node(0).request('POST', '/v1/inboxes'),
-          site.node(1).request('GET', '/readyz'),
+          rejection(),
+          site().node(0).request('POST', '/v1/inboxes'),
+          site().node(1).request('GET', '/readyz'),
         ]);
         expect(mail).toMatch(/^451 4\.3\.0 /);
         expect([api.status, Number(api.headers.get('retry-after')) > 0]).toEqual([503, true]);
         expect(await api.json()).toMatchObject({ code: 'unavailable' });
         expect(ready.status).toBe(503);
-        expect((await site.node(0).request('GET', '/healthz')).status).toBe(200);
-        await site.postgres.start();
+        expect((await site().node(0).request('GET', '/healthz')).status).toBe(200);
+        await site().postgres.start();
         const returned = performance.now();
-        await queue.untilAcknowledged(queue.acknowledged.size + 1);
+        await queue.untilMore(1);
         times.push(Math.round(performance.now() - returned));
-        await expect.poll(async () => (await site.node(1).request('GET', '/readyz')).status).toBe(200);
+        await expect.poll(async () => (await site().node(1).request('GET', '/readyz')).status).toBe(200);
       }
       await someMails();
-      for (const { process: child } of site.nodes)
-        expect([child.exitCode, child.signalCode]).toEqual([null, null]);
       await annotate(
         `${RESTARTS} restarts, mail accepted again after ${times.join(', ')} ms: ${await expectTruth()}`,
       );
@@ -127,17 +102,15 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
     timeLimit(1_200_000),
   );
 
-  const refusalOfMail = () => sendTo(site.node(0).smtpPort, inboxes[0]?.address ?? '');
-
   test(
     `lose and alter nothing while their connections to the database are ended ${TERMINATIONS} times, at any moment`,
     async ({ annotate }) => {
       await someMails();
-      const admin = new Client(site.postgres.url());
+      const admin = new Client(site().url);
       await admin.connect();
       let ended = 0;
       while (ended < TERMINATIONS) {
-        // Of those that are working, so that each flight of a transaction is met.
+        // Mostly connections in use, so that each step of a transaction is interrupted.
         const { rowCount } = await admin.query(
           `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'mayfly'
              and (state <> 'idle' or random() < 0.05) order by random() limit 1`,
@@ -147,8 +120,6 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
       }
       await admin.end();
       await someMails();
-      for (const { process: child } of site.nodes)
-        expect([child.exitCode, child.signalCode]).toEqual([null, null]);
       await annotate(`${ended} connections ended: ${await expectTruth()}`);
     },
     timeLimit(1_200_000),
@@ -156,13 +127,13 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
 
   test('answer 451 and 503 while others have taken all connections of the database, and go on when they are free', async () => {
     await someMails();
-    const admin = new Client(site.postgres.url());
+    const admin = new Client(site().url);
     await admin.connect();
     const taken: Client[] = [];
-    /** Takes connections until there are no more. */
+    /** Opens connections until there are no more. */
     const takeAll = async (): Promise<void> => {
       for (;;) {
-        const client = new Client(site.postgres.url());
+        const client = new Client(site().url);
         client.on('error', () => undefined);
         try {
           await client.connect();
@@ -182,8 +153,8 @@ describe.skipIf(!POSTGRES)(`${NODES} nodes under load (seed ${random.seed})`, ()
       const { rows } = await admin.query(`select count(*)::int as n ${ofNodes}`);
       changes = (ended ?? 0) + taken.length - before + rows[0].n;
     }
-    expect(await refusalOfMail()).toMatch(/^451 4\.3\.0 /);
-    expect((await site.node(1).request('POST', '/v1/inboxes')).status).toBe(503);
+    expect(await rejection()).toMatch(/^451 4\.3\.0 /);
+    expect((await site().node(1).request('POST', '/v1/inboxes')).status).toBe(503);
     for (const client of taken) await client.end();
     await admin.end();
     await someMails();

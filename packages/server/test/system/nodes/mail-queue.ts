@@ -1,48 +1,77 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Chance } from '../../support/chance.ts';
+import type { Inbox } from '../../support/server-process.ts';
 import { type SmtpClient, smtpClient } from '../../support/smtp-script.ts';
-import { bytesOf, type LedgerMail, onTheWire } from '../durability/ledger.ts';
+import type { Site } from './nodes.ts';
 
-/** Between two attempts of a mail that was refused or not answered, milliseconds. */
-const RETRY_MS = 150;
-/** A sender gives up an answer after this, milliseconds. RFC 5321 section 4.5.3.2 demands minutes. */
-const PATIENCE_MS = 30_000;
-
-/** Key of the count of final dots without an answer. */
-export const NO_ANSWER = 'no answer';
-
-/** What became of an attempt: a reply, or none because the connection ended. */
-type Outcome = { reply: string; atDot: boolean } | 'unanswered';
-
-export interface Attempts {
-  /** Attempts that ended without an answer to the final dot, or with 4xx to it: the mail may be stored. */
-  unknown: number;
-  /** Attempts that were refused before the final dot. */
-  refused: number;
+/** A mail whose bytes follow from its id, so that any change of them shows. */
+export interface LoadMail {
+  id: string;
+  /** Addresses. */
+  to: string[];
 }
 
+/** Mails without end; one in five goes to all inboxes, the others to one each. */
+export function mailsTo(inboxes: readonly Inbox[], random: Chance): () => LoadMail {
+  const addresses = inboxes.map(({ address }) => address);
+  let made = 0;
+  return () => {
+    const first = random.between(0, inboxes.length - 1);
+    const to = random.between(1, 5) === 1 ? addresses : addresses.slice(first, first + 1);
+    // Of one length: no id is a part of another one.
+    return { id: `mail-${random.seed}-${++made + 100_000}`, to };
+  };
+}
+
+/** Number of body lines: codes and newsletters mostly, now and then a large mail. */
+const BODY_LINES = [3, 12, 40, 7, 160, 25, 900];
+
+/** The bytes of a mail with CRLF line ends; each line names the mail, some begin with a dot. */
+export function bytesOf(id: string): Buffer {
+  const hash = createHash('sha256').update(id).digest();
+  const lines = BODY_LINES[(hash[0] ?? 0) % BODY_LINES.length] ?? 0;
+  const body = Array.from({ length: lines }, (_, line) => {
+    const noise = createHash('sha256').update(hash).update(String(line)).digest('base64').slice(0, 32);
+    return `${line % 5 === 0 ? '.' : ''}${id} ${line} ${noise}`;
+  });
+  const header = ['From: sender@ledger.example', `Subject: ${id}`, `Message-ID: <${id}@ledger.example>`];
+  return Buffer.from(`${[...header, '', ...body].join('\r\n')}\r\n`);
+}
+
+/** Delay between two attempts to send a mail, milliseconds. */
+const RETRY_MS = 150;
+/** Timeout of a reply, milliseconds. RFC 5321 section 4.5.3.2 demands minutes. */
+const REPLY_TIMEOUT_MS = 30_000;
+
+/** The key in `replies` of final dots without a reply. */
+export const NO_REPLY = 'no reply';
+
+/** The reply to a command or to the final dot, or none because the connection ended after the dot. */
+type Outcome = { reply: string; atDot: boolean } | typeof NO_REPLY;
+
 /**
- * A mail program with a queue: several connections to any of the servers; a mail that is refused for now or not
- * answered is tried again, on another server, until one acknowledges it.
+ * Sends mail to all nodes of a site over several connections, as the queue of a mail server does: a mail that was
+ * rejected with 4xx or not answered is sent again, to another node, until one acknowledges it.
  */
 export class MailQueue {
-  /** Acknowledged mails by id, with what the attempts before were. */
-  readonly acknowledged = new Map<string, { mail: LedgerMail; before: Attempts }>();
+  /** Acknowledged mails by id, with how many earlier attempts may have stored the mail as well. */
+  readonly acknowledged = new Map<string, { mail: LoadMail; unknown: number }>();
   /** Replies other than 250, counted by their code. */
   readonly replies = new Map<string, number>();
-  /** Permanent refusals: none is expected. */
+  /** Replies of 5xx: none is expected. */
   readonly permanent: string[] = [];
-  readonly #ports: () => number[];
-  readonly #next: () => LedgerMail | undefined;
+  /** The connections, by their local port, and the mails that were sent over each, in order. */
+  readonly connections: { port: number; mails: string[] }[] = [];
+  readonly #site: Pick<Site, 'nodes'>;
+  readonly #next: () => LoadMail | undefined;
   readonly #running: Promise<void>[];
   #turn = 0;
   #isStopped = false;
 
-  /**
-   * @param ports of the servers that a sender may try now
-   * @param next the next new mail; undefined when there is none
-   */
-  constructor(ports: () => number[], next: () => LedgerMail | undefined, connections: number) {
-    this.#ports = ports;
+  /** @param next returns the next new mail; undefined when there is none */
+  constructor(site: Pick<Site, 'nodes'>, next: () => LoadMail | undefined, connections: number) {
+    this.#site = site;
     this.#next = next;
     this.#running = Array.from({ length: connections }, () => this.#work());
   }
@@ -58,61 +87,80 @@ export class MailQueue {
     while (this.acknowledged.size < count) await pause(10);
   }
 
+  /** Resolves when so many more are acknowledged. */
+  untilMore(count: number): Promise<void> {
+    return this.untilAcknowledged(this.acknowledged.size + count);
+  }
+
   async #work(): Promise<void> {
-    let dialogue: SmtpClient | undefined;
+    let client: SmtpClient | undefined;
     for (let mail = this.#next(); mail && !this.#isStopped; mail = this.#next()) {
-      const before: Attempts = { unknown: 0, refused: 0 };
+      let unknown = 0;
       for (;;) {
-        dialogue = dialogue && !dialogue.isClosed ? dialogue : await this.#open();
-        const outcome = dialogue ? await attempt(dialogue, mail) : 'unanswered';
-        if (outcome !== 'unanswered' && outcome.atDot && outcome.reply.startsWith('250')) break;
-        if (outcome === 'unanswered') {
-          if (dialogue) before.unknown += 1;
-          this.#count(dialogue ? NO_ANSWER : 'no connection');
-        } else {
-          const code = outcome.reply.slice(0, 3) || 'closed';
-          this.#count(code);
-          if (code.startsWith('5')) this.permanent.push(outcome.reply);
-          if (outcome.atDot) before.unknown += 1;
-          else before.refused += 1;
+        client = client && !client.isClosed ? client : await this.#open();
+        const outcome = client && (await attempt(client, mail));
+        if (client) this.#note(client.socket.localPort ?? 0, mail.id);
+        if (outcome === undefined) this.#count('no connection');
+        else if (outcome === NO_REPLY) {
+          unknown += 1;
+          this.#count(NO_REPLY);
+        } else if (outcome.atDot && outcome.reply.startsWith('250')) break;
+        else {
+          if (outcome.atDot) unknown += 1;
+          if (outcome.reply.startsWith('5')) this.permanent.push(outcome.reply);
+          this.#count(outcome.reply.slice(0, 3) || 'closed');
         }
-        dialogue?.close();
-        dialogue = undefined;
+        client?.close();
+        client = undefined;
         await pause(RETRY_MS);
       }
-      this.acknowledged.set(mail.id, { mail, before });
+      this.acknowledged.set(mail.id, { mail, unknown });
     }
-    dialogue?.close();
+    client?.close();
+  }
+
+  #note(port: number, id: string): void {
+    const known = this.connections.find((one) => one.port === port);
+    if (known) known.mails.push(id);
+    else this.connections.push({ port, mails: [id] });
   }
 
   #count(code: string): void {
     this.replies.set(code, (this.replies.get(code) ?? 0) + 1);
   }
 
-  /** A connection to the next server; undefined when it does not greet. */
-  async #open(): Promise<SmtpClient | undefined> {
-    const ports = this.#ports();
-    const port = ports[this.#turn++ % ports.length];
-    if (port === undefined) return undefined;
-    const dialogue = await smtpClient(port).catch(() => undefined);
-    dialogue?.socket.setTimeout(PATIENCE_MS, () => dialogue.close());
-    if (!(await dialogue?.reply())?.startsWith('220')) return undefined;
-    return (await dialogue?.say('EHLO queue.example'))?.startsWith('250') ? dialogue : undefined;
+  /** @returns a connection to the next node */
+  #open(): Promise<SmtpClient | undefined> {
+    const { nodes } = this.#site;
+    return open(nodes[this.#turn++ % nodes.length]?.smtpPort ?? 0);
   }
 }
 
-async function attempt(dialogue: SmtpClient, mail: LedgerMail): Promise<Outcome> {
-  const commands = [
-    'MAIL FROM:<sender@ledger.example>',
-    ...mail.to.map((address) => `RCPT TO:<${address}>`),
-    'DATA',
-  ];
-  for (const command of commands) {
-    const reply = await dialogue.say(command);
-    if (reply === '') return { reply: '', atDot: false };
+/** @returns a connection after EHLO; undefined when the server does not greet */
+async function open(port: number): Promise<SmtpClient | undefined> {
+  const client = await smtpClient(port).catch(() => undefined);
+  client?.socket.setTimeout(REPLY_TIMEOUT_MS, () => client.close());
+  if (!(await client?.reply())?.startsWith('220')) return undefined;
+  return (await client?.say('EHLO queue.example'))?.startsWith('250') ? client : undefined;
+}
+
+async function attempt(client: SmtpClient, { id, to }: LoadMail): Promise<Outcome> {
+  const recipients = to.map((address) => `RCPT TO:<${address}>`);
+  for (const command of ['MAIL FROM:<sender@ledger.example>', ...recipients, 'DATA']) {
+    const reply = await client.say(command);
     if (!/^[23]/.test(reply)) return { reply, atDot: false };
   }
-  await dialogue.send(onTheWire(bytesOf(mail)));
-  const reply = await dialogue.reply();
-  return reply === '' ? 'unanswered' : { reply, atDot: true };
+  // Dots are stuffed (RFC 5321 section 4.5.2).
+  const data = bytesOf(id).toString('latin1').replaceAll(/^\./gm, '..');
+  await client.send(Buffer.from(`${data}.\r\n`, 'latin1'));
+  const reply = await client.reply();
+  return reply === '' ? NO_REPLY : { reply, atDot: true };
+}
+
+/** Sends a mail once. @returns the reply of the server to it */
+export async function sendOnce(port: number, mail: LoadMail): Promise<string> {
+  const client = await open(port);
+  const outcome = client && (await attempt(client, mail));
+  client?.close();
+  return typeof outcome === 'object' ? outcome.reply : NO_REPLY;
 }

@@ -1,39 +1,38 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { MailQueue } from './mail-queue.ts';
-import { POSTGRES, type Site, startSite } from './nodes.ts';
+import { POSTGRES, useSiteOfTest } from './nodes.ts';
 import { assertTruth } from './truth.ts';
 
 const MAILS = 40;
 
-/** A check that was never seen to fail is half a check: what the tests of kills ask must find this defect. */
+/** Shows that `assertTruth` fails when acknowledged mail is lost. */
 describe.skipIf(!POSTGRES)('a mutant: a database that acknowledges commits before they are on disk', () => {
-  let site: Site;
-  afterEach(() => site.close());
+  const site = useSiteOfTest(1, { own: {} });
 
-  /** Sends mail, crashes the database, and asks whether everything acknowledged is there. */
+  /** Sends mail, crashes the database, and asserts that everything acknowledged is there. */
   async function crashAfterMails(commit: 'on' | 'off'): Promise<void> {
-    site = await startSite();
-    const node = await site.startNode();
-    const inbox = await node.createInbox();
+    const inboxes = await site().createInboxes(1);
     // The check at the start of a node has passed before.
-    await site.query(`alter system set synchronous_commit = '${commit}'`);
-    await site.query('select pg_reload_conf()');
-    await expect.poll(() => site.query('show synchronous_commit')).toBe(commit);
-    // It writes what it can at each commit, and what is written survives the crash of a process.
-    const writer = await site.query("select pid from pg_stat_activity where backend_type = 'walwriter'");
+    await site().query(`alter system set synchronous_commit = '${commit}'`);
+    await site().query('select pg_reload_conf()');
+    await expect.poll(() => site().query('show synchronous_commit')).toBe(commit);
+    // It would write commits to disk a moment later.
+    const writer = await site().query("select pid from pg_stat_activity where backend_type = 'walwriter'");
     process.kill(Number(writer), 'SIGSTOP');
     let made = 0;
-    const next = () => (made < MAILS ? { id: `mutant-${commit}-${++made}`, to: [inbox.address] } : undefined);
-    const queue = new MailQueue(() => [node.smtpPort], next, 4);
+    const to = inboxes.map(({ address }) => address);
+    const next = () => (made < MAILS ? { id: `mutant-${commit}-${++made}`, to } : undefined);
+    const queue = new MailQueue(site(), next, 4);
     await queue.untilAcknowledged(MAILS);
     await queue.drained();
-    await site.postgres.stop('SIGQUIT');
-    await site.postgres.start();
+    await site().postgres.stop('SIGQUIT');
+    await site().postgres.start();
+    const node = site().node(0);
     await expect.poll(async () => (await node.request('GET', '/readyz')).status).toBe(200);
-    await assertTruth(node, [inbox], queue);
+    await assertTruth(node, inboxes, queue);
   }
 
-  test('is found out by the ledger of acknowledged mail', async () => {
+  test('is detected by the comparison with what was acknowledged', async () => {
     await expect(crashAfterMails('off')).rejects.toThrow(/acknowledged and not there/);
   });
 

@@ -1,9 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
-import { expect } from 'vitest';
+import { beforeAll, beforeEach } from 'vitest';
 import { createDatabase } from '../../store/postgres/open-postgres.ts';
 import {
   hasPostgres,
@@ -19,112 +18,134 @@ import {
 } from '../../support/server-process.ts';
 import { sharedPostgres } from '../../support/shared-postgres.ts';
 
-/** The npm package has programs for Linux on x64 only; elsewhere tests of nodes are skipped. */
+/** False where there is no PostgreSQL; tests of several nodes are skipped there. */
 export const POSTGRES = await hasPostgres();
 
-/** A database on PostgreSQL, and Mayfly nodes on it, each a process of its own. */
-export interface Nodes {
-  /** The URL of the database that the nodes use. */
-  url: string;
+/** The engines of this machine, each with a number of nodes that may run on one database. */
+export const ENGINES = [
+  { engine: 'SQLite', count: 1 },
+  ...(POSTGRES ? [{ engine: 'PostgreSQL', count: 2 } as const] : []),
+] as const;
+
+/** Settings for inboxes that take more mail than a test sends. */
+export const MANY_MESSAGES = {
+  MAYFLY_PLANS: JSON.stringify({ unlimited: { maxMessagesPerInbox: 1_000_000 } }),
+};
+
+interface SiteOptions {
+  /** Default PostgreSQL. */
+  engine?: 'SQLite' | 'PostgreSQL';
+  /** Starts a PostgreSQL server for this site; by default its database is on that of the run. */
+  own?: PostgresOptions;
+  /** Settings of all nodes. */
+  env?: Record<string, string>;
+}
+
+/** Mayfly nodes on one database, each a process. */
+export class Site {
   /** The nodes by their place; a node that was killed keeps its place. */
-  nodes: ServerProcess[];
+  readonly nodes: ServerProcess[] = [];
+  /** The URL of the database that nodes get when they start; empty for SQLite. */
+  url = '';
+  readonly #folder = mkdtempSync(join(tmpdir(), 'mayfly-nodes-'));
+  readonly #options: SiteOptions;
+  #postgres: PostgresCluster | undefined;
+
+  constructor(options: SiteOptions) {
+    this.#options = options;
+  }
+
+  /** Creates the database. */
+  async open(): Promise<void> {
+    const { engine = 'PostgreSQL', own } = this.#options;
+    if (own) {
+      this.#postgres = await startPostgres(own);
+      this.url = this.#postgres.url();
+    } else if (engine === 'PostgreSQL') this.url = await createDatabase(await sharedPostgres());
+  }
+
+  /** The PostgreSQL server of a site with the option `own`. */
+  get postgres(): PostgresCluster {
+    if (!this.#postgres) throw new Error('The PostgreSQL server is shared with other tests.');
+    return this.#postgres;
+  }
+
+  /** The data folder of the node at a place. */
+  dataDir(place = 0): string {
+    return join(this.#folder, String(place));
+  }
+
   /** The node at a place; behind the last one comes the first. */
-  node(place: number): ServerProcess;
+  node(place: number): ServerProcess {
+    const found = this.nodes[place % this.nodes.length];
+    if (!found) throw new Error('There is no node.');
+    return found;
+  }
+
   /** Starts a node at the next place, or at the place of one that has ended. */
-  startNode(
-    options?: Pick<ServerOptions, 'env' | 'nodeArgs' | 'under'>,
-    place?: number,
-  ): Promise<ServerProcess>;
-  /** The first column of the first row. */
-  query(text: string, values?: unknown[]): Promise<unknown>;
-  close(): Promise<void>;
+  async startNode(
+    { env = {}, ...rest }: Partial<ServerOptions> = {},
+    place = this.nodes.length,
+  ): Promise<ServerProcess> {
+    const own = { ...(this.url && { MAYFLY_DATABASE_URL: this.url }), ...this.#options.env };
+    const node = await startServer({ dataDir: this.dataDir(place), env: { ...own, ...env }, ...rest });
+    this.nodes[place] = node;
+    return node;
+  }
+
+  /** @returns so many new inboxes, made by the first node */
+  createInboxes(count: number): Promise<Inbox[]> {
+    return Promise.all(Array.from({ length: count }, () => this.node(0).createInbox()));
+  }
+
+  /** @returns the first column of the first row of a query to PostgreSQL */
+  async query(text: string): Promise<unknown> {
+    const client = new Client(this.url);
+    await client.connect();
+    try {
+      return (await client.query({ text, rowMode: 'array' })).rows[0]?.[0];
+    } finally {
+      await client.end();
+    }
+  }
+
+  async close(): Promise<void> {
+    // A place whose node did not start is empty.
+    await Promise.all(this.nodes.splice(0).map((node?: ServerProcess) => node?.end('SIGKILL')));
+    await this.#postgres?.remove();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
 }
 
-/** Nodes on a PostgreSQL server of their own. */
-export interface Site extends Nodes {
-  postgres: PostgresCluster;
+/** Starts a site with so many nodes. */
+async function startSite(count: number, options: SiteOptions = {}): Promise<Site> {
+  const site = new Site(options);
+  await site.open();
+  // One after the other: the first one creates the tables.
+  for (let n = 0; n < count; n++) await site.startNode();
+  return site;
 }
 
-/** Starts a PostgreSQL server with an empty database, and no node yet. */
-export async function startSite(options: PostgresOptions = {}): Promise<Site> {
-  const postgres = await startPostgres(options);
-  return { postgres, ...nodesOn(postgres.url(), () => postgres.remove()) };
-}
-
-/** Creates an empty database on the PostgreSQL server of the run, and starts no node yet. */
-export const startNodes = async (): Promise<Nodes> =>
-  nodesOn(await createDatabase(await sharedPostgres()), async () => undefined);
-
-function nodesOn(url: string, afterwards: () => Promise<void>): Nodes {
-  const folder = mkdtempSync(join(tmpdir(), 'mayfly-nodes-'));
-  const nodes: ServerProcess[] = [];
-  return {
-    url,
-    nodes,
-    node(place) {
-      const found = nodes[place % nodes.length];
-      if (!found) throw new Error('There is no node.');
-      return found;
-    },
-    async startNode({ env = {}, ...rest } = {}, place = nodes.length) {
-      const dataDir = join(folder, String(place));
-      const node = await startServer({ dataDir, env: { MAYFLY_DATABASE_URL: this.url, ...env }, ...rest });
-      nodes[place] = node;
-      return node;
-    },
-    async query(text, values = []) {
-      const client = new Client(url);
-      await client.connect();
-      try {
-        const { rows } = await client.query({ text, values, rowMode: 'array' });
-        return rows[0]?.[0];
-      } finally {
-        await client.end();
-      }
-    },
-    async close() {
-      await Promise.all(nodes.map((node) => node.end('SIGKILL')));
-      await afterwards();
-      rmSync(folder, { recursive: true, force: true });
-    },
+function inSites(before: typeof beforeAll | typeof beforeEach) {
+  return (count: number, options?: SiteOptions): (() => Site) => {
+    let site: Site;
+    before(async () => {
+      site = await startSite(count, options);
+      return () => site.close();
+    });
+    return () => site;
   };
 }
+
+/** A site with so many nodes for the tests of the `describe` that calls this. @returns gives it to them */
+export const useSite = inSites(beforeAll);
+
+/** The same, with a site for each test. */
+export const useSiteOfTest = inSites(beforeEach);
 
 /** The URL of a database, reached through another port. */
 export function throughPort(url: string, port: number): string {
   const changed = new URL(url);
   changed.port = String(port);
   return changed.href;
-}
-
-/**
- * Follows an inbox by its cursor, on one node after another from the place `first` on that answers; the last page is
- * asked for when it is enough. @returns ids, oldest first
- */
-export async function follow(
-  site: Nodes,
-  inbox: Inbox,
-  first: number,
-  enough: () => boolean,
-): Promise<string[]> {
-  const seen: string[] = [];
-  let cursor = inbox.cursor;
-  for (let turn = first; ; turn++) {
-    const isLast = enough();
-    const path = `/v1/inboxes/${inbox.id}/messages?since=${cursor}&limit=200&wait=1`;
-    const response = await site
-      .node(turn)
-      .request('GET', path)
-      .catch(() => undefined);
-    if (response?.status !== 200) {
-      // A node that was killed, or has no database.
-      if (response) expect([response.status, await response.text()]).toEqual([503, expect.anything()]);
-      await pause(50);
-      continue;
-    }
-    const page = (await response.json()) as { messages: { id: string }[]; cursor: string };
-    cursor = page.cursor;
-    seen.push(...page.messages.map(({ id }) => id).reverse());
-    if (isLast) return seen;
-  }
 }

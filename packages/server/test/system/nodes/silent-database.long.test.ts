@@ -5,7 +5,7 @@ import { sendMail } from '../../support/mail/smtp-mail.ts';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
 import { cpuSlowness } from '../../support/slowness.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
-import { POSTGRES, type Site, startSite, throughPort } from './nodes.ts';
+import { POSTGRES, throughPort, useSiteOfTest } from './nodes.ts';
 
 /** How long it takes at most until everything works again: the time for an answer, and to connect. */
 const PROMISED_MS = 18_000;
@@ -90,17 +90,18 @@ class Load {
 }
 
 describe.skipIf(!POSTGRES)('a database that falls silent and closes nothing', () => {
-  let site: Site;
+  const site = useSiteOfTest(0);
+  let url: string;
   let proxy: TcpProxy;
   let node: ServerProcess;
   let inbox: Inbox;
   let load: Load;
   let limit: (ms: number) => number;
   beforeEach(async () => {
-    site = await startSite();
-    proxy = await startTcpProxy(() => site.postgres.port);
-    site.url = throughPort(site.url, proxy.port);
-    node = await site.startNode();
+    ({ url } = site());
+    proxy = await startTcpProxy(() => Number(new URL(url).port));
+    site().url = throughPort(url, proxy.port);
+    node = await site().startNode();
     inbox = await node.createInbox();
     load = new Load(node, inbox);
     await expect.poll(() => load.polls.length).toBeGreaterThan(USUAL_CALLS);
@@ -111,7 +112,6 @@ describe.skipIf(!POSTGRES)('a database that falls silent and closes nothing', ()
   });
   afterEach(async () => {
     await load.stop();
-    await site.close();
     await proxy.close();
   });
 
@@ -170,7 +170,7 @@ describe.skipIf(!POSTGRES)('a database that falls silent and closes nothing', ()
   });
 
   test('is not given up while it works on statements: mail waits for a lock, and is acknowledged', async () => {
-    const client = new Client(site.postgres.url());
+    const client = new Client(url);
     await client.connect();
     await client.query('begin');
     await client.query('lock table sources in share mode');

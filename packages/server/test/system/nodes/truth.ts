@@ -1,44 +1,132 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Inbox, ServerProcess } from '../../support/server-process.ts';
-import { readAll } from '../durability/readback.ts';
-import type { MailQueue } from './mail-queue.ts';
+import { bytesOf, type MailQueue } from './mail-queue.ts';
+import type { Site } from './nodes.ts';
 
-export interface Truth {
-  stored: number;
-  /** Copies of mails whose earlier attempt had no answer: the sender could not know that it was stored. */
-  repeated: number;
+interface Summary {
+  id: string;
+  subject: string;
+  receivedAt: string;
+  size: number;
+}
+interface Page {
+  messages: Summary[];
+  cursor: string;
+  hasMore: boolean;
+}
+
+const PAGE = 200;
+/** Requests at the same time. */
+const AT_ONCE = 8;
+
+/** The Received line that the server writes in front of a raw source. */
+const RECEIVED_LINE = /^Received: from [^\r\n]*\r\n\tby [^\r\n]*\r\n\t[^\r\n]*\r\n/;
+
+/** @returns all messages of an inbox, oldest first */
+export async function allMessages(server: ServerProcess, { id }: Inbox): Promise<Summary[]> {
+  const messages: Summary[] = [];
+  for (let before = '', hasMore = true; hasMore; before = `&before=${messages.at(-1)?.id}`) {
+    const page = await server.getJson<Page>(`/v1/inboxes/${id}/messages?limit=${PAGE}${before}`);
+    messages.push(...page.messages);
+    hasMore = page.hasMore;
+  }
+  return messages.reverse();
+}
+
+/** Asserts that a message of a {@link MailQueue} can be read in full and is what was sent. */
+async function assertWhole(server: ServerProcess, inbox: Inbox, summary: Summary): Promise<void> {
+  const { id, subject, size } = summary;
+  const path = `/v1/inboxes/${inbox.id}/messages/${id}`;
+  const [message, raw] = await Promise.all([
+    server.getJson<{ text: string }>(path),
+    server.getBytes(`${path}/raw`),
+  ]);
+  const line = RECEIVED_LINE.exec(raw.toString('latin1', 0, 1000))?.[0] ?? '';
+  const isSame = line !== '' && raw.subarray(line.length).equals(bytesOf(subject));
+  expect({ subject, isSame, size: raw.length }).toEqual({ subject, isSame: true, size });
+  expect(message).toMatchObject({ subject, parseError: null, text: expect.stringContaining(subject) });
+}
+
+/** Asserts that all messages of an inbox are whole, and that ids and times increase. @returns them, oldest first */
+async function readAll(server: ServerProcess, inbox: Inbox): Promise<Summary[]> {
+  const messages = await allMessages(server, inbox);
+  for (const [index, { id, receivedAt }] of messages.slice(1).entries()) {
+    const older = messages[index] as Summary;
+    expect([older.id < id, older.receivedAt < receivedAt], `${older.id} before ${id}`).toEqual([true, true]);
+  }
+  const queue = [...messages];
+  const read = async () => {
+    for (let next = queue.pop(); next; next = queue.pop()) await assertWhole(server, inbox, next);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, read));
+  return messages;
 }
 
 /**
- * Every acknowledged mail is in each of its inboxes, unaltered, in strictly increasing order; more than one
- * copy only where an attempt before had an unknown outcome, and nothing else is there.
+ * Asserts that every acknowledged mail is in each of its inboxes, unaltered and in order; that there are more copies
+ * than one only where the outcome of earlier attempts was unknown, in all of its inboxes as many; and nothing else.
+ * @returns how many messages are stored, and how many of them are further copies
  */
-export async function assertTruth(node: ServerProcess, inboxes: Inbox[], queue: MailQueue): Promise<Truth> {
+export async function assertTruth(
+  node: ServerProcess,
+  inboxes: Inbox[],
+  { acknowledged, permanent }: Pick<MailQueue, 'acknowledged' | 'permanent'>,
+): Promise<{ stored: number; repeated: number }> {
+  /** Copies by address and id. */
+  const copies = new Map<string, number>();
   let stored = 0;
-  let repeated = 0;
-  const counts = new Map<string, Map<string, number>>();
   for (const inbox of inboxes) {
-    const messages = await readAll(node, inbox);
-    const bySubject = new Map<string, number>();
-    for (const { subject } of messages) bySubject.set(subject, (bySubject.get(subject) ?? 0) + 1);
-    counts.set(inbox.address, bySubject);
-    stored += messages.length;
-    for (const subject of bySubject.keys()) {
-      expect(queue.acknowledged.has(subject), `${subject} is stored and was never sent to its end`).toBe(
-        true,
-      );
+    for (const { subject } of await readAll(node, inbox)) {
+      expect(acknowledged.has(subject), `${subject} is stored and was never sent to its end`).toBe(true);
+      const key = `${inbox.address} ${subject}`;
+      copies.set(key, (copies.get(key) ?? 0) + 1);
+      stored += 1;
     }
   }
   const lost: string[] = [];
-  for (const [id, { mail, before }] of queue.acknowledged) {
-    for (const address of mail.to) {
-      const copies = counts.get(address)?.get(id) ?? 0;
-      if (copies === 0) lost.push(`${id} in ${address}`);
-      expect(copies, `copies of ${id}`).toBeLessThanOrEqual(1 + before.unknown);
-      repeated += Math.max(0, copies - 1);
-    }
+  let expected = 0;
+  for (const [id, { mail, unknown }] of acknowledged) {
+    const counts = mail.to.map((address) => copies.get(`${address} ${id}`) ?? 0);
+    expected += counts.length;
+    if (counts.includes(0)) lost.push(id);
+    expect(new Set(counts).size, `${id} has as many copies in all of its inboxes: ${counts}`).toBe(1);
+    expect(counts[0], `copies of ${id}`).toBeLessThanOrEqual(1 + unknown);
   }
   expect(lost, 'acknowledged and not there').toEqual([]);
-  expect(queue.permanent, 'refused for good').toEqual([]);
-  return { stored, repeated };
+  expect(permanent, 'rejected with 5xx').toEqual([]);
+  return { stored, repeated: stored - expected };
+}
+
+/**
+ * Follows an inbox by its cursor, on one node after the other from the place `first` on. The last page is requested
+ * when `isEnough` returns true. @returns ids, oldest first
+ */
+export async function follow(
+  site: Pick<Site, 'node'>,
+  inbox: Inbox,
+  first: number,
+  isEnough: () => boolean,
+): Promise<string[]> {
+  const seen: string[] = [];
+  let { cursor } = inbox;
+  for (let turn = first; ; turn++) {
+    const isLast = isEnough();
+    const path = `/v1/inboxes/${inbox.id}/messages?since=${cursor}&limit=${PAGE}&wait=1`;
+    const response = await site
+      .node(turn)
+      .request('GET', path)
+      .catch(() => undefined);
+    const text = await response?.text().catch(() => undefined);
+    if (response?.status !== 200 || text === undefined) {
+      // A node that was killed or has no database.
+      if (response) expect(response.status).toBeOneOf([200, 503]);
+      await pause(50);
+      continue;
+    }
+    const page: Page = JSON.parse(text);
+    cursor = page.cursor;
+    seen.push(...page.messages.map(({ id }) => id).reverse());
+    if (isLast) return seen;
+  }
 }

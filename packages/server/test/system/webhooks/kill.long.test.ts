@@ -5,12 +5,12 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Body } from '../../support/api-client.ts';
 import { chance } from '../../support/chance.ts';
-import { useFolder } from '../../support/folder.ts';
 import { inForm, timeLimit } from '../../support/form.ts';
-import { type ServerProcess, startServer } from '../../support/server-process.ts';
 import { type HttpReceiver, startHttp } from '../../webhooks/receivers.ts';
 import type { TestWebhook } from '../../webhooks/start-webhooks.ts';
-import { Ledger, Sender } from '../durability/ledger.ts';
+import { MailQueue } from '../nodes/mail-queue.ts';
+import { useSite } from '../nodes/nodes.ts';
+import { allMessages } from '../nodes/truth.ts';
 
 const KILLS = inForm(2, 30);
 const EVENTS = inForm(80, 3_000);
@@ -19,35 +19,16 @@ const SENDERS = 4;
 const FAILURES = 3;
 const ENTRY = fileURLToPath(new URL('./server-entry.ts', import.meta.url));
 
-async function api(server: ServerProcess, method: string, path: string, body?: object): Promise<Body> {
-  const response = await server.request(method, path, body);
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
-  return response.json();
-}
-
-/** Every message of an inbox by its id. */
-async function subjectsOf(server: ServerProcess, inboxId: string): Promise<Map<string, string>> {
-  const subjects = new Map<string, string>();
-  for (let before = ''; ; ) {
-    const page = await api(server, 'GET', `/v1/inboxes/${inboxId}/messages?limit=200${before}`);
-    for (const { id, subject } of page.messages) subjects.set(id, subject);
-    if (!page.hasMore) return subjects;
-    before = `&before=${page.messages.at(-1).id}`;
-  }
-}
-
 const random = chance();
 
 describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
-  const dataDir = useFolder();
+  const site = useSite(0, { engine: 'SQLite', env: { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' } });
   let receiver: HttpReceiver;
-  let server: ServerProcess;
   /** Of each message that was answered 200 or 500: the ids that its requests carried, and how often. */
   const seen = new Map<string, { ids: Set<string>; accepted: number; requests: number }>();
   const problems: string[] = [];
   let webhook: TestWebhook | undefined;
-  const start = () =>
-    startServer({ dataDir: dataDir(), entry: ENTRY, env: { MAYFLY_WEBHOOK_ALLOW: '127.0.0.1/32' } });
+  const start = () => site().startNode({ entry: ENTRY }, 0);
 
   beforeAll(async () => {
     receiver = await startHttp((response, { body, headers }) => {
@@ -66,38 +47,29 @@ describe(`${KILLS} kills while webhooks are sent (seed ${random.seed})`, () => {
       response.writeHead(ok ? 200 : 500).end();
     });
   });
-  afterAll(async () => {
-    await server.end('SIGKILL');
-    await receiver.close();
-  });
+  afterAll(() => receiver.close());
 
   it(
     `lose none of ${EVENTS} events at a receiver that fails 3 times of 10; an event keeps its id in every attempt`,
     async ({ annotate }) => {
-      const ledger = new Ledger();
-      let sent = 0;
-      server = await start();
-      const inbox = await api(server, 'POST', '/v1/inboxes', { ttlMinutes: 600 });
-      webhook = await api(server, 'POST', '/v1/webhooks', { url: `http://127.0.0.1:${receiver.port}/` });
+      let server = await start();
+      const inbox = await server.createInbox();
+      const url = `http://127.0.0.1:${receiver.port}/`;
+      webhook = (await (await server.request('POST', '/v1/webhooks', { url })).json()) as TestWebhook;
+      let made = 0;
+      const next = () => (made < EVENTS ? { id: `event-${++made}`, to: [inbox.address] } : undefined);
+      const queue = new MailQueue(site(), next, SENDERS);
       for (let kill = 1; kill <= KILLS; kill++) {
-        const enough = Math.ceil((EVENTS * kill) / KILLS);
-        const senders = Array.from(
-          { length: SENDERS },
-          () =>
-            new Sender(server.smtpPort, ledger, () =>
-              ledger.acknowledged.size >= enough ? undefined : { id: `event-${++sent}`, to: [inbox.address] },
-            ),
-        );
-        await ledger.untilAcknowledged(enough);
+        await queue.untilAcknowledged(Math.ceil((EVENTS * kill) / KILLS));
         // At any moment: while mails come in, attempts are under way, or retries are waiting.
         await pause(random.between(0, 120));
         await server.end('SIGKILL');
-        await Promise.all(senders.map(({ ended }) => ended));
         server = await start();
       }
-
-      const subjects = await subjectsOf(server, inbox.id);
-      for (const id of ledger.acknowledged.keys()) expect([...subjects.values()]).toContain(id);
+      await queue.drained();
+      const messages = await allMessages(server, inbox);
+      const subjects = new Map(messages.map(({ id, subject }) => [id, subject]));
+      for (const id of queue.acknowledged.keys()) expect([...subjects.values()]).toContain(id);
       const missing = () => [...subjects.keys()].filter((id) => !seen.get(id)?.accepted);
       // Retries come every 100 ms; the test's own limit ends a wait in vain.
       while (missing().length > 0) await pause(50);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../../src/ids.ts';
 import { ADDRESS_QUARANTINE_MS, TOMBSTONE_MS } from '../../../../src/inboxes/records.ts';
+import type { Store } from '../../../../src/store.ts';
 import { everything, inboxAt, mailTo, onlyPlaced, T, ttl } from '../../builders.ts';
 import type { Given } from '../suite.ts';
 
@@ -97,6 +98,26 @@ export function describeInboxes(given: Given): void {
       await given.store.inboxes.create(owner, second, 1, null);
       await given.store.inboxes.delete(owner, second.id, first.expiresAt);
       await given.store.inboxes.create(owner, inboxAt({ createdAt: first.expiresAt }), 1, null);
+    });
+
+    it('fifty calls at once, by two processes, make no more than a limit allows: inboxes, messages, one idempotent creation', async () => {
+      const on = await given.freshServer();
+      const stores = [on.store, await on.openAnother()] as const;
+      const owner = await given.account(on);
+      const atOnce = <T>(call: (store: Store) => Promise<T>) =>
+        Promise.allSettled(Array.from({ length: 50 }, (_, n) => call(stores[n % 2 === 0 ? 0 : 1])));
+      const made = await atOnce(({ inboxes }) => inboxes.create(owner, inboxAt(), 10, null));
+      const refused = made.filter((result) => result.status === 'rejected');
+      expect(refused).toHaveLength(40);
+      for (const { reason } of refused) expect(reason).toMatchObject({ code: 'limit_reached' });
+
+      const inbox = await given.inbox(await given.account(on), {}, on);
+      await atOnce(({ messages }) => messages.addBatch([mailTo([inbox], { maxMessages: 7 })], T));
+      expect(await on.store.messages.listRows(inbox.id, everything, T)).toHaveLength(7);
+
+      const request = { keyHash: 'k', bodyHash: 'b', nonce: 'one' };
+      const same = await atOnce(({ inboxes }) => inboxes.create(inbox.accountId, inboxAt(), 9, request));
+      expect(new Set(same.map((one) => one.status === 'fulfilled' && one.value.inbox.id)).size).toBe(1);
     });
 
     it('a refused creation leaves nothing behind', async () => {
