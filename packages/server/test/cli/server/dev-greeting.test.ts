@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createDevAnnouncer } from '../../../src/cli/server/dev-announcer.ts';
 import { parseConfig } from '../../../src/config/config.ts';
+import { settingsLike } from '../../../src/config/like.ts';
 import { DEV_DEFAULTS } from '../../../src/config/settings.ts';
 
 /** What `mayfly dev` prints when it is ready. */
@@ -33,6 +34,14 @@ describe('the greeting of mayfly dev', () => {
       /Sink +takes all mail that no inbox takes.*GET \/v1\/messages/,
     );
     expect(greeting({ MAYFLY_SINK: 'off' })).not.toContain('Sink');
+  });
+
+  it.each([
+    ['mailpit', [/.*accessible via.*/]],
+    ['mailhog', [/Creating API v2 with WebPath:/, /.*Serving under.*/]],
+  ] as const)('has the lines that programs wait for in the output of %s', (program, lines) => {
+    const { env, defaults } = settingsLike(program, {});
+    for (const line of lines) expect(greeting(env as Record<string, string>, defaults)).toMatch(line);
   });
 
   it('shows a command for the first inbox and one for the first message', () => {

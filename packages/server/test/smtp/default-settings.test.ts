@@ -1,0 +1,70 @@
+import { createTransport } from 'nodemailer';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEV_DEFAULTS } from '../../src/config/settings.ts';
+import { playSmtp } from '../support/smtp-script.ts';
+import { startApp, type TestApp } from '../support/start-app.ts';
+
+type Inbox = Awaited<ReturnType<TestApp['createInbox']>>;
+const DEV = { ...DEV_DEFAULTS, MAYFLY_METRICS_PORT: '0', MAYFLY_LOG_LEVEL: 'silent' };
+
+/** What a mail program meets where nothing is configured. */
+describe.each([
+  ['dev', DEV],
+  ['serve', {}],
+] as const)('the settings of mayfly %s without any of the user', (command, env) => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startApp(env);
+  });
+  afterAll(() => app.stop());
+  const play = (steps: Parameters<typeof playSmtp>[1]) => playSmtp(app.smtp.port, ['→ 220', ...steps]);
+
+  const rawOf = async (inbox: Inbox): Promise<string> => {
+    const path = `/v1/inboxes/${inbox.id}/messages`;
+    const { messages } = (await app.api('GET', path)).body;
+    expect(messages).toHaveLength(1);
+    const { bytes } = await app.api('GET', `${path}/${messages[0].id}/raw`);
+    return Buffer.from(bytes).toString('latin1');
+  };
+
+  test('accept a mail from nodemailer with its default options', async () => {
+    const inbox = await app.createInbox();
+    const transport = createTransport({ host: '127.0.0.1', port: app.smtp.port });
+    const mail = { from: 'a@shop.example', to: inbox.address, subject: 'Default options', text: 'Hello' };
+    expect((await transport.sendMail(mail)).response).toMatch(/^250 2\.0\.0 /);
+    transport.close();
+    expect(await rawOf(inbox)).toContain('Subject: Default options\r\n');
+  });
+
+  test(`have ${command === 'dev' ? 'a' : 'no'} sink for mail that no inbox takes`, async () => {
+    const reply = command === 'dev' ? '250 2.1.5' : '550 5.1.1';
+    const mail = ['EHLO c → 250', 'MAIL FROM:<a@shop.example> → 250'];
+    await play([...mail, `RCPT TO:<customer@example.com> → ${reply}`]);
+  });
+
+  test(`offer no STARTTLS, and ${command === 'dev' ? 'accept' : 'reject'} credentials of no inbox`, async () => {
+    await play([
+      { send: 'EHLO c', expect: /^(?!.*STARTTLS)250-.*^250-AUTH PLAIN LOGIN$/ms },
+      {
+        send: `AUTH PLAIN ${Buffer.from('\0app\0password').toString('base64')}`,
+        expect: command === 'dev' ? '235 2.7.0' : '535 5.7.8',
+      },
+    ]);
+  });
+
+  test(`${command === 'dev' ? 'store' : 'reject'} a message with bare line feeds`, async () => {
+    const inbox = await app.createInbox();
+    await play([
+      'EHLO c → 250',
+      'MAIL FROM:<a@shop.example> → 250',
+      `RCPT TO:<${inbox.address}> → 250`,
+      'DATA → 354',
+      {
+        send: Buffer.from('Subject: LF\n\nfirst\n.\nlast\n\r\n.\r\n'),
+        expect: command === 'dev' ? '250 2.0.0' : '550 5.6.11',
+      },
+    ]);
+    if (command === 'dev')
+      expect(await rawOf(inbox)).toMatch(/Subject: LF\r\n\r\nfirst\r\n\.\r\nlast\r\n\r\n$/);
+  });
+});
