@@ -28,19 +28,24 @@ export async function freePort(): Promise<number> {
   }
 }
 
+/** @returns false when a program accepts connections on a port of the loopback interface */
+export async function isFree(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return false;
+  } catch {
+    return true;
+  } finally {
+    socket.destroy();
+  }
+}
+
 /** Resolves when a program accepts connections on a port of the loopback interface. */
 export async function untilListening(port: number, signal?: AbortSignal): Promise<void> {
-  for (;;) {
+  while (await isFree(port)) {
     signal?.throwIfAborted();
-    const socket = connect(port, '127.0.0.1');
-    try {
-      await once(socket, 'connect');
-      return;
-    } catch {
-      await delay(RETRY_MS);
-    } finally {
-      socket.destroy();
-    }
+    await delay(RETRY_MS);
   }
 }
 

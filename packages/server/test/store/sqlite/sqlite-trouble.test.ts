@@ -53,14 +53,16 @@ describe('opening the store on SQLite', () => {
     const file = join(path, '..', 'a file');
     writeFileSync(file, '');
     await expect(openSqlite({ path: join(file, 'data', 'mayfly.db') })).rejects.toThrow(
-      /data folder .* cannot be created/,
+      /data folder .* cannot be created .*Set MAYFLY_DATA_DIR to another/,
     );
   });
 
   it('says clearly that a file is not a database, and leaves it as it is', async () => {
     const path = place();
     writeFileSync(path, 'not a database '.repeat(500));
-    await expect(openSqlite({ path })).rejects.toThrow(/cannot be opened: .*not a database/);
+    await expect(openSqlite({ path })).rejects.toThrow(
+      /mayfly\.db cannot be opened: .*not a database\. Set MAYFLY_DATA_DIR/,
+    );
   });
 });
 

@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { explainListening, parseConfig } from '../../../src/config/config.ts';
@@ -122,25 +120,6 @@ describe('a start that fails', () => {
     expect(String(error)).not.toContain('secret');
   });
 
-  it('because the database is no database names the file, and says what to do', async () => {
-    mkdirSync(dataDir);
-    writeFileSync(join(dataDir, 'mayfly.db'), 'no database, but long enough to look like one');
-    await expect(start({})).rejects.toThrow(
-      /mayfly\.db cannot be opened: file is not a database\. Set MAYFLY_DATA_DIR/,
-    );
-  });
-
-  it.each(['/dev/null/data', '/proc/nope'])(
-    'because the data folder %s cannot be made ends, and says what to do',
-    async (path) => {
-      const { code, stderr } = await failedStart({ MAYFLY_DATA_DIR: path });
-      expect([code, stderr]).toEqual([
-        1,
-        expect.stringMatching(`^The data folder ${path} cannot be created .*Set MAYFLY_DATA_DIR to another`),
-      ]);
-    },
-  );
-
   it.skipIf(!MAY_MOUNT).each(['empty', 'with a database'])(
     'because the data folder, %s, is read-only names it, and says what to do (skipped where nothing may be mounted)',
     async (what) => {
@@ -161,35 +140,4 @@ describe('a start that fails', () => {
       }
     },
   );
-});
-
-const run = promisify(execFile);
-
-describe.skipIf(process.platform === 'win32')('the curl line of the greeting', () => {
-  it('creates an inbox when it is pasted, at the first start and at later ones', async () => {
-    const paste = async (given: Record<string, string>) => {
-      const env = { MAYFLY_API_KEY: '', ...given };
-      const { greeting, end } = await startServer({ dataDir, command: 'dev', env });
-      try {
-        const line = /^ +(curl .*)$/m.exec(greeting)?.[1] ?? '';
-        const shell = { env: { PATH: process.env.PATH, ...env } };
-        return {
-          said: greeting,
-          answer: JSON.parse((await run('sh', ['-c', `${line} -s`], shell)).stdout),
-        };
-      } finally {
-        await end('SIGTERM');
-      }
-    };
-    const local = await paste({});
-    expect(local.said).toContain('Bearer dev');
-    expect(local.answer).toMatchObject({ address: expect.stringContaining('@mayfly.test') });
-    rmSync(dataDir, { recursive: true });
-    const first = await paste({ MAYFLY_DEV_KEY: 'off' });
-    expect(first.answer).toMatchObject({ address: expect.stringContaining('@mayfly.test') });
-    const key = /mfk_\w+/.exec(first.said)?.[0] ?? '';
-    const second = await paste({ MAYFLY_API_KEY: key, MAYFLY_DEV_KEY: 'off' });
-    expect(second.said).not.toContain(key);
-    expect(second.answer).toMatchObject({ address: expect.stringContaining('@mayfly.test') });
-  });
 });

@@ -1,64 +1,123 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'vitest';
+import { type ApiClient, apiClient } from '../../support/api-client.ts';
 import { inForm } from '../../support/form.ts';
+import { freePort, isFree } from '../../support/ports.ts';
 import { smtpClient } from '../../support/smtp-script.ts';
-import { HAS_NPM, isFree, type NpmServer, startByNpm } from './npm-process.ts';
 
+const PROJECT = join(import.meta.dirname, '../../../../..');
 const KEY = 'npm_stop_key_0123456789';
+/** Written to standard output when the server is ready, by `dev` and by `serve`. */
+const READY = /Mayfly .*is ready/;
 
-/** Starts it on a data folder of its own; what is left of it after the test is killed. */
-async function start(
-  { onTestFinished }: TestContext,
-  command: string[],
-): Promise<NpmServer & { dataDir: string }> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'mayfly-npm-'));
-  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
-  const server = await startByNpm(command, { MAYFLY_DATA_DIR: dataDir, MAYFLY_API_KEY: KEY });
-  onTestFinished(server.kill);
-  return { ...server, dataDir };
+/** The PATH of a user's shell: without what npm adds for the scripts that it runs, as these tests. */
+const PATH = (process.env.PATH ?? '')
+  .split(':')
+  .filter((folder) => !folder.includes('node_modules'))
+  .join(':');
+/** Tests of npm can run where there is one, and where `/proc` shows the processes. */
+const HAS_NPM =
+  process.platform === 'linux' && PATH.split(':').some((folder) => existsSync(join(folder, 'npm')));
+
+interface LiveProcess {
+  pid: number;
+  state: string;
+  command: string;
 }
 
+/** The processes of a group that have not ended (proc(5): field 3 of `stat` is the state, 5 the group). */
+function processesOf(group: number): LiveProcess[] {
+  const pids = readdirSync('/proc').map(Number).filter(Boolean);
+  return pids.flatMap((pid) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+      const [state = 'Z', , pgrp] = stat.replace(/^.*\) /s, '').split(' ');
+      const command = readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ').trim();
+      return Number(pgrp) === group && state !== 'Z' ? [{ pid, state, command }] : [];
+    } catch {
+      // It ended meanwhile.
+      return [];
+    }
+  });
+}
+
+/**
+ * Starts a server by the real npm on a data folder of its own, in a process group of its own, as a terminal starts a
+ * command. What is left of it after the test is killed.
+ * @param command as a user types it, such as `['npm', 'start']`
+ */
+async function start({ onTestFinished }: TestContext, [program = '', ...args]: string[]) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'mayfly-npm-'));
+  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+  const [httpPort, smtpPort] = [await freePort(), await freePort()];
+  const env = {
+    ...{ PATH, HOME: process.env.HOME ?? '', MAYFLY_DATA_DIR: dataDir, MAYFLY_API_KEY: KEY },
+    MAYFLY_HTTP_PORT: String(httpPort),
+    MAYFLY_SMTP_PORT: String(smtpPort),
+  };
+  const child = spawn(program, args, {
+    ...{ cwd: PROJECT, env, detached: true },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const group = child.pid ?? 0;
+  onTestFinished(() => {
+    for (const { pid } of processesOf(group)) process.kill(pid, 'SIGKILL');
+  });
+  let output = '';
+  const ended = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | string);
+  await new Promise<void>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (piece) => {
+        output += piece;
+        if (READY.test(output)) resolve();
+      });
+    }
+    void ended.then((how) => reject(new Error(`It ended with ${how}: ${output}`)));
+  });
+  const api: ApiClient = apiClient(`http://127.0.0.1:${httpPort}`, KEY);
+  return {
+    ...{ dataDir, child, group, httpPort, smtpPort, api },
+    output: () => output,
+    /** The exit code of the spawned process, or the signal that ended it. */
+    ended,
+    processes: () => processesOf(group),
+  };
+}
+type NpmServer = Awaited<ReturnType<typeof start>>;
+
 /** The process that serves: the one below npm and its shell. */
-function serverPid(server: NpmServer): number {
-  const found = [...server.processes()].find(([, command]) => command.includes('--expose-gc'));
-  if (!found) throw new Error(`no server among ${[...server.processes().values()].join(' | ')}`);
-  return found[0];
+function serverPid({ processes }: NpmServer): number {
+  const found = processes().find(({ command }) => command.includes('--expose-gc'));
+  if (!found) throw new Error(`no server among ${processes().map(({ command }) => command)}`);
+  return found.pid;
 }
 
 async function expectGone({ expect }: TestContext, server: NpmServer): Promise<void> {
-  await expect.poll(() => [...server.processes().values()]).toEqual([]);
+  await expect.poll(server.processes).toEqual([]);
   // The kernel closes the sockets of a killed process a moment after the process is gone.
   const ports = async () => [await isFree(server.httpPort), await isFree(server.smtpPort)];
   await expect.poll(ports).toEqual([true, true]);
 }
 
-const api = (server: NpmServer, method: string, path: string) =>
-  fetch(`http://127.0.0.1:${server.httpPort}/v1${path}`, {
-    method,
-    headers: { authorization: `Bearer ${KEY}` },
-  });
-
-async function createInbox(server: NpmServer): Promise<{ id: string; address: string }> {
-  return (await api(server, 'POST', '/inboxes')).json() as Promise<{ id: string; address: string }>;
-}
-
 /** Waits for a message that does not come. */
-async function emptyWait(server: NpmServer, seconds: number): Promise<void> {
-  const { id } = await createInbox(server);
-  await api(server, 'GET', `/inboxes/${id}/messages?wait=${seconds}`);
+async function emptyWait({ api }: NpmServer, seconds: number): Promise<void> {
+  const { body } = await api('POST', '/v1/inboxes');
+  await api('GET', `/v1/inboxes/${body.id}/messages?wait=${seconds}`);
 }
 
 /** Begins a message of one line and leaves its end to be sent. */
-async function halfSent(server: NpmServer) {
-  const { address } = await createInbox(server);
-  const client = await smtpClient(server.smtpPort);
+async function halfSent({ api, smtpPort }: NpmServer) {
+  const { body } = await api('POST', '/v1/inboxes');
+  const client = await smtpClient(smtpPort);
   await client.play([
     '→ 220',
     'EHLO app.example → 250',
     'MAIL FROM:<app@app.example> → 250',
-    `RCPT TO:<${address}> → 250`,
+    `RCPT TO:<${body.address}> → 250`,
     'DATA → 354',
     { send: 'Subject: half\r\n' },
   ]);
@@ -121,8 +180,8 @@ describe
       await expect.poll(server.output).toMatch(STOPPING);
       // Signals of the first second count as copies of the first one, so it takes more than one.
       const signalAgain = () => {
-        if (server.processes().has(pid)) process.kill(pid, 'SIGTERM');
-        return server.processes().size;
+        if (server.processes().some((one) => one.pid === pid)) process.kill(pid, 'SIGTERM');
+        return server.processes().length;
       };
       await expect.poll(signalAgain, { interval: 200 }).toBe(0);
       await expect.poll(server.output).toMatch(/ends at once/);
@@ -133,7 +192,9 @@ describe
       const { expect } = test;
       const server = await start(test, ['npx', 'mayfly', 'serve']);
       process.kill(-server.group, 'SIGSTOP');
-      await expect.poll(server.isStopped).toBe(true);
+      const states = () => server.processes().map(({ state }) => state);
+      // T is stopped (proc(5)).
+      await expect.poll(() => new Set(states())).toEqual(new Set('T'));
       process.kill(-server.group, 'SIGCONT');
       await emptyWait(server, 2);
       expect(server.output()).not.toMatch(STOPPING);
