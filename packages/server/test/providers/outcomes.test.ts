@@ -1,16 +1,19 @@
+import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { createServer, globalAgent } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2';
+import { EventWebhook, EventWebhookHeader } from '@sendgrid/eventwebhook';
 import { Resend } from 'resend';
 import MessageValidator from 'sns-validator';
+import { Webhook } from 'svix';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { selfSignedCertificate } from '../../src/smtp/tls.ts';
 import { apiClient, type Body } from '../support/api-client.ts';
 import { freePort } from '../support/ports.ts';
 import { startApp, TEST_KEY } from '../support/start-app.ts';
-import { startHttp } from '../webhooks/receivers.ts';
+import { type ReceivedRequest, startHttp } from '../webhooks/receivers.ts';
 import { mailgunSdk, postmarkSdk, sendgridSdk } from './sdks.ts';
 
 /** As in production, TLS ends before the server: verifiers of SNS fetch its certificate by HTTPS only. */
@@ -49,7 +52,39 @@ const postmark = postmarkSdk(server, TEST_KEY);
 const mailgun = mailgunSdk(server, TEST_KEY);
 const resend = new Resend(TEST_KEY, { baseUrl: `${server}/providers/resend` });
 
-/** Signatures are verified in events.test.ts. Sends with the SDK and resolves with the id in its response. */
+/** Whether a request is signed with what the settings of the provider show. */
+const IS_SIGNED: Record<string, (request: ReceivedRequest, shown: Record<string, string>) => boolean> = {
+  sendgrid({ body, headers }, { publicKey = '' }) {
+    const webhook = new EventWebhook();
+    const [signature = '', timestamp = ''] = [
+      EventWebhookHeader.SIGNATURE(),
+      EventWebhookHeader.TIMESTAMP(),
+    ].map((name) => headers[name.toLowerCase()]);
+    return webhook.verifySignature(
+      webhook.convertPublicKeyToECDSA(publicKey),
+      String(body),
+      signature,
+      timestamp,
+    );
+  },
+  postmark: ({ headers }, { username, password }) =>
+    headers.authorization === `Basic ${btoa(`${username}:${password}`)}`,
+  mailgun({ body }, { signingKey = '' }) {
+    const { timestamp, token, signature } = JSON.parse(String(body)).signature;
+    return (
+      createHmac('sha256', signingKey)
+        .update(timestamp + token)
+        .digest('hex') === signature
+    );
+  },
+  resend({ body, headers }, { signingSecret = '' }) {
+    // Throws for what is not valid, and returns nothing.
+    new Webhook(signingSecret).verify(String(body), headers);
+    return true;
+  },
+};
+
+/** Sends with the SDK and resolves with the id in its response. */
 const SENDS: Record<string, (to: string) => Promise<unknown>> = {
   async sendgrid(to) {
     const mail = { to, from: 'a@b.example', subject: 'Hi', text: 'Hi', customArgs: { n: '1' } };
@@ -80,16 +115,17 @@ async function nextPosting(seen: number): Promise<string> {
 }
 
 describe.each(Object.keys(SENDS))('an outcome of a mail that came by %s', (name) => {
-  it('is told once, by an event with the id of the response and what the application gave', async () => {
+  it('is told once, by a signed event with the id of the response and what the application gave', async () => {
     receiver.requests.length = 0;
     const inbox = await createInbox();
     const settings = { webhookUrl: `http://127.0.0.1:${receiver.port}/events` };
-    await api('PUT', `/v1/providers/${name}`, { body: settings });
+    const { verification } = (await api('PUT', `/v1/providers/${name}`, { body: settings })).body;
     await api('PUT', `/v1/inboxes/${inbox.id}/outcomes`, { body: { rules: [{ outcome: 'bounce' }] } });
     const id = String(await SENDS[name]?.(inbox.address));
     await SENDS[name]?.(inbox.address);
     const body = await nextPosting(0);
     expect(receiver.requests).toHaveLength(1);
+    expect(receiver.requests.map((request) => IS_SIGNED[name]?.(request, verification))).toEqual([true]);
     expect(body).toContain(inbox.address);
     expect(body).toContain(id.replaceAll(/[<>]/g, ''));
     expect(body).toContain('"n":"1"'.replace('"1"', name === 'mailgun' ? '1' : '"1"'));
