@@ -7,28 +7,22 @@ import { type HttpReceiver, startHttp } from '../webhooks/receivers.ts';
 
 usePlainProvider();
 
+const HELLO = { from: 'app@shop.example', subject: 'Hello', text: 'x' };
+const unsubscribing = (urls: string) => ({
+  ...{ 'List-Unsubscribe': urls, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' },
+});
 const DAY = 24 * 60;
 const MINUTE = 60_000;
 
-async function post(
-  app: TestApp,
-  path: string,
-  body: unknown,
-  method = 'POST',
-  key = TEST_KEY,
-): Promise<Body> {
-  const response = await fetch(`${app.url}/providers/mailgun${path}`, {
-    method,
-    headers: { 'x-plain-key': key },
-    body: JSON.stringify(body),
-  });
-  return { status: response.status, ...((await response.json()) as object) };
+async function call(app: TestApp, method: string, path: string, key = TEST_KEY, body: object = {}) {
+  const init = { method, headers: { 'x-plain-key': key }, body: JSON.stringify(body) };
+  return (await (await fetch(`${app.url}/providers/mailgun${path}`, init)).json()) as Body;
 }
-
-const mailTo = (address: string, more: object = {}) => ({
-  ...{ to: address, subject: 'Your order', text: 'Thanks for your order.', recipients: [address] },
-  ...more,
-});
+/** Sends a mail through the provider. */
+const post = (app: TestApp, to: string, more: object = {}, key = TEST_KEY): Promise<Body> => {
+  const mail = { to, subject: 'Your order', text: 'Thanks for your order.', recipients: [to] };
+  return call(app, 'POST', '/send', key, { ...mail, ...more });
+};
 
 describeOnEngines('what goes out', (engine) => {
   let receiver: HttpReceiver;
@@ -68,13 +62,8 @@ describeOnEngines('what goes out', (engine) => {
 
   it('a scheduled mail is held, and released by an advance in its order, exactly once on any number of servers', async () => {
     const now = Date.now();
-    for (const n of [3, 1, 2])
-      await post(
-        app,
-        '/send',
-        mailTo(inbox.address, { subject: `day ${n}`, sendAt: now + n * DAY * MINUTE }),
-      );
-    await post(app, '/send', mailTo(inbox.address, { subject: 'day 9', sendAt: now + 9 * DAY * MINUTE }));
+    for (const n of [3, 1, 2, 9])
+      await post(app, inbox.address, { subject: `day ${n}`, sendAt: now + n * DAY * MINUTE });
     expect(await messages()).toEqual([]);
     const waited = await app.api('POST', at('/wait'), { body: { timeoutSeconds: 0 } });
     expect(waited.body.explanation.summary).toMatch(
@@ -97,13 +86,13 @@ describeOnEngines('what goes out', (engine) => {
   it('a scheduled mail is given another time, or cancelled, only by its owner', async () => {
     const far = Date.now() + 30 * DAY * MINUTE;
     const other = await app.createInbox();
-    const { id } = await post(app, '/send', mailTo(inbox.address, { sendAt: far }));
-    const patch = (path: string, key = TEST_KEY) => post(app, path, {}, 'PATCH', key);
+    const { id } = await post(app, inbox.address, { sendAt: far });
+    const patch = (path: string, key = TEST_KEY) => call(app, 'PATCH', path, key);
     expect(await patch(`/sent/${id}`, other.token)).toMatchObject({ found: false });
     expect(await patch(`/sent/nothing?at=${far}`)).toMatchObject({ found: false });
     expect(await patch(`/sent/${id}?at=${Date.now() - 1}`)).toMatchObject({ found: true });
     expect(await messages(10)).toHaveLength(1);
-    const second = await post(app, '/send', mailTo(inbox.address, { sendAt: far }));
+    const second = await post(app, inbox.address, { sendAt: far });
     expect(await patch(`/sent/${second.id}`, inbox.token)).toMatchObject({ found: true });
     await app.api('POST', at('/advance'), { body: { minutes: 60 * DAY } });
     expect((await patch(`/sent/${second.id}`)).found).toBe(false);
@@ -118,7 +107,7 @@ describeOnEngines('what goes out', (engine) => {
     const ids = await Promise.all(
       Array.from({ length: 12 }, async (_, n) => {
         const server = n % 2 ? app : servers.last();
-        return (await post(server, '/send', mailTo(inbox.address))).id as string;
+        return (await post(server, inbox.address)).id as string;
       }),
     );
     await until(() => expect(receiver.requests.length).toBeGreaterThanOrEqual(6));
@@ -145,25 +134,15 @@ describeOnEngines('what goes out', (engine) => {
     await useWebhook();
     answer = 503;
     await app.api('PUT', at('/outcomes'), { body: { rules: [{ outcome: 'bounce' }] } });
-    await post(app, '/send', mailTo(inbox.address));
-    await until(async () =>
-      expect(await sent()).toMatchObject([
-        {
-          type: 'event',
-          outcome: 'bounce',
-          via: 'mailgun',
-          state: 'pending',
-          attempts: 1,
-          error: 'The endpoint answered 503.',
-        },
-      ]),
-    );
+    await post(app, inbox.address);
+    const failed = { state: 'pending', attempts: 1, error: 'The endpoint answered 503.' };
+    const event = { type: 'event', outcome: 'bounce', via: 'mailgun', ...failed };
+    await until(async () => expect(await sent()).toMatchObject([event]));
     answer = 200;
     // The retry is due within minutes.
     expect((await app.api('POST', at('/advance'), { body: { minutes: 10 } })).body).toEqual({ released: 1 });
-    await until(async () =>
-      expect((await sent())[0]).toMatchObject({ state: 'delivered', attempts: 2, error: null }),
-    );
+    const delivered = { state: 'delivered', attempts: 2, error: null };
+    await until(async () => expect((await sent())[0]).toMatchObject(delivered));
     expect(new Set(bodies().map(({ id }) => id)).size).toBe(1);
     const [{ id }] = await messages();
     const { events } = (await app.api('GET', at(`/messages/${id}/timeline`))).body;
@@ -174,16 +153,12 @@ describeOnEngines('what goes out', (engine) => {
   it('says why an event was not sent: no URL, no such event, a deleted message', async () => {
     await app.api('DELETE', '/v1/providers/mailgun');
     await app.api('PUT', at('/outcomes'), { body: { rules: [{ outcome: 'bounce' }] } });
-    await post(app, '/send', mailTo(inbox.address));
-    await until(async () =>
-      expect((await sent())[0]).toMatchObject({
-        state: 'failed',
-        error: 'There is no "webhookUrl" for Plain Mail. Set it with PUT /v1/providers/mailgun.',
-      }),
-    );
+    await post(app, inbox.address);
+    const error = 'There is no "webhookUrl" for Plain Mail. Set it with PUT /v1/providers/mailgun.';
+    await until(async () => expect((await sent())[0]).toMatchObject({ state: 'failed', error }));
     await useWebhook();
     await app.api('PUT', at('/outcomes'), { body: { rules: [{ outcome: 'unsubscribe' }] } });
-    await post(app, '/send', mailTo(inbox.address));
+    await post(app, inbox.address);
     await until(async () => expect((await sent())[0]).toMatchObject({ state: 'cancelled' }));
     expect(receiver.requests).toEqual([]);
   });
@@ -195,13 +170,11 @@ describeOnEngines('what goes out', (engine) => {
       body: { name: 'mailgun', inboundUrl: null, verification: { secret: 'whsec' } },
     });
     expect((await app.api('GET', '/v1/providers/mailgun')).body).toEqual(set.body);
-    expect((await app.api('GET', '/v1/providers/mailgun', { as: stranger })).body).toMatchObject({
-      ...{ webhookUrl: null, verification: {} },
-    });
+    const none = { webhookUrl: null, inboundUrl: null, verification: {} };
+    expect((await app.api('GET', '/v1/providers/mailgun', { as: stranger })).body).toMatchObject(none);
     const refused = await useWebhook({ webhookUrl: 'http://10.1.2.3/hook' });
     expect([refused.status, refused.body.code]).toEqual([422, 'webhook_url_refused']);
     expect((await app.api('DELETE', '/v1/providers/mailgun')).status).toBe(204);
-    const none = { webhookUrl: null, inboundUrl: null, verification: {} };
     expect((await app.api('GET', '/v1/providers/mailgun')).body).toMatchObject(none);
   });
 
@@ -213,56 +186,33 @@ describeOnEngines('what goes out', (engine) => {
   ])('for SMTP mail the outcome %s is a report to its return path', async (outcome, type, field) => {
     const sender = await app.createInbox();
     await app.api('PUT', at('/outcomes'), { body: { rules: [{ outcome }] } });
-    await app.send({
-      from: sender.address,
-      to: inbox.address,
-      subject: 'Hello',
-      text: 'x',
-      messageId: '<one@shop.example>',
-    });
+    await app.send({ ...HELLO, from: sender.address, to: inbox.address, messageId: '<one@shop.example>' });
     const [report] = (await app.api('GET', `/v1/inboxes/${sender.id}/messages?wait=10`)).body.messages;
     const { body: raw } = await app.api('GET', `/v1/inboxes/${sender.id}/messages/${report.id}/raw`);
     expect(raw).toMatch(type);
     expect(raw).toMatch(field);
     expect(raw).toContain('Message-ID: <one@shop.example>');
     expect(raw).toContain(inbox.address);
-    await until(async () =>
-      expect(await sent()).toMatchObject([
-        { type: 'report', outcome, state: 'delivered', to: [sender.address] },
-      ]),
-    );
+    const delivered = { type: 'report', outcome, state: 'delivered', to: [sender.address] };
+    await until(async () => expect(await sent()).toMatchObject([delivered]));
     expect((await app.api('GET', `/v1/inboxes/${sender.id}/sent`)).body.sent).toEqual([]);
   });
 
   it('a report to an address that is not of this server is not relayed, and the list says why', async () => {
     await app.api('PUT', at('/outcomes'), { body: { rules: [{ outcome: 'bounce' }] } });
-    await app.send({ from: 'app@shop.example', to: inbox.address, subject: 'Hello', text: 'x' });
-    await until(async () =>
-      expect((await sent())[0]).toMatchObject({
-        state: 'failed',
-        error: expect.stringContaining('MAYFLY_REPLY_SMTP'),
-      }),
-    );
+    await app.send({ ...HELLO, to: inbox.address });
+    const error = expect.stringContaining('MAYFLY_REPLY_SMTP');
+    await until(async () => expect((await sent())[0]).toMatchObject({ state: 'failed', error }));
   });
 
   it('one click unsubscribes where the mail offers it', async () => {
     const rules = [{ outcome: 'unsubscribe', times: 2 }];
     await app.api('PUT', at('/outcomes'), { body: { rules } });
-    const mail = { from: 'app@shop.example', to: inbox.address, subject: 'News', text: 'x' };
-    await app.send(mail);
-    await until(async () =>
-      expect((await sent())[0]).toMatchObject({
-        state: 'failed',
-        error: 'The message has no header List-Unsubscribe.',
-      }),
-    );
-    await app.send({
-      ...mail,
-      headers: {
-        'List-Unsubscribe': `<mailto:u@shop.example>, <http://127.0.0.1:${receiver.port}/u?x=1>`,
-        'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
-      },
-    });
+    await app.send({ ...HELLO, to: inbox.address });
+    const error = 'The message has no header List-Unsubscribe.';
+    await until(async () => expect((await sent())[0]).toMatchObject({ state: 'failed', error }));
+    const url = `<mailto:u@shop.example>, <http://127.0.0.1:${receiver.port}/u?x=1>`;
+    await app.send({ ...HELLO, to: inbox.address, headers: unsubscribing(url) });
     await until(() => expect(receiver.requests).toHaveLength(1));
     expect(receiver.requests[0]).toMatchObject({ path: '/u?x=1', method: 'POST' });
     expect(receiver.requests[0]?.body.toString()).toBe('List-Unsubscribe=One-Click');
@@ -272,31 +222,15 @@ describeOnEngines('what goes out', (engine) => {
   it('a reply goes into an inbox of this server as a mail program writes it, and both are one thread', async () => {
     const support = await app.createInbox();
     await app.send({
-      ...{
-        from: `Shop <${support.address}>`,
-        to: inbox.address,
-        cc: 'else@shop.example',
-        subject: 'Re: AW: Ticket 7',
-      },
-      ...{
-        text: 'How can we help?\n> quoted',
-        messageId: '<t7@shop.example>',
-        references: ['<t6@shop.example>'],
-      },
+      ...{ from: `Shop <${support.address}>`, to: inbox.address, cc: 'else@shop.example' },
+      ...{ subject: 'Re: AW: Ticket 7', text: 'How can we help?\n> quoted' },
+      ...{ messageId: '<t7@shop.example>', references: ['<t6@shop.example>'] },
     });
     const [received] = await messages(10);
     const body = { text: 'It works now.', attachments: [{ filename: 'log.txt', content: 'aGVsbG8=' }] };
     const made = await app.api('POST', at(`/messages/${received.id}/reply`), { body });
-    expect(made).toMatchObject({
-      status: 201,
-      body: {
-        type: 'reply',
-        to: [support.address],
-        subject: 'Re: Ticket 7',
-        state: 'pending',
-        text: 'It works now.',
-      },
-    });
+    const pending = { type: 'reply', to: [support.address], subject: 'Re: Ticket 7', state: 'pending' };
+    expect(made).toMatchObject({ status: 201, body: { ...pending, text: 'It works now.' } });
     const [reply] = (await app.api('GET', `/v1/inboxes/${support.id}/messages?wait=10`)).body.messages;
     const { body: full } = await app.api('GET', `/v1/inboxes/${support.id}/messages/${reply.id}`);
     expect(full).toMatchObject({
@@ -321,13 +255,8 @@ describeOnEngines('what goes out', (engine) => {
     ['apple', /> On .* wrote:\r?\n> \r?\n> How/, 'type="cite"'],
   ])('quotes in the style of %s', async (style, text, html) => {
     const support = await app.createInbox();
-    await app.send({
-      from: support.address,
-      to: inbox.address,
-      subject: 'Ticket',
-      text: 'How?',
-      html: '<p>How?</p>',
-    });
+    const mail = { from: support.address, to: inbox.address, subject: 'Ticket' };
+    await app.send({ ...mail, text: 'How?', html: '<p>How?</p>' });
     const [received] = await messages(10);
     await app.api('POST', at(`/messages/${received.id}/reply`), { body: { text: 'Fine <b>', style } });
     const [reply] = (await app.api('GET', `/v1/inboxes/${support.id}/messages?wait=10`)).body.messages;
@@ -340,12 +269,10 @@ describeOnEngines('what goes out', (engine) => {
 
   it('a reply to a mail of a provider is posted in its inbound format', async () => {
     await useWebhook({ inboundUrl: `http://127.0.0.1:${receiver.port}/inbound` });
-    await post(app, '/send', mailTo(inbox.address));
+    await post(app, inbox.address);
     const [received] = await messages(10);
-    const body = {
-      text: 'Yes.',
-      attachments: [{ filename: 'a.txt', contentType: 'text/plain', content: 'YQ==' }],
-    };
+    const attachments = [{ filename: 'a.txt', contentType: 'text/plain', content: 'YQ==' }];
+    const body = { text: 'Yes.', attachments };
     const made = await app.api('POST', at(`/messages/${received.id}/reply`), { body });
     expect(made.body).toMatchObject({ via: 'mailgun', to: ['app@shop.example'] });
     await until(() => expect(receiver.requests).toHaveLength(1));
@@ -363,13 +290,13 @@ describeOnEngines('what goes out', (engine) => {
     const theirs = (await app.api('POST', '/v1/inboxes', { as: stranger })).body;
     const rules = [{ outcome: 'bounce', times: 30 }];
     await app.api('PUT', `/v1/inboxes/${theirs.id}/outcomes`, { as: stranger, body: { rules } });
-    for (let n = 0; n < 30; n++) await post(app, '/send', mailTo(theirs.address), 'POST', stranger);
+    for (let n = 0; n < 30; n++) await post(app, theirs.address, {}, stranger);
     await until(() => expect(slow.requests.length).toBeGreaterThanOrEqual(8));
     await useWebhook();
     await app.api('PUT', at('/outcomes'), { body: { rules: [{ outcome: 'bounce' }] } });
-    await post(app, '/send', mailTo(inbox.address));
+    await post(app, inbox.address);
     await until(() => expect(receiver.requests).toHaveLength(1));
-    await post(app, '/send', mailTo(theirs.address, { sendAt: Date.now() + 100 }), 'POST', stranger);
+    await post(app, theirs.address, { sendAt: Date.now() + 100 }, stranger);
     const list = `/v1/inboxes/${theirs.id}/messages?limit=200`;
     await until(async () =>
       expect((await app.api('GET', list, { as: stranger })).body.messages).toHaveLength(31),
@@ -382,19 +309,9 @@ describeOnEngines('what goes out', (engine) => {
     await app.api('PUT', at('/outcomes'), { body: { rules: [{ outcome: 'unsubscribe', times: 3 }] } });
     const hosts = ['10.0.0.1', '169.254.169.254', '[::ffff:10.1.2.3]'];
     for (const host of hosts)
-      await app.send({
-        ...{ from: 'app@shop.example', to: inbox.address, subject: 'News', text: 'x' },
-        headers: {
-          'List-Unsubscribe': `<http://${host}/u>`,
-          'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
-        },
-      });
-    await until(async () => {
-      const all = await sent();
-      expect(all.map(({ attempts, error }) => [attempts, /not (?:public|allowed)/.test(error)])).toEqual(
-        hosts.map(() => [1, true]),
-      );
-    });
+      await app.send({ ...HELLO, to: inbox.address, headers: unsubscribing(`<http://${host}/u>`) });
+    const refused = { attempts: 1, error: expect.stringMatching(/not (?:public|allowed)/) };
+    await until(async () => expect(await sent()).toMatchObject(hosts.map(() => refused)));
   });
 
   it('belongs to its inbox: other accounts, tokens and ended inboxes', async () => {
@@ -409,7 +326,7 @@ describeOnEngines('what goes out', (engine) => {
     expect((await app.api('POST', at('/advance'), { as: inbox.token, body: { minutes: 1 } })).status).toBe(
       403,
     );
-    await post(app, '/send', mailTo(inbox.address, { sendAt: Date.now() + DAY * MINUTE }));
+    await post(app, inbox.address, { sendAt: Date.now() + DAY * MINUTE });
     await app.api('POST', at('/expire'));
     expect((await app.api('POST', at('/advance'), { body: { minutes: 2 * DAY } })).status).toBe(410);
   });

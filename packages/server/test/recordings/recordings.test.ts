@@ -82,16 +82,17 @@ function packedAgain(files: Record<string, string>): Promise<Buffer> {
 }
 
 const MIDNIGHT = '2026-01-01T00:00:00.000Z';
+const client = { helo: 'x', remoteAddress: '192.0.2.1', tls: true };
 const recorded = (file: string, receivedAt = MIDNIGHT) => ({
   ...{ file, receivedAt, size: 1 },
-  envelope: {
-    mailFrom: 'a@x.example',
-    rcptTo: ['old@mayfly.test'],
-    helo: 'x',
-    remoteAddress: '192.0.2.1',
-    tls: true,
-  },
+  envelope: { mailFrom: 'a@x.example', rcptTo: ['old@mayfly.test'], ...client },
 });
+/** Messages one minute after the other, with these sources. */
+const recordingOfMails = (mails: string[], labels = {}, stepMs = 0) => {
+  const at = (n: number) => new Date(Date.parse(MIDNIGHT) + n * stepMs).toISOString();
+  const messages = mails.map((_, n) => recorded(String(n), at(n)));
+  return recordingOf(messages, Object.fromEntries(mails.entries()), labels);
+};
 const recordingOf = (messages: object[], files: Record<string, string | Buffer> = {}, labels = {}) =>
   zipOf({
     'inbox.json': JSON.stringify({ ...RECORDING, inbox: { ...RECORDING.inbox, labels }, messages }),
@@ -119,9 +120,6 @@ describe('a recorded inbox', () => {
     expect(answer.body.address).not.toBe(inbox.address);
     const after = await messagesOf(answer.body.id);
     expect(after.map(({ raw }) => raw)).toEqual(before.map(({ raw }) => raw));
-    expect(after.map(({ message }) => message.envelope)).toEqual(
-      before.map(({ message }) => message.envelope),
-    );
     expect(after[0]?.message.envelope.rcptTo).toHaveLength(2);
     const contentOf = ({ message }: { message: Body }) => {
       const {
@@ -155,12 +153,8 @@ describe('a recorded inbox', () => {
   });
 
   it('is exported with many messages without a warning of the process', async () => {
-    const files = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [String(n), mailOf(String(n))]));
-    const archive = await recordingOf(
-      Object.keys(files).map((file) => recorded(file)),
-      files,
-    );
-    const { body } = await importZip(archive);
+    const mails = Array.from({ length: 30 }, (_, n) => mailOf(String(n)));
+    const { body } = await importZip(await recordingOfMails(mails));
     const warnings: Error[] = [];
     const note = (warning: Error) => warnings.push(warning);
     process.on('warning', note);
@@ -174,11 +168,9 @@ describe('a recorded inbox', () => {
     const inbox = await app.createInbox();
     const archive = await app.api('GET', `/v1/inboxes/${inbox.id}/export`, { as: inbox.token });
     expect(archive.headers.get('content-type')).toBe('application/zip');
-    const refused = await app.api('POST', '/v1/inboxes/import', {
-      as: inbox.token,
-      body: archive.bytes,
-      headers: { 'content-type': 'application/zip' },
-    });
+    const headers = { 'content-type': 'application/zip' };
+    const upload = { as: inbox.token, body: archive.bytes, headers };
+    const refused = await app.api('POST', '/v1/inboxes/import', upload);
     expect([refused.status, refused.body.code]).toEqual([403, 'insufficient_scope']);
     expect((await importZip(archive.bytes)).body).toMatchObject({ messageCount: 0, recordedMessages: 0 });
   });
@@ -187,11 +179,9 @@ describe('a recorded inbox', () => {
     const archive = await recordingOf([recorded('a.eml')], { 'a.eml': mailOf('from a form') });
     const form = new FormData();
     form.set('file', new Blob([new Uint8Array(archive)]), 'inbox.zip');
-    const answer = await fetch(`${app.url}/v1/inboxes/import?localPart=from-a-form&ttlMinutes=7`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${TEST_KEY}` },
-      body: form,
-    });
+    const url = `${app.url}/v1/inboxes/import?localPart=from-a-form&ttlMinutes=7`;
+    const headers = { authorization: `Bearer ${TEST_KEY}` };
+    const answer = await fetch(url, { method: 'POST', headers, body: form });
     expect(answer.status).toBe(201);
     const inbox = await answer.json();
     expect(inbox).toMatchObject({ address: 'from-a-form@mayfly.test', ttlMinutes: 7, messageCount: 1 });
@@ -202,26 +192,18 @@ describe('a recorded inbox', () => {
     const files = { 'inbox.json': index, 'messages/1.eml': mailOf('first') };
     const named = (prefix: string) =>
       Object.fromEntries(Object.entries(files).map(([name, content]) => [`${prefix}${name}`, content]));
-    const again = await packedAgain(named('signup/'));
     for (const archive of [
       await zipOf(named('signup/')),
       await zipOf({ ...files, '__MACOSX/._inbox.json': 'x' }),
-      again,
-    ]) {
-      const answer = await importZip(archive);
-      expect(answer.body).toMatchObject({ messageCount: 1 });
-    }
+      await packedAgain(named('signup/')),
+    ])
+      expect((await importZip(archive)).body).toMatchObject({ messageCount: 1 });
     const two = { ...named('a/'), ...named('b/') };
     expect((await importZip(await zipOf(two))).body.code).toBe('malformed_recording');
   });
 
   it('is not replayed beyond the end of its inbox, and says what to choose', async () => {
-    const end = new Date(Date.parse(MIDNIGHT) + 300_000).toISOString();
-    const archive = await recordingOf(
-      [recorded('1'), recorded('2', end)],
-      { 1: 'a: b', 2: 'a: b' },
-      { long: 'y' },
-    );
+    const archive = await recordingOfMails(['a: b', 'a: b'], { long: 'y' }, 300_000);
     const answer = await importZip(archive, '?speed=1&ttlMinutes=1&localPart=too-long');
     expect([answer.status, answer.body.code]).toEqual([400, 'invalid_request']);
     expect(answer.body.detail).toBe(
@@ -243,32 +225,21 @@ describe('a recorded inbox', () => {
   it('is imported in one step: a request that waits for mail of the account gets all messages at once', async () => {
     const { cursor } = (await app.api('GET', '/v1/messages')).body;
     const waiting = app.api('GET', `/v1/messages?wait=60&since=${encodeURIComponent(cursor)}`);
-    const files = { 1: mailOf('one'), 2: mailOf('two'), 3: mailOf('three') };
-    const archive = await recordingOf(
-      ['1', '2', '3'].map((file) => recorded(file)),
-      files,
-    );
-    const { body } = await importZip(archive);
+    const { body } = await importZip(await recordingOfMails(['one', 'two', 'three'].map(mailOf)));
     const { messages } = (await waiting).body;
     expect(messages.map(({ subject }: Body) => subject)).toEqual(['three', 'two', 'one']);
     expect(new Set(messages.map(({ inboxId }: Body) => inboxId))).toEqual(new Set([body.id]));
   });
 
   it('says that its replay was cut when a message cannot be stored', async () => {
-    const archive = await recordingOf([recorded('1'), recorded('2'), recorded('3')], {
-      ...{ 1: mailOf('good'), 2: '', 3: mailOf('never stored') },
-    });
+    const archive = await recordingOfMails([mailOf('good'), '', mailOf('never stored')]);
     const { body } = await importZip(archive, '?speed=1');
     const inbox = async () => (await app.api('GET', `/v1/inboxes/${body.id}`)).body;
     await expect.poll(inbox).toMatchObject({ replay: 'cut', messageCount: 1 });
   });
 
   it('is replayed in the recorded rhythm with ?speed=', async () => {
-    const at = (ms: number) => new Date(Date.parse(MIDNIGHT) + ms).toISOString();
-    const archive = await recordingOf(
-      [recorded('1', at(0)), recorded('2', at(60_000)), recorded('3', at(180_000))],
-      { 1: mailOf('first'), 2: mailOf('second'), 3: mailOf('third') },
-    );
+    const archive = await recordingOfMails(['first', 'second', 'third'].map(mailOf), {}, 90_000);
     const answer = await importZip(archive, '?speed=100');
     expect(answer.body).toMatchObject({ messageCount: 0, recordedMessages: 3, replay: 'running' });
     expect(answer.body.replayEndsAt).not.toBeNull();
@@ -293,11 +264,7 @@ describe('what is not a recording', () => {
     ['an archive without an index', () => zipOf({ 'a.eml': 'x' }), /no file "inbox.json"/],
     ['an index that is not JSON', () => zipOf({ 'inbox.json': '{' }), /is not JSON/],
     ['an index of a later version', () => indexed({ ...RECORDING, version: 2 }), /version 1 at "\/version"/],
-    [
-      'a message without an envelope',
-      () => indexed({ ...RECORDING, messages: [{ file: 'a' }] }),
-      /not a rec/,
-    ],
+    ['a bare message', () => indexed({ ...RECORDING, messages: [{ file: 'a' }] }), /not a rec/],
     ['a time that is none', () => recordingOf([recorded('a', 'yesterday')], { a: 'x' }), /not a rec/],
     ['a file that is not there', () => recordingOf([recorded('a.eml')]), /no file "a.eml"/],
   ];
@@ -308,9 +275,8 @@ describe('what is not a recording', () => {
   });
 
   it('creates no inbox when a message is damaged', async () => {
-    const damaged = Buffer.from(`${mailOf('damaged')}${'the text of a message, '.repeat(200)}`);
-    const files = { 1: mailOf('good'), 2: damaged };
-    const archive = await recordingOf([recorded('1'), recorded('2')], files, { damaged: 'yes' });
+    const damaged = `${mailOf('damaged')}${'the text of a message, '.repeat(200)}`;
+    const archive = await recordingOfMails([mailOf('good'), damaged], { damaged: 'yes' });
     const whole = Buffer.from(archive);
     const index = archive.indexOf('PK\u0001\u0002', 0, 'latin1');
     archive.fill(0x5a, index - 60, index - 40);

@@ -7,7 +7,7 @@ import type { Body } from '../support/api-client.ts';
 import { hasPostgres } from '../support/postgres.ts';
 import { sharedPostgres } from '../support/shared-postgres.ts';
 import { type HttpReceiver, startHttp } from './receivers.ts';
-import { startWebhookApp, until, type WebhookApp } from './start-webhooks.ts';
+import { startWebhookApp, type WebhookApp } from './start-webhooks.ts';
 
 const HOUR = 60 * 60_000;
 const STEP_MS = 50;
@@ -86,31 +86,6 @@ describe.each(['SQLite', 'PostgreSQL'])('webhooks on %s while the wall clock is 
     },
     TIME_LIMIT_MS,
   );
-
-  it.skipIf(withoutPostgres)('repeat no attempt in progress when the clock is set ahead', async () => {
-    const app = await start();
-    const inbox = await inboxOf(app);
-    const held: (() => void)[] = [];
-    const slow = await startHttp((response) => held.push(() => response.end()));
-    const webhook = await app.register(slow.port);
-    await app.mail(inbox.address, 'in progress');
-    await until(
-      () => held.length,
-      (count) => count === 1,
-    );
-    app.clock.step(HOUR);
-    // It wakes the claims, for which the lease must not be over.
-    await app.mail(inbox.address, 'next');
-    await app.clock.advance(5_000);
-    expect(slow.requests).toHaveLength(1);
-    for (const answer of held.splice(0)) answer();
-    await whileTimePasses([app], async () => held.length > 0);
-    for (const answer of held.splice(0)) answer();
-    const isDelivered = ({ state }: Body) => state === 'delivered';
-    const all = await app.untilDeliveries(webhook.id, (deliveries) => deliveries.every(isDelivered));
-    expect(all.map(({ attempts }) => attempts.length)).toEqual([1, 1]);
-    await slow.close();
-  });
 
   // On PostgreSQL it is the database's clock that counts.
   if (!isPostgres)
