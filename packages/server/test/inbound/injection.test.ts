@@ -310,16 +310,6 @@ describe('a slow or broken upload', () => {
     expect((await inject(inbox)).status).toBe(201);
     expect(await listed(inbox)).toHaveLength(1);
   });
-
-  it('of many at once are all taken, within the memory for mails in flight', async () => {
-    const inboxes = await Promise.all(Array.from({ length: 30 }, () => app.createInbox()));
-    // A file: it takes the same memory as a text, and less time to read.
-    const head = 'Subject: large\r\nContent-Type: application/zip\r\n\r\n';
-    const message = Buffer.alloc(MAX_BYTES, 'x');
-    message.write(head);
-    const answers = await Promise.all(inboxes.map((inbox) => inject(inbox, message)));
-    expect(answers.map(({ status }) => status)).toEqual(inboxes.map(() => 201));
-  });
 });
 
 it('a server without SMTP takes injected messages, too', async () => {

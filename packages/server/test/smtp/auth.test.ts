@@ -1,6 +1,4 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readCredentials } from '../../src/smtp/protocol.ts';
 import type { SmtpClient, Step } from '../support/smtp-script.ts';
 import { trustedCertificate } from '../support/tls/certificates.ts';
 import { CAPTURING, clientOfTest, type StartedSmtp, smtpOfTest } from './start-smtp.ts';
@@ -80,14 +78,6 @@ describe('AUTH succeeds', () => {
     ]);
     const taken = smtp.receiver.mails.flatMap(({ recipients }) => recipients.map(({ inboxId }) => inboxId));
     expect(taken).toEqual(Array(5).fill(CAPTURING.id));
-  });
-
-  test('while all arrives at once, as one packet', async () => {
-    await begin();
-    const lines = ['AUTH LOGIN', base64('inbox'), base64('secret'), 'MAIL FROM:<s@example.com>', 'QUIT', ''];
-    await client.play([
-      { send: Buffer.from(lines.join('\r\n')), expect: [ASK_USERNAME, ASK_PASSWORD, 235, 250, 221] },
-    ]);
   });
 
   test('but a recipient must still be an address', async () => {
@@ -183,33 +173,6 @@ describe('AUTH is rejected', () => {
   });
 });
 
-describe('whatever a client sends in an exchange', () => {
-  // The unit 'binary' of fast-check takes a second to prepare.
-  const anyCharacter = fc.integer({ min: 0, max: 0x10_ffff }).map((point) => String.fromCodePoint(point));
-  const lines = fc.oneof(
-    fc.string({ maxLength: 200 }),
-    fc.string({ unit: anyCharacter, maxLength: 50 }),
-    fc.base64String({ maxLength: 200 }),
-    fc.uint8Array({ maxLength: 100 }).map((bytes) => Buffer.from(bytes).toString('base64')),
-    fc.constantFrom('*', '=', '', 'PLAIN', RIGHT),
-  );
-
-  test('it leads to challenges, and then to a rejection with 5yz or to credentials', async () => {
-    await fc.assert(
-      fc.asyncProperty(lines, lines, async (first, second) => {
-        for (const command of [`AUTH ${first}`, `AUTH PLAIN ${first}`, `AUTH LOGIN ${first}`, 'AUTH LOGIN']) {
-          const found = await readCredentials(command, async ({ code }) => {
-            expect(code).toBe(334);
-            return second;
-          });
-          if (found && 'code' in found) expect(found.code).toBeGreaterThanOrEqual(500);
-          else expect(typeof found?.password).toBe('string');
-        }
-      }),
-    );
-  });
-});
-
 describe('lines of an exchange', () => {
   const long = (bytes: number) => base64('x'.repeat((bytes / 4) * 3));
 
@@ -237,12 +200,6 @@ describe('lines of an exchange', () => {
     await client.play(['AUTH LOGIN → 334']);
     await client.send('x'.repeat(200_000));
     expect(await client.closed()).toMatch(/421 4\.7\.0 /);
-  });
-
-  test('may come byte by byte', async () => {
-    await begin();
-    for (const byte of Buffer.from(`AUTH PLAIN\r\n${RIGHT}\r\n`)) await client.send(Uint8Array.of(byte));
-    await client.play([{ expect: [334, 235] }]);
   });
 });
 

@@ -106,22 +106,6 @@ describe('SMTP user name and password', () => {
     expect(await authReply(inbox.id, key)).toMatch(/^235 /);
   });
 
-  test('one mail to a hundred recipients is one message with all of them', async () => {
-    const inbox: Inbox = await app.createInbox();
-    const client = await connected();
-    await client.say(`AUTH PLAIN ${plain(inbox.id, inbox.token)}`);
-    await client.say('MAIL FROM:<app@example.org>');
-    const recipients = Array.from({ length: 100 }, (_, n) => `user${n}@shop.example`);
-    for (const to of recipients) expect(await client.say(`RCPT TO:<${to}>`)).toMatch(/^250 /);
-    expect(await client.say('RCPT TO:<one-too-many@shop.example>')).toMatch(/^452 4\.5\.3/);
-    await client.say('DATA');
-    expect(await client.say('Subject: All\r\n\r\nText\r\n.')).toMatch(/^250 /);
-    const [message, ...more] = await listed(inbox);
-    expect(more).toEqual([]);
-    const full = await app.api('GET', `/v1/inboxes/${inbox.id}/messages/${message?.id}`);
-    expect(full.body.envelope.rcptTo).toEqual(recipients);
-  });
-
   test('two sessions at once go to their own inboxes, and one without a login by its recipients', async () => {
     const inboxes: Inbox[] = [await app.createInbox(), await app.createInbox(), await app.createInbox()];
     const [first, second, third] = inboxes;

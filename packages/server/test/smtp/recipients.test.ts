@@ -22,13 +22,13 @@ const rcpt = (address: string, reply: number | string | RegExp): Step => ({
 });
 
 describe('RCPT decides', () => {
-  test.each([
+  test.each<[string, string, string | RegExp]>([
     ['a live inbox', 'a@mayfly.test', '250 2.1.5'],
     ['an address that nobody has', 'nobody@mayfly.test', '550 5.1.1 No such inbox here'],
     ['a domain that is not served', 'a@example.org', '550 5.1.1 No such inbox here'],
     ['a full inbox', 'full@mayfly.test', '452 4.2.2'],
-    ['a storage that is down', 'down@mayfly.test', '451 4.3.0'],
-    ['a defect of ours', 'broken@mayfly.test', '451 4.3.0'],
+    ['a storage that is down', 'down@mayfly.test', /^451 4\.3\.0 Temporary trouble here, try again later$/],
+    ['a defect of ours', 'broken@mayfly.test', /^451 4\.3\.0 Temporary trouble here, try again later$/],
     ['no domain', 'pepe', '501 5.1.3'],
     ['nothing', '', '501 5.1.3'],
     ['two addresses', 'a@mayfly.test,b@mayfly.test', '501 5.1.3'],
@@ -40,14 +40,6 @@ describe('RCPT decides', () => {
     ['a bare postmaster', 'Postmaster', '550 5.1.1'],
   ])('for %s', async (_name, address, reply) => {
     await playSmtp(smtp.port, [...withSender, rcpt(address, reply)]);
-  });
-
-  test('and tells nothing of what went wrong inside', async () => {
-    await playSmtp(smtp.port, [
-      ...withSender,
-      rcpt('down@mayfly.test', /^451 4\.3\.0 Temporary trouble here, try again later$/),
-      rcpt('broken@mayfly.test', /^451 4\.3\.0 Temporary trouble here, try again later$/),
-    ]);
   });
 
   test('by the declared size too', async () => {
