@@ -110,17 +110,17 @@ export class Pop3Connection implements Pop3Transport {
   }
 
   makeRoom(): void {
-    this.stop();
+    this.leave();
   }
 
   /** Closes the connection: now if it waits for a command, otherwise after the reply. */
-  stop(): void {
+  leave(): void {
     this.#isStopping = true;
     if (this.#waiting === 'end') this.#socket.destroySoon();
     if (this.#waiting === 'line') this.#end('-ERR [SYS/TEMP] The server closes the connection.\r\n');
   }
 
-  destroy(): void {
+  cut(): void {
     this.#socket.destroy();
   }
 

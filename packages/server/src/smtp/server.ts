@@ -1,7 +1,5 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { repeat, SECOND_MS } from '../clock.ts';
 import {
   ConnectionLimiter,
   isLoopback,
@@ -9,8 +7,8 @@ import {
   plainAddress,
   sourceKey,
 } from '../connection-limiter.ts';
+import { ConnectionServer } from '../connection-server.ts';
 import { newSessionId } from '../ids.ts';
-import { oncePerMinute } from '../log.ts';
 import { NO_RECIPIENT } from '../refusals/sql.ts';
 import { type DataReader, type NetworkMatch, networkMatch, readProxyHeader } from './input.ts';
 import { DEFAULT_SMTP_LIMITS, type SmtpLimits } from './limits.ts';
@@ -195,7 +193,6 @@ class Connection implements Transport, LimitedConnection {
     else this.#socket.destroy();
   }
 
-  /** Enforces time limits; called every second. */
   watch(now: number): void {
     const since = this.#settingUpSince ?? this.#endedAt;
     const limit = this.#settingUpSince === undefined ? LINGER_MS : this.#context.limits.handshakeMs;
@@ -345,68 +342,32 @@ export function createSmtpServer(options: SmtpServerOptions, deps: SmtpServerDep
   const { host, name, domains, tls, tlsPort, startTls, postmaster, proxyFrom } = options;
   const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
   const certificate = new Certificate(name, clock);
-  const open = new Set<Connection>();
+  const server = new ConnectionServer<Connection>({
+    ...{ protocol: 'SMTP', host, maxConnections: limits.maxConnections, clock, log },
+  });
   const context: ConnectionContext = {
     ...options,
     ...deps,
-    ...{ limits, certificate, open },
+    ...{ limits, certificate, open: server.open },
     limiter: new ConnectionLimiter(limits),
     visits: new SmtpVisits(),
     postmasterDomains: new Set(postmaster === 'log' ? domains : []),
     isTrustedProxy: networkMatch(proxyFrom),
   };
-  const stopping = new AbortController();
-  const listeners: Server[] = [];
-
-  async function listen(port: number, protection: Protection): Promise<number> {
-    // Half-open, so that a client that sends everything and closes its side (a script with nc) still gets replies.
-    const listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-      // Twice the limit, because rejected connections and those in a handshake are not counted by the limiter.
-      if (open.size >= 2 * limits.maxConnections) socket.destroy();
-      else new Connection(socket, protection, context);
-    });
-    listeners.push(listener);
-    // Bursts of connections overflow Node's default of 511, and some clients then wait forever.
-    listener.listen({ port, host, backlog: limits.maxConnections });
-    await once(listener, 'listening');
-    // Errors of accepting a connection, for example EMFILE.
-    const report = oncePerMinute(clock, (err, count) =>
-      log.error({ err, count }, 'SMTP connections were not accepted'),
-    );
-    listener.on('error', report);
-    return (listener.address() as AddressInfo).port;
-  }
+  const accept = (implicitTls: boolean, startTls: boolean) => (socket: Socket) =>
+    void new Connection(socket, { implicitTls, startTls }, context);
 
   return {
     visits: context.visits,
     useCertificate: (pair: KeyPair) => certificate.set(pair),
+    /** If it fails, `stop` closes what is open. */
     async start(): Promise<{ port: number; tlsPort: number | null }> {
       if (tls) certificate.set(tls);
       const offersTls = startTls === 'self-signed' || (startTls === 'auto' && tls !== null);
-      try {
-        const port = await listen(options.port, { implicitTls: false, startTls: offersTls });
-        const taken = tlsPort === null ? null : await listen(tlsPort, { implicitTls: true, startTls: false });
-        void repeat(clock, SECOND_MS, stopping.signal, async () => {
-          for (const connection of open) connection.watch(clock.monotonic());
-        });
-        return { port, tlsPort: taken };
-      } catch (error) {
-        for (const listener of listeners) listener.close();
-        throw error;
-      }
+      const port = await server.listen(options.port, accept(false, offersTls));
+      return { port, tlsPort: tlsPort === null ? null : await server.listen(tlsPort, accept(true, false)) };
     },
     /** Lets messages in transit finish until `deadlineMs`; other sessions get 421. Safe to call twice. */
-    async stop(deadlineMs: number): Promise<void> {
-      stopping.abort();
-      const closed = listeners.map((listener) => new Promise((resolve) => listener.close(resolve)));
-      for (const connection of open) connection.leave();
-      const allGone = new AbortController();
-      const late = clock.sleep(deadlineMs, allGone.signal).then(() => {
-        for (const connection of open) connection.cut();
-      });
-      await Promise.all(closed);
-      allGone.abort();
-      await late;
-    },
+    stop: (deadlineMs: number) => server.stop(deadlineMs),
   };
 }

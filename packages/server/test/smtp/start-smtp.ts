@@ -182,7 +182,10 @@ export async function startSmtp(
     },
     { receiver, budget, findCaptureTarget, clock, log, metrics },
   );
-  const ports = await server.start();
+  const ports = await server.start().catch(async (error) => {
+    await server.stop(0);
+    throw error;
+  });
   return {
     ...ports,
     receiver,

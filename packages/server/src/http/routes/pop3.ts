@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import {
@@ -12,10 +11,11 @@ import {
   Pop3Connection,
   refusalOf,
 } from '@mayfly/dialects';
-import { type Clock, repeat, SECOND_MS } from '../../clock.ts';
+import { type Clock, SECOND_MS } from '../../clock.ts';
 import { ConnectionLimiter, isLoopback, plainAddress, sourceKey } from '../../connection-limiter.ts';
+import { ConnectionServer } from '../../connection-server.ts';
 import type { FindCaptureTarget } from '../../inbound/smtp-credentials.ts';
-import { type Logger, oncePerMinute } from '../../log.ts';
+import type { Logger } from '../../log.ts';
 import { Certificate, type KeyPair } from '../../smtp/tls.ts';
 import { isDevKey } from '../access/credential.ts';
 import { DIALECT_HEADER } from '../access/gate.ts';
@@ -100,7 +100,10 @@ function maildropOf(send: Send, inboxId: string): Maildrop {
 /** Serves inboxes over POP3. */
 export function createPop3Server(options: Pop3Options, built: BuiltApp, { findInbox, clock, log }: Pop3Deps) {
   const { limits, startTls, tls } = options;
-  const open = new Set<Pop3Connection>();
+  const { maxConnections } = limits;
+  const server = new ConnectionServer<Pop3Connection>({
+    ...{ protocol: 'POP3', host: options.host, maxConnections, clock, log },
+  });
   const limiter = new ConnectionLimiter<Pop3Connection>(limits);
   const stopping = new AbortController();
   const offersTls = startTls === 'self-signed' || (startTls === 'auto' && tls !== null);
@@ -126,9 +129,7 @@ export function createPop3Server(options: Pop3Options, built: BuiltApp, { findIn
     return inbox && maildropOf(send, inbox.id);
   };
 
-  function accept(socket: Socket): void {
-    // More than the limit, because rejected connections stay open for a moment without being counted.
-    if (open.size >= 2 * limits.maxConnections) return void socket.destroy();
+  const accept = (socket: Socket): void => {
     const ip = plainAddress(socket.remoteAddress);
     const connection = new Pop3Connection(socket, {
       source: sourceKey(ip),
@@ -138,42 +139,26 @@ export function createPop3Server(options: Pop3Options, built: BuiltApp, { findIn
       onUsed: (used) => limiter.used(used),
       onError: (err) => log.error({ err }, 'A POP3 session failed'),
       onClose: (closed) => {
-        open.delete(closed);
+        server.open.delete(closed);
         limiter.leave(closed);
       },
     });
-    open.add(connection);
+    server.open.add(connection);
     if (limiter.enter(connection, isLoopback(ip)))
       connection.refuse('[SYS/TEMP] There are too many connections. Retry later.');
     else void connection.run();
-  }
+  };
 
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, accept);
   return {
     useCertificate: (pair: KeyPair) => certificate.set(pair),
     async start(): Promise<{ port: number }> {
       if (tls) certificate.set(tls);
-      server.listen({ port: options.port, host: options.host, backlog: limits.maxConnections });
-      await once(server, 'listening');
-      const report = oncePerMinute(clock, (err, count) =>
-        log.error({ err, count }, 'POP3 connections were not accepted'),
-      );
-      server.on('error', report);
-      void repeat(clock, SECOND_MS, stopping.signal, async () => {
-        for (const connection of open) connection.watch(clock.monotonic());
-      });
-      return { port: (server.address() as AddressInfo).port };
+      return { port: await server.listen(options.port, accept) };
     },
     /** Lets a current reply finish until `deadlineMs`. May be called twice, and before `start`. */
-    async stop(deadlineMs: number): Promise<void> {
+    stop(deadlineMs: number): Promise<void> {
       stopping.abort();
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const connection of open) connection.stop();
-      const allGone = new AbortController();
-      void closed.then(() => allGone.abort());
-      await clock.sleep(deadlineMs, allGone.signal);
-      for (const connection of open) connection.destroy();
-      await closed;
+      return server.stop(deadlineMs);
     },
   };
 }
