@@ -21,25 +21,20 @@ import { created, empty, json } from '../http/openapi/responses.ts';
 import { labelsOf, readPage } from '../http/request/inputs.ts';
 import { invalidField } from '../http/request/invalid-fields.ts';
 import { toTime } from '../http/response/time.ts';
-import { type AddRoute, routesOf } from '../http/route.ts';
+import { routesOf } from '../http/route.ts';
 import { quoted } from '../text/nearest.ts';
 import { addressOf, anyAddress, onFreeAddress, servedDomain } from './address-parameters.ts';
 import { createInbox, lifetime, repeatableRequest, toInbox } from './new-inbox.ts';
 import type { InboxRecord } from './records.ts';
 import { assertNoSink, liveInbox, throwEnded } from './records.ts';
 
-export function inboxRoutes(app: App, context: RouteContext): void {
-  const route = routesOf(app, 'Inboxes');
-  creation(route, context);
-  listing(route, context);
-  deletionByLabels(route, context);
-  fetching(route, context);
-  extension(route, context);
-  expiry(route, context);
-  deletion(route, context);
-}
+const ADDRESS_HOLD_MS = 10 * MINUTE_MS;
 
-function creation(route: AddRoute, context: RouteContext): void {
+export function inboxRoutes(app: App, context: RouteContext): void {
+  const { options, deps } = context;
+  const { store, clock, plans, events } = deps;
+  const route = routesOf(app, 'Inboxes');
+
   route('POST /v1/inboxes', {
     access: 'account:write',
     errors: [
@@ -64,9 +59,7 @@ function creation(route: AddRoute, context: RouteContext): void {
       return inbox;
     },
   });
-}
 
-function listing(route: AddRoute, { options, deps: { store, clock, plans } }: RouteContext): void {
   route('GET /v1/inboxes', {
     access: 'account:read',
     operationId: 'listInboxes',
@@ -91,9 +84,7 @@ function listing(route: AddRoute, { options, deps: { store, clock, plans } }: Ro
       };
     },
   });
-}
 
-function deletionByLabels(route: AddRoute, { deps: { store, clock, events } }: RouteContext): void {
   route('DELETE /v1/inboxes', {
     access: 'account:write',
     operationId: 'deleteInboxes',
@@ -116,9 +107,7 @@ function deletionByLabels(route: AddRoute, { deps: { store, clock, events } }: R
       return { deleted: ids.length };
     },
   });
-}
 
-function fetching(route: AddRoute, { options, deps: { plans } }: RouteContext): void {
   route('GET /v1/inboxes/:id', {
     access: 'inbox:read',
     operationId: 'getInbox',
@@ -132,10 +121,6 @@ function fetching(route: AddRoute, { options, deps: { plans } }: RouteContext): 
       return toInbox(inbox, plans.named(callerOf(request).account.plan), options.domains);
     },
   });
-}
-
-function extension(route: AddRoute, { options, deps }: RouteContext): void {
-  const { clock, plans } = deps;
 
   route('PATCH /v1/inboxes/:id', {
     access: 'inbox:write',
@@ -160,9 +145,7 @@ function extension(route: AddRoute, { options, deps }: RouteContext): void {
       return toInbox(liveInbox(changed, clock.now(), inbox.id), plan, options.domains);
     },
   });
-}
 
-function expiry(route: AddRoute, { deps }: RouteContext): void {
   route('POST /v1/inboxes/:id/expire', {
     access: 'inbox:write',
     errors: ['permanent_inbox'],
@@ -175,26 +158,11 @@ function expiry(route: AddRoute, { deps }: RouteContext): void {
     handler: async (request) => {
       const inbox = callersInbox(request);
       assertNoSink(inbox);
-      const now = deps.clock.now();
+      const now = clock.now();
       await setExpiry(deps, inbox, { ttlMinutes: inbox.ttlMinutes, expiresAt: now }, now);
     },
   });
-}
 
-/** Sets the expiry and publishes the change. @throws AppError `inbox_expired` or `not_found` if the inbox ended */
-async function setExpiry(
-  { store, events }: Pick<HttpDeps, 'store' | 'events'>,
-  inbox: InboxRecord,
-  change: { ttlMinutes: number; expiresAt: number },
-  now: number,
-): Promise<InboxRecord> {
-  const changed = await store.inboxes.setExpiry(inbox.accountId, inbox.id, change, now);
-  if (!changed) return throwEnded(store.inboxes, inbox, now);
-  events.publishInboxChange(inbox.id);
-  return changed;
-}
-
-function deletion(route: AddRoute, { options, deps: { store, clock, events } }: RouteContext): void {
   route('DELETE /v1/inboxes/:id', {
     access: 'inbox:write',
     errors: ['permanent_inbox'],
@@ -214,11 +182,7 @@ function deletion(route: AddRoute, { options, deps: { store, clock, events } }: 
       events.publishInboxChange(inbox.id);
     },
   });
-}
 
-const ADDRESS_HOLD_MS = 10 * MINUTE_MS;
-
-export function addressRoutes(app: App, { options, deps: { store, clock } }: RouteContext): void {
   routesOf(app, 'Addresses')('POST /v1/addresses/generate', {
     access: 'account:write',
     operationId: 'generateAddress',
@@ -246,4 +210,17 @@ export function addressRoutes(app: App, { options, deps: { store, clock } }: Rou
       return { ...parts, heldUntil: toTime(heldUntil) };
     },
   });
+}
+
+/** Sets the expiry and publishes the change. @throws AppError `inbox_expired` or `not_found` if the inbox ended */
+async function setExpiry(
+  { store, events }: Pick<HttpDeps, 'store' | 'events'>,
+  inbox: InboxRecord,
+  change: { ttlMinutes: number; expiresAt: number },
+  now: number,
+): Promise<InboxRecord> {
+  const changed = await store.inboxes.setExpiry(inbox.accountId, inbox.id, change, now);
+  if (!changed) return throwEnded(store.inboxes, inbox, now);
+  events.publishInboxChange(inbox.id);
+  return changed;
 }

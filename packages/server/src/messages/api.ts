@@ -16,7 +16,7 @@ import type { App, RouteContext } from '../http/context.ts';
 import { bytes, ConditionalHeaders, ETAG, empty, json, NOT_MODIFIED } from '../http/openapi/responses.ts';
 import { baseUrl } from '../http/request/inputs.ts';
 import { contentTag, immutableTag, isFresh, sendJson } from '../http/response/etag.ts';
-import { type AddRoute, routesOf } from '../http/route.ts';
+import { routesOf } from '../http/route.ts';
 import { throwEnded } from '../inboxes/records.ts';
 import { fold } from '../mail/matching/compared-content.ts';
 import { type Contents, findMessage, rawPieces, throwMissing } from './contents.ts';
@@ -30,18 +30,20 @@ const OCTETS = 'application/octet-stream';
 const wantsOctets = (accept = ''): boolean =>
   accept.includes(OCTETS) && !accept.includes(RAW_TYPE) && !accept.includes('*/*');
 
-export function messageRoutes(app: App, context: RouteContext): void {
-  const route = routesOf(app, 'Messages');
-  readRoute(route, context);
-  rawRoute(route, context);
-  markRoute(route, context);
-  deleteRoutes(route, context);
-}
+/** ETag of a message. Of a stored message only readAt and tags can change, so its content need not be hashed. */
+const markedTag = ({ id, readAt, tags }: MessageRecord, include = ''): string =>
+  contentTag(Buffer.from(JSON.stringify([id, readAt, tags, include])));
 
-function readRoute(
-  route: AddRoute,
+/** Of tags that differ only in case, the first. */
+const onceEach = (tags: readonly string[]): string[] =>
+  [...Map.groupBy(tags, fold).values()].flatMap(([first]) => first ?? []);
+
+export function messageRoutes(
+  app: App,
   { options, deps: { store, clock }, held, contents, responses }: RouteContext,
 ): void {
+  const route = routesOf(app, 'Messages');
+
   route('GET /v1/inboxes/:id/messages/:messageId', {
     access: 'inbox:read',
     operationId: 'getMessage',
@@ -60,28 +62,19 @@ function readRoute(
       const { body, tag } = await responses.json(inbox, `${base} ${request.url}`, async () => {
         const message = await findMessage(store, inbox, messageId, clock.now());
         const tag = markedTag(message, include);
-        if (message.isPartial) {
-          // The contents of attachments are not included when the whole message is parsed again.
-          const fields = include ? { truncated: true as const } : {};
-          const json = await held.hold(reply, (signal) => contents.json(message, base, signal, fields));
-          return { json, tag };
-        }
-        if (!include) return { json: JSON.stringify(toMessage(message, base)), tag };
+        if (!include && !message.isPartial) return { json: JSON.stringify(toMessage(message, base)), tag };
+        // The contents of attachments are not included when the whole message is parsed again.
         const json = await held.hold(reply, (signal) =>
-          messageWithAttachments(message, base, contents, signal),
+          message.isPartial
+            ? contents.json(message, base, signal, include ? { truncated: true } : {})
+            : messageWithAttachments(message, base, contents, signal),
         );
         return { json, tag };
       });
       return sendJson(request, reply, body, tag);
     },
   });
-}
 
-/** ETag of a message. Of a stored message only readAt and tags can change, so its content need not be hashed. */
-const markedTag = ({ id, readAt, tags }: MessageRecord, include = ''): string =>
-  contentTag(Buffer.from(JSON.stringify([id, readAt, tags, include])));
-
-function markRoute(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
   route('PATCH /v1/inboxes/:id/messages/:messageId', {
     access: 'inbox:write',
     operationId: 'markMessage',
@@ -101,13 +94,7 @@ function markRoute(route: AddRoute, { deps: { store, clock } }: RouteContext): v
       return toSummary(marked ?? (await throwMissing(store.inboxes, inbox, messageId, now)));
     },
   });
-}
 
-/** Of tags that differ only in case, the first. */
-const onceEach = (tags: readonly string[]): string[] =>
-  [...Map.groupBy(tags, fold).values()].flatMap(([first]) => first ?? []);
-
-function rawRoute(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
   route('GET /v1/inboxes/:id/messages/:messageId/raw', {
     access: 'inbox:read',
     operationId: 'getRawMessage',
@@ -137,9 +124,7 @@ function rawRoute(route: AddRoute, { deps: { store, clock } }: RouteContext): vo
         .send(Readable.from(source, { objectMode: false }));
     },
   });
-}
 
-function deleteRoutes(route: AddRoute, { deps: { store, clock } }: RouteContext): void {
   route('DELETE /v1/inboxes/:id/messages', {
     access: 'inbox:write',
     operationId: 'deleteMessages',
@@ -170,10 +155,7 @@ function deleteRoutes(route: AddRoute, { deps: { store, clock } }: RouteContext)
       if (!deleted) return throwMissing(store.inboxes, inbox, messageId, now);
     },
   });
-}
 
-export function lintRoutes(app: App, { deps: { store, clock }, held, contents }: RouteContext): void {
-  const route = routesOf(app, 'Messages');
   route('GET /v1/inboxes/:id/messages/:messageId/lint', {
     access: 'inbox:read',
     operationId: 'lintMessage',

@@ -22,7 +22,7 @@ import { createNewestRows, type ListQuery, listAccountMessages, listMessages } f
 
 const NEVER = new AbortController().signal;
 
-export function messageListRoute(app: App, { deps, held, heldDeps, responses }: RouteContext): void {
+export function listRoutes(app: App, { deps, held, heldDeps, responses }: RouteContext): void {
   const route = routesOf(app, 'Messages');
   const listDeps = { ...heldDeps, newest: createNewestRows() };
   route('GET /v1/inboxes/:id/messages', {
@@ -55,10 +55,7 @@ export function messageListRoute(app: App, { deps, held, heldDeps, responses }: 
       return sendJson(request, reply, body, tag);
     },
   });
-}
 
-export function accountMessageRoutes(app: App, { held, heldDeps }: RouteContext): void {
-  const route = routesOf(app, 'Messages');
   route('GET /v1/messages', {
     access: 'account:read',
     operationId: 'listAccountMessages',

@@ -9,7 +9,7 @@ import type { App, RouteContext } from '../http/context.ts';
 import { json } from '../http/openapi/responses.ts';
 import { baseUrl } from '../http/request/inputs.ts';
 import { toTime } from '../http/response/time.ts';
-import { type AddRoute, routesOf } from '../http/route.ts';
+import { routesOf } from '../http/route.ts';
 import { IMAGE_TYPES } from '../mail/mail.ts';
 import { sendAttachment } from './attachments-api.ts';
 import { findMessage, throwMissing } from './contents.ts';
@@ -45,15 +45,10 @@ const urlOf = ({ options }: RouteContext, capability: string, request: FastifyRe
   `${baseUrl(options.publicUrl, request)}/preview/${capability}`;
 
 export function previewRoutes(app: App, context: RouteContext): void {
-  linkRoute(routesOf(app, 'Messages'), context);
-  pageRoutes(app, context);
-}
-
-function linkRoute(route: AddRoute, context: RouteContext): void {
   const { deps, held, contents } = context;
   const { store, clock } = deps;
 
-  route('POST /v1/inboxes/:id/messages/:messageId/preview', {
+  routesOf(app, 'Messages')('POST /v1/inboxes/:id/messages/:messageId/preview', {
     access: 'inbox:read',
     operationId: 'previewMessage',
     summary: 'Show a message in a browser',
@@ -84,11 +79,6 @@ function linkRoute(route: AddRoute, context: RouteContext): void {
       } satisfies Preview;
     },
   });
-}
-
-function pageRoutes(app: App, context: RouteContext): void {
-  const { deps, held, contents } = context;
-  const { store, clock } = deps;
 
   async function opened(capability: string): Promise<{ message: FullMessageRecord; isRemote: boolean }> {
     const link = await readCapability(capability, context);

@@ -18,7 +18,7 @@ import { json } from '../http/openapi/responses.ts';
 import { baseUrl } from '../http/request/inputs.ts';
 import { sendJson } from '../http/response/etag.ts';
 import { toTime } from '../http/response/time.ts';
-import { type AddRoute, routesOf } from '../http/route.ts';
+import { routesOf } from '../http/route.ts';
 import { timeOfId } from '../ids.ts';
 import { throwEnded } from '../inboxes/records.ts';
 import { NO_CONTENT } from '../mail/mail.ts';
@@ -30,13 +30,10 @@ import { waitAndExplain } from './wait.ts';
 /** Yield to the event loop after serializing a message of this size. */
 const LONG_JSON_BYTES = 128 * 1024;
 
-export function waitRoutes(app: App, context: RouteContext): void {
+export function waitRoutes(app: App, { options, deps, held, heldDeps }: RouteContext): void {
+  const { store, refusalsWritten, clock, waitLog, visits = null, receivesAll = false } = deps;
   const route = routesOf(app, 'Messages');
-  waitRoute(route, context);
-  failedWaitRoute(route, context);
-}
 
-function waitRoute(route: AddRoute, { options, deps, held, heldDeps }: RouteContext): void {
   route('POST /v1/inboxes/:id/wait', {
     access: 'inbox:read',
     operationId: 'waitForMessages',
@@ -55,7 +52,6 @@ function waitRoute(route: AddRoute, { options, deps, held, heldDeps }: RouteCont
         ...(askedSeconds !== undefined && { askedMs: askedSeconds * SECOND_MS }),
       };
       const caller = { ownsAccount: request.caller?.key != null, remoteAddress: plainAddress(request.ip) };
-      const { store, refusalsWritten, clock, waitLog, visits = null, receivesAll = false } = deps;
       const begun = clock.monotonic();
       const waitDeps = {
         ...{ held: heldDeps, store, refusalsWritten, domains: options.domains },
@@ -76,9 +72,7 @@ function waitRoute(route: AddRoute, { options, deps, held, heldDeps }: RouteCont
       return sendJson(request, reply, json, null);
     },
   });
-}
 
-function failedWaitRoute(route: AddRoute, { deps }: RouteContext): void {
   route('GET /v1/inboxes/:id/waits/:waitId', {
     access: 'inbox:read-ended',
     operationId: 'getWait',
@@ -90,11 +84,11 @@ function failedWaitRoute(route: AddRoute, { deps }: RouteContext): void {
     handler: async (request) => {
       const { id, waitId } = request.params;
       const { account } = callerOf(request);
-      await deps.waitLog.flushed();
-      const now = deps.clock.now();
-      const found = await deps.store.waits.find(account.id, id, waitId, now);
+      await waitLog.flushed();
+      const now = clock.now();
+      const found = await store.waits.find(account.id, id, waitId, now);
       const inbox = { accountId: account.id, id };
-      if (!found) return throwEnded(deps.store.inboxes, inbox, now, notFound('wait', waitId));
+      if (!found) return throwEnded(store.inboxes, inbox, now, notFound('wait', waitId));
       const { explanation, ...ended } = JSON.parse(found.plain);
       const content = found.content === null ? {} : JSON.parse(found.content);
       const endedAt = toTime(timeOfId('wai', waitId) ?? 0);
