@@ -120,7 +120,6 @@ const INBOXES = [
     last_received_at ${INT} not null,
     version ${INT} not null,
     freed ${INT} not null, -- 1 once messages were freed: it has ended for good; those up to emptied_up_to may be left
-    has_webhook ${INT} default 0 not null, -- 1 once it had a webhook of its own; of others no webhook is searched
     kind ${ID} default 'address' not null,
     emptied_up_to ${INT} default 0 not null, -- messages up to this time were deleted; 0 once their rows are freed
     faults text, -- JSON text of its fault rules

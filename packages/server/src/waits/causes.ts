@@ -34,8 +34,6 @@ export interface Facts {
   /** The newest message that matches but arrived before `since`. */
   earlier: MessageRecord | undefined;
   evidence: Surroundings;
-  /** Activity of SMTP clients before this time does not count. */
-  clientsAfter: number;
 }
 
 const sentences = (...all: string[]): string => all.filter((sentence) => sentence !== '').join(' ');
@@ -353,7 +351,7 @@ function handshake({ evidence: { failedHandshakes } }: Facts): Cause[] {
 }
 
 function guesses(facts: Facts): Cause[] {
-  const { leaver, lastClientAt, otherMail } = facts.evidence;
+  const { leaver, lastClientAt, clientsAfter, otherMail } = facts.evidence;
   const other = otherMail.find(({ reason }) => reason !== 'same-recipient');
   if (other) {
     const where = whereTo(other, other.reason === 'refused', facts);
@@ -365,7 +363,7 @@ function guesses(facts: Facts): Cause[] {
     return [possible('left_without_recipient', text)];
   }
   const advice = 'check that the application has sent the mail, to this address and to this SMTP server.';
-  const quietSince = lengthOf(facts) === 0 ? facts.clientsAfter : facts.begun;
+  const quietSince = lengthOf(facts) === 0 ? clientsAfter : facts.begun;
   if (lastClientAt !== undefined && (lastClientAt ?? 0) < quietSince) {
     const last = lastClientAt === null ? '' : ` (the last one ${duration(facts.now - lastClientAt)} ago)`;
     const text = `No client connected to the SMTP server in that time${last}: ${advice}`;

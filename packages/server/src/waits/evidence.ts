@@ -70,6 +70,8 @@ export interface Surroundings extends Evidence {
   held: { count: number; firstAt: number | null };
   /** When an SMTP client was last active, epoch milliseconds; null before the first client, undefined if unknown. */
   lastClientAt: number | null | undefined;
+  /** Activity of SMTP clients before this time does not count. */
+  clientsAfter: number;
 }
 
 const plain = (path: string): string => {
@@ -80,212 +82,192 @@ const plain = (path: string): string => {
 const newestOf = <T extends { at: number }>(all: readonly T[]): T[] =>
   all.toSorted((a, b) => b.at - a.at).slice(0, MAX_SHOWN);
 
+/** A failed wait; times are epoch milliseconds. */
+interface Failed {
+  inbox: InboxRecord;
+  caller: ExplanationCaller;
+  /** The time of `since`. */
+  from: number;
+  begun: number;
+  now: number;
+  /** If true, mail to other addresses is ignored. */
+  hasArrived: boolean;
+  /** Whether the message at a time meets the conditions. */
+  meets(inboxId: string, at: number): Promise<boolean>;
+}
+
 /** Collects the evidence for a failed wait. All reads are bounded and use an index. */
-export class Investigation {
-  /** When the wait ended, epoch milliseconds. */
-  readonly now: number;
-  /** Activity of SMTP clients before this time does not count. */
-  readonly clientsAfter: number;
-  readonly #deps: EvidenceDeps;
-  readonly #inbox: InboxRecord;
-  readonly #caller: ExplanationCaller;
-  /** Evidence before these times does not count: `own` for mail to this address, `shared` for all other mail. */
-  readonly #after: { own: number; shared: number };
+export async function evidenceOf(
+  { held, store, domains, visits, seesAllClients }: EvidenceDeps,
+  { inbox, caller, from, begun, now, hasArrived, meets }: Failed,
+): Promise<Surroundings> {
+  const { id, kind, accountId, address: wanted, domain: ownDomain, createdAt } = inbox;
+  const { ownsAccount } = caller;
+  const oldest = Math.max(from, now - REFUSAL_KEPT_MS);
+  // Evidence before these times does not count: for mail to this address, all other mail, and SMTP clients.
+  const ownAfter = Math.max(oldest, createdAt - LEAD_MS);
+  const sharedAfter = Math.max(oldest, begun - LEAD_MS);
+  const clientsAfter = Math.max(sharedAfter, createdAt - 1);
 
-  /** @param times `from`: the time of `since`; `begun`: when the wait began; both epoch milliseconds */
-  constructor(
-    deps: EvidenceDeps,
-    inbox: InboxRecord,
-    caller: ExplanationCaller,
-    { from, begun }: { from: number; begun: number },
-  ) {
-    this.#deps = deps;
-    this.#inbox = inbox;
-    this.#caller = caller;
-    this.now = deps.held.clock.now();
-    const oldest = Math.max(from, this.now - REFUSAL_KEPT_MS);
-    const shared = Math.max(oldest, begun - LEAD_MS);
-    this.#after = { own: Math.max(oldest, inbox.createdAt - LEAD_MS), shared };
-    this.clientsAfter = Math.max(shared, inbox.createdAt - 1);
-  }
-
-  /** @param hasArrived if true, mail to other addresses is ignored @param meets whether the message at a time meets the conditions */
-  async collect(
-    hasArrived: boolean,
-    meets: (inboxId: string, at: number) => Promise<boolean>,
-  ): Promise<Surroundings> {
-    const { store, visits, seesAllClients } = this.#deps;
-    const after = Math.min(this.#after.own, this.clientsAfter);
-    const concerning = await store.refusals.listConcerning(this.#inbox.address, after, this.now);
-    const own = await this.#refusals(concerning);
-    const unnamed = await this.#unnamed(concerning);
-    const captured = await this.#captured(concerning);
-    const { nearMisses, early, others, sinkId, catchAllId } = await this.#elsewhere();
-    const otherMail = [...captured, ...early].slice(0, MAX_OTHERS);
-    const failed = unnamed.failedHandshakes.filter(({ hasRecovered }) => !hasRecovered);
-    const found = [own, unnamed.refused, failed, nearMisses, otherMail].flat();
-    if (found.length === 0 && !hasArrived) otherMail.push(...(await this.#guesses(others, meets)));
-    return {
-      refused: newestOf([...own, ...unnamed.refused]),
-      nearMisses: newestOf(nearMisses),
-      otherMail,
-      failedHandshakes: unnamed.failedHandshakes,
-      ...{ sinkId, catchAllId, inboxes: await this.#inboxesOf([...nearMisses, ...otherMail]) },
-      leaver: (await this.#visible(visits?.earlyLeavers(this.clientsAfter) ?? []))[0],
-      lastClientAt: seesAllClients ? visits?.lastAt : undefined,
-      held: await store.outgoing.held(this.#inbox.id, this.now),
-    };
-  }
-
-  async #refusals(concerning: readonly Refusal[]): Promise<Refusal[]> {
-    const { id, kind, address, domain } = this.#inbox;
+  async function ownRefusals(concerning: readonly Refusal[]): Promise<Refusal[]> {
     const all =
       kind === 'catch-all'
-        ? await this.#deps.store.refusals.listByDomain(domain, id, MAX_SHOWN, this.now)
-        : concerning.filter((one) => one.address === address);
-    const own = all.filter(({ at }) => at > this.#after.own);
-    return own.length > 0 && (await this.#isUsable(address)) ? own : [];
+        ? await store.refusals.listByDomain(ownDomain, id, MAX_SHOWN, now)
+        : concerning.filter(({ address }) => address === wanted);
+    const newer = all.filter(({ at }) => at > ownAfter);
+    return newer.length > 0 && (await isUsable(wanted)) ? newer : [];
   }
 
   /** Failed TLS handshakes, and refusals at MAIL and AUTH, all of which name no recipient. */
-  async #unnamed(concerning: readonly Refusal[]): Promise<Pick<Evidence, 'refused' | 'failedHandshakes'>> {
-    const visible = await this.#visible(
-      concerning.filter(({ address, at }) => address === NO_RECIPIENT && at > this.clientsAfter),
+  async function withoutRecipient(
+    concerning: readonly Refusal[],
+  ): Promise<Pick<Evidence, 'refused' | 'failedHandshakes'>> {
+    const shown = await visible(
+      concerning.filter(({ address, at }) => address === NO_RECIPIENT && at > clientsAfter),
     );
     const hasCode = ({ reply }: Refusal): boolean => /^\d{3} /.test(reply);
-    const failed = visible
+    const handshakes = shown
       .filter((one) => !hasCode(one))
       .map(({ at, remoteAddress, helo, reply }) => ({
         ...{ at, remoteAddress, reason: reply },
-        hasRecovered: this.#deps.visits?.hasDeliveredSince({ remoteAddress, helo }, at) ?? false,
+        hasRecovered: visits?.hasDeliveredSince({ remoteAddress, helo }, at) ?? false,
       }));
-    return { refused: visible.filter(hasCode), failedHandshakes: newestOf(failed) };
+    return { refused: shown.filter(hasCode), failedHandshakes: newestOf(handshakes) };
   }
 
   /**
    * SMTP clients that named no recipient cannot be assigned to an account. If there is only one account, it sees all
    * of them; otherwise the caller sees those from its own address.
    */
-  async #visible<T extends { remoteAddress: string }>(clients: readonly T[]): Promise<T[]> {
-    const own = clients.filter(({ remoteAddress }) => remoteAddress === this.#caller.remoteAddress);
-    return own.length < clients.length && (await this.#isOnlyAccount()) ? [...clients] : own;
+  async function visible<T extends { remoteAddress: string }>(clients: readonly T[]): Promise<T[]> {
+    const callers = clients.filter(({ remoteAddress }) => remoteAddress === caller.remoteAddress);
+    return callers.length < clients.length && (await isOnlyAccount()) ? [...clients] : callers;
   }
 
-  async #isOnlyAccount(): Promise<boolean> {
-    if (!this.#caller.ownsAccount) return false;
-    const { accounts, hasMore } = await this.#deps.store.accounts.list({ limit: 1, after: null });
+  async function isOnlyAccount(): Promise<boolean> {
+    if (!ownsAccount) return false;
+    const { accounts, hasMore } = await store.accounts.list({ limit: 1, after: null });
     return accounts.length === 1 && !hasMore;
   }
 
   /** Mail that no inbox received, or that the sink or a catch-all inbox received because no other inbox did. */
-  async #elsewhere() {
-    const { held, store } = this.#deps;
-    const { id, accountId, address: wanted, createdAt } = this.#inbox;
-    const { ofDomain, sink } = await store.inboxes.findTakers(wanted, this.now);
+  async function elsewhere() {
+    const { ofDomain, sink } = await store.inboxes.findTakers(wanted, now);
     const ownId = (taker: typeof sink): string | null =>
-      taker && taker.inboxId !== id && taker.accountId === accountId && this.#caller.ownsAccount
-        ? taker.inboxId
-        : null;
+      taker && taker.inboxId !== id && taker.accountId === accountId && ownsAccount ? taker.inboxId : null;
     const [sinkId, catchAllId] = [ownId(sink), ownId(ofDomain?.live)];
     // Whole seconds, so that waits that end together share the reads.
-    const after = Math.floor(this.#after.shared / SECOND_MS) * SECOND_MS;
+    const after = Math.floor(sharedAfter / SECOND_MS) * SECOND_MS;
     const similar = (inboxId: string | null, outcome: NearMiss['outcome'], lines: string) =>
-      findSimilar(lines, this.#inbox, MAX_OTHERS + 1).map((one) => ({ ...one, inboxId, outcome }));
+      findSimilar(lines, inbox, MAX_OTHERS + 1).map((one) => ({ ...one, inboxId, outcome }));
     const received = async (taker: string, inboxId: string | null) =>
-      similar(inboxId, 'received', await held.store.messages.recipients(taker, after, this.now));
+      similar(inboxId, 'received', await held.store.messages.recipients(taker, after, now));
     const all = [
-      ...similar(null, 'refused', await held.store.refusals.recent(after, this.now)),
+      ...similar(null, 'refused', await held.store.refusals.recent(after, now)),
       ...(sink && sink.inboxId !== id ? await received(sink.inboxId, sinkId) : []),
       ...(catchAllId === null ? [] : await received(catchAllId, catchAllId)),
     ];
     const early = all.flatMap(({ address, at, inboxId }): OtherMail[] => {
-      const isEarly = address === wanted && at > this.#after.shared && at <= createdAt && inboxId !== null;
+      const isEarly = address === wanted && at > sharedAfter && at <= createdAt && inboxId !== null;
       return isEarly ? [{ address, at, reason: 'same-recipient', inboxId }] : [];
     });
-    const others: OtherMail[] = [];
+    const dissimilar: OtherMail[] = [];
     const misses = new Map<string, NearMiss>();
     for (const { address, path, at, inboxId, outcome } of all) {
-      if (at <= this.clientsAfter || address === wanted) continue;
+      if (at <= clientsAfter || address === wanted) continue;
       if (address === undefined) {
         const reason = outcome === 'refused' ? 'refused' : 'meets-conditions';
-        others.push({ address: plain(path), at, reason, inboxId });
+        dissimilar.push({ address: plain(path), at, reason, inboxId });
         continue;
       }
       const known = misses.get(`${outcome} ${address}`) ?? { address, at, times: 0, outcome, inboxId };
       misses.set(`${outcome} ${address}`, { ...known, times: known.times + 1 });
     }
-    return { nearMisses: await this.#known([...misses.values()]), early, others, sinkId, catchAllId };
+    const similarMail = await visibleMisses([...misses.values()]);
+    return { nearMisses: similarMail, early, others: dissimilar, sinkId, catchAllId };
   }
 
   /** Near misses that the account may see, because their address belongs to no other account. */
-  async #known(misses: readonly NearMiss[]): Promise<NearMiss[]> {
+  async function visibleMisses(misses: readonly NearMiss[]): Promise<NearMiss[]> {
     const refused = misses.filter(({ outcome }) => outcome === 'refused').map(({ address }) => address);
-    const known = new Set(await this.#refusedAmong(refused));
-    const found: NearMiss[] = [];
+    const known = new Set(await refusedAmong(refused));
+    const seen: NearMiss[] = [];
     for (const miss of misses) {
       const isVisible = miss.outcome === 'received' || known.has(miss.address);
-      if (isVisible && (miss.inboxId !== null || (await this.#isUsable(miss.address)))) found.push(miss);
+      if (isVisible && (miss.inboxId !== null || (await isUsable(miss.address)))) seen.push(miss);
     }
-    return found;
+    return seen;
   }
 
-  async #refusedAmong(addresses: readonly string[]): Promise<string[]> {
+  async function refusedAmong(addresses: readonly string[]): Promise<string[]> {
     if (addresses.length === 0) return [];
-    const { ownsAccount } = this.#caller;
-    const page = { after: this.clientsAfter, limit: MAX_SHOWN, among: addresses.slice(0, MAX_COMPARED) };
-    const owner = ownsAccount ? this.#inbox.accountId : null;
-    return this.#deps.store.refusals.listAddresses(owner, page, this.now);
+    const page = { after: clientsAfter, limit: MAX_SHOWN, among: addresses.slice(0, MAX_COMPARED) };
+    return store.refusals.listAddresses(ownsAccount ? accountId : null, page, now);
   }
 
   /** Mail for this address that was stored in another inbox, because its SMTP session was authenticated for that inbox. */
-  async #captured(concerning: readonly Refusal[]): Promise<OtherMail[]> {
-    const { accountId, address } = this.#inbox;
-    if (!this.#caller.ownsAccount) return [];
-    const found: OtherMail[] = [];
+  async function capturedMail(concerning: readonly Refusal[]): Promise<OtherMail[]> {
+    if (!ownsAccount) return [];
+    const mails: OtherMail[] = [];
     for (const { at, capturedBy } of concerning) {
-      if (at <= this.#after.own || capturedBy?.accountId !== accountId) continue;
+      if (at <= ownAfter || capturedBy?.accountId !== accountId) continue;
       const { inboxId } = capturedBy;
-      const other = await this.#deps.store.inboxes.find(accountId, inboxId, this.now);
-      if (other && other.expiresAt > this.now) found.push({ address, at, reason: 'same-recipient', inboxId });
+      const other = await store.inboxes.find(accountId, inboxId, now);
+      const isLive = other && other.expiresAt > now;
+      if (isLive) mails.push({ address: wanted, at, reason: 'same-recipient', inboxId });
     }
-    return found;
+    return mails;
   }
 
   /** Mail to dissimilar addresses that is possibly intended for this inbox; none if there are more than MAX_OTHERS addresses. */
-  async #guesses(
-    others: readonly OtherMail[],
-    meets: (inboxId: string, at: number) => Promise<boolean>,
-  ): Promise<OtherMail[]> {
-    if (others.length > MAX_OTHERS || !this.#caller.ownsAccount) return [];
-    const refused = others.filter(({ inboxId }) => inboxId === null).map(({ address }) => address);
-    const isKnowable = refused.length > 0 && (await this.#isOnlyAccount());
-    const known = new Set(isKnowable ? await this.#refusedAmong(refused) : []);
+  async function guessesAmong(all: readonly OtherMail[]): Promise<OtherMail[]> {
+    if (all.length > MAX_OTHERS || !ownsAccount) return [];
+    const refused = all.filter(({ inboxId }) => inboxId === null).map(({ address }) => address);
+    const isKnowable = refused.length > 0 && (await isOnlyAccount());
+    const known = new Set(isKnowable ? await refusedAmong(refused) : []);
     const guesses: OtherMail[] = [];
-    for (const one of others) {
+    for (const one of all) {
       const { inboxId, address, at } = one;
       if (inboxId === null ? known.has(address) : await meets(inboxId, at)) guesses.push(one);
     }
     return guesses;
   }
 
-  async #inboxesOf(mails: readonly (NearMiss | OtherMail)[]): Promise<Map<string, InboxRecord>> {
-    const { accountId } = this.#inbox;
-    const { inboxes } = this.#deps.store;
-    const found = new Map<string, InboxRecord>();
-    for (const { address, inboxId } of this.#caller.ownsAccount ? mails : []) {
-      const id = inboxId ?? (await inboxes.findTakers(address, this.now)).ofAddress?.inboxId;
-      const inbox = id ? await inboxes.find(accountId, id, this.now) : undefined;
-      if (inbox) found.set(inboxId ?? address, inbox);
+  async function inboxesOf(mails: readonly (NearMiss | OtherMail)[]): Promise<Map<string, InboxRecord>> {
+    const named = new Map<string, InboxRecord>();
+    for (const { address, inboxId } of ownsAccount ? mails : []) {
+      const other = inboxId ?? (await store.inboxes.findTakers(address, now)).ofAddress?.inboxId;
+      const record = other ? await store.inboxes.find(accountId, other, now) : undefined;
+      if (record) named.set(inboxId ?? address, record);
     }
-    return found;
+    return named;
   }
 
   /** Whether the account can use the domain, or it is a typing error of a shared domain. Other domains may belong to other accounts. */
-  async #isUsable(address: string): Promise<boolean> {
-    const { domains, store } = this.#deps;
+  async function isUsable(address: string): Promise<boolean> {
     const domain = domainOf(address);
     const parent = domain.slice(domain.indexOf('.') + 1);
     if (domains.some((one) => one === domain || one === parent || areDomainsAlike(one, domain))) return true;
-    return (await store.domains.list(this.#inbox.accountId)).some((one) => one.domain === domain);
+    return (await store.domains.list(accountId)).some((one) => one.domain === domain);
   }
+
+  const concerning = await store.refusals.listConcerning(wanted, Math.min(ownAfter, clientsAfter), now);
+  const own = await ownRefusals(concerning);
+  const unnamed = await withoutRecipient(concerning);
+  const captured = await capturedMail(concerning);
+  const { nearMisses, early, others, sinkId, catchAllId } = await elsewhere();
+  const otherMail = [...captured, ...early].slice(0, MAX_OTHERS);
+  const failed = unnamed.failedHandshakes.filter(({ hasRecovered }) => !hasRecovered);
+  const found = [own, unnamed.refused, failed, nearMisses, otherMail].flat();
+  if (found.length === 0 && !hasArrived) otherMail.push(...(await guessesAmong(others)));
+  return {
+    refused: newestOf([...own, ...unnamed.refused]),
+    nearMisses: newestOf(nearMisses),
+    otherMail,
+    failedHandshakes: unnamed.failedHandshakes,
+    ...{ sinkId, catchAllId, inboxes: await inboxesOf([...nearMisses, ...otherMail]) },
+    leaver: (await visible(visits?.earlyLeavers(clientsAfter) ?? []))[0],
+    ...{ clientsAfter, lastClientAt: seesAllClients ? visits?.lastAt : undefined },
+    held: await store.outgoing.held(id, now),
+  };
 }

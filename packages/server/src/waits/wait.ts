@@ -5,7 +5,7 @@ import { cursorAt } from '../messages/cursor.ts';
 import { type HeldDeps, readUntil } from '../messages/held.ts';
 import type { MessageRecord } from '../messages/records.ts';
 import { causesOf, type Facts, summaryOf } from './causes.ts';
-import { type EvidenceDeps, type ExplanationCaller, Investigation, type Surroundings } from './evidence.ts';
+import { type EvidenceDeps, type ExplanationCaller, evidenceOf, type Surroundings } from './evidence.ts';
 import type { Expectation, Explanation, Outcome, WaitedMessage } from './outcome.ts';
 import { newestMatch, WaitScan } from './scan.ts';
 
@@ -24,6 +24,7 @@ const LONG_READ_BYTES = 128 * 1024;
 const NO_EVIDENCE: Surroundings = {
   ...{ refused: [], nearMisses: [], otherMail: [], failedHandshakes: [] },
   ...{ sinkId: null, catchAllId: null, inboxes: new Map(), leaver: undefined, lastClientAt: undefined },
+  clientsAfter: 0,
   held: { count: 0, firstAt: null },
 };
 
@@ -79,16 +80,16 @@ async function explain(
   const { match, count } = expectation;
   const unexpected = count === 0 && ended.messages.length > 0;
   const reason = unexpected ? 'unexpected_message' : ended.wasStopped ? 'server_stopping' : 'timeout';
-  const investigation = new Investigation(deps, inbox, ended.caller, { from, begun });
-  const { now, clientsAfter } = investigation;
+  const now = deps.held.clock.now();
   const hasArrived = scan.seenCount + ended.messages.length > 0;
   const isTimeout = reason === 'timeout';
-  const hasMatchAt = async (id: string, at: number): Promise<boolean> => {
+  const meets = async (id: string, at: number): Promise<boolean> => {
     const of = { id, accountId: inbox.accountId };
     return (await newestMatch(deps.held, of, match, { after: at - 1, before: at + 1 })) !== undefined;
   };
   if (isTimeout) await deps.refusalsWritten();
-  const evidence = isTimeout ? await investigation.collect(hasArrived, hasMatchAt) : NO_EVIDENCE;
+  const failed = { inbox, caller: ended.caller, from, begun, now, hasArrived, meets };
+  const evidence = isTimeout ? await evidenceOf(deps, failed) : NO_EVIDENCE;
   const earlier = isTimeout ? await matchBefore(deps.held, scan) : undefined;
   // Look for deleted messages last, so that the explanation contains nothing of them.
   const mostAlike = isTimeout ? scan.closest() : undefined;
@@ -100,7 +101,7 @@ async function explain(
   const seenCount = scan.seenCount - (newest.length - seen.length);
   const closest = mostAlike && !gone.has(mostAlike.message.id) ? mostAlike : undefined;
   const facts: Facts = {
-    ...{ expectation, inbox, from, begun, now, seenCount, evidence, clientsAfter },
+    ...{ expectation, inbox, from, begun, now, seenCount, evidence },
     ...{ isComplete: scan.isComplete, commonFailed: scan.commonFailed },
     closest: seenCount === 1 ? seen[0] : closest,
     matched: ended.messages.map(({ message }) => message),

@@ -54,8 +54,6 @@ const ALWAYS: Readonly<Record<string, string>> = {
   'a webhook that ends at another time than its inbox': `select w.id, w.ends_at, i.expires_at from webhooks w
     join inboxes i on i.id = w.inbox_id
     where i.expires_at > ${DELETED} and w.ends_at > ${DELETED} and w.ends_at <> i.expires_at`,
-  'an inbox that does not know of its webhook': `select i.id from inboxes i where i.has_webhook = 0
-    and exists (select 1 from webhooks w where w.inbox_id = i.id)`,
   'a pending delivery that will not be claimed': `select d.id from deliveries d
     join webhooks w on w.id = d.webhook_id where d.ended_at is null and w.next_at is null
     and (d.due_at is not null or d.leased_until is not null)

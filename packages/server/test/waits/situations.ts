@@ -2,9 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Situations in which a wait fails, each with the answer that a good colleague would give who sees everything that
- * happened. Written before the code that answers was read, but for `later.json`, which
- * is what was learned from defects. They are in `situations/`; `describe-explained.ts` plays them on both engines.
+ * Situations in which a wait fails, each with what its explanation must say. `later.json` has those of former defects.
+ * They are in `situations/`; `describe-explained.ts` plays them on both engines.
  *
  * `{me}`, `{id}` and `{token}` are the address, id and read token of the inbox that is waited for.
  */
@@ -80,8 +79,6 @@ export interface Situation {
   during?: Step[];
   /** After it has failed; what is stored must not change. */
   after?: Step[];
-  /** What the colleague says. */
-  says: string;
   /** The cause that must come first; for a request that is rejected, the code of the error. */
   first: string;
   /** Further causes that must be named, in this order. */

@@ -78,14 +78,13 @@ async function insertInbox(
   tx: Tx,
   accountId: string,
   { tokenHash, replayUntil, ...inbox }: NewInbox,
-  hasWebhook: boolean,
 ): Promise<{ inbox: InboxRecord; seq: number }> {
   const { id, kind, address, labels, ttlMinutes, createdAt, expiresAt, maxExpiresAt } = inbox;
   const row = await tx.first<{ seq: number }>(
     sql`insert into inboxes (id, account_id, address, labels, token_hash, ttl_minutes, created_at, expires_at,
-        max_expires_at, message_count, last_received_at, version, freed, kind, has_webhook, replay_until)
+        max_expires_at, message_count, last_received_at, version, freed, kind, replay_until)
       values (${id}, ${accountId}, ${address}, ${JSON.stringify(labels)}, ${tokenHash}, ${ttlMinutes}, ${createdAt},
-        ${expiresAt}, ${maxExpiresAt}, 0, 0, 1, 0, ${kind}, ${hasWebhook ? 1 : 0}, ${replayUntil ?? null})
+        ${expiresAt}, ${maxExpiresAt}, 0, 0, 1, 0, ${kind}, ${replayUntil ?? null})
       returning seq`,
   );
   if (!row) throw new Error('The insert of an inbox returned no row.');
@@ -125,7 +124,7 @@ export const changing = {
       if (replay) return replay;
       await checkLiveInboxes(tx, accountId, maxLiveInboxes, now);
       await claimAddress(tx, { accountId, address, inboxId, expiresAt }, inbox.kind, now);
-      const inserted = await insertInbox(tx, accountId, inbox, !!wanted);
+      const inserted = await insertInbox(tx, accountId, inbox);
       let webhook: InboxWebhook | null = null;
       if (wanted) {
         const { maxWebhooks, ...rest } = wanted;

@@ -121,9 +121,8 @@ export const webhooks = {
     const { inboxId, createdAt } = webhook;
     if (inboxId === null) return insertWebhook(tx, accountId, { ...webhook, endsAt: NEVER }, maxWebhooks);
     const inbox = await tx.first<{ expiresAt: number }>(
-      sql`update inboxes set has_webhook = 1
-        where id = ${inboxId} and account_id = ${accountId} and expires_at > ${createdAt} and freed = 0
-        returning expires_at as "expiresAt"`,
+      sql`select expires_at as "expiresAt" from inboxes
+        where id = ${inboxId} and account_id = ${accountId} and expires_at > ${createdAt} and freed = 0 ${FOR_UPDATE}`,
     );
     if (!inbox) throw notFound('inbox', inboxId);
     return insertWebhook(tx, accountId, { ...webhook, endsAt: inbox.expiresAt }, maxWebhooks);

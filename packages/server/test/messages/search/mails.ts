@@ -5,8 +5,8 @@ import { join } from 'node:path';
 export interface SearchedMail {
   name: string;
   inbox: 'ada' | 'shop' | 'ops';
-  /** When it arrives. Mails of the table arrive in its order. */
-  at: string;
+  /** When it arrives. Mails of the table arrive in its order; without a time, directly after the one before. */
+  at?: string;
   raw: string;
   /** Recipient of the envelope, if it is not the address of the inbox; `*` is the domain of the catch-all. */
   rcptTo?: string;
@@ -68,9 +68,12 @@ function rawOf(mail: Parts): string {
   ].join('\r\n');
 }
 
-const read: (Omit<SearchedMail, 'raw'> & Parts & { raw?: string })[] = JSON.parse(
-  readFileSync(join(import.meta.dirname, 'mails.json'), 'utf8'),
-);
+const read: (Omit<SearchedMail, 'raw' | 'inbox'> & Parts & { raw?: string; inbox?: 'ada' | 'shop' })[] =
+  JSON.parse(readFileSync(join(import.meta.dirname, 'mails.json'), 'utf8'));
 
 /** The mails that every query of `queries.json` is asked over, written before the search they judge. */
-export const MAILS: SearchedMail[] = read.map((mail) => ({ ...mail, raw: mail.raw ?? rawOf(mail) }));
+export const MAILS: SearchedMail[] = read.map((mail) => ({
+  inbox: 'ada',
+  ...mail,
+  raw: mail.raw ?? rawOf(mail),
+}));
