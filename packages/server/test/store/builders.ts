@@ -1,3 +1,4 @@
+import type { AccountRecord, KeyRecord } from '../../src/accounts/sql.ts';
 import { newId } from '../../src/ids.ts';
 import type { NewInbox } from '../../src/inboxes/records.ts';
 import {
@@ -9,7 +10,9 @@ import {
 import type { Condition } from '../../src/mail/matching/conditions.ts';
 import type { NewMail, NewMailRecipient, Placed } from '../../src/messages/records.ts';
 import type { Reading } from '../../src/reading/sql.ts';
+import type { Refusal } from '../../src/refusals/sql.ts';
 import type { Store } from '../../src/store.ts';
+import type { NewWebhook } from '../../src/webhooks/sql/webhooks.ts';
 import { nextSource } from '../support/mail/next-source.ts';
 import { SILENT_SUMMARY } from '../support/mail/silent-mail.ts';
 import type { ReadMail } from '../support/store-on.ts';
@@ -25,12 +28,39 @@ export const everything = { after: 0, before: Number.POSITIVE_INFINITY, limit: 1
 
 export const ttl = (minutes: number) => ({ ttlMinutes: minutes, expiresAt: T + minutes * 60_000 });
 
+/** A new account. */
+export const accountAt = (createdAt = T): AccountRecord => ({
+  id: newId('acc', createdAt),
+  ...{ name: 'Test', plan: 'developer', createdAt },
+});
+
 /** Creates an account. @returns its id */
 export async function accountOn(store: Store): Promise<string> {
-  const id = newId('acc', T);
-  await store.accounts.create({ id, name: 'a', plan: 'free', createdAt: T }, null);
-  return id;
+  const account = accountAt();
+  await store.accounts.create(account, null);
+  return account.id;
 }
+
+/** A new key, by default without an end, with a hash of its own. */
+export function keyOf(accountId: string, changes: Partial<KeyRecord & { hash: string }> = {}) {
+  const id = newId('key', changes.createdAt ?? T);
+  const rest = { name: 'ci', scope: 'full' as const, prefix: 'mfk_ab', createdAt: T, expiresAt: null };
+  return { id, accountId, ...rest, hash: `hash of ${id}`, ...changes };
+}
+
+/** A new webhook, by default of the account. Tests of the store send nothing. */
+export const webhookAt = (changes: Partial<NewWebhook> = {}): NewWebhook => ({
+  id: newId('whk', changes.createdAt ?? T),
+  ...{ inboxId: null, url: 'http://127.0.0.1:9/', description: '', secret: 'whsec_one', createdAt: T },
+  ...changes,
+});
+
+/** A rejected recipient. */
+export const refusalOf = (address: string, changes: Partial<Refusal> = {}): Refusal => ({
+  ...{ at: T, address, reply: '550 5.1.1 no' },
+  ...{ mailFrom: 'a@b.c', helo: 'NUL \0', remoteAddress: '127.0.0.1' },
+  ...changes,
+});
 
 /** A new inbox with an address, id and token of its own. */
 export function inboxAt(changes: Partial<NewInbox> = {}): NewInbox {

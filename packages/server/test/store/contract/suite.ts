@@ -1,32 +1,25 @@
 import { afterAll, beforeAll, describe, onTestFinished } from 'vitest';
-import { newId } from '../../../src/ids.ts';
 import type { InboxRecord, NewInbox } from '../../../src/inboxes/records.ts';
 import type { Store } from '../../../src/store.ts';
-import { inboxAt, T } from '../builders.ts';
-import { describeAccountPages } from './accounts/suite-account-pages.ts';
-import { describeAccounts } from './accounts/suite-accounts.ts';
-import { describeDeletion } from './accounts/suite-deletion.ts';
-import { describeEnds } from './inboxes/suite-ends.ts';
-import { describeFaults } from './inboxes/suite-faults.ts';
-import { describeInboxes } from './inboxes/suite-inboxes.ts';
-import { describeSink } from './inboxes/suite-sink.ts';
-import { describeStaged } from './inboxes/suite-staged.ts';
-import { describeCheck } from './messages/suite-check.ts';
-import { describeEmptying } from './messages/suite-emptying.ts';
-import { describeExplain } from './messages/suite-explain.ts';
-import { describeMessages } from './messages/suite-messages.ts';
-import { describeOutgoing } from './messages/suite-outgoing.ts';
-import { describeSearch } from './messages/suite-search.ts';
-import { describeTakers } from './messages/suite-takers.ts';
-import { describeTimeline } from './messages/suite-timeline.ts';
-import { describeLimits } from './suite-limits.ts';
-import { describeReading } from './suite-reading.ts';
-import { describeLargeReports, describeReports } from './suite-reports.ts';
-import { describeTwoWriters } from './suite-two-writers.ts';
-import { describeUsage } from './suite-usage.ts';
-import { describeUsageMeter } from './suite-usage-meter.ts';
-import { describeWebhookClocks } from './suite-webhook-clocks.ts';
-import { describeWebhooks } from './suite-webhooks.ts';
+import { accountOn, inboxAt } from '../builders.ts';
+import type { Select } from '../invariants.ts';
+import { describeAccounts } from './accounts.ts';
+import { describeAddresses } from './addresses.ts';
+import { describeEnds } from './ends.ts';
+import { describeFaults } from './faults.ts';
+import { describeImports } from './imports.ts';
+import { describeInboxes } from './inboxes.ts';
+import { describeMessages } from './messages.ts';
+import { describeOrder } from './order.ts';
+import { describeOutgoing } from './outgoing.ts';
+import { describeRefusals } from './refusals.ts';
+import { describeLargeReports, describeReports } from './reports.ts';
+import { describeSearch } from './search.ts';
+import { describeSink } from './sink.ts';
+import { describeTwoWriters } from './two-writers.ts';
+import { describeUsage } from './usage.ts';
+import { describeUsageMeter } from './usage-meter.ts';
+import { describeWebhooks } from './webhooks.ts';
 
 /** An engine's store on an empty storage, with what the contract has no method for. */
 export interface Opened {
@@ -35,6 +28,8 @@ export interface Opened {
   openAnother(): Promise<Store>;
   /** Another writer on the same storage; each of its transactions first waits for `beforeTransaction`. */
   gated(beforeTransaction: () => Promise<void>): Promise<Store>;
+  /** Runs a statement on the tables. */
+  sql: Select;
   /** Rows in each table that holds what clients sent or made. */
   counts(): Promise<Record<string, number>>;
   close(): Promise<void>;
@@ -51,31 +46,33 @@ export interface Given {
   /** A new account's id. */
   account(on?: Opened): Promise<string>;
   inbox(owner: string, changes?: Partial<NewInbox>, on?: Opened): Promise<InboxRecord>;
+  /** A new account with an inbox, by default in the store of all cases. */
+  place(where?: 'shared' | 'fresh' | 'server'): Promise<Place>;
+}
+
+export interface Place {
+  on: Opened;
+  store: Store;
+  owner: string;
+  inbox: InboxRecord;
 }
 
 const EVERY_DAY = [
   describeAccounts,
-  describeDeletion,
   describeUsage,
   describeUsageMeter,
-  describeLimits,
   describeInboxes,
-  describeStaged,
+  describeAddresses,
+  describeImports,
   describeFaults,
-  describeTakers,
   describeSink,
   describeMessages,
+  describeOrder,
   describeOutgoing,
-  describeAccountPages,
   describeSearch,
-  describeCheck,
-  describeEmptying,
-  describeReading,
+  describeRefusals,
   describeEnds,
   describeWebhooks,
-  describeWebhookClocks,
-  describeExplain,
-  describeTimeline,
   describeReports,
 ];
 /** What takes long: deletions interrupted at each of their transactions, and thousands of inboxes. */
@@ -123,13 +120,15 @@ export function describeStore(
       },
       fresh: (forAll) => fresh(openFresh(), forAll),
       freshServer: (forAll) => fresh(open(), forAll),
-      async account(on = shared()) {
-        const id = newId('acc', T);
-        await on.store.accounts.create({ id, name: 'Test', plan: 'developer', createdAt: T }, null);
-        return id;
-      },
+      account: (on = shared()) => accountOn(on.store),
       async inbox(owner, changes, on = shared()) {
         return (await on.store.inboxes.create(owner, inboxAt(changes), 5_000, null)).inbox;
+      },
+      async place(where = 'shared') {
+        const opening = { fresh: given.fresh, server: given.freshServer, shared };
+        const on = await opening[where]();
+        const owner = await given.account(on);
+        return { on, store: on.store, owner, inbox: await given.inbox(owner, {}, on) };
       },
     };
     for (const suite of suites) suite(given);

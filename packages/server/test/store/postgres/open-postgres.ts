@@ -6,7 +6,7 @@ import { type PostgresOptions, startPostgres } from '../../support/postgres.ts';
 import { type Databases, sharedPostgres } from '../../support/shared-postgres.ts';
 import { storeOn, withReadings } from '../../support/store-on.ts';
 import type { Opened } from '../contract/suite.ts';
-import { TABLES } from '../sqlite/open-sqlite.ts';
+import { COUNTS } from '../sqlite/open-sqlite.ts';
 
 /** A server that is not of this run keeps its databases. */
 const PREFIX = `mayfly_test_${crypto.randomUUID().slice(0, 8)}`;
@@ -116,13 +116,10 @@ async function openOn(url: string): Promise<PostgresOpened> {
       others.push({ ...another, close: () => pool.end() });
       return another;
     },
+    sql: async (text) => (await rows.query(text)).rows,
     async counts() {
-      const counts: Record<string, number> = {};
-      for (const table of TABLES) {
-        const result = await rows.query(`select count(*) as n from ${table}`);
-        counts[table] = Number(result.rows[0].n);
-      }
-      return counts;
+      const { rows: counts } = await rows.query(COUNTS);
+      return Object.fromEntries(counts.map(({ name, n }) => [name, Number(n)]));
     },
     async close() {
       await rows.end();

@@ -43,6 +43,11 @@ export const TABLES = [
   'webhooks',
 ];
 
+/** The number of rows of each table. */
+export const COUNTS = TABLES.map((table) => `select '${table}' as name, count(*) as n from ${table}`).join(
+  ' union all ',
+);
+
 /** A database file in a new temporary directory. */
 export function temporaryPath(): { path: string; remove(): void } {
   const directory = mkdtempSync(join(tmpdir(), 'mayfly-store-'));
@@ -131,9 +136,14 @@ async function opened(open: (path: string) => Promise<Store>): Promise<Opened & 
       others.push(another);
       return another;
     },
+    sql: async (text) => rows.prepare(text).all(),
     async counts() {
-      const count = (table: string) => Number(rows.prepare(`select count(*) as n from ${table}`).get()?.n);
-      return Object.fromEntries(TABLES.map((table) => [table, count(table)]));
+      return Object.fromEntries(
+        rows
+          .prepare(COUNTS)
+          .all()
+          .map(({ name, n }) => [name, Number(n)]),
+      );
     },
     async close() {
       rows.close();

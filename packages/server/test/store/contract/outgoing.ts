@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { everything, mailTo, T } from '../../builders.ts';
-import type { Given } from '../suite.ts';
+import { everything, mailTo, T } from '../builders.ts';
+import type { Given } from './suite.ts';
 
-/** What the contract promises about mail that goes into an inbox when it is due. */
+/** Mail that goes into an inbox when it is due. */
 export function describeOutgoing(given: Given): void {
   const scheduled = async (inbox: { id: string; accountId: string }, id: string) => {
     const row = { id, accountId: inbox.accountId, inboxId: inbox.id, kind: 'scheduled' as const };
@@ -15,7 +15,7 @@ export function describeOutgoing(given: Given): void {
 
   describe('outgoing', () => {
     it('mail of one row is stored once, however often and however much at once it is tried', async () => {
-      const inbox = await given.inbox(await given.account());
+      const { inbox } = await given.place();
       const id = `out_${inbox.id}`;
       expect(await scheduled(inbox, id)).toBe(1);
       const store = () => given.store.messages.addBatch([{ ...mailTo([inbox]), outgoing: id }], T);
@@ -27,7 +27,7 @@ export function describeOutgoing(given: Given): void {
     });
 
     it('a row fails with its mail if the inbox is full, and cancelled mail is not stored', async () => {
-      const inbox = await given.inbox(await given.account());
+      const { inbox } = await given.place();
       const [full, cancelled] = [`out_full${inbox.id}`, `out_no${inbox.id}`];
       await scheduled(inbox, full);
       await scheduled(inbox, cancelled);
@@ -42,7 +42,7 @@ export function describeOutgoing(given: Given): void {
     });
 
     it('a claim leases a row to one of many, in the order of their times, until the lease ends', async () => {
-      const inbox = await given.inbox(await given.account());
+      const { inbox } = await given.place();
       await scheduled(inbox, `out_${inbox.id}`);
       const claim = (now: number) =>
         given.store.outgoing

@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import { newId } from '../../../src/ids.ts';
+import { STAGED_MS } from '../../../src/messages/sql/imports.ts';
+import {
+  everything,
+  inboxAt,
+  mailTo,
+  onlyPlaced,
+  rawOf,
+  staged,
+  sweepAll,
+  T,
+  webhookAt,
+} from '../builders.ts';
+import type { Given, Opened } from './suite.ts';
+
+const NOW = T + 5_000;
+const RAWS = [3, 3_000_000, 300_000, 5].map((bytes, n) => new Uint8Array(bytes).fill(65 + n));
+
+/** Inboxes that are created with messages: imports of recordings. */
+export function describeImports(given: Given): void {
+  /** Stores mails with these raw sources under one name. */
+  async function stage({ store }: Opened, raws: readonly Uint8Array[] = RAWS) {
+    const name = newId('msg', T);
+    const mails: { source: number; rcptTo: string[] }[] = [];
+    for (const [n, raw] of raws.entries()) {
+      const source = await staged(store, mailTo([], { raw: raw.slice(), subject: `mail ${n}` }), '', name);
+      mails.push({ source, rcptTo: n === 0 ? [] : [`Tag+${n}@elsewhere.test`] });
+    }
+    return { stage: name, mails, now: NOW };
+  }
+  const rows = async (on: Opened): Promise<number> => {
+    const { sources = 0, source_pieces = 0, parked_sources = 0 } = await on.counts();
+    return sources + source_pieces + parked_sources;
+  };
+  const sweep = ({ store }: Opened, now: number) => sweepAll(store, now);
+
+  describe('messages that are stored before their inbox', () => {
+    it('are there with it, in their order, as if they had come just before', async () => {
+      const { on, store, owner, inbox: other } = await given.place('fresh');
+      const staged = await stage(on);
+      expect(await store.messages.newestInAccount(owner)).toBe(0);
+      // The account receives other mail meanwhile.
+      await onlyPlaced(store, mailTo([other]), T + 1);
+      const before = await store.messages.newestInAccount(owner);
+
+      const wish = inboxAt();
+      const { inbox } = await store.inboxes.create(owner, wish, 10, null, null, staged);
+      expect(inbox).toMatchObject({ messageCount: 4, receivedCount: 4, createdAt: T, lastReceivedAt: NOW });
+      expect(await store.inboxes.find(owner, wish.id, NOW)).toEqual(inbox);
+      const messages = await store.messages.listAfter(inbox.id, everything, NOW);
+      expect(messages.map(({ summary }) => summary.subject)).toEqual(RAWS.map((_, n) => `mail ${n}`));
+      expect(messages.map(({ receivedAt }) => receivedAt)).toEqual([NOW - 3, NOW - 2, NOW - 1, NOW]);
+      expect(messages.map(({ rcptTo }) => rcptTo[0])).toEqual([
+        inbox.address,
+        ...[1, 2, 3].map((n) => `Tag+${n}@elsewhere.test`),
+      ]);
+      for (const [n, { id }] of messages.entries())
+        expect(Buffer.from(RAWS[n] ?? []).equals(await rawOf(store, inbox.id, id, NOW))).toBe(true);
+      const ofAccount = await store.messages.listByAccount(owner, { after: before, limit: 10 }, NOW);
+      expect(ofAccount.map(({ id }) => id)).toEqual(messages.map(({ id }) => id));
+      // Mail that follows is newer, also in the same millisecond.
+      expect((await onlyPlaced(store, mailTo([inbox]), NOW)).receivedAt).toBe(NOW + 1);
+      expect(await store.inboxes.delete(owner, inbox.id, NOW + 2)).toBe(true);
+      await sweep(on, NOW + 2);
+      expect(await rows(on)).toBe(1);
+    });
+
+    it('are newer than the creation of their inbox, and become one inbox, once', async () => {
+      const { on, store, owner } = await given.place('fresh');
+      const staged = { ...(await stage(on, RAWS.slice(2, 3))), now: T };
+      const results = await Promise.allSettled(
+        [inboxAt(), inboxAt()].map((wish) => store.inboxes.create(owner, wish, 10, null, null, staged)),
+      );
+      expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+      const [made] = results.flatMap((result) => (result.status === 'fulfilled' ? result.value.inbox : []));
+      expect([made?.createdAt, made?.lastReceivedAt]).toEqual([T, T + 1]);
+    });
+
+    it('are delivered to the webhooks of the account and of the inbox, as other mail is', async () => {
+      const { on, store, owner } = await given.place('fresh');
+      const ofAccount = await store.webhooks.create(owner, webhookAt(), 10);
+      const disabled = await store.webhooks.create(owner, webhookAt(), 10);
+      await store.webhooks.update(owner, disabled.id, { enabled: false }, T);
+      const own = { ...webhookAt(), maxWebhooks: 10 };
+      const staged = await stage(on, RAWS.slice(2));
+      const { inbox } = await store.inboxes.create(owner, inboxAt(), 10, null, own, staged);
+      for (const id of [ofAccount.id, own.id]) {
+        const { deliveries } = await store.deliveries.list(owner, id, { limit: 9, before: null }, NOW);
+        const pending = { inboxId: inbox.id, state: 'pending' };
+        expect(deliveries).toMatchObject([pending, pending]);
+      }
+      const claimed = await store.deliveries.claim({ prompt: 9, other: 9, leaseMs: 60_000 }, NOW, NOW);
+      expect(claimed.map(({ webhookId }) => webhookId).toSorted()).toEqual([ofAccount.id, own.id].toSorted());
+    });
+
+    it('cause 10,000 deliveries at most, which bounds how long other writes wait', async () => {
+      const { on, store, owner } = await given.place('fresh');
+      const staged = await stage(
+        on,
+        Array.from({ length: 100 }, () => new Uint8Array(3)),
+      );
+      const { id } = await store.webhooks.create(owner, webhookAt(), 200);
+      const same =
+        'account_id, url, description, secrets, enabled, created_at, ends_at, prompt, failed_attempts';
+      await on.sql(`insert into webhooks (id, ${same})
+        with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 100)
+        select id || n, ${same} from webhooks, numbers`);
+      const create = () => store.inboxes.create(owner, inboxAt(), 10, null, null, staged);
+      await expect(create()).rejects.toMatchObject({
+        code: 'limit_reached',
+        message: expect.stringMatching(/^The 100 messages of this recording would be sent to 101 webhooks\./),
+      });
+      await store.webhooks.update(owner, id, { enabled: false }, T);
+      expect((await create()).inbox.messageCount).toBe(100);
+    });
+
+    it('are freed when their inbox cannot be created and they are given up', async () => {
+      const { on, store, owner } = await given.place('fresh');
+      const staged = await stage(on);
+      const creation = store.inboxes.create(owner, inboxAt(), 1, null, null, staged);
+      await expect(creation).rejects.toMatchObject({ code: 'limit_reached' });
+      await sweep(on, NOW);
+      expect(await rows(on)).toBeGreaterThan(RAWS.length);
+      await store.messages.unstage(staged.stage);
+      await sweep(on, NOW);
+      expect(await rows(on)).toBe(0);
+    });
+
+    it('are freed an hour after a crash, and no inbox is made of them then, in whole or in part', async () => {
+      const { on, store, owner } = await given.place('fresh');
+      const staged = await stage(on);
+      await sweep(on, T + STAGED_MS - 1);
+      expect(await rows(on)).toBeGreaterThan(RAWS.length);
+      await sweep(on, T + STAGED_MS + 1);
+      expect(await rows(on)).toBe(0);
+      const wish = inboxAt();
+      const late = store.inboxes.create(owner, wish, 10, null, null, staged);
+      await expect(late).rejects.toMatchObject({ code: 'unavailable' });
+      expect(await store.inboxes.find(owner, wish.id, T)).toBeUndefined();
+    });
+  });
+
+  it('an inbox with a replay says that it runs and how it ended; a minute after its end it is cut', async () => {
+    const { on, store, owner } = await given.place('fresh');
+    const replayed = () => given.inbox(owner, { replayUntil: T + 60_000 }, on);
+    const inboxes = [await replayed(), await replayed(), await replayed()] as const;
+    const [cut, complete] = inboxes;
+    const replays = () =>
+      Promise.all(inboxes.map(async ({ id }) => (await store.inboxes.find(owner, id, T))?.replay));
+    expect(await replays()).toEqual(['running', 'running', 'running']);
+    await store.inboxes.endReplay(cut.id, 'cut');
+    await store.inboxes.endReplay(complete.id, 'complete');
+    expect(await replays()).toEqual(['cut', 'none', 'running']);
+    expect((await store.inboxes.find(owner, cut.id, T))?.version).toBe(2);
+    await sweep(on, T + 119_999);
+    expect(await replays()).toEqual(['cut', 'none', 'running']);
+    await sweep(on, T + 120_000);
+    expect(await replays()).toEqual(['cut', 'none', 'cut']);
+  });
+}
