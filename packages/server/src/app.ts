@@ -44,7 +44,7 @@ import { createResolve, type Resolve, systemResolve } from './webhooks/outbound/
 import { createSender } from './webhooks/outbound/send.ts';
 import { createScheduleClock } from './webhooks/schedule-clock.ts';
 
-/** Replaces parts of the configuration, mostly for tests. */
+/** Replaces parts of the app, mostly for tests. */
 export interface Overrides {
   clock?: Clock;
   log?: Logger;
@@ -53,7 +53,7 @@ export interface Overrides {
   resolve?: Resolve;
   /** Delays between the attempts of a webhook delivery, milliseconds. */
   retryDelays?: readonly number[];
-  /** Workers that several apps of a process share; their creator closes them. */
+  /** Parse workers that several apps of a process share; their creator closes them. */
   parsing?: Parsing;
   /** Default: true. See {@link SqliteOptions}. */
   isDurable?: boolean;
@@ -61,7 +61,7 @@ export interface Overrides {
   mayLackMetrics?: boolean;
 }
 
-/** Endpoints of a started app; null for a role that does not run. */
+/** Null for a role that does not run. */
 export interface RunningApp {
   /** `consoleUrl` is null where the console is off. */
   http: { url: string; consoleUrl: string | null } | null;
@@ -82,11 +82,11 @@ export interface App {
   start(onFirstKey?: (key: string) => void): Promise<RunningApp>;
   /** Uses another certificate for new connections; if that fails, logs the error and keeps the old one. */
   reloadCertificate(read: () => { cert: string; key: string } | null): void;
-  /** Stops accepting, finishes work in progress, closes everything; within 10 s. Safe to call twice. */
+  /** Finishes work in progress and closes everything, within 10 s. May be called twice. */
   stop(): Promise<void>;
 }
 
-/** Constructs all parts; opens nothing before `start`. Processes with different roles share a PostgreSQL database. */
+/** Opens nothing before `start`. Processes with different roles share a PostgreSQL database. */
 export function createApp(config: Config, overrides: Overrides = {}): App {
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.logLevel);
@@ -157,14 +157,14 @@ type Parts = Awaited<ReturnType<typeof openParts>>;
 type Smtp = Awaited<ReturnType<typeof startSmtp>>;
 type Http = Awaited<ReturnType<typeof startHttp>>;
 
-/** Opens the store and the parts that all roles share; checks the stored data against the configuration. */
+/** Opens the store and the parts that all roles share. */
 async function openParts(given: Given, onFirstKey?: (key: string) => void) {
   const { config, overrides, clock, log, opened } = given;
   const domain = config.domains[0] ?? 'localhost';
   const hostname = config.smtpName ?? domain;
   const events = createEventBus();
   const writing = { count: 0 };
-  // The store and `readings` need each other, so the store gets a function; mail is read only after both exist.
+  // The store and `readings` need each other. Mail is read only after both exist.
   let readings: Readings | undefined;
   const store = await openStore(given, events, {
     read: async (sources) => readings?.ensure(sources),
@@ -222,14 +222,14 @@ async function openParts(given: Given, onFirstKey?: (key: string) => void) {
 
 function webhookGuard({ config, overrides }: Given) {
   const allow = parseCidrs(config.webhookAllow.join(','));
-  // The system's resolver, which knows names of a private network, is needed only if the operator allows webhooks into one.
+  // The system's resolver may know names of a private network, which are needed only if webhooks into one are allowed.
   const resolve =
     overrides.resolve ??
     createResolve({
       ...(config.dnsServers && { servers: config.dnsServers }),
       ...(allow.length > 0 && { fallback: systemResolve }),
     });
-  // With open sign-up, error messages must not reveal addresses of our network.
+  // With open sign-up, error messages must not reveal addresses of the operator's network.
   return { allow, resolve, namesAddresses: config.signupPlan === null };
 }
 
@@ -288,7 +288,7 @@ function openSenderChecks({ config, clock, log, opened }: Given, metrics: Metric
   return authenticator;
 }
 
-// Imports modules dynamically, because only processes with this role need them.
+// The modules of a role are imported dynamically, because other processes do not need them.
 async function startSmtp(parts: Parts) {
   const { config, metrics, opened } = parts;
   const { createSmtpServer } = await import('./smtp/server.ts');
@@ -316,7 +316,7 @@ async function startSmtp(parts: Parts) {
   return { server, endpoint: { host: config.smtpHost, ...ports } };
 }
 
-/** Starts the API and the console. @param smtp null if this process receives no mail */
+/** Starts the API and the console. */
 async function startHttp(parts: Parts, smtp: Smtp | null) {
   const { config, store, receiver, metrics, clock, log, opened } = parts;
   const { createHttpServer } = await import('./http/server.ts');
@@ -325,7 +325,7 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
   opened.onClose(() => waitLog.flushed());
   const replays = createReplays(parts);
   opened.onClose(() => replays.stop());
-  const server = createHttpServer(config, {
+  const server = await createHttpServer(config, {
     ...parts,
     waitLog,
     replays,
@@ -346,16 +346,14 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
   opened.addListener(server);
   const rechecking = new AbortController();
   opened.onClose(async () => rechecking.abort());
-  void recheckUntil(rechecking.signal, { recheck: () => server.recheckHeld(), clock, log });
+  void recheckUntil(rechecking.signal, { recheck: () => server.built.held.recheck(), clock, log });
   const { port } = await listening('http', config, server.start());
   const url = config.publicUrl ?? urlOf(config.httpHost, port);
   return { server, endpoint: { url, consoleUrl: config.console === 'on' ? `${url}/` : null } };
 }
 
-/** Inboxes by POP3, translated to requests of the API of this process. */
 async function startPop3(parts: Parts, { built }: Http['server'], port: number) {
   const { config, clock, log, opened } = parts;
-  if (!built) throw new Error('The API has not started');
   const { createPop3Server } = await import('./http/routes/pop3.ts');
   const server = createPop3Server(
     {
@@ -378,13 +376,13 @@ async function startPop3(parts: Parts, { built }: Http['server'], port: number) 
 const certificateOf = ({ smtpTlsCert: cert, smtpTlsKey: key }: Config) =>
   cert && key ? { cert, key } : null;
 
-/** For SMTP and POP3 each. */
+/** Of SMTP and POP3 each. */
 const connectionLimits = (config: Config) => ({
   maxConnections: config.smtpMaxConnections,
   maxConnectionsPerAddress: config.smtpMaxConnectionsPerAddress,
 });
 
-/** Creates the rate limit. With PostgreSQL, it is divided by the number of live nodes. */
+/** With PostgreSQL, rates are divided by the number of live nodes. */
 async function openRateLimit({ config, store, clock, log, opened }: Parts): Promise<RateLimit> {
   const rate = new RateLimit(clock);
   if (config.databaseUrl === null) return rate;
@@ -436,8 +434,8 @@ async function startMetrics(parts: Parts, smtp: Smtp | null, http: Http | null) 
     writes: () => parts.writing.count,
     ...(smtp && { smtpBytes: () => parts.budget.held }),
     ...(http && {
-      heldRequests: () => http.server.heldRequests,
-      httpConnections: () => http.server.connections,
+      heldRequests: () => http.server.built.held.count,
+      httpConnections: () => http.server.built.listener.connections(),
     }),
   });
   if (config.metricsPort === null) return null;
@@ -471,18 +469,18 @@ const DRAIN_MS = 8_000;
 
 type Opened = ReturnType<typeof createOpened>;
 
-/** The parts that are open. Each is added as soon as it is open, so that a failed start closes all of them. */
+/** The open parts. Each is added as soon as it is open, so that a failed start closes all of them. */
 function createOpened(log: Logger) {
   const closers: (() => Promise<void>)[] = [];
   const listeners: { stop(deadlineMs: number): Promise<void> }[] = [];
   const close = (part: () => Promise<void>): Promise<void> =>
     part().catch((err) => log.error({ err }, 'A part did not stop cleanly'));
   return {
-    /** Adds a function that closes a part that others use. Called after all listeners have stopped, in reverse order. */
+    /** Adds a function that closes a part. These are called in reverse order, after all listeners have stopped. */
     onClose: (closer: () => Promise<void>) => void closers.push(closer),
-    /** Adds a part that starts work of its own: SMTP, HTTP, webhooks. All of them are stopped concurrently. */
+    /** Adds a part that starts work: SMTP, HTTP, webhooks. All of them are stopped concurrently. */
     addListener: (listener: (typeof listeners)[number]) => void listeners.push(listener),
-    /** Stops and closes all parts; logs failures. Safe to call twice. */
+    /** Logs failures. May be called twice. */
     async closeAll(): Promise<void> {
       await Promise.all(listeners.splice(0).map((listener) => close(() => listener.stop(DRAIN_MS))));
       for (let closer = closers.pop(); closer; closer = closers.pop()) await close(closer);

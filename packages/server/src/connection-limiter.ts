@@ -2,11 +2,11 @@ import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 export interface LimitedConnection {
-  /** The client's address or network. */
+  /** {@link sourceKey} of the client. */
   readonly source: string;
   /** False while something is being received, processed or sent. */
   readonly isIdle: boolean;
-  /** Closes the connection, which is no longer counted. */
+  /** Closes an idle connection in favour of a new one. */
   makeRoom(): void;
 }
 
@@ -35,9 +35,9 @@ class Client<C extends LimitedConnection> {
 const EXEMPT_SHARE = 0.5;
 
 /**
- * Limits open connections, in total and per client. A new connection beyond a limit replaces an idle one: of the same
- * client at that client's limit, of the client with the most connections at the total limit; preferably one that has
- * received nothing, then the least recently used. So a flood of idle connections replaces only its own.
+ * Limits open connections, in total and per client. A new connection beyond a limit replaces an idle one of the same
+ * client, or, at the total limit, of the client with the most connections: one that has received nothing, then the
+ * least recently used. So a flood of idle connections replaces only its own.
  */
 export class ConnectionLimiter<C extends LimitedConnection> {
   readonly #limits: Limits;
@@ -53,7 +53,7 @@ export class ConnectionLimiter<C extends LimitedConnection> {
     return this.#count;
   }
 
-  /** @param isUnlimited if only the total limit applies @returns the limit that rejects it; null if accepted */
+  /** @param isUnlimited whether only the total limit applies @returns the limit that rejects the connection, or null */
   enter(connection: C, isUnlimited = false): 'address' | 'server' | null {
     const own = this.#clients.get(connection.source);
     const isMany = !isUnlimited && (own?.size ?? 0) >= this.#limits.maxConnectionsPerAddress;
@@ -134,11 +134,11 @@ export const isLoopback = (address: string): boolean =>
     ? address.startsWith('127.')
     : ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback';
 
-/** Loopback connections are local programs, whose senders are not checked: SPF does not apply to them. */
+/** SPF does not apply to programs on this machine. */
 export const isOutside = (address: string): boolean =>
   (isIPv4(address) || ipaddr.isValid(address)) && !isLoopback(address);
 
-/** Key of a client in limits: its IPv4 address or IPv6 /64 network; any other text is its own key. */
+/** Key of a client in limits: its IPv4 address or IPv6 /64 network; any other text as it is. */
 export function sourceKey(address = ''): string {
   const plain = plainAddress(address);
   if (!isIPv6(plain)) return plain;

@@ -1,6 +1,6 @@
 import { quoted, withoutCredentials } from './text/nearest.ts';
 
-/** All known errors. `http/response/problems.ts` and `smtp/protocol.ts` translate them. */
+/** `http/response/problems.ts` and `smtp/protocol.ts` translate these codes. */
 export type ErrorCode =
   | 'invalid_request'
   | 'invalid_since'
@@ -37,18 +37,18 @@ export type ErrorCode =
 export interface FieldError {
   /** A JSON pointer into the body, or a parameter's name. */
   path: string;
-  /** A full sentence that names the wrong value and says what is right. */
+  /** A sentence with the wrong value and what is right. */
   message: string;
 }
 
-/** Details of an error; may be shown to the client. */
+/** May be shown to the client. */
 export interface ErrorDetails {
   errors?: FieldError[];
   retryAfterSeconds?: number;
   /** Epoch milliseconds (`inbox_expired`). */
   expiredAt?: number;
   allow?: string[];
-  /** Content codings that a body may have (`unsupported_media_type`, RFC 9110 section 12.5.3). */
+  /** Accept-Encoding of an `unsupported_media_type` (RFC 9110 section 12.5.3). */
   acceptEncoding?: string;
 }
 
@@ -103,7 +103,7 @@ function otherThanId(kind: Kind, id: string): string {
   return `${quoted(id)} is the id of ${withArticle(other[0])}, not of ${withArticle(kind)}. ${KINDS[kind].source}`;
 }
 
-/** The error is the same for ids that do not exist and ids of other accounts, so that clients cannot probe for them. */
+/** The same error for ids that do not exist and ids of other accounts, so that clients cannot probe for them. */
 export function notFound(kind: Kind, id: string): AppError {
   const { source } = KINDS[kind];
   const ended = kind === 'inbox' ? ': it may have been deleted, or have expired more than 24 hours ago' : '';

@@ -7,7 +7,7 @@ export type { Logger };
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Reports the first of repeated errors at once, later ones once a minute. @param write gets the last and a count */
+/** Reports the first of repeated errors at once, then the last one and their count once a minute. */
 export function oncePerMinute(
   clock: Pick<Clock, 'monotonic'>,
   write: (error: Error, count: number) => void,
@@ -29,7 +29,7 @@ const MAX_WAITING_BYTES = 256 * 1024;
 /** Writes without blocking. @param done called once, with an error if the text was not written completely */
 export type WriteLog = (text: string, done: (error?: Error | null) => void) => void;
 
-/** Queues log lines for an output that may be slow, full or closed; drops, counts and reports lines that do not fit. */
+/** Queues log lines for an output that may be slow, full or closed; drops lines that do not fit, and logs their number. */
 export class LogOutput {
   readonly #write: WriteLog;
   #waiting: string[] = [];
@@ -91,7 +91,7 @@ export class LogOutput {
 const droppedLine = (count: number): string =>
   `{"level":"warn"${pino.stdTimeFunctions.isoTime()},"dropped":${count},"msg":"Log lines were dropped because the output did not take them."}\n`;
 
-/** Writes in Node's thread pool. Only for regular files: a pipe without a reader would block a thread forever. */
+/** Writes in Node's thread pool. Only for regular files: a pipe that nobody reads would block a thread forever. */
 export function writeToFile(descriptor: number): WriteLog {
   /** Whether the last write ended within a line, as on a full disk. */
   let isCut = false;
@@ -105,7 +105,7 @@ export function writeToFile(descriptor: number): WriteLog {
   return (text, done) => writeRest(Buffer.from(isCut ? `\n${text}` : text), done);
 }
 
-/** JSON lines on standard output. `redact` is a second defence: never log bodies, credentials or full webhook URLs. */
+/** JSON lines. `redact` is a second defence: never log bodies, credentials or full webhook URLs. */
 export function createLog(level: LogLevel, output: LogOutput = new LogOutput(writeToFile(1))): Logger {
   return pino(
     {

@@ -9,22 +9,21 @@ import { Parsing } from './reading/parsing.ts';
 export interface StartOptions {
   /**
    * Settings by the names of their environment variables (docs/configuration.md), in addition to the defaults
-   * of `mayfly dev`: `{ MAYFLY_DIALECT: 'mailpit', MAYFLY_SMTP_PORT: '1025' }`. The environment itself is not
-   * read, and the data folder is always a temporary one.
+   * of `mayfly dev`: `{ MAYFLY_DIALECT: 'mailpit', MAYFLY_SMTP_PORT: '1025' }`. The environment is not read.
    */
   settings?: Readonly<Record<string, string>>;
 }
 
 export interface RunningMayfly {
-  /** URL of the API and the console. */
+  /** Of the API and the console. */
   url: string;
-  /** SMTP server to which the application sends its mail. */
+  /** Where the application sends its mail. */
   smtp: { host: string; port: number };
   /** Null without `MAYFLY_POP3_PORT`. */
   pop3: { host: string; port: number } | null;
   /** API key of the only account: `new Mayfly({ url, apiKey })`. */
   apiKey: string;
-  /** Ends the server and removes its data. Safe to call twice. */
+  /** Ends the server and removes its data. May be called twice. */
   stop(): Promise<void>;
 }
 
@@ -38,7 +37,7 @@ const DEFAULTS = {
   MAYFLY_LOG_LEVEL: 'silent',
 };
 
-/** Parser workers that all servers of this process share. */
+/** Parse workers that all servers of this process share. */
 let shared: { parsing: Parsing; users: number } | undefined;
 
 function shareParsing(): { parsing: Parsing; release(): Promise<void> } {

@@ -52,7 +52,7 @@ export class ArgumentError extends Error {
 
 /** Rejects also a name that is the id of an account, because commands accept both. */
 export async function readName(text: string): Promise<string> {
-  // A dynamic import, because these are 400 modules and the server loads this file too.
+  // Imported dynamically, because these are 400 modules and the server loads this file too.
   const [{ CreateKey }, { Value }] = await Promise.all([
     import('@mayfly/client/contract'),
     import('typebox/value'),
@@ -86,7 +86,7 @@ export function readDomain(text: string): string {
 
 const SPANS: Record<string, number> = { m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
 const SPAN = /^(\d{1,5})([mhd])$/;
-/** A date alone is 00:00 in UTC; a time has an offset (RFC 3339 section 5.6). */
+/** A date, which is 00:00 in UTC, or a time with an offset (RFC 3339 section 5.6). */
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/i;
 
 function readDateTime(text: string): number {

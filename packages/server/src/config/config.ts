@@ -24,9 +24,8 @@ const KNOWN = new Set(SETTING_NAMES.flatMap((name) => [name, name + FILE_SUFFIX]
 /** Variables for clients, which often run in the same job as the server, so they cause no warning. */
 const CLIENT_NAMES = new Set(['MAYFLY_URL', 'MAYFLY_TOKEN', 'MAYFLY_INBOX_ID', 'MAYFLY_INBOX_ADDRESS']);
 
-/*
- * Kubernetes sets variables for every Service of a namespace. Those of a Service `mayfly`, or one whose name begins
- * with `mayfly-`, have our prefix:
+/**
+ * Variables that Kubernetes sets for a Service `mayfly`, or one whose name begins with `mayfly-`:
  * https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
  */
 const INJECTED_NAME =
@@ -37,18 +36,13 @@ const INJECTED_URL = /^(?:tcp|udp|sctp):\/\/\S+:\d+$/;
 const isInjectedUrl = (name: string, value: string | undefined): boolean =>
   name.endsWith('_PORT') && INJECTED_URL.test(value ?? '');
 
-/**
- * True for a setting such as `MAYFLY_HTTP_PORT` whose value Kubernetes set for a Service `mayfly-http`. Such a value
- * is ignored.
- */
+/** True for `MAYFLY_HTTP_PORT` if Kubernetes set it for a Service `mayfly-http`. Such a value is ignored. */
 const isFromKubernetes = (name: string, env: Environment): boolean =>
   isInjectedUrl(name, env[name]) && env[name.replace(/PORT$/, 'SERVICE_HOST')] !== undefined;
 
-/** The trimmed text of a setting; undefined if it is not set. */
 const givenText = (name: string, env: Environment): string | undefined =>
   isFromKubernetes(name, env) ? undefined : env[name]?.trim();
 
-/** True if a setting is set, directly or by a file. */
 export const isGiven = (name: string, env: Environment): boolean =>
   givenText(name, env) !== undefined || env[name + FILE_SUFFIX] !== undefined;
 
@@ -139,7 +133,7 @@ function readSetting<K extends Key>(
   }
 }
 
-/** Checks valid settings against each other; invalid ones are undefined. */
+/** Checks settings against each other; invalid ones are undefined. */
 function problemsBetween({ smtpTlsCert, smtpTlsKey, plans, signupPlan }: Partial<Config>): string[] {
   const problems: string[] = [];
   if ((smtpTlsCert === null) !== (smtpTlsKey === null)) {
@@ -157,10 +151,7 @@ function problemsBetween({ smtpTlsCert, smtpTlsKey, plans, signupPlan }: Partial
   return problems;
 }
 
-/**
- * The SMTP certificate and its key, PEM, as they are in the environment and its files now; null for none.
- * @throws ConfigError when one of them cannot be read, or is not PEM
- */
+/** Reads the SMTP certificate and its key again, for a reload. @returns PEM; null for none */
 export function readCertificate(env: Environment): { cert: string; key: string } | null {
   const problems: string[] = [];
   const cert = readSetting('smtpTlsCert', env, problems);
@@ -170,7 +161,7 @@ export function readCertificate(env: Environment): { cert: string; key: string }
 }
 
 /**
- * Reads the configuration. Ignores unknown names; see `unusedVariables`.
+ * Ignores unknown names; see {@link unusedVariables}.
  * @param defaults replace those of the settings, by variable name; see {@link DEV_DEFAULTS}
  * @throws ConfigError that lists every problem
  */
@@ -191,12 +182,12 @@ export function parseConfig(env: Environment, defaults: Readonly<Record<string, 
 
 export const databasePath = (dataDir: string): string => join(dataDir, 'mayfly.db');
 
-/** Whether the API accepts the development key. Only on loopback, because it gives everyone who can connect access to the API. */
+/** Whether the API accepts the development key: only on loopback, because everyone knows that key. */
 export const hasDevKey = ({ devKey, httpHost }: Config): boolean =>
   devKey !== 'off' &&
   (httpHost === 'localhost' || (ipaddr.isValid(httpHost) && ipaddr.parse(httpHost).range() === 'loopback'));
 
-/** The table of all settings in Markdown, for docs/configuration.md. */
+/** All settings in Markdown, for docs/configuration.md. */
 export function settingsTable(): string {
   const cell = (text: string) => text.replaceAll('|', '\\|');
   const shown = (text: string) => (text === '' ? '–' : `\`${text}\``);

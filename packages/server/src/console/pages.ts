@@ -6,7 +6,6 @@ import { prepareStatic, type StaticResponse, sendStatic } from '../http/response
 
 /** The built web package, which is served below /console; its pages call the API like any other client. */
 const DIST = new URL('../../../web/dist/', import.meta.url);
-/** The name of a file: no path to another folder. */
 const ASSET = /^[\w-]+(?:\.[\w-]+)*$/;
 const ASSET_HEADERS = {
   // The names of assets contain a hash of their content.
@@ -20,16 +19,15 @@ const TYPES: Record<string, string> = {
   html: 'text/html; charset=utf-8',
 };
 
-/** Allows only scripts of the build and requests to this server. Mail is shown in a frame with a policy of its own. */
 const pageHeaders = (html: string) => ({
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",
-    // The only style sheet is part of the page, so text of a mail cannot become one.
+    // The only style sheet is part of the page.
     `style-src 'sha256-${createHash('sha256').update(styleOf(html)).digest('base64')}'`,
     "img-src 'self' data:",
     "connect-src 'self'",
-    // For PDF attachments; the page creates no other blob URLs.
+    // Of PDF attachments.
     "frame-src 'self' blob:",
     "form-action 'self'",
     "base-uri 'none'",
@@ -56,7 +54,7 @@ async function readBuilt(path: string, headersOf: (file: Buffer) => Record<strin
   return file && prepareStatic({ 'content-type': type, ...headersOf(file) }, file);
 }
 
-/** Every path that is no asset returns the same page, whose script reads the path. */
+/** All paths but those of assets return the same page, whose script reads the path. */
 export function consolePages(app: FastifyInstance, notFound: (url: string) => Error): void {
   const route = { config: { access: 'public' } } as const;
   const assets = new Map<string, StaticResponse>();

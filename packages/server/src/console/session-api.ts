@@ -10,14 +10,11 @@ import { VERSION } from '../version.ts';
 import type { SessionRecord } from './sql.ts';
 
 const SESSION = '/console/session';
-/** A code has 37 characters. */
-const MAX_CODE = 100;
-
 /** Sign-in and sign-out of the console. Not in the API description: programs send their credential. */
 export function sessionRoutes(app: App, { options, deps, held }: RouteContext): void {
   const { store, clock, signInCodes } = deps;
 
-  /** Replies with the cookie of a session that has the rights and lifetime of a live credential. */
+  /** Replies with the cookie of a session, which has the rights and lifetime of a live credential. */
   const open = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -46,7 +43,7 @@ export function sessionRoutes(app: App, { options, deps, held }: RouteContext): 
     `${SESSION}/code`,
     {
       config: { access: 'public' },
-      schema: { body: Type.Object({ code: Type.String({ maxLength: MAX_CODE }) }) },
+      schema: { body: Type.Object({ code: Type.String({ maxLength: 100 }) }) },
     },
     async (request, reply) => {
       assertSameOrigin(request, options.publicUrl);

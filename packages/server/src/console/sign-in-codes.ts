@@ -4,7 +4,7 @@ import { hashCredential, newCredential } from '../ids.ts';
 const REUSE_MS = 60_000;
 export type SignInCodes = ReturnType<typeof createSignInCodes>;
 
-/** The code of a link that signs in without a key. In memory only: it ends with the process that printed it. */
+/** Codes of links that sign in without a key. A code ends with the process that printed it. */
 export function createSignInCodes() {
   let made: { hash: string; accountId: string; endsAt: number } | undefined;
   return {

@@ -27,7 +27,6 @@ export const sessions = {
     );
   }),
 
-  /** Finds a session; undefined if it has ended because of its age or for lack of use. */
   find: read(
     (db, hash: string, now: number): Promise<SessionRecord | undefined> =>
       db.first<SessionRecord>(
@@ -37,7 +36,6 @@ export const sessions = {
       ),
   ),
 
-  /** Records a use. A time before the recorded one changes nothing. */
   used: write(
     async (tx, hash: string, at: number): Promise<void> => {
       await tx.run(sql`update sessions set used_at = ${at} where hash = ${hash} and used_at < ${at}`);

@@ -48,7 +48,7 @@ export interface HttpDeps {
   /** When the sender of a message got its 250, epoch milliseconds; null if unknown. */
   repliedAt(messageId: string): number | null;
   newWebhooks: NewWebhooks;
-  /** The clock of the webhook delivery schedule, epoch milliseconds; default: the wall clock. */
+  /** Time of the schedule of webhooks, epoch milliseconds; default: the wall clock. */
   scheduleNow?: () => number;
   waitLog: Pick<WaitLog, 'add' | 'addHeld' | 'flushed'>;
   plans: Plans;

@@ -12,7 +12,6 @@ import type {
 import type { App } from './context.ts';
 import { withStreams } from './request/inputs.ts';
 
-/** The schemas of what a request contains. */
 interface Inputs<Params, Query, Headers, Body> {
   params: Params;
   querystring: Query;
@@ -45,10 +44,7 @@ type Operation<Params, Query, Headers, Body> = Partial<Inputs<Params, Query, Hea
 
 export type AddRoute = ReturnType<typeof routesOf>;
 
-/**
- * Returns a function that adds an operation by its method and path, such as `GET /v1/inboxes/:id`. With `accepts` its
- * body is a stream of bytes of these media types, else JSON.
- */
+/** Returns a function that adds an operation by method and path. With `accepts` its body is a stream of these media types. */
 export function routesOf(app: App, tag: string) {
   return <Params, Query, Headers, Body>(
     endpoint: string,

@@ -49,47 +49,32 @@ import { apiRoutes, operationRoutes } from './routes/api.ts';
 import { providerRoutes } from './routes/providers.ts';
 import { referenceRoutes } from './routes/reference.ts';
 
-export function createHttpServer(options: Config, deps: HttpDeps) {
-  let built: BuiltApp | undefined;
+export async function createHttpServer(options: Config, deps: HttpDeps) {
+  const built = await buildApp(options, deps);
+  const { app, held, listener } = built;
   let second: Server | undefined;
   return {
+    built,
     async start(): Promise<{ port: number }> {
-      built = await buildApp(options, deps);
-      const { app } = built;
       const { httpHost, httpPort } = options;
       const isLocalhost = httpHost === 'localhost';
       await app.listen({ host: isLocalhost ? '127.0.0.1' : httpHost, port: httpPort });
       const { port } = app.server.address() as AddressInfo;
       if (isLocalhost) second = await alsoOnIpv6Loopback(app.server, port);
-      // Errors of accepting a connection, for example too many open files.
+      // Errors of accept(2), for example too many open files.
       const report = oncePerMinute(deps.clock, (err, count) =>
         deps.log.error({ err, count }, 'HTTP connections were not accepted'),
       );
       for (const server of [app.server, second]) server?.on('error', report);
       return { port };
     },
-    get heldRequests() {
-      return built?.held.count ?? 0;
-    },
-    get built() {
-      return built;
-    },
-    get connections() {
-      return built?.listener.connections() ?? 0;
-    },
-    async recheckHeld(): Promise<void> {
-      await built?.held.recheck();
-    },
-    /** Stops listening, ends held requests, and gives others `deadlineMs` to finish. May be called twice, and before start(). */
+    /** Stops listening, ends held requests, and gives others `deadlineMs` to finish. May be called before start(). */
     async stop(deadlineMs: number): Promise<void> {
-      if (!built) return;
-      const { app, held, listener } = built;
-      built = undefined;
       held.release();
       second?.close();
       const done = new AbortController();
       const closed = app.close().then(() => done.abort());
-      // Remaining connections are idle or have sent part of a request; they would delay the close.
+      // Other connections are idle or have sent part of a request; they would delay the close.
       void listener.answered().then(() => app.server.closeAllConnections());
       await deps.clock.sleep(deadlineMs, done.signal);
       app.server.closeAllConnections();
@@ -177,9 +162,8 @@ function createFastify(options: Config, deps: HttpDeps, cors: Cors): { app: App;
     },
     clientErrorHandler: (error, socket) => made[0]?.respondUnparsable(error, socket),
     forceCloseConnections: 'idle',
-    // A request that arrives while the server stops is processed; then its connection is closed.
     return503OnClosing: false,
-    // Prevents that Fastify loads compilers of its own, which take a tenth of the time of a start.
+    // Otherwise Fastify loads compilers of its own, which takes a tenth of the time of a start.
     schemaController: { compilersFactory: { buildValidator: neverBuilt, buildSerializer: neverBuilt } },
     routerOptions: { maxParamLength: MAX_PARAMETER },
     frameworkErrors: (error, request, reply) => {
@@ -205,8 +189,7 @@ interface Requests {
 
 /**
  * Processes pipelined requests (RFC 9112 section 9.3.2) one after the other: the next one starts when the kernel has
- * taken the last response, so a client that reads nothing costs one response. Too many waiting requests close the
- * connection, because only that frees their memory.
+ * taken the last response, so a client that reads nothing costs the memory of one response.
  */
 class HttpConnection implements LimitedConnection {
   readonly source: string;
@@ -240,7 +223,7 @@ class HttpConnection implements LimitedConnection {
     }
   }
 
-  /** Ends a connection whose input is not HTTP. If the current request is complete, `respond` is called after its response. */
+  /** Ends a connection whose input is not HTTP. @param respond called after the response to the current request */
   end(respond: () => void): void {
     const [request, response] = this.#current ?? [];
     if (request?.complete) {
@@ -273,15 +256,15 @@ class HttpConnection implements LimitedConnection {
   }
 }
 
-/** Requests per client address in one turn of the event loop; a thousand ordinary clients at one address send fewer. */
+/** A thousand ordinary clients at one address send fewer requests in one turn of the event loop. */
 const MAX_REQUESTS = 500;
-/** A chunk of a body takes an eighth of the CPU time of a request, so it counts as an eighth of one. */
+/** The CPU time of a chunk of a body is an eighth of that of a request. */
 const REQUESTS_PER_CHUNK = 1 / 8;
 
 /**
- * Limits how much of one client address is parsed in one turn of the event loop. Node reads 64 KiB of every connection
- * that has data: up to 3,600 requests. Above the limit, the connections of the address are paused for at least as long
- * as the turn took. One turn would be too short: Node accepts one connection a turn, and others may be waiting.
+ * Limits how many requests of one client address are parsed in one turn of the event loop: Node reads 64 KiB of every
+ * connection that has data, up to 3,600 requests. Above the limit, the connections of the address are paused for at
+ * least as long as the turn took, in which connections of other addresses are accepted: Node accepts one in each turn.
  */
 class TurnLimit {
   readonly #limiter: ConnectionLimiter<HttpConnection>;
@@ -298,7 +281,7 @@ class TurnLimit {
     const paused = this.#paused.get(connection.source);
     if (!paused) return;
     paused.push(connection);
-    // Node starts to read at the end of this tick, so pause after it, unless the address has been resumed by then.
+    // Node starts to read at the end of this tick, so pause after it, unless the address is no longer paused.
     setImmediate(() => {
       if (this.#paused.get(connection.source) === paused) connection.socket.pause();
     });
@@ -324,7 +307,7 @@ class TurnLimit {
   #endTurn(ms: number): void {
     for (const [source, parsed] of this.#parsed) {
       if (parsed < MAX_REQUESTS) continue;
-      // Node counts a timer from the beginning of the turn, so the sleep includes the `ms` that the turn took.
+      // Node's timers begin at the start of the turn, so the sleep includes the `ms` that the turn took.
       const rest = this.#clock.sleep(ms * (1 + parsed / MAX_REQUESTS));
       void rest.then(() => {
         for (const { socket } of this.#paused.get(source) ?? []) socket.resume();
@@ -335,18 +318,18 @@ class TurnLimit {
   }
 }
 
-// `import` of node:http evaluates all its exports, and so loads Node's fetch: 2 MB.
+// `import` would also load Node's fetch, 2 MB.
 const { createServer } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
 export type Listener = ReturnType<typeof createListener>;
 
-/** Writes a last response if the socket is writable, and closes the connection without waiting for the client. */
+/** Writes a last response, and closes the connection without waiting for the client. */
 function close(socket: Socket, reason: string | undefined): void {
   if (socket.writable) socket.write(rawProblem(reason, randomUUID()));
   socket.destroySoon();
 }
 
-/** Removes `Content-Type` from requests without a body (RFC 9112 section 6.3): Fastify would wait for one forever. */
+/** Removes `Content-Type` from requests without a body (RFC 9112 section 6.3): Fastify would wait for the body forever. */
 function forgetTypeOfNoBody({ headers }: IncomingMessage): void {
   const isWithoutBody = headers['content-length'] === undefined && headers['transfer-encoding'] === undefined;
   if (isWithoutBody) delete headers['content-type'];
@@ -358,13 +341,13 @@ const optionsOf = ({ requestTimeoutMs, headersTimeoutMs, keepAliveMs }: Connecti
   headersTimeout: headersTimeoutMs,
   keepAliveTimeout: keepAliveMs,
   connectionsCheckingInterval: Math.min(CONNECTION_CHECK_MS, headersTimeoutMs, requestTimeoutMs),
-  // `assertReadable` checks the Host header instead, because its error becomes a problem document.
+  // `assertReadable` checks it, so that the error is a problem document.
   requireHostHeader: false,
-  // Creates no body stream for requests without a body, which saves a quarter of the CPU time of a GET.
+  // Saves a quarter of the CPU time of a GET.
   optimizeEmptyRequests: true,
 });
 
-/** Node's HTTP server with the connection limits that all routes share; it does not listen yet. */
+/** Node's HTTP server with the limits that all routes share; it does not listen yet. */
 export function createListener(
   process: RequestListener,
   clock: Clock,

@@ -207,7 +207,7 @@ export async function startHttp(
   const signInCodes = createSignInCodes();
   const config = testConfig(settings);
   const hooks: TestHttp['hooks'] = { refusalsWritten: async () => undefined };
-  const server = createHttpServer(config, {
+  const server = await createHttpServer(config, {
     store,
     parsing,
     events,
@@ -249,8 +249,8 @@ export async function startHttp(
         if (answer.status !== 201) throw new Error(`no inbox: ${JSON.stringify(answer.body)}`);
         return answer.body;
       },
-      connections: () => server.connections,
-      recheckHeld: () => server.recheckHeld(),
+      connections: () => server.built.listener.connections(),
+      recheckHeld: () => server.built.held.recheck(),
       deliver: (inbox, mail = {}, owner = accountId) => commit(newMail(inbox, owner, mail)),
       async deliverMany(inbox, count) {
         for (let left = count; left > 0; left -= MAILS_PER_COMMIT) {

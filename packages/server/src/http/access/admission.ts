@@ -9,7 +9,7 @@ import type { Store } from '../../store.ts';
 import { quoted } from '../../text/nearest.ts';
 import type { Charge, UsageMeter } from '../../usage/usage-meter.ts';
 
-/** Above this, the least recently used bucket is dropped. It is full by then, unless so many buckets are in use at once. */
+/** Above this, the least recently used bucket is dropped: it is probably full again. */
 const MAX_BUCKETS = 100_000;
 /** Tolerance for rounding: a client that waited for `Retry-After` is admitted. */
 const ROUNDING = 1e-6;
@@ -32,7 +32,7 @@ type Rate = Pick<Plan, 'requestsPerSecond' | 'burst'>;
 const limitsRate = ({ requestsPerSecond, burst }: Rate): boolean =>
   Number.isFinite(requestsPerSecond) && Number.isFinite(burst);
 
-/** A token bucket by key (such as an account), in memory: it holds `burst` requests and refills at `requestsPerSecond`. */
+/** Token buckets in memory: each holds `burst` requests and refills at `requestsPerSecond`. */
 export class RateLimit {
   readonly #clock: Pick<Clock, 'monotonic'>;
   /** The least recently used first. */
@@ -43,7 +43,7 @@ export class RateLimit {
     this.#clock = clock;
   }
 
-  /** Takes one request, if available. Null without a limit. */
+  /** Null without a limit. */
   take(key: string, rate: Rate): Taken | null {
     if (!limitsRate(rate)) return null;
     const now = this.#clock.monotonic();
@@ -84,7 +84,7 @@ interface LiveNodesDeps {
   log: Logger;
 }
 
-/** Divides rate limits by the number of live nodes: the last known number while the database is unreachable. */
+/** Divides rate limits by the number of live nodes. */
 export function createLiveNodes({ rate, store, clock, log }: LiveNodesDeps) {
   const id = newSessionId();
   const stopping = new AbortController();
@@ -100,14 +100,12 @@ export function createLiveNodes({ rate, store, clock, log }: LiveNodesDeps) {
     }
   };
   return {
-    /** Resolves when the rates are divided by the live nodes, this one included. */
     async start(): Promise<void> {
       await beat();
       loop = repeat(clock, BEAT_EVERY_MS, stopping.signal, async () => {
         if (!stopping.signal.aborted) await beat();
       });
     },
-    /** Removes this node, so that the others get its share. */
     async stop(): Promise<void> {
       stopping.abort();
       await loop;
@@ -123,12 +121,12 @@ export interface Admitted {
   readonly plan: Plan;
   /** Null for a plan without a rate. */
   readonly rate: Taken | null;
-  /** What the request was charged; null if it is free or was refunded. */
+  /** Null if the request is free or was refunded. */
   charge: Charge | null;
 }
 
 const UNLIMITED = 'unlimited';
-/** Window of the monthly quota in the RateLimit-Policy header, seconds. Approximate; `t` in the RateLimit header is exact. */
+/** Approximate window of the monthly quota; `t` in the RateLimit header is exact. */
 const MONTH_SECONDS = 30 * 24 * 60 * 60;
 
 /** Value of the RateLimit-Policy header (draft-ietf-httpapi-ratelimit-headers-10 section 3). */
@@ -171,8 +169,7 @@ export function createAdmission({ plans, rate, usage, clock }: AdmissionDeps) {
   };
   return {
     /**
-     * Counts a request against the rate limit and, unless it is free, against the monthly quota. Sets
-     * `request.admitted` before any error is thrown, so that error responses have the headers of the limits too.
+     * Sets `request.admitted` before any error is thrown, so that error responses have the headers of the limits too.
      * @throws AppError `rate_limited`, `quota_exceeded`, `unavailable`
      */
     async admit(
@@ -191,7 +188,7 @@ export function createAdmission({ plans, rate, usage, clock }: AdmissionDeps) {
       try {
         admitted.charge = await usage.charge(account.id, plan.requestsPerMonth);
       } catch (error) {
-        // A free request is charged only so that its response states what is left, so a used-up quota does not reject it.
+        // A free request is charged and refunded, so that its response states what is left.
         if (!isFree || !(error instanceof AppError) || error.code !== 'quota_exceeded') throw error;
       }
       if (isFree) refund(admitted);

@@ -7,21 +7,13 @@ import { AppError } from '../../errors.ts';
 import { hashCredential, hasValidChecksum } from '../../ids.ts';
 import { quoted } from '../../text/nearest.ts';
 
-/*
- * The console authenticates with an HttpOnly cookie. Browsers add it to every request for this host, also to those that
- * another site causes, so a request with the cookie must come from a page of this server.
- */
-
 /** Browsers accept `__Host-` cookies only over HTTPS, for this host and all its paths (RFC 6265bis section 4.1.3.2). */
 const SECURE_NAME = '__Host-mayfly';
 const MAX_COOKIE = 200;
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d+))?$/i;
 
-/**
- * Browsers accept `Secure` only over HTTPS, so on loopback the cookie is a plain one. Its name contains the port,
- * because all ports of a host share their cookies.
- */
+/** On loopback there is no HTTPS, so the cookie is not `Secure`. Its name has the port, because all ports of a host share cookies. */
 function cookieName(host: string | undefined, isHttps: boolean): { name: string; isSecure: boolean } {
   const loopback = isHttps ? null : LOOPBACK.exec(host ?? '');
   return loopback
@@ -40,7 +32,7 @@ export function sessionCookie(request: FastifyRequest, secret: string, publicUrl
 const isHttpsUrl = (url: string | null): boolean => url?.startsWith('https:') ?? false;
 
 /**
- * The secret of the session cookie; undefined without one, or if an Authorization header takes precedence.
+ * The secret of the console's session cookie; undefined without one, or with an Authorization header.
  * @throws AppError `cross_site_request` if another site may have caused the request
  */
 export function sessionSecret(request: FastifyRequest, publicUrl: string | null): string | undefined {
@@ -55,7 +47,7 @@ export function sessionSecret(request: FastifyRequest, publicUrl: string | null)
   return secret;
 }
 
-/** @throws AppError `cross_site_request` unless a page of this server or, for a safe method, the user caused the request */
+/** @throws AppError `cross_site_request` if another site may have caused the request: browsers add cookies to all requests */
 export function assertSameOrigin({ headers, method }: FastifyRequest, publicUrl: string | null): void {
   const { origin, 'sec-fetch-site': site } = headers;
   if (SAFE_METHODS.has(method)) {
@@ -67,7 +59,7 @@ export function assertSameOrigin({ headers, method }: FastifyRequest, publicUrl:
   if (page) throw crossSite(page);
 }
 
-/** Names the header that shows that a page of another origin caused the request; undefined if no header shows that. */
+/** Names the header that shows that a page of another origin caused the request. */
 function foreignPage(
   { host, origin, 'sec-fetch-site': site }: FastifyRequest['headers'],
   publicUrl: string | null,
@@ -92,18 +84,18 @@ export interface KeyCaller {
   account: AccountRecord;
 }
 
-/** Longest Authorization header. No valid one is longer, so a longer one is rejected without hashing it. */
+/** No valid Authorization header is longer. */
 const MAX_CREDENTIAL = 512;
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 export interface Credential {
   text: string;
   hash: string;
-  /** Its cached key or account, valid until the monotonic time `until`, milliseconds. */
+  /** Cached key or account, until a monotonic time in milliseconds. */
   known: { owner: unknown; until: number } | undefined;
 }
 
-/** Ends messages about a missing or malformed credential. No message quotes the header, because it may contain a secret. */
+/** For messages, which never quote the header, because it may contain a secret. */
 const HOW_TO_AUTHENTICATE =
   'Send "Authorization: Bearer CREDENTIAL" with an API key (mfk_…) or the read token of the inbox (mft_…).';
 const WHERE_KEYS_COME_FROM =
@@ -135,7 +127,7 @@ export const unknownCredential = () =>
 
 export const sessionEnded = () => unauthorized('The session of the console has ended. Sign in again.');
 
-/** Reads Authorization headers. Caches hashes, which are slow to compute; validity is checked for each request. */
+/** Reads Authorization headers. Caches their hashes, which are slow to compute. */
 export class CredentialReader {
   readonly #cache = new LRUCache<string, Credential>({ max: 1_000 });
 
@@ -159,11 +151,7 @@ export class CredentialReader {
   }
 }
 
-/*
- * The development key: with `mayfly dev` on loopback, `Authorization: Bearer dev` authenticates as the first account.
- * It is not secret, so {@link assertLocal} requires that a program on this machine sent the request. It is not stored.
- */
-
+/** With `mayfly dev` on loopback, `Authorization: Bearer dev` authenticates as the first account; see {@link assertLocal}. */
 const DEV_KEY = 'dev';
 export const DEV_KEY_ID = 'key_dev';
 export const DEV_KEY_HASH: string = hashCredential(DEV_KEY);
@@ -192,9 +180,9 @@ const nameOf = (host: string): string => /^\[?(.*?)\]?(?::\d+)?$/.exec(host)?.[1
 const isFixed = (name: string): boolean => isIP(name) !== 0 || /^[a-z0-9_-]+$/.test(name);
 
 /**
- * Requires that a program on this machine sent the request, not a proxy or a page of another origin. @param
- * openHosts host names under which other machines may use it too, also through a proxy; null for none @throws
- * AppError `cross_site_request`, also if the Host is not of this machine (DNS rebinding)
+ * Requires that a program on this machine sent a request with the development key.
+ * @param openHosts host names under which other machines may use it too, also through a proxy; null for none
+ * @throws AppError `cross_site_request` for a proxy, a page of another origin, or a foreign Host (DNS rebinding)
  */
 export function assertLocal(
   { headers, raw, method }: FastifyRequest,
@@ -210,7 +198,6 @@ export function assertLocal(
     throw openHosts === null ? refused(`for the host "${host}"`) : unknownHost(name);
   if (!isNamed) assertNoProxy(headers, raw.httpVersion);
   const { authorization, 'sec-fetch-site': site } = headers;
-  // A URL that the user typed.
   const isTyped = authorization === undefined && site === 'none' && SAFE_METHODS.has(method);
   const page = isTyped ? undefined : foreignPage(headers, publicUrl);
   if (page) throw refused(`with ${page}, by a page of another origin,`);
@@ -219,7 +206,7 @@ export function assertLocal(
 function assertNoProxy(headers: FastifyRequest['headers'], httpVersion: string): void {
   const field = Object.keys(headers).find((name) => PROXY_FIELD.test(name));
   if (field) throw refused(`with the header "${field}" of a proxy`);
-  // By default nginx sends HTTP/1.0 without any field that identifies a proxy, so HTTP/1.0 counts as a sign of a proxy.
+  // nginx sends HTTP/1.0 by default, without any header of a proxy.
   if (httpVersion === '1.0') throw refused('over HTTP/1.0, as proxies send it,');
 }
 

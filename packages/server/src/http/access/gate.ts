@@ -11,12 +11,7 @@ import { createAdmission } from './admission.ts';
 import { assertLocal, devKeyUnknown, isDevKey, sessionSecret } from './credential.ts';
 import { type Caller, Guard } from './guard.ts';
 
-/*
- * Cross-origin requests of browsers (the Fetch standard, section 3.3). Access-Control-Allow-Credentials is never sent,
- * so browsers add no cookies or stored passwords, and `*` is as safe as a list of origins.
- */
-
-/** Response headers that pages may read besides those that are always readable, such as Content-Type. */
+/** Response headers that pages of other origins may read (the Fetch standard, section 3.3). */
 const EXPOSED_HEADERS = [
   'accept-ranges',
   'allow',
@@ -40,12 +35,14 @@ const ANY = '*';
 
 export type Cors = ReturnType<typeof createCors>;
 
-/** @param origins exact origins, such as `https://app.example.com`, or only `*`; if empty, none is allowed */
+/**
+ * Access-Control-Allow-Credentials is never sent, so browsers add no cookies or stored passwords, and `*` is as safe as
+ * a list of origins.
+ */
 export function createCors(origins: readonly string[]) {
   const isAny = origins.includes(ANY);
-  const allowed = new Set(origins);
   const isAllowed = ({ headers }: FastifyRequest): boolean =>
-    headers.origin !== undefined && (isAny || allowed.has(headers.origin));
+    headers.origin !== undefined && (isAny || origins.includes(headers.origin));
   return {
     allow(request: FastifyRequest, reply: FastifyReply): void {
       if (origins.length === 0) return;
@@ -60,7 +57,7 @@ export function createCors(origins: readonly string[]) {
       const { headers, method } = request;
       if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return false;
       if (!isAllowed(request)) return false;
-      // Also headers that the API does not read, because monitoring scripts add their own to all requests of a page.
+      // Allow all headers, because monitoring scripts add their own to all requests of a page.
       const asked = headers['access-control-request-headers'];
       if (asked !== undefined) reply.header('access-control-allow-headers', asked);
       reply
@@ -82,10 +79,7 @@ export const createGate = (deps: HttpDeps): Gate => ({
   admission: createAdmission(deps),
 });
 
-/**
- * Replaces NUL in path parameters, in place: no id has one, and PostgreSQL rejects a query with it.
- * @returns false if one is empty, as a trailing or doubled slash leaves it
- */
+/** Replaces NUL in path parameters, because PostgreSQL rejects it. @returns false if one is empty, as in `/v1//messages` */
 function readPath(params: Record<string, string>): boolean {
   for (const name in params) {
     const value = params[name] ?? '';
@@ -137,10 +131,10 @@ export function guardRequests(
   });
 }
 
-/** Histogram buckets, seconds: from a cached response (1 ms) to the longest held request. */
+/** From a cached response to the longest held request. */
 const REQUEST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Health checks request these paths every few seconds, so they are logged only at level debug, or when they fail. */
+/** Requests every few seconds, logged at level debug unless they fail. */
 const PROBES = ['/healthz', '/readyz'];
 
 export function observeRequests(app: App, deps: HttpDeps): void {
@@ -152,6 +146,7 @@ export function observeRequests(app: App, deps: HttpDeps): void {
     registers: [deps.metrics],
   });
   app.addHook('onResponse', (request, reply, done) => {
+    dropChunks(request.raw);
     const route = request.routeOptions.url ?? 'none';
     const ms = reply.elapsedTime;
     const { method } = request;
@@ -177,10 +172,11 @@ export function observeRequests(app: App, deps: HttpDeps): void {
 }
 
 const MIB = 1024 * 1024;
-/** The same limit for all accounts together: what a server with 512 MiB can spare besides mail in transit. */
+/** Of all accounts together: what a server with 512 MiB can spare besides mail in transit. */
 const MAX_UNREAD_BYTES = 192 * MIB;
 /** Smaller responses are not counted: the limit of connections bounds them. */
 const SMALL_RESPONSE_BYTES = 16 * 1024;
+/** Counted for a stream, whose length is unknown. */
 const STREAM_BYTES = 512 * 1024;
 
 function heldBytes(payload: unknown): number {
@@ -207,13 +203,9 @@ export function finishResponses(app: App, { admission, held }: RouteContext): vo
     if (request.caller === null) dropBody(request);
     done();
   });
-  app.addHook('onResponse', ({ raw }, _reply, done) => {
-    dropChunks(raw);
-    done();
-  });
 }
 
-/** Bytes of unread responses in memory. The limit per account keeps one account from using up that of the process. */
+/** Counts the bytes of responses that clients have not read yet. The limit per account is a third of that of the process. */
 class ResponseBudget {
   readonly #byAccount = new Map<string, number>();
   #total = 0;
@@ -224,7 +216,7 @@ class ResponseBudget {
    */
   take(accountId: string, bytes: number): () => void {
     const own = this.#byAccount.get(accountId) ?? 0;
-    // A single response is sent whatever its size; otherwise it could never be read.
+    // A single response is always sent, whatever its size.
     if (own > 0 && own + bytes > MAX_UNREAD_BYTES_PER_ACCOUNT) {
       throw new AppError(
         'rate_limited',
@@ -254,7 +246,7 @@ const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
-  // Mail is private and may be deleted at any time: caches must revalidate.
+  // Caches must revalidate, because mail is private and may be deleted at any time.
   'cache-control': 'private, no-cache',
 };
 

@@ -68,10 +68,9 @@ declare module 'fastify' {
   }
 }
 
-/** Least time between recorded uses of a session: each is a write, and a session stays valid for hours. */
+/** Minimum time between recorded uses of a session, because each is a write. */
 const SESSION_USE_EVERY_MS = 10 * MINUTE_MS;
 
-/** Clients poll an inbox many times between two messages. */
 const CACHED_INBOXES = 1_000;
 
 const tokenNotEnough = () =>
@@ -103,7 +102,7 @@ export interface Asking {
 
 type Admit = (account: AccountRecord, key: KeyRecord | null) => Promise<void>;
 
-/** Authenticates all requests. Caches keys and accounts for a short time, and inboxes until the next write. */
+/** Authenticates requests. Caches keys and accounts for {@link CACHE_TTL_MS}, and inboxes until the next write. */
 export class Guard {
   readonly #deps: GuardDeps;
   readonly #credentials = new CredentialReader();
@@ -115,8 +114,8 @@ export class Guard {
   }
 
   /**
-   * Finds the caller. `admit` is called as soon as the account is known, before anything else is checked.
-   * @throws AppError `unauthorized`, `insufficient_scope`, `not_found` or `inbox_expired`, and what `admit` throws
+   * @param admit called as soon as the account is known, before scope and inbox are checked
+   * @throws AppError `unauthorized`, `insufficient_scope`, `not_found` or `inbox_expired`
    */
   async check(asking: Asking, admit: Admit = async () => undefined): Promise<Caller> {
     const { authorization, session } = asking;
@@ -128,7 +127,7 @@ export class Guard {
       : this.#withKey(credential, asking, admit);
   }
 
-  /** Queries that are running set `known` only of credentials that are then no longer cached. */
+  /** Empties the cache of credentials after a key was revoked. Running queries change only entries removed here. */
   forget(): void {
     this.#credentials.clear();
   }
@@ -138,7 +137,6 @@ export class Guard {
     return this.#shared(`${accountId} ${inboxId}`, () => inboxes.find(accountId, inboxId, now));
   }
 
-  /** What `find` returned for this credential a short time ago. @throws AppError `unauthorized` */
   async #known<T>(credential: Credential, find: () => Promise<T | undefined>): Promise<T> {
     const { known } = credential;
     const monotonic = this.#deps.clock.monotonic();
@@ -203,18 +201,16 @@ export class Guard {
 }
 
 export function callerOf({ caller }: FastifyRequest): Caller {
-  if (!caller) throw new Error('the route did not declare an access that promises a caller');
+  if (!caller) throw new Error('The access of this route requires no caller');
   return caller;
 }
 
-/** The caller's API key. Only for routes that require an API key. */
 export function keyCaller({ caller }: FastifyRequest): KeyCaller {
-  if (!caller?.key) throw new Error('the route did not declare an access that promises an API key');
+  if (!caller?.key) throw new Error('The access of this route requires no API key');
   return caller.key;
 }
 
-/** The inbox of the request, which was live when the request arrived. Only for routes whose access requires a live inbox. */
 export function callersInbox({ caller }: FastifyRequest): InboxRecord {
-  if (!caller?.inbox) throw new Error('the route did not declare an access that promises an inbox');
+  if (!caller?.inbox) throw new Error('The access of this route requires no inbox');
   return caller.inbox;
 }

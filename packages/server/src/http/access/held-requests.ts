@@ -11,12 +11,12 @@ const RECHECK_EVERY_MS = 500;
 
 interface Held {
   controller: AbortController;
-  /** Account of the caller; null for a request without a credential, such as one for a preview link. */
+  /** Null for a request without a credential, such as one for a preview link. */
   accountId: string | null;
   asking: Pick<Asking, 'authorization' | 'session'> | null;
 }
 
-/** Requests whose response is held. They end at once when their client disconnects or the server stops. */
+/** Requests that wait before or while they respond: waits and streams. */
 export class HeldRequests {
   readonly #guard: Pick<Guard, 'check'>;
   readonly #deps: { store: Pick<Store, 'accounts'> };
@@ -64,7 +64,7 @@ export class HeldRequests {
     }
   }
 
-  /** Ends requests whose API key or session was revoked, and those of read tokens whose account was deleted. */
+  /** Ends requests whose API key or session was revoked, and those with read tokens of deleted accounts. */
   async recheck(): Promise<void> {
     const groups = Map.groupBy(
       this.#held,
@@ -77,7 +77,7 @@ export class HeldRequests {
     }
   }
 
-  /** Aborts all held requests, and each later one when it starts. */
+  /** Aborts all held requests, and later ones when they start. */
   release(): void {
     this.#released = true;
     for (const { controller } of this.#held) controller.abort(serverStopping());
@@ -102,7 +102,7 @@ export class HeldRequests {
   }
 
   async #isGood({ asking, accountId }: Held): Promise<boolean> {
-    // For read tokens only the account is checked: there are many of them, and an event ends their requests when the inbox ends.
+    // The end of an inbox is an event, which ends the requests with its read token.
     if (!asking) return accountId === null || (await this.#deps.store.accounts.find(accountId)) !== undefined;
     try {
       await this.#guard.check({ ...asking, access: 'account:read', inboxId: undefined });
@@ -117,7 +117,6 @@ export class HeldRequests {
 const isUnauthorized = (error: unknown): boolean =>
   error instanceof AppError && error.code === 'unauthorized';
 
-/** This error is never sent, because the client has disconnected. */
 const clientGone = (): AppError =>
   new AppError('unavailable', 'The client disconnected before the response.');
 
@@ -130,7 +129,6 @@ export function recheckUntil(
   signal: AbortSignal,
   { recheck, clock, log }: { recheck(): Promise<void>; clock: Clock; log: Logger },
 ): Promise<void> {
-  // While the storage is down, no credential can be checked; the next round retries.
   return repeat(clock, RECHECK_EVERY_MS, signal, () =>
     recheck().catch((err) => log.warn({ err }, 'The keys of held requests could not be checked')),
   );

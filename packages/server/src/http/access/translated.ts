@@ -2,10 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { RouteContext } from '../context.ts';
 import { assertLocal, assertSameOrigin, isDevKey } from './credential.ts';
 
-/**
- * Checks and counts a request to an imitated API before its body is read. @param authorization the credential,
- * converted to our header @throws AppError `unauthorized`, `cross_site_request`, `rate_limited`, `quota_exceeded`
- */
+/** Authenticates and counts a request to an imitated API before its body is read. @param authorization as of our API */
 export async function admitTranslated(
   request: FastifyRequest,
   authorization: string,

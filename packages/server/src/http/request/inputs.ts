@@ -12,7 +12,7 @@ import type { App } from '../context.ts';
 import { MAX_DISCARDED_BYTES } from '../limits.ts';
 import { invalidField } from './invalid-fields.ts';
 
-/** A valid Host header: empty, or a host with an optional port (RFC 3986 section 3.2.2). Allows the underscores of container names. */
+/** A Host header: empty, or a host with an optional port (RFC 3986 section 3.2.2). Names of containers may have underscores. */
 const HOST = /^(?:(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?)?$/;
 
 /**
@@ -20,10 +20,11 @@ const HOST = /^(?:(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?)?$/;
  *   `unsupported_media_type` for a body with a content coding (RFC 9110 section 15.5.16)
  */
 export function assertReadable({ raw, headers }: Pick<FastifyRequest, 'raw' | 'headers'>): void {
-  // Node keeps the first of several Host fields, and a proxy may use another one, so only one is allowed.
-  const isHost = (text: string, at: number): boolean =>
-    at % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host';
-  const hosts = raw.rawHeaders.filter(isHost).length;
+  // Node keeps the first of several Host fields, and a proxy may use another one.
+  let hosts = 0;
+  for (let at = 0; at < raw.rawHeaders.length; at += 2) {
+    if (raw.rawHeaders[at]?.length === 4 && raw.rawHeaders[at]?.toLowerCase() === 'host') hosts++;
+  }
   if (hosts === 0 && raw.httpVersionMinor === 1) {
     throw new AppError('invalid_request', 'The Host header is missing. HTTP/1.1 requires it.');
   }
@@ -48,7 +49,7 @@ export function assertReadable({ raw, headers }: Pick<FastifyRequest, 'raw' | 'h
 export const hasBody = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
-/** Base of URLs in responses: the public URL, else the request's Host (which can mislead only its own sender), else the local address. */
+/** Base of URLs in responses. The Host of a request can mislead only its own sender. */
 export function baseUrl(publicUrl: string | null, { headers, socket }: FastifyRequest): string {
   if (publicUrl !== null) return publicUrl;
   if (headers.host) return `http://${headers.host}`;
@@ -56,13 +57,10 @@ export function baseUrl(publicUrl: string | null, { headers, socket }: FastifyRe
   return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }
 
-/** With no more digits than a number represents exactly. */
+/** A number represents 15 digits exactly. */
 const INTEGER = /^-?\d{1,15}$/;
 
-/**
- * Converts the strings of integers and booleans in place. The schema rejects other strings with the parameter's name.
- * @throws AppError `invalid_request` for a repeated parameter
- */
+/** Converts integers and booleans in place; the schema rejects other strings. @throws AppError for a repeated parameter */
 function readParameters(query: Record<string, unknown>, schema: unknown): void {
   const { properties = {} } = schema as { properties?: Record<string, { type?: string }> };
   for (const [name, given] of Object.entries(query)) {
@@ -76,7 +74,7 @@ function readParameters(query: Record<string, unknown>, schema: unknown): void {
   }
 }
 
-/** The error for a query parameter of an operation that takes none. @param hasBody whether the operation takes a JSON body */
+/** @param hasBody whether the operation takes a JSON body */
 function unexpectedParameter(name: string, hasBody: boolean): AppError {
   const instead = hasBody ? 'Send fields in the JSON body.' : 'Remove it.';
   return invalidField(
@@ -92,7 +90,7 @@ export function labelsOf(query: object): Record<string, string> {
   return Object.fromEntries(labels.map(([name, value]) => [name.slice(LABEL.length), String(value)]));
 }
 
-/** A page of a list, newest first: at most `limit` items, those before the id `before`. */
+/** A page of a list, newest first: the items before the id `before`. */
 export interface Page {
   limit: number;
   before: string | null;
@@ -106,7 +104,6 @@ export function readPage(query: { limit?: number; before?: string }, prefix: IdP
   return { limit, before };
 }
 
-/** @throws AppError `malformed_json` */
 export function parseJsonBody(body: Uint8Array): unknown {
   let text: string;
   try {
@@ -170,7 +167,7 @@ function isOptionalBody(body: unknown): boolean {
   return schema !== undefined && schema.required === undefined;
 }
 
-/** Adds routes whose body is a stream of bytes, in a Fastify scope of their own, so that no other route accepts it. */
+/** Adds routes whose body is a stream, in a scope of Fastify of their own, so that no other route accepts these types. */
 export function withStreams(app: App, accepts: readonly string[], add: (scope: App) => void): void {
   app.register(async (scope: App) => {
     scope.removeAllContentTypeParsers();
@@ -179,7 +176,6 @@ export function withStreams(app: App, accepts: readonly string[], add: (scope: A
   });
 }
 
-/** @param given Content-Type; undefined for a body without one @param accepted media types of the operation */
 export function unsupportedMediaType(given: string | undefined, accepted: readonly string[]): AppError {
   const found =
     given === undefined
@@ -189,7 +185,7 @@ export function unsupportedMediaType(given: string | undefined, accepted: readon
   return new AppError('unsupported_media_type', message);
 }
 
-/** @throws AppError `unsupported_media_type` without a body and a type, or what `empty` makes for an empty body */
+/** @param empty makes the error for an empty body */
 export function bodyStream(
   request: FastifyRequest,
   accepts: readonly string[],
@@ -208,18 +204,18 @@ export const dropChunks = (request: IncomingMessage): void => void joinedBodies.
 
 /**
  * Joins the chunks of a body (RFC 9112 section 7.1) that arrive in one turn of the event loop: buffered one by one,
- * chunks of one byte take 450 times their size. Call it before the body is read; `count` is called for each chunk.
+ * chunks of one byte take 450 times their size. @param count called for each chunk
  */
 export function joinChunks(request: IncomingMessage, count: () => void): void {
   if (request.headers['transfer-encoding'] === undefined) return;
-  // Keep a reference to the socket, because a body stream that fails may detach it from the request.
+  // A body stream that fails may detach the socket from the request.
   const { socket } = request;
   let chunks: Buffer[] = [];
   const resume = (): void => void socket.resume();
   const body = new Readable({
     read: resume,
     destroy(error, done) {
-      // The rest is read and dropped, so that the client sends all of it and reads its response.
+      // The rest is read and dropped: clients read the response only after they have sent all.
       resume();
       done(error);
     },
@@ -239,15 +235,15 @@ export function joinChunks(request: IncomingMessage, count: () => void): void {
     body.push(null);
   });
   request.once('error', (error) => body.destroy(error));
-  // Prevents an unhandled 'error' event when the body fails and nothing reads it.
+  // Without a listener, the error of a body that nothing reads would end the process.
   body.on('error', () => undefined);
   joinedBodies.set(request, body);
 }
 
 /**
- * Sends 100 Continue (RFC 9110 section 10.1.1) after the checks of the header: credential, path, size. A request that
- * fails them gets its response, and the connection is closed, because the client may or may not send the body then.
- * Other expectations are ignored: Node's own response is no problem document and bypasses all checks.
+ * Sends 100 Continue (RFC 9110 section 10.1.1) after the checks of credential, path and size. After the response to a
+ * request that fails them, the connection is closed, because the client may or may not send the body.
+ * Other expectations are ignored: Node's own response to them is no problem document.
  */
 export function respondToExpect(app: App): void {
   const waiting = new WeakSet<IncomingMessage>();
@@ -266,7 +262,7 @@ export function respondToExpect(app: App): void {
   });
 }
 
-/** Reads and drops an unused body while the response is sent. A body above MAX_DISCARDED_BYTES ends the connection. */
+/** Reads and drops a body that no handler reads. A body above {@link MAX_DISCARDED_BYTES} ends the connection. */
 export function dropBody({ raw, headers }: Pick<FastifyRequest, 'raw' | 'headers'>): void {
   if (!hasBody({ headers }) || raw.complete) return;
   let left = MAX_DISCARDED_BYTES;
@@ -289,7 +285,7 @@ const NAMED_SCHEMAS = Object.values<unknown>(contract).filter(
 const require = createRequire(import.meta.url);
 
 function createAjv(): Ajv {
-  // Loaded at the first request with a body or a query, because loading these modules takes as long as creating all routes.
+  // Loaded at the first use, because that takes as long as creating all routes.
   const library = require('ajv') as typeof import('ajv');
   const addFormats = require('ajv-formats') as typeof import('ajv-formats');
   const ajv = new library.Ajv({
@@ -298,7 +294,7 @@ function createAjv(): Ajv {
     useDefaults: false,
     addUsedSchema: false,
     allErrors: true,
-    // Errors carry the wrong value and its schema, for messages that name both.
+    // Messages name the wrong value and what its schema allows.
     verbose: true,
     keywords: ['x-unit'],
   });
@@ -309,7 +305,6 @@ function createAjv(): Ajv {
 
 let shared: Ajv | undefined;
 
-/** One Ajv instance caches the compiled schemas of all apps. */
 function compile(schema: AnySchemaObject): ValidateFunction {
   shared ??= createAjv();
   return (schema.$id && shared.getSchema(schema.$id)) || shared.compile(schema);
@@ -317,12 +312,15 @@ function compile(schema: AnySchemaObject): ValidateFunction {
 
 /** Compiles the schema at its first use: compiling all schemas would take a seventh of the time of a start. */
 export function createValidator(schema: AnySchemaObject): Validator {
-  const check = (value: unknown): boolean => {
-    const validate = compile(schema);
-    const isValid = validate(value);
-    validator.errors = validate.errors ?? null;
-    return isValid;
-  };
-  const validator: Validator = Object.assign(check, { errors: null });
+  let validate: ValidateFunction | undefined;
+  const validator: Validator = Object.assign(
+    (value: unknown) => {
+      validate ??= compile(schema);
+      const isValid = validate(value);
+      validator.errors = validate.errors ?? null;
+      return isValid;
+    },
+    { errors: null },
+  );
   return validator;
 }

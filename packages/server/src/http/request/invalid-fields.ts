@@ -3,18 +3,18 @@ import type { ErrorObject } from 'ajv';
 import { AppError, type FieldError } from '../../errors.ts';
 import { didYouMean, quoted, withoutCredentials } from '../../text/nearest.ts';
 
-/** Errors in one response: as many as a client can act on, because a hostile body may have thousands of unknown fields. */
+/** A hostile body may have thousands of unknown fields. */
 const MAX_FIELD_ERRORS = 20;
 const MAX_LISTED_NAMES = 20;
-/** Longest JSON pointer in an error. A pointer into the largest valid body is shorter. */
+/** Pointers into valid bodies are shorter. */
 const MAX_POINTER = 200;
 
-/** @param path JSON pointer into the body, or a parameter's name @param message a full sentence with the wrong value */
+/** @param path JSON pointer into the body, or a parameter's name */
 export function invalidField(path: string, message: string): AppError {
   return new AppError('invalid_request', message, { errors: [{ path: shownPath(path), message }] });
 }
 
-/** The path for an error: cut and without credentials, because names sent by a caller may be long or contain one. */
+/** Names sent by a caller may be long or contain a credential. */
 function shownPath(path: string): string {
   const shown = withoutCredentials(path.slice(0, MAX_POINTER));
   return path.length > MAX_POINTER ? `${shown}…` : shown;
@@ -72,7 +72,6 @@ const WHOLES: Record<RequestPart, string> = {
 const subjectOf = ({ instancePath }: SchemaError, part: RequestPart): string =>
   instancePath === '' ? WHOLES[part] : quoted(nameOf(instancePath));
 
-/** The wrong value for a message; never that of a field that takes a secret. */
 function shownValue({ data, parentSchema }: SchemaError, part: RequestPart): string {
   if (parentSchema?.writeOnly || parentSchema?.format === 'password') return 'the given value';
   if (typeof data === 'string') return part === 'body' ? `the string ${quoted(data)}` : quoted(data);
@@ -109,7 +108,7 @@ const PATTERNS: Record<string, (error: SchemaError, part: RequestPart) => string
     `The label name ${quoted(propertyName)} must have 1 to 64 of the characters A-Z a-z 0-9 . _ - and begin with a letter or digit.`,
 };
 
-/** Names that messages can suggest. `label.NAME` stands for the only pattern that parameter names may match. */
+/** `label.NAME` stands for the only pattern of names of parameters. */
 const knownNames = ({ parentSchema }: SchemaError): string[] => [
   ...Object.keys(parentSchema?.properties ?? {}),
   ...(parentSchema?.patternProperties ? ['label.NAME'] : []),
@@ -185,10 +184,7 @@ function toFieldError(error: SchemaError, part: RequestPart): FieldError {
   return { path: pathOf(error, part), message };
 }
 
-/**
- * Reduces the errors of `anyOf` to those of the alternative whose type the value has, if only its content is wrong;
- * otherwise to one error that names all types.
- */
+/** Reduces the errors of `anyOf` to those of the alternative that has the type of the value, or to one that names all types. */
 function ofAlternatives(errors: SchemaError[]): SchemaError[] {
   let kept = errors;
   for (const { instancePath: place } of errors.filter(({ keyword }) => keyword === 'anyOf')) {

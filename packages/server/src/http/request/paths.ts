@@ -11,7 +11,7 @@ interface KnownPath {
 
 export type KnownPaths = Map<string, KnownPath>;
 
-/** Collects the routes that are registered afterwards. A route without a declared access fails at start. */
+/** Collects the routes that are registered afterwards. @throws Error for a route without `access` */
 export function collectPaths(app: App): KnownPaths {
   const known: KnownPaths = new Map();
   app.addHook('onRoute', ({ url, method, config }) => {
@@ -39,11 +39,11 @@ function pathOf(url: string): string {
 export const unknownPath = (url: string, advice = 'The API is described at /docs.'): AppError =>
   new AppError('not_found', `Nothing is at the path ${quoted(pathOf(url))}. ${advice}`);
 
-/** For a request that no route matches: no such path, or none with that method (RFC 9110 section 15.5.6). */
+/** Error for a request that no route matches: the path is unknown, or has other methods (RFC 9110 section 15.5.6). */
 export function nothingThere({ url, method }: Pick<FastifyRequest, 'url' | 'method'>, known: KnownPaths) {
   const path = pathOf(url);
   const matching = [...known.values()].filter(({ pattern }) => pattern.test(path));
-  // Of several matching paths, those with the fewest parameters count, because a fixed segment is more specific than an id.
+  // The path with the fewest parameters is the most specific one.
   const fewest = Math.min(...matching.map(({ parameters }) => parameters));
   const methods = matching.flatMap((one) => (one.parameters === fewest ? [...one.methods] : []));
   if (methods.length === 0) return unknownPath(url);

@@ -5,16 +5,15 @@ import { JSON_TYPE } from '../openapi/responses.ts';
 
 export const immutableTag = (name: string): string => `"${name}"`;
 
-/** 132 bits of the hash: enough that two bodies of one URL never have the same tag. */
+/** 132 bits: enough that two bodies of one URL never have the same tag. */
 const CONTENT_TAG_LETTERS = 22;
 
-/** The weak ETag of a response body that is generated for each request. */
 export const contentTag = (body: Uint8Array): string =>
   `W/"${hash('sha256', body, 'base64url').slice(0, CONTENT_TAG_LETTERS)}"`;
 
 const opaque = (tag: string): string => tag.trim().replace(/^W\//, '');
 
-/** True when If-None-Match names that validator, compared weakly (RFC 9110 section 13.1.2). */
+/** True if If-None-Match names the tag, compared weakly (RFC 9110 section 13.1.2). */
 export function isFresh(ifNoneMatch: string | undefined, tag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   return ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((one) => opaque(one) === opaque(tag));
@@ -37,8 +36,8 @@ interface CachedResponse {
 }
 
 /**
- * Caches responses about an inbox for clients that poll. An inbox's `version` grows with every change of it or of its
- * messages, and the guard reads it for every request, so a response under the same version is still correct.
+ * Caches responses about an inbox, for clients that poll. The inbox's `version`, which the guard reads for every request,
+ * grows with every change of the inbox or its messages, so a response of the same version is still correct.
  */
 export class ResponseCache {
   readonly #cache = new LRUCache<string, CachedResponse>({
@@ -50,10 +49,10 @@ export class ResponseCache {
   readonly #asked = new LRUCache<string, true>({ max: 2_000 });
 
   /**
-   * The JSON of a response and its weak validator (RFC 9110 section 8.8.3). The inbox must be read before `make` is
-   * called: after a concurrent change the validator is then too old, and the client requests the response again.
-   * @param make may return a validator of its own, if the response does not change with every version
+   * Returns the JSON of a response and its weak validator (RFC 9110 section 8.8.3).
+   * @param inbox as it was before `make` is called, so that a concurrent change gives the response an old validator
    * @param request everything else that the response depends on: the URL, and the base of URLs in it
+   * @param make may return a validator of its own, if the response does not change with every version
    */
   async json(
     inbox: { id: string; version: number },

@@ -9,7 +9,7 @@ import { type RequestPart, type SchemaError, toInvalidRequest } from '../request
 import { type KnownPaths, nothingThere } from '../request/paths.ts';
 import { toTime } from './time.ts';
 
-/** Codes of errors that only the HTTP layer produces; no AppError has them. */
+/** Codes that no AppError has. */
 type HttpCode = 'range_not_satisfiable' | 'request_timeout' | 'headers_too_large' | 'internal_error';
 export type ProblemCode = Exclude<ErrorCode, 'outcome_unknown'> | HttpCode;
 
@@ -50,7 +50,7 @@ const STATUS: Record<ProblemCode, number> = {
 };
 
 export const PROBLEM_TYPE = 'application/problem+json';
-/** Retry-After after a storage failure, seconds: short enough for a test, long enough for a disk to recover. */
+/** Short enough for a test, long enough for a disk to recover. */
 const UNAVAILABLE_RETRY_SECONDS = 2;
 /** Replaces the text of an unexpected error, which may contain anything and is only logged. */
 export const INTERNAL_ERROR =
@@ -69,7 +69,7 @@ function titleOf(code: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** The problem document (RFC 9457) of a code, without the headers that only some have. */
+/** A problem document (RFC 9457). */
 export function problem(code: ProblemCode, detail: string, requestId: string): Problem {
   return {
     type: `urn:problem-type:mayfly:${code}`,
@@ -81,7 +81,6 @@ export function problem(code: ProblemCode, detail: string, requestId: string): P
   };
 }
 
-/** Translates an {@link AppError} to a status, headers and a problem document; the only place that does. */
 function toProblem(error: AppError, requestId: string): ProblemResponse {
   const { errors, expiredAt, retryAfterSeconds, allow, acceptEncoding } = error.details;
   const headers: Record<string, string> = {};
@@ -104,13 +103,15 @@ function toProblem(error: AppError, requestId: string): ProblemResponse {
   };
 }
 
-/** Sends bytes, because Fastify adds a charset to text, and JSON has none (RFC 8259 section 11). */
 export function sendProblem(reply: FastifyReply, { status, headers, body }: ProblemResponse): FastifyReply {
-  return reply
-    .code(status)
-    .headers({ ...headers, 'cache-control': 'no-store', 'content-type': PROBLEM_TYPE })
-    .removeHeader('etag')
-    .send(Buffer.from(JSON.stringify(body)));
+  return (
+    reply
+      .code(status)
+      .headers({ ...headers, 'cache-control': 'no-store', 'content-type': PROBLEM_TYPE })
+      .removeHeader('etag')
+      // Bytes, because Fastify adds a charset to text, and JSON has none (RFC 8259 section 11).
+      .send(Buffer.from(JSON.stringify(body)))
+  );
 }
 
 type ErrorRequest = Pick<FastifyRequest, 'headers' | 'routeOptions'>;
@@ -161,7 +162,7 @@ export function toAppError(error: unknown, request?: ErrorRequest): AppError | u
     : undefined;
 }
 
-/** True if the client disconnected before its request was complete: no response can be sent, and the error is no defect. */
+/** True if the client disconnected before its request was complete. */
 const isAborted = (request: FastifyRequest): boolean =>
   request.raw.destroyed && !request.raw.complete && hasBody(request);
 
@@ -192,10 +193,10 @@ export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): 
   });
 }
 
-// `import` of node:http evaluates all its exports, and so loads Node's fetch: 2 MB.
+// `import` would also load Node's fetch, 2 MB.
 const { STATUS_CODES } = createRequire(import.meta.url)('node:http') as typeof import('node:http');
 
-/** Problems by the code of Node's HTTP parser or of a connection limit, and for CONNECT, the only method without a path. */
+/** By the code of Node's HTTP parser or of a connection limit, and for CONNECT, the only method without a path. */
 const PARSE_CODES: Record<string, [ProblemCode, string]> = {
   CONNECT: ['not_found', 'This server is not a proxy: it does not support CONNECT.'],
   HPE_HEADER_OVERFLOW: [
@@ -216,7 +217,7 @@ const PARSE_CODES: Record<string, [ProblemCode, string]> = {
   ],
 };
 
-/** A complete HTTP response, for sockets without a response object: rejected connections, parse errors and CONNECT. */
+/** A whole HTTP response, for sockets without a response object. */
 export function rawProblem(errorCode: string | undefined, requestId: string): string {
   const [code, detail] = PARSE_CODES[errorCode ?? ''] ?? [
     'invalid_request',

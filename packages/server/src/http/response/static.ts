@@ -2,21 +2,21 @@ import { promisify } from 'node:util';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { contentTag, isFresh } from './etag.ts';
 
-/** A response that does not change while the server runs, so all requests share its bytes. */
+/** A response that does not change while the server runs. */
 export interface StaticResponse {
   headers: Record<string, string>;
   body: Buffer;
-  /** The body compressed with gzip; null if compression is not worth it. */
+  /** Null for small bodies. */
   zipped: Buffer | null;
   tag: string;
 }
 
-/** Smaller bodies fit into one packet without compression. */
+/** Smaller bodies fit into one packet. */
 const MIN_COMPRESSED_BYTES = 1_024;
 
 /** @param headers with `content-type`; names in lower case */
 export async function prepareStatic(headers: Record<string, string>, body: Buffer): Promise<StaticResponse> {
-  // Loaded on first use: it takes memory that most servers never need.
+  // Loaded at the first use, because it takes memory.
   const { gzip } = await import('node:zlib');
   const zipped = body.length < MIN_COMPRESSED_BYTES ? null : await promisify(gzip)(body);
   return { headers, body, zipped, tag: contentTag(body) };

@@ -26,18 +26,18 @@ import { admitTranslated } from '../access/translated.ts';
 import type { App, RouteContext } from '../context.ts';
 import { MAX_BODY_BYTES } from '../limits.ts';
 
-/** Limit of a mail sent over the imitated API: enough for a few attachments in base64; larger ones can use SMTP. */
+/** Limit of a mail sent over the imitated API; larger ones can use SMTP. */
 const MAX_SENT_BYTES = 8 * 1024 * 1024;
-/** Concurrent requests with such bodies. */
+/** Concurrent requests with such bodies, which are kept in memory. */
 const MAX_SENDING = 8;
 
-/** Attachments have the console's origin and may contain scripts (HTML, SVG), so scripts and all loading are blocked. */
+/** Attachments have the console's origin and may contain scripts. */
 const PART_CSP = "default-src 'none'; sandbox";
 
 const BASIC = /^basic +([A-Za-z0-9+/]+=*) *$/i;
 const CHALLENGE = { 'www-authenticate': 'Basic realm="Mayfly: an API key or a read token as password"' };
 
-/** The credential of a request as our Authorization header: from HTTP Basic (RFC 7617) or a bearer token. */
+/** The Authorization header of our API, from HTTP Basic (RFC 7617) or a bearer token. */
 function authorizationOf({ headers }: FastifyRequest, { deps }: RouteContext): string {
   const { authorization } = headers;
   if (authorization === undefined && deps.devAccountId === undefined)
@@ -52,7 +52,7 @@ function bearerOf(authorization: string): string {
   return `Bearer ${password.join(':') || user}`;
 }
 
-/** How long a list may wait, seconds. @throws Refused 400 for an invalid number */
+/** How long a list may wait, seconds. */
 function waitOf({ headers, query }: FastifyRequest): number {
   const given = (query as { wait?: string }).wait ?? headers['x-wait'] ?? '0';
   const seconds = /^\d{1,3}$/.test(String(given)) ? Number(given) : Number.NaN;
@@ -60,7 +60,7 @@ function waitOf({ headers, query }: FastifyRequest): number {
   throw new Refused(400, `wait must be a number of seconds up to ${MAX_WAIT}`);
 }
 
-/** Sends a request of an imitated API to our own API, with the credential and the address of its sender. */
+/** Sends requests to our own API, with the credential and the address of a request to the imitated one. */
 const ownRequest =
   (
     app: App,
@@ -87,14 +87,9 @@ const ownRequest =
   };
 
 const send = (reply: FastifyReply, { status = 200, type, headers = {}, body }: Reply): FastifyReply =>
-  reply
-    .code(status)
-    .header('content-type', type)
-    .headers(headers)
-    // Sent as bytes, because Fastify adds a charset to strings.
-    .send(Buffer.from(body));
+  reply.code(status).header('content-type', type).headers(headers).send(Buffer.from(body));
 
-/** Sends an error in the format of the imitated program: plain text. @throws any other error unchanged */
+/** Sends an error as the imitated program does: as plain text. */
 function sendRefusal(error: unknown, reply: FastifyReply): FastifyReply {
   const refusal = { type: 'text/plain', body: messageOf(error) };
   if (error instanceof Refused) return send(reply, { ...refusal, status: error.status });
@@ -102,7 +97,6 @@ function sendRefusal(error: unknown, reply: FastifyReply): FastifyReply {
   return send(reply, { ...refusal, status: 401, headers: CHALLENGE });
 }
 
-/** Limits the number of large bodies in memory. @throws AppError `unavailable` */
 function limitSending(): (request: FastifyRequest) => void {
   let sending = 0;
   return ({ raw }) => {
@@ -118,10 +112,7 @@ function limitSending(): (request: FastifyRequest) => void {
 }
 
 const EVENTS = '/api/events';
-/**
- * The WebSocket of Mailpit. Upgrades are routed like other requests, so that the same checks and limits
- * apply. @param follow sends events until the connection closes
- */
+/** The WebSocket of Mailpit. Upgrades are routed like other requests, so that the same checks and limits apply. */
 function eventsRoute(
   app: App,
   scope: App,
@@ -154,13 +145,12 @@ function eventsRoute(
   });
 }
 
-/** The APIs of imitated programs, translated to requests to our own API within this process. */
+/** Translates requests to the API of an imitated program to requests to our own API, within this process. */
 export function dialectRoutes(app: App, context: RouteContext, dialect: 'mailpit' | 'mailhog'): void {
   const { deps, dialectSecret: secret } = context;
   const authorizations = new WeakMap<FastifyRequest, string>();
   const startSending = limitSending();
 
-  /** Runs before the body is read. */
   const admit = async (request: FastifyRequest): Promise<void> => {
     const authorization = authorizationOf(request, context);
     await admitTranslated(request, authorization, context);

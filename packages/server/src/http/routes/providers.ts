@@ -12,11 +12,10 @@ import { withStreams } from '../request/inputs.ts';
 import { unknownPath } from '../request/paths.ts';
 import { INTERNAL_ERROR, toAppError } from '../response/problems.ts';
 
-/** A provider's credential that fits into an Authorization header; any other is invalid too. */
+/** Credentials that fit into an Authorization header; no other is valid. */
 const CREDENTIAL = /^[\w.~+/=-]{1,200}$/;
-/** The part of the path that is not passed to the provider. */
 const PREFIX = /^\/providers\/[^/?]+/;
-/** Path of public files, which the `baseUrl` of an account's settings refers to. */
+/** Path of public files, below the `baseUrl` in an account's settings. */
 const FILES = /^\/files\/(acc_\w{1,40})(\/.*)?$/;
 const NO_CREDENTIAL =
   'The request has no API key. Use an API key of Mayfly (mfk_…) or the read token of an inbox (mft_…) as the key of the provider; "dev" on the machine of "mayfly dev".';
@@ -29,7 +28,7 @@ interface Found {
   path: Record<string, string>;
 }
 
-/** Loads the providers at the first request, to keep the start fast. */
+/** Loads the providers at the first request. */
 function createFind() {
   let loaded: Promise<Map<string, { provider: Provider; routes: [RegExp, Route][] }>> | undefined;
   const load = async () => {
@@ -84,7 +83,7 @@ export function providerRoutes(app: App, context: RouteContext): void {
   const { deps } = context;
   const find = createFind();
 
-  /** Public files, such as certificates with which applications verify events. @throws AppError `not_found` */
+  /** Public files, such as certificates with which applications verify events. */
   const fileOf = async ({ name, files }: Provider, url: string): Promise<Reply> => {
     const [, accountId = '', path = ''] = FILES.exec(pathIn(url)) ?? [];
     const settings = files && (await findSettings(deps.store, accountId, name, deps.clock.now()));

@@ -12,10 +12,9 @@ const PAGE_FILES: Record<string, string> = {
   'page.js': 'text/javascript; charset=utf-8',
   'mayfly.svg': 'image/svg+xml',
 };
-/** The page loads its own files only, and sends requests to its own server. */
 const CSP = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-/** The API description as OpenAPI, the reference page, and a guide. Each response is prepared once. */
+/** The API description as OpenAPI, the reference page, and a guide for agents. */
 export function referenceRoutes(app: App): void {
   const serve = (path: string, type: string, read: () => Promise<Buffer>, headers = {}): void => {
     let prepared: Promise<StaticResponse> | undefined;
@@ -26,7 +25,7 @@ export function referenceRoutes(app: App): void {
   };
   serve('/openapi.json', JSON_TYPE, () => readFile(OPENAPI_FILE));
   const file = (name: string) => readFile(new URL(name, PAGE_FOLDER));
-  // llmstxt.org. Tests compare its paths with the API description, and its steps with docs/agents.md.
+  // llmstxt.org
   serve('/llms.txt', 'text/plain; charset=utf-8', () => file('llms.txt'));
   const page = (path: string, read: () => Promise<Buffer>) =>
     serve(path, 'text/html; charset=utf-8', read, { 'content-security-policy': CSP });
