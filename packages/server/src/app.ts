@@ -3,6 +3,8 @@ import { createPlans } from './accounts/plans.ts';
 import { type Clock, systemClock } from './clock.ts';
 import {
   type Config,
+  certificateOf,
+  connectionLimits,
   databasePath,
   explainListening,
   hasDevKey,
@@ -104,8 +106,7 @@ export function createApp(config: Config, overrides: Overrides = {}): App {
     ]);
     const smtp = has('smtp') ? await startSmtp(parts) : null;
     const http = has('http') ? await startHttp(parts, smtp) : null;
-    const pop3 =
-      http && config.pop3Port !== null ? await startPop3(parts, http.server, config.pop3Port) : null;
+    const pop3 = http && config.pop3Port !== null ? await startPop3(parts, http) : null;
     for (const listener of [smtp, pop3]) if (listener) certified.push(listener.server);
     if (has('worker')) await startWorker(parts);
     const metrics = await startMetrics(parts, smtp, http);
@@ -352,35 +353,18 @@ async function startHttp(parts: Parts, smtp: Smtp | null) {
   return { server, endpoint: { url, consoleUrl: config.console === 'on' ? `${url}/` : null } };
 }
 
-async function startPop3(parts: Parts, { built }: Http['server'], port: number) {
-  const { config, clock, log, opened } = parts;
+async function startPop3(parts: Parts, http: Http) {
+  const { config, opened } = parts;
   const { createPop3Server } = await import('./http/routes/pop3.ts');
-  const server = createPop3Server(
-    {
-      host: config.smtpHost,
-      port,
-      name: parts.hostname,
-      tls: certificateOf(config),
-      startTls: config.smtpStarttls,
-      plaintext: config.smtpAuthPlaintext === 'on',
-      limits: connectionLimits(config),
-    },
-    built,
-    { findInbox: createFindCaptureTarget(parts), clock, log },
-  );
+  const server = createPop3Server(config, {
+    ...parts,
+    built: http.server.built,
+    findInbox: createFindCaptureTarget(parts),
+  });
   opened.addListener(server);
-  const { port: taken } = await listening('pop3', config, server.start());
-  return { server, endpoint: { host: config.smtpHost, port: taken } };
+  const { port } = await listening('pop3', config, server.start());
+  return { server, endpoint: { host: config.smtpHost, port } };
 }
-
-const certificateOf = ({ smtpTlsCert: cert, smtpTlsKey: key }: Config) =>
-  cert && key ? { cert, key } : null;
-
-/** Of SMTP and POP3 each. */
-const connectionLimits = (config: Config) => ({
-  maxConnections: config.smtpMaxConnections,
-  maxConnectionsPerAddress: config.smtpMaxConnectionsPerAddress,
-});
 
 /** With PostgreSQL, rates are divided by the number of live nodes. */
 async function openRateLimit({ config, store, clock, log, opened }: Parts): Promise<RateLimit> {

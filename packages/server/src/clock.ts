@@ -55,6 +55,13 @@ export async function repeat(
   }
 }
 
+/** Resolves when `work` has ended, at the latest after `ms` milliseconds. */
+export async function endOf(work: Promise<unknown>, ms: number, clock: Pick<Clock, 'sleep'>): Promise<void> {
+  const ended = new AbortController();
+  void work.finally(() => ended.abort());
+  await clock.sleep(ms, ended.signal);
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

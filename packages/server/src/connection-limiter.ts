@@ -15,22 +15,6 @@ interface Limits {
   maxConnectionsPerAddress: number;
 }
 
-class Client<C extends LimitedConnection> {
-  /** Connections that have received nothing yet, the oldest first. */
-  readonly silent = new Set<C>();
-  /** Connections that have received something, the least recently used first. */
-  readonly used = new Set<C>();
-
-  get size(): number {
-    return this.silent.size + this.used.size;
-  }
-
-  *[Symbol.iterator](): Iterator<C> {
-    yield* this.silent;
-    yield* this.used;
-  }
-}
-
 /** Maximum of exempt connections, as a share of `maxConnections`. */
 const EXEMPT_SHARE = 0.5;
 
@@ -41,7 +25,10 @@ const EXEMPT_SHARE = 0.5;
  */
 export class ConnectionLimiter<C extends LimitedConnection> {
   readonly #limits: Limits;
-  readonly #clients = new Map<string, Client<C>>();
+  /** Connections of each client, the least recently used first. */
+  readonly #clients = new Map<string, Set<C>>();
+  /** Connections that have received something. */
+  readonly #used = new WeakSet<C>();
   readonly #exempt = new Set<C>();
   #count = 0;
 
@@ -60,7 +47,7 @@ export class ConnectionLimiter<C extends LimitedConnection> {
     if (isMany && !this.#closeIdle(own)) return 'address';
     const isFull = this.#count >= this.#limits.maxConnections;
     if (isFull && !this.#closeIdle(this.#largest(own))) return 'server';
-    this.#add(connection, 'silent');
+    this.#add(connection);
     return null;
   }
 
@@ -69,8 +56,9 @@ export class ConnectionLimiter<C extends LimitedConnection> {
   }
 
   used(connection: C): void {
+    this.#used.add(connection);
     const client = this.#clients.get(connection.source);
-    if (client?.silent.delete(connection) || client?.used.delete(connection)) client.used.add(connection);
+    if (client?.delete(connection)) client.add(connection);
   }
 
   of(source: string): Iterable<C> {
@@ -85,25 +73,24 @@ export class ConnectionLimiter<C extends LimitedConnection> {
 
   /** Counts a connection again, even beyond the limits. */
   readmit(connection: C): void {
-    if (this.#exempt.delete(connection)) this.#add(connection, 'used');
+    if (this.#exempt.delete(connection)) this.#add(connection);
   }
 
-  #add(connection: C, kind: 'silent' | 'used'): void {
-    const client = this.#clients.get(connection.source) ?? new Client();
-    client[kind].add(connection);
-    this.#clients.set(connection.source, client);
+  #add(connection: C): void {
+    const client = this.#clients.get(connection.source) ?? new Set();
+    this.#clients.set(connection.source, client.add(connection));
     this.#count++;
   }
 
   #remove(connection: C): boolean {
     const client = this.#clients.get(connection.source);
-    if (!client?.silent.delete(connection) && !client?.used.delete(connection)) return false;
+    if (!client?.delete(connection)) return false;
     if (client.size === 0) this.#clients.delete(connection.source);
     this.#count--;
     return true;
   }
 
-  #largest(own: Client<C> | undefined): Client<C> | undefined {
+  #largest(own: Set<C> | undefined): Set<C> | undefined {
     let largest = own;
     for (const client of this.#clients.values()) {
       if (client.size > (largest?.size ?? 0)) largest = client;
@@ -112,13 +99,12 @@ export class ConnectionLimiter<C extends LimitedConnection> {
   }
 
   #closeIdle(connections: Iterable<C> = []): boolean {
-    for (const connection of connections) {
-      if (!connection.isIdle) continue;
-      this.#remove(connection);
-      connection.makeRoom();
-      return true;
-    }
-    return false;
+    const idle = [...connections].filter(({ isIdle }) => isIdle);
+    const closed = idle.find((one) => !this.#used.has(one)) ?? idle[0];
+    if (!closed) return false;
+    this.#remove(closed);
+    closed.makeRoom();
+    return true;
   }
 }
 

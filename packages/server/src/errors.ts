@@ -20,6 +20,7 @@ export type ErrorCode =
   | 'permanent_inbox'
   | 'message_too_large'
   | 'payload_too_large'
+  | 'range_not_satisfiable'
   | 'unsupported_media_type'
   | 'malformed_message'
   | 'malformed_recording'
@@ -48,6 +49,8 @@ export interface ErrorDetails {
   /** Epoch milliseconds (`inbox_expired`). */
   expiredAt?: number;
   allow?: string[];
+  /** Content-Range of a `range_not_satisfiable`. */
+  contentRange?: string;
   /** Accept-Encoding of an `unsupported_media_type` (RFC 9110 section 12.5.3). */
   acceptEncoding?: string;
 }

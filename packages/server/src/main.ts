@@ -9,7 +9,7 @@ import { addMailCommand } from './cli/mail.ts';
 import { createDevAnnouncer } from './cli/server/dev-announcer.ts';
 import { type Announcer, createServeAnnouncer } from './cli/server/serve-announcer.ts';
 import { exitCodeOf, isForegroundScript, watchForStop } from './cli/server/stop-request.ts';
-import { systemClock } from './clock.ts';
+import { endOf, systemClock } from './clock.ts';
 import {
   type Config,
   ConfigError,
@@ -94,11 +94,12 @@ const LAST_LINES_MS = 500;
 
 /** Waits for the output, and exits if it accepts no more: a pending write would keep the process running. */
 async function endOutput(output: LogOutput): Promise<void> {
-  const done = new AbortController();
-  const written = output.flushed().then(() => done.abort());
-  await systemClock.sleep(LAST_LINES_MS, done.signal);
-  if (!done.signal.aborted || process.stdout.writableLength > 0) process.exit();
-  await written;
+  let isWritten = false;
+  const written = output.flushed().then(() => {
+    isWritten = true;
+  });
+  await endOf(written, LAST_LINES_MS, systemClock);
+  if (!isWritten || process.stdout.writableLength > 0) process.exit();
 }
 
 /** The process must end within 10 s of a request to stop, even if a part does not stop. */

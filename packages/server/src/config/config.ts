@@ -151,14 +151,26 @@ function problemsBetween({ smtpTlsCert, smtpTlsKey, plans, signupPlan }: Partial
   return problems;
 }
 
-/** Reads the SMTP certificate and its key again, for a reload. @returns PEM; null for none */
-export function readCertificate(env: Environment): { cert: string; key: string } | null {
+/** The certificate of SMTP and POP3 and its key, PEM. */
+export const certificateOf = ({
+  smtpTlsCert: cert,
+  smtpTlsKey: key,
+}: Pick<Config, 'smtpTlsCert' | 'smtpTlsKey'>) => (cert && key ? { cert, key } : null);
+
+/** Reads the certificate again, for a reload. @throws ConfigError */
+export function readCertificate(env: Environment) {
   const problems: string[] = [];
-  const cert = readSetting('smtpTlsCert', env, problems);
-  const key = readSetting('smtpTlsKey', env, problems);
+  const smtpTlsCert = readSetting('smtpTlsCert', env, problems) ?? null;
+  const smtpTlsKey = readSetting('smtpTlsKey', env, problems) ?? null;
   if (problems.length > 0) throw new ConfigError(problems);
-  return cert && key ? { cert, key } : null;
+  return certificateOf({ smtpTlsCert, smtpTlsKey });
 }
+
+/** Of SMTP and POP3 each. */
+export const connectionLimits = (config: Config) => ({
+  maxConnections: config.smtpMaxConnections,
+  maxConnectionsPerAddress: config.smtpMaxConnectionsPerAddress,
+});
 
 /**
  * Ignores unknown names; see {@link unusedVariables}.

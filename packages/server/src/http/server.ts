@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify from 'fastify';
-import type { Clock } from '../clock.ts';
+import { type Clock, endOf } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { ConnectionLimiter, type LimitedConnection, sourceKey } from '../connection-limiter.ts';
 import { consolePages } from '../console/pages.ts';
@@ -72,11 +72,10 @@ export async function createHttpServer(options: Config, deps: HttpDeps) {
     async stop(deadlineMs: number): Promise<void> {
       held.release();
       second?.close();
-      const done = new AbortController();
-      const closed = app.close().then(() => done.abort());
+      const closed = app.close();
       // Other connections are idle or have sent part of a request; they would delay the close.
       void listener.answered().then(() => app.server.closeAllConnections());
-      await deps.clock.sleep(deadlineMs, done.signal);
+      await endOf(closed, deadlineMs, deps.clock);
       app.server.closeAllConnections();
       await closed;
     },

@@ -1,12 +1,11 @@
 import { AttachmentParams } from '@mayfly/client/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { notFound } from '../errors.ts';
+import { AppError, notFound } from '../errors.ts';
 import { callersInbox } from '../http/access/guard.ts';
 import type { App, RouteContext } from '../http/context.ts';
 import { bytes, ConditionalHeaders, ETAG, NOT_MODIFIED } from '../http/openapi/responses.ts';
 import { immutableTag, isFresh } from '../http/response/etag.ts';
-import { problem, sendProblem } from '../http/response/problems.ts';
 import { routesOf } from '../http/route.ts';
 import type { MailAttachment } from '../mail/mail.ts';
 import { isMediaType } from '../mail/mime/parameters.ts';
@@ -63,7 +62,7 @@ export function attachmentRoutes(app: App, { deps: { store, clock }, held, conte
 
 /** Sends the attachment, or the requested range of it (RFC 9110 section 14). */
 export function sendAttachment(
-  { id: requestId, headers: { range, 'if-range': ifRange } }: FastifyRequest,
+  { headers: { range, 'if-range': ifRange } }: FastifyRequest,
   reply: FastifyReply,
   content: AttachmentContent,
   attachment: MailAttachment,
@@ -73,11 +72,7 @@ export function sendAttachment(
   const part = isCurrent ? byteRange(range, size) : 'whole';
   if (part === 'unsatisfiable') {
     const detail = `The range ${quoted(range ?? '')} lies outside the attachment, which has ${size} bytes.`;
-    return sendProblem(reply, {
-      status: 416,
-      headers: { 'content-range': `bytes */${size}` },
-      body: problem('range_not_satisfiable', detail, requestId),
-    });
+    throw new AppError('range_not_satisfiable', detail, { contentRange: `bytes */${size}` });
   }
   reply.headers(forDownload(attachment));
   const { start, end } = part === 'whole' ? { start: 0, end: size } : part;

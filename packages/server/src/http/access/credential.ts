@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
-import { LRUCache } from 'lru-cache';
 import type { AccountRecord, KeyRecord } from '../../accounts/sql.ts';
 import { SESSION_MAX_MS } from '../../console/sql.ts';
 import { AppError } from '../../errors.ts';
@@ -116,7 +115,7 @@ function bearer(header: string): string {
   throw unauthorized(`${problem} ${HOW_TO_AUTHENTICATE}`);
 }
 
-const missingCredential = () =>
+export const missingCredential = () =>
   unauthorized(`The Authorization header is missing. ${HOW_TO_AUTHENTICATE} ${WHERE_KEYS_COME_FROM}`);
 
 /** The error is the same for unknown, revoked and expired credentials, so that callers cannot tell them apart. */
@@ -127,28 +126,14 @@ export const unknownCredential = () =>
 
 export const sessionEnded = () => unauthorized('The session of the console has ended. Sign in again.');
 
-/** Reads Authorization headers. Caches their hashes, which are slow to compute. */
-export class CredentialReader {
-  readonly #cache = new LRUCache<string, Credential>({ max: 1_000 });
-
-  /** @throws AppError `unauthorized` for a missing or malformed header, or a wrong checksum */
-  read(header: string | undefined): Credential {
-    if (header === undefined) throw missingCredential();
-    const before = this.#cache.get(header);
-    if (before) return before;
-    const text = bearer(header);
-    if (!hasValidChecksum(text))
-      throw unauthorized(
-        'The credential is incomplete or mistyped: its checksum is wrong. Copy all of it again.',
-      );
-    const credential = { text, hash: hashCredential(text), known: undefined };
-    this.#cache.set(header, credential);
-    return credential;
-  }
-
-  clear(): void {
-    this.#cache.clear();
-  }
+/** @throws AppError `unauthorized` for a malformed Authorization header, or a wrong checksum */
+export function readCredential(header: string): Credential {
+  const text = bearer(header);
+  if (!hasValidChecksum(text))
+    throw unauthorized(
+      'The credential is incomplete or mistyped: its checksum is wrong. Copy all of it again.',
+    );
+  return { text, hash: hashCredential(text), known: undefined };
 }
 
 /** With `mayfly dev` on loopback, `Authorization: Bearer dev` authenticates as the first account; see {@link assertLocal}. */

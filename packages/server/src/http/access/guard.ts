@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import type { AccountRecord, KeyRecord } from '../../accounts/sql.ts';
 import { CACHE_TTL_MS, type Clock, MINUTE_MS } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
@@ -10,11 +11,12 @@ import type { ProblemCode } from '../response/problems.ts';
 import type { Admitted } from './admission.ts';
 import {
   type Credential,
-  CredentialReader,
   DEV_KEY_HASH,
   devCaller,
   devKeyUnknown,
   type KeyCaller,
+  missingCredential,
+  readCredential,
   sessionEnded,
   unknownCredential,
 } from './credential.ts';
@@ -105,7 +107,8 @@ type Admit = (account: AccountRecord, key: KeyRecord | null) => Promise<void>;
 /** Authenticates requests. Caches keys and accounts for {@link CACHE_TTL_MS}, and inboxes until the next write. */
 export class Guard {
   readonly #deps: GuardDeps;
-  readonly #credentials = new CredentialReader();
+  /** By Authorization header, because hashes are slow to compute. */
+  readonly #credentials = new LRUCache<string, Credential>({ max: 1_000 });
   readonly #shared: ReturnType<typeof createSharing>;
 
   constructor(deps: GuardDeps) {
@@ -121,7 +124,12 @@ export class Guard {
     const { authorization, session } = asking;
     if (authorization === undefined && session !== undefined)
       return this.#withSession(session, asking, admit);
-    const credential = this.#credentials.read(authorization);
+    if (authorization === undefined) throw missingCredential();
+    let credential = this.#credentials.get(authorization);
+    if (!credential) {
+      credential = readCredential(authorization);
+      this.#credentials.set(authorization, credential);
+    }
     return credential.text.startsWith('mft_')
       ? this.#withToken(credential, asking, admit)
       : this.#withKey(credential, asking, admit);

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { Problem } from '@mayfly/client/contract';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { AppError, codeOf, type ErrorCode } from '../../errors.ts';
+import { AppError, codeOf, type ErrorCode, type ErrorDetails } from '../../errors.ts';
 import type { App, HttpDeps } from '../context.ts';
 import { CONNECTION_LIMITS, MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_PARAMETER } from '../limits.ts';
 import { hasBody, unsupportedMediaType } from '../request/inputs.ts';
@@ -10,7 +10,7 @@ import { type KnownPaths, nothingThere } from '../request/paths.ts';
 import { toTime } from './time.ts';
 
 /** Codes that no AppError has. */
-type HttpCode = 'range_not_satisfiable' | 'request_timeout' | 'headers_too_large' | 'internal_error';
+type HttpCode = 'request_timeout' | 'headers_too_large' | 'internal_error';
 export type ProblemCode = Exclude<ErrorCode, 'outcome_unknown'> | HttpCode;
 
 const STATUS: Record<ProblemCode, number> = {
@@ -58,12 +58,6 @@ export const INTERNAL_ERROR =
 
 export const statusOf = (code: ProblemCode): number => STATUS[code];
 
-export interface ProblemResponse {
-  status: number;
-  headers: Record<string, string>;
-  body: Problem;
-}
-
 function titleOf(code: string): string {
   const words = code.replaceAll('_', ' ').replaceAll(/\b(json|url)\b/g, (word) => word.toUpperCase());
   return words.charAt(0).toUpperCase() + words.slice(1);
@@ -81,37 +75,17 @@ export function problem(code: ProblemCode, detail: string, requestId: string): P
   };
 }
 
-function toProblem(error: AppError, requestId: string): ProblemResponse {
-  const { errors, expiredAt, retryAfterSeconds, allow, acceptEncoding } = error.details;
-  const headers: Record<string, string> = {};
-  // Clients handle both storage failures in the same way, so both have the same code.
-  const code = error.code === 'outcome_unknown' ? 'unavailable' : error.code;
+function headersOf(code: ProblemCode, details: ErrorDetails): Record<string, string> {
+  const { retryAfterSeconds, allow, acceptEncoding, contentRange } = details;
+  const headers: Record<string, string> = { 'cache-control': 'no-store', 'content-type': PROBLEM_TYPE };
   if (code === 'unauthorized') headers['www-authenticate'] = 'Bearer';
   if (code === 'insufficient_scope') headers['www-authenticate'] = 'Bearer error="insufficient_scope"';
   if (allow) headers.allow = allow.join(', ');
   if (acceptEncoding !== undefined) headers['accept-encoding'] = acceptEncoding;
+  if (contentRange !== undefined) headers['content-range'] = contentRange;
   const retryAfter = retryAfterSeconds ?? (code === 'unavailable' ? UNAVAILABLE_RETRY_SECONDS : undefined);
   if (retryAfter !== undefined) headers['retry-after'] = String(Math.ceil(retryAfter));
-  return {
-    status: STATUS[code],
-    headers,
-    body: {
-      ...problem(code, error.message, requestId),
-      ...(errors ? { errors } : {}),
-      ...(expiredAt === undefined ? {} : { expiredAt: toTime(expiredAt) }),
-    },
-  };
-}
-
-export function sendProblem(reply: FastifyReply, { status, headers, body }: ProblemResponse): FastifyReply {
-  return (
-    reply
-      .code(status)
-      .headers({ ...headers, 'cache-control': 'no-store', 'content-type': PROBLEM_TYPE })
-      .removeHeader('etag')
-      // Bytes, because Fastify adds a charset to text, and JSON has none (RFC 8259 section 11).
-      .send(Buffer.from(JSON.stringify(body)))
-  );
+  return headers;
 }
 
 type ErrorRequest = Pick<FastifyRequest, 'headers' | 'routeOptions'>;
@@ -179,10 +153,22 @@ export function sendError(
       'The client disconnected before its request was complete',
     );
   } else if (!expected) deps.log.error({ requestId: request.id, err: error }, 'A request failed');
-  const response = expected
-    ? toProblem(expected, request.id)
-    : { status: 500, headers: {}, body: problem('internal_error', INTERNAL_ERROR, request.id) };
-  sendProblem(reply, response);
+  const { message, details } = expected ?? { message: INTERNAL_ERROR, details: {} as ErrorDetails };
+  // Clients handle both failures of the storage in the same way, so they have the same code.
+  const known = expected?.code === 'outcome_unknown' ? 'unavailable' : expected?.code;
+  const code = known ?? 'internal_error';
+  const { errors, expiredAt } = details;
+  const body: Problem = {
+    ...problem(code, message, request.id),
+    ...(errors && { errors }),
+    ...(expiredAt !== undefined && { expiredAt: toTime(expiredAt) }),
+  };
+  reply
+    .code(STATUS[code])
+    .headers(headersOf(code, details))
+    .removeHeader('etag')
+    // Bytes, because Fastify adds a charset to text, and JSON has none (RFC 8259 section 11).
+    .send(Buffer.from(JSON.stringify(body)));
 }
 
 export function respondWithErrors(app: App, deps: HttpDeps, known: KnownPaths): void {

@@ -12,6 +12,7 @@ import {
   refusalOf,
 } from '@mayfly/dialects';
 import { type Clock, SECOND_MS } from '../../clock.ts';
+import { type Config, certificateOf, connectionLimits } from '../../config/config.ts';
 import { ConnectionLimiter, isLoopback, plainAddress, sourceKey } from '../../connection-limiter.ts';
 import { ConnectionServer } from '../../connection-server.ts';
 import type { FindCaptureTarget } from '../../inbound/smtp-credentials.ts';
@@ -21,33 +22,22 @@ import { isDevKey } from '../access/credential.ts';
 import { DIALECT_HEADER } from '../access/gate.ts';
 import type { BuiltApp } from '../server.ts';
 
-export interface Pop3Options {
-  host: string;
-  /** 0 selects a free port. */
-  port: number;
-  /** Host name of a generated certificate. */
-  name: string;
-  tls: KeyPair | null;
-  startTls: 'auto' | 'self-signed' | 'off';
-  /** Whether other machines may send passwords without TLS. */
-  plaintext: boolean;
-  limits: { maxConnections: number; maxConnectionsPerAddress: number };
-}
-
 interface Pop3Deps {
+  built: BuiltApp;
+  /** Host name of a generated certificate. */
+  hostname: string;
   findInbox: FindCaptureTarget;
   clock: Clock;
   log: Logger;
 }
 
-/** How long a session waits for its account's rate limit, seconds, because POP3 clients cannot handle a rejection. */
+/** How long a session waits for the rate limit of its account, seconds: POP3 clients cannot handle a rejection. */
 const MAX_PAUSE = 5;
 
 type Send = (
   asked: Asked,
 ) => Promise<{ status: number; headers: Answer['headers']; body: Readable; end(): void }>;
 
-/** Sends requests to our own API, with the credential and the address of a POP3 client. */
 const sender =
   (
     { app, context }: Pick<BuiltApp, 'app' | 'context'>,
@@ -61,7 +51,7 @@ const sender =
         headers: {
           authorization: `Bearer ${password}`,
           host: 'localhost',
-          // Allows a read token to delete messages. Other requests need no special permission.
+          // Allows a read token to delete messages.
           ...(method === 'DELETE' && { [DIALECT_HEADER]: context.dialectSecret }),
         },
         remoteAddress: ip,
@@ -90,24 +80,24 @@ function maildropOf(send: Send, inboxId: string): Maildrop {
         if (status >= 400) throw refusalOf({ status, body: await buffer(body) });
         yield* body;
       } finally {
-        // Also ends a source that the client does not read completely.
+        // The client may not have read all of it.
         end();
       }
     },
   };
 }
 
-/** Serves inboxes over POP3. */
-export function createPop3Server(options: Pop3Options, built: BuiltApp, { findInbox, clock, log }: Pop3Deps) {
-  const { limits, startTls, tls } = options;
-  const { maxConnections } = limits;
+/** Serves inboxes over POP3, translated to requests to our own API. */
+export function createPop3Server(config: Config, { built, hostname, findInbox, clock, log }: Pop3Deps) {
+  const { smtpStarttls, smtpMaxConnections: maxConnections } = config;
+  const tls = certificateOf(config);
   const server = new ConnectionServer<Pop3Connection>({
-    ...{ protocol: 'POP3', host: options.host, maxConnections, clock, log },
+    ...{ protocol: 'POP3', host: config.smtpHost, maxConnections, clock, log },
   });
-  const limiter = new ConnectionLimiter<Pop3Connection>(limits);
+  const limiter = new ConnectionLimiter<Pop3Connection>(connectionLimits(config));
   const stopping = new AbortController();
-  const offersTls = startTls === 'self-signed' || (startTls === 'auto' && tls !== null);
-  const certificate = new Certificate(options.name, clock);
+  const offersTls = smtpStarttls === 'self-signed' || (smtpStarttls === 'auto' && tls !== null);
+  const certificate = new Certificate(hostname, clock);
 
   const logIn = async ({ username, password }: Credentials, ip: string): Promise<Maildrop | undefined> => {
     const send = sender(built, { clock, stopping: stopping.signal, password, ip });
@@ -115,7 +105,7 @@ export function createPop3Server(options: Pop3Options, built: BuiltApp, { findIn
       const found = await findInbox({ authorizeAs: '', username, password });
       return found && maildropOf(send, found.id);
     }
-    // With the development key, the API listens on loopback only, but this listener may not.
+    // Unlike the API, this listener may accept other machines when the development key exists.
     if (!isLoopback(ip)) return undefined;
     const address = username.includes('@') ? username : '';
     const { status, body } = await send({
@@ -134,7 +124,7 @@ export function createPop3Server(options: Pop3Options, built: BuiltApp, { findIn
     const connection = new Pop3Connection(socket, {
       source: sourceKey(ip),
       certificate: offersTls ? certificate : null,
-      plaintext: options.plaintext || isLoopback(ip),
+      plaintext: config.smtpAuthPlaintext === 'on' || isLoopback(ip),
       logIn: (credentials) => logIn(credentials, ip),
       onUsed: (used) => limiter.used(used),
       onError: (err) => log.error({ err }, 'A POP3 session failed'),
@@ -153,7 +143,7 @@ export function createPop3Server(options: Pop3Options, built: BuiltApp, { findIn
     useCertificate: (pair: KeyPair) => certificate.set(pair),
     async start(): Promise<{ port: number }> {
       if (tls) certificate.set(tls);
-      return { port: await server.listen(options.port, accept) };
+      return { port: await server.listen(config.pop3Port ?? 0, accept) };
     },
     /** Lets a current reply finish until `deadlineMs`. May be called twice, and before `start`. */
     stop(deadlineMs: number): Promise<void> {
